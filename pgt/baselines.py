@@ -1,0 +1,180 @@
+"""Baselines: what a model must beat to be worth its parameters.
+
+Each has ``fit(train)`` and ``scores(batch)``, (B, V) with -inf for "not an answer". The first
+three are in every paper; the context kernel is in none, and is the hardest to beat.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from pgt.windows import Batch, Windows
+
+MINUTES_OF_DAY = 1440
+
+
+def _add_up(batch: Batch, weight: Tensor, n_locations: int) -> Tensor:
+    """(B, L) weights -> (B, V) their sum per location, -inf where no visit is."""
+    inside = ~batch.padding
+    out = weight.new_zeros(len(batch), n_locations)
+    out.scatter_add_(1, batch.location, weight * inside)
+    seen = torch.zeros_like(out).scatter_add_(1, batch.location, inside.to(out.dtype))
+    return out.masked_fill(seen == 0, -math.inf)
+
+
+class Last:
+    """Stay where you are: the last location, then the one before, and so on back."""
+
+    def fit(self, train: Windows) -> Last:
+        """Remember the size of the vocabulary."""
+        self.n_locations = train.vocabulary.n_locations
+        return self
+
+    def scores(self, batch: Batch) -> Tensor:
+        """(B, V) minus how many visits ago each location was last seen."""
+        out = torch.full((len(batch), self.n_locations), -math.inf)
+        ago = -batch.position_from_end.float().masked_fill(batch.padding, math.inf)  # (B, L)
+        return out.scatter_reduce(1, batch.location, ago, "amax")
+
+
+class MostFrequent:
+    """The most visited location of the window; ties stay ties."""
+
+    def fit(self, train: Windows) -> MostFrequent:
+        """Remember the size of the vocabulary."""
+        self.n_locations = train.vocabulary.n_locations
+        return self
+
+    def scores(self, batch: Batch) -> Tensor:
+        """(B, V) visits in the window."""
+        return _add_up(batch, torch.ones(batch.location.shape), self.n_locations)
+
+
+class Markov:
+    """First-order Markov chain: where people went from here in training.
+
+    A person's own transitions come first; where there are none, everybody's; where there are
+    none either, the places most visited.
+    """
+
+    def fit(self, train: Windows) -> Markov:
+        """Count the transitions between consecutive visits of the training split."""
+        size = train.vocabulary.n_locations
+        location, user = train.features[0, 1:], train.features[1, 1:]
+        same = user[1:] == user[:-1]
+        here, there, who = location[:-1][same], location[1:][same], user[1:][same]
+        self.n_locations = size
+        self.visits = torch.bincount(location, minlength=size).float()  # (V,)
+        self.everybody = torch.zeros(size, size).index_put_(
+            (here, there), torch.ones(len(here)), accumulate=True
+        )
+        key = (who * size + here) * size + there
+        pairs, counts = torch.unique(key, return_counts=True)
+        self.pairs, self.counts = pairs, counts.float()
+        return self
+
+    def scores(self, batch: Batch) -> Tensor:
+        """(B, V) own count + a little of everybody's + a very little of popularity."""
+        rows = torch.arange(len(batch))
+        here = batch.location[rows, batch.length - 1]  # (B,)
+        size = self.n_locations
+        base = self.everybody[here]  # (B, V)
+        scores = base / base.sum(1, keepdim=True).clamp(min=1) * 1e-3
+        scores = scores + self.visits / self.visits.sum() * 1e-6
+        low = (batch.user * size + here) * size
+        begin = torch.searchsorted(self.pairs, low)
+        end = torch.searchsorted(self.pairs, low + size)
+        for row in range(len(batch)):
+            span = slice(int(begin[row]), int(end[row]))
+            scores[row, self.pairs[span] - low[row]] += self.counts[span]
+        return scores.masked_fill(scores == 0, -math.inf)
+
+
+@dataclass(frozen=True)
+class ContextKernel:
+    """Five numbers and no training: vote for past visits that began in a context like now.
+
+        score(l) = Σ_{i: l_i = l} decay^age_i · (base + same · [the visit before i was here]
+                   + clock · exp(-|start_i - now| / width))
+
+    age counts visits back from the last one (0), "here" is the location of the last visit, now
+    is when it ended, and times of day are compared around the clock.
+
+    Attributes
+    ----------
+    decay, base, same, clock : float
+        Weights without unit.
+    width : float
+        Minutes.
+    """
+
+    decay: float = 0.98
+    base: float = 0.1
+    same: float = 1.0
+    clock: float = 3.0
+    width: float = 150.0
+    n_locations: int = 0
+
+    GRID = {
+        "decay": (0.9, 0.95, 0.98, 1.0),
+        "base": (0.03, 0.1, 0.3, 1.0),
+        "same": (1.0,),
+        "clock": (1.0, 2.0, 3.0, 5.0),
+        "width": (60.0, 100.0, 150.0, 240.0),
+    }
+
+    def fit(self, train: Windows) -> ContextKernel:
+        """Remember the size of the vocabulary."""
+        return replace(self, n_locations=train.vocabulary.n_locations)
+
+    def choose(self, valid: Windows) -> ContextKernel:
+        """Choose the numbers with the best Acc@1 on validation windows, among `GRID`.
+
+        ``same`` stays 1, since only the ratios of the weights matter.
+        """
+        from pgt.metrics import evaluate, gains
+
+        def accuracy(kernel: ContextKernel) -> float:
+            return float(gains(evaluate(kernel, valid))["acc@1"].mean())
+
+        options: Iterable[tuple[float, ...]] = itertools.product(*self.GRID.values())
+        kernels = [replace(self, **dict(zip(self.GRID, o, strict=True))) for o in options]
+        return max(kernels, key=accuracy)
+
+    def weights(self, batch: Batch) -> Tensor:
+        """(B, L) the vote of each visit, 0 at padding."""
+        rows = torch.arange(len(batch), device=batch.length.device)
+        here = batch.location[rows, batch.length - 1]  # (B,)
+        before = torch.roll(batch.location, 1, dims=1)
+        before[:, 0] = 0  # the window does not say what came before its first visit
+        apart = (batch.start_minute - batch.now_minute[:, None]).abs()
+        apart = torch.minimum(apart, MINUTES_OF_DAY - apart)  # (B, L)
+        vote = (
+            self.base
+            + self.same * (before == here[:, None])
+            + self.clock * torch.exp(-apart / self.width)
+        )
+        age = (batch.position_from_end - 1).clamp(min=0)
+        return self.decay**age * vote * ~batch.padding  # (B, L)
+
+    def scores(self, batch: Batch) -> Tensor:
+        """(B, V) the votes added up."""
+        return _add_up(batch, self.weights(batch), self.n_locations)
+
+
+def all_baselines() -> dict[str, Last | MostFrequent | Markov | ContextKernel]:
+    """The baselines by the names that results files use."""
+    return {
+        "last": Last(),
+        "most_frequent": MostFrequent(),
+        "markov": Markov(),
+        "kernel": ContextKernel(),
+    }
+
+

@@ -1,0 +1,126 @@
+"""Checkpoints: weights and what they mean in one safetensors file, written whole or not at all.
+
+A file's header holds the configuration and the vocabulary as JSON, its body the tensors. There is
+no pickle anywhere, so opening somebody else's checkpoint runs nobody's code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from pgt.model import ModelConfig, PointerGeneratorTransformer
+from pgt.visits import DataError
+from pgt.vocabulary import Vocabulary
+
+FORMAT = "pgt-1"
+
+
+def write(path: str | Path, tensors: dict[str, Tensor], info: dict[str, Any]) -> None:
+    """Write tensors and a JSON header; the name appears only once the file is complete."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name(f".{path.name}.part")
+    body = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+    try:
+        save_file(body, half, metadata={"format": FORMAT, "info": json.dumps(info)})
+        with open(half, "rb") as handle:
+            os.fsync(handle.fileno())
+        os.replace(half, path)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `write` wrote.
+
+    Raises
+    ------
+    DataError
+        When there is no such file, it is cut short, or something else altogether.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"There is no checkpoint {path}; train one with python -m pgt train.")
+    try:
+        with safe_open(path, framework="pt") as handle:
+            header = handle.metadata() or {}
+            if header.get("format") != FORMAT:
+                raise DataError(f"{path.name} is a safetensors file, but no checkpoint of pgt.")
+            tensors = {name: handle.get_tensor(name) for name in handle.keys()}  # noqa: SIM118
+        return tensors, json.loads(header["info"])
+    except SafetensorError as error:
+        raise DataError(
+            f"{path.name} is cut short or damaged ({error}); copy it again or train anew."
+        ) from error
+
+
+def save_model(
+    path: str | Path,
+    model: PointerGeneratorTransformer,
+    vocabulary: Vocabulary,
+    notes: dict[str, Any] | None = None,
+) -> None:
+    """Save a trained model for `load_model`, with notes of your own for its header."""
+    info = {
+        "model": model.config.to_dict(),
+        "vocabulary": json.loads(vocabulary.to_json()),
+        "notes": notes or {},
+    }
+    write(path, model.state_dict(), info)
+
+
+def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabulary]:
+    """Load a model, in evaluation mode, and its vocabulary.
+
+    Works for what `save_model` wrote and for the resumable checkpoints of `pgt.train.fit`, of
+    which it takes the best weights so far.
+
+    Examples
+    --------
+    >>> import pgt.city, pgt.windows, tempfile
+    >>> data = pgt.windows.prepare(pgt.city.load().visits)
+    >>> vocabulary = data.vocabulary
+    >>> config = ModelConfig(vocabulary.n_locations, vocabulary.n_users)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(f"{folder}/m.safetensors", PointerGeneratorTransformer(config), vocabulary)
+    ...     model, loaded = load_model(f"{folder}/m.safetensors")
+    >>> loaded == vocabulary
+    True
+    """
+    tensors, info = read(path)
+    try:
+        config = ModelConfig.from_dict(info["model"])
+        vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"The header of {Path(path).name} does not fit this version of pgt ({error})."
+        ) from error
+    best = {name[5:]: value for name, value in tensors.items() if name.startswith("best.")}
+    model = PointerGeneratorTransformer(config)
+    load_weights(model, best or tensors, Path(path).name)
+    return model.eval(), vocabulary
+
+
+def load_weights(
+    model: PointerGeneratorTransformer, tensors: dict[str, Tensor], name: str
+) -> None:
+    """Put tensors into a model of the very same shapes, or say which one does not fit."""
+    own = model.state_dict()
+    for key in sorted(own.keys() | tensors.keys()):
+        if key not in tensors:
+            raise DataError(f"{name} lacks the weights '{key}'; it is of another configuration.")
+        if key not in own:
+            raise DataError(f"{name} has weights '{key}' that this model does not have.")
+        if own[key].shape != tensors[key].shape:
+            raise DataError(
+                f"'{key}' is {tuple(tensors[key].shape)} in {name} but {tuple(own[key].shape)} in "
+                "this model; it belongs to another vocabulary or configuration."
+            )
+    model.load_state_dict(tensors)

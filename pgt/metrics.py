@@ -1,0 +1,210 @@
+"""Metrics: every window is ranked once, everything else is computed from the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from pgt.windows import Batch, Windows
+
+GROUPS = ("all", "known", "unknown", "in_window", "not_in_window")
+KS = (1, 5, 10)
+# Metrics that are a mean over windows, so that they can be resampled by user.
+MEANS = ("acc@1", "acc@5", "acc@10", "mrr", "ndcg@10")
+METRICS = (*MEANS, "f1")
+
+
+class Predictor(Protocol):
+    """Anything that scores every location for every window of a batch."""
+
+    def scores(self, batch: Batch) -> Tensor:
+        """(B, V) the higher the likelier; -inf means "not an answer"."""
+        ...
+
+
+def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Where the target stands among the scores.
+
+    Parameters
+    ----------
+    scores : Tensor
+        (B, V).
+    target : Tensor
+        (B,).
+
+    Returns
+    -------
+    better, tied : Tensor
+        (B,) how many locations score higher, and how many score the same, the target included.
+        A target that is no answer at all (-inf) has ``tied = 0``: a miss everywhere.
+
+    Examples
+    --------
+    >>> rank(torch.tensor([[3.0, 2.0, 2.0, 0.0]]), torch.tensor([2]))
+    (tensor([1]), tensor([2]))
+    """
+    own = scores.gather(1, target[:, None])  # (B, 1)
+    better = (scores > own).sum(1)
+    tied = (scores == own).sum(1)
+    return better, tied.masked_fill(own.squeeze(1) == -torch.inf, 0)
+
+
+@torch.no_grad()
+def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> pd.DataFrame:
+    """Rank the target of every window.
+
+    Returns
+    -------
+    DataFrame
+        One row a window, in the windows' order: ``user_id``, ``target`` and ``predicted``
+        (vocabulary ids), ``better``, ``tied`` (see `rank`), ``known``, ``in_window``.
+        Where several locations share the top score, ``predicted`` is a random one of them
+        (the same at every call).
+    """
+    n = len(windows)
+    better, tied, predicted = (np.zeros(n, dtype=np.int64) for _ in range(3))
+    generator = torch.Generator().manual_seed(0)
+    for batch in windows.batches(batch_size):
+        scores = predictor.scores(batch).cpu()
+        at = batch.index.cpu().numpy()
+        high, same = rank(scores, batch.target.cpu())
+        top = scores == scores.max(1, keepdim=True).values
+        draw = torch.rand(scores.shape, generator=generator) * top
+        better[at], tied[at], predicted[at] = high, same, draw.argmax(1)
+    targets = windows.targets
+    return pd.DataFrame(
+        {
+            "user_id": windows.users,
+            "target": targets,
+            "predicted": predicted,
+            "better": better,
+            "tied": tied,
+            "known": windows.vocabulary.is_known(targets),
+            "in_window": windows.in_window,
+        }
+    )
+
+
+def gains(ranks: pd.DataFrame) -> pd.DataFrame:
+    """What each window contributes to each mean metric, ties counted fairly.
+
+    A target that shares its score with others is credited with the average over all orders of
+    the tied locations: two tied for the first place are each half a hit at 1.
+
+    Returns
+    -------
+    DataFrame
+        Columns `MEANS`, values 0 to 1.
+    """
+    better = ranks.better.to_numpy()
+    answered = ranks.tied.to_numpy() > 0
+    tied = np.maximum(ranks.tied.to_numpy(), 1)
+    out = {f"acc@{k}": np.clip((k - better) / tied, 0.0, 1.0) for k in KS}
+    top = int((better + tied).max(initial=1))
+    places = np.arange(1, top + 1)
+    reciprocal = np.concatenate([[0.0], np.cumsum(1 / places)])
+    discounted = np.concatenate([[0.0], np.cumsum((places <= 10) / np.log2(places + 1))])
+    out["mrr"] = (reciprocal[better + tied] - reciprocal[better]) / tied
+    out["ndcg@10"] = (discounted[better + tied] - discounted[better]) / tied
+    return pd.DataFrame({name: value * answered for name, value in out.items()}, index=ranks.index)
+
+
+def group_mask(ranks: pd.DataFrame, group: str) -> np.ndarray:
+    """(W,) which windows belong to one of `GROUPS`."""
+    known, inside = ranks.known.to_numpy(), ranks.in_window.to_numpy()
+    masks = {
+        "all": np.ones(len(ranks), dtype=bool),
+        "known": known,
+        "unknown": ~known,
+        "in_window": inside,
+        "not_in_window": ~inside,
+    }
+    return masks[group]
+
+
+def weighted_f1(target: np.ndarray, predicted: np.ndarray) -> float:
+    """F1 of each location's top-1 predictions, weighted by how often it is the target."""
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(target, predicted, average="weighted", zero_division=0))
+
+
+def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFrame:
+    """One row a group: n and every metric in percent (NaN for an empty group).
+
+    Examples
+    --------
+    >>> ranks = pd.DataFrame({"target": [2, 3], "predicted": [2, 4], "better": [0, 4],
+    ...                       "tied": [1, 1], "known": True, "in_window": [True, False]})
+    >>> summarize(ranks, ["all"])[["n", "acc@1", "acc@5"]].values.tolist()
+    [[2.0, 50.0, 100.0]]
+    """
+    all_gains = gains(ranks)
+    rows = []
+    for group in groups:
+        mask = group_mask(ranks, group)
+        row: dict[str, object] = {"group": group, "n": int(mask.sum())}
+        if mask.any():
+            row |= (100 * all_gains[mask].mean()).to_dict()
+            part = ranks[mask]
+            row["f1"] = 100 * weighted_f1(part.target.to_numpy(), part.predicted.to_numpy())
+        else:
+            row |= dict.fromkeys(METRICS, np.nan)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def interval(
+    ranks: pd.DataFrame,
+    metric: str = "acc@1",
+    *,
+    against: pd.DataFrame | None = None,
+    group: str = "all",
+    level: float = 0.95,
+    n_resamples: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Confidence interval of a metric in percent, by resampling users.
+
+    Windows of one person are alike, so drawing single windows would promise too much. Whole
+    people are drawn with replacement (cluster bootstrap, percentile interval).
+
+    Parameters
+    ----------
+    ranks : DataFrame
+        Of `evaluate`.
+    metric : str
+        One of `MEANS`.
+    against : DataFrame, optional
+        The ranks of another predictor on the same windows: the interval is then that of the
+        paired difference ``ranks - against``.
+
+    Returns
+    -------
+    low, high : float
+    """
+    if metric not in MEANS:
+        raise ValueError(f"metric is {metric!r}; intervals exist for {', '.join(MEANS)}.")
+    value = gains(ranks)[metric].to_numpy()
+    if against is not None:
+        if len(against) != len(ranks) or (against.target.values != ranks.target.values).any():
+            raise ValueError("The two tables of ranks are not of the same windows.")
+        value = value - gains(against)[metric].to_numpy()
+    mask = group_mask(ranks, group)
+    if not mask.any():
+        return float("nan"), float("nan")
+    user, _ = pd.factorize(ranks.user_id.to_numpy()[mask])
+    total = np.bincount(user, weights=value[mask])  # (U,)
+    count = np.bincount(user)  # (U,)
+    rng = np.random.default_rng(seed)
+    draws = rng.multinomial(len(count), np.full(len(count), 1 / len(count)), size=n_resamples)
+    means = 100 * (draws @ total) / (draws @ count)  # (n_resamples,)
+    tail = (1 - level) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return float(low), float(high)
+

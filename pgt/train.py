@@ -1,0 +1,385 @@
+"""Training: AdamW, warm-up and cosine, early stopping, and checkpoints that resume exactly.
+
+An epoch depends on the seed and its own number only: its shuffling and its dropout are drawn from
+generators seeded with both. A run that was killed therefore goes on from the last whole epoch
+with the same numbers as a run that was not.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from pgt import checkpoint as files
+from pgt.metrics import evaluate, gains
+from pgt.model import PointerGeneratorTransformer
+from pgt.visits import DataError
+from pgt.windows import Batch, Windows
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything that shapes a training run.
+
+    Parameters
+    ----------
+    learning_rate, weight_decay, betas, eps
+        Of AdamW.
+    batch_size : int
+        Windows a step.
+    label_smoothing : float
+        Share of the target's probability that is spread over all V locations.
+    warmup_epochs, max_epochs : int
+        The rate rises linearly from 0, then falls along a cosine to 0 at ``max_epochs``.
+    patience : int
+        Stop after so many epochs without a better validation score.
+    clip : float
+        Longest gradient, as a norm.
+    monitor : {"loss", "acc@1"}
+        What "better" means on validation.
+    seed : int
+        Of shuffling and dropout. (Initial weights are the model's: seed before building it.)
+    amp : {"auto", "on", "off"}
+        bf16 in the encoder; auto is on for GPUs that have it.
+    """
+
+    learning_rate: float = 6.5e-4
+    weight_decay: float = 0.015
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-9
+    batch_size: int = 128
+    label_smoothing: float = 0.03
+    warmup_epochs: int = 5
+    max_epochs: int = 50
+    patience: int = 5
+    clip: float = 0.8
+    monitor: Literal["loss", "acc@1"] = "loss"
+    seed: int = 42
+    amp: Literal["auto", "on", "off"] = "auto"
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "batch_size", "max_epochs", "patience", "clip", "eps"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name}={getattr(self, name)} must be positive.")
+        if not 0 <= self.label_smoothing < 1:
+            raise ValueError(f"label_smoothing={self.label_smoothing} must lie in [0, 1).")
+        if self.monitor not in ("loss", "acc@1"):
+            raise ValueError(f"monitor is {self.monitor!r}; it must be 'loss' or 'acc@1'.")
+
+    def rate(self, step: int, steps_per_epoch: int) -> float:
+        """Learning rate of a step, counted from 0.
+
+        Examples
+        --------
+        >>> config = TrainConfig(learning_rate=1.0, warmup_epochs=1, max_epochs=3)
+        >>> [round(config.rate(step, 2), 2) for step in range(6)]
+        [0.5, 1.0, 1.0, 0.85, 0.5, 0.15]
+        """
+        warmup = self.warmup_epochs * steps_per_epoch
+        if step < warmup:
+            return self.learning_rate * (step + 1) / warmup
+        total = max(self.max_epochs * steps_per_epoch - warmup, 1)
+        return self.learning_rate * 0.5 * (1 + math.cos(math.pi * (step - warmup) / total))
+
+
+# The two configurations of the design documents.
+DIY = TrainConfig(
+    learning_rate=5e-4, weight_decay=1e-5, batch_size=64, label_smoothing=0.05, warmup_epochs=7
+)
+GEOLIFE = TrainConfig(
+    learning_rate=1e-3, weight_decay=1e-5, batch_size=64, label_smoothing=0.0, warmup_epochs=5
+)
+
+
+@dataclass
+class History:
+    """What happened, epoch by epoch.
+
+    Attributes
+    ----------
+    rows : list of dict
+        epoch (from 1), train_loss, valid_loss (nats), valid_acc@1 (percent), learning_rate,
+        gradient_norm (mean before clipping), seconds.
+    best_epoch : int
+        The epoch whose weights the model has now.
+    device : str
+    """
+
+    rows: list[dict[str, float]] = field(default_factory=list)
+    best_epoch: int = 0
+    device: str = "cpu"
+
+    def table(self) -> pd.DataFrame:
+        """The rows as a table indexed by epoch."""
+        return pd.DataFrame(self.rows).set_index("epoch")
+
+    @property
+    def seconds(self) -> float:
+        """Training time in all."""
+        return sum(row["seconds"] for row in self.rows)
+
+
+def loss_of(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
+    """(B, V), (B,) -> (B,) cross-entropy in nats with label smoothing.
+
+    The smoothed target is (1 - ε) · one-hot + ε / V (Szegedy et al. 2016). Locations that a model
+    cannot name (-inf) count as log 1e-10, the constant of the design documents, without gradient;
+    that only happens to the pure pointer.
+    """
+    log_probs = log_probs.clamp(min=math.log(1e-10)) if _has_gaps(log_probs) else log_probs
+    own = log_probs.gather(1, target[:, None]).squeeze(1)  # (B,)
+    if label_smoothing == 0:
+        return -own
+    return -(1 - label_smoothing) * own - label_smoothing * log_probs.mean(1)
+
+
+def _has_gaps(log_probs: Tensor) -> bool:
+    return bool((log_probs[:, 0] == -math.inf).any())
+
+
+def pick_device() -> torch.device:
+    """CUDA when it is there, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def fit(
+    model: PointerGeneratorTransformer,
+    train: Windows,
+    valid: Windows,
+    config: TrainConfig | None = None,
+    *,
+    checkpoint: str | Path | None = None,
+    resume: bool = True,
+    device: torch.device | str | None = None,
+    progress: bool = True,
+    after_epoch: Callable[[dict[str, float]], None] | None = None,
+) -> History:
+    """Train the model and leave it with its best weights, on the CPU, in evaluation mode.
+
+    Parameters
+    ----------
+    model : PointerGeneratorTransformer
+    train, valid : Windows
+    config : TrainConfig
+    checkpoint : path, optional
+        Written after every epoch. When it exists and ``resume``, training goes on from it.
+    device : optional
+        Chosen by itself otherwise.
+    progress : bool
+        Show a bar, on standard output.
+    after_epoch : callable, optional
+        Gets every new row of the history.
+
+    Returns
+    -------
+    History
+
+    Raises
+    ------
+    DataError
+        When there are no windows, or the checkpoint is of other data or another configuration.
+    """
+    config = config or TrainConfig()
+    for name, part in (("train", train), ("valid", valid)):
+        if len(part) == 0:
+            raise DataError(
+                f"There are no {name} windows; people need more visits than min_visits and more "
+                "days than the window."
+            )
+    device = torch.device(device) if device is not None else pick_device()
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        run = _Run(model, train, valid, config, device)
+        path = Path(checkpoint) if checkpoint is not None else None
+        if path is not None and resume and path.exists():
+            run.restore(path)
+        bar = tqdm(
+            total=config.max_epochs, initial=run.epoch, unit="epoch", file=sys.stdout,
+            disable=not progress, desc="training",
+        )  # fmt: skip
+        with bar:
+            while not run.finished:
+                row = run.one_epoch()
+                if path is not None:
+                    run.store(path)
+                bar.update()
+                bar.set_postfix_str(
+                    f"loss {row['valid_loss']:.3f}, Acc@1 {row['valid_acc@1']:.1f} %"
+                )
+                if after_epoch is not None:
+                    after_epoch(row)
+    model.to("cpu")
+    model.load_state_dict(run.best)
+    model.eval()
+    return run.history
+
+
+class _Run:
+    """The state of one training run: all that a checkpoint must hold."""
+
+    def __init__(
+        self,
+        model: PointerGeneratorTransformer,
+        train: Windows,
+        valid: Windows,
+        config: TrainConfig,
+        device: torch.device,
+    ) -> None:
+        self.model = model.to(device)
+        self.train, self.valid = train.to(device), valid.to(device)
+        self.config, self.device = config, device
+        self.names, self.parameters = zip(*model.named_parameters(), strict=True)
+        self.optimizer = torch.optim.AdamW(
+            self.parameters, lr=config.learning_rate, betas=config.betas, eps=config.eps,
+            weight_decay=config.weight_decay, fused=True,
+        )  # fmt: skip
+        self.amp = config.amp == "on" or (
+            config.amp == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
+        )
+        self.epoch = 0
+        self.best_score = math.inf
+        self.best: dict[str, Tensor] = {}
+        self.history = History(device=device.type)
+
+    @property
+    def finished(self) -> bool:
+        stale = self.epoch - self.history.best_epoch >= self.config.patience
+        return self.epoch >= self.config.max_epochs or (self.epoch > 0 and stale)
+
+    def forward(self, batch: Batch) -> Tensor:
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
+            return self.model(batch).log_probs
+
+    def one_epoch(self) -> dict[str, float]:
+        began = time.perf_counter()
+        config = self.config
+        torch.manual_seed(config.seed * 100_003 + self.epoch)
+        shuffle = np.random.default_rng([config.seed, self.epoch])
+        steps = math.ceil(len(self.train) / config.batch_size)
+        step = self.epoch * steps
+        max_len = self.model.config.max_len
+        self.model.train()
+        loss_sum = torch.zeros((), device=self.device)
+        norm_sum = torch.zeros((), device=self.device)
+        rate = 0.0
+        for batch in self.train.batches(config.batch_size, shuffle=shuffle, max_len=max_len):
+            rate = config.rate(step, steps)
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            loss = loss_of(self.forward(batch), batch.target, config.label_smoothing)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.mean().backward()
+            norm_sum += nn.utils.clip_grad_norm_(self.parameters, config.clip)
+            self.optimizer.step()
+            loss_sum += loss.detach().sum()
+            step += 1
+        valid_loss, accuracy = self.score()
+        self.epoch += 1
+        row = {
+            "epoch": self.epoch,
+            "train_loss": float(loss_sum) / len(self.train),
+            "valid_loss": valid_loss,
+            "valid_acc@1": accuracy,
+            "learning_rate": rate,
+            "gradient_norm": float(norm_sum) / steps,
+            "seconds": time.perf_counter() - began,
+        }
+        self.history.rows.append(row)
+        score = valid_loss if config.monitor == "loss" else -accuracy
+        if not math.isfinite(row["train_loss"]):
+            raise FloatingPointError(
+                f"The training loss is {row['train_loss']} in epoch {self.epoch}; lower the "
+                f"learning rate ({config.learning_rate:g}) or the gradient clip ({config.clip:g})."
+            )
+        if score < self.best_score:
+            self.best_score = score
+            self.history.best_epoch = self.epoch
+            self.best = {k: v.detach().cpu().clone() for k, v in self.model.state_dict().items()}
+        return row
+
+    @torch.no_grad()
+    def score(self) -> tuple[float, float]:
+        """Validation loss without smoothing, and Acc@1 in percent."""
+        self.model.eval()
+        total = 0.0
+
+        class Listener:
+            """Adds up the loss of what `evaluate` asks for, so that one pass serves both."""
+
+            def scores(_, batch: Batch) -> Tensor:  # noqa: N805
+                nonlocal total
+                log_probs = self.forward(batch)
+                total += float(loss_of(log_probs, batch.target).sum())
+                return log_probs
+
+        ranks = evaluate(Listener(), self.valid)
+        return total / len(self.valid), 100 * float(gains(ranks)["acc@1"].mean())
+
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint must agree with to be resumed."""
+        raw = {
+            "model": self.model.config.to_dict(),
+            "training": asdict(self.config),
+            "vocabulary": json.loads(self.train.vocabulary.to_json()),
+            "windows": {"train": len(self.train), "valid": len(self.valid)},
+        }
+        return json.loads(json.dumps(raw))
+
+    def store(self, path: Path) -> None:
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        tensors |= {f"best.{k}": v for k, v in self.best.items()}
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            for key, value in self.optimizer.state[parameter].items():
+                tensors[f"optimizer.{key}.{name}"] = value
+        info = self.identity() | {
+            "epoch": self.epoch, "best_score": self.best_score,
+            "best_epoch": self.history.best_epoch, "history": self.history.rows,
+        }  # fmt: skip
+        files.write(path, tensors, info)
+
+    def restore(self, path: Path) -> None:
+        tensors, info = files.read(path)
+        for key, now in self.identity().items():
+            if key not in info:
+                raise DataError(
+                    f"{path.name} is a finished model, not a training run; choose another name."
+                )
+            if info[key] != now:
+                raise DataError(
+                    f"{path.name} was trained with another {key}{_difference(info[key], now)}; "
+                    "remove it, choose another name, or train with resume=False (--fresh)."
+                )
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+        for name, value in tensors.items():
+            part, _, rest = name.partition(".")
+            parts[part][rest] = value
+        files.load_weights(self.model, parts["model"], path.name)
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            self.optimizer.state[parameter] = {
+                key: parts["optimizer"][f"{key}.{name}"].to(self.device)
+                for key in ("step", "exp_avg", "exp_avg_sq")
+            }
+        self.best = parts["best"]
+        self.epoch, self.best_score = info["epoch"], info["best_score"]
+        self.history.rows = info["history"]
+        self.history.best_epoch = info["best_epoch"]
+
+
+def _difference(then: dict[str, Any], now: dict[str, Any]) -> str:
+    """Name the first setting that differs, when it is short enough to read."""
+    for key in now:
+        if then.get(key) != now[key] and not isinstance(now[key], list):
+            return f" ({key} was {then.get(key)}, now {now[key]})"
+    return ""
