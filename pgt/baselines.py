@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -121,7 +121,7 @@ class ContextKernel:
     width: float = 150.0
     n_locations: int = 0
 
-    GRID = {
+    GRID: ClassVar[dict[str, tuple[float, ...]]] = {
         "decay": (0.9, 0.95, 0.98, 1.0),
         "base": (0.03, 0.1, 0.3, 1.0),
         "same": (1.0,),
@@ -143,8 +143,10 @@ class ContextKernel:
         def accuracy(kernel: ContextKernel) -> float:
             return float(gains(evaluate(kernel, valid))["acc@1"].mean())
 
-        options: Iterable[tuple[float, ...]] = itertools.product(*self.GRID.values())
-        kernels = [replace(self, **dict(zip(self.GRID, o, strict=True))) for o in options]
+        kernels = []
+        for option in itertools.product(*self.GRID.values()):
+            numbers: dict[str, Any] = dict(zip(self.GRID, option, strict=True))
+            kernels.append(replace(self, **numbers))
         return max(kernels, key=accuracy)
 
     def weights(self, batch: Batch) -> Tensor:
@@ -176,5 +178,3 @@ def all_baselines() -> dict[str, Last | MostFrequent | Markov | ContextKernel]:
         "markov": Markov(),
         "kernel": ContextKernel(),
     }
-
-

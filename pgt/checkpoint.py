@@ -108,9 +108,20 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     return model.eval(), vocabulary
 
 
-def load_weights(
-    model: PointerGeneratorTransformer, tensors: dict[str, Tensor], name: str
-) -> None:
+def shipped(name: str = "city") -> Path:
+    """Where the trained model that comes with the package lies.
+
+    In the repository that is ``data/checkpoints``, in an installed wheel the package itself. Only
+    models trained on the simulated city are shipped.
+    """
+    here = Path(__file__).resolve().parent
+    for folder in (here / "_checkpoints", here.parent / "data" / "checkpoints"):
+        if (folder / f"{name}.safetensors").is_file():
+            return folder / f"{name}.safetensors"
+    raise DataError(f"No model '{name}' is shipped with pgt; there is 'city'.")
+
+
+def load_weights(model: PointerGeneratorTransformer, tensors: dict[str, Tensor], name: str) -> None:
     """Put tensors into a model of the very same shapes, or say which one does not fit."""
     own = model.state_dict()
     for key in sorted(own.keys() | tensors.keys()):

@@ -17,17 +17,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pgt.city_days import WHY, Town, live
 from pgt.city_map import NAME, TIMEZONE, draw
-from pgt.city_people import WHY, Behaviour, Town, invent, live
+from pgt.city_people import Behaviour, invent
 from pgt.city_places import settle
 from pgt.visits import DataError, check, split_by_days
 
 FIRST_MONDAY = "2022-01-03"  # minute zero of every simulation, local time
 PRESETS: dict[str, dict[str, int]] = {
-    "small": {"people": 72, "homes": 150, "others": 2600},
+    "small": {"people": 66, "homes": 150, "others": 4400},
     "large": {"people": 600, "homes": 800, "others": 7200},
 }
-DAYS = (70, 600)  # people are tracked for at least and at most so many days
+DAYS = (70, 450)  # people are tracked for at least and at most so many days
 _FILES = ("city.json", "base.geojson", "places.csv", "people.csv", "visits.csv")
 _VISITS = ["user_id", "location_id", "started_at", "finished_at", "split", "explored",
            "p_explore", "why"]  # fmt: skip
@@ -113,7 +114,7 @@ def simulate(preset: str = "small", seed: int = 7, behaviour: Behaviour | None =
     size, behaviour = PRESETS[preset], behaviour or Behaviour()
     town = draw()
     places = settle(town, size["homes"], size["others"], np.random.default_rng([seed, 1]))
-    people = invent(places, size["people"], DAYS, np.random.default_rng([seed, 2]))
+    people = invent(places, size["people"], DAYS, np.random.default_rng([seed, 2]), behaviour)
     arrays = Town(places)
     parts, users = [], []
     for person in people.to_dict("records"):

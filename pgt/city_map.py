@@ -45,14 +45,14 @@ PARKS: tuple[tuple[str, float, float, float, float, float], ...] = (
     ("Willow Meadows", -1350, -2000, 430, 260, 2.9),
     ("Signal Green", 2080, -1560, 260, 210, 4.0),
     ("Kite Hill", 350, 3150, 330, 260, 5.1),
-    ("Miller's Wood", -3330, 2050, 420, 300, 0.1),
+    ("Miller's Wood", -3330, 1900, 400, 250, 0.1),
     ("Foundry Green", 3500, 150, 220, 180, 3.3),
 )
 LAKE = ("Heronsmere", 2380, 2130, 210, 140, 1.4)
 RIVER_NAME = "River Ouzel"
 RIVER = np.array(  # centreline from north-west to south-east, then half the width (m)
     [
-        (-5600, 3600, 70),
+        (-4900, 3250, 70),
         (-4300, 2950, 75),
         (-3000, 2350, 75),
         (-2150, 1900, 80),
@@ -65,7 +65,7 @@ RIVER = np.array(  # centreline from north-west to south-east, then half the wid
         (2400, -1350, 110),
         (2900, -2250, 120),
         (4200, -2800, 130),
-        (5600, -3100, 140),
+        (5000, -2950, 140),
     ],
     dtype=float,
 )
@@ -162,10 +162,15 @@ def _river() -> tuple[np.ndarray, np.ndarray]:
     return line, np.stack([-along[:, 1], along[:, 0]], axis=1)
 
 
+def _reach(xy: np.ndarray) -> np.ndarray:
+    """Below 1 inside the town, 1 on its outline (a superellipse), before the warp; ``(n,)``."""
+    return ((np.abs(xy) / [4100, 3500]) ** 2.6).sum(axis=1)
+
+
 def _outline() -> np.ndarray:
     angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)
-    r = (np.abs(np.cos(angle) / 4100) ** 2.6 + np.abs(np.sin(angle) / 3500) ** 2.6) ** (-1 / 2.6)
-    return np.stack([r * np.cos(angle), r * np.sin(angle)], axis=1)
+    way = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return way / (_reach(way) ** (1 / 2.6))[:, None]
 
 
 def _clip(polygon: np.ndarray, normal: np.ndarray, offset: float) -> np.ndarray:
@@ -295,9 +300,10 @@ def draw() -> TownMap:
         features.append(_feature("street", bank_name, walk, level="promenade"))
     square = np.array([-120.0, 330.0])
     for name, degrees in AVENUES:
-        end = np.array([math.cos(math.radians(degrees)), math.sin(math.radians(degrees))]) * 4300
-        features.append(_feature("street", name, warp(_densify(np.array([square, square + end]),
-                                                               150)), level="avenue"))  # fmt: skip
+        way = np.array([math.cos(math.radians(degrees)), math.sin(math.radians(degrees))])
+        road = _densify(np.array([square, square + 5000 * way]), 100)
+        road = warp(road[_reach(road) < 1.12])
+        features.append(_feature("street", name, road, level="avenue"))
     for name, share in (("Ramparts", 0.27), ("Ring Road", 0.66)):
         loop = _densify(_outline() * share + square * (1 - share), 150, closed=True)
         features.append(_feature("street", name, warp(np.vstack([loop, loop[:1]])), level="avenue"))

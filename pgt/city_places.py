@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
@@ -79,7 +81,8 @@ def _ranked(rng: np.random.Generator, n: int) -> np.ndarray:
 
 def _park_points(rng: np.random.Generator, n: int) -> tuple[np.ndarray, list[str]]:
     """Points ``(n, 2)`` inside parks and off the lake, and the names of the parks."""
-    xy, names = np.zeros((0, 2)), []
+    xy = np.zeros((0, 2))
+    names: list[str] = []
     size = np.cumsum([p[3] * p[4] for p in PARKS])
     while len(xy) < n:
         park = PARKS[int(np.searchsorted(size, rng.random() * size[-1]))]
@@ -117,9 +120,9 @@ class _Namer:
 
         return self._free(draw, f", {district}")
 
-    def _free(self, draw, suffix: str = "") -> str:  # type: ignore[no-untyped-def]
+    def _free(self, draw: Callable[[], str], suffix: str = "") -> str:
         for attempt in range(60):
-            name: str = draw() + (suffix if attempt > 12 else "")
+            name = draw() + (suffix if attempt > 12 else "")
             if name not in self.used:
                 break
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -150,7 +150,7 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
         mask = group_mask(ranks, group)
         row: dict[str, object] = {"group": group, "n": int(mask.sum())}
         if mask.any():
-            row |= (100 * all_gains[mask].mean()).to_dict()
+            row |= {name: 100 * float(all_gains.loc[mask, name].mean()) for name in MEANS}
             part = ranks[mask]
             row["f1"] = 100 * weighted_f1(part.target.to_numpy(), part.predicted.to_numpy())
         else:
@@ -188,13 +188,43 @@ def interval(
     -------
     low, high : float
     """
+    value = _gain(ranks, metric)
+    if against is not None:
+        if len(against) != len(ranks) or (against.user_id.values != ranks.user_id.values).any():
+            raise ValueError("The two tables of ranks are not of the same windows.")
+        value = value - _gain(against, metric)
+    return _resample_users(ranks, value, group, level, n_resamples, seed)
+
+
+def interval_of_mean(
+    runs: Sequence[pd.DataFrame],
+    metric: str = "acc@1",
+    *,
+    against: Sequence[pd.DataFrame] | None = None,
+    group: str = "all",
+    level: float = 0.95,
+    n_resamples: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """As `interval`, for the mean over several runs (seeds) on the same windows.
+
+    With ``against``, the interval of the difference of the two means.
+    """
+    value = np.mean([_gain(ranks, metric) for ranks in runs], axis=0)
+    if against is not None:
+        value = value - np.mean([_gain(ranks, metric) for ranks in against], axis=0)
+    return _resample_users(runs[0], value, group, level, n_resamples, seed)
+
+
+def _gain(ranks: pd.DataFrame, metric: str) -> np.ndarray:
     if metric not in MEANS:
         raise ValueError(f"metric is {metric!r}; intervals exist for {', '.join(MEANS)}.")
-    value = gains(ranks)[metric].to_numpy()
-    if against is not None:
-        if len(against) != len(ranks) or (against.target.values != ranks.target.values).any():
-            raise ValueError("The two tables of ranks are not of the same windows.")
-        value = value - gains(against)[metric].to_numpy()
+    return gains(ranks)[metric].to_numpy()
+
+
+def _resample_users(
+    ranks: pd.DataFrame, value: np.ndarray, group: str, level: float, n_resamples: int, seed: int
+) -> tuple[float, float]:
     mask = group_mask(ranks, group)
     if not mask.any():
         return float("nan"), float("nan")
@@ -207,4 +237,3 @@ def interval(
     tail = (1 - level) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return float(low), float(high)
-

@@ -102,7 +102,8 @@ DIY: dict[str, Any] = {
     "d_model": 64, "n_heads": 4, "n_layers": 2, "d_feedforward": 256, "dropout": 0.2, "when": "day",
 }  # fmt: skip
 GEOLIFE: dict[str, Any] = {
-    "d_model": 96, "n_heads": 2, "n_layers": 2, "d_feedforward": 192, "dropout": 0.25, "when": "day",
+    "d_model": 96, "n_heads": 2, "n_layers": 2, "d_feedforward": 192, "dropout": 0.25,
+    "when": "day",
 }  # fmt: skip
 
 # The twelve rows of the documents' ablation table, each one field of the configuration.

@@ -12,7 +12,6 @@ WINDOW_COLUMNS = (
     "id", "user_id", "location_id", "duration", "start_day", "end_day", "start_min", "end_min",
     "weekday",
 )  # fmt: skip
-UNKNOWN_PLACE = 1
 
 
 def is_windows_folder(path: str | Path) -> bool:
@@ -46,10 +45,15 @@ def read_windows_folder(folder: str | Path) -> pd.DataFrame:
         path = folder / f"{split}.csv"
         if not path.is_file():
             raise DataError(f"There is no {split}.csv in {folder}; it needs train, valid and test.")
-        part = pd.read_csv(path)
+        try:
+            part = pd.read_csv(path)
+        except (ValueError, OSError) as error:
+            raise DataError(f"{path} cannot be read ({error}); it must be a CSV.") from error
         missing = [name for name in WINDOW_COLUMNS if name not in part.columns]
         if missing:
-            raise DataError(f"Column '{missing[0]}' is missing in {path.name}; is it the right file?")
+            raise DataError(
+                f"Column '{missing[0]}' is missing in {path.name}; is it the right file?"
+            )
         parts.append(part.assign(split=split))
     raw = pd.concat(parts, ignore_index=True)
     monday = pd.Timestamp("2000-01-03", tz="UTC")
@@ -82,13 +86,23 @@ def read_source(
     checkins: bool = False,
     drop_duplicates: bool = False,
 ) -> pd.DataFrame:
-    """Read whatever is known: a windows folder, or a CSV or Parquet table of visits.
+    """Read whatever is known: a simulated city or a windows folder, or a table of visits.
 
     See `pgt.visits.read` for the options, which apply to tables.
     """
     path = Path(path)
     if path.is_dir():
-        if is_windows_folder(path):
+        is_city = (path / "city.json").is_file()
+        if is_city or is_windows_folder(path):
+            if timezone or columns or checkins or drop_duplicates:
+                raise DataError(
+                    f"{path} is a folder whose format is known; timezone, columns, checkins and "
+                    "drop_duplicates are for tables, leave them out."
+                )
+            if is_city:
+                from pgt.city import load
+
+                return load(path).visits
             return read_windows_folder(path)
         raise DataError(
             f"{path} is a folder without train.csv, valid.csv and test.csv; "

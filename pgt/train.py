@@ -7,6 +7,7 @@ with the same numbers as a run that was not.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import sys
@@ -298,9 +299,11 @@ class _Run:
         }
         self.history.rows.append(row)
         score = valid_loss if config.monitor == "loss" else -accuracy
-        if not math.isfinite(row["train_loss"]):
+        for name in ("train_loss", "valid_loss"):
+            if math.isfinite(row[name]):
+                continue
             raise FloatingPointError(
-                f"The training loss is {row['train_loss']} in epoch {self.epoch}; lower the "
+                f"The {name} is {row[name]} in epoch {self.epoch}; lower the "
                 f"learning rate ({config.learning_rate:g}) or the gradient clip ({config.clip:g})."
             )
         if score < self.best_score:
@@ -333,7 +336,11 @@ class _Run:
             "model": self.model.config.to_dict(),
             "training": asdict(self.config),
             "vocabulary": json.loads(self.train.vocabulary.to_json()),
-            "windows": {"train": len(self.train), "valid": len(self.valid)},
+            "windows": {
+                "train": len(self.train),
+                "valid": len(self.valid),
+                "fingerprint": _fingerprint(self.train, self.valid),
+            },
         }
         return json.loads(json.dumps(raw))
 
@@ -375,6 +382,15 @@ class _Run:
         self.epoch, self.best_score = info["epoch"], info["best_score"]
         self.history.rows = info["history"]
         self.history.best_epoch = info["best_epoch"]
+
+
+def _fingerprint(*parts: Windows) -> str:
+    """A short hash that differs when the windows' contents do."""
+    digest = hashlib.sha256()
+    for part in parts:
+        for array in (part.features.cpu().numpy(), part.first, part.target):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:12]
 
 
 def _difference(then: dict[str, Any], now: dict[str, Any]) -> str:

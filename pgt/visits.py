@@ -7,6 +7,7 @@ the field's standard library, so its tables can be used as they are.
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +18,8 @@ REQUIRED = ("user_id", "location_id", "started_at", "finished_at")
 COORDINATES = ("lon", "lat")
 LIMITS = {"lon": 180.0, "lat": 90.0}
 SPLITS = ("train", "valid", "test")
+# The offset at the end of an ISO 8601 time: Z, +02:00, +0200 or +02; a bare date has none.
+OFFSET = r"\d[T ].*\d(Z|[+-]\d\d(?::?\d\d)?)$"
 
 Split = Literal["train", "valid", "test"]
 
@@ -51,6 +54,24 @@ def _require_columns(visits: pd.DataFrame) -> None:
             raise DataError(f"Column '{here}' needs '{other}' beside it; add it, or drop '{here}'.")
     if len(visits) == 0:
         raise DataError("The table has no visits; check the file, or the filter that came before.")
+
+
+def _require_ids(ids: pd.Series) -> None:
+    dtype, types = ids.dtype, pd.api.types
+    if types.is_float_dtype(dtype):
+        raise DataError(
+            f"Column '{ids.name}' holds floating-point numbers; ids are integers or strings, "
+            "convert it with .astype(int) or .astype(str)."
+        )
+    kinds = set(ids.map(type)) if pd.api.types.is_object_dtype(dtype) else set()
+    if len(kinds) > 1:
+        raise DataError(f"Column '{ids.name}' mixes types; convert it with .astype(str).")
+    is_text = isinstance(dtype, pd.StringDtype) or kinds == {str}
+    if not (is_text or kinds == {int} or types.is_integer_dtype(dtype)):
+        raise DataError(
+            f"Column '{ids.name}' holds {dtype}; ids are integers or strings, "
+            "convert it with .astype(str)."
+        )
 
 
 def _require_times(visits: pd.DataFrame) -> None:
@@ -113,13 +134,7 @@ def check(visits: pd.DataFrame) -> pd.DataFrame:
         empty = visits[name].isna()
         if empty.any():
             raise DataError(f"'{name}' is empty in {_first(empty)}; fill it in or drop the row.")
-        if pd.api.types.is_float_dtype(visits[name]):
-            raise DataError(
-                f"Column '{name}' holds floating-point numbers; ids are integers or strings, "
-                "convert it with .astype(int) or .astype(str)."
-            )
-        if visits[name].dtype == object and visits[name].map(type).nunique() > 1:
-            raise DataError(f"Column '{name}' mixes types; convert it with .astype(str).")
+        _require_ids(visits[name])
     _require_times(visits)
     for name in COORDINATES if COORDINATES[0] in visits.columns else ():
         if not pd.api.types.is_numeric_dtype(visits[name]):
@@ -178,7 +193,8 @@ def _parse_times(raw: pd.Series, name: str, timezone: str | None) -> pd.Series:
                 "such as 2024-05-01T09:00:00+02:00."
             )
         text = raw.astype("string")
-        zoned = text.str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True).fillna(False)
+        offset = text.str.extract(OFFSET)[0]
+        zoned = offset.notna()
         times = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
         bad = times.isna()
         if bad.any():
@@ -195,7 +211,7 @@ def _parse_times(raw: pd.Series, name: str, timezone: str | None) -> pd.Series:
         if not zoned.any():
             times = times.dt.tz_localize(None)
         elif timezone is None:
-            offsets = text.str.extract(r"(Z|[+-]\d\d:?\d\d)$")[0].unique()
+            offsets = offset.unique()
             if len(offsets) > 1:
                 raise DataError(
                     f"{name} uses several UTC offsets ({offsets[0]}, {offsets[1]}, …); name the "
@@ -206,22 +222,38 @@ def _parse_times(raw: pd.Series, name: str, timezone: str | None) -> pd.Series:
         return times
     try:
         if times.dt.tz is None:
-            return times.dt.tz_localize(timezone, ambiguous=np.ones(len(times), bool), nonexistent="shift_forward")
+            # Clocks go back: the first of the two hours. Clocks go forward: the next valid time.
+            first = np.ones(len(times), dtype=bool)
+            return times.dt.tz_localize(timezone, ambiguous=first, nonexistent="shift_forward")
         return times.dt.tz_convert(timezone)
-    except (KeyError, ValueError) as error:
+    except (LookupError, ValueError, OSError) as error:
         raise DataError(
             f"'{timezone}' is no known time zone; use an IANA name such as Europe/Vienna."
         ) from error
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
-    """Read a CSV without pandas' silent renaming of doubled columns."""
+def _read_csv(path: Path, ids: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Read a CSV without what pandas does silently.
+
+    It would rename doubled columns, take the first column for row names where rows have more
+    fields than the header, and strip the zeros of an id such as "007".
+    """
     names = pd.read_csv(path, header=None, nrows=1, dtype=str, skip_blank_lines=True)
-    columns = [str(name) for name in names.iloc[0]]
+    columns = [str(name) for name in names.iloc[0].dropna()]
     doubled = {name for name in columns if columns.count(name) > 1}
     if doubled:
         raise DataError(f"Column '{min(doubled)}' appears twice in {path.name}; keep one of them.")
-    return pd.read_csv(path)
+    table = pd.read_csv(path)
+    if not isinstance(table.index, pd.RangeIndex):
+        raise DataError(
+            f"The rows of {path.name} have more fields than its header line; name every column."
+        )
+    for name in set(ids) & set(table.columns):
+        if pd.api.types.is_integer_dtype(table[name]):
+            text = pd.read_csv(path, usecols=[name], dtype=str)[name]
+            if (text.str.strip() != table[name].astype(str)).any():
+                table[name] = text
+    return table
 
 
 def read(
@@ -259,18 +291,17 @@ def read(
         if path.suffix == ".parquet":
             visits = pd.read_parquet(path)
         elif path.suffix == ".csv" or path.name.endswith(".csv.gz"):
-            visits = _read_csv(path)
+            names = {name: name for name in REQUIRED[:2]} | (columns or {})
+            visits = _read_csv(path, (names["user_id"], names["location_id"]))
         else:
             raise DataError(f"{path.name} is neither .csv nor .parquet; convert it to one of them.")
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, OSError) as error:
-        raise DataError(
-            f"{path.name} cannot be read ({error}); it must be a CSV in UTF-8 with a header line, "
-            "or Parquet."
-        ) from error
-    except Exception as error:
-        if type(error).__module__.startswith("pyarrow"):
-            raise DataError(f"{path.name} is no Parquet file; write it again.") from error
+    except DataError:
         raise
+    except (ValueError, OSError, EOFError, NotImplementedError, zlib.error) as error:
+        # ValueError: pandas' parser errors, broken UTF-8, and pyarrow's own.
+        kind = "Parquet" if path.suffix == ".parquet" else "a CSV in UTF-8 with a header line"
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise DataError(f"{path.name} cannot be read ({reason}); it must be {kind}.") from error
     for ours, theirs in (columns or {}).items():
         if theirs not in visits.columns:
             have = ", ".join(map(str, visits.columns))

@@ -11,6 +11,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from pgt.visits import DataError
+
 PADDING = 0
 UNKNOWN = 1
 
@@ -92,6 +94,17 @@ class Vocabulary:
     def encode_users(self, user_id: pd.Series) -> np.ndarray:
         """Ids of people; 0 for those whom training has not seen."""
         return user_id.map(self._user_ids).fillna(0).to_numpy(dtype=np.int64)
+
+    def require_shared(self, location_id: pd.Series) -> None:
+        """Refuse locations of which this vocabulary has none: they are of another data set."""
+        if len(location_id) and not (self.encode_locations(location_id) > UNKNOWN).any():
+            ours = repr(self.locations[0]) if self.locations else "none"
+            raise DataError(
+                f"None of the table's {location_id.nunique()} locations (such as "
+                f"{location_id.tolist()[0]!r}) is among the {len(self.locations)} that the model "
+                f"was trained on (such as {ours}): it is of another vocabulary; use the table it "
+                "was trained on, or train on this one."
+            )
 
     def decode(self, ids: np.ndarray) -> np.ndarray:
         """The ``location_id`` of each id, as objects; None for padding and unknown."""

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from pgt.visits import SPLITS, DataError, check, local_day, local_minute, split_by_days
-from pgt.vocabulary import Vocabulary
+from pgt.vocabulary import PADDING, Vocabulary
 
 Protocol = Literal["published", "exact"]
 
@@ -134,7 +134,7 @@ class Windows:
     @cached_property
     def targets(self) -> np.ndarray:
         """(W,) the vocabulary id of each window's target."""
-        return self.features[0].numpy()[self.target + 1]
+        return self.features[0].cpu().numpy()[self.target + 1]
 
     @cached_property
     def in_window(self) -> np.ndarray:
@@ -143,7 +143,7 @@ class Windows:
         Under the published protocol all unknown places are one location, so an unknown target
         counts as "in the window" as soon as any unknown place is.
         """
-        location = self.features[0].numpy()[1:]
+        location = self.features[0].cpu().numpy()[1:]
         previous = _previous_same(self.visits.user_id.to_numpy(), location)
         return previous[self.target] >= self.first
 
@@ -224,8 +224,8 @@ class Windows:
                 part = order[at : at + size]
                 order[at : at + size] = part[np.argsort(lengths[part], kind="stable")]
             starts = shuffle.permutation(np.arange(0, n, batch_size))
-        for at in starts:
-            yield self.batch(order[at : at + batch_size], max_len)
+        for begin in starts:
+            yield self.batch(order[begin : begin + batch_size], max_len)
 
 
 @dataclass(frozen=True)
@@ -292,6 +292,8 @@ def prepare(
         visits = split_by_days(visits)
     if vocabulary is None:
         vocabulary = Vocabulary.build(visits, protocol)
+    else:
+        vocabulary.require_shared(visits.location_id)
     parts = {
         name: build(visits[visits.split == name], vocabulary, days=days, min_visits=min_visits)
         for name in SPLITS
@@ -323,15 +325,82 @@ def build(
     return Windows(visits, features, first[usable], rows[usable], vocabulary)
 
 
+def latest(
+    visits: pd.DataFrame,
+    vocabulary: Vocabulary,
+    *,
+    days: int = 7,
+    at: pd.Timestamp | None = None,
+) -> Windows:
+    """Build the window that asks for what comes next: one a person, its target not yet there.
+
+    In place of the target stands a row of its own: it begins at the moment of asking, its
+    location id is 0, and so is the batch's ``target``. The window holds the visits of the
+    ``days`` days before that moment's day and of that day itself, and always the last visit,
+    however long ago, so that everybody gets an answer.
+
+    Parameters
+    ----------
+    visits : DataFrame
+        As `pgt.visits.check` wants it; the splits, if any, do not matter.
+    vocabulary : Vocabulary
+        The trained model's.
+    days : int
+        Days of history, as the model was trained.
+    at : Timestamp, optional
+        The moment of asking, with time zone: visits that begin later are not used, and one that
+        is still going on ends then, as far as anybody can know. Without it, each person is asked
+        about at the end of their last visit.
+
+    Returns
+    -------
+    Windows
+        People without a visit before ``at`` have none.
+
+    Examples
+    --------
+    >>> at = pd.to_datetime(["2024-05-01 08:00+02:00", "2024-05-01 19:00+02:00"])
+    >>> visits = pd.DataFrame({"user_id": 1, "location_id": ["work", "home"], "started_at": at,
+    ...                        "finished_at": at + pd.Timedelta(hours=1)})
+    >>> windows = latest(visits, Vocabulary(("home", "work"), (1,), 2))
+    >>> windows.batch([0]).location.tolist()
+    [[3, 2]]
+    """
+    visits = check(visits)
+    zone = visits.started_at.dt.tz
+    if at is not None:
+        if at.tz is None:
+            raise DataError(f"The moment {at} has no time zone; write one, as in {at}+02:00.")
+        at = at.tz_convert(zone)
+        visits = visits[visits.started_at <= at]
+        visits = visits.assign(finished_at=visits.finished_at.where(visits.finished_at <= at, at))
+    last = visits.groupby("user_id", sort=False).tail(1)
+    moment = last.finished_at if at is None else at
+    # A stable sort by person puts each question right behind that person's last visit.
+    table = pd.concat([visits, last.assign(started_at=moment, finished_at=moment)])
+    table = table.sort_values("user_id", kind="stable", ignore_index=True)
+    user = table.user_id.to_numpy()
+    asks = np.append(user[1:] != user[:-1], True) if len(table) else np.zeros(0, dtype=bool)
+    features = encode(table, vocabulary)
+    features[0, 1:][torch.from_numpy(asks)] = PADDING
+    day = features[FEATURES.index("start_day")].numpy()[1:]
+    target = np.flatnonzero(asks)
+    first = np.append(0, target[:-1] + 1)[: len(target)]
+    for i, end in enumerate(target):
+        recent = np.searchsorted(day[first[i] : end], day[end] - days)
+        first[i] = min(first[i] + recent, end - 1)
+    return Windows(table, features, first, target, vocabulary)
+
+
 def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
     """Encode visits as integers, (9, N + 1); column 0 is padding."""
     start, end = visits.started_at, visits.finished_at
-    minutes = (end - start) // pd.Timedelta(minutes=1)
+    minutes = (end - start).dt.total_seconds().floordiv(60)
     columns = {
         "location": vocabulary.encode_locations(visits.location_id),
         "user": vocabulary.encode_users(visits.user_id),
         "time": 1 + local_minute(start) // 15,
-        "weekday": 1 + start.dt.dayofweek,
+        "weekday": 1 + start.dt.day_of_week,
         "duration": 1 + (minutes // 30).clip(upper=DURATIONS - 1),
         "start_minute": local_minute(start),
         "end_minute": local_minute(end),

@@ -1,0 +1,335 @@
+# %% [markdown]
+# # Where next?
+#
+# *You will be able to* say what next-location prediction is, how often people go where they have
+# been before, and why that makes a model that copies attractive. *You need* Python and pandas; a
+# model appears, but nothing about it is assumed. *It takes* fifteen minutes to read and about ten
+# seconds to run, with or without a GPU.
+
+# %% tags=["hide-input"]
+try:
+    import pgt  # noqa: F401
+except ImportError:  # on Colab
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"
+    )
+
+# %% [markdown]
+# It is Tuesday, a quarter past five. Somebody leaves the office. Where do they go?
+#
+# You cannot know, yet you would not bet on a random address either. You would ask where they live,
+# where they buy food, what they did last Tuesday. In a few questions you would have a short list,
+# and the true answer would often be on it. **Next-location prediction** asks a machine to do the
+# same: given the places a person has visited lately, name the next one.
+#
+# This book builds one model for that, the *Pointer-Generator Transformer*, from its smallest parts
+# up. Before the first part, let us meet the people, and find out what there is to predict.
+#
+# ## A town whose people tell the truth
+#
+# Real movement data is private, and it keeps its reasons to itself. If a person shows up at a café,
+# no dataset says whether that was a habit or a whim. So this book comes with a simulated town. Its
+# people have homes, jobs and habits, and each visit records something no real data has: whether it
+# was an **exploration** (a place they had never been to) and how likely exploring was at that moment.
+# Later we will use this to check what the model believes. First, a look around.
+
+# %%
+from pgt import city, maps
+
+town = city.load()
+print(f"{town.name}: {len(town.people)} people, {town.visits.location_id.nunique():,} visited places, "
+      f"{len(town.visits):,} visits")
+maps.city_map(
+    town,
+    title=f"Map of {town.name}: every visited place, coloured by kind",
+    caption="Every place that somebody visited. The larger the dot, the more visits. "
+    "Click a dot for its name; the town and all names are invented.",
+)
+
+# %% [markdown]
+# Everything in this book starts from one table. A row is a **visit**: one stay of one person at one
+# place.
+
+# %%
+columns = ["user_id", "location_id", "started_at", "finished_at", "kind", "explored", "p_explore"]
+town.visits[columns].head(6)
+
+# %% [markdown]
+# `started_at` and `finished_at` carry the local time zone, because "half past eight in the morning"
+# is what matters, not the instant in Greenwich. `explored` and `p_explore` are the town's truth. A
+# model never sees them.
+#
+# ## One person, two weeks
+#
+# Here is a person with an ordinary amount of data. Time of day runs upwards, days run to the right.
+
+# %%
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from pgt.figures import COPIED, GENERATED, MUTED, TRUTH
+from pgt.plots import show
+
+counts = town.visits.user_id.value_counts()
+person = counts.index[len(counts) // 4]  # more visits than three quarters of the people
+visits = town.visits[town.visits.user_id == person].reset_index(drop=True)
+day = visits.started_at.dt.tz_localize(None).dt.normalize()
+busiest = visits.groupby(day).size().rolling(14).sum().idxmax()
+fortnight = visits[(day > busiest - pd.Timedelta(days=14)) & (day <= busiest)]
+print(f"Person {person}: {len(visits)} visits to {visits.location_id.nunique()} places")
+
+# %%
+def hour(times):
+    return times.dt.hour + times.dt.minute / 60
+
+
+first = ~visits.duplicated("location_id")  # (visits,) never here before
+fig, ax = plt.subplots(figsize=(7.2, 3.8))
+for new, colour, marker, label in [(False, COPIED, "o", "been here before"),
+                                   (True, GENERATED, "^", "first time here")]:
+    part = fortnight[first.loc[fortnight.index] == new]
+    x = part.started_at.dt.tz_localize(None).dt.normalize()
+    ax.vlines(x, hour(part.started_at), (hour(part.started_at)
+              + (part.finished_at - part.started_at).dt.total_seconds() / 3600).clip(upper=24),
+              color=colour, lw=3, alpha=0.35)
+    ax.scatter(x, hour(part.started_at), color=colour, marker=marker, s=42, label=label, zorder=3)
+ax.set(ylim=(24, 0), yticks=range(0, 25, 6), ylabel="hour of the day", xlabel="day")
+ax.tick_params(axis="x", rotation=40)
+ax.legend(loc="upper left", bbox_to_anchor=(0, 1.15), ncols=2)
+show(
+    fig,
+    alt=f"Two weeks of one person: {len(fortnight)} visits drawn as vertical bars from arrival to "
+    f"departure. {int(first.loc[fortnight.index].sum())} of them are to places visited for the "
+    "first time, marked with triangles; all others are returns.",
+    caption="Two weeks of one person. Each bar is a visit, from arrival to departure. Days without "
+    "bars have no recorded visits, which is normal in such data.",
+)
+
+# %% [markdown]
+# Most marks are returns. How many, exactly?
+#
+# ## People return
+#
+# Count, over all people, how often a visit goes to a place where the person has never been, and how
+# that depends on how many places they know already.
+
+# %%
+table = town.visits.copy()
+table["new"] = ~table.duplicated(["user_id", "location_id"])
+table["known_places"] = table.groupby("user_id").new.cumsum() - table.new  # before this visit
+
+share_new = table.new.mean()
+print(f"{100 * (1 - share_new):.1f} % of all visits go to a place where the person has been before")
+
+# %% [markdown]
+# [Song, Koren, Wang and Barabási (2010)](https://doi.org/10.1038/nphys1760) described this with two
+# numbers. A person who knows $S$ places goes to a new one with probability
+#
+# $$
+# P_\text{new} = \rho\, S^{-\gamma}, \qquad \rho \approx 0.6,\quad \gamma \approx 0.21 ,
+# $$
+#
+# and otherwise returns, to a place they have visited often. The more places you know, the less you
+# explore; but the exponent is small, so exploring never stops. Our town lives by a law of this form.
+# Its people also have weekends, moods and obligations, so its curve need not lie on that line.
+
+# %%
+import numpy as np
+
+edges = np.unique(np.geomspace(1, table.known_places.max() + 1, 14).astype(int))
+bins = pd.cut(table.known_places, edges, right=False)
+grouped = table[table.known_places > 0].groupby(bins, observed=True)
+rate, middle = grouped.new.mean(), grouped.known_places.mean()
+
+fig, ax = plt.subplots(figsize=(6.6, 3.5))
+ax.plot(middle, 100 * rate, "o-", color=TRUTH, label=f"people of {town.name}")
+places = np.linspace(1, middle.max(), 200)
+ax.plot(places, 100 * 0.6 * places**-0.21, color=MUTED, ls="--", label="0.6 · S^(-0.21)")
+ax.set(xlabel="places already known, S", ylabel="visits to a new place (%)", ylim=(0, None))
+ax.legend()
+show(
+    fig,
+    alt=f"The share of visits that go to a new place falls from {100 * rate.iloc[0]:.0f} per cent for "
+    f"people who know few places to {100 * rate.iloc[-1]:.0f} per cent for those who know the most. "
+    "A dashed curve shows Song's law with rho 0.6 and gamma 0.21.",
+    caption="Exploration gets rarer with experience, and never ends. Dashed: the law of Song et al. "
+    "with their two numbers.",
+)
+
+# %% [markdown]
+# So there are two ways to come by the next place. Either it is **copied** from one's own past, or it
+# is **new**. A model with exactly these two ways is the subject of this book.
+#
+# ## How real is this town?
+#
+# A simulation proves nothing about people unless it looks like them. The table below compares windows
+# of visits in our town with the same statistics of GeoLife, a dataset of people tracked by GPS in
+# and around Beijing ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
+# A *window* is what a model may look at: the visits of the seven days before the target visit's day,
+# and of that day up to the target. Chapter 3 builds them.
+
+# %%
+from pgt.realism import REFERENCE, realism
+
+comparison = REFERENCE.assign(town=realism(town.visits)).set_index("meaning")
+comparison = comparison.rename(columns={"town": town.name, "real_locations": "GeoLife, real places",
+                                        "unknown_merged": "GeoLife, as published"})
+comparison[[town.name, "GeoLife, real places", "GeoLife, as published"]].round(2)
+
+# %% [markdown]
+# The first two columns are close, by construction: the town was tuned to the second one. Now compare
+# the second with the third. They describe **the same people**. The difference is one habit of the
+# literature: places that do not occur in the training data are all renamed to one place called
+# "unknown". A person who goes to a new café, then to a new shop, has then visited "unknown" twice,
+# which counts as a return.
+
+# %% tags=["hide-input"]
+from IPython.display import Markdown
+
+real, merged = REFERENCE.loc["target_in_window", ["real_locations", "unknown_merged"]]
+Markdown(
+    f"With that habit, **{merged:.1f} %** of the next places are found in the window. With the real "
+    f"places it is **{real:.1f} %**. The often-quoted figure of 84 % returns is an artefact of a label."
+)
+
+# %% [markdown]
+# > **Pitfall.** Before you believe a statistic about places, ask what a place *is* in that dataset.
+# > We met this one by recomputing a published number and getting a different one.
+#
+# ## A game to play before any model
+#
+# Let us predict. Take every window of the test weeks and guess with rules that a child could follow:
+# the place where the person is now, or the place they visited most often in the window.
+
+# %%
+from pgt.windows import prepare
+
+data = prepare(town.visits, protocol="exact")
+windows = data.test
+right = {"last place": 0, "most frequent place": 0}
+for i in range(len(windows)):
+    seen = windows.visits_of(i).location_id.to_numpy()  # (L,) oldest first
+    target = windows.target_of(i).location_id
+    right["last place"] += seen[-1] == target
+    values, n = np.unique(seen, return_counts=True)
+    right["most frequent place"] += values[n.argmax()] == target
+scores = {rule: 100 * hits / len(windows) for rule, hits in right.items()}
+ceiling = 100 * windows.in_window.mean()
+scores["no rule that copies can do better"] = ceiling
+pd.Series(scores).round(1).rename("right guesses, %").to_frame()
+
+# %% [markdown]
+# The last row is a **ceiling**. A rule that only copies from the window can be right at most as often
+# as the true place is in the window at all. Whatever a model gains beyond that must come from
+# somewhere else.
+#
+# The gap between the second row and the last is the playing field. The right answer is on the list of
+# places in the window; the art is to point at it.
+#
+# ## A first look at the model
+#
+# Here is the model at work on one window, before we know how it is made. It has read one person's
+# week. The blue circles are its **pointer attention**: how much it would like to copy each past
+# place. The dashed orange rings are its final bets, and the green ring is where the person went.
+
+# %%
+from pgt.checkpoint import load_model, shipped
+from pgt.look import look
+
+model, vocabulary = load_model(shipped("city"))
+data = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
+long_enough = np.flatnonzero((data.test.lengths > 14) & data.test.in_window)
+first_try = next(i for i in long_enough if look(model, data.test, i).candidates.is_target[0])
+seen = look(model, data.test, first_try)
+maps.window_map(
+    town, seen,
+    title="Map of one prediction: past visits, pointer attention, and the likeliest next places",
+    caption="One prediction. The path fades with age. Area of the blue circles: pointer attention.",
+)
+
+# %%
+from pgt import plots
+
+names = dict(zip(town.places.location_id, town.places.name, strict=True))
+top = seen.candidates.iloc[0]
+plots.mixture(
+    seen, names,
+    alt=f"Stacked bars of the ten likeliest next places. The first, {names[top.location_id]}, has "
+    f"probability {top.probability:.2f}, of which {top.copied:.2f} is copied from the window.",
+    caption="The same prediction as bars. Blue is probability copied from the window, hatched orange "
+    "is generated from the whole town; the gate says how much of each goes in.",
+)
+
+# %% [markdown]
+# One number, the **gate** $g$, mixes the two:
+#
+# $$
+# P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell).
+# $$
+#
+# $P_\text{ptr}$ points at places in the window. $P_\text{gen}$ spreads over all places of the town.
+# If the gate is near one, the model copies. If it is near zero, it generates. That is the whole idea;
+# the rest of the book is about making each part, and about finding out whether it does what its name
+# promises.
+#
+# > **Note.** This was a window that the model gets right, chosen because it gets it right. Chapter 13
+# > shows a confident mistake as well.
+#
+# ## Summary
+#
+# - Next-location prediction: from a window of visits, name the next place.
+# - People mostly return. They also never stop exploring.
+# - Simple rules are right surprisingly often, and a rule that copies has a ceiling.
+# - How unknown places are counted changes the ceiling, and with it every score.
+# - The model of this book copies from the window, generates from the whole town, and mixes the two.
+#
+# ## Exercises
+#
+# **Exercise 1** (quick). Which kind of place do people explore most, and which the least? Use
+# `explored` and `kind`.
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
+# @title Solution 1
+by_kind = town.visits.groupby("kind").explored.agg(["mean", "size"])
+by_kind.sort_values("mean", ascending=False).round(2)
+
+# %% [markdown]
+# **Exercise 2** (medium). The game's second rule breaks ties by the smallest place number, which is
+# no rule at all. Break them by the most recent visit instead. How much does it change?
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
+# @title Solution 2
+hits = 0
+for i in range(len(windows)):
+    seen_places = pd.Series(windows.visits_of(i).location_id.to_numpy()[::-1])  # newest first
+    n = seen_places.value_counts(sort=False)  # in order of first appearance: newest first
+    hits += n.idxmax() == windows.target_of(i).location_id
+print(f"ties to the most recent: {100 * hits / len(windows):.1f} %, "
+      f"before: {scores['most frequent place']:.1f} %")
+
+# %% [markdown]
+# **Exercise 3** (medium). `p_explore` is the town's own probability of exploring, before the coin is
+# tossed. Is it honest? Sort the visits into ten bins by `p_explore` and compare its mean with the share
+# of explorations in each bin.
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+bins = pd.qcut(town.visits.p_explore, 10, duplicates="drop")
+town.visits.groupby(bins, observed=True)[["p_explore", "explored"]].mean().round(3)
+
+# %% [markdown]
+# **Exercise 4** (project). Estimate $\rho$ and $\gamma$ from the visits alone: fit a straight line to
+# $\log P_\text{new}$ against $\log S$. Why do you not get 0.6 and 0.21 back, although the simulator
+# used them (`town.truth`)?
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
+# @title Solution 4
+slope, intercept = np.polyfit(np.log(middle), np.log(rate), 1, w=grouped.size() ** 0.5)
+print(f"estimated: rho = {np.exp(intercept):.2f}, gamma = {-slope:.2f}")
+print(f"simulator: rho = {town.truth['rho']}, gamma = {town.truth['gamma']}")
+# Two reasons. Some visits are not free choices (people start their day at home and go to work), so
+# the law is diluted. And curious people know more places, so the right end of the curve belongs to
+# other people than the left end: a mixture of people has a flatter curve than each of them.
+
+# %% [markdown]
+# **Next:** [Windows](03_windows), where visits become tensors.

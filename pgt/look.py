@@ -1,0 +1,146 @@
+"""Look inside: what one forward pass used, as tidy tables.
+
+Every number here comes from the same call of the model that made the prediction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+
+from pgt.model import Output, PointerGeneratorTransformer
+from pgt.windows import Windows
+
+
+@dataclass(frozen=True)
+class Look:
+    """One window, opened.
+
+    Attributes
+    ----------
+    visits : DataFrame
+        The visits that the model saw, oldest first, with ``position_from_end`` (1 = last) and
+        ``attention`` (the pointer's weight, 0 to 1; sums to one).
+    candidates : DataFrame
+        The likeliest locations: ``location_id``, ``probability``, and its two parts ``copied``
+        (gate · pointer) and ``generated`` ((1 - gate) · generator), which add up to it;
+        ``is_target``.
+    gate : float
+        Weight of the pointer, 0 to 1.
+    target : Series
+        The visit asked for.
+    target_probability : float
+        What the model gave to the target.
+    self_attention : ndarray
+        (layers, H, L, L), rows attend to columns.
+    """
+
+    visits: pd.DataFrame
+    candidates: pd.DataFrame
+    gate: float
+    target: pd.Series
+    target_probability: float
+    self_attention: np.ndarray
+
+
+@torch.no_grad()
+def look(model: PointerGeneratorTransformer, windows: Windows, i: int, top: int = 10) -> Look:
+    """Open window ``i``.
+
+    Examples
+    --------
+    >>> import pgt.city, pgt.windows
+    >>> from pgt.model import ModelConfig
+    >>> data = pgt.windows.prepare(pgt.city.load().visits)
+    >>> v = data.vocabulary
+    >>> model = PointerGeneratorTransformer(ModelConfig(v.n_locations, v.n_users))
+    >>> seen = look(model, data.test, 0)
+    >>> round(float(seen.visits.attention.sum()), 5)
+    1.0
+    """
+    model.eval()
+    vocabulary = windows.vocabulary
+    batch = windows.batch([i], model.config.max_len)
+    out: Output = model(batch, attention=True)
+    length = int(batch.length[0])
+    visits = windows.visits_of(i).tail(length).copy()
+    visits["position_from_end"] = batch.position_from_end[0].numpy()
+    visits["attention"] = out.pointer_attention[0].numpy()
+    gate = float(out.gate[0])
+    copied = gate * out.pointer_log_probs[0].exp().numpy()
+    generated = (1 - gate) * out.generator_log_probs[0].exp().numpy()
+    probability = out.log_probs[0].exp().numpy()
+    ids = np.argsort(-probability, kind="stable")[:top]
+    target = int(batch.target[0])
+    candidates = pd.DataFrame(
+        {
+            "location_id": vocabulary.decode(ids),
+            "probability": probability[ids],
+            "copied": copied[ids],
+            "generated": generated[ids],
+            "is_target": ids == target,
+        }
+    )
+    return Look(
+        visits=visits,
+        candidates=candidates,
+        gate=gate,
+        target=windows.target_of(i),
+        target_probability=float(probability[target]),
+        self_attention=torch.cat(out.self_attention).numpy(),
+    )
+
+
+@torch.no_grad()
+def gates(
+    model: PointerGeneratorTransformer, windows: Windows, batch_size: int = 512
+) -> pd.DataFrame:
+    """The gate of every window, beside what may explain it.
+
+    Returns
+    -------
+    DataFrame
+        One row a window, in order: ``user_id``, ``gate``, ``target_probability``, ``correct``,
+        ``in_window``, ``known``, ``length`` (visits), ``unique_share`` (different locations /
+        visits), ``hour`` and ``weekday`` (1 = Monday) of the last visit.
+    """
+    model.eval()
+    n = len(windows)
+    table = {name: np.zeros(n) for name in ("gate", "target_probability", "correct")}
+    for name in ("length", "unique_share", "hour", "weekday"):
+        table[name] = np.zeros(n)
+    for batch in windows.batches(batch_size, max_len=model.config.max_len):
+        out = model(batch)
+        at = batch.index.numpy()
+        rows = torch.arange(len(batch))
+        last = batch.length - 1
+        ordered = batch.location.sort(dim=1).values  # (B, L), padding first
+        fresh = (ordered[:, 1:] != ordered[:, :-1]) & (ordered[:, 1:] > 0)
+        unique = fresh.sum(1) + (ordered[:, 0] > 0).long()
+        own = out.log_probs.gather(1, batch.target[:, None]).squeeze(1).exp()
+        table["gate"][at] = out.gate.numpy()
+        table["target_probability"][at] = own.numpy()
+        table["correct"][at] = (out.log_probs.argmax(1) == batch.target).numpy()
+        table["length"][at] = batch.length.numpy()
+        table["unique_share"][at] = (unique / batch.length).numpy()
+        table["hour"][at] = batch.start_minute[rows, last].numpy() // 60
+        table["weekday"][at] = batch.weekday[rows, last].numpy()
+    frame = pd.DataFrame({"user_id": windows.users, **table})
+    frame["correct"] = frame.correct.astype(bool)
+    frame["in_window"] = windows.in_window
+    frame["known"] = windows.vocabulary.is_known(windows.targets)
+    return frame.astype({"length": int, "hour": int, "weekday": int})
+
+
+def position_bias(model: PointerGeneratorTransformer) -> pd.DataFrame:
+    """The learned bias by position from the end, 1 = last visit; padding's entry is left out.
+
+    Only differences between positions matter: a softmax forgets a common constant.
+    """
+    if model.pointer is None or model.pointer.position_bias is None:
+        raise ValueError("This model has no position bias; it was built without it.")
+    bias = model.pointer.position_bias.detach()[1:].numpy()  # (max_len,)
+    return pd.DataFrame({"position_from_end": np.arange(1, len(bias) + 1), "bias": bias})

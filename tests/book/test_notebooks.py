@@ -1,0 +1,134 @@
+"""The notebooks are what their scripts render to, and follow the conventions of the book."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
+
+
+def extension(name: str) -> ModuleType:
+    """Import one of the book's own scripts, which are not a package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "book" / "_ext" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+notebooks = extension("notebooks")
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_the_notebook_is_what_its_script_renders_to(script: Path) -> None:
+    notebook = script.with_suffix(".ipynb")
+    expected = notebooks.render(script.read_text(encoding="utf-8")).encode()
+    assert notebook.exists(), f"{notebook.name} is missing: run `make notebooks`."
+    same = notebook.read_bytes() == expected
+    assert same, f"{notebook.name} is out of date: edit {script.name} and run `make notebooks`."
+
+
+def test_every_notebook_has_a_script() -> None:
+    strays = [
+        path.name
+        for path in (ROOT / "book").glob("*.ipynb")
+        if not path.with_suffix(".py").exists()
+    ]
+    assert not strays, f"{strays} have no .py beside them: the .py is the one that people edit."
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_every_exercise_has_a_folded_solution(script: Path) -> None:
+    cells = json.loads(notebooks.render(script.read_text(encoding="utf-8")))["cells"]
+    exercises: list[str] = []
+    solutions: list[str] = []
+    for cell in cells:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            exercises += re.findall(r"^\*\*Exercise (\d+)", text, re.M)
+            folded = re.findall(r"<details class=\"solution\">(.*?)</details>", text, re.S)
+            solutions += [n for part in folded for n in re.findall(r"Solution (\d+)", part)[:1]]
+        elif "solution" in cell["metadata"].get("tags", []):
+            tags = cell["metadata"]["tags"]
+            assert "hide-cell" in tags, f"A solution in {script.name} is not folded: {text[:60]}"
+            solutions += re.findall(r"\A# @title Solution (\d+)", text)
+    assert sorted(set(solutions)) == sorted(set(exercises)), (
+        f"{script.name} has the exercises {exercises} but solutions to {solutions}."
+    )
+
+
+def test_rendering_is_stable_and_small() -> None:
+    script = '# %% [markdown]\n# # Título\n\n# %% tags=["hide-input"]\nx = 1  # (L,)\nx\n'
+    first = notebooks.render(script)
+    assert first == notebooks.render(script)
+    cells = json.loads(first)["cells"]
+    assert [cell["cell_type"] for cell in cells] == ["markdown", "code"]
+    assert cells[1]["metadata"] == {"tags": ["hide-input"]}
+    assert "Título" in first
+
+
+def test_unknown_cell_metadata_is_refused() -> None:
+    with pytest.raises(ValueError, match="colour"):
+        notebooks.render('# %% colour="red"\n1\n')
+
+
+offline = extension("offline")
+
+
+def test_folium_frames_load_from_the_vendor_folder() -> None:
+    folium = pytest.importorskip("folium")
+    import html
+
+    frame = html.escape(folium.Map(tiles=None).get_root().render())
+    page = f'<p>x</p><iframe title="m" srcdoc="{frame}"></iframe>'
+    assert offline.external(page)
+    local = offline.localize(page, "../_static/vendor/")
+    assert offline.external(local) == []
+    assert "../_static/vendor/leaflet/leaflet.js" in local
+    assert offline.localize(local, "../_static/vendor/") == local
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<img alt="" src="https://example.org/a.png">',
+        '<script src="//example.org/a.js"></script>',
+        '<link rel="stylesheet" href="https://example.org/a.css">',
+        "<style>body { background: url(https://example.org/a.png) }</style>",
+        '<iframe srcdoc="&lt;img src=&quot;https://example.org/a.png&quot;&gt;"></iframe>',
+    ],
+)
+def test_the_audit_finds_whatever_would_be_fetched(page: str) -> None:
+    assert len(offline.external(page)) == 1
+
+
+def test_the_audit_lets_links_be() -> None:
+    assert offline.external('<a href="https://example.org">there</a>') == []
+    assert offline.external('<link rel="canonical" href="https://example.org/">') == []
+
+
+portable = extension("portable")
+
+
+def test_links_to_papers_become_citations_and_others_stay() -> None:
+    keys = portable.addresses(ROOT / "book" / "references.bib")
+    text = "[S (2010)](https://doi.org/10.1126/science.1177170) and [x](https://example.org)"
+    cited = portable.cite(text, keys)
+    assert cited == "{cite:t}`song2010limits` and [x](https://example.org)"
+
+
+def test_every_doi_in_a_chapter_is_in_the_bibliography() -> None:
+    keys = portable.addresses(ROOT / "book" / "references.bib")
+    for script in SCRIPTS:
+        for url in portable.LINK.findall(script.read_text(encoding="utf-8")):
+            if re.match(r"https://(doi\.org|arxiv\.org/abs)/", url):
+                known = (url.lower() if "doi.org" in url else url) in keys
+                assert known, f"{script.name} links to {url}: add it to book/references.bib."

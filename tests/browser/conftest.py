@@ -1,0 +1,135 @@
+"""A browser, the built book, and a guard that lets nothing out."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HTML = ROOT / "_build" / "html"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
+
+
+def give_up(reason: str) -> NoReturn:
+    """Skip on a person's machine; fail where everything must run."""
+    if os.environ.get("CI", "").lower() in {"1", "true"}:
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def html() -> Path:
+    """The built book, when it is there and not older than what it was built from."""
+    index = HTML / "index.html"
+    if not index.exists():
+        give_up("There is no built book: run `make book`.")
+    folder = ROOT / "book"
+    sources = [ROOT / "_config.yml", ROOT / "_toc.yml"]
+    sources += [p for pattern in ("*.ipynb", "*.md", "_static/*") for p in folder.glob(pattern)]
+    newer = [p.name for p in sources if p.stat().st_mtime > index.stat().st_mtime]
+    if newer:
+        give_up(f"The built book is older than {', '.join(newer)}: run `make book`.")
+    return HTML
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serve files and print nothing."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="session")
+def addresses(html: Path) -> Iterator[dict[str, str]]:
+    """Where the book is: from disk, and over http."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(html)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield {"file": html.as_uri(), "http": f"http://127.0.0.1:{server.server_port}"}
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium of the machine."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    path = next(filter(None, map(shutil.which, NAMES)), str(MAC) if MAC.exists() else None)
+    if path is None:
+        give_up("There is no Chromium or Chrome on this machine.")
+    with sync_api.sync_playwright() as playwright:
+        # Chromium's sandbox refuses to start for root, as in most containers.
+        root = hasattr(os, "geteuid") and os.geteuid() == 0
+        chromium = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox"] if root else []
+        )
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Visit:
+    """An open page, and what went wrong while it was open."""
+
+    page: Any
+    outside: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def settle(self) -> None:
+        """Wait until the formulas are set and the maps are drawn."""
+        self.page.wait_for_function(
+            "[...document.querySelectorAll('.bd-article .math')]"
+            ".every(m => m.querySelector('mjx-container'))",
+            timeout=30_000,
+        )
+        for handle in self.page.query_selector_all("figure.pgt-map iframe"):
+            handle.scroll_into_view_if_needed()
+            handle.content_frame().wait_for_selector(".leaflet-overlay-pane", state="attached")
+
+    def unfold(self) -> None:
+        """Open whatever is folded: solutions, hidden cells, the tables of maps."""
+        self.page.evaluate("document.querySelectorAll('details').forEach(d => (d.open = true))")
+
+
+@pytest.fixture
+def visit(browser: Any, addresses: dict[str, str]) -> Any:
+    """A function that opens a page of the book with the rest of the world blocked."""
+
+    @contextmanager
+    def open_page(name: str, scheme: str = "http", width: int = 1280, **options: Any) -> Any:
+        base = addresses[scheme]
+        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
+        visit = Visit(context.new_page())
+
+        def guard(route: Any) -> None:
+            url = route.request.url
+            if url.startswith((base, "data:", "blob:", "about:")):
+                route.continue_()
+            else:
+                visit.outside.append(url)
+                route.abort()
+
+        context.route("**/*", guard)
+        visit.page.on("pageerror", lambda error: visit.errors.append(str(error)))
+        visit.page.on(
+            "console",
+            lambda message: visit.errors.append(message.text) if message.type == "error" else None,
+        )
+        try:
+            visit.page.goto(f"{base}/{name}", wait_until="load")
+            visit.settle()
+            yield visit
+        finally:
+            context.close()
+
+    return open_page

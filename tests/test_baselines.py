@@ -1,0 +1,142 @@
+"""Baselines equal plain loops over the visits."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from .helpers import minutes, random_visits, routine_visits
+from torch import Tensor
+
+from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, all_baselines
+from pgt.metrics import evaluate, gains
+from pgt.windows import Dataset, Windows, prepare
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return prepare(random_visits(4, users=4, visits=130, places=8))
+
+
+def places_of(windows: Windows, i: int) -> list[int]:
+    """Vocabulary ids of a window's visits."""
+    return windows.vocabulary.encode_locations(windows.visits_of(i).location_id).tolist()
+
+
+def scored(scores: Tensor) -> dict[int, float]:
+    """The locations that are answers."""
+    return {v: float(s) for v, s in enumerate(scores) if s > -math.inf}
+
+
+def test_last_goes_back_visit_by_visit(data: Dataset) -> None:
+    scores = Last().fit(data.train).scores(data.test.batch(np.arange(len(data.test))))
+    for i in range(len(data.test)):
+        places = places_of(data.test, i)
+        expected = {p: -(len(places) - at) for at, p in enumerate(places)}
+        assert scored(scores[i]) == expected
+        assert scores[i].argmax() == places[-1]
+
+
+def test_most_frequent_counts_the_window(data: Dataset) -> None:
+    scores = MostFrequent().fit(data.train).scores(data.test.batch(np.arange(len(data.test))))
+    for i in range(len(data.test)):
+        assert scored(scores[i]) == dict(Counter(places_of(data.test, i)))
+
+
+def test_markov_equals_counting(data: Dataset) -> None:
+    train, vocabulary = data.train.visits, data.vocabulary
+    place = vocabulary.encode_locations(train.location_id).tolist()
+    user = vocabulary.encode_users(train.user_id).tolist()
+    own, everybody = Counter(), Counter()  # type: ignore[var-annotated]
+    for i in range(len(train) - 1):
+        if user[i] == user[i + 1]:
+            own[user[i], place[i], place[i + 1]] += 1
+            everybody[place[i], place[i + 1]] += 1
+    visits = Counter(place)
+    markov = Markov().fit(data.train)
+    batch = data.test.batch(np.arange(len(data.test)))
+    batch.user[0] = 0  # somebody whom training has not seen
+    scores = markov.scores(batch)
+    for i in range(len(batch)):
+        here, who = int(batch.location[i, batch.length[i] - 1]), int(batch.user[i])
+        left = sum(n for (a, _), n in everybody.items() if a == here)
+        for there in range(vocabulary.n_locations):
+            expected = (
+                own[who, here, there]
+                + 1e-3 * everybody[here, there] / max(left, 1)
+                + 1e-6 * visits[there] / len(place)
+            )
+            if expected == 0:
+                assert scores[i, there] == -math.inf
+            else:
+                assert scores[i, there].item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_kernel_equals_its_printed_sum(data: Dataset) -> None:
+    kernel = ContextKernel(decay=0.9, base=0.2, same=1.5, clock=2.0, width=100).fit(data.train)
+    scores = kernel.scores(data.test.batch(np.arange(len(data.test))))
+    for i in range(len(data.test)):
+        seen, places = data.test.visits_of(i), places_of(data.test, i)
+        now = int(minutes(seen, "finished_at").iloc[-1])
+        start = minutes(seen, "started_at").tolist()
+        expected: dict[int, float] = {}
+        for at, place in enumerate(places):
+            apart = abs(start[at] - now)
+            apart = min(apart, 1440 - apart)
+            same = at > 0 and places[at - 1] == places[-1]
+            vote = 0.2 + 1.5 * same + 2.0 * math.exp(-apart / 100)
+            age = len(places) - 1 - at
+            expected[place] = expected.get(place, 0) + 0.9**age * vote
+        assert scored(scores[i]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_kernel_only_looks_at_the_window(data: Dataset) -> None:
+    batch = data.test.batch(np.arange(len(data.test)))
+    kernel = ContextKernel().fit(data.train)
+    base = kernel.scores(batch)
+    for name in ("target", "target_time", "target_weekday", "gap_days", "user"):
+        getattr(batch, name).zero_()
+    assert torch.equal(kernel.scores(batch), base)
+
+
+def test_choose_finds_the_best_of_the_grid(data: Dataset) -> None:
+    kernel = ContextKernel().fit(data.train)
+    valid = data.valid.subset(np.arange(0, len(data.valid), 8))
+    small = {"decay": (0.9,), "base": (0.1, 1.0), "same": (1.0,), "clock": (1.0, 5.0),
+             "width": (60.0,)}  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ContextKernel, "GRID", small)
+        chosen = kernel.choose(valid)
+        options = [
+            ContextKernel(0.9, base, 1.0, clock, 60.0, kernel.n_locations)
+            for base in small["base"]
+            for clock in small["clock"]
+        ]
+    scores = [gains(evaluate(option, valid))["acc@1"].mean() for option in options]
+    assert gains(evaluate(chosen, valid))["acc@1"].mean() == pytest.approx(max(scores))
+    assert chosen.n_locations == kernel.n_locations
+
+
+@pytest.mark.parametrize("name", all_baselines())
+def test_batch_mates_change_nothing(data: Dataset, name: str) -> None:
+    predictor = all_baselines()[name].fit(data.train)
+    whole = predictor.scores(data.test.batch(np.arange(10)))
+    for i in range(10):
+        torch.testing.assert_close(predictor.scores(data.test.batch([i]))[0], whole[i])
+
+
+def test_a_clockwork_life_is_predicted() -> None:
+    data = prepare(routine_visits())
+    accuracy = {
+        name: 100 * gains(evaluate(base.fit(data.train), data.test))["acc@1"].mean()
+        for name, base in all_baselines().items()
+    }
+    assert accuracy["kernel"] == 100  # the hour says which of the two visits to work it was
+    assert accuracy["last"] == 0
+    # After work comes lunch or home: the counts are nearly even, one of the two is always missed.
+    assert accuracy["markov"] == pytest.approx(75, abs=2)
+    assert pd.Series(accuracy).idxmax() == "kernel"

@@ -1,0 +1,125 @@
+"""Checkpoints: whole or not at all, and never a pickle."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from pgt import checkpoint
+from pgt.checkpoint import load_model, load_weights, read, save_model, write
+from pgt.visits import DataError
+from pgt.windows import Dataset, prepare
+
+from .helpers import ROOT, model_of, random_visits, tiny_config
+
+
+@pytest.fixture(scope="module", params=["int", "str"])
+def data(request: pytest.FixtureRequest) -> Dataset:
+    visits = random_visits(1, users=3, visits=100)
+    ids = ["user_id", "location_id"]
+    return prepare(visits.astype(dict.fromkeys(ids, "int64" if request.param == "int" else "str")))
+
+
+def test_a_model_comes_back_as_it_was(data: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "model.safetensors"
+    model = model_of(tiny_config(data, without=("gate",), when="day")).float()
+    save_model(path, model, data.vocabulary, {"days": 7})
+    loaded, vocabulary = load_model(path)
+    assert loaded.config == model.config
+    assert vocabulary == data.vocabulary
+    assert not loaded.training
+    batch = data.test.batch([0, 1, 2])
+    assert torch.equal(loaded(batch).log_probs, model(batch).log_probs)
+    assert read(path)[1]["notes"] == {"days": 7}
+    assert [p.name for p in path.parent.iterdir()] == ["model.safetensors"]
+
+
+def test_a_crash_while_writing_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.safetensors"
+    write(path, {"x": torch.ones(3)}, {"n": 1})
+    before = path.read_bytes()
+
+    def half(tensors: object, name: Path, metadata: object) -> None:
+        Path(name).write_bytes(before[: len(before) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "save_file", half)
+    with pytest.raises(OSError, match="No space"):
+        write(path, {"x": torch.zeros(3)}, {"n": 2})
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_crash_before_the_name_is_given_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.safetensors"
+    write(path, {"x": torch.ones(3)}, {"n": 1})
+    monkeypatch.setattr(checkpoint.os, "replace", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write(path, {"x": torch.zeros(3)}, {"n": 2})
+    assert read(path)[1] == {"n": 1}
+
+
+def test_every_cut_of_a_file_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    write(path, {"x": torch.arange(50.0)}, {"n": 1})
+    content = path.read_bytes()
+    for n in (0, 4, 8, 20, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:n])
+        with pytest.raises(DataError, match=r"model\.safetensors is cut short or damaged"):
+            read(path)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.safetensors"
+    save_file({"x": torch.ones(2)}, path)
+    with pytest.raises(DataError, match="no checkpoint of pgt"):
+        read(path)
+    with pytest.raises(DataError, match="There is no checkpoint"):
+        read(tmp_path)
+    write(path, {"x": torch.ones(2)}, {"n": 1})
+    with pytest.raises(DataError, match="does not fit this version"):
+        load_model(path)
+
+
+def test_weights_that_do_not_fit_are_named(data: Dataset) -> None:
+    model = model_of(tiny_config(data))
+    own = model.state_dict()
+    name = "pointer.query.weight"
+    for tensors, says in (
+        ({k: v for k, v in own.items() if k != name}, f"lacks the weights '{name}'"),
+        (own | {"more": torch.ones(1)}, "weights 'more' that this model does not have"),
+        (own | {name: torch.ones(2, 3)}, rf"'{name}' is \(2, 3\) in f but \(16, 16\)"),
+    ):
+        with pytest.raises(DataError, match=says):
+            load_weights(model, tensors, "f")
+
+
+def test_the_header_is_plain_json(data: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save_model(path, model_of(tiny_config(data)), data.vocabulary)
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    info = json.loads(header["__metadata__"]["info"])
+    assert info["vocabulary"]["n_known"] == data.vocabulary.n_known
+
+
+def test_nothing_in_the_package_unpickles() -> None:
+    for path in (ROOT / "pgt").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {alias.name.split(".")[0] for alias in node.names}
+                names.add((getattr(node, "module", None) or "").split(".")[0])
+                assert not names & {"pickle", "joblib", "dill", "cloudpickle", "shelve"}, path
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                called = (node.value.id, node.attr)
+                assert called not in {("torch", "load"), ("torch", "save"), ("pd", "read_pickle")}

@@ -1,0 +1,226 @@
+"""The simulated city: deterministic, consistent, truthful, and close to real mobility."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgt import city, city_map
+from pgt.city import City
+from pgt.city_days import WHY
+from pgt.city_places import KINDS
+from pgt.realism import REFERENCE, realism, window_ranges
+from pgt.visits import DataError, check, split_by_days
+
+COMMITTED = Path(__file__).resolve().parent.parent / "data" / "city"
+FILES = ("base.geojson", "city.json", "people.csv", "places.csv", "visits.csv")
+
+
+@pytest.fixture(scope="module")
+def larkmere() -> City:
+    return city.load()
+
+
+@pytest.fixture(scope="module")
+def statistics(larkmere: City) -> pd.Series:
+    return realism(larkmere.visits)
+
+
+def test_same_seed_gives_the_same_bytes_and_they_are_the_committed_ones(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        city.save(city.simulate("small", seed=7), tmp_path / name)
+    for name in FILES:
+        once = (tmp_path / "one" / name).read_bytes()
+        assert once == (tmp_path / "two" / name).read_bytes(), name
+        assert once == (COMMITTED / name).read_bytes(), (
+            f"{name} differs from data/city: run `python -m pgt city --out data/city`"
+        )
+    assert sorted(p.name for p in COMMITTED.iterdir()) == sorted(FILES)
+    assert sum(p.stat().st_size for p in COMMITTED.iterdir()) < 3e6
+
+
+def test_saving_and_loading_changes_nothing(larkmere: City, tmp_path: Path) -> None:
+    city.save(larkmere, tmp_path)
+    again = city.load(tmp_path)
+    fresh = city.simulate()
+    for table in ("places", "people", "visits"):
+        pd.testing.assert_frame_equal(getattr(again, table), getattr(larkmere, table))
+        pd.testing.assert_frame_equal(getattr(fresh, table), getattr(larkmere, table))
+    assert again.base == fresh.base == larkmere.base
+    assert again.truth == fresh.truth
+
+
+def test_another_seed_is_another_life_in_the_same_town(larkmere: City) -> None:
+    other = city.simulate("small", seed=8)
+    assert other.base == larkmere.base
+    assert not other.visits.equals(larkmere.visits)
+
+
+def test_wrong_preset_and_missing_file_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no preset 'huge'"):
+        city.simulate("huge")
+    with pytest.raises(DataError, match=r"city\.json"):
+        city.load(tmp_path)
+
+
+def test_visits_are_sound(larkmere: City) -> None:
+    visits = larkmere.visits
+    check(visits)
+    assert str(visits.started_at.dt.tz) == larkmere.timezone
+    offsets = visits.started_at.map(lambda t: t.utcoffset()).unique()
+    assert len(offsets) == 1  # no clock change in the whole period
+    stay = visits.finished_at - visits.started_at
+    assert stay.min() >= pd.Timedelta(minutes=30)
+    by_user = visits.groupby("user_id")
+    gap = visits.started_at - by_user.finished_at.shift()
+    assert gap.dropna().min() >= pd.Timedelta(0)
+    ordered = visits.sort_values(["user_id", "started_at"], kind="stable")
+    assert ordered.index.equals(visits.index)
+
+
+def test_visits_happen_at_places_of_the_town(larkmere: City) -> None:
+    places, visits = larkmere.places, larkmere.visits
+    assert places.location_id.is_unique
+    assert places.name.is_unique
+    assert set(places.kind) == set(KINDS)
+    assert set(visits.location_id) <= set(places.location_id)
+    west, south, east, north = larkmere.bounds
+    assert places.lon.between(west, east).all()
+    assert places.lat.between(south, north).all()
+    at = places.set_index("location_id").loc[visits.location_id]
+    assert (at.lon.to_numpy() == visits.lon.to_numpy()).all()
+    assert (at.kind.to_numpy() == visits.kind.to_numpy()).all()
+
+
+def test_no_place_stands_in_the_river(larkmere: City) -> None:
+    def inside(ring: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        hit = np.zeros(len(x), dtype=bool)
+        for (x0, y0), (x1, y1) in itertools.pairwise(ring):
+            crosses = (y0 > y) != (y1 > y)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                hit ^= crosses & (x < (x1 - x0) * (y - y0) / (y1 - y0) + x0)
+        return hit
+
+    for feature in larkmere.base["features"]:
+        if feature["properties"]["kind"] in ("river", "lake"):
+            ring = np.array(feature["geometry"]["coordinates"][0])
+            wet = inside(ring, larkmere.places.lon.to_numpy(), larkmere.places.lat.to_numpy())
+            assert not wet.any(), larkmere.places[wet]
+
+
+def test_people_live_in_homes_and_work_at_work(larkmere: City) -> None:
+    kind = larkmere.places.set_index("location_id").kind
+    people = larkmere.people
+    assert people.user_id.tolist() == sorted(larkmere.visits.user_id.unique())
+    assert (kind[people.home] == "home").all()
+    for role, wanted in (("worker", "work"), ("student", "school")):
+        assert (kind[people.work[people.role == role]] == wanted).all()
+    assert (people.work[people.role == "other"] == -1).all()
+    firsts = larkmere.visits.groupby("user_id").location_id.first()
+    assert (firsts.to_numpy() == people.home.to_numpy()).all()
+
+
+def test_split_is_chronological_by_tracked_days(larkmere: City) -> None:
+    again = split_by_days(larkmere.visits.drop(columns="split"))
+    assert again["split"].tolist() == larkmere.visits["split"].tolist()
+
+
+def test_explored_is_the_first_visit_to_a_place(larkmere: City) -> None:
+    visits = larkmere.visits
+    first = ~visits.duplicated(["user_id", "location_id"])
+    assert (visits.explored == first).all()
+    assert set(visits.why) == set(WHY)
+    assert visits.explored[visits.why == "explore"].all()
+    assert not visits.explored[visits.why.isin(["return", "habit"])].any()
+
+
+def test_probability_of_exploring_is_calibrated(larkmere: City) -> None:
+    p, explored = larkmere.visits.p_explore, larkmere.visits.explored
+    assert p.between(0, 1).all()
+    assert abs(p.mean() - explored.mean()) < 0.01
+    assert not explored[p == 0].any()
+    assert explored[p == 1].all()
+    for _, rows in explored.groupby(pd.qcut(p, 10, duplicates="drop"), observed=True):
+        expected = p[rows.index]
+        error = np.sqrt((expected * (1 - expected)).sum()) / len(rows)
+        assert abs(rows.mean() - expected.mean()) < 4 * error + 1e-9
+
+
+@pytest.mark.parametrize("name", [n for n in REFERENCE.index if n != "target_unseen"])
+def test_city_is_as_real_as_geolife(statistics: pd.Series, name: str) -> None:
+    assert statistics[name] == pytest.approx(REFERENCE.real_locations[name], rel=0.15)
+
+
+def test_size_is_that_of_geolife(larkmere: City) -> None:
+    split = larkmere.visits["split"].to_numpy()[window_ranges(larkmere.visits)[:, 1]]
+    n = pd.Series(split).value_counts()
+    assert 7000 <= n["train"] <= 9000
+    assert 2800 <= n["valid"] <= 4000
+    assert 2800 <= n["test"] <= 4000
+    assert 60 <= len(larkmere.people) <= 90
+
+
+def test_context_predicts_more_than_frequency(larkmere: City, statistics: pd.Series) -> None:
+    """A kernel over time of day and previous place must beat counting, as in real data."""
+    visits = larkmere.visits
+    place = visits.location_id.to_numpy()
+    start, end = (
+        (visits[c].dt.hour * 60 + visits[c].dt.minute).to_numpy()
+        for c in ("started_at", "finished_at")
+    )
+    windows = window_ranges(visits)
+    windows = windows[(visits["split"] == "test").to_numpy()[windows[:, 1]]]
+    hits = 0
+    for lo, hi in windows:
+        here = place[lo:hi]
+        apart = np.abs(start[lo:hi] - end[hi - 1])
+        apart = np.minimum(apart, 1440 - apart)
+        same = np.r_[False, here[:-1] == here[-1]]
+        weight = 0.98 ** np.arange(hi - lo)[::-1] * (0.1 + same + 3 * np.exp(-apart / 150))
+        ids, inverse = np.unique(here, return_inverse=True)
+        hits += ids[np.argmax(np.bincount(inverse, weight))] == place[hi]
+    kernel = 100 * hits / len(windows)
+    assert kernel > 40
+    assert kernel > statistics["target_is_top1"] + 5
+
+
+def test_map_is_drawable(larkmere: City) -> None:
+    kinds = [f["properties"]["kind"] for f in larkmere.base["features"]]
+    assert set(kinds) == {"district", "river", "lake", "park", "rail", "street"}
+    assert kinds.count("district") == len(city_map.DISTRICTS)
+    assert set(larkmere.places.district) == {d[0] for d in city_map.DISTRICTS}
+    for feature in larkmere.base["features"]:
+        assert feature["properties"]["name"]
+        shape = feature["geometry"]
+        if shape["type"] == "Polygon":
+            (ring,) = shape["coordinates"]
+            assert ring[0] == ring[-1]
+            assert len(ring) >= 5
+        else:
+            assert shape["type"] == "LineString"
+            assert len(shape["coordinates"]) >= 3
+
+
+def test_realism_names_what_is_missing(larkmere: City) -> None:
+    with pytest.raises(DataError, match="split_by_days"):
+        realism(larkmere.visits.drop(columns="split"))
+    with pytest.raises(DataError, match="no test window"):
+        realism(larkmere.visits.head(12))
+
+
+@pytest.mark.slow
+def test_large_city_in_under_a_minute() -> None:
+    began = time.perf_counter()
+    large = city.simulate("large")
+    assert time.perf_counter() - began < 60
+    windows = window_ranges(large.visits)
+    assert 90_000 <= len(windows) <= 120_000
+    assert 600 <= len(large.people) <= 800
+    assert large.visits.location_id.nunique() >= 6000
+    found = realism(large.visits)
+    assert found["target_in_window"] == pytest.approx(68.4, rel=0.15)

@@ -1,0 +1,345 @@
+"""Training: the loss, the schedule, stopping, and going on after a kill."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from pgt import train as training
+from pgt.checkpoint import load_model, read
+from pgt.metrics import evaluate, gains
+from pgt.model import PointerGeneratorTransformer
+from pgt.train import DIY, GEOLIFE, History, TrainConfig, fit, loss_of
+from pgt.visits import DataError
+from pgt.windows import Dataset, prepare
+
+from .helpers import random_visits, routine_visits, run_python, tiny_config
+
+QUICK = TrainConfig(learning_rate=3e-3, batch_size=64, warmup_epochs=1, max_epochs=4)
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return prepare(routine_visits())
+
+
+def new_model(data: Dataset, seed: int = 0, **changes: Any) -> PointerGeneratorTransformer:
+    torch.manual_seed(seed)
+    return PointerGeneratorTransformer(tiny_config(data, **changes))
+
+
+def run(data: Dataset, config: TrainConfig = QUICK, **options: Any) -> tuple[Any, History]:
+    model = new_model(data, **options.pop("model", {}))
+    history = fit(
+        model, data.train, data.valid, config, progress=False, device="cpu", **options
+    )
+    return model, history
+
+
+def weights(model: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == two.keys() and all(torch.equal(one[k], two[k]) for k in one)
+
+
+# --- the loss
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.03, 0.3])
+def test_erratum_6_the_loss_is_pytorchs_cross_entropy_on_logits_and_on_log_probs(
+    smoothing: float,
+) -> None:
+    logits = 3 * torch.randn(9, 12, dtype=torch.float64)
+    target = torch.randint(12, (9,))
+    ours = loss_of(logits.log_softmax(1), target, smoothing)
+    theirs = nn.CrossEntropyLoss(label_smoothing=smoothing, reduction="none")
+    torch.testing.assert_close(ours, theirs(logits, target))
+    torch.testing.assert_close(ours, theirs(logits.log_softmax(1), target))
+
+
+def test_a_place_that_the_pure_pointer_cannot_name_costs_a_constant_without_gradient() -> None:
+    scores = torch.randn(2, 3, requires_grad=True)
+    log_probs = torch.full((2, 5), -math.inf).scatter(1, torch.tensor([[2, 3, 4]] * 2), 0.0)
+    log_probs = log_probs + nn.functional.pad(scores.log_softmax(1), (2, 0))
+    loss = loss_of(log_probs, torch.tensor([1, 3]), 0.1)
+    assert loss.isfinite().all()
+    plain = loss_of(log_probs, torch.tensor([1, 3]))
+    assert plain[0].item() == pytest.approx(-math.log(1e-10))
+    plain[0].backward()
+    assert scores.grad is not None
+    assert (scores.grad == 0).all()
+
+
+# --- the schedule
+
+
+def test_the_rate_rises_linearly_and_falls_along_a_cosine() -> None:
+    config = TrainConfig(learning_rate=2.0, warmup_epochs=3, max_epochs=13)
+    rates = [config.rate(step, 10) for step in range(130)]
+    assert rates[:30] == pytest.approx([2.0 * (step + 1) / 30 for step in range(30)])
+    assert rates[30:] == pytest.approx([1 + math.cos(math.pi * k / 100) for k in range(100)])
+    assert max(rates) == 2.0
+    assert 0 < rates[-1] < 0.001
+
+
+def test_presets_are_those_of_the_documents() -> None:
+    names = ("learning_rate", "weight_decay", "batch_size", "label_smoothing", "warmup_epochs")
+    assert [getattr(DIY, n) for n in names] == [5e-4, 1e-5, 64, 0.05, 7]
+    assert [getattr(GEOLIFE, n) for n in names] == [1e-3, 1e-5, 64, 0.0, 5]
+    for config in (DIY, GEOLIFE):
+        assert (config.betas, config.eps, config.patience, config.clip) == ((0.9, 0.98), 1e-9, 5, 0.8)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"batch_size": 0}, {"learning_rate": -1.0}, {"label_smoothing": 1.0}, {"monitor": "f1"},
+     {"patience": 0}, {"max_epochs": 0}],
+)  # fmt: skip
+def test_impossible_configurations_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(change))):
+        TrainConfig(**change)
+
+
+# --- training
+
+
+def test_a_clockwork_life_is_learned(data: Dataset) -> None:
+    model, history = run(data, replace(QUICK, max_epochs=10))
+    table = history.table()
+    assert table.train_loss.iloc[-1] < table.train_loss.iloc[0] / 2
+    assert gains(evaluate(model, data.test))["acc@1"].mean() > 0.9
+    assert table["valid_acc@1"].max() > 90
+    assert list(table.index) == list(range(1, len(table) + 1))
+    assert not model.training
+
+
+def test_the_history_tells_the_truth(data: Dataset) -> None:
+    model, history = run(data)
+    best = history.rows[history.best_epoch - 1]
+    batch = data.valid.batch(np.arange(len(data.valid)))
+    with torch.no_grad():
+        loss = loss_of(model(batch).log_probs, batch.target).mean().item()
+    assert best["valid_loss"] == pytest.approx(loss, rel=1e-5)
+    accuracy = 100 * gains(evaluate(model, data.valid))["acc@1"].mean()
+    assert best["valid_acc@1"] == pytest.approx(accuracy)
+    steps = math.ceil(len(data.train) / QUICK.batch_size)
+    expected = [QUICK.rate(steps * e - 1, steps) for e in (1, 2, 3, 4)]
+    assert [row["learning_rate"] for row in history.rows] == pytest.approx(expected)
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_others(data: Dataset) -> None:
+    config = replace(QUICK, max_epochs=2)
+    one, two = run(data, config)[0], run(data, config)[0]
+    other = run(data, replace(config, seed=7))[0]
+    assert same(weights(one), weights(two))
+    assert not same(weights(one), weights(other))
+
+
+def test_training_leaves_the_callers_randomness_alone(data: Dataset) -> None:
+    model = new_model(data)
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    fit(model, data.train, data.valid, replace(QUICK, max_epochs=1), progress=False, device="cpu")
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_early_stopping_restores_the_best_weights(data: Dataset) -> None:
+    seen: list[dict[str, torch.Tensor]] = []
+    model = new_model(data)
+    scores = iter([3.0, 1.0, 2.0, 1.5, 9.0, 9.0])
+
+    def remember(row: dict[str, float]) -> None:
+        seen.append(weights(model))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training._Run, "score", lambda run: (next(scores), 0.0))
+        history = fit(
+            model, data.train, data.valid, replace(QUICK, max_epochs=50, patience=3),
+            progress=False, device="cpu", after_epoch=remember,
+        )  # fmt: skip
+    assert len(history.rows) == len(seen) == 5  # the best is the second, then three worse ones
+    assert history.best_epoch == 2
+    assert same(weights(model), seen[1])
+    assert not same(seen[1], seen[4])
+
+
+def test_accuracy_can_be_monitored(data: Dataset) -> None:
+    pairs = iter([(1.0, 10.0), (2.0, 30.0), (3.0, 20.0)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training._Run, "score", lambda run: next(pairs))
+        _, history = run(data, replace(QUICK, max_epochs=3, monitor="acc@1"))
+    assert history.best_epoch == 2
+
+
+@pytest.mark.parametrize("which", ["train", "valid"])
+def test_a_loss_that_is_no_number_stops_with_a_sentence(data: Dataset, which: str) -> None:
+    model = new_model(data)
+    if which == "train":
+        with torch.no_grad():
+            model.embeddings.project.weight.fill_(math.nan)
+    with pytest.MonkeyPatch.context() as patch:
+        if which == "valid":
+            patch.setattr(training._Run, "score", lambda run: (math.nan, 0.0))
+        with pytest.raises(FloatingPointError, match=rf"{which}_loss is nan in epoch 1; lower"):
+            fit(model, data.train, data.valid, QUICK, progress=False, device="cpu")
+
+
+def test_bf16_trains_about_as_well(data: Dataset) -> None:
+    full = run(data, replace(QUICK, amp="off"))[1]
+    half = run(data, replace(QUICK, amp="on"))[1]
+    assert half.rows[0]["train_loss"] != full.rows[0]["train_loss"]
+    for one, two in zip(full.rows, half.rows, strict=True):
+        assert two["valid_loss"] == pytest.approx(one["valid_loss"], rel=0.05)
+
+
+def test_nobody_with_enough_history_is_said_so() -> None:
+    data = prepare(random_visits(1, visits=4))
+    with pytest.raises(DataError, match="no train windows; people need more visits"):
+        run(data)
+
+
+# --- checkpoints of a run
+
+
+class Killed(Exception):
+    """Stands for a power cut."""
+
+
+def stop_at(call: int) -> Any:
+    """A `loss_of` that fails the given time it is called."""
+    calls = iter(range(1, 10**9))
+
+    def fails(*arguments: Any) -> torch.Tensor:
+        if next(calls) == call:
+            raise Killed
+        return loss_of(*arguments)
+
+    return fails
+
+
+@pytest.mark.parametrize("after", [3, 9, 14])
+def test_a_run_cut_off_goes_on_to_the_very_same_weights(
+    data: Dataset, tmp_path: Path, after: int
+) -> None:
+    whole, expected = run(data)
+    path = tmp_path / "run.safetensors"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "loss_of", stop_at(after))
+        with pytest.raises(Killed):
+            run(data, checkpoint=path)
+    done = read(path)[1]["epoch"] if path.exists() else 0
+    # Whatever the weights it starts from: the checkpoint's are used, if there is one.
+    resumed, history = run(data, checkpoint=path, model={"seed": 99 if done else 0})
+    assert same(weights(whole), weights(resumed))
+    drop = ("seconds",)
+    for one, two in zip(expected.rows, history.rows, strict=True):
+        assert {k: v for k, v in one.items() if k not in drop} == {
+            k: v for k, v in two.items() if k not in drop
+        }
+    assert history.best_epoch == expected.best_epoch
+
+
+KILL = """
+import json, os, signal, sys, torch
+sys.path.insert(0, {root!r})
+from tests import helpers
+from pgt import train
+from pgt.windows import prepare
+data = prepare(helpers.routine_visits(users=3, days=40))
+config = train.TrainConfig(batch_size=32, max_epochs=4, warmup_epochs=1)
+steps = -(-len(data.train) // config.batch_size)
+
+def fit(checkpoint, kill=False):
+    torch.manual_seed(0)
+    model = train.PointerGeneratorTransformer(helpers.tiny_config(data))
+    plain, calls = train.loss_of, iter(range(1, 10**9))
+    validations = len(list(data.valid.batches(512)))
+
+    def deadly(*arguments):
+        # In the middle of the third epoch.
+        if next(calls) == 2 * (steps + validations) + steps // 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return plain(*arguments)
+
+    train.loss_of = deadly if kill else plain
+    train.fit(model, data.train, data.valid, config, checkpoint=checkpoint, progress=False,
+              device="cpu")
+    return model.state_dict()
+
+if sys.argv[1] == "kill":
+    fit(sys.argv[2], kill=True)
+else:
+    one, two = fit(sys.argv[2]), fit(None)
+    print(json.dumps([torch.equal(one[k], two[k]) for k in two]))
+"""
+
+
+def test_a_killed_process_is_resumed_bit_for_bit(tmp_path: Path, root: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(KILL.format(root=str(root)))
+    path = str(tmp_path / "run.safetensors")
+    killed = run_python(str(script), "kill", path)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert read(path)[1]["epoch"] == 2
+    resumed = run_python(str(script), "resume", path)
+    assert resumed.returncode == 0, resumed.stderr
+    equal = json.loads(resumed.stdout)
+    assert len(equal) > 20
+    assert all(equal)
+
+
+def test_a_finished_run_is_not_trained_again(data: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    whole, expected = run(data, checkpoint=path)
+    again, history = run(data, checkpoint=path, model={"seed": 99})
+    assert same(weights(whole), weights(again))
+    assert history.rows == expected.rows
+
+
+def test_without_resume_a_run_starts_anew(data: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    run(data, replace(QUICK, seed=1), checkpoint=path)
+    fresh, _ = run(data, checkpoint=path, resume=False)
+    assert same(weights(fresh), weights(run(data)[0]))
+
+
+def test_a_run_checkpoint_is_also_a_model(data: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    whole, _ = run(data, checkpoint=path)
+    loaded, vocabulary = load_model(path)
+    assert same(weights(whole), weights(loaded))
+    assert vocabulary == data.vocabulary
+
+
+def test_a_checkpoint_of_anything_else_is_refused(data: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    short = replace(QUICK, max_epochs=1)
+    run(data, short, checkpoint=path)
+    before = path.read_bytes()
+    cases: list[tuple[str, Dataset, TrainConfig, dict[str, Any]]] = [
+        ("another training \\(seed was 42, now 7\\)", data, replace(short, seed=7), {}),
+        ("another model \\(d_model was 16, now 32\\)", data, short, {"d_model": 32}),
+        ("another model|another vocabulary", prepare(routine_visits(users=5)), short, {}),
+    ]
+    # The same places and the same number of windows, but a visit in another place.
+    visits = data.train.visits
+    other = routine_visits()
+    other.loc[30, "location_id"] = other.location_id[31]
+    cases.append(("another windows \\(fingerprint", prepare(other), short, {}))
+    assert len(visits) == len(prepare(other).train.visits)
+    for says, changed_data, config, model in cases:
+        with pytest.raises(DataError, match=says):
+            run(changed_data, config, checkpoint=path, model=model)
+        assert path.read_bytes() == before

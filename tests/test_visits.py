@@ -1,0 +1,153 @@
+"""The table of visits: checked, read and written without losing anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgt import visits as table
+from pgt.visits import DataError, check, local_day, local_minute, overlaps, read, split_by_days, write
+
+from .helpers import ZONE, at, random_visits
+
+HEADER = "user_id,location_id,started_at,finished_at\n"
+
+
+def test_check_only_sorts() -> None:
+    visits = random_visits(1).assign(note="kept")
+    mixed = visits.sample(frac=1, random_state=0)
+    pd.testing.assert_frame_equal(check(mixed), visits)
+    pd.testing.assert_frame_equal(check(check(mixed)), check(mixed))
+
+
+def test_visits_at_the_same_moment_keep_their_order() -> None:
+    visits = random_visits(1, users=1, visits=3)
+    visits["started_at"] = visits.started_at.iloc[0]
+    visits["finished_at"] = visits.started_at
+    visits["location_id"] = [3, 1, 2]
+    assert check(visits).location_id.tolist() == [3, 1, 2]
+
+
+def test_overlaps_are_counted_by_person() -> None:
+    start = at("2024-04-01 08:00", "2024-04-01 08:30", "2024-04-01 08:45", "2024-04-01 10:00")
+    visits = pd.DataFrame({"user_id": [1, 1, 2, 1], "started_at": start})
+    visits["finished_at"] = visits.started_at + pd.Timedelta(hours=1)
+    assert overlaps(visits) == 1
+    assert overlaps(visits.sample(frac=1, random_state=1)) == 1
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_written_and_read_again(tmp_path: Path, suffix: str) -> None:
+    visits = check(random_visits(2, zone="Asia/Tokyo")).assign(lon=1.5, lat=-2.5, split="train")
+    path = tmp_path / "deep" / f"v.{suffix}"
+    write(visits, path)
+    back = read(path, timezone="Asia/Tokyo")
+    pd.testing.assert_frame_equal(back, visits, check_dtype=False)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_crash_while_writing_leaves_the_old_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "v.csv"
+    write(random_visits(1), path)
+    before = path.read_bytes()
+    monkeypatch.setattr(table.os, "replace", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write(random_visits(2), path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["v.csv"]
+
+
+def csv(tmp_path: Path, *rows: str, header: str = HEADER) -> Path:
+    path = tmp_path / "v.csv"
+    path.write_text(header + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "wall"),
+    [
+        ("2024-05-01T09:00:00+02:00", None, "09:00"),
+        ("2024-05-01T09:00:00+0200", None, "09:00"),
+        ("2024-05-01T09:00:00+02", None, "09:00"),  # the hour alone is an offset, too
+        ("2024-05-01T09:00:00-03", None, "09:00"),
+        ("2024-05-01T09:00:00Z", None, "09:00"),
+        ("2024-05-01 09:00:00.25+02:00", None, "09:00"),
+        ("2024-05-01T09:00:00Z", "Asia/Shanghai", "17:00"),
+        ("2024-05-01T09:00:00+02", "Asia/Shanghai", "15:00"),
+        ("2024-05-01 09:00", "Asia/Shanghai", "09:00"),
+        ("2024-05-01", "Asia/Shanghai", "00:00"),  # the last "-01" is no offset
+    ],
+)
+def test_times_are_read_with_their_offset(
+    tmp_path: Path, text: str, zone: str | None, wall: str
+) -> None:
+    visits = read(csv(tmp_path, f"1,2,{text},{text}"), timezone=zone)
+    assert f"{visits.started_at[0]:%H:%M}" == wall
+    offset = text[-3:] if text[-3] in "+-" else None
+    if zone is None and offset and "T" in text:
+        assert visits.started_at[0].utcoffset() == pd.Timedelta(hours=int(offset))
+
+
+def test_the_hour_that_comes_twice_and_the_one_that_never_comes(tmp_path: Path) -> None:
+    path = csv(
+        tmp_path,
+        "1,2,2024-10-27 02:30,2024-10-27 02:45",
+        "1,3,2024-03-31 02:30,2024-03-31 02:45",
+    )
+    visits = read(path, timezone=ZONE)
+    assert visits.started_at.tolist() == [
+        pd.Timestamp("2024-03-31 03:00+02:00"),
+        pd.Timestamp("2024-10-27 02:30+02:00"),
+    ]
+
+
+def test_ids_keep_their_zeros(tmp_path: Path) -> None:
+    moments = "2024-05-01T09:00Z,2024-05-01T10:00Z"
+    visits = read(csv(tmp_path, f"007,1,{moments}", f"7,2,{moments}", f"012,3,{moments}"))
+    assert visits.user_id.tolist() == ["007", "012", "7"]
+    assert visits.location_id.dtype == np.int64
+    renamed = csv(tmp_path, f"007,1,{moments}", header=HEADER.replace("user_id", "uid"))
+    assert read(renamed, columns={"user_id": "uid"}).user_id.tolist() == ["007"]
+
+
+def test_checkins_end_when_they_begin(tmp_path: Path) -> None:
+    path = csv(tmp_path, "1,2,2024-05-01T09:00Z", header="user_id,location_id,started_at\n")
+    visits = read(path, checkins=True)
+    assert (visits.started_at == visits.finished_at).all()
+
+
+def test_other_column_names(tmp_path: Path) -> None:
+    path = csv(tmp_path, "1,2,2024-05-01T09:00Z,2024-05-01T10:00Z", header="uid,place,from,to\n")
+    names = dict(zip(table.REQUIRED, ("uid", "place", "from", "to"), strict=True))
+    assert read(path, columns=names).columns.tolist() == list(table.REQUIRED)
+
+
+def test_local_day_and_minute_follow_the_wall_clock() -> None:
+    times = pd.Series(pd.to_datetime(["2024-03-30T22:59Z", "2024-03-30T23:00Z", "2024-03-31T21:59Z",
+                                      "2024-03-31T22:00Z"])).dt.tz_convert(ZONE)  # fmt: skip
+    days = local_day(times)
+    assert (days - days[0]).tolist() == [0, 1, 1, 2]  # 31 March has 23 hours
+    assert local_minute(times).tolist() == [23 * 60 + 59, 0, 23 * 60 + 59, 0]
+    assert local_day(pd.Series([pd.Timestamp("1970-01-01 05:00+08:00")])).tolist() == [0]
+
+
+def test_split_by_days_is_60_20_20_of_each_persons_calendar() -> None:
+    visits = check(random_visits(3, users=3, visits=80))
+    split = split_by_days(visits)
+    pd.testing.assert_frame_equal(split.drop(columns="split"), visits)
+    for _, own in split.groupby("user_id"):
+        dates = own.started_at.dt.date
+        day = [(d - dates.min()).days for d in dates]
+        last = max(day)
+        expected = [
+            "train" if d < 0.6 * last else "valid" if d < 0.8 * last else "test" for d in day
+        ]
+        assert own.split.tolist() == expected
+        assert own.split.unique().tolist() == ["train", "valid", "test"]
+    with pytest.raises(DataError, match="fractions"):
+        split_by_days(visits, (0.8, 0.6))

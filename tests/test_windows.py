@@ -1,0 +1,276 @@
+"""Windows equal a plain loop over the table, and batches equal the windows."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from .helpers import ZONE, at, minutes, random_visits
+
+from pgt.visits import SPLITS, DataError, check, split_by_days
+from pgt.vocabulary import PADDING, Vocabulary
+from pgt.windows import Batch, Dataset, Windows, latest, prepare
+
+PER_VISIT = ("location", "time", "weekday", "duration", "days_ago", "start_minute")
+
+
+def days_between(first: pd.Timestamp, second: pd.Timestamp) -> int:
+    """Midnights from one moment to the other, by the local calendar."""
+    return (second.date() - first.date()).days
+
+
+def loop(visits: pd.DataFrame, days: int, min_visits: int) -> list[tuple[list[int], int]]:
+    """The rows of every window and its target, one target after the other."""
+    found = []
+    user, start = visits.user_id.tolist(), visits.started_at.tolist()
+    for target in range(len(visits)):
+        own = [row for row in range(len(visits)) if user[row] == user[target]]
+        if days_between(start[own[0]], start[target]) < days:
+            continue
+        rows = [
+            row for row in own if row < target and days_between(start[row], start[target]) <= days
+        ]
+        if len(rows) >= min_visits:
+            found.append((rows, target))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("days", "min_visits"), [(7, 3), (1, 1), (3, 5)])
+def test_windows_equal_a_plain_loop(seed: int, days: int, min_visits: int) -> None:
+    visits = random_visits(seed, users=3, visits=40 + 5 * seed)
+    data = prepare(visits, days=days, min_visits=min_visits)
+    split = split_by_days(check(visits))
+    for name in SPLITS:
+        windows: Windows = getattr(data, name)
+        part = split[split.split == name].reset_index(drop=True)
+        pd.testing.assert_frame_equal(windows.visits, part)
+        expected = loop(part, days, min_visits)
+        assert [rows[0] for rows, _ in expected] == windows.first.tolist()
+        assert [target for _, target in expected] == windows.target.tolist()
+        assert [len(rows) for rows, _ in expected] == windows.lengths.tolist()
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return prepare(random_visits(1, users=4, visits=130))
+
+
+def test_no_window_crosses_people_or_splits(data: Dataset) -> None:
+    for name in SPLITS:
+        windows = getattr(data, name)
+        assert len(windows) > 0
+        for i in range(len(windows)):
+            seen = windows.visits_of(i)
+            target = windows.target_of(i)
+            assert set(seen.user_id) == {target.user_id} == {windows.users[i]}
+            assert set(seen.split) == {target.split} == {name}
+            assert (seen.started_at <= target.started_at).all()
+
+
+def test_a_batch_equals_the_visits_of_its_windows(data: Dataset) -> None:
+    windows, vocabulary = data.train, data.vocabulary
+    batch = windows.batch(np.arange(len(windows)))
+    for i in range(len(windows)):
+        seen, target, n = windows.visits_of(i), windows.target_of(i), int(batch.length[i])
+        last = seen.iloc[-1]
+        seconds = (seen.finished_at - seen.started_at).dt.total_seconds()
+        expected = {
+            "location": [2 + vocabulary.locations.index(place) for place in seen.location_id],
+            "time": (1 + minutes(seen, "started_at") // 15).tolist(),
+            "weekday": (1 + seen.started_at.dt.day_of_week).tolist(),
+            "duration": [min(int(s // 1800), 99) + 1 for s in seconds],
+            "days_ago": [days_between(t, last.started_at) for t in seen.started_at],
+            "start_minute": minutes(seen, "started_at").tolist(),
+        }
+        assert n == len(seen)
+        for name in PER_VISIT:
+            values = getattr(batch, name)[i].tolist()
+            assert values[:n] == expected[name], name
+            assert set(values[n:]) <= {PADDING}, name
+        single = {
+            "user": 1 + vocabulary.users.index(target.user_id),
+            "now_minute": last.finished_at.hour * 60 + last.finished_at.minute,
+            "index": i,
+            "target": 2 + vocabulary.locations.index(target.location_id),
+            "target_time": 1 + (target.started_at.hour * 60 + target.started_at.minute) // 15,
+            "target_weekday": 1 + target.started_at.day_of_week,
+            "gap_days": days_between(last.started_at, target.started_at),
+        }
+        assert {name: int(getattr(batch, name)[i]) for name in single} == single
+
+
+def test_days_are_those_of_the_local_calendar() -> None:
+    start = at("2024-03-30 23:50", "2024-03-31 00:10", "2024-03-31 23:50", "2024-04-01 00:10")
+    visits = pd.DataFrame({"user_id": 1, "location_id": 5, "started_at": start, "split": "train"})
+    visits["finished_at"] = visits.started_at + pd.Timedelta(minutes=5)
+    batch = prepare(visits, days=1, min_visits=1).train.batch([0, 1, 2])
+    # The clocks went forward in between: 31 March has 23 hours and is still one day.
+    assert batch.days_ago.tolist() == [[0, 0], [1, 0], [0, 0]]
+    assert batch.length.tolist() == [1, 2, 2]
+    assert batch.gap_days.tolist() == [1, 0, 1]
+
+
+def test_in_window_equals_a_loop() -> None:
+    visits = random_visits(3, users=3, visits=130, places=12)
+    for protocol in ("published", "exact"):
+        for name in SPLITS:
+            windows = getattr(prepare(visits, protocol=protocol), name)
+            batch = windows.batch(np.arange(len(windows)))
+            expected = [
+                int(batch.target[i]) in batch.location[i, : int(batch.length[i])].tolist()
+                for i in range(len(windows))
+            ]
+            assert windows.in_window.tolist() == expected
+            assert windows.targets.tolist() == batch.target.tolist()
+
+
+def test_padding_and_positions_from_the_end(data: Dataset) -> None:
+    batch = data.train.batch(np.arange(20))
+    for i, n in enumerate(batch.length.tolist()):
+        assert batch.position_from_end[i, :n].tolist() == list(range(n, 0, -1))
+        assert (batch.position_from_end[i, n:] == 0).all()
+        assert batch.padding[i].tolist() == [False] * n + [True] * (len(batch.padding[i]) - n)
+
+
+def test_erratum_1_position_from_end_counts_down_to_one_and_zero_is_padding() -> None:
+    data = prepare(random_visits(2, users=1, visits=40))
+    batch = data.train.batch([0]).most_recent(5)
+    assert batch.position_from_end.tolist() == [[5, 4, 3, 2, 1]]
+
+
+@pytest.mark.parametrize("n", [1, 3, 7, 1000])
+def test_most_recent_keeps_the_last_visits(data: Dataset, n: int) -> None:
+    whole = data.train.batch(np.arange(30))
+    cut = whole.most_recent(n)
+    gathered = data.train.batch(np.arange(30), max_len=n)
+    for f in fields(Batch):
+        assert torch.equal(getattr(cut, f.name), getattr(gathered, f.name)), f.name
+    for i, length in enumerate(whole.length.tolist()):
+        kept = min(n, length)
+        assert cut.length[i] == kept
+        for name in (*PER_VISIT, "position_from_end"):
+            expected = getattr(whole, name)[i, length - kept : length]
+            assert torch.equal(getattr(cut, name)[i, :kept], expected), name
+
+
+def test_every_window_comes_once_and_shuffling_only_reorders(data: Dataset) -> None:
+    n = len(data.train)
+    plain = [b.index for b in data.train.batches(16)]
+    shuffled = [b.index for b in data.train.batches(16, shuffle=np.random.default_rng(0))]
+    again = [b.index for b in data.train.batches(16, shuffle=np.random.default_rng(0))]
+    assert sorted(torch.cat(plain).tolist()) == sorted(torch.cat(shuffled).tolist())
+    assert sorted(torch.cat(plain).tolist()) == list(range(n))
+    assert torch.cat(plain).tolist() != torch.cat(shuffled).tolist()
+    assert torch.cat(again).tolist() == torch.cat(shuffled).tolist()
+
+
+def test_a_subset_is_the_same_windows(data: Dataset) -> None:
+    keep = data.train.users == data.train.users[-1]
+    part = data.train.subset(keep)
+    rows = np.flatnonzero(keep)
+    assert part.targets.tolist() == data.train.targets[rows].tolist()
+    assert torch.equal(part.batch([0]).location, data.train.batch([rows[0]]).location)
+
+
+def one_visit(start: str, end: str) -> Batch:
+    visits = pd.DataFrame({"user_id": 1, "location_id": 5, "started_at": at(start)})
+    visits["finished_at"] = at(end)
+    return latest(visits, Vocabulary((5,), (1,), 1)).batch([0])
+
+
+@pytest.mark.parametrize(
+    ("clock", "quarter"), [("00:00", 1), ("00:14", 1), ("00:15", 2), ("12:00", 49), ("23:59", 96)]
+)
+def test_erratum_4_midnight_is_time_1_and_not_padding(clock: str, quarter: int) -> None:
+    assert one_visit(f"2024-04-01 {clock}", f"2024-04-02 {clock}").time.item() == quarter
+
+
+@pytest.mark.parametrize(
+    ("stay", "bucket"),
+    [("0min", 1), ("29min", 1), ("30min", 2), ("59min", 2), ("49h", 99),
+     ("49h29min", 99), ("49h30min", 100), ("900h", 100)],
+)  # fmt: skip
+def test_erratum_4_duration_under_30_minutes_is_1_and_not_padding(stay: str, bucket: int) -> None:
+    start = pd.Timestamp("2024-04-02 01:00")
+    batch = one_visit(str(start), str(start + pd.Timedelta(stay)))
+    assert batch.duration.item() == bucket
+
+
+# --- latest: the question instead of the target
+
+
+def test_latest_is_the_window_that_the_next_visit_would_have_had() -> None:
+    visits = check(random_visits(5, users=3, visits=50)).assign(split="train")
+    data = prepare(visits, days=7, min_visits=1)
+    exact = [f.name for f in fields(Batch) if f.name not in ("index", "target")]
+    checked = 0
+    for i in range(0, len(data.train), 7):
+        target = data.train.target_of(i)
+        last = data.train.visits_of(i).iloc[-1]
+        if last.finished_at > target.started_at or (visits.started_at == target.started_at).sum() > 1:
+            continue
+        # Everything up to just before the target; asked at the moment the target begins.
+        past = visits[visits.started_at < target.started_at]
+        windows = latest(past, data.vocabulary, at=target.started_at)
+        batch = windows.batch(np.flatnonzero(windows.users == target.user_id))
+        expected = data.train.batch([i])
+        for name in exact:
+            assert torch.equal(getattr(batch, name), getattr(expected, name)), name
+        assert batch.target.tolist() == [PADDING]
+        checked += 1
+    assert checked > 5
+
+
+def test_latest_never_sees_what_comes_after_the_question() -> None:
+    visits = check(random_visits(6, users=4, visits=50))
+    moment = visits.started_at.sort_values().iloc[100]
+    vocabulary = prepare(visits).vocabulary
+    cut = visits[visits.started_at <= moment]
+    cut = cut.assign(finished_at=cut.finished_at.where(cut.finished_at <= moment, moment))
+    one = latest(visits, vocabulary, at=moment).batch([0, 1, 2, 3])
+    two = latest(cut, vocabulary, at=moment).batch([0, 1, 2, 3])
+    for f in fields(Batch):
+        assert torch.equal(getattr(one, f.name), getattr(two, f.name)), f.name
+
+
+def test_latest_gives_everybody_a_window_with_a_visit() -> None:
+    visits = random_visits(7, users=3, visits=30)
+    alone = visits[visits.user_id == 0].head(1).assign(user_id=77)
+    visits = check(pd.concat([visits, alone]))
+    long_ago = visits.started_at.max() + pd.Timedelta(days=400)
+    for moment in (None, long_ago):
+        windows = latest(visits, Vocabulary((1,), (0,), 1), at=moment)
+        assert windows.users.tolist() == [0, 1, 2, 77]
+        assert windows.lengths.min() == 1
+        if moment is not None:
+            assert windows.lengths.tolist() == [1, 1, 1, 1]
+        assert not windows.in_window.any()
+        for i, user in enumerate(windows.users):
+            own = visits[visits.user_id == user]
+            assert windows.visits_of(i).started_at.iloc[-1] == own.started_at.iloc[-1]
+            assert (windows.visits_of(i).user_id == user).all()
+
+
+def test_latest_before_everything_has_no_windows() -> None:
+    visits = random_visits(7)
+    early = visits.started_at.min() - pd.Timedelta(days=1)
+    assert len(latest(visits, Vocabulary((1,), (0,), 1), at=early)) == 0
+
+
+def test_latest_wants_a_time_zone() -> None:
+    with pytest.raises(DataError, match="no time zone"):
+        latest(random_visits(7), Vocabulary((1,), (0,), 1), at=pd.Timestamp("2024-05-01"))
+
+
+def test_latest_accepts_any_zone() -> None:
+    visits = random_visits(7)
+    moment = visits.started_at.iloc[30]
+    vocabulary = prepare(visits).vocabulary
+    one = latest(visits, vocabulary, at=moment.tz_convert("UTC"))
+    two = latest(visits, vocabulary, at=moment)
+    assert torch.equal(one.features, two.features)
+    assert str(one.visits.started_at.dt.tz) == ZONE
