@@ -175,7 +175,9 @@ class DocumentedModel(nn.Module):
             layer = f"encoder.layers.{i}"
             renamed |= {
                 f"{layer}.norm_attention": f"{layer}.norm1",
-                f"{layer}.attention": f"{layer}.self_attn",
+                f"{layer}.attention.project.weight": f"{layer}.self_attn.in_proj_weight",
+                f"{layer}.attention.project.bias": f"{layer}.self_attn.in_proj_bias",
+                f"{layer}.attention.out": f"{layer}.self_attn.out_proj",
                 f"{layer}.norm_feedforward": f"{layer}.norm2",
                 f"{layer}.feedforward.0": f"{layer}.linear1",
                 f"{layer}.feedforward.3": f"{layer}.linear2",

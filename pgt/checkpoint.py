@@ -30,6 +30,7 @@ def write(path: str | Path, tensors: dict[str, Tensor], info: dict[str, Any]) ->
     body = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     try:
         save_file(body, half, metadata={"format": FORMAT, "info": json.dumps(info)})
+        half.chmod(0o644)  # safetensors makes it the owner's alone
         with open(half, "rb") as handle:
             os.fsync(handle.fileno())
         os.replace(half, path)

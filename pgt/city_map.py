@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from pgt.city_names import STREET_NAMES, STREET_TYPES
+
 NAME = "Larkmere"
 TIMEZONE = "America/Regina"  # UTC-6 all year: no clock change can blur an hour
 CENTRE = (-108.6400, 50.9300)  # lon, lat in degrees
@@ -81,17 +83,6 @@ AVENUES: tuple[tuple[str, float], ...] = (
     ("Orchard Avenue", 118),
     ("Willow Road", 264),
 )
-STREET_NAMES = (
-    "Alder Almond Amber Apple Aspen Barley Beacon Beech Bell Birch Bluebell Bramble Brewer Briar "
-    "Candle Cedar Chandler Cherry Chestnut Clover Cobbler Cooper Copper Curlew Damson Dove Elder "
-    "Elm Falcon Fennel Fern Finch Fletcher Foxglove Garnet Gosling Hawthorn Hazel Heather Holly "
-    "Honey Ivory Ivy Jasmine Juniper Kestrel Lantern Larch Laurel Lavender Linden Linnet Magpie "
-    "Maple Marigold Mason Meadow Mulberry Myrtle Nettle Nightingale Oak Olive Orchid Osprey Otter "
-    "Pear Pebble Pepper Pine Plover Plum Poplar Primrose Quill Quince Raven Robin Rosemary Rowan "
-    "Saddler Sage Silver Sorrel Sparrow Spruce Starling Swallow Sycamore Tanner Tansy Teasel "
-    "Thatcher Thistle Thrush Thyme Tulip Verbena Violet Walnut Weaver Willow Wren Yarrow Yew"
-).split()
-STREET_TYPES = ("Street", "Lane", "Road", "Row", "Walk", "Close")
 
 
 @dataclass

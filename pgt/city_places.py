@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.city_map import DISTRICTS, LAKE, PARKS, TownMap, inside_blob, to_degrees
+from pgt.city_names import FIRST, NOUNS
 
 KINDS = (
     "home", "work", "school", "food", "shopping", "leisure", "park", "health", "errand", "transit",
@@ -29,49 +30,6 @@ MIX = {
     "work": 0.17, "school": 0.03, "food": 0.26, "shopping": 0.20, "leisure": 0.13, "park": 0.035,
     "health": 0.045, "errand": 0.10, "transit": 0.03,
 }  # fmt: skip
-
-_FIRST = (
-    "Amber Anchor Apple Badger Barley Bell Birch Blue Bramble Brass Bright Candle Cedar Clover "
-    "Cobalt Copper Corner Crooked Crown Dapper Dove Drowsy Fable Feather Fern Fiddler Finch Fox "
-    "Gentle Gilded Golden Goose Green Hazel Heron Hollow Honey Indigo Ivory Jolly Juniper Kestrel "
-    "Lantern Lark Linden Little Lucky Magpie Maple Marble Merry Moon Moss Nimble Nutmeg Oak Olive "
-    "Orchard Otter Owl Paper Patient Pear Pepper Pilgrim Plum Quiet Quill Raven Red Robin Rowan "
-    "Saffron Sage Salt Scarlet Silver Sparrow Star Sunny Swan Teal Thimble Thistle Velvet Violet "
-    "Walnut Wandering Weaver Willow Winter Wren"
-).split()
-_NOUN = {
-    "food": (
-        "Kettle Café|Bakery|Kitchen|Table|Noodle Bar|Bistro|Tea Room|Canteen|Pizzeria|Grill|Spoon|"
-        "Coffee House|Dumplings|Creperie|Tavern|Soup Bar|Diner|Patisserie|Curry House|Taproom"
-    ),
-    "shopping": (
-        "Books|Grocery|Market|Hardware|Records|Shoes|Florist|Outfitters|Cheesemonger|Stationers|"
-        "Toys|Greengrocer|Bicycles|Fabrics|Supermarket|Antiques|Electronics|Pet Shop|Wine Cellar|"
-        "Garden Centre"
-    ),
-    "leisure": (
-        "Cinema|Climbing Hall|Theatre|Pool|Dance Studio|Games Café|Gym|Gallery|Concert Hall|"
-        "Bowling Club|Yoga Loft|Rowing Club|Museum|Choir Room|Ice Rink|Chess Club|Tennis Courts|"
-        "Jazz Cellar|Pottery Studio|Football Ground"
-    ),
-    "health": (
-        "Pharmacy|Dental Practice|Clinic|Physiotherapy|Eye Care|Family Practice|Health Centre|"
-        "Children's Clinic"
-    ),
-    "errand": (
-        "Post Office|Savings Bank|Library|Laundry|Barber|Tailor|Town Hall Annexe|Repair Shop|"
-        "Hair Salon|Copy Shop|Nursery|Recycling Yard|Garage|Community Hall"
-    ),
-    "work": (
-        "Architects|Software|Printworks|Accountants|Logistics|Instruments|Ceramics|Insurance|"
-        "Design Studio|Laboratory|Engineering|Publishing|Foods|Furniture|Legal|Brewery|Textiles|"
-        "Tools|Energy|Surveyors"
-    ),
-    "school": "School|Academy|College|Institute|Faculty|Music School|Language School|Workshop",
-    "transit": "Tram Stop|Bus Station|Ferry Landing|Station",
-    "park": "Bandstand|Playground|Rose Garden|Lookout|Picnic Lawn|Pond|Skate Park|Pavilion|Café "
-    "Terrace|Meadow|Boat House|Sundial",
-}
 
 
 def _ranked(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -102,7 +60,7 @@ class _Namer:
     def __call__(self, kind: str, district: str, street: str) -> str:
         if kind == "home":
             return self._free(lambda: f"{1 + int(self.rng.random() * 120)} {street}")
-        nouns = _NOUN[kind].split("|")
+        nouns = NOUNS[kind].split("|")
         if kind == "transit":
             noun = nouns[int(self.rng.random() * 2)]
             return self._free(lambda: f"{street} {noun}", f", {district}")
@@ -111,7 +69,7 @@ class _Namer:
             noun = nouns[int(self.rng.random() * len(nouns))]
             if kind == "park":
                 return f"{street} {noun}"  # here the "street" is the park
-            first, second = (_FIRST[int(u * len(_FIRST))] for u in self.rng.random(2))
+            first, second = (FIRST[int(u * len(FIRST))] for u in self.rng.random(2))
             if kind in ("school", "health"):
                 return f"{first} {noun}" if self.rng.random() < 0.5 else f"{district} {noun}"
             if kind == "work":

@@ -13,6 +13,7 @@ import re
 from typing import Any
 
 import matplotlib as mpl
+from cycler import cycler
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
@@ -37,7 +38,7 @@ def style() -> None:
             "axes.facecolor": PAPER, "axes.edgecolor": MUTED, "axes.labelcolor": INK,
             "axes.titlecolor": INK, "axes.titlesize": 11, "axes.titleweight": "bold",
             "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False,
-            "axes.grid": True, "axes.axisbelow": True, "axes.prop_cycle": mpl.cycler(color=PALETTE),
+            "axes.grid": True, "axes.axisbelow": True, "axes.prop_cycle": cycler(color=PALETTE),
             "grid.color": GRID, "grid.linewidth": 0.7, "text.color": INK, "xtick.color": INK,
             "ytick.color": INK, "legend.frameon": False, "font.size": 10, "lines.linewidth": 2,
             "font.family": "DejaVu Sans", "image.cmap": SEQUENTIAL,

@@ -1,7 +1,7 @@
 """The Pointer-Generator Transformer.
 
-Reads top to bottom: configuration, embeddings, encoder, pointer, generator, gate, and the model
-that mixes a distribution copied from the window with one generated over the whole vocabulary:
+Reads top to bottom: embeddings, (`pgt.encoder`), pointer, generator, gate, and the model that
+mixes a distribution copied from the window with one generated over the whole vocabulary:
 
     P(l) = g · P_pointer(l) + (1 - g) · P_generator(l)
 
@@ -11,117 +11,24 @@ Shapes: B windows, L visits, D = d_model, H heads, V locations.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from pgt.config import ABLATIONS, DIY, GEOLIFE, PARTS, ModelConfig, ablate
+from pgt.encoder import Encoder, EncoderLayer, SelfAttention, sinusoids
 from pgt.mixture import log_mixture, scatter_log_probs
 from pgt.windows import DURATIONS, QUARTERS, WEEKDAYS, Batch
 
+__all__ = [
+    "ABLATIONS", "DIY", "GEOLIFE", "PARTS", "Embeddings", "Encoder", "EncoderLayer", "Gate",
+    "Generator", "ModelConfig", "Output", "Pointer", "PointerGeneratorTransformer",
+    "SelfAttention", "ablate", "at_least_float32", "recency", "sinusoids",
+]  # fmt: skip
+
 RECENCIES = 8  # 1 = same day .. 8 = seven days ago and more, 0 is padding
-
-PARTS = (
-    "user", "time", "weekday", "recency", "duration", "position_from_end",  # embeddings
-    "sinusoid", "position_bias", "pointer", "generator", "gate",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class ModelConfig:
-    """Everything that shapes the model.
-
-    Parameters
-    ----------
-    n_locations, n_users : int
-        Vocabulary sizes with their special ids (`Vocabulary.n_locations`, ``n_users``).
-    d_model, n_heads, n_layers, d_feedforward, dropout
-        As in PyTorch's ``TransformerEncoderLayer``.
-    max_len : int
-        The most visits the model looks at; of longer windows it keeps the most recent ones.
-    when : {"unknown", "day"}
-        What the model is told of the target's time: nothing (recency counts back from the last
-        visit), or its day (recency counts back from the target's day, as the design documents
-        have it).
-    without : tuple of str
-        Parts to remove, of `PARTS`. Without an embedding its columns are gone; without the gate
-        the mixture is half and half; without the pointer or the generator the other one is the
-        model.
-
-    Examples
-    --------
-    >>> ModelConfig(n_locations=100, n_users=10, without=("gate",)).without
-    ('gate',)
-    """
-
-    n_locations: int
-    n_users: int
-    d_model: int = 64
-    n_heads: int = 4
-    n_layers: int = 2
-    d_feedforward: int = 128
-    dropout: float = 0.15
-    max_len: int = 150
-    when: Literal["unknown", "day"] = "unknown"
-    without: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        unknown = set(self.without) - set(PARTS)
-        if unknown:
-            raise ValueError(f"without names {min(unknown)!r}; it can name {', '.join(PARTS)}.")
-        if {"pointer", "generator"} <= set(self.without):
-            raise ValueError("Without pointer and generator nothing is left to predict with.")
-        if self.d_model % self.n_heads or self.d_model % 4:
-            raise ValueError(
-                f"d_model={self.d_model} must be divisible by n_heads={self.n_heads} and by 4."
-            )
-        if self.when not in ("unknown", "day"):
-            raise ValueError(f"when is {self.when!r}; it must be 'unknown' or 'day'.")
-        for name in ("n_locations", "n_users", "d_model", "n_heads", "n_layers", "max_len"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1.")
-
-    def has(self, part: str) -> bool:
-        """Whether a part is there."""
-        return part not in self.without
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON; `from_dict` reads it."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, raw: dict[str, Any]) -> ModelConfig:
-        """Read what `to_dict` wrote."""
-        return cls(**{**raw, "without": tuple(raw["without"])})
-
-
-# The two configurations of the design documents; sizes of the vocabulary are the data's.
-DIY: dict[str, Any] = {
-    "d_model": 64, "n_heads": 4, "n_layers": 2, "d_feedforward": 256, "dropout": 0.2, "when": "day",
-}  # fmt: skip
-GEOLIFE: dict[str, Any] = {
-    "d_model": 96, "n_heads": 2, "n_layers": 2, "d_feedforward": 192, "dropout": 0.25,
-    "when": "day",
-}  # fmt: skip
-
-# The twelve rows of the documents' ablation table, each one field of the configuration.
-ABLATIONS: dict[str, dict[str, Any]] = {
-    "full": {},
-    "no_user": {"without": ("user",)},
-    "no_time": {"without": ("time",)},
-    "no_weekday": {"without": ("weekday",)},
-    "no_recency": {"without": ("recency",)},
-    "no_duration": {"without": ("duration",)},
-    "no_position_from_end": {"without": ("position_from_end",)},
-    "no_sinusoid": {"without": ("sinusoid",)},
-    "one_layer": {"n_layers": 1},
-    "no_pointer": {"without": ("pointer",)},
-    "no_generator": {"without": ("generator",)},
-    "no_gate": {"without": ("gate",)},
-}
-
 
 @dataclass(frozen=True)
 class Output:
@@ -202,74 +109,6 @@ def recency(batch: Batch, when: str) -> Tensor:
     if when == "day":
         days = days + batch.gap_days[:, None]
     return (days.clamp(0, RECENCIES - 1) + 1).masked_fill(batch.padding, 0)  # (B, L)
-
-
-def sinusoids(n: int, d: int) -> Tensor:
-    """(n, d) the positional encoding of Vaswani et al. (2017), §3.5: even sine, odd cosine."""
-    position = torch.arange(n, dtype=torch.float64)[:, None]
-    frequency = torch.exp(torch.arange(0, d, 2, dtype=torch.float64) * (-math.log(10000.0) / d))
-    angle = position * frequency  # (n, d / 2)
-    table = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)  # (n, d)
-    return table.to(torch.get_default_dtype())
-
-
-class EncoderLayer(nn.Module):
-    """Pre-norm Transformer layer: x + attention(norm(x)), then x + feedforward(norm(x)).
-
-    The same function as ``nn.TransformerEncoderLayer(norm_first=True, activation="gelu")``, and
-    it gives the attention weights of the very same pass when asked.
-    """
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        d = config.d_model
-        self.norm_attention = nn.LayerNorm(d)
-        self.attention = nn.MultiheadAttention(d, config.n_heads, config.dropout, batch_first=True)
-        self.norm_feedforward = nn.LayerNorm(d)
-        self.feedforward = nn.Sequential(
-            nn.Linear(d, config.d_feedforward),
-            nn.GELU(),
-            nn.Dropout(config.dropout),
-            nn.Linear(config.d_feedforward, d),
-            nn.Dropout(config.dropout),
-        )
-        self.dropout = nn.Dropout(config.dropout)
-
-    def forward(self, x: Tensor, padding: Tensor, weights: bool) -> tuple[Tensor, Tensor | None]:
-        """(B, L, D) -> (B, L, D), and (B, H, L, L) attention when ``weights``."""
-        h = self.norm_attention(x)
-        h, attention = self.attention(
-            h, h, h, key_padding_mask=padding, need_weights=weights, average_attn_weights=False
-        )
-        x = x + self.dropout(h)
-        return x + self.feedforward(self.norm_feedforward(x)), attention
-
-
-class Encoder(nn.Module):
-    """Sinusoidal positions, then a stack of pre-norm layers."""
-
-    positions: Tensor
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.layers = nn.ModuleList([EncoderLayer(config) for _ in range(config.n_layers)])
-        self.register_buffer(
-            "positions", sinusoids(config.max_len, config.d_model), persistent=False
-        )
-
-    def forward(
-        self, x: Tensor, padding: Tensor, weights: bool = False
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """(B, L, D) -> (B, L, D), and the attention per layer when ``weights``."""
-        if self.config.has("sinusoid"):
-            x = x + self.positions[: x.shape[1]]
-        seen = []
-        for layer in self.layers:
-            x, attention = layer(x, padding, weights)
-            if attention is not None:
-                seen.append(attention)
-        return x, tuple(seen)
 
 
 class Pointer(nn.Module):
@@ -398,10 +237,3 @@ class PointerGeneratorTransformer(nn.Module):
 def at_least_float32(x: Tensor) -> Tensor:
     """Widen half precision, leave the rest."""
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
-
-
-def ablate(config: ModelConfig, name: str) -> ModelConfig:
-    """The configuration with one row of `ABLATIONS` applied."""
-    if name not in ABLATIONS:
-        raise ValueError(f"There is no ablation {name!r}; choose of {', '.join(ABLATIONS)}.")
-    return replace(config, **ABLATIONS[name])

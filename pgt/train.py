@@ -321,7 +321,7 @@ class _Run:
         class Listener:
             """Adds up the loss of what `evaluate` asks for, so that one pass serves both."""
 
-            def scores(_, batch: Batch) -> Tensor:  # noqa: N805
+            def scores(_, batch: Batch) -> Tensor:
                 nonlocal total
                 log_probs = self.forward(batch)
                 total += float(loss_of(log_probs, batch.target).sum())

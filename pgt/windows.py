@@ -204,7 +204,7 @@ class Windows:
         *,
         shuffle: np.random.Generator | None = None,
         max_len: int | None = None,
-        pool: int = 16,
+        pool: int = 64,
     ) -> Iterator[Batch]:
         """Go once through all windows, with little padding.
 

@@ -33,7 +33,8 @@ def random_visits(
     for user in range(users):
         gap = rng.integers(20, 60 * 20, visits)  # minutes from one start to the next
         length = (gap * rng.uniform(0.05, 1.0, visits)).astype(int)
-        start = pd.Timestamp("2024-03-20", tz=zone) + pd.to_timedelta(np.cumsum(gap), unit="min")
+        since = np.cumsum(gap) - gap
+        start = pd.Timestamp("2024-03-20 07:00", tz=zone) + pd.to_timedelta(since, unit="min")
         parts.append(
             pd.DataFrame(
                 {

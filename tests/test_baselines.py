@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from .helpers import minutes, random_visits, routine_visits
 from torch import Tensor
 
 from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, all_baselines
 from pgt.metrics import evaluate, gains
 from pgt.windows import Dataset, Windows, prepare
+
+from .helpers import minutes, random_visits, routine_visits
 
 
 @pytest.fixture(scope="module")

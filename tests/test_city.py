@@ -224,3 +224,28 @@ def test_large_city_in_under_a_minute() -> None:
     assert large.visits.location_id.nunique() >= 6000
     found = realism(large.visits)
     assert found["target_in_window"] == pytest.approx(68.4, rel=0.15)
+
+
+def test_statistics_of_a_window_counted_by_hand() -> None:
+    """Ten days of a, b, a, c, … : the only test window is long enough to count on paper."""
+    day = pd.Timestamp("2024-03-04 09:00", tz="America/Regina")
+    visits = pd.DataFrame(
+        {
+            "user_id": 1,
+            "location_id": list("abacaabba"),
+            "started_at": [day + pd.Timedelta(days=d) for d in range(9)],
+            "split": "test",
+        }
+    )
+    assert window_ranges(visits).tolist() == [[0, 7], [1, 8]]
+    # a b a c a a b -> b: position 1, 3/7 unique; b a c a a b b -> a: position 3, 3/7 unique
+    found = realism(visits)
+    assert found["target_in_window"] == 100
+    assert found["position_from_end"] == 2
+    assert found["unique_share"] == pytest.approx(3 / 7)
+    assert found["repeats"] == pytest.approx(100 * (1 / 6 + 2 / 6) / 2)
+    assert found["target_is_last"] == 50
+    assert found["target_is_top1"] == 0  # b of a, b, c; then a of b and a, and b was there first
+    assert found["target_in_top3"] == 100
+    assert found["length"] == 7
+    assert found["target_unseen"] == 100

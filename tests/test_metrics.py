@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from .helpers import random_visits
 from sklearn.metrics import f1_score
 from torch import Tensor
 
@@ -28,6 +27,8 @@ from pgt.metrics import (
     weighted_f1,
 )
 from pgt.windows import Batch, Windows, prepare
+
+from .helpers import random_visits
 
 
 def table(better: list[int], tied: list[int], users: list[int] | None = None) -> pd.DataFrame:
@@ -179,7 +180,9 @@ def test_the_interval_of_alike_people_is_that_of_the_theory() -> None:
     rng = np.random.default_rng(1)
     shares = rng.uniform(0.2, 0.8, 200)
     hits = np.concatenate([rng.random(50) < share for share in shares])
-    ranks = table(np.where(hits, 0, 5).tolist(), [1] * 10_000, np.repeat(np.arange(200), 50).tolist())
+    ranks = table(
+        np.where(hits, 0, 5).tolist(), [1] * 10_000, np.repeat(np.arange(200), 50).tolist()
+    )
     low, high = interval(ranks)
     means = 100 * hits.reshape(200, 50).mean(1)
     error = 1.96 * means.std() / math.sqrt(200)

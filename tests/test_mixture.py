@@ -69,9 +69,7 @@ def test_scatter_equals_a_loop(scale: float) -> None:
     out = scatter_log_probs(log_weights, location, V)
     for b in range(6):
         for place in range(V):
-            terms = [
-                float(log_weights[b, i]) for i in range(length[b]) if location[b, i] == place
-            ]
+            terms = [float(log_weights[b, i]) for i in range(length[b]) if location[b, i] == place]
             if not terms:
                 assert out[b, place] == -math.inf
                 continue

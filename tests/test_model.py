@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from .helpers import changed, model_of, pad_to, random_visits, tiny_config
 from torch import Tensor, nn
 
 from pgt.model import (
@@ -30,6 +29,8 @@ from pgt.model import (
 from pgt.train import loss_of
 from pgt.windows import Batch, Dataset, prepare
 
+from .helpers import changed, model_of, pad_to, random_visits, tiny_config
+
 FIELDS = ("log_probs", "gate", "pointer_log_probs", "generator_log_probs")
 
 
@@ -45,7 +46,9 @@ def batch(data: Dataset) -> Batch:
     return data.train.batch(some)
 
 
-def close(one: Output, two: Output, rows: Tensor | slice = slice(None), atol: float = 1e-12) -> None:
+def close(
+    one: Output, two: Output, rows: Tensor | slice = slice(None), atol: float = 1e-12
+) -> None:
     """Every field of both is the same."""
     for name in FIELDS:
         torch.testing.assert_close(
@@ -87,7 +90,7 @@ def test_every_output_is_a_distribution(data: Dataset, batch: Batch, name: str) 
         assert (out.pointer_attention[~batch.padding] > 0).all()
 
 
-def test_the_prediction_is_the_mixture_of_what_is_returned(data: Dataset, batch: Batch) -> None:
+def test_erratum_8_the_gate_is_the_weight_of_copying(data: Dataset, batch: Batch) -> None:
     out = model_of(tiny_config(data))(batch)
     g = out.gate[:, None]
     mixed = g * out.pointer_log_probs.exp() + (1 - g) * out.generator_log_probs.exp()
@@ -269,20 +272,22 @@ def test_erratum_9_the_encoder_layer_is_pytorchs_pre_norm_layer(
     for parameter in ours.parameters():
         nn.init.normal_(parameter, std=0.3)
     names = {
-        "self_attn": "attention", "linear1": "feedforward.0", "linear2": "feedforward.3",
-        "norm1": "norm_attention", "norm2": "norm_feedforward",
+        "self_attn.in_proj_": "attention.project.", "self_attn.out_proj.": "attention.out.",
+        "linear1.": "feedforward.0.", "linear2.": "feedforward.3.",
+        "norm1.": "norm_attention.", "norm2.": "norm_feedforward.",
     }  # fmt: skip
     own = ours.state_dict()
     theirs.load_state_dict(
         {
-            key: own[f"{names[key.split('.')[0]]}.{key.split('.', 1)[1]}"]
-            for key in theirs.state_dict()
+            their + part: own[our + part]
+            for their, our in names.items()
+            for part in ("weight", "bias")
         }
     )
     x = torch.randn(5, 9, config.d_model, dtype=torch.float64)
     length = torch.tensor([9, 1, 4, 7, 2])
     padding = torch.arange(9) >= length[:, None]
-    one, _ = ours(x, padding, False)
+    one, _ = ours(x, padding)
     two = theirs(x, src_key_padding_mask=padding)
     torch.testing.assert_close(one[~padding], two[~padding], atol=1e-12, rtol=0)
 
@@ -311,7 +316,7 @@ def test_the_self_attention_of_the_first_layer_recomputed(data: Dataset, batch: 
     layer = model.encoder.layers[0]
     x = model.embeddings(batch) + model.encoder.positions[: batch.location.shape[1]]
     h = layer.norm_attention(x)
-    query, key, _ = (h @ layer.attention.in_proj_weight.T + layer.attention.in_proj_bias).chunk(3, -1)
+    query, key, _ = layer.attention.project(h).chunk(3, -1)
     size = config.d_model // config.n_heads
     for head in range(config.n_heads):
         part = slice(head * size, (head + 1) * size)
@@ -342,9 +347,7 @@ def test_the_pointer_is_attention_from_the_last_visit_plus_the_bias(
         assert (weights[b, n:] == 0).all()
 
 
-def test_erratum_1_entry_0_of_the_position_bias_never_matters(
-    data: Dataset, batch: Batch
-) -> None:
+def test_erratum_1_entry_0_of_the_position_bias_never_matters(data: Dataset, batch: Batch) -> None:
     model = model_of(tiny_config(data))
     assert model.pointer is not None and model.pointer.position_bias is not None
     base = model(batch).log_probs

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from .helpers import random_visits
 
 from pgt.sources import is_windows_folder, read_source, read_windows_folder
 from pgt.visits import SPLITS, DataError, check, split_by_days, write
 from pgt.windows import prepare
+
+from .helpers import random_visits
 
 
 def windows_folder(folder: Path, visits: pd.DataFrame) -> None:

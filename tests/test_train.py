@@ -39,9 +39,7 @@ def new_model(data: Dataset, seed: int = 0, **changes: Any) -> PointerGeneratorT
 
 def run(data: Dataset, config: TrainConfig = QUICK, **options: Any) -> tuple[Any, History]:
     model = new_model(data, **options.pop("model", {}))
-    history = fit(
-        model, data.train, data.valid, config, progress=False, device="cpu", **options
-    )
+    history = fit(model, data.train, data.valid, config, progress=False, device="cpu", **options)
     return model, history
 
 
@@ -98,7 +96,12 @@ def test_presets_are_those_of_the_documents() -> None:
     assert [getattr(DIY, n) for n in names] == [5e-4, 1e-5, 64, 0.05, 7]
     assert [getattr(GEOLIFE, n) for n in names] == [1e-3, 1e-5, 64, 0.0, 5]
     for config in (DIY, GEOLIFE):
-        assert (config.betas, config.eps, config.patience, config.clip) == ((0.9, 0.98), 1e-9, 5, 0.8)
+        assert (config.betas, config.eps, config.patience, config.clip) == (
+            (0.9, 0.98),
+            1e-9,
+            5,
+            0.8,
+        )
 
 
 @pytest.mark.parametrize(
@@ -175,6 +178,17 @@ def test_early_stopping_restores_the_best_weights(data: Dataset) -> None:
     assert not same(seen[1], seen[4])
 
 
+def test_the_steps_are_as_long_as_the_schedule_says(data: Dataset) -> None:
+    model = new_model(data)
+    before = weights(model)
+    slow = TrainConfig(learning_rate=1.0, warmup_epochs=10**6, max_epochs=1)
+    fit(model, data.train, data.valid, slow, progress=False, device="cpu")
+    steps = -(-len(data.train) // slow.batch_size)
+    allowed = 2 * sum(slow.rate(step, steps) for step in range(steps))
+    for name, value in weights(model).items():
+        assert (value - before[name]).abs().max() < allowed, name
+
+
 def test_accuracy_can_be_monitored(data: Dataset) -> None:
     pairs = iter([(1.0, 10.0), (2.0, 30.0), (3.0, 20.0)])
     with pytest.MonkeyPatch.context() as patch:
@@ -249,6 +263,26 @@ def test_a_run_cut_off_goes_on_to_the_very_same_weights(
             k: v for k, v in two.items() if k not in drop
         }
     assert history.best_epoch == expected.best_epoch
+
+
+def test_the_best_score_so_far_survives(data: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    scores = iter([5.0, 1.0, 9.0, 3.0, 2.0])  # cut off in the third epoch; 3 is no improvement
+
+    def score(run: Any) -> tuple[float, float]:
+        value = next(scores)
+        if value == 9.0:
+            raise Killed
+        return value, 0.0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training._Run, "score", score)
+        with pytest.raises(Killed):
+            run(data, checkpoint=path)
+        best = read(path)[0]
+        model, history = run(data, checkpoint=path)
+    assert (history.best_epoch, len(history.rows)) == (2, 4)
+    assert all(torch.equal(value, best[f"best.{name}"]) for name, value in weights(model).items())
 
 
 KILL = """

@@ -9,7 +9,16 @@ import pandas as pd
 import pytest
 
 from pgt import visits as table
-from pgt.visits import DataError, check, local_day, local_minute, overlaps, read, split_by_days, write
+from pgt.visits import (
+    DataError,
+    check,
+    local_day,
+    local_minute,
+    overlaps,
+    read,
+    split_by_days,
+    write,
+)
 
 from .helpers import ZONE, at, random_visits
 

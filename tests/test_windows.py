@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from .helpers import ZONE, at, minutes, random_visits
 
 from pgt.visits import SPLITS, DataError, check, split_by_days
 from pgt.vocabulary import PADDING, Vocabulary
 from pgt.windows import Batch, Dataset, Windows, latest, prepare
+
+from .helpers import ZONE, at, minutes, random_visits
 
 PER_VISIT = ("location", "time", "weekday", "duration", "days_ago", "start_minute")
 
@@ -211,7 +212,10 @@ def test_latest_is_the_window_that_the_next_visit_would_have_had() -> None:
     for i in range(0, len(data.train), 7):
         target = data.train.target_of(i)
         last = data.train.visits_of(i).iloc[-1]
-        if last.finished_at > target.started_at or (visits.started_at == target.started_at).sum() > 1:
+        if (
+            last.finished_at > target.started_at
+            or (visits.started_at == target.started_at).sum() > 1
+        ):
             continue
         # Everything up to just before the target; asked at the moment the target begins.
         past = visits[visits.started_at < target.started_at]
