@@ -64,6 +64,7 @@ town.visits[columns].head(6)
 # Here is a person with an ordinary amount of data. Time of day runs upwards, days run to the right.
 
 # %%
+import matplotlib.dates as mdates
 import matplotlib.pyplot as plt
 import pandas as pd
 
@@ -94,7 +95,7 @@ for new, colour, marker, label in [(False, COPIED, "o", "been here before"),
               color=colour, lw=3, alpha=0.35)
     ax.scatter(x, hour(part.started_at), color=colour, marker=marker, s=42, label=label, zorder=3)
 ax.set(ylim=(24, 0), yticks=range(0, 25, 6), ylabel="hour of the day", xlabel="day")
-ax.tick_params(axis="x", rotation=40)
+ax.xaxis.set_major_formatter(mdates.DateFormatter("%d %b"))
 ax.legend(loc="upper left", bbox_to_anchor=(0, 1.15), ncols=2)
 show(
     fig,
@@ -130,33 +131,56 @@ print(f"{100 * (1 - share_new):.1f} % of all visits go to a place where the pers
 # $$
 #
 # and otherwise returns, to a place they have visited often. The more places you know, the less you
-# explore; but the exponent is small, so exploring never stops. Our town lives by a law of this form.
-# Its people also have weekends, moods and obligations, so its curve need not lie on that line.
+# explore; but the exponent is small, so exploring never stops. Our town lives by a law of this form,
+# with differences from person to person and from day to day. Does its curve show it?
 
 # %%
 import numpy as np
 
-edges = np.unique(np.geomspace(1, table.known_places.max() + 1, 14).astype(int))
+edges = np.unique(np.geomspace(2, table.known_places.max() + 1, 13).astype(int))
 bins = pd.cut(table.known_places, edges, right=False)
-grouped = table[table.known_places > 0].groupby(bins, observed=True)
+grouped = table[table.known_places > 1].groupby(bins, observed=True)
 rate, middle = grouped.new.mean(), grouped.known_places.mean()
 
 fig, ax = plt.subplots(figsize=(6.6, 3.5))
 ax.plot(middle, 100 * rate, "o-", color=TRUTH, label=f"people of {town.name}")
-places = np.linspace(1, middle.max(), 200)
+places = np.geomspace(2, middle.max(), 200)
 ax.plot(places, 100 * 0.6 * places**-0.21, color=MUTED, ls="--", label="0.6 · S^(-0.21)")
-ax.set(xlabel="places already known, S", ylabel="visits to a new place (%)", ylim=(0, None))
+ax.set(xscale="log", xlabel="places already known, S (logarithmic)", ylabel="visits to a new place (%)",
+       ylim=(0, None))
+ax.xaxis.set_major_formatter("{x:.0f}")
 ax.legend()
 show(
     fig,
-    alt=f"The share of visits that go to a new place falls from {100 * rate.iloc[0]:.0f} per cent for "
-    f"people who know few places to {100 * rate.iloc[-1]:.0f} per cent for those who know the most. "
-    "A dashed curve shows Song's law with rho 0.6 and gamma 0.21.",
-    caption="Exploration gets rarer with experience, and never ends. Dashed: the law of Song et al. "
-    "with their two numbers.",
+    alt=f"The share of visits that go to a new place is {100 * rate.iloc[0]:.0f} per cent for people "
+    f"who know two places, {100 * rate.iloc[len(rate) // 2]:.0f} per cent in the middle, and "
+    f"{100 * rate.iloc[-1]:.0f} per cent for those who know the most. A dashed curve, Song's law, "
+    "falls all the way.",
+    caption="Exploration against experience, all people together. Dashed: the law of Song et al. with "
+    "their two numbers.",
 )
 
 # %% [markdown]
+# Look at the right half. The more places people know, the more they explore? That is the opposite of
+# the law, in a town that was built by it. Before you read on: who *are* the people at the right end?
+#
+# They are the curious ones. Only somebody who explores a lot ever gets to know a hundred places. The
+# curve compares different people and looks like a story about one. So follow the same people instead:
+# take those with at least two hundred visits, and watch them grow older.
+
+# %%
+table["visit_number"] = table.groupby("user_id").cumcount()
+steady = table[table.groupby("user_id").user_id.transform("size") >= 200]
+ages = pd.cut(steady.visit_number, [20, 50, 100, 200], right=False)
+same_people = steady.groupby(ages, observed=True).new.mean()
+print(f"{steady.user_id.nunique()} people, visits to a new place:")
+(100 * same_people).round(1).rename("%").to_frame()
+
+# %% [markdown]
+# The same people explore less and less, as the law says. Averages over people can turn a trend
+# upside down. This is called Simpson's paradox, and it will come back when we look at what the model
+# has learned.
+#
 # So there are two ways to come by the next place. Either it is **copied** from one's own past, or it
 # is **new**. A model with exactly these two ways is the subject of this book.
 #
@@ -257,7 +281,7 @@ plots.mixture(
     alt=f"Stacked bars of the ten likeliest next places. The first, {names[top.location_id]}, has "
     f"probability {top.probability:.2f}, of which {top.copied:.2f} is copied from the window.",
     caption="The same prediction as bars. Blue is probability copied from the window, hatched orange "
-    "is generated from the whole town; the gate says how much of each goes in.",
+    "is generated from the whole town; the gate says how much of each goes in. ✓ marks the truth.",
 )
 
 # %% [markdown]
@@ -279,6 +303,7 @@ plots.mixture(
 #
 # - Next-location prediction: from a window of visits, name the next place.
 # - People mostly return. They also never stop exploring.
+# - An average over people can show the opposite of what every person does.
 # - Simple rules are right surprisingly often, and a rule that copies has a ceiling.
 # - How unknown places are counted changes the ceiling, and with it every score.
 # - The model of this book copies from the window, generates from the whole town, and mixes the two.
@@ -328,8 +353,9 @@ slope, intercept = np.polyfit(np.log(middle), np.log(rate), 1, w=grouped.size() 
 print(f"estimated: rho = {np.exp(intercept):.2f}, gamma = {-slope:.2f}")
 print(f"simulator: rho = {town.truth['rho']}, gamma = {town.truth['gamma']}")
 # Two reasons. Some visits are not free choices (people start their day at home and go to work), so
-# the law is diluted. And curious people know more places, so the right end of the curve belongs to
-# other people than the left end: a mixture of people has a flatter curve than each of them.
+# the law is diluted. And the right end of the curve belongs to the curious, the left end to everybody:
+# a mixture of people has a flatter curve than each of them. Fit each person on their own, or give the
+# regression one intercept a person.
 
 # %% [markdown]
 # **Next:** [Windows](03_windows), where visits become tensors.

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from pgt.dropout import Dropout
 from pgt.model import (
     ABLATIONS,
     DIY,
@@ -408,6 +409,25 @@ def test_erratum_2_a_window_of_153_visits_is_its_last_150() -> None:
     third = batch.location.clone()
     third[0, 3] = 9
     assert not torch.equal(out.log_probs, model(changed(batch, location=third)).log_probs)
+
+
+@pytest.mark.parametrize("p", [0.15, 0.5])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_dropout_is_pytorchs_but_for_the_draw(p: float, dtype: torch.dtype) -> None:
+    x = torch.full((501, 1001), 2.0, dtype=dtype)
+    torch.manual_seed(0)
+    out = Dropout(p)(x)
+    assert out.dtype == dtype
+    kept = out != 0
+    torch.testing.assert_close(out[kept], torch.full_like(out[kept], 2 / (1 - p)))
+    error = math.sqrt(p * (1 - p) / x.numel())
+    assert abs((~kept).double().mean().item() - p) < 5 * error
+    both = (kept[:, 1:] & kept[:, :-1]).double().mean().item()  # neighbours are drawn apart
+    assert abs(both - (1 - p) ** 2) < 10 * error
+    torch.manual_seed(0)
+    assert torch.equal(Dropout(p)(x), out)
+    assert Dropout(p).eval()(x) is x
+    assert Dropout(0.0)(x) is x
 
 
 # --- configuration and presets
