@@ -23,9 +23,9 @@ from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 from windows_loop import Sample
 
+from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.model import RECENCIES, ModelConfig, PointerGeneratorTransformer
 from pgt.train import TrainConfig
-from pgt.windows import DURATIONS, QUARTERS, WEEKDAYS, Batch
 
 Features = dict[str, Tensor]
 Item = tuple[Tensor, Tensor, Features]  # locations, target, the rest

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from pgt.batch import DURATIONS
 from pgt.vocabulary import Vocabulary
-from pgt.windows import DURATIONS, Dataset
+from pgt.windows import Dataset
 
 Sample = dict[str, np.ndarray]
 

@@ -8,7 +8,7 @@
 
 # %% tags=["hide-input"]
 try:
-    import pgt  # noqa: F401
+    import pgt
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
         "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from pgt.windows import Batch, Windows
+from pgt.batch import Batch
+from pgt.windows import Windows
 
 MINUTES_OF_DAY = 1440
 

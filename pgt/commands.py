@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from pgt import checkpoint, metrics, model, visits
+from pgt import checkpoint, metrics, model, tables, visits
 from pgt import train as training
 from pgt.baselines import all_baselines
 from pgt.metrics import evaluate as rank_all
@@ -51,7 +51,7 @@ def prepare(args: argparse.Namespace) -> None:
     if "split" not in table.columns:
         table = visits.split_by_days(table)
     data = windows_of(table, days=args.days, min_visits=args.min_visits)
-    visits.write(table, args.out)
+    tables.write(table, args.out)
     print(describe(table, data))
     print(f"written to {args.out}")
 
@@ -184,7 +184,7 @@ def predict(args: argparse.Namespace) -> None:
         net, vocabulary, table, user=args.user, at=at, top=args.top, days=notes["days"]
     )
     if args.out:
-        visits.write(answer, args.out)
+        tables.write(answer, args.out)
         print(f"{answer.user_id.nunique()} people, written to {args.out}")
         return
     for user, part in answer.groupby("user_id", sort=False):

@@ -34,4 +34,4 @@ class Dropout(nn.Module):
         bits = torch.empty((n + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
         draws = bits.view(torch.int16)[:n].view(x.shape)  # -32768 .. 32767, evenly
         keep = draws >= round(self.p * 65536) - 32768
-        return x * (keep * (1 / (1 - self.p)))
+        return x * keep.to(x.dtype).mul_(1 / (1 - self.p))

@@ -253,8 +253,6 @@ def window_map(city: City, look: Look, *, title: str, caption: str, top: int = 5
             str(places.name[i]) if i in places.index else "unknown place"
             for i in candidates.location_id
         ],
-        attention=[
-            float(attention["sum"].get(i, 0.0)) for i in candidates.location_id
-        ],
+        attention=[float(attention["sum"].get(i, 0.0)) for i in candidates.location_id],
     )[["place", "probability", "copied", "generated", "attention", "is_target"]]
     return _finish(chart, title, caption, table.round(3))

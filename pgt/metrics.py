@@ -10,7 +10,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pgt.windows import Batch, Windows
+from pgt.batch import Batch
+from pgt.windows import Windows
 
 GROUPS = ("all", "known", "unknown", "in_window", "not_in_window")
 KS = (1, 5, 10)

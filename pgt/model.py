@@ -17,10 +17,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.config import ABLATIONS, DIY, GEOLIFE, PARTS, ModelConfig, ablate
 from pgt.encoder import Encoder, EncoderLayer, SelfAttention, sinusoids
 from pgt.mixture import log_mixture, scatter_log_probs
-from pgt.windows import DURATIONS, QUARTERS, WEEKDAYS, Batch
 
 __all__ = [
     "ABLATIONS", "DIY", "GEOLIFE", "PARTS", "Embeddings", "Encoder", "EncoderLayer", "Gate",
@@ -29,6 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 RECENCIES = 8  # 1 = same day .. 8 = seven days ago and more, 0 is padding
+
 
 @dataclass(frozen=True)
 class Output:

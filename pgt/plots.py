@@ -76,8 +76,9 @@ def pointer_strip(look: Look, names: Mapping[object, str], *, alt: str, caption:
 def mixture(look: Look, names: Mapping[object, str], *, alt: str, caption: str) -> Shown:
     """The likeliest places as stacked bars: copied and generated probability."""
     table = look.candidates
-    label = [names.get(place, "unknown place") for place in table.location_id]
-    label = [f"{'✓ ' if hit else ''}{name}" for name, hit in zip(label, table.is_target, strict=True)]
+    marks = np.where(table.is_target, "✓ ", "")
+    place = [names.get(place, "unknown place") for place in table.location_id]
+    label = [mark + name for mark, name in zip(marks, place, strict=True)]
     figure, axes = plt.subplots(figsize=(7.0, 0.9 + 0.34 * len(table)))
     at = np.arange(len(table))
     axes.barh(at, table.copied, color=COPIED, label="copied from the window")

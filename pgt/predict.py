@@ -11,7 +11,7 @@ import torch
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import DataError, check
 from pgt.vocabulary import PADDING, Vocabulary
-from pgt.windows import latest
+from pgt.windows import FEATURES, Windows, encode
 
 COLUMNS = ("user_id", "rank", "location_id", "probability", "copied", "gate", "known_user", "after")
 
@@ -32,6 +32,73 @@ def find_user(visits: pd.DataFrame, name: Any) -> Any:
     raise DataError(
         f"There is no user '{name}' in the table (it has {len(users)}: {some}); check the id."
     )
+
+
+def latest(
+    visits: pd.DataFrame,
+    vocabulary: Vocabulary,
+    *,
+    days: int = 7,
+    at: pd.Timestamp | None = None,
+) -> Windows:
+    """Build the window that asks for what comes next: one a person, its target not yet there.
+
+    In place of the target stands a row of its own: it begins at the moment of asking, its
+    location id is 0, and so is the batch's ``target``. The window holds the visits of the
+    ``days`` days before that moment's day and of that day itself, and always the last visit,
+    however long ago, so that everybody gets an answer.
+
+    Parameters
+    ----------
+    visits : DataFrame
+        As `pgt.visits.check` wants it; the splits, if any, do not matter.
+    vocabulary : Vocabulary
+        The trained model's.
+    days : int
+        Days of history, as the model was trained.
+    at : Timestamp, optional
+        The moment of asking, with time zone: visits that begin later are not used, and one that
+        is still going on ends then, as far as anybody can know. Without it, each person is asked
+        about at the end of their last visit.
+
+    Returns
+    -------
+    Windows
+        People without a visit before ``at`` have none.
+
+    Examples
+    --------
+    >>> at = pd.to_datetime(["2024-05-01 08:00+02:00", "2024-05-01 19:00+02:00"])
+    >>> visits = pd.DataFrame({"user_id": 1, "location_id": ["work", "home"], "started_at": at,
+    ...                        "finished_at": at + pd.Timedelta(hours=1)})
+    >>> windows = latest(visits, Vocabulary(("home", "work"), (1,), 2))
+    >>> windows.batch([0]).location.tolist()
+    [[3, 2]]
+    """
+    visits = check(visits)
+    zone = visits.started_at.dt.tz
+    if at is not None:
+        if at.tz is None:
+            raise DataError(f"The moment {at} has no time zone; write one, as in {at}+02:00.")
+        at = at.tz_convert(zone)
+        visits = visits[visits.started_at <= at]
+        visits = visits.assign(finished_at=visits.finished_at.where(visits.finished_at <= at, at))
+    last = visits.groupby("user_id", sort=False).tail(1)
+    moment = last.finished_at if at is None else at
+    # A stable sort by person puts each question right behind that person's last visit.
+    table = pd.concat([visits, last.assign(started_at=moment, finished_at=moment)])
+    table = table.sort_values("user_id", kind="stable", ignore_index=True)
+    user = table.user_id.to_numpy()
+    asks = np.append(user[1:] != user[:-1], True) if len(table) else np.zeros(0, dtype=bool)
+    features = encode(table, vocabulary)
+    features[0, 1:][torch.from_numpy(asks)] = PADDING
+    day = features[FEATURES.index("start_day")].numpy()[1:]
+    target = np.flatnonzero(asks)
+    first = np.append(0, target[:-1] + 1)[: len(target)]
+    for i, end in enumerate(target):
+        recent = np.searchsorted(day[first[i] : end], day[end] - days)
+        first[i] = min(first[i] + recent, end - 1)
+    return Windows(table, features, first, target, vocabulary)
 
 
 @torch.no_grad()
@@ -62,7 +129,7 @@ def predict(
     user : optional
         Only this person (a ``user_id``, or how it is written).
     at : Timestamp, optional
-        The moment of asking, see `pgt.windows.latest`.
+        The moment of asking, see `latest`.
     top : int
         So many candidates a person, or fewer where the model can name no more.
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from pgt.visits import SPLITS, DataError, check, read
+from pgt.tables import read
+from pgt.visits import SPLITS, DataError, check
 
 WINDOW_COLUMNS = (
     "id", "user_id", "location_id", "duration", "start_day", "end_day", "start_min", "end_min",
@@ -88,7 +89,7 @@ def read_source(
 ) -> pd.DataFrame:
     """Read whatever is known: a simulated city or a windows folder, or a table of visits.
 
-    See `pgt.visits.read` for the options, which apply to tables.
+    See `pgt.tables.read` for the options, which apply to tables.
     """
     path = Path(path)
     if path.is_dir():

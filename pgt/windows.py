@@ -9,7 +9,7 @@ gathers windows into padded tensors, batch first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -18,83 +18,17 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from pgt.batch import DURATIONS, Batch
 from pgt.visits import SPLITS, DataError, check, local_day, local_minute, split_by_days
-from pgt.vocabulary import PADDING, Vocabulary
+from pgt.vocabulary import Vocabulary
 
 Protocol = Literal["published", "exact"]
-
-QUARTERS = 96  # time of day in quarters of an hour: 1..96, 0 is padding
-WEEKDAYS = 7  # 1 = Monday .. 7, 0 is padding
-DURATIONS = 100  # half hours: 1 = under 30 min .. 100 = 49.5 h and more, 0 is padding
 
 # The columns of the flat visit table, in order.
 FEATURES = (
     "location", "user", "time", "weekday", "duration",
     "start_minute", "end_minute", "start_day", "end_day",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Windows as padded tensors; padding is on the right and is 0 everywhere.
-
-    Every field is an integer tensor. (B, L): ``location``; ``time`` (1..96 quarters of an hour);
-    ``weekday`` (1 = Monday); ``duration`` (1..100 half hours); ``days_ago`` (whole days from the
-    visit to the *last* visit, both by their start); ``start_minute`` (minute of the day). (B,):
-    ``user``, ``length``, ``now_minute`` (minute of the day at which the last visit ended) and
-    ``index`` (the window's number in its `Windows`). About the target, (B,): ``target`` (its
-    location), ``target_time``, ``target_weekday`` and ``gap_days`` (days from the last visit's day
-    to the target's): a model may read the last three only if it says so in its configuration.
-    """
-
-    location: Tensor
-    time: Tensor
-    weekday: Tensor
-    duration: Tensor
-    days_ago: Tensor
-    start_minute: Tensor
-    user: Tensor
-    length: Tensor
-    now_minute: Tensor
-    index: Tensor
-    target: Tensor
-    target_time: Tensor
-    target_weekday: Tensor
-    gap_days: Tensor
-
-    def __len__(self) -> int:
-        return len(self.length)
-
-    @property
-    def padding(self) -> Tensor:
-        """(B, L) True where there is no visit."""
-        steps = torch.arange(self.location.shape[1], device=self.length.device)
-        return steps >= self.length[:, None]  # (B, L)
-
-    @property
-    def position_from_end(self) -> Tensor:
-        """(B, L) 1 for the last visit, 2 for the one before …; 0 at padding."""
-        steps = torch.arange(self.location.shape[1], device=self.length.device)
-        return (self.length[:, None] - steps).clamp(min=0)  # (B, L)
-
-    def to(self, device: torch.device | str) -> Batch:
-        """The same batch on another device."""
-        return Batch(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
-
-    def most_recent(self, n: int) -> Batch:
-        """Keep the last ``n`` visits of each window."""
-        if self.location.shape[1] <= n:
-            return self
-        steps = torch.arange(n, device=self.length.device)
-        at = (self.length - n).clamp(min=0)[:, None] + steps  # (B, n)
-        inside = at < self.length[:, None]
-        at = at.clamp(max=self.location.shape[1] - 1)
-        changed = {
-            f.name: getattr(self, f.name).gather(1, at) * inside
-            for f in fields(self)
-            if getattr(self, f.name).ndim == 2
-        }
-        return replace(self, length=self.length.clamp(max=n), **changed)
 
 
 @dataclass(frozen=True)
@@ -323,73 +257,6 @@ def build(
     rows = np.arange(len(visits))
     usable = (rows - first >= min_visits) & (start_day - begins >= days)
     return Windows(visits, features, first[usable], rows[usable], vocabulary)
-
-
-def latest(
-    visits: pd.DataFrame,
-    vocabulary: Vocabulary,
-    *,
-    days: int = 7,
-    at: pd.Timestamp | None = None,
-) -> Windows:
-    """Build the window that asks for what comes next: one a person, its target not yet there.
-
-    In place of the target stands a row of its own: it begins at the moment of asking, its
-    location id is 0, and so is the batch's ``target``. The window holds the visits of the
-    ``days`` days before that moment's day and of that day itself, and always the last visit,
-    however long ago, so that everybody gets an answer.
-
-    Parameters
-    ----------
-    visits : DataFrame
-        As `pgt.visits.check` wants it; the splits, if any, do not matter.
-    vocabulary : Vocabulary
-        The trained model's.
-    days : int
-        Days of history, as the model was trained.
-    at : Timestamp, optional
-        The moment of asking, with time zone: visits that begin later are not used, and one that
-        is still going on ends then, as far as anybody can know. Without it, each person is asked
-        about at the end of their last visit.
-
-    Returns
-    -------
-    Windows
-        People without a visit before ``at`` have none.
-
-    Examples
-    --------
-    >>> at = pd.to_datetime(["2024-05-01 08:00+02:00", "2024-05-01 19:00+02:00"])
-    >>> visits = pd.DataFrame({"user_id": 1, "location_id": ["work", "home"], "started_at": at,
-    ...                        "finished_at": at + pd.Timedelta(hours=1)})
-    >>> windows = latest(visits, Vocabulary(("home", "work"), (1,), 2))
-    >>> windows.batch([0]).location.tolist()
-    [[3, 2]]
-    """
-    visits = check(visits)
-    zone = visits.started_at.dt.tz
-    if at is not None:
-        if at.tz is None:
-            raise DataError(f"The moment {at} has no time zone; write one, as in {at}+02:00.")
-        at = at.tz_convert(zone)
-        visits = visits[visits.started_at <= at]
-        visits = visits.assign(finished_at=visits.finished_at.where(visits.finished_at <= at, at))
-    last = visits.groupby("user_id", sort=False).tail(1)
-    moment = last.finished_at if at is None else at
-    # A stable sort by person puts each question right behind that person's last visit.
-    table = pd.concat([visits, last.assign(started_at=moment, finished_at=moment)])
-    table = table.sort_values("user_id", kind="stable", ignore_index=True)
-    user = table.user_id.to_numpy()
-    asks = np.append(user[1:] != user[:-1], True) if len(table) else np.zeros(0, dtype=bool)
-    features = encode(table, vocabulary)
-    features[0, 1:][torch.from_numpy(asks)] = PADDING
-    day = features[FEATURES.index("start_day")].numpy()[1:]
-    target = np.flatnonzero(asks)
-    first = np.append(0, target[:-1] + 1)[: len(target)]
-    for i, end in enumerate(target):
-        recent = np.searchsorted(day[first[i] : end], day[end] - days)
-        first[i] = min(first[i] + recent, end - 1)
-    return Windows(table, features, first, target, vocabulary)
 
 
 def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:

@@ -21,8 +21,9 @@ from safetensors.torch import save_file
 from pgt.__main__ import main
 from pgt.checkpoint import save_model
 from pgt.predict import predict
+from pgt.tables import read, write
 from pgt.train import TrainConfig, fit
-from pgt.visits import DataError, check, overlaps, read, write
+from pgt.visits import DataError, check, overlaps
 from pgt.windows import prepare
 
 from .helpers import MONDAY, model_of, random_visits, routine_visits, tiny_config

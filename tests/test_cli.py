@@ -15,9 +15,10 @@ from pgt import train as training
 from pgt.__main__ import EXAMPLES, main
 from pgt.checkpoint import load_model, read
 from pgt.metrics import GROUPS, evaluate, summarize
-from pgt.predict import predict
-from pgt.visits import check, write
-from pgt.windows import latest, prepare
+from pgt.predict import latest, predict
+from pgt.tables import write
+from pgt.visits import check
+from pgt.windows import prepare
 
 from .helpers import random_visits, routine_visits, run_python
 

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from pgt.sources import is_windows_folder, read_source, read_windows_folder
-from pgt.visits import SPLITS, DataError, check, split_by_days, write
+from pgt.tables import write
+from pgt.visits import SPLITS, DataError, check, split_by_days
 from pgt.windows import prepare
 
 from .helpers import random_visits

@@ -8,16 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgt import visits as table
+from pgt import tables as table
+from pgt.tables import read, write
 from pgt.visits import (
     DataError,
     check,
     local_day,
     local_minute,
     overlaps,
-    read,
     split_by_days,
-    write,
 )
 
 from .helpers import ZONE, at, random_visits

@@ -1,0 +1,75 @@
+"""A batch: windows as padded tensors, batch first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+
+QUARTERS = 96  # time of day in quarters of an hour: 1..96, 0 is padding
+WEEKDAYS = 7  # 1 = Monday .. 7, 0 is padding
+DURATIONS = 100  # half hours: 1 = under 30 min .. 100 = 49.5 h and more, 0 is padding
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Windows as padded tensors; padding is on the right and is 0 everywhere.
+
+    Every field is an integer tensor. (B, L): ``location``; ``time`` (1..96 quarters of an hour);
+    ``weekday`` (1 = Monday); ``duration`` (1..100 half hours); ``days_ago`` (whole days from the
+    visit to the *last* visit, both by their start); ``start_minute`` (minute of the day). (B,):
+    ``user``, ``length``, ``now_minute`` (minute of the day at which the last visit ended) and
+    ``index`` (the window's number in its `Windows`). About the target, (B,): ``target`` (its
+    location), ``target_time``, ``target_weekday`` and ``gap_days`` (days from the last visit's day
+    to the target's): a model may read the last three only if it says so in its configuration.
+    """
+
+    location: Tensor
+    time: Tensor
+    weekday: Tensor
+    duration: Tensor
+    days_ago: Tensor
+    start_minute: Tensor
+    user: Tensor
+    length: Tensor
+    now_minute: Tensor
+    index: Tensor
+    target: Tensor
+    target_time: Tensor
+    target_weekday: Tensor
+    gap_days: Tensor
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    @property
+    def padding(self) -> Tensor:
+        """(B, L) True where there is no visit."""
+        steps = torch.arange(self.location.shape[1], device=self.length.device)
+        return steps >= self.length[:, None]  # (B, L)
+
+    @property
+    def position_from_end(self) -> Tensor:
+        """(B, L) 1 for the last visit, 2 for the one before …; 0 at padding."""
+        steps = torch.arange(self.location.shape[1], device=self.length.device)
+        return (self.length[:, None] - steps).clamp(min=0)  # (B, L)
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        return Batch(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
+
+    def most_recent(self, n: int) -> Batch:
+        """Keep the last ``n`` visits of each window."""
+        if self.location.shape[1] <= n:
+            return self
+        steps = torch.arange(n, device=self.length.device)
+        at = (self.length - n).clamp(min=0)[:, None] + steps  # (B, n)
+        inside = at < self.length[:, None]
+        at = at.clamp(max=self.location.shape[1] - 1)
+        changed = {
+            f.name: getattr(self, f.name).gather(1, at) * inside
+            for f in fields(self)
+            if getattr(self, f.name).ndim == 2
+        }
+        return replace(self, length=self.length.clamp(max=n), **changed)
