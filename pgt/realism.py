@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pgt.visits import DataError
+from pgt.visits import DataError, check
+from pgt.windows import prepare
 
 #: The same statistics on the test windows of GeoLife (Zheng et al. 2010), made
 #: with the pipeline of Hong et al. (2023): 45 people, 3,500 test windows.
@@ -41,41 +42,6 @@ REFERENCE: pd.DataFrame = pd.DataFrame(
 ).set_index("statistic")
 
 
-def window_ranges(visits: pd.DataFrame, days: int = 7, min_visits: int = 3) -> np.ndarray:
-    """Find every window of a table of visits.
-
-    Parameters
-    ----------
-    visits
-        Visits sorted by ``user_id`` and ``started_at``, with a ``split``.
-    days
-        How many days before the target's day belong to its window.
-    min_visits
-        The least number of visits in a window.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n_windows, 2)``: the row of a window's first visit and the row
-        of its target.  The window is ``rows[first:target]``.
-    """
-    local = visits["started_at"].dt.tz_localize(None)  # the day people lived, not the UTC day
-    day = local.dt.normalize().to_numpy().astype("datetime64[D]").astype(np.int64)  # (n,)
-    user = pd.factorize(visits["user_id"])[0]
-    split = pd.factorize(visits["split"])[0]  # -1 where a visit belongs to no split
-    edge = np.flatnonzero((np.diff(user) != 0) | (np.diff(split) != 0)) + 1
-    found: list[np.ndarray] = []
-    for lo, hi in zip(np.r_[0, edge], np.r_[edge, len(day)], strict=True):
-        if lo == hi or split[lo] < 0:
-            continue
-        d = day[lo:hi]
-        first = lo + np.searchsorted(d, d - days, side="left")
-        target = np.arange(lo, hi)
-        keep = (d - d[0] >= days) & (target - first >= min_visits)
-        found.append(np.stack([first[keep], target[keep]], axis=1))
-    return np.concatenate(found) if found else np.zeros((0, 2), dtype=np.int64)
-
-
 def realism(visits: pd.DataFrame, days: int = 7, min_visits: int = 3) -> pd.Series:
     """Describe visits by the statistics of :data:`REFERENCE`.
 
@@ -85,7 +51,7 @@ def realism(visits: pd.DataFrame, days: int = 7, min_visits: int = 3) -> pd.Seri
         Visits with ``user_id``, ``location_id``, ``started_at`` and ``split``
         (train, valid, test; visits with another split count only as history).
     days, min_visits
-        The protocol of the windows; see :func:`window_ranges`.
+        The protocol of the windows; see :func:`pgt.windows.prepare`.
 
     Returns
     -------
@@ -106,24 +72,21 @@ def realism(visits: pd.DataFrame, days: int = 7, min_visits: int = 3) -> pd.Seri
     -----
     A tie for the most frequent place goes to the one that the window shows first.
     """
-    for column in ("user_id", "location_id", "started_at", "split"):
-        if column not in visits:
-            raise DataError(
-                f"Column '{column}' is missing: realism() needs it"
-                + ("; pgt.visits.split_by_days(visits) adds it." if column == "split" else ".")
-            )
-    visits = visits.sort_values(["user_id", "started_at"], kind="stable").reset_index(drop=True)
-    windows = window_ranges(visits, days, min_visits)
-    split = visits["split"].astype(object).to_numpy()
-    windows = windows[split[windows[:, 1]] == "test"]
+    if "split" not in visits:
+        raise DataError(
+            "Column 'split' is missing: realism() needs it; "
+            "pgt.visits.split_by_days(visits) adds it."
+        )
+    windows = prepare(visits, days=days, min_visits=min_visits, protocol="exact").test
     if len(windows) == 0:
         raise DataError(
             "The visits have no test window: track people for more than "
             f"{5 * (days + 1)} days, or lower days or min_visits."
         )
-    place = pd.factorize(visits["location_id"])[0]
-    in_train = np.isin(place, place[split == "train"])
-    rows = [_one_window(place[lo:hi], place[hi]) for lo, hi in windows]
+    place = windows.features[0].numpy()[1:]  # (N,) the test split's visits
+    in_train = windows.vocabulary.is_known(windows.targets)
+    pairs = zip(windows.first, windows.target, strict=True)
+    rows = [_one_window(place[lo:hi], place[hi]) for lo, hi in pairs]
     t = np.asarray(rows, dtype=float)  # (n_windows, 7)
     inside = ~np.isnan(t[:, 0])
     result = {
@@ -136,9 +99,10 @@ def realism(visits: pd.DataFrame, days: int = 7, min_visits: int = 3) -> pd.Seri
         "target_in_top3": 100 * t[:, 4].mean(),
         "entropy": t[:, 5].mean(),
         "length": t[:, 6].mean(),
-        "target_unseen": 100 * (~in_train[windows[:, 1]]).mean(),
+        "target_unseen": 100 * (~in_train).mean(),
     }
-    return pd.Series(result | _habits(visits), name="value").reindex(REFERENCE.index)
+    result |= _habits(check(visits))
+    return pd.Series(result, name="value").reindex(REFERENCE.index)
 
 
 def _one_window(window: np.ndarray, target: int) -> tuple[float, ...]:

@@ -11,11 +11,14 @@ import pandas as pd
 import pytest
 
 from pgt import city, city_map
+from pgt.baselines import ContextKernel
 from pgt.city import City
 from pgt.city_days import WHY
 from pgt.city_places import KINDS
-from pgt.realism import REFERENCE, realism, window_ranges
+from pgt.metrics import evaluate, gains
+from pgt.realism import REFERENCE, realism
 from pgt.visits import DataError, check, split_by_days
+from pgt.windows import prepare
 
 COMMITTED = Path(__file__).resolve().parent.parent / "data" / "city"
 FILES = ("base.geojson", "city.json", "people.csv", "places.csv", "visits.csv")
@@ -157,8 +160,7 @@ def test_city_is_as_real_as_geolife(statistics: pd.Series, name: str) -> None:
 
 
 def test_size_is_that_of_geolife(larkmere: City) -> None:
-    split = larkmere.visits["split"].to_numpy()[window_ranges(larkmere.visits)[:, 1]]
-    n = pd.Series(split).value_counts()
+    n = prepare(larkmere.visits).counts()
     assert 7000 <= n["train"] <= 9000
     assert 2800 <= n["valid"] <= 4000
     assert 2800 <= n["test"] <= 4000
@@ -167,24 +169,9 @@ def test_size_is_that_of_geolife(larkmere: City) -> None:
 
 def test_context_predicts_more_than_frequency(larkmere: City, statistics: pd.Series) -> None:
     """A kernel over time of day and previous place must beat counting, as in real data."""
-    visits = larkmere.visits
-    place = visits.location_id.to_numpy()
-    start, end = (
-        (visits[c].dt.hour * 60 + visits[c].dt.minute).to_numpy()
-        for c in ("started_at", "finished_at")
-    )
-    windows = window_ranges(visits)
-    windows = windows[(visits["split"] == "test").to_numpy()[windows[:, 1]]]
-    hits = 0
-    for lo, hi in windows:
-        here = place[lo:hi]
-        apart = np.abs(start[lo:hi] - end[hi - 1])
-        apart = np.minimum(apart, 1440 - apart)
-        same = np.r_[False, here[:-1] == here[-1]]
-        weight = 0.98 ** np.arange(hi - lo)[::-1] * (0.1 + same + 3 * np.exp(-apart / 150))
-        ids, inverse = np.unique(here, return_inverse=True)
-        hits += ids[np.argmax(np.bincount(inverse, weight))] == place[hi]
-    kernel = 100 * hits / len(windows)
+    data = prepare(larkmere.visits, protocol="exact")
+    ranks = evaluate(ContextKernel().fit(data.train), data.test)
+    kernel = 100 * gains(ranks)["acc@1"].mean()
     assert kernel > 40
     assert kernel > statistics["target_is_top1"] + 5
 
@@ -218,8 +205,7 @@ def test_large_city_in_under_a_minute() -> None:
     began = time.perf_counter()
     large = city.simulate("large")
     assert time.perf_counter() - began < 60
-    windows = window_ranges(large.visits)
-    assert 90_000 <= len(windows) <= 120_000
+    assert 90_000 <= sum(prepare(large.visits).counts().values()) <= 120_000
     assert 600 <= len(large.people) <= 800
     assert large.visits.location_id.nunique() >= 6000
     found = realism(large.visits)
@@ -236,8 +222,7 @@ def test_statistics_of_a_window_counted_by_hand() -> None:
             "started_at": [day + pd.Timedelta(days=d) for d in range(9)],
             "split": "test",
         }
-    )
-    assert window_ranges(visits).tolist() == [[0, 7], [1, 8]]
+    ).assign(finished_at=lambda table: table.started_at + pd.Timedelta(hours=1))
     # a b a c a a b -> b: position 1, 3/7 unique; b a c a a b b -> a: position 3, 3/7 unique
     found = realism(visits)
     assert found["target_in_window"] == 100
