@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -200,8 +201,10 @@ def execute(name: str, folder: Path, workers: int = 2) -> Path:
     began = time.perf_counter()
     jobs = [(name, run, str(working)) for run in experiment.runs]
     keys = []
-    with ProcessPoolExecutor(workers) as pool:
-        for key in pool.map(_job, jobs):
+    with ExitStack() as stack:
+        # With no workers the runs are made one after the other, in this process.
+        each = stack.enter_context(ProcessPoolExecutor(workers)).map if workers else map
+        for key in each(_job, jobs):
             keys.append(key)
             print(f"{time.perf_counter() - began:7.0f} s  {key}", flush=True)
     rows: list[dict[str, Any]] = []

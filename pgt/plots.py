@@ -101,6 +101,8 @@ def gate_histogram(table: pd.DataFrame, *, alt: str, caption: str) -> Shown:
         (False, GENERATED, "target not in the window", "///"),
     ):
         part = table.gate[table.in_window == inside]
+        if part.empty:
+            continue
         axes.hist(part, bins=list(bins), density=True, alpha=0.65, color=colour, label=label,
                   hatch=hatch, edgecolor="white", lw=0.3)  # fmt: skip
         axes.axvline(part.mean(), color=colour, lw=1.5, ls="--")

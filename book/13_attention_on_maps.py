@@ -1,0 +1,547 @@
+# %% [markdown]
+# # Attention on maps
+#
+# *You will be able to* open any prediction of the model, draw it, and prove that the drawing is what the
+# model used; and to say when attention explains a prediction and when it does not. *You need*
+# [Training](10_training), which tours the model. *It takes* twenty-five minutes to read and about fifteen
+# seconds to run; a GPU makes no difference.
+
+# %% tags=["hide-input"]
+try:
+    import pgt  # noqa: F401
+except ImportError:  # on Colab
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"
+    )
+
+# %% [markdown]
+# Attention weights are the most photographed part of any model. They are positive, they add up to one,
+# they sit on things we know: here, on places of a town. It is tempting to read the picture as "the model
+# went there *because of* this".
+#
+# This chapter draws the pictures, and then puts the temptation to the test. In a simulated town, with a
+# model small enough to run thousands of times a second, we can.
+
+# %%
+from dataclasses import fields, replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+from IPython.display import Markdown
+from scipy.stats import spearmanr
+
+from pgt import city, maps, plots
+from pgt.checkpoint import load_model, shipped
+from pgt.figures import COPIED, GENERATED, MUTED, TRUTH
+from pgt.look import gates, look, position_bias
+from pgt.plots import show
+from pgt.windows import build, prepare
+
+town = city.load()
+model, vocabulary = load_model(shipped("city"))  # in evaluation mode
+data = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
+test = data.test
+names = dict(zip(town.places.location_id, town.places.name, strict=True))
+print(f"{model.n_parameters():,} parameters, {len(test):,} test windows")
+
+# %% [markdown]
+# One table holds, for every test window, the gate, whether the answer was right, and, since the town tells
+# the truth, *why* the person really went where they went.
+
+# %%
+opened = gates(model, test)                                   # one row a window
+truth = test.visits.iloc[test.target][["why", "explored", "p_explore"]].reset_index(drop=True)
+opened = opened.join(truth)
+with torch.no_grad():
+    sure = np.zeros(len(test))
+    for batch in test.batches(512):
+        sure[batch.index] = model(batch).log_probs.exp().max(1).values  # (B, V) -> (B,)
+opened["sure"] = sure                                         # probability of the favourite place
+opened[["user_id", "gate", "sure", "correct", "in_window", "why", "p_explore"]].head(5).round(2)
+
+# %% [markdown]
+# ## First story: a routine day
+#
+# A picture of one window proves nothing if a hand picked it. So each story of this chapter is chosen by a
+# rule that is written down. Call a window *readable* if it has 8 to 20 visits to at least five different places.
+# The rule of the first story: among readable windows whose next visit was *routine* (home, work or school,
+# because of the hour) and predicted right, the one of which the model was surest.
+
+# %%
+readable = opened.length.between(8, 20) & ((opened.length * opened.unique_share).round() >= 5)
+routine = opened[readable & opened.correct & (opened.why == "routine")].sure.idxmax()
+seen = look(model, test, routine)                             # one forward pass, opened
+best = seen.candidates.iloc[0]
+maps.window_map(
+    town, seen,
+    title="Map of a routine prediction: past visits, pointer attention, likeliest places, the true place",
+    caption="A routine day. Blue: pointer attention per place. Dashed orange: the likeliest places. Green: "
+    "where the person went. The path fades with age.",
+)
+
+# %%
+plots.pointer_strip(
+    seen, names,
+    alt=f"Pointer attention on the {len(seen.visits)} visits of the window, oldest first. "
+    f"{int((seen.visits.location_id == seen.target.location_id).sum())} of them are to the place that came next, "
+    f"{names[seen.target.location_id]}; the largest weight of a single visit is {seen.visits.attention.max():.2f}.",
+    caption="The same window as a strip. Each bar is one visit; green bars are visits to the place that came next.",
+)
+
+# %% [markdown]
+# ## Per visit, per place
+#
+# The strip has one bar a *visit*. The prediction needs one number a *place*. The model adds up:
+#
+# $$
+# P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i .
+# $$
+#
+# In tensor language this is a scatter. A place with five middling bars can beat a place with one tall bar, so the
+# tallest bar need not be the pointer's choice. How often do they differ, and which is right more often?
+
+# %%
+tall = place = differ = 0
+with torch.no_grad():
+    for batch in test.batches(512):
+        out = model(batch)
+        rows = torch.arange(len(batch))
+        tallest = batch.location[rows, out.pointer_attention.argmax(1)]   # (B,) place of the tallest bar
+        favourite = out.pointer_log_probs.argmax(1)                       # (B,) place with the largest sum
+        tall += int((tallest == batch.target).sum())
+        place += int((favourite == batch.target).sum())
+        differ += int((tallest != favourite).sum())
+counts = {"they differ": differ, "the place of the tallest bar is right": tall, "the place with the largest sum is right": place}
+pd.Series(counts).mul(100 / len(test)).round(1).rename("% of windows").to_frame()
+
+# %% [markdown]
+# The three numbers belong together. Where tallest bar and largest sum differ, it is the sum that was used.
+#
+# > **Pitfall.** We first drew one circle a *visit* on the map, sized by its attention. Visits to the same
+# > place lie exactly on top of each other, so the eye saw only the largest. The map now adds up first.
+# > If your picture shows weights before the sum, it does not show the prediction.
+#
+# ## From parts to the prediction
+#
+# Pointer and generator are mixed by the gate. Stacked bars show both parts of each probability.
+
+# %%
+plots.mixture(
+    seen, names,
+    alt=f"Stacked bars of the likeliest places. The first, {names[best.location_id]}, has probability "
+    f"{best.probability:.2f}: {best.copied:.2f} copied and {best.generated:.2f} generated. The gate is {seen.gate:.2f}.",
+    caption="The probability of each place, split into its copied and its generated part; ✓ marks the truth.",
+)
+
+# %% [markdown]
+# Is the attention that we draw the attention that was used? In many notebooks it is not: the picture comes
+# from a second pass that forgot a mask, or from one head of many. Here is the test. Take the gate and the
+# bars *as drawn*, do the formula by hand, and compare with the probability that the model returned.
+
+# %%
+worst = 0.0
+for i in np.random.default_rng(0).choice(len(test), 200, replace=False):
+    drawn = look(model, test, i)
+    per_place = drawn.visits.groupby("location_id").attention.sum()        # the bars, added up
+    copied = per_place.reindex(drawn.candidates.location_id).fillna(0).to_numpy()
+    ids = vocabulary.encode_locations(drawn.candidates.location_id).tolist()
+    with torch.no_grad():
+        generator = model(test.batch([i])).generator_log_probs[0, ids].exp().numpy()
+    rebuilt = drawn.gate * copied + (1 - drawn.gate) * generator           # g · P_ptr + (1 - g) · P_gen
+    worst = max(worst, float(np.abs(rebuilt - drawn.candidates.probability).max()))
+assert worst < 1e-6
+print(f"200 windows, ten places each: the largest difference is {worst:.1e}")
+
+# %% [markdown]
+# So the pictures are faithful *to the arithmetic*. Whether they are an *explanation* is another question,
+# for which we need more windows than one.
+#
+# ## Second story: an exploration
+#
+# The rule: among readable windows whose next visit really was an exploration, the one where the
+# town's own probability of exploring was highest. If the gate ever has a reason to fall, it is here.
+
+# %%
+explore = opened[readable & opened.explored].p_explore.idxmax()
+seen = look(model, test, explore)
+row = opened.loc[explore]
+maps.window_map(
+    town, seen,
+    title="Map of an exploration: past visits, pointer attention, likeliest places, the true new place",
+    caption="An exploration. The green ring is a place where the person had never been; no blue circle can be there.",
+)
+
+# %% tags=["hide-input"]
+percentile = 100 * (opened.gate < row.gate).mean()
+links = spearmanr(opened.gate, opened.p_explore).statistic
+separation = opened.groupby("explored").gate.mean()
+Markdown(
+    f"The town explored with probability **{row.p_explore:.2f}** at this moment. The gate says **{row.gate:.2f}**, so "
+    f"{1 - row.gate:.2f} went to the generator; {percentile:.0f} % of all windows have a lower gate. The true place got "
+    f"probability {seen.target_probability:.5f}.\n\n"
+    f"Over all {len(opened):,} windows the rank correlation of the gate with the true probability of exploring is "
+    f"**{links:.2f}**. The mean gate is {separation[False]:.2f} before returns and {separation[True]:.2f} before explorations."
+)
+
+# %% [markdown]
+# A negative correlation means that the gate leans the right way. Now look at how *far* it leans, here and over
+# all windows.
+
+# %%
+inside = opened.groupby("in_window").gate.mean()
+plots.gate_histogram(
+    opened,
+    alt=f"Two overlapping histograms of the gate. Its mean is {inside[True]:.2f} when the next place is in the window and "
+    f"{inside[False]:.2f} when it is not.",
+    caption="The gate in all test windows, by whether the next place was in the window. Dashed: the two means.",
+)
+
+# %% [markdown]
+# If the gate knew, there would be two separate hills. How much the hills overlap is how little it knows; the
+# rest is a cautious guess at the average share of copying. Do not blame the gate alone: whether somebody
+# explores is a coin toss even to the town.
+#
+# Note also what the generator did with its share. An unvisited place is one of thousands. Even when the gate
+# opens, the true place gets little.
+#
+# ## Third story: a confident mistake
+#
+# The rule: of all wrong answers in readable windows, the one the model was surest of.
+
+# %%
+wrong = opened[readable & ~opened.correct].sure.idxmax()
+seen = look(model, test, wrong)
+guess, went = names[seen.candidates.location_id[0]], names[seen.target.location_id]
+maps.window_map(
+    town, seen,
+    title="Map of a confident mistake: past visits, pointer attention, likeliest places, the true place",
+    caption=f"A confident mistake: the model was sure of {guess}; the person went to {went}.",
+)
+
+# %%
+plots.mixture(
+    seen, names,
+    alt=f"Stacked bars of the likeliest places; the first is {guess} with probability {seen.candidates.probability[0]:.2f}. "
+    f"The true place, {went}, got {seen.target_probability:.4f}.",
+    caption=f"What the model believed. The person went to {went}.",
+)
+
+# %% tags=["hide-input"]
+n = 200
+surest = opened.nlargest(n, "sure")
+row = opened.loc[wrong]
+Markdown(
+    f"The model gave {guess} **{row.sure:.2f}** and the truth **{seen.target_probability:.4f}**. The true place was "
+    f"{'' if row.in_window else 'not '}in the window, and the town's reason was *{row.why}* (it explored with probability "
+    f"{row.p_explore:.2f}). One such case is no scandal: of the {n} surest answers {100 * surest.correct.mean():.0f} % are right, "
+    f"at a mean confidence of {100 * surest.sure.mean():.0f} %."
+)
+
+# %% [markdown]
+# The last two figures are the ones to compare. A mistake at high confidence is expected now and then; a model
+# whose confidence exceeds its share of hits makes too many of them.
+#
+# The map of the mistake looks as convincing as the map of the routine day. That is the lesson of this story:
+# **a plausible picture of attention is no evidence that the answer is right.**
+#
+# ## Does the pointer look where the answers are?
+#
+# Single windows are anecdotes. Put all visits of all test windows together. For each visit we know its
+# attention $a_i$, and whether its place came next. Divide each by its average (attention by $1/L$, the even
+# share) and both become a *lift*: 1 is no preference, 2 is twice the even share.
+
+# %%
+parts = []
+with torch.no_grad():
+    for b in test.batches(512, max_len=model.config.max_len):
+        real = ~b.padding                                                 # (B, L)
+        lift = model(b).pointer_attention * b.length[:, None]             # (B, L) 1 = even share
+        here = b.location.gather(1, b.length[:, None] - 1)                # (B, 1) the present place
+        after_here = torch.roll(b.location, 1, dims=1) == here            # (B, L) came after being here
+        after_here[:, 0] = False
+        apart = (b.start_minute - b.now_minute[:, None]).abs()
+        apart = torch.minimum(apart, 1440 - apart) // 60                  # (B, L) whole hours, around the clock
+        hit = b.location == b.target[:, None]                             # (B, L) this place came next
+        columns = {"attention": lift, "position": b.position_from_end, "hours": apart, "after": after_here, "hit": hit}
+        parts.append(pd.DataFrame({name: value[real].numpy() for name, value in columns.items()}))
+every = pd.concat(parts, ignore_index=True)
+every["answer"] = every.hit / every.hit.mean()
+
+# %%
+fig, axes = plt.subplots(1, 3, figsize=(7.4, 3.2), sharey=True, width_ratios=[2, 2, 1.2])
+by = {"position from the end": every.position.where(every.position <= 15), "hours apart on the clock": every.hours,
+      "came after here": every.after.map({False: "no", True: "yes"})}
+curves = {name: every.groupby(key)[["attention", "answer"]].mean() for name, key in by.items()}
+for ax, (name, curve) in zip(axes, curves.items(), strict=True):
+    ax.axhline(1, color=MUTED, lw=1)
+    ax.plot(curve.index, curve.attention, "o-", color=COPIED, ms=4, label="attention")
+    ax.plot(curve.index, curve.answer, "s--", color=TRUTH, ms=4, label="answers")
+    ax.set_xlabel(name)
+axes[2].margins(x=0.3)
+axes[0].set_ylabel("lift (1 = even share)")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+first, after = curves["position from the end"].loc[1], curves["came after here"].loc["yes"]
+show(fig,
+     alt=f"Three pictures of lift. By position from the end: the last visit has an attention lift of {first.attention:.2f}, "
+     f"answers {first.answer:.2f}. By hours apart on the clock. By whether the visit came after the present place: "
+     f"attention {after.attention:.2f}, answers {after.answer:.2f} where it did.",
+     caption="Where the pointer looks (blue, circles) and where the answers are (green, squares), over all test windows: by "
+     "position from the end (1 = last visit), by hours between the visit's start and now, and by whether the visit "
+     "followed an earlier stay at the present place.")
+
+# %% [markdown]
+# Where the two curves agree, the pointer has learned a regularity. Where green leaves the grey line and blue does
+# not follow, a cue lies unused. Look at the right-hand picture: *the last time you were here, where did you go
+# next?* A rule of five numbers uses that cue ([Baselines](04_baselines)). The pointer would have to compose it
+# out of self-attention between neighbours, which is much to ask of a few epochs. And mind that these are averages
+# over all hours and people: a cue that helps in the evening and hurts in the morning looks flat here.
+#
+# ## Where does the preference for positions come from?
+#
+# The pointer owns a **position bias** $b_p$, one number for each position from the end, added to the scores
+# before the softmax. It would be the obvious source of the left-hand picture. The table has an entry for
+# padding as well, which must never be drawn; `position_bias` leaves it out.
+
+# %%
+bias = position_bias(model).set_index("position_from_end").bias
+assert bias.index[0] == 1 and model.pointer.position_bias[0] == 0
+plots.bias_curve(
+    [bias], upto=15,
+    alt=f"The learned position bias for the last 15 positions; it lies between {bias.loc[1:15].min():.3f} and {bias.loc[1:15].max():.3f} logits.",
+    caption="Position bias of the shipped model. Mind the scale: a difference of b logits multiplies attention by exp(b).",
+)
+
+# %%
+from pgt.train import TrainConfig
+
+config = TrainConfig()
+steps = -(-len(data.train) // config.batch_size)              # steps an epoch
+rates = np.array([config.rate(step, steps) for step in range(10 * steps)])
+reach = pd.Series(rates.cumsum()[steps - 1 :: steps], index=pd.RangeIndex(1, 11, name="after epoch"))
+lifts = curves["position from the end"].attention.loc[1:15]
+pd.DataFrame({"largest factor from the bias": [np.exp(bias.loc[1:15].max() - bias.loc[1:15].min())],
+              "largest ratio of mean attention": [lifts.max() / lifts.min()]}).round(2)
+
+# %% [markdown]
+# Compare the two factors. If the first is far below the second, the preference does not come from the bias, in
+# spite of its name. It comes through the keys, which contain the position embedding and the sinusoid.
+#
+# And there is a reason. AdamW moves a single number by about the learning rate at each step. A bias of one
+# logit needs many steps in one direction; a key of sixty-four numbers can change its product with a query by a
+# logit when each number moves a little. The sum of all learning rates so far is roughly as far as one number can
+# have travelled. Here it is for the default schedule:
+
+# %%
+reach.round(3).rename("sum of learning rates").to_frame().T
+
+# %% [markdown]
+# Stopped after a few epochs, most of them warm-up, a bias has had hardly any room. A flat curve here
+# does not say that positions do not matter. It says that this *parameter* was not where the model learned it.
+#
+# ## Is attention an explanation?
+#
+# Here is what an explanation should survive: **occlusion**. Remove one visit from the window, run the model
+# again, and see how far the probability of the true place moves. If attention explains, the visits with much
+# attention should be those whose removal matters.
+#
+# Removing takes care. All positions from the end shift, and if the last visit goes, "days ago" must count from
+# the new last one. A forgotten shift would measure something else.
+
+# %%
+def without_each(batch):
+    """One window (1, L) -> L windows (L, L - 1), the k-th without visit k."""
+    n = int(batch.length[0])
+    keep = torch.tensor([[j for j in range(n) if j != k] for k in range(n)])  # (L, L - 1)
+    new = {f.name: getattr(batch, f.name) for f in fields(batch)}
+    new = {name: v[0][keep] if v.ndim == 2 else v.expand(n) for name, v in new.items()}
+    new["length"] = torch.full((n,), n - 1)             # position from end follows from it
+    new["days_ago"] = new["days_ago"] - new["days_ago"][:, -1:]
+    return replace(batch, **new)
+
+
+# The same, the slow and safe way: drop the row from the table of visits and build all windows anew.
+fast, first_row = without_each(test.batch([routine])), test.first[routine]
+for k in range(1, int(test.lengths[routine])):
+    rebuilt = build(test.visits.drop(index=first_row + k), vocabulary)
+    slow = rebuilt.batch(np.flatnonzero(rebuilt.target == test.target[routine] - 1))
+    for name in ("location", "time", "weekday", "duration", "days_ago", "position_from_end"):
+        assert torch.equal(getattr(slow, name)[0], getattr(fast, name)[k]), name
+
+# %% [markdown]
+# Attention has a sign problem, too. It is always positive. Yet removing a visit to the true place should *lower*
+# its probability, and removing any other visit should *raise* it, because the remaining weights must add up to
+# one again. So we compare two readings of the same weights:
+#
+# - the **naive** one: the size of the change should follow $a_i$;
+# - the **arithmetic** one: keep gate, generator and all other scores as they are, and take visit $i$ out of the
+#   sum. Then
+#
+# $$
+# \Delta_i = g \left( \frac{P_\text{ptr}(\ell^*) - a_i \, [\,l_i = \ell^*\,]}{1 - a_i} - P_\text{ptr}(\ell^*) \right),
+# $$
+#
+# with $\ell^*$ the true place. What it leaves out is that the encoder reads the shortened window differently.
+
+# %%
+rng = np.random.default_rng(0)
+eligible = np.flatnonzero((test.lengths >= 6) & test.in_window)
+parts = []
+with torch.no_grad():
+    for i in rng.choice(eligible, min(400, len(eligible)), replace=False):
+        batch = test.batch([i])
+        out, target = model(batch), batch.target[0]
+        a, g = out.pointer_attention[0].numpy(), float(out.gate[0])            # (L,), ()
+        hit = (batch.location[0] == target).numpy()                            # (L,)
+        if hit[:-1].all():
+            continue  # every visit is to the true place: nothing to rank
+        copied = a[hit].sum()
+        before = float(out.log_probs[0, target].exp())
+        after = model(without_each(batch)).log_probs[:, target].exp().numpy()  # (L,) one a removed visit
+        parts.append(pd.DataFrame({"window": i, "position": np.arange(len(a), 0, -1), "attention": a,
+                                   "arithmetic": g * ((copied - a * hit) / (1 - a) - copied), "change": after - before}))
+removed = pd.concat(parts, ignore_index=True)
+
+
+def agreement(table):
+    """Spearman's rank correlation within each window, (windows, 2)."""
+    return pd.DataFrame([{"naive": spearmanr(w.attention, w.change.abs()).statistic,
+                          "arithmetic": spearmanr(w.arithmetic, w.change).statistic} for _, w in table.groupby("window")])
+
+
+all_visits, not_last = agreement(removed), agreement(removed[removed.position > 1])
+assert not_last.arithmetic.mean() > not_last.naive.mean()
+
+# %%
+fig, ax = plt.subplots(figsize=(6.8, 3.2))
+bins = np.linspace(-1, 1, 41)
+ax.hist(not_last.naive, bins, color=GENERATED, alpha=0.65, hatch="///", edgecolor="white", lw=0.3, label="naive: size of change against attention")
+ax.hist(not_last.arithmetic, bins, color=COPIED, alpha=0.65, label="arithmetic: change against Δ")
+ax.set(xlabel="rank correlation within a window", ylabel="windows")
+ax.legend(loc="upper left", bbox_to_anchor=(0, 1.25))
+show(fig,
+     alt=f"Histograms of the rank correlation within windows, the last visit left aside. Naive reading: mean {not_last.naive.mean():.2f}. "
+     f"Arithmetic reading: mean {not_last.arithmetic.mean():.2f}.",
+     caption="How well two readings of the same attention weights predict what removing a visit really does. One count is "
+     "one window; the last visit is left aside.")
+
+# %%
+size = removed.assign(size=removed.change.abs())
+most_moving = size.loc[size.groupby("window")["size"].idxmax()].position
+most_attended = size.loc[size.groupby("window").attention.idxmax()].position
+assert (most_moving == 1).mean() > (most_attended == 1).mean()
+pd.DataFrame({
+    "all visits": all_visits.mean(), "without the last visit": not_last.mean(),
+}).T.assign(windows=removed.window.nunique()).round(2)
+
+# %% tags=["hide-input"]
+Markdown(
+    f"And the last visit? It is the one whose removal moves the prediction most in **{100 * (most_moving == 1).mean():.0f} %** "
+    f"of the windows. It is the one with the most attention in **{100 * (most_attended == 1).mean():.0f} %**."
+)
+
+# %% [markdown]
+# Three findings, and the picture on the map shows none of them.
+#
+# 1. Read naively, attention is a poor to middling guide to what matters. How poor, the figure says.
+# 2. Read with its arithmetic (sum per place, renormalise, mind the sign, times the gate) the same numbers are a
+#    much better guide. The pointer's weights enter the prediction linearly, which is more than can be said of
+#    attention inside the encoder.
+# 3. The last visit acts *around* attention. Its vector is the context: it asks the pointer's question, drives the
+#    generator, and sets the gate. Remove it and another visit asks. Attention describes the answers to a question;
+#    it cannot say what would happen to another question.
+#
+# > **Note.** [Jain and Wallace (2019)](https://arxiv.org/abs/1902.10186) and
+# > [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626) argue whether attention is explanation. Our answer
+# > for this model: say which question you mean. "How was this probability added up?" The map answers exactly.
+# > "What would have changed it?" Remove something and look.
+#
+# ## Summary
+#
+# - One forward pass gives prediction, gate and attention; rebuilt from the drawn parts, the probability agrees to
+#   a millionth.
+# - The pointer decides per place, after adding up. Draw the sum.
+# - Choose examples by rule. A confident mistake looks as convincing as a hit.
+# - A parameter's name is no evidence: look at what the position bias can have learned.
+# - Attention with its arithmetic predicts most of what removing a visit does; attention alone does not, and the last
+#   visit works mainly through the question it asks.
+#
+# ## Exercises
+#
+# **Exercise 1** (quick). An attention of 0.1 is much in a window of thirty visits and little in a window of four.
+# How many visits does the pointer look at *effectively*? Compute $e^{H}$, with $H$ the entropy of $a_i$ in nats, and
+# divide by $L$.
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
+# @title Solution 1
+def effective(a):
+    return np.exp(-(a * np.log(a)).sum())
+
+
+share = removed.groupby("window").attention.agg(lambda a: effective(a.to_numpy()) / len(a))
+share.describe()[["mean", "min", "max"]].round(2)
+# Near 1: the pointer spreads its attention and mostly counts. Near 1 / L: it points.
+
+# %% [markdown]
+# **Exercise 2** (medium). Draw the window in which the tallest bar and the favourite place disagree most: the one
+# where the sum of the favourite place exceeds the sum of the tallest bar's place by most.
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
+# @title Solution 2
+gap = np.zeros(len(test))
+with torch.no_grad():
+    for batch in test.batches(512):
+        out = model(batch)
+        per_place = out.pointer_log_probs.exp()                                       # (B, V)
+        tallest = batch.location.gather(1, out.pointer_attention.argmax(1, keepdim=True))  # (B, 1)
+        gap[batch.index] = per_place.max(1).values - per_place.gather(1, tallest).squeeze(1)
+odd = look(model, test, int(np.where(readable, gap, -1).argmax()))
+plots.pointer_strip(
+    odd, names,
+    alt=f"A window of {len(odd.visits)} visits in which the tallest single bar does not belong to the place with the largest sum.",
+    caption="The tallest bar loses: another place has more visits, and their bars add up.",
+)
+
+# %% [markdown]
+# **Exercise 3** (longer). Occlude *places* instead of visits: remove all visits to a place at once. Does the
+# arithmetic reading still hold? Try it on fifty windows for the place with the largest sum.
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+rows = []
+with torch.no_grad():
+    for i in rng.choice(eligible, 50, replace=False):
+        batch = test.batch([i])
+        out, target = model(batch), batch.target[0]
+        favourite = out.pointer_log_probs[0].argmax()
+        keep = batch.location[0] != favourite
+        if keep.sum() < 2 or not keep[-1]:
+            continue  # leave the last visit in place, so that only the answers change
+        new = {f.name: getattr(batch, f.name) for f in fields(batch)}
+        new = {name: v[:, keep] if v.ndim == 2 else v for name, v in new.items()}
+        new["length"] = keep.sum()[None]
+        p, g = out.pointer_log_probs[0].exp(), out.gate[0]
+        expected = g * ((0.0 if favourite == target else p[target] / (1 - p[favourite])) - p[target])
+        change = model(replace(batch, **new)).log_probs[0, target].exp() - out.log_probs[0, target].exp()
+        rows.append((float(expected), float(change)))
+expected, change = np.array(rows).T
+print(f"{len(rows)} windows: rank correlation {spearmanr(expected, change).statistic:.2f}, "
+      f"mean expected {expected.mean():+.3f}, mean change {change.mean():+.3f}")
+
+# %% [markdown]
+# **Exercise 4** (project). Separate the two ways in which the last visit acts. Write a forward pass that takes the
+# *context* from the full window and the *keys* from the shortened one, and the other way round. Which of the two
+# moves the prediction?
+#
+# <details class="solution"><summary>How to begin</summary>
+#
+# Follow the cell "walk one batch through" of [Training](10_training): it computes `encoded`, `context`, pointer,
+# generator and gate one by one. Compute `encoded` for both windows, then combine the context of one with the keys
+# of the other. Check first that combining a window with itself gives `model(batch).log_probs`. Report mean absolute
+# changes over a few hundred windows with an interval over users, not one window.
+#
+# </details>
+
+# %% [markdown]
+# **Next:** [Real cities](22_real_cities), where the same questions are asked of real people.

@@ -1,0 +1,89 @@
+"""What is shown is what was used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from pgt import look as looking
+from pgt.model import ModelConfig, PointerGeneratorTransformer
+from pgt.windows import Dataset, prepare
+
+from .helpers import random_visits
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return prepare(random_visits(5, visits=400), protocol="exact")
+
+
+@pytest.fixture(scope="module")
+def model(data: Dataset) -> PointerGeneratorTransformer:
+    torch.manual_seed(0)
+    config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, d_model=16)
+    model = PointerGeneratorTransformer(config)
+    assert model.pointer is not None and model.pointer.position_bias is not None
+    torch.nn.init.normal_(model.pointer.position_bias)
+    return model.eval()
+
+
+def test_the_attention_shown_makes_the_probability_shown(
+    data: Dataset, model: PointerGeneratorTransformer
+) -> None:
+    for i in range(0, len(data.test), 7):
+        seen = looking.look(model, data.test, i, top=10_000)
+        attention = seen.visits.groupby("location_id").attention.sum()
+        for row in seen.candidates.dropna(subset="location_id").itertuples():
+            copied = seen.gate * attention.get(row.location_id, 0.0)
+            assert row.copied == pytest.approx(copied, abs=1e-6)
+            assert row.probability == pytest.approx(row.copied + row.generated, abs=1e-6)
+        assert seen.candidates.probability.sum() == pytest.approx(1, abs=1e-5)
+        assert seen.candidates.probability.is_monotonic_decreasing
+
+
+def test_look_agrees_with_scoring_the_whole_split(
+    data: Dataset, model: PointerGeneratorTransformer
+) -> None:
+    table = looking.gates(model, data.test)
+    for i in range(0, len(data.test), 11):
+        seen = looking.look(model, data.test, i)
+        assert table.gate[i] == pytest.approx(seen.gate, abs=1e-6)
+        assert table.target_probability[i] == pytest.approx(seen.target_probability, abs=1e-6)
+        assert table.length[i] == len(seen.visits)
+        places = seen.visits.location_id
+        assert table.unique_share[i] == pytest.approx(places.nunique() / len(places))
+        assert table.hour[i] == seen.visits.started_at.iloc[-1].hour
+        assert table.weekday[i] == seen.visits.started_at.iloc[-1].weekday() + 1
+        assert table.in_window[i] == (seen.target.location_id in set(places))
+        assert table.user_id[i] == seen.target.user_id
+
+
+def test_a_window_longer_than_the_model_shows_its_most_recent_visits(data: Dataset) -> None:
+    config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, d_model=16)
+    short = PointerGeneratorTransformer(replace(config, max_len=4))
+    i = int(np.argmax(data.test.lengths))
+    seen = looking.look(short, data.test, i)
+    assert seen.visits.started_at.tolist() == data.test.visits_of(i).started_at.tolist()[-4:]
+    assert seen.visits.position_from_end.tolist() == [4, 3, 2, 1]
+    assert seen.self_attention.shape == (2, 4, 4, 4)
+
+
+def test_erratum_1_the_bias_curve_starts_at_the_last_visit_and_never_shows_padding(
+    model: PointerGeneratorTransformer,
+) -> None:
+    assert model.pointer is not None and model.pointer.position_bias is not None
+    with torch.no_grad():
+        model.pointer.position_bias[0] = 1e6
+    curve = looking.position_bias(model)
+    assert curve.position_from_end.tolist() == list(range(1, 151))
+    assert curve.bias.abs().max() < 100
+
+
+def test_a_model_without_position_bias_says_so(data: Dataset) -> None:
+    for part in ("position_bias", "pointer"):
+        config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, without=(part,))
+        with pytest.raises(ValueError, match="no position bias"):
+            looking.position_bias(PointerGeneratorTransformer(config))
