@@ -4,8 +4,7 @@
 
 Four sections: windows, training, city, chapters. Ours and the reference are timed in turn, in one
 process, on the CPU. The prepared GeoLife windows are used when they are there (the environment
-variable PGT_GEOLIFE_WINDOWS names their folder, or PGT_DATA the one that holds
-``geolife_mielab``), else the simulated city.
+variable PGT_GEOLIFE_WINDOWS names their folder), else the simulated city.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from documented_model import DocumentedModel, DocumentedTraining, SampleDataset,
 from torch.utils.data import DataLoader  # noqa: E402
 from windows_loop import prepare_by_loop  # noqa: E402
 
-from pgt import city, sources  # noqa: E402
+from pgt import city, experiments, sources  # noqa: E402
 from pgt.metrics import evaluate, gains  # noqa: E402
 from pgt.model import ModelConfig, PointerGeneratorTransformer  # noqa: E402
 from pgt.train import TrainConfig, fit  # noqa: E402
@@ -63,10 +62,8 @@ QUICK = Settings(quick=True, seeds=(42,), epochs=2, repeats=2)
 
 def find_data() -> tuple[str, pd.DataFrame]:
     """The name of the data and its visits: GeoLife's windows when present, else the city's."""
-    named = os.environ.get("PGT_GEOLIFE_WINDOWS")
-    data = Path(os.environ.get("PGT_DATA", ROOT.parent / "shared" / "data"))
-    folder = Path(named) if named else data / "geolife_mielab"
-    if named or sources.is_windows_folder(folder):
+    if experiments.has_data(experiments.GEOLIFE_WINDOWS):
+        folder = os.environ[experiments.GEOLIFE_WINDOWS]
         return "geolife", sources.read_windows_folder(folder)
     loaded = city.load()
     return "city", loaded.visits

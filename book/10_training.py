@@ -218,8 +218,8 @@ show(fig,
 #
 # **Bucketed batches** are about speed. A batch is a rectangle, as long as its longest window, and the
 # rest is padding that is computed and thrown away. If windows of like length share a batch, there is
-# less of it. But sorting everything would feed the model short windows first and long ones last. The
-# package shuffles, sorts only within pools of 16 batches, and shuffles the batches.
+# less of it. But sort everything, and the same windows meet in the same batch in every epoch, short ones first.
+# The package shuffles, sorts only within pools of several batches, and shuffles the batches.
 
 # %%
 def padding_share(**how):
@@ -234,7 +234,8 @@ def rng():
 
 pd.Series({
     "shuffled": padding_share(shuffle=rng(), pool=1),
-    "shuffled, sorted within pools of 16": padding_share(shuffle=rng()),
+    "shuffled, sorted within pools of 8 batches": padding_share(shuffle=rng(), pool=8),
+    "as the package does by default": padding_share(shuffle=rng()),
     "sorted altogether": padding_share(),
 }).round(1).rename("padding, % of cells").to_frame()
 
@@ -526,6 +527,32 @@ show(fig,
 # Two kinds of luck, and they are not the same. The dots say how much depends on the random numbers of
 # training. The bar says how much depends on *whom* we happened to record; more seeds do not shrink it.
 # When two models differ by less than the dots scatter, a single-seed comparison is a coin toss.
+#
+# The same file holds two relatives: the model without its pointer, and without its generator. All were trained with
+# the settings above, and each was stopped where its own validation score was best. Look at *when*.
+
+# %%
+rows = {}
+for variant in ("full", "no_pointer", "no_generator"):
+    chosen_runs = {"model": "pgt", "variant": variant, "when": "unknown"}
+    kept = [run["epochs"] for key, run in results.header["runs"].items() if key.startswith(f"pgt-{variant}-unknown-")]
+    rows[variant] = {"test Acc@1": results.mean(**chosen_runs), "± seeds": results.spread(**chosen_runs),
+                     "epoch kept, mean": np.mean(kept), "earliest": min(kept), "latest": max(kept)}
+relatives = pd.DataFrame(rows).T
+relatives.round(1)
+
+# %% tags=["hide-input"]
+young, old = relatives["epoch kept, mean"].idxmin(), relatives["epoch kept, mean"].idxmax()
+Markdown(
+    f"On average *{young}* was stopped after {relatives['epoch kept, mean'][young]:.1f} epochs and *{old}* after "
+    f"{relatives['epoch kept, mean'][old]:.1f}; the warm-up alone takes {results.header['training']['warmup_epochs']}. The stopping "
+    f"rule was the {'validation loss' if results.header['training']['monitor'] == 'loss' else 'validation accuracy'}."
+)
+
+# %% [markdown]
+# One rule, applied to different models, stops them at different ages. If the ages in this table are far apart, it
+# compares a young model with a grown one, and its differences belong partly to the rule and not to the part that was
+# removed. Before you believe an ablation, ask at which epoch each row was stopped.
 #
 # ## Kill it, resume it
 #

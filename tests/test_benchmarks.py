@@ -104,7 +104,6 @@ def test_quick_bench_writes_a_valid_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("PGT_GEOLIFE_WINDOWS", raising=False)
-    monkeypatch.setenv("PGT_DATA", str(tmp_path))  # nothing there: the simulated city
     out = tmp_path / "bench.json"
     bench.main(["--quick", "--only", "windows", "training", "city", "--out", str(out)])
     assert "ratio" in capsys.readouterr().out
