@@ -219,7 +219,8 @@ show(fig,
 # **Bucketed batches** are about speed. A batch is a rectangle, as long as its longest window, and the
 # rest is padding that is computed and thrown away. If windows of like length share a batch, there is
 # less of it. But sort everything, and the same windows meet in the same batch in every epoch, short ones first.
-# The package shuffles, sorts only within pools of several batches, and shuffles the batches.
+# The package shuffles first, sorts within pools of many batches, where windows of equal length stay shuffled, and
+# then shuffles the batches.
 
 # %%
 def padding_share(**how):
@@ -570,6 +571,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from pgt.checkpoint import read
+
 folder = tempfile.TemporaryDirectory()
 recipe = f"""
 import sys, torch
@@ -586,9 +589,8 @@ model = PointerGeneratorTransformer(ModelConfig(data.vocabulary.n_locations, dat
 settings = TrainConfig(max_epochs=8, patience=8, warmup_epochs=2, seed=7)
 
 def run(checkpoint=None, say=lambda row: None):
-    return fit(model, train, valid, settings, checkpoint=checkpoint, after_epoch=say, progress=False)
+    return fit(model, train, valid, settings, checkpoint=checkpoint, after_epoch=say, progress=False, device="cpu")
 """
-(Path(folder.name) / "recipe.py").write_text(recipe)
 checkpoint = Path(folder.name) / "run.safetensors"
 
 # %%
@@ -601,7 +603,9 @@ for line in child.stdout:
         child.kill()  # SIGKILL: no farewell, no clean-up
         break
 child.stdout.close()
-print("the child ended with code", child.wait(), "and left", sorted(p.name for p in Path(folder.name).glob("*.safetensors")))
+code, (_, left_behind) = child.wait(), read(checkpoint)
+assert code != 0 and 3 <= left_behind["epoch"] < 8
+print("the child ended with code", code, "and left a checkpoint of epoch", left_behind["epoch"])
 
 # %%
 def in_process(checkpoint=None):
@@ -619,7 +623,7 @@ print(f"{len(undisturbed)} tensors, {len(history_b.rows)} epochs: equal to the b
 
 # %% [markdown]
 # > **Note.** Equal bits need the same machine, the same device and the same number of threads: sums of
-# > floats depend on their order. That is why the recipe sets the threads. Elsewhere a resumed run is
+# > floats depend on their order. That is why the recipe names the device and sets the threads. Elsewhere a resumed run is
 # > just as good, but not identical.
 #
 # ## What is in a checkpoint
