@@ -138,7 +138,7 @@ class Windows:
         *,
         shuffle: np.random.Generator | None = None,
         max_len: int | None = None,
-        pool: int = 64,
+        pool: int = 32,
     ) -> Iterator[Batch]:
         """Go once through all windows, with little padding.
 
