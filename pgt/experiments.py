@@ -310,6 +310,15 @@ class Results:
             raise KeyError(f"{self.name}.ranks.parquet has no run with {where}.")
         return metrics.interval_of_mean(runs, metric, group=group)
 
+    def difference(
+        self, one: dict[str, Any], other: dict[str, Any], metric: str = "acc@1", group: str = "all"
+    ) -> tuple[float, float, float]:
+        """Mean of ``one`` minus mean of ``other``, paired by window, with its 95 % interval."""
+        runs = [list(self.ranks(**where)) for where in (one, other)]
+        low, high = metrics.interval_of_mean(runs[0], metric, against=runs[1], group=group)
+        gap = self.mean(metric, group=group, **one) - self.mean(metric, group=group, **other)
+        return gap, low, high
+
 
 def read_results(name: str, folder: Path | None = None) -> Results:
     """Open ``book/results/NAME.json``."""

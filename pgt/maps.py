@@ -33,7 +33,7 @@ WIDE_STREETS = {"avenue": 4.0, "promenade": 3.0}
 KIND_COLOURS = {
     "home": "#5f6b7a", "work": "#0b68a8", "school": "#3a8fb7", "food": "#c04f00",
     "shopping": "#8a6d00", "leisure": "#8a3f8f", "park": "#007a5a", "health": "#b3304f",
-    "transit": "#1b1f24",
+    "transit": "#1b1f24", "errand": "#7a4b1e",
 }  # fmt: skip
 OTHER_KIND = "#444444"
 HEIGHT = 460  # pixels

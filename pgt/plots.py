@@ -66,9 +66,15 @@ def pointer_strip(look: Look, names: Mapping[object, str], *, alt: str, caption:
     label = visits.location_id.map(lambda place: names.get(place, str(place)))
     hit = (visits.location_id == look.target.location_id).to_numpy()
     at = np.arange(len(visits))
-    axes.bar(at, visits.attention, color=np.where(hit, TRUTH, COPIED), width=0.8)
+    for where, colour, hatch, name in (
+        (~hit, COPIED, None, "other places"),
+        (hit, TRUTH, "///", "the true next place"),
+    ):
+        axes.bar(at[where], visits.attention[where], color=colour, hatch=hatch, edgecolor="white",
+                 lw=0, width=0.8, label=name)  # fmt: skip
+    axes.legend()
     axes.set_xticks(at, label, rotation=60, ha="right", fontsize=8)
-    axes.set(ylabel="pointer attention", xlabel="visits, oldest first (green: the true next place)")
+    axes.set(ylabel="pointer attention", xlabel="visits, oldest first")
     axes.grid(axis="x", visible=False)
     return show(figure, alt=alt, caption=caption)
 
