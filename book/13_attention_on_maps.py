@@ -530,18 +530,39 @@ print(f"{len(rows)} windows: rank correlation {spearmanr(expected, change).stati
       f"mean expected {expected.mean():+.3f}, mean change {change.mean():+.3f}")
 
 # %% [markdown]
-# **Exercise 4** (project). Separate the two ways in which the last visit acts. Write a forward pass that takes the
-# *context* from the full window and the *keys* from the shortened one, and the other way round. Which of the two
-# moves the prediction?
-#
-# <details class="solution"><summary>How to begin</summary>
-#
-# Follow the cell "walk one batch through" of [Training](10_training): it computes `encoded`, `context`, pointer,
-# generator and gate one by one. Compute `encoded` for both windows, then combine the context of one with the keys
-# of the other. Check first that combining a window with itself gives `model(batch).log_probs`. Report mean absolute
-# changes over a few hundred windows with an interval over users, not one window.
-#
-# </details>
+# **Exercise 4** (project). Separate the two ways in which the last visit acts. Take the *context* from the full
+# window and the visits to point at from the window without its last visit, and the other way round. Which of the
+# two moves the prediction?
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
+# @title Solution 4
+@torch.no_grad()
+def parts_of(batch):
+    encoded, _ = model.encoder(model.embeddings(batch), batch.padding)           # (B, L, D)
+    return encoded, encoded[torch.arange(len(batch)), batch.length - 1]          # (B, D)
+
+
+@torch.no_grad()
+def answer(context, encoded, batch):
+    a = model.pointer(context, encoded, batch).exp()                             # (B, L)
+    copied = torch.zeros(len(batch), model.config.n_locations).scatter_add(1, batch.location, a)  # (B, V)
+    g = model.gate(context).sigmoid()                                            # (B, 1)
+    p = g * copied + (1 - g) * model.generator(context).softmax(-1)              # (B, V)
+    return p.gather(1, batch.target[:, None]).squeeze(1)
+
+
+full = test.batch(rng.choice(eligible, 300, replace=False))
+last_days = full.days_ago.gather(1, (full.length - 2)[:, None])                  # of the visit that is last now
+short = replace(full, length=full.length - 1, days_ago=(full.days_ago - last_days).clamp(min=0))
+(keys_full, asks_full), (keys_short, asks_short) = parts_of(full), parts_of(short)
+before = answer(asks_full, keys_full, full)
+assert torch.allclose(before.log(), model(full).log_probs.gather(1, full.target[:, None]).squeeze(1), atol=1e-4)
+changes = {
+    "another visit asks, the same visits answer": answer(asks_short, keys_full, full),
+    "the same visit asks, one visit fewer answers": answer(asks_full, keys_short, short),
+    "both": answer(asks_short, keys_short, short),
+}
+pd.Series({k: float((v - before).abs().mean()) for k, v in changes.items()}).round(3).rename("mean |change|").to_frame()
 
 # %% [markdown]
 # **Next:** [Real cities](22_real_cities), where the same questions are asked of real people.
