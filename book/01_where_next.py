@@ -61,7 +61,8 @@ town.visits[columns].head(6)
 #
 # ## One person, two weeks
 #
-# Here is a person with an ordinary amount of data. Time of day runs upwards, days run to the right.
+# Here is a person with a fair amount of data. Time of day runs from top to bottom, days from left to
+# right.
 
 # %%
 import matplotlib.dates as mdates
@@ -198,7 +199,8 @@ from pgt.realism import REFERENCE, realism
 comparison = REFERENCE.assign(town=realism(town.visits)).set_index("meaning")
 comparison = comparison.rename(columns={"town": town.name, "real_locations": "GeoLife, real places",
                                         "unknown_merged": "GeoLife, as published"})
-comparison[[town.name, "GeoLife, real places", "GeoLife, as published"]].round(2)
+columns = [town.name, "GeoLife, real places", "GeoLife, as published"]
+comparison[columns].astype(float).map("{:.2f}".format).replace("nan", "–")
 
 # %% [markdown]
 # The first two columns are close, by construction: the town was tuned to the second one. Now compare

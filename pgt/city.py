@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgt.city_days import WHY, Town, live
+from pgt.city_days import WHY, live
+from pgt.city_hours import Town
 from pgt.city_map import NAME, TIMEZONE, draw
-from pgt.city_people import Behaviour, invent
+from pgt.city_people import Behaviour, change, invent
 from pgt.city_places import settle
 from pgt.visits import DataError, check, split_by_days
 
@@ -29,7 +30,7 @@ PRESETS: dict[str, dict[str, int]] = {
     "large": {"people": 600, "homes": 800, "others": 7200},
 }
 DAYS = (70, 450)  # people are tracked for at least and at most so many days
-_FILES = ("city.json", "base.geojson", "places.csv", "people.csv", "visits.csv")
+_FILES = ("city.json", "base.geojson", "places.csv", "people.csv", "moves.csv", "visits.csv")
 _VISITS = ["user_id", "location_id", "started_at", "finished_at", "split", "explored",
            "p_explore", "why"]  # fmt: skip
 
@@ -46,8 +47,11 @@ class City:
         One row a place: ``location_id``, ``name``, ``kind``, ``district``, ``lon``,
         ``lat`` (degrees), ``appeal`` (1 is average for the kind).
     people
-        One row a person: ``user_id``, ``role``, ``home``, ``work`` (-1: none),
+        One row a person: ``user_id``, ``role``, first ``home`` and ``work`` (-1: none),
         ``first_day``, ``n_days``, ``active``, ``pace``, ``regularity``, ``curiosity``.
+    moves
+        One row a life change: ``user_id``, ``day`` (counted like ``first_day``), and
+        ``home`` and ``work`` from then on; see :func:`pgt.city_people.change`.
     visits
         One row a visit, by person and time: ``user_id``, ``location_id``,
         ``started_at``, ``finished_at`` (local time), ``lon``, ``lat``, ``kind``,
@@ -64,6 +68,7 @@ class City:
     timezone: str
     places: pd.DataFrame
     people: pd.DataFrame
+    moves: pd.DataFrame
     visits: pd.DataFrame
     base: dict[str, Any]
     truth: dict[str, Any]
@@ -115,10 +120,14 @@ def simulate(preset: str = "small", seed: int = 7, behaviour: Behaviour | None =
     town = draw()
     places = settle(town, size["homes"], size["others"], np.random.default_rng([seed, 1]))
     people = invent(places, size["people"], DAYS, np.random.default_rng([seed, 2]), behaviour)
+    moves = change(people, places, np.random.default_rng([seed, 4]), behaviour)
     arrays = Town(places)
     parts, users = [], []
     for person in people.to_dict("records"):
-        lived = live(person, arrays, behaviour, np.random.default_rng([seed, 3, person["user_id"]]))
+        own = moves.loc[moves["user_id"] == person["user_id"], ["day", "home", "work"]]
+        changes = list(own.itertuples(index=False, name=None))
+        rng = np.random.default_rng([seed, 3, person["user_id"]])
+        lived = live(person, changes, arrays, behaviour, rng)
         parts.append(lived)
         users.append(np.full(len(lived), person["user_id"]))
     rows = np.concatenate(parts)
@@ -136,7 +145,8 @@ def simulate(preset: str = "small", seed: int = 7, behaviour: Behaviour | None =
     )
     visits = split_by_days(visits)[_VISITS]
     truth = {"preset": preset, "seed": seed, "first_monday": FIRST_MONDAY, **asdict(behaviour)}
-    return City(NAME, TIMEZONE, places, people, _locate(visits, places), town.base, truth)
+    return City(NAME, TIMEZONE, places, people, moves,
+                _locate(visits, places), town.base, truth)  # fmt: skip
 
 
 def _local(minutes: np.ndarray) -> pd.DatetimeIndex:
@@ -175,6 +185,7 @@ def save(city: City, folder: str | Path) -> None:
         "base.geojson": json.dumps(city.base, separators=(",", ":")) + "\n",
         "places.csv": city.places.to_csv(index=False, lineterminator="\n"),
         "people.csv": city.people.to_csv(index=False, lineterminator="\n"),
+        "moves.csv": city.moves.to_csv(index=False, lineterminator="\n"),
         "visits.csv": visits.to_csv(index=False, lineterminator="\n"),
     }
     for name, text in texts.items():
@@ -210,7 +221,7 @@ def load(folder: str | Path | None = None) -> City:
             raise DataError(f"'{name}' is missing in {root}: write it with pgt.city.save().")
     about = json.loads(root.joinpath("city.json").read_text(encoding="utf-8"))
     tables = {}
-    for name in ("places", "people", "visits"):
+    for name in ("places", "people", "moves", "visits"):
         with root.joinpath(f"{name}.csv").open(encoding="utf-8") as file:
             tables[name] = pd.read_csv(file)
     visits = tables["visits"]
@@ -218,8 +229,9 @@ def load(folder: str | Path | None = None) -> City:
         moment = pd.to_datetime(visits[column], format="%Y-%m-%dT%H:%M%z", utc=True)
         visits[column] = moment.dt.as_unit("us").dt.tz_convert(about["timezone"])
     base = json.loads(root.joinpath("base.geojson").read_text(encoding="utf-8"))
+    visits = check(_locate(visits, tables["places"]))
     return City(about["name"], about["timezone"], tables["places"], tables["people"],
-                check(_locate(visits, tables["places"])), base, about["truth"])  # fmt: skip
+                tables["moves"], visits, base, about["truth"])  # fmt: skip
 
 
 def _shipped() -> Any:

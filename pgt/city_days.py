@@ -5,13 +5,19 @@ that are written down before the coin is tossed:
 
 1. *routine*: goes home, or to work or school, because of the hour;
 2. *explore*: with probability ``rho * S**-gamma`` of the rest (Song et al. 2010),
-   ``S`` being the number of places known, more or less by weekday, person and the
+   ``S`` being the number of places in use, more or less by weekday, person and the
    kind of place they come from;
 3. *return*: to a place they know, by a kernel over their own past visits
    (recent ones, ones that followed the present place, ones at this hour).
 
 Where recording starts in the morning at home nothing was chosen, and the
-probability of exploring is 0; at somebody's very first visit it is 1.
+probability of exploring is 0; at somebody's very first visit, or the first in a new
+home, it is 1.
+
+Life changes (:func:`pgt.city_people.change`): at random times a new chapter begins,
+perhaps with another home or work. Part of the old places drop out of use, their past
+visits hardly count in returns, and as ``S`` counts the places in use people explore
+more until they are settled again.
 """
 
 from __future__ import annotations
@@ -19,66 +25,21 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 
+from pgt.city_hours import CURIOSITY, HOME, HOMING, OPENING, STAY, WORK, Town
 from pgt.city_people import Behaviour
 from pgt.city_places import KINDS
 
 DAY = 24 * 60  # minutes
 WHY = ("start", "routine", "return", "explore")
-HOME, WORK = KINDS.index("home"), KINDS.index("work")
-
-#: When a kind of place draws explorers: weight by time of day (night, morning,
-#: midday, afternoon, evening, late), then the factor at weekends.
-OPEN = {
-    "home": (0.0, 0.1, 0.2, 0.4, 0.8, 0.5, 1.5),
-    "work": (0.1, 0.8, 0.4, 0.3, 0.05, 0.0, 0.3),
-    "school": (0.0, 1.0, 0.6, 0.5, 0.2, 0.0, 0.2),
-    "food": (0.2, 0.6, 2.0, 0.8, 2.0, 1.5, 1.2),
-    "shopping": (0.0, 0.6, 1.0, 1.5, 1.0, 0.1, 1.5),
-    "leisure": (0.2, 0.4, 0.5, 1.0, 2.0, 2.0, 1.5),
-    "park": (0.2, 1.0, 1.0, 1.5, 0.8, 0.1, 2.0),
-    "health": (0.0, 1.5, 0.8, 1.0, 0.1, 0.0, 0.2),
-    "errand": (0.0, 1.2, 1.0, 1.2, 0.4, 0.0, 0.8),
-    "transit": (0.6, 1.2, 0.8, 1.0, 0.8, 0.8, 0.8),
-}
-_PART = np.array([0] * 6 + [1] * 5 + [2] * 3 + [3] * 4 + [4] * 3 + [5] * 3)  # hour -> column
-OPENING = np.array(  # (hour of the week type: weekday 0..23, weekend 24..47; kind)
-    [[OPEN[k][_PART[h]] * (OPEN[k][6] if w else 1.0) for k in KINDS]
-     for w in (0, 1) for h in range(24)]
-)  # fmt: skip
-#: Median stay in minutes and its log-normal spread, by kind.
-STAY = {
-    "home": (120, 0.8), "work": (300, 0.5), "school": (250, 0.45), "food": (62, 0.45),
-    "shopping": (55, 0.5), "leisure": (105, 0.5), "park": (70, 0.6), "health": (60, 0.5),
-    "errand": (45, 0.45), "transit": (40, 0.4),
-}  # fmt: skip
-#: How the kind of the present place changes the wish to explore.
-CURIOSITY = {"home": 0.9, "work": 0.8, "school": 0.9, "food": 1.2, "shopping": 1.3,
-             "leisure": 1.1, "park": 1.2, "health": 1.2, "errand": 1.3, "transit": 1.5}  # fmt: skip
-#: Chance of going home when out, by hour of day.
-HOMING = np.interp(np.arange(24), [0, 3, 5, 10, 14, 17, 19, 21, 22, 23],
-                   [1, 1, 0.1, 0.04, 0.10, 0.35, 0.55, 0.85, 0.97, 1])  # fmt: skip
-
-
-class Town:
-    """Arrays over places that all people share: kinds, metres, appeal."""
-
-    def __init__(self, places: pd.DataFrame) -> None:
-        self.kind = np.array([KINDS.index(k) for k in places["kind"]])  # (P,)
-        lat = places["lat"].to_numpy()
-        self.x = (
-            (places["lon"].to_numpy() - places["lon"].mean())
-            * 111_320
-            * math.cos(math.radians(float(lat.mean())))
-        )
-        self.y = (lat - lat.mean()) * 111_320
-        self.appeal = places["appeal"].to_numpy()
-        self.row = {int(i): r for r, i in enumerate(places["location_id"])}
 
 
 def live(
-    person: dict[str, float], town: Town, b: Behaviour, rng: np.random.Generator
+    person: dict[str, float],
+    changes: list[tuple[int, int, int]],
+    town: Town,
+    b: Behaviour,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Let one person live through the days they are tracked.
 
@@ -86,6 +47,8 @@ def live(
     ----------
     person
         A row of the table from :func:`pgt.city_people.invent`.
+    changes
+        Their life changes, in order: day, home and work, as in :func:`pgt.city_people.change`.
     town
         The places.
     b
@@ -100,16 +63,22 @@ def live(
         first Monday, local time), explored (0/1), probability of exploring as it
         stood before the choice, index into :data:`WHY`.
     """
-    return _Life(person, town, b, rng).run()
+    return _Life(person, changes, town, b, rng).run()
 
 
 class _Life:
     """One person's past, and the choices that follow from it."""
 
     def __init__(
-        self, person: dict[str, float], town: Town, b: Behaviour, rng: np.random.Generator
+        self,
+        person: dict[str, float],
+        changes: list[tuple[int, int, int]],
+        town: Town,
+        b: Behaviour,
+        rng: np.random.Generator,
     ) -> None:
         self.p, self.t, self.b = person, town, b
+        self.changes = changes[::-1]  # the next one is last
         n_days = int(person["n_days"])
         self.home = town.row[int(person["home"])]
         self.work = town.row[int(person["work"])] if person["work"] >= 0 else -1
@@ -119,20 +88,22 @@ class _Life:
         self.z = iter(rng.standard_normal(40 * n_days + 400).tolist())
         # Taste for kinds, and for single places: what makes people differ.
         taste = np.exp(b.taste_sd * rng.standard_normal(len(KINDS)))
-        near = np.exp(-np.hypot(town.x - town.x[self.home], town.y - town.y[self.home]) / b.roam)
-        whim = np.exp(b.whim_sd * rng.standard_normal(len(near)))
-        self.wish = town.appeal * taste[town.kind] * near * whim
+        whim = np.exp(b.whim_sd * rng.standard_normal(len(town.kind)))
+        self.wish = town.appeal * taste[town.kind] * whim
         # Other people's homes: only those of a few friends, and nobody's workplace draws much.
         homes = town.kind == HOME
         friends = rng.random(len(homes)) < 8 / max(1, homes.sum())
         self.wish[homes & ~friends] = 0
         self.wish[homes & friends] *= 2
         self.wish[town.kind == WORK] *= 0.3
+        self.around = self._around()
         # History in arrays that grow in place: known index, start minute of day, weekend.
         size = 12 * n_days + 50
         self.h_place = np.zeros(size, dtype=np.int64)
         self.h_minute, self.h_weekend = np.zeros(size), np.zeros(size, dtype=bool)
+        self.h_weight = np.ones(size)  # less for visits to places of an earlier life
         self.n = 0
+        self.kept: set[int] = set()  # indices of the known places that are still in use
         self.known: list[int] = []  # index among known places -> row of the place
         self.index: dict[int, int] = {}
         self.rows: list[tuple[float, ...]] = []
@@ -157,8 +128,28 @@ class _Life:
             if not recorded:
                 at_home = False
                 continue
+            while self.changes and self.changes[-1][0] <= first + d:
+                self._change(*self.changes.pop()[1:])
             at_home, free = self._day(first + d, at_home, free)
         return np.array(self.rows)
+
+    def _around(self) -> np.ndarray:
+        """How much places draw, seen from home: the wish for each, times ``(P,)`` nearness."""
+        x, y = self.t.x - self.t.x[self.home], self.t.y - self.t.y[self.home]
+        return self.wish * np.exp(-np.hypot(x, y) / self.b.roam)
+
+    def _change(self, home: int, work: int) -> None:
+        """Begin another chapter: perhaps another home or work, and fewer of the old places."""
+        left = {self.home, self.work}
+        self.home = self.t.row[home]
+        self.work = self.t.row[work] if work >= 0 else -1
+        stay = {self.home, self.work}
+        for at in sorted(self.kept):
+            place = self.known[at]
+            if place not in stay and (place in left or next(self.u) < self.b.drop):
+                self.kept.discard(at)
+                self.h_weight[: self.n][self.h_place[: self.n] == at] *= self.b.fade
+        self.around = self._around()
 
     def _day(self, day: int, at_home: bool, free: float) -> tuple[bool, float]:
         """Live one day; return whether it ends at home overnight, and until when."""
@@ -172,10 +163,10 @@ class _Life:
             wake = 7.3 * 60 if not weekend else 9.3 * 60
             now = max(free + 5, midnight + wake + 40 * next(z) + (-math.log(next(u))) * 110)
             now = min(now, midnight + 22 * 60)
-            if self.n == 0:
-                now = self._visit(self.home, now, self._home_until(now), 1.0, 0)
-            elif next(u) < b.home_start:
-                now = self._visit(self.home, now, self._home_until(now), 0.0, 1)
+            if self.n == 0 or next(u) < b.home_start:
+                new = float(self.home not in self.index)
+                why = 1 if self.n else 0
+                now = self._visit(self.home, now, self._home_until(now), new, why)
             else:
                 fresh = True
         worked = False
@@ -224,6 +215,7 @@ class _Life:
         if new:
             self.index[to] = len(self.known)
             self.known.append(to)
+        self.kept.add(self.index[to])
         self.h_place[self.n] = self.index[to]
         self.h_minute[self.n] = begin % DAY
         self.h_weekend[self.n] = (begin // DAY) % 7 >= 5
@@ -244,12 +236,14 @@ class _Life:
         if self.work >= 0 and here != self.work and not weekend and 6 <= hour < 17:
             pull = (0.8 if hour < 11 else 0.3) if not worked else (0.65 if hour < 15 else 0.1)
             work = min(1 - home, b.work_pull * pull * min(1.2, float(p["regularity"])))
-        known = len(self.known)
-        rate = b.explore_level * b.rho * known**-b.gamma * self.curiosity
+        in_use = max(1, len(self.kept))
+        rate = b.explore_level * b.rho * in_use**-b.gamma * self.curiosity
         rate *= CURIOSITY[KINDS[self.t.kind[here]]] * (b.explore_weekend if weekend else 1.0)
-        rate = min(0.95, rate) if known > 1 else 1.0  # who knows one place has nowhere to return
+        # Who knows one place has nowhere to return to.
+        rate = min(0.95, rate) if len(self.known) > 1 else 1.0
         rest = 1 - home - work
-        p_explore = rest * rate + (work if self.work >= 0 and self.work not in self.index else 0.0)
+        p_explore = rest * rate
+        p_explore += home * (self.home not in self.index) + work * (self.work not in self.index)
         coin = next(u)
         if coin < home:
             return self.home, p_explore, 1
@@ -263,7 +257,7 @@ class _Life:
         t, scale = self.t, self.b.jump_scale
         d2 = (t.x - t.x[here]) ** 2 + (t.y - t.y[here]) ** 2
         fall = 1 + d2 / scale**2
-        weight = self.wish * OPENING[hour % 24 + 24 * weekend][t.kind]
+        weight = self.around * OPENING[hour % 24 + 24 * weekend][t.kind]
         weight /= np.sqrt(fall * np.sqrt(fall))  # fall**0.75, but faster
         weight[self.known] = 0
         total = np.cumsum(weight)
@@ -275,8 +269,8 @@ class _Life:
         place = self.h_place[lo : self.n]
         apart = np.abs(self.h_minute[lo : self.n] - now % DAY)
         apart = np.minimum(apart, DAY - apart)
-        at = self.index[here]
-        weight = self.fade[len(self.fade) - len(place) :]
+        at = self.index.get(here, -1)  # a new home may not be on record yet
+        weight = self.fade[len(self.fade) - len(place) :] * self.h_weight[lo : self.n]
         power = b.wander_sharpness
         if next(self.u) >= b.wander:
             near = np.exp(-apart / b.time_scale)
@@ -285,8 +279,9 @@ class _Life:
             cue *= np.where(self.h_weekend[lo : self.n] == weekend, 1.0, b.other_day_type)
             weight, power = weight * cue, b.sharpness
         score = np.bincount(place, weights=weight, minlength=len(self.known))
-        score[at] *= b.again
+        if at >= 0:
+            score[at] *= b.again
         total = np.cumsum(score**power)
         if total[-1] <= 0:
-            return self.home
+            return self.known[0]
         return self.known[int(np.searchsorted(total, next(self.u) * total[-1], side="right"))]

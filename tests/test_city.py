@@ -21,7 +21,7 @@ from pgt.visits import DataError, check, split_by_days
 from pgt.windows import prepare
 
 COMMITTED = Path(__file__).resolve().parent.parent / "data" / "city"
-FILES = ("base.geojson", "city.json", "people.csv", "places.csv", "visits.csv")
+FILES = ("base.geojson", "city.json", "moves.csv", "people.csv", "places.csv", "visits.csv")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_saving_and_loading_changes_nothing(larkmere: City, tmp_path: Path) -> N
     city.save(larkmere, tmp_path)
     again = city.load(tmp_path)
     fresh = city.simulate()
-    for table in ("places", "people", "visits"):
+    for table in ("places", "people", "moves", "visits"):
         pd.testing.assert_frame_equal(getattr(again, table), getattr(larkmere, table))
         pd.testing.assert_frame_equal(getattr(fresh, table), getattr(larkmere, table))
     assert again.base == fresh.base == larkmere.base
@@ -128,6 +128,41 @@ def test_people_live_in_homes_and_work_at_work(larkmere: City) -> None:
     assert (firsts.to_numpy() == people.home.to_numpy()).all()
 
 
+def test_life_changes_happen_while_tracked_and_show_in_the_visits(larkmere: City) -> None:
+    kind = larkmere.places.set_index("location_id").kind
+    moves = larkmere.moves.merge(larkmere.people, on="user_id", suffixes=("", "_first"))
+    assert len(moves) == len(larkmere.moves) > 50
+    assert (moves.day > moves.first_day).all()
+    assert (moves.day <= moves.first_day + moves.n_days).all()
+    assert moves.groupby("user_id").day.is_monotonic_increasing.all()
+    assert (kind[moves.home] == "home").all()
+    assert (moves.work[moves.role == "other"] == -1).all()
+    assert (kind[moves.work[moves.role == "worker"]] == "work").all()
+    assert (kind[moves.work[moves.role == "student"]] == "school").all()
+    # Whoever still records weeks after a move goes home to the new place, not to the old one.
+    local = larkmere.visits.started_at.dt.tz_localize(None)
+    day = (local - pd.Timestamp(city.FIRST_MONDAY)).dt.days
+    last = moves.groupby("user_id").tail(1).query("home != home_first")
+    new, old = 0, 0
+    for row in last.itertuples():
+        after = larkmere.visits.location_id[
+            (larkmere.visits.user_id == row.user_id) & (day > row.day)
+        ]
+        new, old = new + (after == row.home).sum(), old + (after == row.home_first).sum()
+    assert new > 5 * old > 0
+
+
+def test_people_do_not_stay_the_same(larkmere: City) -> None:
+    """In GeoLife 53 % keep their most visited place from train to test; shares overlap by 46 %."""
+    keys = ["split", "user_id", "location_id"]
+    count = larkmere.visits.groupby(keys).size()
+    share = count / count.groupby(["split", "user_id"]).transform("sum")
+    top = share.groupby(["split", "user_id"]).idxmax().map(lambda key: key[2])
+    assert 0.4 < (top["train"] == top["test"]).mean() < 0.65
+    both = pd.concat([share["train"], share["test"]], axis=1).fillna(0).min(axis=1)
+    assert 0.35 < both.groupby("user_id").sum().mean() < 0.55
+
+
 def test_split_is_chronological_by_tracked_days(larkmere: City) -> None:
     again = split_by_days(larkmere.visits.drop(columns="split"))
     assert again["split"].tolist() == larkmere.visits["split"].tolist()
@@ -157,6 +192,10 @@ def test_probability_of_exploring_is_calibrated(larkmere: City) -> None:
 @pytest.mark.parametrize("name", [n for n in REFERENCE.index if n != "target_unseen"])
 def test_city_is_as_real_as_geolife(statistics: pd.Series, name: str) -> None:
     assert statistics[name] == pytest.approx(REFERENCE.real_locations[name], rel=0.15)
+
+
+def test_new_places_are_as_frequent_as_in_geolife(statistics: pd.Series) -> None:
+    assert 18 <= statistics.target_unseen <= 26
 
 
 def test_size_is_that_of_geolife(larkmere: City) -> None:
