@@ -391,8 +391,7 @@ assert (1 + minute // 15).between(1, 96).all()
 
 # %%
 gap = test.day.to_numpy()[target] - test.day.to_numpy()[target - 1]  # (W,) days from last visit to target
-homes = dict(zip(town.people.user_id, town.people.home, strict=True))
-goes_home = test.location_id.to_numpy()[target] == test.user_id.map(homes).to_numpy()[target]
+goes_home = test.kind.to_numpy()[target] == "home"
 stays = test.location_id.to_numpy()[target] == test.location_id.to_numpy()[target - 1]
 kinds = pd.cut(gap, [-1, 0, 1, 1000], labels=["same day", "next day", "later"])
 given = pd.DataFrame({"gap": kinds, "home": goes_home, "last place again": stays})

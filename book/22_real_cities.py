@@ -161,7 +161,12 @@ Markdown(f"Of the {len(share)} people, the five with most windows hold {100 * sh
 # %%
 exact = read_results("geolife_exact")
 EXACT = {name: MODELS[name] for name in MODELS if not name.endswith("the day")}
+EXACT |= {"PGT without the pointer": {"variant": "no_pointer"},
+          "PGT without the generator": {"variant": "no_generator"}}
 honest = table(exact, EXACT)
+honest.round(1)
+
+# %%
 both = pd.DataFrame({"published": scores["all"], "exact": honest["all"]}).dropna()
 both["difference"] = both.exact - both.published
 both.sort_values("exact").round(1)
@@ -179,6 +184,9 @@ Markdown(
 
 # %% [markdown]
 # Nobody's model got worse between the two columns. The question got harder, because it got real.
+#
+# In the longer table, look at the pointer once more. Without it, PGT can only name places that
+# training showed; with it, it can also point at a place that this person has just discovered.
 #
 # ## What others report
 #

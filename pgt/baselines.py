@@ -191,7 +191,10 @@ class ContextKernel:
         return _add_up(batch, self.weights(batch), self.n_locations)
 
 
-def all_baselines() -> dict[str, Last | MostFrequent | Markov | ContextKernel]:
+Baseline = Last | MostFrequent | Markov | ContextKernel
+
+
+def all_baselines() -> dict[str, Baseline]:
     """The baselines by the names that results files use."""
     return {
         "last": Last(),
@@ -199,3 +202,19 @@ def all_baselines() -> dict[str, Last | MostFrequent | Markov | ContextKernel]:
         "markov": Markov(),
         "kernel": ContextKernel(),
     }
+
+
+def fitted(name: str, train: Windows, valid: Windows) -> Baseline:
+    """A baseline, fitted; the kernel's numbers are chosen on the validation windows, if any.
+
+    Examples
+    --------
+    >>> import pgt.city, pgt.windows
+    >>> data = pgt.windows.prepare(pgt.city.load().visits)
+    >>> fitted("kernel", data.train, data.valid).scores(data.test.batch([0])).shape[0]
+    1
+    """
+    baseline = all_baselines()[name].fit(train)
+    if isinstance(baseline, ContextKernel) and len(valid):
+        return baseline.choose(valid)
+    return baseline

@@ -13,7 +13,7 @@ import torch
 
 from pgt import checkpoint, metrics, model, tables, visits
 from pgt import train as training
-from pgt.baselines import all_baselines
+from pgt.baselines import all_baselines, fitted
 from pgt.metrics import evaluate as rank_all
 from pgt.predict import predict as next_locations
 from pgt.sources import read_source
@@ -25,6 +25,7 @@ from pgt.windows import prepare as windows_of
 
 PRESETS: dict[str, tuple[dict[str, Any], training.TrainConfig]] = {
     "documented": ({}, training.TrainConfig()),
+    "city": ({}, training.CITY),
     "diy": (model.DIY, training.DIY),
     "geolife": (model.GEOLIFE, training.GEOLIFE),
 }
@@ -140,7 +141,7 @@ def evaluate(args: argparse.Namespace) -> None:
         raise DataError(f"There are no {args.split} windows in {args.visits}; try another --split.")
     predictors: dict[str, metrics.Predictor] = {"pgt": net}
     if args.baselines:
-        predictors |= {name: base.fit(data.train) for name, base in all_baselines().items()}
+        predictors |= {name: fitted(name, data.train, data.valid) for name in all_baselines()}
     rows = []
     for name, predictor in predictors.items():
         ranks = rank_all(predictor, windows)

@@ -33,10 +33,10 @@ import torch
 
 import pgt
 from pgt import city, metrics
-from pgt.baselines import ContextKernel, all_baselines
+from pgt.baselines import ContextKernel, all_baselines, fitted
 from pgt.model import ModelConfig, PointerGeneratorTransformer, ablate
 from pgt.sources import read_source, read_windows_folder
-from pgt.train import TrainConfig, fit, pick_device
+from pgt.train import CITY, TrainConfig, fit, pick_device
 from pgt.visits import DataError
 from pgt.windows import Dataset, Protocol, prepare
 
@@ -107,12 +107,14 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "geolife_exact": Experiment(
         "geolife", lambda: read_source(from_environment(GEOLIFE)), "exact",
-        _grid({"blind": ("full", "unknown")}),
+        _grid({"blind": ("full", "unknown"), "pointerless": ("no_pointer", "unknown"),
+               "pure pointer": ("no_generator", "unknown")}),
     ),
     "city": Experiment(
         "city", lambda: city.load().visits, "exact",
         _grid({"blind": ("full", "unknown"), "pointerless": ("no_pointer", "unknown"),
                "pure pointer": ("no_generator", "unknown")}),
+        training=CITY,
     ),
 }  # fmt: skip
 
@@ -161,9 +163,8 @@ def one_run(name: str, run: Run) -> dict[str, Any]:
         history = fit(model, data.train, data.valid, training, progress=False)
         notes = {"parameters": model.n_parameters(), "epochs": history.best_epoch}
     else:
-        baseline = all_baselines()[run.model].fit(data.train)
+        baseline = fitted(run.model, data.train, data.valid)
         if isinstance(baseline, ContextKernel):
-            baseline = baseline.choose(data.valid)
             notes = {key: getattr(baseline, key) for key in ContextKernel.GRID}
         predictor = baseline
     rows = []

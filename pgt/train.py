@@ -27,11 +27,11 @@ from pgt import checkpoint as files
 from pgt.batch import Batch
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
-from pgt.recipe import DIY, GEOLIFE, TrainConfig, loss_of
+from pgt.recipe import CITY, DIY, GEOLIFE, TrainConfig, loss_of
 from pgt.visits import DataError
 from pgt.windows import Windows
 
-__all__ = ["DIY", "GEOLIFE", "History", "TrainConfig", "fit", "loss_of", "pick_device"]
+__all__ = ["CITY", "DIY", "GEOLIFE", "History", "TrainConfig", "fit", "loss_of", "pick_device"]
 
 
 @dataclass

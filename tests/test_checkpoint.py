@@ -10,8 +10,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from pgt import checkpoint
+from pgt import checkpoint, city
 from pgt.checkpoint import load_model, load_weights, read, save_model, write
+from pgt.experiments import read_results
+from pgt.metrics import evaluate, gains
 from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
 
@@ -123,3 +125,17 @@ def test_nothing_in_the_package_unpickles() -> None:
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 called = (node.value.id, node.attr)
                 assert called not in {("torch", "load"), ("torch", "save"), ("pd", "read_pickle")}
+
+
+def test_the_shipped_model_scores_what_its_card_says() -> None:
+    model, vocabulary = checkpoint.load_model(checkpoint.shipped("city"))
+    data = prepare(city.load().visits, protocol="exact", vocabulary=vocabulary)
+    assert vocabulary == prepare(city.load().visits, protocol="exact").vocabulary
+    ranks = evaluate(model, data.test)
+    promised = read_results("city").mean(model="pgt", variant="full", when="unknown", seed=42)
+    assert 100 * gains(ranks)["acc@1"].mean() == pytest.approx(promised, abs=0.5)
+
+
+def test_a_model_that_is_not_shipped_is_named() -> None:
+    with pytest.raises(DataError, match="'atlantis'"):
+        checkpoint.shipped("atlantis")

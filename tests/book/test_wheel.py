@@ -1,4 +1,4 @@
-"""The wheel carries the package, the simulated city and the trained models, and nothing else."""
+"""The wheel carries the package, the simulated city, the models, the results; nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     source = tmp_path_factory.mktemp("source")  # setuptools leaves its leavings here
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    for name in ("pgt", "data"):
+    for name in ("pgt", "data", "book/results"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist"]
     result = subprocess.run(build, cwd=source, capture_output=True, text=True, check=False)
@@ -36,7 +36,12 @@ def test_every_module_is_in_the_wheel(names: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "inside"), [("data/city", "pgt/_city"), ("data/checkpoints", "pgt/_checkpoints")]
+    ("folder", "inside"),
+    [
+        ("data/city", "pgt/_city"),
+        ("data/checkpoints", "pgt/_checkpoints"),
+        ("book/results", "pgt/_results"),
+    ],
 )
 def test_the_data_are_in_the_wheel(names: set[str], folder: str, inside: str) -> None:
     files = [p for p in (ROOT / folder).iterdir() if p.is_file() and not p.name.startswith(".")]
