@@ -144,3 +144,23 @@ def position_bias(model: PointerGeneratorTransformer) -> pd.DataFrame:
         raise ValueError("This model has no position bias; it was built without it.")
     bias = model.pointer.position_bias.detach()[1:].numpy()  # (max_len,)
     return pd.DataFrame({"position_from_end": np.arange(1, len(bias) + 1), "bias": bias})
+
+
+def story(windows: Windows) -> int:
+    """The window that Part II of the book follows, found by rule.
+
+    The first one with 9 to 12 visits to 4 to 6 places, none of which makes up more than half of
+    them, whose target occurs at least twice and is not where the person is now.
+    """
+    for i in np.flatnonzero((windows.lengths >= 9) & (windows.lengths <= 12) & windows.in_window):
+        places = windows.visits_of(int(i)).location_id
+        counts = places.value_counts()
+        target = windows.target_of(int(i)).location_id
+        if (
+            4 <= len(counts) <= 6
+            and counts[target] >= 2
+            and places.iloc[-1] != target
+            and counts.iloc[0] <= len(places) / 2
+        ):
+            return int(i)
+    raise ValueError("No window fits the story; any other will do as well.")

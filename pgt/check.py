@@ -1,0 +1,114 @@
+"""Check an answer to an exercise, and say what is wrong with it.
+
+    from pgt import check
+    check.same(my_attention, expected, name="attention")
+
+prints one line when the answer is right, and raises an `AssertionError` with one sentence when not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+
+def _array(value: Any, name: str) -> np.ndarray:
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().numpy()
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise AssertionError(f"{name} is {type(value).__name__}, not numbers.") from None
+
+
+def same(yours: Any, expected: Any, *, name: str = "your answer", atol: float = 1e-6) -> None:
+    """Compare numbers, arrays or tensors.
+
+    Parameters
+    ----------
+    yours, expected
+        Numbers, lists, arrays or tensors.
+    name : str
+        What to call it in the message.
+    atol : float
+        Largest difference that still counts as equal.
+
+    Raises
+    ------
+    AssertionError
+        Says whether shape, NaN, sign, scale, order or single values are wrong.
+
+    Examples
+    --------
+    >>> same([0.25, 0.75], torch.tensor([0.25, 0.75]), name="weights")
+    Right: weights.
+    """
+    mine, right = _array(yours, name), _array(expected, name)
+    if mine.shape != right.shape:
+        turned = " (transposed?)" if mine.shape == right.shape[::-1] else ""
+        raise AssertionError(f"{name} has shape {mine.shape}, expected {right.shape}{turned}.")
+    if np.isnan(mine).any() and not np.isnan(right).any():
+        raise AssertionError(
+            f"{name} holds NaN in {int(np.isnan(mine).sum())} of {mine.size} places; "
+            "a softmax over nothing but -inf, or 0 / 0, gives that."
+        )
+    if np.array_equal(mine, right, equal_nan=True):
+        print(f"Right: {name}.")
+        return
+    finite = np.isfinite(mine) & np.isfinite(right)
+    gap = np.zeros_like(right)
+    gap[finite] = np.abs(mine[finite] - right[finite])
+    gap[~finite & (mine != right) & ~(np.isnan(mine) & np.isnan(right))] = np.inf
+    if gap.max(initial=0.0) <= atol:
+        print(f"Right: {name}.")
+        return
+    raise AssertionError(f"{name} is not right: {_guess(mine, right, gap, finite)}.")
+
+
+def _guess(mine: np.ndarray, right: np.ndarray, gap: np.ndarray, finite: np.ndarray) -> str:
+    """What kind of mistake it looks like."""
+    if finite.all() and mine.size > 1:
+        if np.allclose(mine, -right, atol=1e-6):
+            return "the sign is the other way round"
+        if np.allclose(np.sort(mine, axis=None), np.sort(right, axis=None), atol=1e-6):
+            return "the values are there, but in another order"
+        ratio = mine[right != 0] / right[right != 0]
+        if ratio.size and np.ptp(ratio) < 1e-4 * max(abs(float(ratio.mean())), 1e-12):
+            return f"every value is {ratio.mean():.4g} times the expected one"
+        shift = mine - right
+        if np.ptp(shift) < 1e-5:
+            return f"every value is {shift.mean():+.4g} off"
+    where = np.unravel_index(int(gap.argmax()), gap.shape)
+    place = f" at {tuple(map(int, where))}" if gap.ndim else ""
+    wrong = int((gap > 1e-6).sum())
+    return (
+        f"{wrong} of {gap.size} values differ, most{place}: {mine[where]:.6g} instead of "
+        f"{right[where]:.6g}"
+    )
+
+
+def function(
+    yours: Callable[..., Any], reference: Callable[..., Any], *cases: tuple[Any, ...]
+) -> None:
+    """Compare a function with a reference on several tuples of arguments.
+
+    Examples
+    --------
+    >>> function(lambda x: x + x, lambda x: 2 * x, (1.0,), (3.0,))
+    Right: <lambda> in 2 cases.
+    """
+    name = getattr(yours, "__name__", "your function")
+    for number, case in enumerate(cases, start=1):
+        try:
+            mine = yours(*case)
+        except Exception as error:
+            raise AssertionError(f"{name} fails in case {number}: {error!r}") from error
+        expected = reference(*case)
+        with contextlib.redirect_stdout(io.StringIO()):
+            same(mine, expected, name=f"{name} in case {number}")
+    print(f"Right: {name} in {len(cases)} cases.")
