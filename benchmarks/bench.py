@@ -37,7 +37,7 @@ from windows_loop import prepare_by_loop  # noqa: E402
 from pgt import city, experiments, sources  # noqa: E402
 from pgt.metrics import evaluate, gains  # noqa: E402
 from pgt.model import ModelConfig, PointerGeneratorTransformer  # noqa: E402
-from pgt.train import TrainConfig, fit  # noqa: E402
+from pgt.train import CITY, TrainConfig, fit  # noqa: E402
 from pgt.windows import Dataset, prepare  # noqa: E402
 
 RESULTS = ROOT / "book" / "results" / "bench.json"
@@ -169,8 +169,9 @@ def bench_training(name: str, visits: pd.DataFrame, settings: Settings) -> Itera
 
 def bench_city(settings: Settings) -> Iterator[Row]:
     """PGT on the simulated city until early stopping; the reference is the budget."""
-    data = prepare(few_people(city.load().visits) if settings.quick else city.load().visits)
-    config = replace(TrainConfig(), max_epochs=2, warmup_epochs=1) if settings.quick else None
+    visits = city.load().visits
+    data = prepare(few_people(visits) if settings.quick else visits, protocol="exact")
+    config = replace(CITY, max_epochs=2, warmup_epochs=1) if settings.quick else CITY
     torch.manual_seed(42)
     model = PointerGeneratorTransformer(
         ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)

@@ -606,8 +606,8 @@ Markdown(
 # times separately, and has to discover from a few thousand windows that comparing them is useful. And the kernel
 # treats a place that it has never seen like any other, since all it needs is that two visits are to the same place.
 #
-# There is something awkward in the table for a book about pointers, too. In the town, the network does not suffer
-# from losing its pointer; on GeoLife as published it suffers badly. Split that loss by group.
+# There is a warning in the table for a book about pointers, too. Without its pointer the network suffers badly, in
+# the town and on GeoLife. But how much of that is skill? Split the loss on GeoLife by group.
 
 # %%
 published = files["geolife_published"]
