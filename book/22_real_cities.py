@@ -211,8 +211,8 @@ theirs.set_index("model")
 # beforehand, on windows that another project prepared, and we report the mean.
 #
 # Two more differences that we looked into. First, breaking ties: "most frequent in the window" leaves
-# several places level in many windows. We give a tied place its fair share of the hit; giving ties to
-# one particular place moves the figure by up to a point. Second, the documents' model without its
+# several places level in many windows. We give a tied place its fair share of the hit; other treatments
+# give other numbers for the same rule, as [chapter 4](04_baselines) shows. Second, the documents' model without its
 # pointer: its score depends strongly on when early stopping stops it, because the validation loss is
 # dominated by unknown targets that it cannot learn.
 
