@@ -10,6 +10,7 @@ HTML   := _build/html/index.html
 CHAPTERS  := $(wildcard book/[0-9][0-9]_*.py)
 NOTEBOOKS := $(CHAPTERS:.py=.ipynb)
 CODE      := $(shell find pgt book/_ext -name '*.py' 2>/dev/null)
+TESTS     := $(shell find tests benchmarks -name '*.py' -o -name '*.js' 2>/dev/null)
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
 PAGES     := $(wildcard book/*.md book/*.bib book/_static/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
 
@@ -22,11 +23,25 @@ help: ## Say what the targets do
 book: $(HTML) ## Build the book: _build/html/index.html
 	@echo "The book is ready: open $(HTML)"
 
-test: ## Run everything: units, linters, every chapter, the built book in a browser
-	@$(MAKE) unit
-	@$(MAKE) lint
+test: ## Run everything that has changed: units, linters, chapters, the built book in a browser
+	@$(MAKE) $(STAMPS)/unit
+	@$(MAKE) $(STAMPS)/lint
 	@$(MAKE) chapters
+	@$(MAKE) $(STAMPS)/browser
+	@echo "Everything passes. (make unit, lint and browser run again whatever has changed.)"
+
+# What passed once passes again while nothing that it reads has changed.
+$(STAMPS)/unit: $(ENV) $(CODE) $(DATA) $(TESTS) $(NOTEBOOKS) $(PAGES)
+	@$(MAKE) unit
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/lint: $(ENV) $(CODE) $(TESTS) $(CHAPTERS)
+	@$(MAKE) lint
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/browser: $(HTML) $(TESTS)
 	@$(MAKE) browser
+	@mkdir -p $(STAMPS) && touch $@
 
 unit: $(ENV) ## Run the fast tests of the package and the book
 	$(BIN)/python -m pytest tests -m "not browser"

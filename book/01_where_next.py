@@ -76,7 +76,9 @@ counts = town.visits.user_id.value_counts()
 person = counts.index[len(counts) // 4]  # more visits than three quarters of the people
 visits = town.visits[town.visits.user_id == person].reset_index(drop=True)
 day = visits.started_at.dt.tz_localize(None).dt.normalize()
-busiest = visits.groupby(day).size().rolling(14).sum().idxmax()
+first = ~visits.duplicated("location_id")  # (visits,) never here before
+lively = (1 + first).groupby(day).sum().rolling(14).sum()  # a first visit counts twice
+busiest = lively.idxmax()  # the last day of the liveliest fortnight
 fortnight = visits[(day > busiest - pd.Timedelta(days=14)) & (day <= busiest)]
 print(f"Person {person}: {len(visits)} visits to {visits.location_id.nunique()} places")
 
@@ -85,7 +87,6 @@ def hour(times):
     return times.dt.hour + times.dt.minute / 60
 
 
-first = ~visits.duplicated("location_id")  # (visits,) never here before
 fig, ax = plt.subplots(figsize=(7.2, 3.8))
 for new, colour, marker, label in [(False, COPIED, "o", "been here before"),
                                    (True, GENERATED, "^", "first time here")]:
