@@ -503,3 +503,36 @@ def test_scores_leave_the_mode_as_it_was(data: Dataset, batch: Batch) -> None:
     assert model.training
     assert torch.equal(one, two)
     assert not one.requires_grad
+
+
+def test_erratum_11_the_parameters_of_gate_and_encoder_layer_are_these() -> None:
+    config = ModelConfig(n_locations=20_000, n_users=2_000, **DIY)
+    model = PointerGeneratorTransformer(config)
+
+    def count(part: nn.Module | None) -> int:
+        assert part is not None
+        return sum(p.numel() for p in part.parameters())
+
+    assert count(model.gate) == 64 * 32 + 32 + 32 + 1 == 2_113
+    assert count(model.encoder.layers[0]) == 49_984
+    assert model.n_parameters() == 2_837_912
+
+
+def test_erratum_16_a_window_reaches_back_seven_days_and_no_further(data: Dataset) -> None:
+    for part in (data.train, data.valid, data.test):
+        for some in part.batches(512):
+            from_target = (some.days_ago + some.gap_days[:, None]).masked_fill(some.padding, 0)
+            assert int(some.days_ago.min()) >= 0 and int(from_target.max()) <= 7
+
+
+def test_a_constant_added_to_all_keys_changes_nothing(data: Dataset, batch: Batch) -> None:
+    """A softmax forgets it: the key biases are parameters without effect."""
+    model = model_of(tiny_config(data))
+    before = model(batch)
+    d = model.config.d_model
+    with torch.no_grad():
+        assert model.pointer is not None
+        model.pointer.key.bias += torch.randn(d)
+        for layer in model.encoder.layers:
+            layer.attention.project.bias[d : 2 * d] += torch.randn(d)
+    close(before, model(batch))
