@@ -1,0 +1,631 @@
+# %% [markdown]
+# # The pointer
+#
+# *You will be able to* build the part that copies: score past visits against the present one, turn scores into
+# weights, and add the weights up per place without losing small numbers. *You need*
+# [Windows](03_windows), the encoder's output from [Position and encoder](06_position_and_encoder), and the idea of a
+# softmax. *It takes* twenty-five minutes to read and about ten seconds to run; a GPU makes no difference.
+
+# %% tags=["hide-input"]
+try:
+    import pgt  # noqa: F401
+except ImportError:  # on Colab
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"
+    )
+
+# %%
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+from IPython.display import Markdown
+from torch import nn
+
+from pgt import check, city, maps, plots
+from pgt.baselines import MostFrequent
+from pgt.checkpoint import load_model, shipped
+from pgt.figures import COPIED, MUTED
+from pgt.look import look, story
+from pgt.metrics import evaluate, summarize
+from pgt.mixture import scatter_log_probs
+from pgt.model import Pointer, PointerGeneratorTransformer
+from pgt.plots import show
+from pgt.windows import prepare
+
+# %%
+town = city.load()
+data = prepare(town.visits, protocol="exact")
+vocabulary, test = data.vocabulary, data.test
+model, trained_on = load_model(shipped("city"))
+assert trained_on == vocabulary
+V, D = vocabulary.n_locations, model.config.d_model
+names = dict(zip(town.places.location_id, town.places.name, strict=True))
+i = story(test)
+
+# %% [markdown]
+# ## What a softmax over places cannot do
+#
+# The usual way to predict one of many things is a score for each, and a softmax. Every place owns a row of
+# weights, and its row is trained when the place is a target. A place that training never shows has a row, too.
+# Nobody ever pulled it up.
+#
+# How much of a problem is that? Sort the test windows by two questions. Had training seen the target's place? And is
+# it one of the places in the window, in plain sight?
+
+# %%
+known = vocabulary.is_known(test.targets)
+cross = pd.crosstab(np.where(known, "known", "never seen in training"),
+                    np.where(test.in_window, "in the window", "not in the window"),
+                    normalize=True)
+(100 * cross).round(1).rename_axis(index="target's place", columns="% of test windows")
+
+# %% tags=["hide-input"]
+inside_unseen = test.in_window[~known].mean()
+Markdown(
+    f"**{100 * (~known).mean():.0f} %** of the targets are places that training never saw. Of these, "
+    f"**{100 * inside_unseen:.0f} %** are in the window all the same: the person has found a new bakery, and goes "
+    "there again. A softmax over places has no idea of that bakery. Yet it need not be *known*. It need only be *pointed at*."
+)
+
+# %% [markdown]
+# That is the idea of pointer networks ([Vinyals et al., 2015](https://arxiv.org/abs/1506.03134)): the answer is a
+# *position in the input*. Text summarisers took it up to copy names they could not spell
+# ([Gu et al., 2016](https://arxiv.org/abs/1603.06393); [See et al., 2017](https://arxiv.org/abs/1704.04368)). We
+# copy places.
+#
+# ## The question and the visits
+#
+# The encoder has turned each visit into a vector of $D$ numbers. The vector of the *last* visit has looked at all
+# others; it stands for "here and now" and is called the **context**. Take our story window and two mates of other
+# lengths, so that there is padding to get wrong.
+
+# %%
+lengths = test.lengths
+mates = [i, int(lengths.argmin()), int((lengths == lengths[i] + 3).argmax())]
+batch = test.batch(mates)
+with torch.no_grad():
+    encoded, _ = model.encoder(model.embeddings(batch), batch.padding)  # (B, L, D)
+B, L = batch.location.shape
+rows = torch.arange(B)
+context = encoded[rows, batch.length - 1]                         # (B, D) the last visit
+assert torch.equal(context[1], encoded[1, batch.length[1] - 1])
+{"encoded": tuple(encoded.shape), "context": tuple(context.shape),
+ "lengths": batch.length.tolist()}
+
+# %% [markdown]
+# The context asks a question, and each visit holds up an answer to be compared with it. Two linear maps make
+# **query** and **keys**; the score of visit $i$ is their scaled dot product:
+#
+# $$
+# q = W_q c + b_q, \qquad k_i = W_k x_i + b_k, \qquad s_i = \frac{q \cdot k_i}{\sqrt{D}} .
+# $$
+#
+# Two maps, because asking and answering are different things. With one map for both, the last visit would tend
+# to be most like itself, and the pointer to favour staying put. First by hand, one visit at a time:
+
+# %%
+w = model.pointer.state_dict()  # the trained numbers
+n = int(batch.length[0])
+q = [float(w["query.weight"][d] @ context[0] + w["query.bias"][d]) for d in range(D)]
+by_hand = []
+for visit in range(n):
+    x = encoded[0, visit]
+    k = [float(w["key.weight"][d] @ x + w["key.bias"][d]) for d in range(D)]
+    by_hand.append(sum(a * b for a, b in zip(q, k, strict=True)) / math.sqrt(D))
+
+query = context @ w["query.weight"].T + w["query.bias"]           # (B, D)
+keys = encoded @ w["key.weight"].T + w["key.bias"]                # (B, L, D)
+scores = (keys @ query[:, :, None]).squeeze(-1) / math.sqrt(D)    # (B, L)
+assert torch.allclose(scores[0, :n], torch.tensor(by_hand), atol=1e-5)
+print("scores of the story window:", [round(s, 2) for s in by_hand])
+
+# %% [markdown]
+# Why $\sqrt D$? A sum of $D$ independent terms grows like $\sqrt D$. Divide, and scores keep the same size
+# whatever the width of the model, so the softmax starts out soft.
+#
+# > **Note.** This is one head of attention with one query. There are no values: an attention layer mixes *vectors*,
+# > the pointer hands out the *weights themselves*.
+#
+# ## A bias for each position
+#
+# Recent visits may matter more. So each position from the end has a learned number $b_p$, added to the score:
+# $p = 1$ is the last visit, $p = 2$ the one before.
+
+# %%
+steps = torch.arange(L)
+position = (batch.length[:, None] - steps).clamp(min=0)           # (B, L)
+assert torch.equal(position, batch.position_from_end)
+bias = w["position_bias"]                                         # (max_len + 1,)
+print("story window:", position[0].tolist(), "\nits short mate:", position[1].tolist())
+print(f"{len(bias)} entries for {model.config.max_len} visits; entry 0 is {bias[0]:.0f}")
+
+# %% [markdown]
+# Entry 0 belongs to padding. It is never used, so it never moves, and a drawing of the bias must start at 1.
+#
+# > **Errata.** The design documents allot `max_len` entries and clamp the index to `max_len - 1`. Then the two
+# > oldest visits of a full window share an entry, while entry 0 lies idle. Here the table has `max_len + 1`
+# > entries, and every position its own. They also count 8,192 numbers in query and key: those are the matrices
+# > alone. With the biases that their layers have it is 8,320.
+#
+# How do these numbers act? Through differences only. Add a constant to all of them, and nothing happens:
+#
+# $$
+# \frac{e^{s_i + b_i + c}}{\sum_j e^{s_j + b_j + c}} = \frac{e^c\, e^{s_i + b_i}}{e^c \sum_j e^{s_j + b_j}} .
+# $$
+#
+# The common height of the curve is **not identifiable**. Its gradient is zero, and only weight decay ever moves
+# it. Never read meaning into "all biases are negative".
+
+# %%
+def attend(s, padding):
+    """(B, L) scores -> (B, L) weights that sum to one and are 0 at padding."""
+    s = s.masked_fill(padding, -math.inf)
+    e = (s - s.amax(1, keepdim=True)).exp()                       # the largest becomes e^0
+    return e / e.sum(1, keepdim=True)
+
+
+a = attend(scores + bias[position], batch.padding)                # (B, L)
+raised = attend(scores + (bias + 5)[position], batch.padding)
+assert torch.allclose(a, raised, atol=1e-6) and torch.allclose(a.sum(1), torch.ones(B))
+
+# %%
+free = bias.clone().requires_grad_()
+attend(scores + free[position], batch.padding)[rows, 0].log().sum().backward()
+print(f"gradient at entry 0: {free.grad[0]:.0f}; sum of all: {float(free.grad.sum()):.1e}")
+
+# %%
+shapes = {"no bias": torch.zeros_like(bias), "the trained bias": bias,
+          "made up: −0.4 a step": -0.4 * torch.arange(len(bias))}
+fig, axes = plt.subplots(1, 3, figsize=(7.4, 2.6), sharey=True)
+for ax, (name, b) in zip(axes, shapes.items(), strict=True):
+    weight = attend(scores + b[position], batch.padding)[0, :n]
+    ax.bar(position[0, :n], weight, color=COPIED)
+    ax.set(title=name, xlabel="position from the end")
+    ax.invert_xaxis()
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.grid(axis="x", visible=False)
+axes[0].set_ylabel("attention $a_i$")
+shift = float((a - attend(scores, batch.padding))[0].abs().max())
+show(fig,
+     alt="Attention on the visits of the story window under three biases. Without bias and with the trained one "
+     f"the bars differ by at most {shift:.3f}; with a made-up steep bias the newest visits get most.",
+     caption="The same scores under three biases. Oldest visit left, last visit (1) right.")
+
+# %% [markdown]
+# Compare the first two pictures. If you cannot tell them apart, then most of what this trained pointer prefers sits
+# in its keys. [Attention on maps](13_attention_on_maps) asks why.
+#
+# > **Pitfall.** It is tempting to multiply by the mask *after* the softmax. Nothing crashes, and the weights of short
+# > windows no longer add up to one. Leaving the mask out is as quiet: a padding column still has a key, since
+# > $b_k$ is not zero, and the encoder writes something there. How much weight leaks, then, depends on which *other*
+# > windows share the batch:
+
+# %%
+no_mask = torch.softmax(scores + bias[position], dim=1)           # wrong
+late = torch.softmax(scores + bias[position], dim=1) * ~batch.padding  # wrong as well
+leak = 100 * (no_mask * batch.padding).sum(1)
+pd.DataFrame({"visits": batch.length, "leaks to padding, %": leak,
+              "sum, mask after softmax": late.sum(1), "sum, mask before": a.sum(1)}).round(2)
+
+# %% [markdown]
+# ## From visits to places
+#
+# We have a weight per *visit* and want a probability per *place*. A place collects the weights of all its visits:
+#
+# $$
+# P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i .
+# $$
+#
+# As a loop, and then as the one call that does the same for a batch:
+
+# %%
+looped = torch.zeros(B, V)
+for row in range(B):
+    for visit in range(int(batch.length[row])):
+        looped[row, batch.location[row, visit]] += a[row, visit]
+
+scattered = torch.zeros(B, V).scatter_add(1, batch.location, a)   # (B, L) -> (B, V)
+assert torch.allclose(looped, scattered, atol=1e-7)
+assert torch.allclose(scattered.sum(1), torch.ones(B)) and scattered[1, 0] == 0
+print(f"story window: {int((scattered[0] > 0).sum())} of {V:,} places have any probability")
+
+# %% [markdown]
+# Note what padding does here. Its id is 0, so its weight lands on "place" 0. Because that weight is exactly
+# zero, place 0 stays empty. The mask protects this step as well.
+#
+# Adding up has a consequence that is easy to miss: **many small bars beat one tall bar.**
+
+# %%
+seen = look(model, test, i)
+plots.pointer_strip(
+    seen, names,
+    alt=f"Pointer attention on the {n} visits of the story window, oldest first. The tallest bar is {seen.visits.attention.max():.2f}; "
+    f"the visits to the true next place, {names[seen.target.location_id]}, add up to "
+    f"{seen.visits.attention[seen.visits.location_id == seen.target.location_id].sum():.2f}.",
+    caption="The story window, one bar a visit. Green, hatched: visits to the place where the person went next.",
+)
+
+# %%
+per_place = seen.visits.groupby("location_id").attention.agg(["sum", "max", "size", list])
+per_place = per_place.sort_values("sum")
+fig, ax = plt.subplots(figsize=(7.0, 2.6))
+left = np.zeros(len(per_place))
+for rank in range(int(per_place["size"].max())):                  # one block a visit
+    part = [sorted(bars, reverse=True)[rank:rank + 1] for bars in per_place["list"]]
+    part = np.array([sum(p) for p in part])                       # 0 where there is none
+    ax.barh([names[p] for p in per_place.index], part, left=left, color=COPIED,
+            edgecolor="white", lw=1.5)
+    left += part
+ax.set_xlabel("pointer probability $P_{ptr}$; one block a visit")
+ax.grid(axis="y", visible=False)
+best = per_place.iloc[-1]
+show(fig,
+     alt=f"Bars of blocks, one bar a place. The first, {names[best.name]}, is {best['sum']:.2f} long and made of {int(best['size'])} "
+     f"blocks, the largest {best['max']:.2f}.",
+     caption="The same weights added up per place. The order of the sums need not be the order of the largest blocks.")
+
+# %% [markdown]
+# How often does it matter? Run all test windows once, and keep what we need further on.
+
+# %%
+@torch.no_grad()
+def point(model):
+    """One row a test window: the pointer's favourite, by sum and by tallest bar, and the target's share."""
+    columns = ["sum", "tall", "target", "smallest"]
+    table = pd.DataFrame(index=range(len(test)), columns=columns, dtype=float)
+    for b in test.batches(512):
+        out = model(b)
+        tall = b.location.gather(1, out.pointer_attention.argmax(1, keepdim=True))[:, 0]
+        target = out.pointer_log_probs.gather(1, b.target[:, None])[:, 0].exp()
+        smallest = out.pointer_attention.masked_fill(b.padding, 1).amin(1).log()
+        largest = out.pointer_log_probs.argmax(1)
+        found = torch.stack([largest, tall, target, smallest], 1)  # (B, 4)
+        table.loc[b.index.numpy()] = found.numpy()
+    return table
+
+# %%
+pointed = point(model)
+hits = {"they name different places": pointed["sum"] != pointed.tall,
+        "largest sum is right": pointed["sum"] == test.targets,
+        "tallest bar's place is right": pointed.tall == test.targets}
+(100 * pd.DataFrame(hits).mean()).round(1).rename("% of test windows").to_frame()
+
+# %% [markdown]
+# On the map, a circle's *area* is the sum for its place. Two visits to one place would lie on top of each other.
+
+# %%
+maps.window_map(
+    town, seen,
+    title="Map of the story window: past visits, pointer attention per place, likeliest places, the true place",
+    caption="The story window. Blue circles: the pointer's sum for each place. Green ring: where the person went.",
+)
+
+# %% [markdown]
+# ## The same in log space
+#
+# The loss needs $\log P_\text{ptr}$. Taking the logarithm at the end looks innocent, and loses everything below
+# the smallest number that the machine can hold. Take three visits, two of them hopeless.
+
+# %%
+log_a = torch.tensor([[0.0, -110.0, -112.0]], requires_grad=True)  # (1, 3) log-weights
+place = torch.tensor([[1, 2, 2]])
+naive = torch.zeros(1, 3).scatter_add(1, place, log_a.exp()).log()
+double = torch.zeros(1, 3, dtype=torch.float64)
+truth = double.scatter_add(1, place, log_a.double().exp()).log()
+naive[0, 2].backward()
+print(f"naive: {naive[0, 2]:.3f}, in double precision: {truth[0, 2]:.3f}")
+print(f"naive gradient: {log_a.grad.tolist()}")
+
+# %% [markdown]
+# Place 2 is not impossible, only unlikely. Yet `exp` gives zero, the log of the sum gives $-\infty$, and its
+# gradient is $\infty \cdot 0$: not a number. One such window, and all weights of the model are NaN after the next step.
+#
+# The cure is the trick behind every safe softmax. For each place take out its own largest log-weight,
+# $m_\ell = \max_{i:\, l_i = \ell} \log a_i$:
+#
+# $$
+# \log P_\text{ptr}(\ell) = \log \sum_{i:\, l_i = \ell} e^{\log a_i}
+#   = m_\ell + \log \sum_{i:\, l_i = \ell} e^{\log a_i - m_\ell} .
+# $$
+#
+# The largest term of the new sum is $e^0 = 1$. The sum lies between 1 and the number of visits, and its logarithm is harmless.
+# One peak for the whole row would not do: it is the *place* that must not vanish. First the definition, place by place:
+
+# %%
+def slow_log_scatter(log_a, place, n_places):
+    """(B, L) -> (B, V): log-sum-exp over the visits of each place."""
+    out = torch.full((len(place), n_places), -math.inf, dtype=log_a.dtype)
+    for row in range(len(place)):
+        for there in place[row].unique():
+            out[row, there] = torch.logsumexp(log_a[row, place[row] == there], dim=0)
+    return out
+
+
+def log_scatter(log_a, place, n_places):
+    """The same without a loop."""
+    empty = log_a.new_full((len(place), n_places), -math.inf)
+    m = empty.scatter_reduce(1, place, log_a.detach(), "amax")    # (B, V) peak of each place
+    absent = m == -math.inf                                       # no visit, or only padding
+    m = torch.where(absent, 0, m)                                 # -inf - (-inf) would be NaN
+    share = (log_a - m.gather(1, place)).exp()                    # (B, L) in 0..1
+    total = torch.zeros_like(m).scatter_add(1, place, share)      # (B, V)
+    return torch.where(absent, -math.inf, m + torch.where(absent, 1, total).log())
+
+# %%
+log_a.grad = None
+safe = log_scatter(log_a, place, 3)
+safe[0, 2].backward()
+assert torch.allclose(safe, truth.float()) and log_a.grad.isfinite().all()
+by_loop = slow_log_scatter(a.log(), batch.location, V)
+assert torch.allclose(by_loop, log_scatter(a.log(), batch.location, V), atol=1e-6)
+print(f"safe: {safe[0, 2].detach():.3f}, gradient: {log_a.grad[0].numpy().round(3)}")
+
+# %% [markdown]
+# The gradient tells how the two visits share the credit for place 2. Its entries are positive and sum to one:
+# each is the visit's part of the place's weight.
+#
+# The peak is *detached*. May we leave its gradient out? Yes: the formula has the same value for *any* $m_\ell$,
+# so the true derivative with respect to it is zero.
+
+# %% tags=["hide-input"]
+smallest = pointed.smallest.min()
+Markdown(
+    f"Is this paranoia? In float32 nearly so: over all test windows the smallest log-weight of this model is "
+    f"**{smallest:.1f}**, and `exp` reaches zero near −104. In float16 it happens near **−17**. The safe version costs "
+    "one more scatter; we pay it rather than wait for the window that ends a night's training."
+)
+
+# %% [markdown]
+# ## A pointer that has learned nothing
+#
+# What does the pointer do *before* training? All biases $b_p$ are 0. A linear layer of width $D$ starts with weights
+# uniform in $\pm 1/\sqrt D$, of variance $1/3D$. If the entries of a visit's vector have variance $v$, each entry of
+# query and key has variance of about $D \cdot v/3D = v/3$. Products of the two have variance $v^2/9$, a sum of $D$
+# of them $D v^2/9$, and after division by $\sqrt D$ the score has standard deviation
+#
+# $$
+# \operatorname{std}(s_i) \approx \frac{v}{3} .
+# $$
+#
+# The width has cancelled: that is the $\sqrt D$ at work. Within one window it must be less, because all
+# visits share one query and the same user vector. So weights differ by a modest factor, while *counts* go
+# 1, 2, 5, 9. Adding up nearly equal weights is counting.
+
+# %%
+torch.manual_seed(0)
+newborn = PointerGeneratorTransformer(model.config).eval()
+some = test.batch(np.arange(0, len(test), 5))
+with torch.no_grad():
+    x, _ = newborn.encoder(newborn.embeddings(some), some.padding)
+    log_w = newborn.pointer(x[torch.arange(len(some)), some.length - 1], x, some)
+spread = [float(row[:m].std()) for row, m in zip(log_w, some.length, strict=True)]
+spread = np.mean(spread)
+print(f"predicted at most {float(x[~some.padding].var()) / 3:.2f}, measured {spread:.2f} "
+      f"(a factor of {math.exp(spread):.2f} for one standard deviation)")
+
+# %%
+counts = MostFrequent().fit(data.train)
+share, favourite, copied = [], [], []
+first_guess = torch.tensor(point(newborn)["sum"].to_numpy()).long()
+with torch.no_grad():
+    for b in test.batches(512):
+        frequency = counts.scores(b).clamp(min=0) / b.length[:, None]  # (B, V) visits / L
+        top = frequency == frequency.amax(1, keepdim=True)
+        favourite += top.gather(1, first_guess[b.index][:, None])[:, 0].tolist()
+        p = newborn(b).pointer_log_probs.exp()
+        share += frequency[frequency > 0].tolist()
+        copied += p[frequency > 0].tolist()
+
+# %%
+agree = 100 * np.mean(favourite)
+fig, ax = plt.subplots(figsize=(4.6, 4.2))
+ax.plot([0, 1], [0, 1], color=MUTED, lw=1, ls="--", label="exactly counting")
+ax.plot(share, copied, ".", color=COPIED, ms=3, alpha=0.15, rasterized=True)
+ax.set(xlabel="share of the window's visits", ylabel="untrained pointer's probability")
+ax.legend(loc="upper left")
+show(fig,
+     alt=f"Scatter plot of all places of all test windows: share of visits against the untrained pointer's probability. The "
+     f"points follow the diagonal; the correlation is {np.corrcoef(share, copied)[0, 1]:.3f}.",
+     caption="Random weights, and yet the pointer counts. One dot is one place in one test window.")
+
+# %% tags=["hide-input"]
+shown = summarize(evaluate(counts, test), ["all"])["acc@1"].iloc[0]
+Markdown(
+    f"In **{agree:.0f} %** of the windows the newborn pointer's favourite is a most frequent place of the window. It is right in "
+    f"{100 * np.mean(first_guess.numpy() == test.targets):.1f} % of them, the counting rule in {shown:.1f} %, and the "
+    f"trained pointer in {100 * np.mean(pointed['sum'] == test.targets):.1f} %. What training added is the difference to "
+    "the counting rule, not the difference to zero."
+)
+
+# %% [markdown]
+# ## What it can and cannot do
+#
+# The pointer has a ceiling. Where the target is not in the window, its probability is exactly zero, for ever. No
+# amount of training helps; that is the generator's job, in [the next chapter](08_generator_and_gate).
+#
+# Below the ceiling lies the surprise. A place that training never saw has an embedding that no target and no
+# window ever pulled at: noise. The pointer has to judge visits to it by hour, weekday, duration, position, and by
+# whether the same noise turns up twice. Does it manage?
+
+# %%
+visit_counts = np.array([(test.visits_of(j).location_id == test.target_of(j).location_id).sum()
+                         for j in range(len(test))])
+inside = test.in_window
+table = pd.DataFrame({"place": np.where(known, "known", "never seen")[inside], "windows": 1,
+                      "share of the visits": (visit_counts / lengths)[inside], "pointer's share": pointed.target[inside],
+                      "right, %": 100.0 * (pointed["sum"] == test.targets)[inside]})
+by = table.groupby("place").mean().assign(windows=table.place.value_counts())
+assert (pointed.target[~inside] == 0).all() and (pointed.target[inside] > 0).all()
+print(f"ceiling: {100 * inside.mean():.1f} % of the test windows")
+by.round(3)
+
+# %% [markdown]
+# Read the two rows against each other. Targets never seen in training are visited less often within the window,
+# so some disadvantage is fair: compare "pointer's share" with "share of the visits". What is left of the gap is the
+# price of a noisy embedding. But the last column is not zero, as it is for any softmax over places.
+#
+# > **Pitfall.** Under the protocol "published" all places that training did not show become *one* place, "unknown". Then the
+# > scatter adds up *different* new places as if they were one, and the pointer scores by naming "unknown". Here
+# > (protocol "exact") each has an id of its own, so that pointing has to find the right one.
+#
+# ## The whole part, and the package's
+#
+# Everything above in one module. Its parameters bear the package's names, so that trained weights load.
+
+# %%
+class MyPointer(nn.Module):
+    def __init__(self, d, max_len, n_places):
+        super().__init__()
+        self.query, self.key = nn.Linear(d, d), nn.Linear(d, d)
+        self.position_bias = nn.Parameter(torch.zeros(max_len + 1))
+        self.n_places = n_places
+
+    def forward(self, encoded, location, length):
+        """(B, L, D), (B, L), (B,) -> log-weights (B, L), log-probabilities (B, V)."""
+        steps = torch.arange(encoded.shape[1])
+        context = encoded[torch.arange(len(length)), length - 1]  # (B, D)
+        s = torch.einsum("bd,bld->bl", self.query(context), self.key(encoded))
+        s = s / math.sqrt(encoded.shape[-1])
+        s = s + self.position_bias[(length[:, None] - steps).clamp(min=0)]
+        s = s.masked_fill(steps >= length[:, None], -math.inf)    # (B, L)
+        log_a = s - s.logsumexp(1, keepdim=True)
+        return log_a, log_scatter(log_a, location, self.n_places)
+
+# %%
+many = test.batch(np.arange(0, len(test), 12))
+with torch.no_grad():
+    encoded, _ = model.encoder(model.embeddings(many), many.padding)
+for dtype, limit in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
+    theirs = Pointer(model.config).to(dtype)
+    theirs.load_state_dict(model.pointer.state_dict())
+    mine = MyPointer(D, model.config.max_len, V).to(dtype)
+    mine.load_state_dict(model.pointer.state_dict())
+    x = encoded.to(dtype)
+    with torch.no_grad():
+        expected = theirs(x[torch.arange(len(many)), many.length - 1], x, many)
+        theirs = (expected, scatter_log_probs(expected, many.location, V))
+        pairs = (mine(x, many.location, many.length), theirs)
+    gaps = [float((p.exp() - q.exp()).abs().max()) for p, q in zip(*pairs, strict=True)]
+    assert max(gaps) <= limit
+    for p, q in zip(*pairs, strict=True):                         # the same -inf as well
+        assert torch.allclose(p, q, rtol=limit, atol=2 * limit)
+    print(f"{dtype}: {len(many)} windows, largest difference {max(gaps):.0e}")
+
+# %% [markdown]
+# | step | shape |
+# |---|---|
+# | visits, encoded | (B, L, D) |
+# | context, query | (B, D) |
+# | keys | (B, L, D) |
+# | scores, bias, mask, weights $a_i$ | (B, L) |
+# | $\log P_\text{ptr}$ | (B, V), $-\infty$ for places not in sight |
+#
+# ## Summary
+#
+# - A softmax over places knows only places that were targets. Pointing needs the place only to be *in sight*.
+# - Score = scaled dot product of the last visit's query with each visit's key, plus a bias of which only
+#   differences mean anything.
+# - Mask before the softmax. Then add up per place, with log-sum-exp per place, so that no place vanishes.
+# - Sums decide, not tall bars. Hence an untrained pointer counts, and "most frequent place" is where it starts from.
+# - Its ceiling is the share of targets in the window.
+#
+# ## Exercises
+#
+# **Exercise 1** (quick). A window holds the places 4, 2, 4, 3 and then one column of padding, with scores $\log 2$,
+# $\log 5$, $\log 2$, 0 and (at the padding) 7. Compute $P_\text{ptr}$ for places 0 to 4 on paper. Which place
+# wins, and which has the tallest bar?
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
+# @title Solution 1
+answer = [0, 0, 5 / 10, 1 / 10, (2 + 2) / 10]      # the 7 at the padding must not count
+s = torch.tensor([[math.log(2), math.log(5), math.log(2), 0, 7]])
+weights = attend(s, torch.tensor([[False] * 4 + [True]]))
+p = torch.zeros(1, 5).scatter_add(1, torch.tensor([[4, 2, 4, 3, 0]]), weights)
+check.same(answer, p[0], name="P_ptr")
+# Place 2 wins here, with the tallest bar. One more visit to place 4 with score log 2, and 4 wins with 6 of 12.
+
+# %% [markdown]
+# **Exercise 2** (medium). Divide the pointer's scores by a *temperature* $\tau$ before the softmax. Which baseline do
+# you get as $\tau \to \infty$? Prove it with `check.same`. Is $\tau = 1$ the best for Acc@1 of the trained
+# pointer?
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
+# @title Solution 2
+with torch.no_grad():  # log-weights are scores minus a constant, which a softmax forgets
+    log_w = model.pointer(encoded[torch.arange(len(many)), many.length - 1], encoded, many)
+
+
+def heated(log_w, location, padding, tau):
+    return torch.zeros(len(location), V).scatter_add(1, location, attend(log_w / tau, padding))
+
+
+check.same(heated(log_w, many.location, many.padding, 1e9),
+           counts.scores(many).clamp(min=0) / many.length[:, None],
+           name="the pointer at infinite temperature")
+right = {}
+for tau in (0.1, 0.3, 0.6, 1.0, 1.5, 3.0, 10.0):
+    hits = 0
+    with torch.no_grad():
+        for b in test.batches(512):
+            x, _ = model.encoder(model.embeddings(b), b.padding)
+            log_w = model.pointer(x[torch.arange(len(b)), b.length - 1], x, b)
+            hits += int((heated(log_w, b.location, b.padding, tau).argmax(1) == b.target).sum())
+    right[tau] = 100 * hits / len(test)
+pd.Series(right, name="Acc@1, %").rename_axis("temperature").round(1).to_frame().T
+# Training chose the scale of the scores for the loss; whether another one has more hits, the row says. Small
+# temperatures trust the tallest bar, and lose what adding up gives.
+
+# %% [markdown]
+# **Exercise 3** (longer). Show that for the loss $-\log P_\text{ptr}(\ell^*)$ with the target $\ell^*$ in the window
+#
+# $$
+# \frac{\partial \mathcal L}{\partial s_i} = a_i - r_i, \qquad
+# r_i = \frac{a_i\,[\,l_i = \ell^*\,]}{P_\text{ptr}(\ell^*)},
+# $$
+#
+# and check it against autograd. What happens to two visits of the target's place, one with a large weight and one
+# with a small one?
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+# log P_ptr(l*) = logsumexp of the s_i of its visits - logsumexp of all s_i; each derivative is a softmax.
+b = test.batch(np.flatnonzero(test.in_window)[:200])
+with torch.no_grad():
+    x, _ = model.encoder(model.embeddings(b), b.padding)
+    s = model.pointer(x[torch.arange(len(b)), b.length - 1], x, b)  # (B, L)
+s.requires_grad_()
+log_a = torch.log_softmax(s, dim=1)
+loss = -log_scatter(log_a, b.location, V).gather(1, b.target[:, None]).sum()
+loss.backward()
+weight = attend(s.detach(), b.padding)
+hit = b.location == b.target[:, None]
+r = weight * hit / (weight * hit).sum(1, keepdim=True)
+check.same(weight - r, s.grad, name="the gradient of the scores", atol=1e-5)
+# Both are pulled up, in proportion to what they have already: the rich get richer. The loss does not care
+# *which* visit carries the place, so a peaked strip is partly an accident of training.
+
+# %% [markdown]
+# **Exercise 4** (project). Adding up favours places with many visits. Alternatives: a place gets the *largest*
+# weight of its visits, or their *mean*, normalised. Compare the three with the trained weights, among targets known
+# and never seen. Then (on your own machine) train a model with each. Do keys learn to make up for it?
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
+# @title Solution 4
+chosen = {how: np.zeros(len(test), dtype=bool) for how in ("sum", "amax", "mean")}
+with torch.no_grad():
+    for b in test.batches(512):
+        attention = model(b).pointer_attention                    # (B, L)
+        for how, hit in chosen.items():
+            p = torch.zeros(len(b), V)
+            p = p.scatter_reduce(1, b.location, attention, how, include_self=False)
+            hit[b.index] = (p.argmax(1) == b.target).numpy()      # a factor changes no order
+result = pd.DataFrame({how: 100.0 * hit for how, hit in chosen.items()})
+result.groupby(np.where(known, "known", "never seen")).mean().round(1).rename_axis("Acc@1, %")
+# The keys were trained to be added up, so "sum" has the home advantage: a fair comparison trains each. In the
+# package's log_scatter only the last two lines change: "amax" is the peak m itself.
+
+# %% [markdown]
+# **Next:** [The generator and the gate](08_generator_and_gate), for the targets that cannot be pointed at.
