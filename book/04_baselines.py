@@ -715,4 +715,4 @@ for name, memory in (("7 days", data), ("28 days", month)):
 pd.DataFrame(rows).T.astype({"test windows": int}).round(2)
 
 # %% [markdown]
-# **Next:** [Training](10_training), where the network gets its chance.
+# **Next:** [Embeddings](05_embeddings), the first part of the network that shall have its chance.

@@ -3,7 +3,7 @@
 #
 # *You will be able to* read a training curve without being fooled by it, write the loop yourself,
 # stop a run and resume it to the very same bits. *You need* PyTorch's basics and
-# [Windows](03_windows); a short tour of the model is included. *It takes* twenty-five minutes to read
+# [Windows](03_windows); of [the model](09_model) a short tour is included. *It takes* twenty-five minutes to read
 # and about a minute and a half to run on two CPU cores; a GPU is used by itself where
 # there is one.
 

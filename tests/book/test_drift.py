@@ -1,0 +1,104 @@
+"""A chapter that builds a part and the package's part cannot drift apart.
+
+Each chapter of Part II ends by asserting that what it built equals the package. Here its code runs
+with one of the two changed a little, and must then fail on such an assertion.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What is changed in the package, by chapter: a little, and only in the part the chapter is about.
+PACKAGE = {
+    "05_embeddings": """
+from pgt import model
+_forward = model.Embeddings.forward
+model.Embeddings.forward = lambda self, batch: _forward(self, batch) * 1.0001
+""",
+    "06_position_and_encoder": """
+from pgt import encoder
+_forward = encoder.EncoderLayer.forward
+def forward(self, x, padding):
+    y, weights = _forward(self, x, padding)
+    return y * 1.0001, weights
+encoder.EncoderLayer.forward = forward
+""",
+    "07_pointer": """
+from pgt import model
+_forward = model.Pointer.forward
+def forward(self, context, encoded, batch):
+    return (_forward(self, context, encoded, batch) * 1.0001).log_softmax(-1)
+model.Pointer.forward = forward
+""",
+    "08_generator_and_gate": """
+from pgt import mixture, model
+_mix = mixture.log_mixture
+def log_mixture(logit, pointer, generator):
+    return _mix(logit + 1e-3, pointer, generator)
+mixture.log_mixture = model.log_mixture = log_mixture
+""",
+    "09_model": """
+from pgt import mixture, model
+_mix = mixture.log_mixture
+def log_mixture(logit, pointer, generator):
+    return _mix(logit + 1e-3, pointer, generator)
+mixture.log_mixture = model.log_mixture = log_mixture
+""",
+}
+
+# What is changed in the chapter's own code: (text, its replacement).
+CHAPTER = {
+    "05_embeddings": ("return scale * (x - mean) /", "return 1.0001 * scale * (x - mean) /"),
+    "06_position_and_encoder": (
+        "s = q @ k.transpose(-2, -1) / math.sqrt(width // n_heads)",
+        "s = q @ k.transpose(-2, -1) / math.sqrt(width)",
+    ),
+    "07_pointer": ("s = s / math.sqrt(encoded.shape[-1])", "s = s / encoded.shape[-1]"),
+    "08_generator_and_gate": (
+        "hidden * (1 + torch.erf(hidden / math.sqrt(2))) / 2",
+        "hidden * (1 + torch.tanh(hidden))",
+    ),
+    "09_model": ("/ math.sqrt(self.c.d_model)", "/ self.c.d_model"),
+}
+
+
+def code_of(chapter: str) -> str:
+    """The chapter's cells as one script; the last expression of a cell is not displayed."""
+    notebook = jupytext.read(ROOT / "book" / f"{chapter}.py")
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return "\n\n".join(cell for cell in cells if "run_line_magic" not in cell)
+
+
+def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    script = folder / "chapter.py"
+    script.write_text("import matplotlib\nmatplotlib.use('Agg')\n" + code, encoding="utf-8")
+    command = [sys.executable, str(script)]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=280, check=False
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chapter", PACKAGE)
+def test_a_change_of_the_package_is_noticed(chapter: str, tmp_path: Path) -> None:
+    result = run(PACKAGE[chapter] + code_of(chapter), tmp_path)
+    assert result.returncode != 0, f"{chapter} runs although the package was changed."
+    assert "AssertionError" in result.stderr or "Tensor-likes" in result.stderr, result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chapter", CHAPTER)
+def test_a_change_of_the_chapter_is_noticed(chapter: str, tmp_path: Path) -> None:
+    code = code_of(chapter)
+    text, other = CHAPTER[chapter]
+    assert code.count(text) >= 1, f"{text!r} is no longer in {chapter}; choose another change."
+    result = run(code.replace(text, other), tmp_path)
+    assert result.returncode != 0, f"{chapter} runs although it was changed."
+    assert "AssertionError" in result.stderr or "Tensor-likes" in result.stderr, result.stderr
