@@ -87,6 +87,13 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chapter", PACKAGE)
+def test_without_a_change_the_chapter_runs(chapter: str, tmp_path: Path) -> None:
+    result = run(code_of(chapter), tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chapter", PACKAGE)
 def test_a_change_of_the_package_is_noticed(chapter: str, tmp_path: Path) -> None:
     result = run(PACKAGE[chapter] + code_of(chapter), tmp_path)
     assert result.returncode != 0, f"{chapter} runs although the package was changed."
