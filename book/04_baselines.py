@@ -569,11 +569,9 @@ plots.bars(
 # %%
 def duel(results, **where):
     """Mean Acc@1 of a network minus the kernel's, with the paired interval."""
-    networks, kernels = list(results.ranks(**where)), list(results.ranks(model="kernel"))
-    low, high = metrics.interval_of_mean(networks, against=kernels)
+    gap, low, high = results.difference(where, {"model": "kernel"})
     verdict = "kernel ahead" if high < 0 else "network ahead" if low > 0 else "cannot tell"
-    return {"network - kernel": results.mean(**where) - results.mean(model="kernel"), "from": low, "to": high,
-            "verdict": verdict}
+    return {"network - kernel": gap, "from": low, "to": high, "verdict": verdict}
 
 
 rows = {}

@@ -252,7 +252,6 @@ def build(
     # Out-of-order days cannot happen: visits are sorted by start within a person.
     key = start_day - start_day.min(initial=0) + person * span
     first = np.searchsorted(key, key - days)
-    first = np.maximum(first, np.searchsorted(person, person))
     begins = start_day[np.searchsorted(person, person)]
     rows = np.arange(len(visits))
     usable = (rows - first >= min_visits) & (start_day - begins >= days)
