@@ -34,7 +34,7 @@ from documented_model import DocumentedModel, DocumentedTraining, SampleDataset,
 from torch.utils.data import DataLoader  # noqa: E402
 from windows_loop import prepare_by_loop  # noqa: E402
 
-from pgt import city, experiments, sources  # noqa: E402
+from pgt import city, runs, sources  # noqa: E402
 from pgt.metrics import evaluate, gains  # noqa: E402
 from pgt.model import ModelConfig, PointerGeneratorTransformer  # noqa: E402
 from pgt.train import CITY, TrainConfig, fit  # noqa: E402
@@ -62,8 +62,8 @@ QUICK = Settings(quick=True, seeds=(42,), epochs=2, repeats=2)
 
 def find_data() -> tuple[str, pd.DataFrame]:
     """The name of the data and its visits: GeoLife's windows when present, else the city's."""
-    if experiments.has_data(experiments.GEOLIFE_WINDOWS):
-        folder = os.environ[experiments.GEOLIFE_WINDOWS]
+    if runs.has_data(runs.GEOLIFE_WINDOWS):
+        folder = os.environ[runs.GEOLIFE_WINDOWS]
         return "geolife", sources.read_windows_folder(folder)
     loaded = city.load()
     return "city", loaded.visits

@@ -2,29 +2,30 @@
 
     python -m pgt.experiments geolife_published
     python -m pgt.experiments city
+    python -m pgt.experiments city --confirm
 
 writes ``book/results/NAME.json`` (how it was made, and one flat row per model, seed, split and
 group) and ``NAME.ranks.parquet`` (where each test window's target was ranked, by person, without
-places or times), from which intervals are computed. Finished runs are kept until all are, so an
-interrupted experiment goes on where it stopped.
+places or times), from which intervals are computed. Finished runs are kept, so an interrupted
+experiment goes on where it stopped.
+
+A results file holds a fingerprint of the code that made it; the book is not built from a file
+whose code has changed since. ``--confirm`` runs one seed of each changed model again and, when
+every window is ranked as before, brings the fingerprints up to date; otherwise the experiment
+has to be run again.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import platform
-import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,28 +33,19 @@ import pandas as pd
 import torch
 
 import pgt
-from pgt import city, metrics
-from pgt.baselines import ContextKernel, all_baselines, fitted
-from pgt.model import ModelConfig, PointerGeneratorTransformer, ablate
-from pgt.sources import read_source, read_windows_folder
-from pgt.train import CITY, TrainConfig, fit, pick_device
+from pgt import runs
+from pgt.baselines import all_baselines
+from pgt.results import Results, read_results, results_folder
+from pgt.runs import DATA, GEOLIFE, GEOLIFE_WINDOWS, Run, has_data
+from pgt.train import pick_device
 from pgt.visits import DataError
-from pgt.windows import Dataset, Protocol, prepare
+
+__all__ = [
+    "EXPERIMENTS", "GEOLIFE", "GEOLIFE_WINDOWS", "SEEDS", "Experiment", "Results", "Run",
+    "execute", "has_data", "read_results", "results_folder", "stale",
+]  # fmt: skip
 
 SEEDS = (42, 1, 2, 3, 4)
-GEOLIFE_WINDOWS = "PGT_GEOLIFE_WINDOWS"  # folder with train.csv, valid.csv and test.csv
-GEOLIFE = "PGT_GEOLIFE"  # a table of GeoLife visits
-RANKS = ["user", "better", "tied", "known", "in_window"]
-
-
-@dataclass(frozen=True)
-class Run:
-    """One row's worth of work."""
-
-    model: str
-    variant: str = "full"
-    when: str = "unknown"
-    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -62,181 +54,107 @@ class Experiment:
 
     Attributes
     ----------
-    data : str
-        Name for the rows.
-    load : callable
-        Gives the visits.
-    protocol : {"published", "exact"}
-    runs : tuple of Run
-    training : TrainConfig
-        Settings of every PGT; the seed is each run's.
+    runs : dict of str to tuple of Run
+        By entry of `pgt.runs.DATA`.
+    question : str
+        What it is for, in one line.
     """
 
-    data: str
-    load: Callable[[], pd.DataFrame]
-    protocol: Protocol
-    runs: tuple[Run, ...]
-    training: TrainConfig = field(default_factory=TrainConfig)
+    question: str
+    runs: dict[str, tuple[Run, ...]]
+
+    @property
+    def jobs(self) -> list[tuple[str, Run]]:
+        """Every run, with the data it is for."""
+        return [(key, run) for key, some in self.runs.items() for run in some]
 
 
-def from_environment(name: str) -> Path:
-    """The path in an environment variable, or one sentence on how to set it."""
-    if not os.environ.get(name):
-        raise DataError(f"Set {name} to the path of the GeoLife data; chapter 22 says which.")
-    return Path(os.environ[name])
+def _seeded(variants: list[tuple[str, str, str]]) -> tuple[Run, ...]:
+    """Each (model, variant, when), with every seed."""
+    return tuple(Run(*variant, seed) for variant in variants for seed in SEEDS)
 
 
-def has_data(name: str) -> bool:
-    """Whether an environment variable points to data that is there."""
-    return bool(os.environ.get(name)) and Path(os.environ[name]).exists()
+BASELINES = tuple(Run(name) for name in all_baselines())
 
 
-def _grid(variants: dict[str, tuple[str, str]]) -> tuple[Run, ...]:
-    """The four baselines and, for every seed, each PGT variant: name -> (ablation, when)."""
-    baselines = tuple(Run(name) for name in all_baselines())
-    return baselines + tuple(
-        Run("pgt", ablation, when, seed) for ablation, when in variants.values() for seed in SEEDS
-    )
+def _headline(*when: str) -> tuple[Run, ...]:
+    """Baselines, and PGT with and without its two halves."""
+    halves = [("pgt", variant, when[0]) for variant in ("full", "no_pointer", "no_generator")]
+    return BASELINES + _seeded(halves + [("pgt", "full", other) for other in when[1:]])
 
 
 EXPERIMENTS: dict[str, Experiment] = {
     "geolife_published": Experiment(
-        "geolife", lambda: read_windows_folder(from_environment(GEOLIFE_WINDOWS)), "published",
-        _grid({"documented": ("full", "day"), "pointerless": ("no_pointer", "day"),
-               "pure pointer": ("no_generator", "day"), "blind": ("full", "unknown")}),
+        "How good is each model on GeoLife, by the published protocol?",
+        {"geolife_published": _headline("day", "unknown")},
     ),
     "geolife_exact": Experiment(
-        "geolife", lambda: read_source(from_environment(GEOLIFE)), "exact",
-        _grid({"blind": ("full", "unknown"), "pointerless": ("no_pointer", "unknown"),
-               "pure pointer": ("no_generator", "unknown")}),
+        "How good is each model on GeoLife when it must name the very place?",
+        {"geolife_exact": _headline("unknown")},
     ),
     "city": Experiment(
-        "city", lambda: city.load().visits, "exact",
-        _grid({"blind": ("full", "unknown"), "pointerless": ("no_pointer", "unknown"),
-               "pure pointer": ("no_generator", "unknown")}),
-        training=CITY,
+        "How good is each model on the simulated city?", {"city": _headline("unknown")}
     ),
-}  # fmt: skip
-
-
-@cache
-def dataset(name: str) -> Dataset:
-    """The experiment's windows, prepared once a process."""
-    experiment = EXPERIMENTS[name]
-    return prepare(experiment.load(), protocol=experiment.protocol)
-
-
-def fingerprint(data: Dataset) -> str:
-    """A short hash of every window the experiment sees."""
-    digest = hashlib.sha256()
-    for part in (data.train, data.valid, data.test):
-        digest.update(part.features.numpy().tobytes())
-        digest.update(part.first.tobytes() + part.target.tobytes())
-    return digest.hexdigest()[:12]
-
-
-def code_fingerprint() -> str:
-    """A short hash of the package's source."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-def one_run(name: str, run: Run) -> dict[str, Any]:
-    """Train and score once; rows for the results file, and the test ranks."""
-    torch.set_num_threads(1)
-    began = time.perf_counter()
-    experiment, data = EXPERIMENTS[name], dataset(name)
-    notes: dict[str, Any] = {}
-    predictor: metrics.Predictor
-    if run.model == "pgt":
-        assert run.seed is not None
-        torch.manual_seed(run.seed)
-        vocabulary = data.vocabulary
-        config = ablate(
-            ModelConfig(vocabulary.n_locations, vocabulary.n_users, when=run.when),  # type: ignore[arg-type]
-            run.variant,
-        )
-        predictor = model = PointerGeneratorTransformer(config)
-        training = TrainConfig(**{**asdict(experiment.training), "seed": run.seed})
-        history = fit(model, data.train, data.valid, training, progress=False)
-        notes = {"parameters": model.n_parameters(), "epochs": history.best_epoch}
-    else:
-        baseline = fitted(run.model, data.train, data.valid)
-        if isinstance(baseline, ContextKernel):
-            notes = {key: getattr(baseline, key) for key in ContextKernel.GRID}
-        predictor = baseline
-    rows = []
-    for split in ("valid", "test"):
-        ranks = metrics.evaluate(predictor, getattr(data, split))
-        table = metrics.summarize(ranks)
-        about = {"data": experiment.data, "protocol": experiment.protocol} | asdict(run)
-        rows += [about | {"split": split} | row for row in table.to_dict("records")]
-    ranks["user"] = pd.factorize(ranks.user_id)[0]
-    small = ranks[RANKS].astype({"user": "int16", "better": "int32", "tied": "int32"})
-    return {"rows": rows, "ranks": small, "notes": notes, "seconds": time.perf_counter() - began}
-
-
-def _job(job: tuple[str, Run, str]) -> str:
-    name, run, folder = job
-    key = "-".join(str(part) for part in asdict(run).values())
-    path = Path(folder) / f"{key}.json"
-    if not path.exists():
-        result = one_run(name, run)
-        result.pop("ranks").to_parquet(path.with_suffix(".parquet"), index=False)
-        half = path.with_suffix(".part")
-        half.write_text(json.dumps(result))
-        half.replace(path)
-    return key
+}
 
 
 def execute(name: str, folder: Path, workers: int = 2) -> Path:
     """Run an experiment and write its two files; returns the JSON's path."""
-    experiment, data = EXPERIMENTS[name], dataset(name)
-    mark = fingerprint(data)
-    # Finished runs wait here; other data or other code begins anew.
-    working = Path(tempfile.gettempdir()) / f"pgt-{name}-{mark}-{code_fingerprint()}"
-    working.mkdir(parents=True, exist_ok=True)
-    folder.mkdir(parents=True, exist_ok=True)
+    jobs = EXPERIMENTS[name].jobs
+    for key in EXPERIMENTS[name].runs:
+        runs.data_fingerprint(key)  # says at once which data are missing
     began = time.perf_counter()
-    jobs = [(name, run, str(working)) for run in experiment.runs]
-    keys = []
     with ExitStack() as stack:
         # With no workers the runs are made one after the other, in this process.
         each = stack.enter_context(ProcessPoolExecutor(workers)).map if workers else map
-        for key in each(_job, jobs):
-            keys.append(key)
-            print(f"{time.perf_counter() - began:7.0f} s  {key}", flush=True)
+        for label in each(runs.make, jobs):
+            print(f"{time.perf_counter() - began:7.0f} s  {label}", flush=True)
+    return write(name, folder)
+
+
+def write(name: str, folder: Path) -> Path:
+    """Put an experiment's finished runs together into its two files."""
+    experiment = EXPERIMENTS[name]
     rows: list[dict[str, Any]] = []
     notes: dict[str, Any] = {}
-    ranks = []
-    for run, key in zip(experiment.runs, keys, strict=True):
-        result = json.loads((working / f"{key}.json").read_text())
+    tables = []
+    for key, run in experiment.jobs:
+        result, ranks = runs.read_kept(key, run)
         rows += result["rows"]
-        notes[key] = result["notes"] | {"seconds": round(result["seconds"], 1)}
-        ranks.append(pd.read_parquet(working / f"{key}.parquet").assign(**asdict(run)))
+        label = run.key if len(experiment.runs) == 1 else f"{key}/{run.key}"
+        notes[label] = result["notes"] | {"seconds": round(result["seconds"], 1)}
+        about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
+        tables.append(ranks.assign(**about))
+    sources = [
+        {"name": DATA[key].name, "protocol": DATA[key].protocol,
+         "fingerprint": runs.data_fingerprint(key), "windows": runs.dataset(key).counts(),
+         "training": asdict(DATA[key].training) | {"seed": list(SEEDS)}}
+        for key in experiment.runs
+    ]  # fmt: skip
     header = {
         "experiment": name,
+        "question": experiment.question,
         "command": f"python -m pgt.experiments {name}",
-        "data": {"name": experiment.data, "fingerprint": mark, "windows": data.counts()},
-        "protocol": experiment.protocol,
-        "training": asdict(experiment.training) | {"seed": list(SEEDS)},
+        "data": sources[0] if len(sources) == 1 else sources,
+        "code": {model: runs.code_of(model) for model in dict.fromkeys(r["model"] for r in rows)},
         "versions": {"python": platform.python_version(), "torch": torch.__version__.split("+")[0],
                      "pgt": pgt.__version__},
         "device": pick_device().type,
         "seconds": round(sum(note["seconds"] for note in notes.values()), 1),
         "runs": notes,
     }  # fmt: skip
-    path = folder / f"{name}.json"
-    lines = ",\n".join("  " + json.dumps(_rounded(row), allow_nan=False) for row in rows)
-    text = json.dumps(header, indent=1)[:-2] + f',\n "rows": [\n{lines}\n ]\n}}\n'
-    table = pd.concat(ranks, ignore_index=True).astype({"seed": "Int16"})
-    for column in ("model", "variant", "when"):
+    folder.mkdir(parents=True, exist_ok=True)
+    table = pd.concat(tables, ignore_index=True).astype({"seed": "Int16"})
+    for column in ("data", "protocol", "model", "variant", "when"):
         table[column] = table[column].astype("category")
     table.to_parquet(folder / f"{name}.ranks.parquet", index=False, compression="zstd")
-    path.write_text(text)
-    shutil.rmtree(working)
+    return _write_json(folder / f"{name}.json", header, rows)
+
+
+def _write_json(path: Path, header: dict[str, Any], rows: list[dict[str, Any]]) -> Path:
+    lines = ",\n".join("  " + json.dumps(_rounded(row), allow_nan=False) for row in rows)
+    head = json.dumps(header, indent=1, allow_nan=False)[:-2]
+    path.write_text(head + f',\n "rows": [\n{lines}\n ]\n}}\n', encoding="utf-8")
     return path
 
 
@@ -247,99 +165,59 @@ def _rounded(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def results_folder() -> Path:
-    """Where results files are: in the repository, or in the installed package."""
-    beside = Path(__file__).resolve().parent.parent / "book" / "results"
-    return beside if beside.is_dir() else Path(__file__).resolve().parent / "_results"
+def stale(results: Results) -> list[str]:
+    """The models of a results file whose code has changed since it was made."""
+    return [model for model, mark in results.header["code"].items() if runs.code_of(model) != mark]
 
 
-@dataclass(frozen=True)
-class Results:
-    """A results file, opened.
+def confirm(name: str, folder: Path) -> Path:
+    """Bring a results file up to date with code that was rewritten but does the same.
 
-    Attributes
-    ----------
-    header : dict
-        How it was made.
-    rows : DataFrame
-        One row per model, variant, seed, split and group; metrics in percent.
+    Raises
+    ------
+    DataError
+        When a window is ranked otherwise than before: the results are stale indeed.
     """
-
-    name: str
-    header: dict[str, Any]
-    rows: pd.DataFrame
-
-    def select(self, group: str = "all", split: str = "test", **where: Any) -> pd.DataFrame:
-        """Rows of one group and split, and of one model, variant, … when given."""
-        keep = (self.rows.group == group) & (self.rows.split == split)
-        for column, value in where.items():
-            keep &= self.rows[column] == value
-        return self.rows[keep]
-
-    def mean(self, metric: str = "acc@1", **where: Any) -> float:
-        """Mean over seeds.
-
-        Examples
-        --------
-        >>> read_results("city").mean("acc@1", model="kernel") > 0
-        True
-        """
-        chosen = self.select(**where)
-        if chosen.empty:
-            raise KeyError(f"{self.name}.json has no row with {where}.")
-        return float(chosen[metric].mean())
-
-    def spread(self, metric: str = "acc@1", **where: Any) -> float:
-        """Standard deviation over seeds (ddof 1; 0 for a single row)."""
-        chosen = self.select(**where)[metric]
-        return float(chosen.std()) if len(chosen) > 1 else 0.0
-
-    def ranks(self, **where: Any) -> Iterator[pd.DataFrame]:
-        """The test ranks of every matching run, for `pgt.metrics.interval`."""
-        table = pd.read_parquet(results_folder() / f"{self.name}.ranks.parquet")
-        for column, value in where.items():
-            table = table[table[column] == value]
-        for _, part in table.groupby(["model", "variant", "when", "seed"], observed=True,
-                                     dropna=False):  # fmt: skip
-            yield part.rename(columns={"user": "user_id"}).reset_index(drop=True)
-
-    def interval(self, metric: str = "acc@1", group: str = "all", **where: Any
-                 ) -> tuple[float, float]:  # fmt: skip
-        """95 % interval of the mean over seeds, by resampling users."""
-        runs = list(self.ranks(**where))
-        if not runs:
-            raise KeyError(f"{self.name}.ranks.parquet has no run with {where}.")
-        return metrics.interval_of_mean(runs, metric, group=group)
-
-    def difference(
-        self, one: dict[str, Any], other: dict[str, Any], metric: str = "acc@1", group: str = "all"
-    ) -> tuple[float, float, float]:
-        """Mean of ``one`` minus mean of ``other``, paired by window, with its 95 % interval."""
-        runs = [list(self.ranks(**where)) for where in (one, other)]
-        low, high = metrics.interval_of_mean(runs[0], metric, against=runs[1], group=group)
-        gap = self.mean(metric, group=group, **one) - self.mean(metric, group=group, **other)
-        return gap, low, high
-
-
-def read_results(name: str, folder: Path | None = None) -> Results:
-    """Open ``book/results/NAME.json``."""
-    path = (folder or results_folder()) / f"{name}.json"
-    if not path.is_file():
-        raise DataError(f"There is no {path.name}; make it with python -m pgt.experiments {name}.")
-    raw = json.loads(path.read_text())
-    rows = pd.DataFrame(raw.pop("rows"))
-    return Results(name, raw, rows)
+    results = read_results(name, folder)
+    changed = stale(results)
+    seen = set()
+    for key, run in EXPERIMENTS[name].jobs:
+        if run.model not in changed or (key, run.model, run.variant) in seen:
+            continue
+        seen.add((key, run.model, run.variant))
+        where: dict[str, Any] = {"data": DATA[key].name, "protocol": DATA[key].protocol}
+        where |= {k: v for k, v in asdict(run).items() if v is not None}
+        (before,) = results.ranks(**where)
+        now = runs.one_run(key, run)["ranks"].rename(columns={"user": "user_id"})
+        same = (before[["better", "tied"]].to_numpy() == now[["better", "tied"]].to_numpy()).all(1)
+        print(f"{key} {run.key}: {same.mean():.2%} of the windows ranked as before", flush=True)
+        if not same.all():
+            raise DataError(
+                f"{name}.json is stale: {run.key} gives other results now; run python -m "
+                f"pgt.experiments {name} again."
+            )
+    header = results.header | {"code": {model: runs.code_of(model)
+                                        for model in results.header["code"]}}  # fmt: skip
+    rows = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["rows"]
+    return _write_json(folder / f"{name}.json", header, rows)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m pgt.experiments", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m pgt.experiments", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     parser.add_argument("name", choices=EXPERIMENTS)
     parser.add_argument("--out", type=Path, default=results_folder())
     parser.add_argument("--workers", type=int, default=min(os.cpu_count() or 1, 8))
+    parser.add_argument("--confirm", action="store_true", help="the code changed, its work did not")
     options = parser.parse_args(arguments)
     try:
-        print(execute(options.name, options.out, options.workers))
+        if options.confirm:
+            print(confirm(options.name, options.out))
+        else:
+            print(execute(options.name, options.out, options.workers))
     except DataError as error:
         print(f"pgt: {error}", file=sys.stderr)
         return 2

@@ -1,0 +1,197 @@
+"""One run of an experiment: a model, trained and scored once on one data set.
+
+A run knows by itself what it depends on: the windows it sees and the code it executes. Finished
+runs are kept under a name made of both, so that an interrupted experiment goes on where it
+stopped, and two experiments that share a run make it once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from pgt import city, metrics
+from pgt.baselines import ContextKernel, all_baselines, fitted
+from pgt.model import ModelConfig, PointerGeneratorTransformer, ablate
+from pgt.provenance import code_fingerprint, fingerprint
+from pgt.sources import read_source, read_windows_folder
+from pgt.train import CITY, TrainConfig, fit
+from pgt.visits import DataError
+from pgt.windows import Dataset, Protocol, prepare
+
+GEOLIFE_WINDOWS = "PGT_GEOLIFE_WINDOWS"  # folder with train.csv, valid.csv and test.csv
+GEOLIFE = "PGT_GEOLIFE"  # a table of GeoLife visits
+RANKS = ["user", "better", "tied", "known", "in_window"]
+
+# The code that a run of each model executes, besides scoring.
+CODE: dict[str, tuple[str, ...]] = {"pgt": ("model", "train")} | dict.fromkeys(
+    all_baselines(), ("baselines",)
+)
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set that experiments run on.
+
+    Attributes
+    ----------
+    name : str
+        For the rows.
+    load : callable
+        Gives the visits.
+    protocol : {"published", "exact"}
+    needs : str
+        Environment variable that points to the data, if they are not part of the package.
+    training : TrainConfig
+        Settings of every PGT on it; the seed is each run's.
+    """
+
+    name: str
+    load: Callable[[], pd.DataFrame]
+    protocol: Protocol
+    needs: str = ""
+    training: TrainConfig = field(default_factory=TrainConfig)
+
+    @property
+    def there(self) -> bool:
+        """Whether the data can be loaded."""
+        return not self.needs or has_data(self.needs)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row's worth of work: which model, in which variant, told what, with which seed."""
+
+    model: str
+    variant: str = "full"
+    when: str = "unknown"
+    seed: int | None = None
+
+    @property
+    def key(self) -> str:
+        """As in ``pgt-no_pointer-day-42``."""
+        return "-".join(str(part) for part in asdict(self).values())
+
+
+def from_environment(name: str) -> Path:
+    """The path in an environment variable, or one sentence on how to set it."""
+    if not os.environ.get(name):
+        raise DataError(f"Set {name} to the path of the GeoLife data; chapter 22 says which.")
+    return Path(os.environ[name])
+
+
+def has_data(name: str) -> bool:
+    """Whether an environment variable points to data that is there."""
+    return bool(os.environ.get(name)) and Path(os.environ[name]).exists()
+
+
+DATA: dict[str, Data] = {
+    "city": Data("city", lambda: city.load().visits, "exact", training=CITY),
+    "geolife_published": Data(
+        "geolife", lambda: read_windows_folder(from_environment(GEOLIFE_WINDOWS)), "published",
+        GEOLIFE_WINDOWS,
+    ),
+    "geolife_exact": Data(
+        "geolife", lambda: read_source(from_environment(GEOLIFE)), "exact", GEOLIFE
+    ),
+}  # fmt: skip
+
+
+@cache
+def dataset(key: str) -> Dataset:
+    """The windows of an entry of `DATA`, prepared once a process."""
+    return prepare(DATA[key].load(), protocol=DATA[key].protocol)
+
+
+@cache
+def data_fingerprint(key: str) -> str:
+    """Of an entry of `DATA`."""
+    return fingerprint(dataset(key))
+
+
+def code_of(model: str) -> str:
+    """Fingerprint of the code that runs and scores a model.
+
+    Examples
+    --------
+    >>> code_of("pgt") != code_of("kernel")
+    True
+    """
+    return code_fingerprint((*CODE[model], "metrics"))
+
+
+def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
+    """Make and train a run's model.
+
+    Returns
+    -------
+    predictor
+    notes : dict
+        What the results file keeps of the training.
+    """
+    data = dataset(key)
+    if run.model != "pgt":
+        baseline = fitted(run.model, data.train, data.valid)
+        if isinstance(baseline, ContextKernel):
+            return baseline, {name: getattr(baseline, name) for name in ContextKernel.GRID}
+        return baseline, {}
+    assert run.seed is not None
+    torch.manual_seed(run.seed)
+    sizes = data.vocabulary.n_locations, data.vocabulary.n_users
+    config = ModelConfig(*sizes, when=run.when)  # type: ignore[arg-type]
+    model = PointerGeneratorTransformer(ablate(config, run.variant))
+    training = replace(DATA[key].training, seed=run.seed)
+    history = fit(model, data.train, data.valid, training, progress=False)
+    return model, {"parameters": model.n_parameters(), "epochs": history.best_epoch}
+
+
+def one_run(key: str, run: Run) -> dict[str, Any]:
+    """Train and score once; rows for the results file, and the test ranks."""
+    torch.set_num_threads(1)
+    began = time.perf_counter()
+    predictor, notes = trained(key, run)
+    rows = []
+    for split in ("valid", "test"):
+        ranks = metrics.evaluate(predictor, getattr(dataset(key), split))
+        table = metrics.summarize(ranks)
+        about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
+        rows += [about | {"split": split} | row for row in table.to_dict("records")]
+    ranks["user"] = pd.factorize(ranks.user_id)[0]
+    small = ranks[RANKS].astype({"user": "int16", "better": "int32", "tied": "int32"})
+    return {"rows": rows, "ranks": small, "notes": notes, "seconds": time.perf_counter() - began}
+
+
+def kept(key: str, run: Run) -> Path:
+    """Where a finished run is kept; other data or other code is another place."""
+    folder = Path(tempfile.gettempdir()) / "pgt-runs" / f"{key}-{data_fingerprint(key)}"
+    return folder / f"{run.key}-{code_of(run.model)}.json"
+
+
+def make(job: tuple[str, Run]) -> str:
+    """Do a run unless it is kept already; returns its name."""
+    key, run = job
+    path = kept(key, run)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        result = one_run(key, run)
+        result.pop("ranks").to_parquet(path.with_suffix(".parquet"), index=False)
+        half = path.with_suffix(".part")
+        half.write_text(json.dumps(result))
+        half.replace(path)
+    return f"{key} {run.key}"
+
+
+def read_kept(key: str, run: Run) -> tuple[dict[str, Any], pd.DataFrame]:
+    """A finished run: its rows, notes and seconds, and its ranks."""
+    path = kept(key, run)
+    return json.loads(path.read_text()), pd.read_parquet(path.with_suffix(".parquet"))
