@@ -59,10 +59,14 @@ town.visits[columns].head(6)
 # is what matters, not the instant in Greenwich. `explored` and `p_explore` are the town's truth. A
 # model never sees them.
 #
+# Do not be surprised that the first rows count even a home as explored. A record has to begin
+# somewhere, and in it everybody's home is new once. Later a `p_explore` of exactly zero means that no
+# coin was tossed at all, as when a day begins at home.
+#
 # ## One person, two weeks
 #
 # Here is a person with a fair amount of data. Time of day runs from top to bottom, days from left to
-# right.
+# right. The cell picks the liveliest fortnight, so that there is something to see of both kinds.
 
 # %%
 import matplotlib.dates as mdates
@@ -97,6 +101,7 @@ for new, colour, marker, label in [(False, COPIED, "o", "been here before"),
               color=colour, lw=3, alpha=0.35)
     ax.scatter(x, hour(part.started_at), color=colour, marker=marker, s=42, label=label, zorder=3)
 ax.set(ylim=(24, 0), yticks=range(0, 25, 6), ylabel="hour of the day", xlabel="day")
+ax.set_xticks(pd.date_range(busiest - pd.Timedelta(days=13), busiest, freq="3D"))
 ax.xaxis.set_major_formatter(mdates.DateFormatter("%d %b"))
 ax.legend(loc="upper left", bbox_to_anchor=(0, 1.15), ncols=2)
 show(
@@ -104,12 +109,12 @@ show(
     alt=f"Two weeks of one person: {len(fortnight)} visits drawn as vertical bars from arrival to "
     f"departure. {int(first.loc[fortnight.index].sum())} of them are to places visited for the "
     "first time, marked with triangles; all others are returns.",
-    caption="Two weeks of one person. Each bar is a visit, from arrival to departure. Days without "
-    "bars have no recorded visits, which is normal in such data.",
+    caption="Two weeks of one person. Each bar is a visit, from arrival to departure. Blue dots: been "
+    "here before. Orange triangles: first time. Gaps are hours without a record, normal in such data.",
 )
 
 # %% [markdown]
-# Most marks are returns. How many, exactly?
+# Most marks are returns, even in a fortnight chosen for its first visits. How many are they in all?
 #
 # ## People return
 #
@@ -163,8 +168,10 @@ show(
 )
 
 # %% [markdown]
-# Look at the right half. The more places people know, the more they explore? That is the opposite of
-# the law, in a town that was built by it. Before you read on: who *are* the people at the right end?
+# The curve starts below the law for a dull reason: the law is about choices, and being at work at ten
+# on a Monday is none. But look at the right half. Where the law falls, the curve climbs. The more
+# places people know, the more they explore? That is the opposite of the law, in a town that was built
+# by it. Before you read on: who *are* the people at the right end?
 #
 # They are the curious ones. Only somebody who explores a lot ever gets to know a hundred places. The
 # curve compares different people and looks like a story about one. So follow the same people instead:
@@ -192,7 +199,8 @@ print(f"{steady.user_id.nunique()} people, visits to a new place:")
 # of visits in our town with the same statistics of GeoLife, a dataset of people tracked by GPS in
 # and around Beijing ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
 # A *window* is what a model may look at: the visits of the seven days before the target visit's day,
-# and of that day up to the target. Chapter 3 builds them.
+# and of that day up to the target. [Chapter 3](03_windows.ipynb) builds them. You need not understand
+# every row yet. Read the first, and then compare the columns.
 
 # %%
 from pgt.realism import REFERENCE, realism
@@ -225,8 +233,10 @@ Markdown(
 #
 # ## A game to play before any model
 #
-# Let us predict. Take every window of the test weeks and guess with rules that a child could follow:
-# the place where the person is now, or the place they visited most often in the window.
+# Let us predict. The last fifth of each person's days is set aside for judging: the *test* days. Take
+# every window in them and guess with rules that a child could follow: the place where the person is
+# now, or the place they visited most often in the window. (`protocol="exact"` keeps the real places
+# apart, as in the second column above.)
 
 # %%
 from pgt.windows import prepare
@@ -294,6 +304,7 @@ plots.mixture(
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell).
 # $$
 #
+# Here $\ell$ is any place of the town, and $P(\ell)$ the probability that the model gives it.
 # $P_\text{ptr}$ points at places in the window. $P_\text{gen}$ spreads over all places of the town.
 # If the gate is near one, the model copies. If it is near zero, it generates. That is the whole idea;
 # the rest of the book is about making each part, and about finding out whether it does what its name
@@ -313,17 +324,31 @@ plots.mixture(
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). Which kind of place do people explore most, and which the least? Use
-# `explored` and `kind`.
+# Each exercise has a cell to try it in and a folded solution. Replace the three dots by your answer and
+# run the cell. `check` says whether it is right and, if not, often why. Until then it says "Not yet".
+#
+# **Exercise 1** (quick). At which kind of place is a visit most often an exploration, and at which kind
+# least often? Use `explored` and `kind`.
+
+# %% tags=["try"]
+from pgt import check
+
+most, least = ..., ...  # two kinds, such as "park"
+check.exercise("1.1", (most, least))
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 by_kind = town.visits.groupby("kind").explored.agg(["mean", "size"])
+check.exercise("1.1", (by_kind["mean"].idxmax(), by_kind["mean"].idxmin()))
 by_kind.sort_values("mean", ascending=False).round(2)
 
 # %% [markdown]
 # **Exercise 2** (medium). The game's second rule breaks ties by the smallest place number, which is
 # no rule at all. Break them by the most recent visit instead. How much does it change?
+
+# %% tags=["try"]
+percent = ...  # of the test windows in which your rule is right
+check.exercise("1.2", percent)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -332,33 +357,84 @@ for i in range(len(windows)):
     seen_places = pd.Series(windows.visits_of(i).location_id.to_numpy()[::-1])  # newest first
     n = seen_places.value_counts(sort=False)  # in order of first appearance: newest first
     hits += n.idxmax() == windows.target_of(i).location_id
+check.exercise("1.2", 100 * hits / len(windows))
 print(f"ties to the most recent: {100 * hits / len(windows):.1f} %, "
       f"before: {scores['most frequent place']:.1f} %")
 
 # %% [markdown]
 # **Exercise 3** (medium). `p_explore` is the town's own probability of exploring, before the coin is
-# tossed. Is it honest? Sort the visits into ten bins by `p_explore` and compare its mean with the share
-# of explorations in each bin.
+# tossed. Is it honest? Sort the visits into ten equally full bins (`pd.qcut(town.visits.p_explore, 10,
+# duplicates="drop")`) and compare, in each bin, its mean with the share of explorations. How many
+# percentage points apart are they at most?
+
+# %% tags=["try"]
+gap = ...  # the largest difference, in percentage points
+check.exercise("1.3", gap)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
 bins = pd.qcut(town.visits.p_explore, 10, duplicates="drop")
-town.visits.groupby(bins, observed=True)[["p_explore", "explored"]].mean().round(3)
+honest = town.visits.groupby(bins, observed=True)[["p_explore", "explored"]].mean()
+check.exercise("1.3", 100 * (honest.p_explore - honest.explored).abs().max())
+honest.round(3)
+# A probability that comes true as often as it says is called *calibrated*. This one is, up to chance.
 
 # %% [markdown]
-# **Exercise 4** (project). Estimate $\rho$ and $\gamma$ from the visits alone: fit a straight line to
-# $\log P_\text{new}$ against $\log S$. Why do you not get 0.6 and 0.21 back, although the simulator
-# used them (`town.truth`)?
+# **Exercise 4** (longer). How long must the short list be? In how many test windows is the true next
+# place among the one, two, … five most frequent places of the window? Break ties as in exercise 2. Where
+# does the list stop helping, and why can it not reach 100 %?
+
+# %% tags=["try"]
+short_list = [..., ..., ..., ..., ...]  # percent of the windows, for lists of one to five places
+check.exercise("1.4", short_list)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
+found = np.zeros(5)
+for i in range(len(windows)):
+    newest_first = pd.Series(windows.visits_of(i).location_id.to_numpy()[::-1])
+    n = newest_first.value_counts(sort=False).sort_values(ascending=False, kind="stable")
+    found += [windows.target_of(i).location_id in n.index[:k] for k in range(1, 6)]
+short_list = 100 * found / len(windows)
+check.exercise("1.4", short_list)
+pd.Series(short_list, range(1, 6), name="%").rename_axis("places on the list").round(1).to_frame()
+# The second place helps most: home and work take turns. From then on the list creeps towards the ceiling.
+
+# %% [markdown]
+# **Exercise 5** (project). Estimate $\rho$ and $\gamma$ from the visits alone. First fit a straight line to
+# $\log P_\text{new}$ against $\log S$, all people together. Why do you not get 0.6 and 0.21 back, although
+# the simulator used them (`town.truth`)? Then give each person $u$ a $\rho_u$ of their own and find the one
+# $\gamma$ of greatest likelihood. (Use the visits of people who know at least two places. Given how often
+# $u$ explored in all, the exploration falls on visit $t$ with probability
+# $S_t^{-\gamma} / \sum_{t'} S_{t'}^{-\gamma}$, and $\rho_u$ has cancelled.)
+
+# %% tags=["try"]
+gamma = ...  # to two digits, with a rho for each person
+check.exercise("1.5", gamma)
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
+# @title Solution 5
+from scipy.optimize import minimize_scalar
+
 slope, intercept = np.polyfit(np.log(middle), np.log(rate), 1, w=grouped.size() ** 0.5)
-print(f"estimated: rho = {np.exp(intercept):.2f}, gamma = {-slope:.2f}")
-print(f"simulator: rho = {town.truth['rho']}, gamma = {town.truth['gamma']}")
-# Two reasons. Some visits are not free choices (people start their day at home and go to work), so
-# the law is diluted. And the right end of the curve belongs to the curious, the left end to everybody:
-# a mixture of people has a flatter curve than each of them. Fit each person on their own, or give the
-# regression one intercept a person.
+print(f"all people on one line: rho = {np.exp(intercept):.2f}, gamma = {-slope:.2f}")
+free = table[table.known_places > 1]
+log_s = np.log(free.known_places.to_numpy(dtype=float))
+who, new = pd.factorize(free.user_id)[0], free.new.to_numpy()
+
+
+def minus_log_likelihood(gamma):
+    total = np.bincount(who, np.exp(-gamma * log_s))         # of each person
+    return gamma * log_s[new].sum() + (np.bincount(who, new) * np.log(total)).sum()
+
+
+gamma = minimize_scalar(minus_log_likelihood, bounds=(-1, 2), method="bounded").x
+check.exercise("1.5", gamma)
+print(f"a rho for each person: gamma = {gamma:.2f}; simulator: gamma = {town.truth['gamma']}")
+# Two reasons for the first line. The right end of the curve belongs to the curious, the left end to
+# everybody: a mixture of people has a flatter curve than each of them. A rho for each person cures that.
+# And some visits are not free choices (people start their day at home and go to work), which pulls rho
+# down; nothing in the visits alone tells which.
 
 # %% [markdown]
 # **Next:** [Windows](03_windows), where visits become tensors.

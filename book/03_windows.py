@@ -2,7 +2,7 @@
 # # Windows
 #
 # *You will be able to* turn a table of visits into padded tensors, say exactly what a model may see
-# before each prediction, and tell two protocols apart that share one name. *You need* pandas, NumPy
+# before each prediction, and tell apart two ways of counting unknown places. *You need* pandas, NumPy
 # and the first chapter. *It takes* twenty-five minutes to read and about fifteen seconds to run,
 # with or without a GPU.
 
@@ -23,7 +23,7 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 
-from pgt import city
+from pgt import check, city
 from pgt.experiments import read_results
 from pgt.figures import EXTRA, INK, MUTED, PAPER, TRUTH
 from pgt.maps import KIND_COLOURS
@@ -61,7 +61,8 @@ print(f"{len(visits):,} visits of {visits.user_id.nunique()} people, sorted by p
 # hold. There must be at least three visits in it, and the person's first day must lie at least seven
 # days before $d_j$; otherwise "seven days" would be seven days of which some were never recorded.
 #
-# Let us draw one. Every row is a day.
+# Let us draw one. Every row is a day. The first cell only looks for a window worth drawing, a full one
+# with visits before and after the target on its day; you may skip it.
 
 # %%
 counts = visits.user_id.value_counts()
@@ -154,13 +155,15 @@ print(f"{len(test):,} visits -> {len(slow):,} windows")
 # Anyone can check this function against the formula. It is also slow, because it filters the whole
 # table once for every visit.
 #
-# Look at the rows it returns: in each window they are consecutive numbers. The table is sorted by
+# Print a few of the windows it returns: in each, the row numbers are consecutive. The table is sorted by
 # person and time, so a window is always one unbroken stretch that ends just before the target. **Two
 # numbers describe it**, where it begins and where its target stands. Finding the beginning is a search
 # in a sorted list, and `searchsorted` does that for all rows at once.
 #
 # One obstacle is left. Days are sorted within a person, but the next person starts again in the past.
-# So give each person an own range of days, shifted far enough that no window can reach across.
+# So give each person an own range of days: add a number to all days of the second person, twice that
+# number to those of the third, and so on. If it is larger than the whole calendar and a window together,
+# no window can reach across.
 
 # %%
 def fast_windows(visits, days=7, min_visits=3):
@@ -253,9 +256,9 @@ pd.DataFrame({"visits": {name: len(loc) for name, loc in location.items()},
 # The alternative is to give the unseen places their own ids, *after* the known ones. Nothing is learned
 # about them, but they stay apart. We call this the **exact** protocol.
 #
-# > **Note.** Does the exact protocol look at the exam? It only reserves ids. A softmax over them is
-# > trained to give them nearly nothing. But a model that *copies* from the window can name such a place
-# > at its second visit, and be right about the very place.
+# > **Note.** Does the exact protocol look at the exam? It only reserves ids. A model that scores every id
+# > learns to give these nearly nothing, since in training they are never the answer. But a model that
+# > *copies* from the window can name such a place at its second visit, and be right about the very place.
 #
 # ## Same people, same windows, different answer
 #
@@ -368,6 +371,7 @@ Markdown(
 # | position from the end | 1 = last visit | not 0 |
 #
 # Zero is reserved for padding throughout, except for *days ago*, where the mask has to do that work.
+# (The embedding of [chapter 5](05_embeddings.ipynb) shifts it by one, and then zero is free there, too.)
 #
 # **Time of day.** Quarters of an hour are `minute // 15`, which is 0 for a visit that begins between
 # 00:00 and 00:14. But 0 is padding. The visit would vanish without an error message. Hence the `1 +`.
@@ -379,8 +383,8 @@ print(f"{swallowed} of {len(visits):,} visits begin in the first quarter of an h
 assert (1 + minute // 15).between(1, 96).all()
 
 # %% [markdown]
-# Few, in a town that sleeps. With times wrongly left in UTC the "midnight" of Beijing is eight in the
-# morning, and the same bug eats the commute.
+# Few, in a town that sleeps. But suppose that the times were wrongly left in UTC. When it is midnight
+# there, it is eight in the morning in Beijing, and the same bug deletes arrivals at work.
 #
 # **Days ago.** Old visits matter less, so the model is told how many days ago each one was. Ago from
 # what? The obvious answer is the day of the target, and several implementations do that. Think about
@@ -404,8 +408,9 @@ table.assign(home=(100 * table.home).round(1), again=(100 * table.again).round(1
 # The rows differ. A model that is told the gap knows something about the answer, and what it knows is
 # from the future. We therefore count from the day of the **last visit** of the window, which is 0 by
 # definition. `gap_days` exists in a batch as a separate field, so that whoever uses it has to say so:
-# `when="day"` in the model's configuration. Here is what it was worth on GeoLife, same model, same
-# windows, same seeds:
+# `when="day"` in the model's configuration. Here is what it was worth on GeoLife, to the same model on the
+# same windows from the same seeds. (Acc@1 is the share of windows in which the model's first guess is
+# right.)
 
 # %%
 told = {when: geolife["published"].mean(model="pgt", variant="full", when=when) for when in ("day", "unknown")}
@@ -495,6 +500,9 @@ print(f"attention on padding: {100 * (unmasked * padding).sum(-1).mean():.1f} % 
 # windows of random lengths in one batch, the longest sets the width for all. The remedy is old and
 # simple: **put windows of like length together**. To keep some randomness for training, shuffle first,
 # then sort within pools of some batches, then shuffle the batches.
+#
+# The last column below counts what self-attention ([chapter 6](06_position_and_encoder.ipynb)) would have
+# to do. It compares every seat of a row with every other, so its work grows with the *square* of the width.
 
 # %%
 def batches(length, size, order, pool):
@@ -583,52 +591,110 @@ print("equal:", ", ".join(ours))
 # **Exercise 1** (quick). Why seven days? Build the exact windows with 1, 3, 7, 14 and 28 days of
 # history. How do the number of test windows, their length and the share of targets in the window change?
 
+# %% tags=["try"]
+shares = [..., ..., ..., ..., ...]  # % of test targets in the window, for 1, 3, 7, 14, 28 days
+check.exercise("3.1", shares)
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 tests = {days: prepare(town.visits, days=days, protocol="exact").test for days in (1, 3, 7, 14, 28)}
-# More history finds more targets, but also demands a longer start, which costs windows.
+check.exercise("3.1", [100 * w.in_window.mean() for w in tests.values()])
+# More history finds more targets, but also demands a longer start, which costs windows. (With one day it is
+# the other condition that costs: few windows hold three visits.)
 pd.DataFrame({days: {"windows": len(w), "mean length": w.lengths.mean(), "in the window, %": 100 * w.in_window.mean()}
               for days, w in tests.items()}).T.round(1)
 
 # %% [markdown]
 # **Exercise 2** (medium). The published pipeline for GeoLife never converts its times to Beijing's, so
-# its days begin at eight in the morning. Make the same mistake here: treat the town's times as UTC. How
-# many windows change their first visit, and how many visits change their weekday?
+# its days begin at eight in the morning. Make the same mistake here: let the days of the test visits be
+# those of UTC. How many windows are there then, how many of those common to both begin with another visit,
+# and how many visits fall on another day?
+
+# %% tags=["try"]
+n_windows, elsewhere, other_day = ..., ..., ...  # a number, % of common windows, % of visits
+check.exercise("3.2", [n_windows, elsewhere, other_day])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 wrong = test.assign(day=local_day(test.started_at.dt.tz_convert("UTC")))
 local, utc = (dict(zip(t, f, strict=True)) for f, t in (fast_windows(test), fast_windows(wrong)))  # target -> first
 both = [t for f, t in zip(*fast_windows(test), strict=True) if t in utc]
+check.exercise("3.2", [len(utc), 100 * np.mean([utc[t] != local[t] for t in both]),
+                       100 * (wrong.day != test.day).mean()])
 print(f"{len(utc)} windows instead of {len(local)};",
       f"{100 * np.mean([utc[t] != local[t] for t in both]):.1f} % of the common ones begin elsewhere;",
       f"{100 * (wrong.day != test.day).mean():.1f} % of the visits fall on another day")
 
 # %% [markdown]
 # **Exercise 3** (medium). How does padding depend on the batch size? Compare random batches with pools
-# of 32 for sizes 16 to 512. Which of the two is wasteful already when it is small, and why?
+# of 32 for the sizes 16, 64, 128 and 512, on the training windows in the order `shuffled`. Which of the two
+# is wasteful already when it is small, and why?
+
+# %% tags=["try"]
+seats = [(..., ...), (..., ...), (..., ...), (..., ...)]  # a row a size: % padding at random, in pools
+check.exercise("3.3", seats)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
 # The maximum of more random lengths is larger, so random batches get wider. Sorted ones notice only when
 # a batch is so large that it spans many lengths even after sorting.
-pd.DataFrame({size: {f"pool {pool}": 100 * padded(length, batches(length, size, shuffled, pool))[0]
-                     for pool in (0, 32)} for size in (16, 64, 128, 512)}).T.rename_axis("batch size").round(1)
+seats = pd.DataFrame({size: {f"pool {pool}": 100 * padded(length, batches(length, size, shuffled, pool))[0]
+                             for pool in (0, 32)} for size in (16, 64, 128, 512)}).T
+check.exercise("3.3", seats)
+seats.rename_axis("batch size").round(1)
 
 # %% [markdown]
-# **Exercise 4** (project). Windows inside splits throw away the first week of test, although the days
+# **Exercise 4** (longer). Windows of calendar days grow towards the evening. Build windows of exactly 168
+# *hours* instead: all visits that began at most 168 hours before the target began. Keep targets with at
+# least three visits in the window, of people whose first visit in the split began at least 168 hours
+# earlier. Write it fast, with `searchsorted`, and without a loop over visits.
+
+# %% tags=["try"]
+def hour_windows(visits, hours=168, min_visits=3):
+    """(first, target): two row numbers for each window."""
+    return ..., ...
+
+
+check.exercise("3.4", hour_windows(test))
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
+# @title Solution 4
+def hour_windows(visits, hours=168, min_visits=3):
+    person, _ = pd.factorize(visits.user_id)                            # (N,)
+    hour = (visits.started_at - visits.started_at.min()).dt.total_seconds().to_numpy() / 3600
+    key = hour + person * (np.ptp(hour) + hours + 1)                    # (N,) increasing
+    first = np.searchsorted(key, key - hours)
+    rows = np.arange(len(visits))
+    usable = (rows - first >= min_visits) & (hour - hour[np.searchsorted(person, person)] >= hours)
+    return first[usable], rows[usable]
+
+
+check.exercise("3.4", hour_windows(test))
+by_hours, by_days = hour_windows(test), fast_windows(test)
+pd.DataFrame({name: {"windows": len(t), "mean length": (t - f).mean()} for name, (f, t) in
+              (("168 hours", by_hours), ("calendar days", by_days))}).T.round(2)
+# Only the key has changed: hours in place of days. Calendar days give seven days *and a bit*, so their windows
+# are a little longer.
+
+# %% [markdown]
+# **Exercise 5** (project). Windows inside splits throw away the first week of test, although the days
 # before it *are* the past and could be seen by an honest model. Build test windows whose history may
 # reach back into valid. How many more windows are there, and is the share of targets in the window the
 # same on the new ones? What would change in a comparison with published figures?
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
-# @title Solution 4
+# %% tags=["try"]
+more, new_share, old_share = ..., ..., ...  # windows gained; % in the window: of the new, of the old
+check.exercise("3.5", [more, new_share, old_share])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
+# @title Solution 5
 whole_first, whole_target = fast_windows(visits)  # all splits in one table
 keep = visits.split.to_numpy()[whole_target] == "test"
 whole_first, whole_target = whole_first[keep], whole_target[keep]
 found = in_window(visits.location_id.to_numpy(), whole_first, whole_target)
 row_in_split = visits.groupby("split").cumcount().to_numpy()[whole_target]  # the target's row in `test`
 new = ~np.isin(row_in_split, ranges["test"][1])
+check.exercise("3.5", [new.sum(), 100 * found[new].mean(), 100 * found[~new].mean()])
 print(f"{new.sum()} more windows ({100 * new.sum() / (~new).sum():.0f} %); in the window: "
       f"{100 * found[new].mean():.1f} % of the new, {100 * found[~new].mean():.1f} % of the old")
 # The test set would be another one. Published figures could not stand beside it.

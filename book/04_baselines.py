@@ -25,7 +25,7 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 
-from pgt import baselines, city, maps, metrics, plots
+from pgt import baselines, check, city, maps, metrics, plots
 from pgt.experiments import read_results
 from pgt.figures import COPIED, EXTRA, MUTED, TRUTH
 from pgt.look import Look
@@ -59,8 +59,10 @@ print(data.counts(), f"windows, {V:,} location ids")
 # \text{NDCG@10} = \frac1N \sum_n \frac{[\,r_n \le 10\,]}{\log_2(r_n + 1)} .
 # $$
 #
-# Acc@1 asks for the very place. Acc@10 is content with a short list. MRR and NDCG lie between: second
-# is better than fifth. Three windows and five places are enough to see it.
+# The sums run over the $N$ windows, and $[\,\cdot\,]$ is 1 if the condition in it holds and 0 if not. Acc@1,
+# accuracy at one, asks for the very place. Acc@10 is content with a short list. The *mean reciprocal rank*
+# (MRR) and the *normalised discounted cumulative gain* (NDCG) lie between: second is better than fifth.
+# Three windows and five places are enough to see it.
 
 # %%
 scores = torch.tensor([[5.0, 4, 3, 2, 1],
@@ -80,7 +82,8 @@ by_hand.rename_axis("window").round(3)
 # %% [markdown]
 # Each metric is the mean of its column, times 100. One more is in use, and it needs the predicted place
 # instead of the rank. The **weighted F1** treats each location $\ell$ as a yes-no question, combines
-# precision and recall into $F_1(\ell) = 2\,TP / (2\,TP + FP + FN)$, and averages over locations with the
+# precision and recall into $F_1(\ell) = 2\,TP / (2\,TP + FP + FN)$ (with true positives, false positives and
+# false negatives: $\ell$ rightly named, wrongly named, wrongly not named), and averages over locations with the
 # weight of how often $\ell$ is the target. It is lower than Acc@1 for a model that answers "home" too often:
 
 # %%
@@ -97,7 +100,8 @@ print(f"Acc@1 {100 * (answer == truth).mean():.1f} %, weighted F1 {100 * weighte
 # %% [markdown]
 # ## Ties, or how to get 100 % for nothing
 #
-# Our formula for $r$ counts the scores that are strictly higher. Give all places the same score.
+# Our line of code for $r$ counts the scores that are strictly higher. So a target wins every tie: among
+# equals it comes first. Give all places the same score.
 
 # %%
 class Rule:
@@ -117,7 +121,8 @@ print(f"Acc@1 of a shrug, ties won: {100 * (shrug.better == 0).mean():.1f} %")
 # it calls `argmax`, it takes the place whose column comes first, that is, the smaller id. The order of
 # the columns decides, and that order means nothing.
 #
-# So shuffle the columns and watch the accuracy move, although the rule is the same.
+# So shuffle the columns and watch the accuracy move, although the rule is the same. The cell also keeps the
+# two ends: the target wins all its ties, or loses all of them.
 
 # %%
 def add_up(batch, weight, n=V):
@@ -209,8 +214,9 @@ Markdown(
 # %% [markdown]
 # ## How sure are we?
 #
-# We have thousands of test windows. The textbook interval draws windows with replacement, again and again,
-# and looks at how the mean spreads. It takes for granted that windows are independent. But they come from a
+# We have thousands of test windows. The textbook way is the **bootstrap**: draw as many windows with
+# replacement, compute the mean, do it again and again, and call the range of the middle 95 % of these means the
+# 95 % interval. It takes for granted that windows are independent. But they come from a
 # few dozen people, and one person's windows are alike: whoever is easy to predict on Monday is easy to
 # predict on Tuesday. What a new experiment would change is *who* takes part. So draw people.
 
@@ -317,7 +323,8 @@ pd.concat({name: summarize(table, ["all"]) for name, table in ranks.items()}).se
 # For the most frequent place, $w_i = 1$. What else would you like to know about a past visit before you let
 # it vote?
 #
-# 1. **How old is it?** Fade by age: $w_i = \gamma^{\,\text{age}_i}$, the last visit having age 0.
+# 1. **How old is it?** Fade by age, counted in visits: $w_i = \gamma^{\,\text{age}_i}$, with
+#    $0 < \gamma \le 1$. The last visit has age 0, the one before it age 1.
 # 2. **What came before it?** If you are at the gym now, what you did *after the gym* counts. Let
 #    $s_i = 1$ if the visit before $i$ was at the place where the person is now, else 0.
 # 3. **What time was it?** It is 17:15. A visit that began at about this hour counts more. Let $\Delta_i$ be
@@ -330,8 +337,9 @@ pd.concat({name: summarize(table, ["all"]) for name, table in ranks.items()}).se
 # $$
 #
 # This is the **context kernel**: it compares the context of each past visit with the context now. The base
-# $\beta$ keeps the visits that match in nothing. Five numbers, counting the weight of $s_i$, which we fix to 1
-# because only ratios matter.
+# $\beta$ keeps the visits that match in nothing, $c$ is the weight of the hour, and $\tau$ says how many minutes
+# still count as "about this hour". Five numbers, counting the weight of $s_i$, which we fix to 1 because only
+# ratios matter. In the code they are called `decay`, `base`, `same`, `clock` and `width`.
 
 # %%
 def cues(batch, decay, base, same, clock, width):
@@ -351,7 +359,7 @@ def cues(batch, decay, base, same, clock, width):
 # The numbers are chosen from a small grid, by Acc@1 on the **validation** windows. The test windows are not
 # touched. Scoring $V$ columns for hundreds of options would take a while. But a copying rule never looks at places
 # outside the window, so renumber the places of each window 1, 2, 3, … in order of appearance. Same votes, same
-# ranks, and far fewer columns.
+# ranks, and far fewer columns. `renumber` does only that; skip its inside on a first reading.
 
 # %%
 def renumber(batch):
@@ -439,7 +447,7 @@ pd.DataFrame(fitted).T
 
 # %% [markdown]
 # Compare the last columns. The hour gets more weight in Beijing, and a wider hour. If a number sits at the end of
-# its list, the list was too short; exercise 2 comes back to that. And look once more at the two curves of the
+# its list, the list was too short; exercise 3 comes back to that. And look once more at the two curves of the
 # figure. With so few numbers to choose, the choice can hardly adapt to the validation windows by accident; a gap
 # between the curves says more about two different stretches of time than about overfitting.
 #
@@ -605,7 +613,7 @@ Markdown(
 # treats a place that it has never seen like any other, since all it needs is that two visits are to the same place.
 #
 # There is a warning in the table for a book about pointers, too. Without its pointer the network suffers badly, in
-# the town and on GeoLife. But how much of that is skill? Split the loss on GeoLife by group.
+# the town and on GeoLife. But how much of that is skill? Split what it loses on GeoLife by group.
 
 # %%
 published = files["geolife_published"]
@@ -649,38 +657,80 @@ pd.DataFrame({
 # ## Exercises
 #
 # **Exercise 1** (quick). Another rule that sounds reasonable: always name the place which the person visited
-# most often in *training*. Score it. Which group explains the result?
+# most often in *training*. Score it, ties counted fairly. Which group explains the result?
+
+# %% tags=["try"]
+top_one, top_ten = ..., ...  # Acc@1 and Acc@10 over all test windows, in percent
+check.exercise("4.1", [top_one, top_ten])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 visited = torch.zeros(data.vocabulary.n_users, V).index_put_((user, location), torch.ones(len(user)), accumulate=True)
 favourite = evaluate(Rule(lambda batch: visited[batch.user].masked_fill(visited[batch.user] == 0, -torch.inf)), data.test)
+check.exercise("4.1", summarize(favourite, ["all"])[["acc@1", "acc@10"]].iloc[0])
 # For most people this is home. The rule can never name an unknown place, and it does not know where the person is.
 # But look at Acc@10 in the last row and compare it with the network's: old favourites are a way beyond the window.
 summarize(favourite).set_index("group")[["n", "acc@1", "acc@10"]].round(1)
 
 # %% [markdown]
-# **Exercise 2** (medium). Choose the kernel's numbers on *test* instead, which is cheating. How much does it
-# gain? Then cheat harder, with a finer and wider grid. Why does so little happen, and when would it be worse?
+# **Exercise 2** (medium). Acc@$k$ has a fair credit for ties; what is that of MRR? If $b$ locations score higher
+# and $t$ the same, the target included, average $1/r$ over the ranks it may have. A target that is no answer at
+# all has $t = 0$ and gets nothing.
+
+# %% tags=["try"]
+def credit_mrr(b, t):
+    """What one window contributes to MRR, 0 to 1."""
+    return ...
+
+
+def package_mrr(b, t):
+    return metrics.gains(pd.DataFrame({"better": [b], "tied": [t]})).mrr.iloc[0]
+
+
+cases = [(0, 1), (4, 1), (0, 2), (3, 4), (0, V), (7, 0)]
+check.function(credit_mrr, package_mrr, *cases)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
+def credit_mrr(b, t):
+    return np.mean([1 / r for r in range(b + 1, b + t + 1)]) if t else 0.0
+
+
+check.function(credit_mrr, package_mrr, *cases)
+print(f"tied with one other for the first place: {credit_mrr(0, 2):.2f}, not 1 and not 1/2")
+
+# %% [markdown]
+# **Exercise 3** (medium). Choose the kernel's numbers on *test* instead, which is cheating. How much does it
+# gain? Then cheat harder, with a finer and wider grid. Why does so little happen, and when would it be worse?
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
 wider = [dict(zip(chosen, values, strict=True)) for values in itertools.product(
     (0.95, 0.98, 1.0, 1.02), (0.03, 0.1, 0.3, 1.0), (1.0,), (0.5, 1.0, 2.0, 4.0), (30.0, 60.0, 120.0, 240.0))]
 results = {name: (max(accuracy(small["test"], option) for option in grid),
                   accuracy(small["test"], max(grid, key=lambda option: accuracy(small["valid"], option))))
            for name, grid in (("the grid of the chapter", options), ("a wider grid", wider))}
+check.same(results["the grid of the chapter"][1], growth["+ time of day"]["test"], name="the honest choice")
 for name, (cheated, honest) in results.items():
     print(f"{name}: chosen on test {cheated:.1f} %, on validation {honest:.1f} %: {cheated - honest:+.1f} for cheating")
 # Few numbers cannot adapt to thousands of windows. A network's many epochs, settings and seeds can.
 
 # %% [markdown]
-# **Exercise 3** (longer). The simulator knows one more cue: on weekends people repeat weekends. Multiply a
+# **Exercise 4** (longer). The simulator knows one more cue: on weekends people repeat weekends. Multiply a
 # vote by a sixth number if the visit and the present differ in being on a weekend, and choose it on validation.
-# Take the weekday of the last visit for the present. Does test improve?
+# Take the weekday of the last visit for the present. Does test improve? A first check: with a factor of one
+# nothing may change.
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
-# @title Solution 3
+# %% tags=["try"]
+def with_weekend(batch, factor, numbers):
+    """Acc@1 in percent, on a renumbered batch."""
+    return ...
+
+
+check.same(with_weekend(small["test"], 1.0, chosen), accuracy(small["test"], chosen), name="factor one")
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
+# @title Solution 4
 def with_weekend(batch, factor, numbers):
     weekend = batch.weekday > 5                                           # (B, L)
     present = weekend[torch.arange(len(batch)), batch.length - 1]         # (B,)
@@ -690,16 +740,17 @@ def with_weekend(batch, factor, numbers):
     return 100 * (((1 - better) / tied.clamp(min=1)).clamp(0, 1) * (tied > 0)).double().mean().item()
 
 
+check.same(with_weekend(small["test"], 1.0, chosen), accuracy(small["test"], chosen), name="factor one")
 pd.DataFrame({factor: {name: with_weekend(small[name], factor, chosen) for name in small}
               for factor in (0.25, 0.5, 0.75, 1.0, 1.5)}).T.rename_axis("factor").round(2)
 # A cue can be real and still not move Acc@1: within one week there are few weekend visits to compare with.
 
 # %% [markdown]
-# **Exercise 4** (project). Seven days are a short memory. Give the kernel 28 and compare *on the same targets*.
+# **Exercise 5** (project). Seven days are a short memory. Give the kernel 28 and compare *on the same targets*.
 # Then let the decay be chosen again: is a longer memory better, or does it only need to fade faster?
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
-# @title Solution 4
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
+# @title Solution 5
 month = prepare(town.visits, days=28, protocol="exact")
 rows = {}
 for name, memory in (("7 days", data), ("28 days", month)):
@@ -710,6 +761,7 @@ for name, memory in (("7 days", data), ("28 days", month)):
                key=lambda numbers: accuracy(batch["valid"], numbers))
     rows[name] = {"test windows": len(common["test"]), "in the window, %": 100 * common["test"].in_window.mean(),
                   "decay": best["decay"], "Acc@1, %": accuracy(batch["test"], best)}
+check.same(rows["28 days"]["test windows"], rows["7 days"]["test windows"], name="the same targets")
 pd.DataFrame(rows).T.astype({"test windows": int}).round(2)
 
 # %% [markdown]

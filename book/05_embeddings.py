@@ -45,8 +45,9 @@ pd.DataFrame({"place": places.name[seen.location_id].to_numpy(),
               "to": seen.finished_at.dt.strftime("%H:%M").to_numpy()})
 
 # %% [markdown]
-# This is the window that Part II follows. By the end of Part II you will have computed every number that
-# leads from it to a prediction. A network multiplies and adds. "Café" cannot be multiplied. So the first
+# This is the window that Part II follows. A rule picked it (`pgt.look.story`): short enough to print, with a
+# handful of places, one of which is the true next one. By the end of Part II you will have computed every
+# number that leads from it to a prediction. A network multiplies and adds. "Café" cannot be multiplied. So the first
 # task is to give every visit a vector.
 #
 # ## A row of a matrix
@@ -178,6 +179,8 @@ pd.DataFrame({
 # | recency | "1 … 8" in one place, "0 … 8" in another | 1 = same day … 8 = seven days and more | nine rows: padding and eight levels |
 # | position from end | 5, 4, 3, 2, 1 in one, 4, 3, 2, 1, 0 in another | L … 1 | else the *last* visit is padding |
 # | position, clamped | at `max_len − 1` | at `max_len`, after cutting the window | else the two oldest visits share a row |
+#
+# (`max_len` is the number of visits that the model reads at most. Of a longer window it keeps the newest.)
 #
 # One more zero is on purpose. A person whom training has not seen has user 0, and therefore a zero vector: no
 # opinion. The embedding then says what it would say of nobody in particular.
@@ -392,7 +395,9 @@ pd.DataFrame({
 # %% [markdown]
 # With enough good will one finds a story for some of these rows. So test it. How often do a place and its
 # nearest neighbour share their kind, their district, a visitor? Chance is not zero: half the town might be
-# restaurants. To know it, shuffle the places' *vectors* among the places and count again, 300 times.
+# restaurants. To know it, shuffle the places' *vectors* among the places and count again, 300 times. The column
+# *p* of the table is the share of shuffles that do at least as well as the real vectors. If it is tiny, chance
+# is no explanation.
 
 # %%
 kind, district = places.kind[often].to_numpy(), places.district[often].to_numpy()
@@ -496,6 +501,7 @@ operations = {
 surgery = {name: operated(shuffled_within(*sets)) for name, sets in operations.items()}
 surgery["one vector for all places"] = operated(np.where(real, 2, 0))
 touched = {name: sum(map(len, sets)) for name, sets in operations.items()}
+touched["one vector for all places"] = int(real.sum())
 pd.DataFrame({"places touched": touched, "Acc@1 (%)": surgery}).loc[list(surgery)].round(1)
 
 # %% tags=["hide-input"]
@@ -531,8 +537,9 @@ Markdown(
 #
 # ## Is midnight near midnight?
 #
-# Time has only 96 rows, those of the day see many visits each, and the geometry is obvious. Rows 96 (23:45) and 1 (00:00) are neighbours
-# in the world. In the table they are just two rows.
+# The table of times has only 96 rows, and those of daytime see many visits each. Here it is obvious what a good
+# geometry would be. Rows 96 (23:45) and 1 (00:00) are neighbours in the world. In the table they are just two
+# rows.
 
 # %%
 clock = nn.functional.normalize(mine.tables["time"].detach()[1:], dim=1)   # (96, D / 4)
@@ -586,6 +593,10 @@ Markdown(
 # elsewhere that there are one to two thousand locations. How many locations would 1.3 million be? And how
 # many numbers has our module?
 
+# %% tags=["try"]
+total = ...  # from the shapes in `sizes`, the projection and LayerNorm
+check.same(total, sum(p.numel() for p in model.embeddings.parameters()), name="parameters")
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 total = sum(rows * width for rows, width in sizes.values()) + 208 * D + D + 2 * D
@@ -597,12 +608,10 @@ print(f"1.3 million / 64 = {1.3e6 / 64:,.0f} locations; ours: {total:,} numbers"
 # **Exercise 2** (medium). Write the gradient of a look-up yourself: given ids $(B, L)$ and the gradient of
 # the output $(B, L, D)$, return the gradient of the table $(V, D)$, with padding thrown away.
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
-# @title Solution 2
+# %% tags=["try"]
 def table_gradient(ids, upstream):
-    out = torch.zeros(V, upstream.shape[-1]).index_add(0, ids.flatten(), upstream.flatten(0, 1))
-    out[0] = 0
-    return out
+    """(B, L) ids, (B, L, D) gradient of the output -> (V, D)."""
+    return ...
 
 
 def by_autograd(ids, upstream):
@@ -613,7 +622,18 @@ def by_autograd(ids, upstream):
 
 g = torch.Generator().manual_seed(3)
 up = torch.randn(*mates.location.shape, 5, generator=g)
-check.function(table_gradient, by_autograd, (mates.location, up), (batch.location, up[:1, :L]))
+cases = [(mates.location, up), (batch.location, up[:1, :L])]
+check.function(table_gradient, by_autograd, *cases)
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
+# @title Solution 2
+def table_gradient(ids, upstream):
+    out = torch.zeros(V, upstream.shape[-1]).index_add(0, ids.flatten(), upstream.flatten(0, 1))
+    out[0] = 0
+    return out
+
+
+check.function(table_gradient, by_autograd, *cases)
 
 # %% [markdown]
 # **Exercise 3** (longer). Build a time embedding that cannot help being a circle: sines and cosines of the

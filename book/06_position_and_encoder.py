@@ -81,7 +81,8 @@ print(f"the last visit's output moves by {same_last:.1e} when the others are shu
 # s_{p,\,2k} = \sin(\omega_k p), \qquad s_{p,\,2k+1} = \cos(\omega_k p), \qquad \omega_k = 10000^{-2k/D} .
 # $$
 #
-# The first pair turns quickly and tells neighbours apart. The last pair hardly moves in a week of visits.
+# Here $p = 0$ is the oldest visit of the window, and $k$ numbers the pairs of coordinates, one sine and one
+# cosine. The first pair turns quickly and tells neighbours apart. The last pair hardly moves in a week of visits.
 # Together they work like the hands of a clock.
 
 # %%
@@ -138,7 +139,7 @@ def without(ruler):
         patient.encoder.positions.zero_()
     if ruler in ("position from end", "both"):
         table = patient.embeddings.tables["position_from_end"].weight
-        table[1:] = table[1:11].mean(0)  # the same answer for all
+        table[1:] = table[1:11].mean(0)  # one answer for all: the ten newest, averaged
     return evaluate(patient, data.test)
 
 
@@ -162,7 +163,8 @@ pd.Series({name: summarize(ranks, ["all"])["acc@1"].iloc[0] for name, ranks in r
 # A = \operatorname{softmax}\!\Big(\frac{Q K^\top}{\sqrt{d}}\Big), \qquad \text{output} = A V .
 # $$
 #
-# Row $i$ of $A$ says how visit $i$ divides its attention. We take the trained weights of the first layer,
+# (In this section $V$ is the matrix of values, as everywhere in the literature. Elsewhere it is the number of
+# locations.) Row $i$ of $A$ says how visit $i$ divides its attention. We take the trained weights of the first layer,
 # and the first of its heads, of width $d = D / H$.
 
 # %%
@@ -322,7 +324,8 @@ show(fig,
 # \prod_n J^{\text{LN}}_n \Big( I + J_n \Big) \;\;\text{(post)} .
 # $$
 #
-# Multiply out. In pre-norm one term is $I$: a road on which the gradient arrives unchanged, at any depth.
+# The products run over the layers. $J_n$ is the matrix of derivatives (Jacobian) of what layer $n$ *adds*, and
+# $J^{\text{LN}}_n$ that of its LayerNorm. Multiply out. In pre-norm one term is $I$: a road on which the gradient arrives unchanged, at any depth.
 # In post-norm every road passes $N$ LayerNorms, each of which divides by the length of its input: if $f$
 # adds variance $v$ to a vector of variance 1, the direct road shrinks by $1 / \sqrt{1 + v}$ a time. "So in
 # post-norm the gradient vanishes", says many a text. Does it? Measure at initialisation. PyTorch's layer
@@ -387,7 +390,7 @@ pd.DataFrame({
 # And pre-norm has a price. Nothing stops the sum from growing (third column), so each later layer adds less
 # to a longer vector, and its gradient gets *smaller*. That pre-norm gradients fall and post-norm ones stay
 # large near the output is what [Xiong et al. (2020)](https://arxiv.org/abs/2002.04745) prove, and why
-# post-norm needs a warm-up. With the two layers that this model has, the two curves hardly differ. Depth
+# post-norm needs a warm-up, a few epochs of tiny steps at the start ([Training](10_training.ipynb)). With the two layers that this model has, the two curves hardly differ. Depth
 # makes the difference.
 #
 # ## The encoder
@@ -663,6 +666,10 @@ Markdown(f"- The plain mean in place of learned weights: {say('even attention')}
 #
 # **Exercise 1** (quick). How many parameters has one layer? Write the formula in $D$ and $F$ and check it.
 
+# %% tags=["try"]
+formula = ...  # of D and F_
+check.same(formula, sum(t.numel() for t in first.values()), name="parameters of a layer")
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 formula = 4 * (D * D + D) + (D * F_ + F_) + (F_ * D + D) + 4 * D  # attention, feed-forward, two norms
@@ -693,6 +700,19 @@ table.round(2)
 # %% [markdown]
 # **Exercise 3** (longer). A shift of positions is a rotation. Find a matrix $M_k$ with $s_{p+k} = M_k\, s_p$
 # for *every* $p$, and check it. What follows for a query that wants "three visits before me"?
+
+# %% tags=["try"]
+def my_shift(k, width):
+    """The (width, width) matrix that moves a row of `waves` by k positions."""
+    return ...
+
+
+def moved(k):
+    matrix = my_shift(k, D)
+    return matrix if matrix is ... else waves(100, D, torch.float64)[:-k] @ matrix.T
+
+
+check.function(moved, lambda k: waves(100, D, torch.float64)[k:], (1,), (3,), (40,))
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3

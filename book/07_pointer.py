@@ -123,7 +123,7 @@ assert torch.allclose(scores[0, :n], torch.tensor(by_hand), atol=1e-5)
 print("scores of the story window:", [round(s, 2) for s in by_hand])
 
 # %% [markdown]
-# Why $\sqrt D$? A sum of $D$ independent terms grows like $\sqrt D$. Divide, and scores keep the same size
+# Why $\sqrt D$? A sum of $D$ independent terms of mean zero grows like $\sqrt D$. Divide, and scores keep the same size
 # whatever the width of the model, so the softmax starts out soft.
 #
 # > **Note.** This is one head of attention with one query. There are no values: an attention layer mixes *vectors*,
@@ -150,13 +150,15 @@ print(f"{len(bias)} entries for {model.config.max_len} visits; entry 0 is {bias[
 # > entries, and every position its own. They also count 8,192 numbers in query and key: those are the matrices
 # > alone. With the biases that their layers have it is 8,320.
 #
-# How do these numbers act? Through differences only. Add a constant to all of them, and nothing happens:
+# How do these numbers act? Through differences only. Let $p_i$ be the position of visit $i$ from the end. Add a
+# constant $h$ to all the biases, and nothing happens to the weights:
 #
 # $$
-# \frac{e^{s_i + b_i + c}}{\sum_j e^{s_j + b_j + c}} = \frac{e^c\, e^{s_i + b_i}}{e^c \sum_j e^{s_j + b_j}} .
+# \frac{e^{s_i + b_{p_i} + h}}{\sum_j e^{s_j + b_{p_j} + h}} = \frac{e^h\, e^{s_i + b_{p_i}}}{e^h \sum_j e^{s_j + b_{p_j}}} .
 # $$
 #
-# The common height of the curve is **not identifiable**. Its gradient is zero, and only weight decay ever moves
+# The common height of the curve is **not identifiable**. The gradient along it, which is the sum of all entries'
+# gradients, is zero. Only weight decay, which shrinks all weights a little at each step of training, ever moves
 # it. Never read meaning into "all biases are negative".
 
 # %%
@@ -174,7 +176,7 @@ assert torch.allclose(a, raised, atol=1e-6) and torch.allclose(a.sum(1), torch.o
 # %%
 free = bias.clone().requires_grad_()
 attend(scores + free[position], batch.padding)[rows, 0].log().sum().backward()
-print(f"gradient at entry 0: {free.grad[0]:.0f}; sum of all: {float(free.grad.sum()):.1e}")
+print(f"gradient at entry 0: {free.grad[0]:.0f}; along the common height: {float(free.grad.sum()):.1e}")
 
 # %%
 shapes = {"no bias": torch.zeros_like(bias), "the trained bias": bias,
@@ -236,7 +238,8 @@ print(f"story window: {int((scattered[0] > 0).sum())} of {V:,} places have any p
 # Note what padding does here. Its id is 0, so its weight lands on "place" 0. Because that weight is exactly
 # zero, place 0 stays empty. The mask protects this step as well.
 #
-# Adding up has a consequence that is easy to miss: **many small bars beat one tall bar.**
+# Adding up has a consequence that is easy to miss: **many small bars can beat one tall bar.** First the bars
+# of the story window, one a visit. Then the same bars, laid end to end for each place.
 
 # %%
 seen = look(model, test, i)
@@ -262,13 +265,16 @@ for rank in range(int(per_place["size"].max())):                  # one block a 
 ax.set_xlabel("pointer probability $P_{ptr}$; one block a visit")
 ax.grid(axis="y", visible=False)
 best = per_place.iloc[-1]
+agree = list(per_place["max"].rank()) == list(per_place["sum"].rank())
 show(fig,
      alt=f"Bars of blocks, one bar a place. The first, {names[best.name]}, is {best['sum']:.2f} long and made of {int(best['size'])} "
      f"blocks, the largest {best['max']:.2f}.",
-     caption="The same weights added up per place. The order of the sums need not be the order of the largest blocks.")
+     caption="The same weights added up per place, the largest block first. Here the sums and the largest blocks "
+     + ("put the places in the same order." if agree else "put the places in different orders."))
 
 # %% [markdown]
-# How often does it matter? Run all test windows once, and keep what we need further on.
+# One window shows one case. How often does the tallest bar belong to another place than the largest sum? Run
+# all test windows once, and keep what we need further on.
 
 # %%
 @torch.no_grad()
@@ -390,9 +396,9 @@ Markdown(
 # \operatorname{std}(s_i) \approx \frac{v}{3} .
 # $$
 #
-# The width has cancelled: that is the $\sqrt D$ at work. Within one window it must be less, because all
-# visits share one query and the same user vector. So weights differ by a modest factor, while *counts* go
-# 1, 2, 5, 9. Adding up nearly equal weights is counting.
+# The width has cancelled: that is the $\sqrt D$ at work. Within one window it must be less. Its visits have much
+# in common, the person first of all, and whatever they have in common moves all their scores alike. So weights
+# differ by a modest factor, while *counts* go 1, 2, 5, 9. Adding up nearly equal weights is counting.
 
 # %%
 torch.manual_seed(0)
@@ -538,6 +544,10 @@ for dtype, limit in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
 # $\log 5$, $\log 2$, 0 and (at the padding) 7. Compute $P_\text{ptr}$ for places 0 to 4 on paper. Which place
 # wins, and which has the tallest bar?
 
+# %% tags=["try"]
+answer = [..., ..., ..., ..., ...]  # the probabilities of places 0, 1, 2, 3, 4
+check.exercise("7.1", answer)
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 answer = [0, 0, 5 / 10, 1 / 10, (2 + 2) / 10]      # the 7 at the padding must not count
@@ -545,6 +555,7 @@ s = torch.tensor([[math.log(2), math.log(5), math.log(2), 0, 7]])
 weights = attend(s, torch.tensor([[False] * 4 + [True]]))
 p = torch.zeros(1, 5).scatter_add(1, torch.tensor([[4, 2, 4, 3, 0]]), weights)
 check.same(answer, p[0], name="P_ptr")
+check.exercise("7.1", answer)
 # Place 2 wins here, with the tallest bar. One more visit to place 4 with score log 2, and 4 wins with 6 of 12.
 
 # %% [markdown]

@@ -112,8 +112,12 @@ show(fig,
 # ## What a place that was never a target gets
 #
 # For a place that training never shows, every step pushes its score down; it is one of the wrong answers, always.
-# What stops the fall? **Label smoothing**, which asks each of the $V$ places to keep $\varepsilon / V$. The request goes to
-# the *mixture*. The pointer gives such a place nothing, so the generator alone must deliver. At the best fit
+# What stops the fall? A part of the training recipe, **label smoothing**. Training makes the predicted distribution
+# $P$ as much like a wanted one as it can. Without smoothing, all of the wanted probability lies on the true place.
+# With it, the true place gets $1 - \varepsilon$, and the small rest $\varepsilon$ is dealt out evenly, $\varepsilon / V$ to
+# each of the $V$ places ([Training](10_training.ipynb) has the formula). The request goes to the *mixture* $P$ that the
+# gate $g$ makes of pointer and generator, $P = g\,P_\text{ptr} + (1 - g)\,P_\text{gen}$, as in chapter 1. The pointer
+# gives such a place nothing, so the generator alone must deliver. At the best fit
 #
 # $$
 # (1 - g)\, P_\text{gen}(\ell) \approx \frac{\varepsilon}{V}.
@@ -281,8 +285,8 @@ show(fig,
 #
 # ## The logarithm of a sum
 #
-# The loss wants $\log P$. The design documents print `log(P + 1e-10)`, so that the logarithm of zero never happens. That is
-# how a constant of convenience becomes part of a model. Take a target outside the window, and let the gate's
+# The loss of a window is $-\log P$ of its target, in *nats*, the unit of the natural logarithm. The design documents
+# print `log(P + 1e-10)`, so that the logarithm of zero never happens. That is how a constant of convenience becomes part of a model. Take a target outside the window, and let the gate's
 # log-odds $z$ rise: the model is ever surer that the person returns, and wrong. The loss is
 #
 # $$
@@ -567,7 +571,8 @@ worth.round({"Acc@1, %": 2, "Acc@10, %": 2, "loss, nats": 3})
 # Take your time with this table. We expected the first column to show what a gate is good for. Compare the first row with
 # "constant", "pointer alone" and "oracle". When the generator's highest bar is lower than the pointer's at any reasonable gate,
 # the favourite place *does not depend on the gate*, and even an oracle changes nothing. The gate's worth is in the
-# loss: it prices the chance of being elsewhere.
+# loss: it prices the chance of being elsewhere. (The pointer alone pays an infinite price, for it calls each target
+# outside the window impossible.)
 
 # %% tags=["hide-input"]
 paid = worth["loss, nats"]
@@ -585,8 +590,9 @@ Markdown(
 #
 # ## Label smoothing leans on the gate
 #
-# One more consequence. At the best fit the mean of the gate equals the mean of its label. With label smoothing that label is not $r$ at
-# the target alone, but its average over the smoothed target,
+# One more consequence. At the best fit the mean of the gate equals the mean of its label: the bias $b_2$ is added to
+# every window's $z$, its gradient is the mean of $g - r$, and at the best fit that is zero. With label smoothing that
+# label is not $r$ at the target alone, but its average over the smoothed target,
 # $(1 - \varepsilon)\, r(\ell^*) + \frac{\varepsilon}{V} \sum_\ell r(\ell)$, and nearly all of the $V$ places have
 # $r(\ell) = 0$. So smoothing lowers the gate by a factor of about $1 - \varepsilon$, with no reason in the data.
 
@@ -664,16 +670,31 @@ with torch.no_grad():
 # **Exercise 1** (quick). Three places have $P_\text{ptr} = (0.7, 0.3, 0)$ and $P_\text{gen} = (0.1, 0.2, 0.7)$. From which gate
 # on does the first place beat the third? And what is the pointer's responsibility for a target at place 2 if $g = 0.5$?
 
+# %% tags=["try"]
+turn, responsibility = ..., ...
+check.exercise("8.1", [turn, responsibility])
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 turn = 0.6 / 1.3                                   # 0.7 g + 0.1 (1 - g) = 0.7 (1 - g)
 check.same(0.7 * turn + 0.1 * (1 - turn), 0.7 * (1 - turn), name="at the turning point")
-check.same(0.3 / (0.3 + 0.2), 0.6, name="the responsibility for place 2")  # the two halves cancel
+responsibility = 0.3 / (0.3 + 0.2)                 # the two halves cancel
+check.exercise("8.1", [turn, responsibility])
 
 # %% [markdown]
 # **Exercise 2** (medium). You are handed a network that outputs the log-odds $y$ of $p_\text{gen}$, in the convention of See et al.
 # Write `mixture(y, log_ptr, log_gen)` that gives the same $\log P$ as the package's `log_mixture`, without ever computing a
-# sigmoid. Let `check.function` compare, with an extreme case among the arguments.
+# sigmoid. Let `check.function` compare, with extreme cases among the arguments.
+
+# %% tags=["try"]
+def mixture(y, log_ptr, log_gen):
+    """(B,) log-odds of generating, twice (B, V) -> (B, V) log P."""
+    return ...
+
+
+ptr, gen = torch.tensor([[0.2, 0.8, 0.0]]).log(), torch.tensor([[0.5, 0.1, 0.4]]).log()
+cases = [(torch.tensor([value]), ptr, gen) for value in (0.0, 1.5, -3.0, 40.0, -40.0)]
+check.function(mixture, lambda y, p, q: log_mixture(-y, p, q), *cases)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -683,9 +704,7 @@ def mixture(y, log_ptr, log_gen):
     return torch.logaddexp(log_copy[:, None] + log_ptr, log_generate[:, None] + log_gen)
 
 
-ptr, gen = torch.tensor([[0.2, 0.8, 0.0]]).log(), torch.tensor([[0.5, 0.1, 0.4]]).log()
-check.function(mixture, lambda y, p, q: log_mixture(-y, p, q),
-               *((torch.tensor([value]), ptr, gen) for value in (0.0, 1.5, -3.0, 40.0, -40.0)))
+check.function(mixture, lambda y, p, q: log_mixture(-y, p, q), *cases)
 
 # %% [markdown]
 # **Exercise 3** (longer). Derive the gradient of the generator's scores, $(1 - r)(P_\text{gen}(\ell) - [\ell = \ell^*])$, and verify it

@@ -87,6 +87,7 @@ def indices(batch, when):
     """Seven (B, L) tensors of row numbers, and where the padding is."""
     step = torch.arange(batch.location.shape[1])  # (L,)
     padding = step >= batch.length[:, None]  # (B, L)
+    # "day": counted back from the target's day, which tells a little of the future (chapter 3)
     days = batch.days_ago + (batch.gap_days[:, None] if when == "day" else 0)
     return {
         "location": batch.location,
@@ -208,7 +209,8 @@ class MyPGT(nn.Module):
 
 
 # %% [markdown]
-# The forward pass is the numbered walk of the design documents, with our conventions: batch first from the
+# The forward pass is the numbered walk of the design documents (the written design from which we learned this
+# model), with our conventions: batch first from the
 # start (theirs begins sequence first and transposes), logarithms at the end. Each line leaves its shape.
 
 
@@ -870,6 +872,10 @@ print(
 # **Exercise 1** (quick). From how many places on do location table and generator together hold more than nine tenths
 # of a DIY model with 2,000 people? Solve it on paper, then check with `count`.
 
+# %% tags=["try"]
+places = ...  # a whole number
+check.exercise("9.1", places)
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 diy = configs["DIY"]
@@ -885,6 +891,7 @@ def part(v):
 
 first = next(v for v in range(by_paper - 5, by_paper + 5) if part(v) > 0.9)
 check.same(by_paper, first, name="the number of places")
+check.exercise("9.1", by_paper)
 print(f"{by_paper:,} places")
 
 # %% [markdown]

@@ -26,7 +26,7 @@ import torch
 from IPython.display import Markdown
 from torch import nn
 
-from pgt import city, plots
+from pgt import check, city, plots
 from pgt.baselines import ContextKernel, MostFrequent
 from pgt.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH
 from pgt.metrics import GROUPS, evaluate, interval, summarize
@@ -190,8 +190,8 @@ print(f"smoothed loss {ours:.3f} nats; no model can get below {floor:.3f}, a per
 # ## Steps: AdamW, warm-up, cosine, clipping
 #
 # **AdamW** ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) divides each weight's
-# gradient by a running estimate of its size, so that rare places and frequent places move at similar
-# speed, and shrinks the weights a little at each step (weight decay).
+# gradient by a running estimate of its size, so that the weights of rare places and of frequent places move at
+# similar speed, and shrinks all weights a little at each step (weight decay).
 #
 # That running estimate is poor at first. So the learning rate **warms up** from zero over a few epochs,
 # and then falls along a **cosine** to zero at the last planned epoch. This is the schedule that we are
@@ -413,8 +413,9 @@ Markdown(
 # nobody goes to those places, and each validation window that goes there costs more nats. The answer was
 # wrong before and is wrong after. Accuracy does not notice; the loss pays.
 #
-# Which one is right? Both, about different things. If you want calibrated probabilities, the loss tells
-# you truly that confidence is growing beyond what is justified. If you want the right place on top, it
+# Which one is right? Both, about different things. If you want *calibrated* probabilities, such that of all
+# places given 30 % about 30 % come true, the loss tells you truly that confidence is growing beyond what is
+# justified. If you want the right place on top, it
 # stops you for the wrong reason. Say which one you want, before you look.
 #
 # ## Early stopping, replayed
@@ -500,7 +501,7 @@ pd.DataFrame({name: summarize(ranks, ["all"]).iloc[0][["acc@1", "acc@5", "acc@10
 
 # %%
 which = {"model": "pgt", "variant": "full", "when": "unknown"}
-print({key: results.header["training"][key] for key in ("max_epochs", "patience", "monitor", "label_smoothing")})
+print({key: results.header["data"]["training"][key] for key in ("max_epochs", "patience", "monitor", "label_smoothing")})
 test = results.select(**which).set_index("seed")
 seeds = pd.DataFrame({
     "Acc@1, validation": results.select(split="valid", **which).set_index("seed")["acc@1"],
@@ -546,8 +547,8 @@ relatives.round(1)
 young, old = relatives["epoch kept, mean"].idxmin(), relatives["epoch kept, mean"].idxmax()
 Markdown(
     f"On average *{young}* was stopped after {relatives['epoch kept, mean'][young]:.1f} epochs and *{old}* after "
-    f"{relatives['epoch kept, mean'][old]:.1f}; the warm-up alone takes {results.header['training']['warmup_epochs']}. The stopping "
-    f"rule was the {'validation loss' if results.header['training']['monitor'] == 'loss' else 'validation accuracy'}."
+    f"{relatives['epoch kept, mean'][old]:.1f}; the warm-up alone takes {results.header['data']['training']['warmup_epochs']}. The stopping "
+    f"rule was the {'validation loss' if results.header['data']['training']['monitor'] == 'loss' else 'validation accuracy'}."
 )
 
 # %% [markdown]
@@ -696,14 +697,29 @@ Markdown(f"This page took **{time.perf_counter() - began:.0f} seconds** from the
 # **Exercise 1** (quick). How many nats does a model pay that always gives the ten places right in front of
 # it 9 % each and spreads the rest over all others, when the target is one of the ten? And when it is not?
 
+# %% tags=["try"]
+hit, miss = ..., ...  # nats
+check.exercise("10.1", [hit, miss])
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 inside, outside = -math.log(0.09), -math.log((1 - 10 * 0.09) / (V - 10))
+check.exercise("10.1", [inside, outside])
 print(f"inside {inside:.2f} nats, outside {outside:.2f}: one miss costs as much as {outside / inside:.1f} hits")
 
 # %% [markdown]
 # **Exercise 2** (medium). Replay early stopping with every patience from 1 to 5, for both monitors, on
-# `table`. Which epoch is kept, and how many epochs would you have paid for?
+# `table`. Which epoch is kept, and how many epochs would you have paid for? A first check on a made-up curve:
+
+# %% tags=["try"]
+def stop(score, patience):
+    """Score by epoch, lower is better -> (kept epoch, epochs paid for)."""
+    return ..., ...
+
+
+made_up = pd.Series([5.0, 4.0, 4.5, 3.0, 3.5, 3.2, 3.1], index=range(1, 8))
+check.same(stop(made_up, 1), (2, 3), name="patience of one")
+check.same(stop(made_up, 3), (4, 7), name="patience of three")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -714,10 +730,13 @@ def stop(score, patience):
         best = epoch if score[epoch] < score[best] else best
         if epoch - best >= patience:
             break
-    return f"{best} of {epoch}"
+    return best, epoch
 
 
-pd.DataFrame({patience: {"loss": stop(table.valid_loss, patience), "acc@1": stop(-table["valid_acc@1"], patience)}
+check.same(stop(made_up, 1), (2, 3), name="patience of one")
+check.same(stop(made_up, 3), (4, 7), name="patience of three")
+scores = {"loss": table.valid_loss, "acc@1": -table["valid_acc@1"]}
+pd.DataFrame({patience: {name: "{} of {}".format(*stop(score, patience)) for name, score in scores.items()}
               for patience in range(1, 6)}).rename_axis("monitor").rename_axis("patience", axis=1)
 # The schedule must not depend on the stopping rule, or the replay would be no replay. Here it does not.
 

@@ -30,9 +30,9 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown
-from scipy.stats import spearmanr
+from scipy.stats import entropy, spearmanr
 
-from pgt import city, maps, plots
+from pgt import check, city, maps, plots
 from pgt.checkpoint import load_model, shipped
 from pgt.figures import COPIED, GENERATED, MUTED, TRUTH
 from pgt.look import gates, look, position_bias
@@ -473,12 +473,23 @@ Markdown(
 # How many visits does the pointer look at *effectively*? Compute $e^{H}$, with $H$ the entropy of $a_i$ in nats, and
 # divide by $L$.
 
+# %% tags=["try"]
+def effective(a):
+    """Weights (L,) that sum to one -> the number of visits looked at in effect."""
+    return ...
+
+
+cases = [(np.full(4, 0.25),), (np.array([0.7, 0.2, 0.1]),), (np.array([1.0, 0.0]),)]  # the last: 0 log 0 is 0
+check.function(effective, lambda a: np.exp(entropy(a)), *cases)
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 def effective(a):
+    a = a[a > 0]                                                 # 0 log 0 counts as 0
     return np.exp(-(a * np.log(a)).sum())
 
 
+check.function(effective, lambda a: np.exp(entropy(a)), *cases)
 share = removed.groupby("window").attention.agg(lambda a: effective(a.to_numpy()) / len(a))
 share.describe()[["mean", "min", "max"]].round(2)
 # Near 1: the pointer spreads its attention and mostly counts. Near 1 / L: it points.
@@ -556,7 +567,8 @@ last_days = full.days_ago.gather(1, (full.length - 2)[:, None])                 
 short = replace(full, length=full.length - 1, days_ago=(full.days_ago - last_days).clamp(min=0))
 (keys_full, asks_full), (keys_short, asks_short) = parts_of(full), parts_of(short)
 before = answer(asks_full, keys_full, full)
-assert torch.allclose(before.log(), model(full).log_probs.gather(1, full.target[:, None]).squeeze(1), atol=1e-4)
+theirs = model(full).log_probs.gather(1, full.target[:, None]).squeeze(1)      # (B,)
+check.same(before.log(), theirs, name="the parts, put together again", atol=1e-4)
 changes = {
     "another visit asks, the same visits answer": answer(asks_short, keys_full, full),
     "the same visit asks, one visit fewer answers": answer(asks_full, keys_short, short),

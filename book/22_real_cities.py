@@ -36,7 +36,7 @@ except ImportError:  # on Colab
 from pgt.experiments import GEOLIFE_WINDOWS, has_data, read_results
 
 published = read_results("geolife_published")
-{key: published.header[key] for key in ("command", "data", "protocol", "versions", "device", "seconds")}
+{key: published.header[key] for key in ("command", "data", "versions", "device", "seconds")}
 
 # %%
 columns = ["model", "variant", "when", "seed", "split", "group", "n", "acc@1", "acc@10", "mrr"]
@@ -341,7 +341,17 @@ ten = table(published, MODELS, "acc@10")["all"]
 
 # %% [markdown]
 # **Exercise 2** (medium). How much wider are intervals that resample people than those that resample
-# windows? Compute both for the kernel.
+# windows? Compute both for the kernel. Of the second you know what to expect: about
+# $2 \cdot 1.96\,\sigma / \sqrt N$, with $\sigma$ the spread of the hits over the $N$ windows.
+
+# %% tags=["try"]
+from pgt import check
+from pgt.metrics import gains
+
+hits = 100 * gains(runs["context kernel"][0])["acc@1"]
+expected = 2 * 1.96 * hits.std() / len(hits) ** 0.5  # points
+window_width = ...  # points, by resampling windows
+check.same(window_width, expected, name="width when windows are resampled", atol=0.2)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -349,6 +359,7 @@ ranks = runs["context kernel"][0]
 people_low, people_high = interval_of_mean([ranks])
 alone = ranks.assign(user_id=range(len(ranks)))  # every window its own person
 window_low, window_high = interval_of_mean([alone])
+check.same(window_high - window_low, expected, name="width when windows are resampled", atol=0.2)
 print(f"people:  {people_high - people_low:.1f} points wide")
 print(f"windows: {window_high - window_low:.1f} points wide")
 
@@ -358,10 +369,9 @@ print(f"windows: {window_high - window_low:.1f} points wide")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-from pgt.metrics import gains
-
 mean_pgt = sum(gains(r)["acc@1"] for r in runs["PGT, told the day"]) / len(runs["PGT, told the day"])
 lead = (gains(ranks)["acc@1"] - mean_pgt).groupby(ranks.user_id).mean()
+check.same((lead > 0).sum() + (lead < 0).sum() + (lead == 0).sum(), ranks.user_id.nunique(), name="all the people")
 print(f"the kernel is better for {(lead > 0).sum()} people, worse for {(lead < 0).sum()}, "
       f"level for {(lead == 0).sum()}")
 

@@ -4,6 +4,8 @@
     check.same(my_attention, expected, name="attention")
 
 prints one line when the answer is right, and raises an `AssertionError` with one sentence when not.
+Where the answer would give the solution away, ``check.exercise("1.2", mine)`` works it out itself.
+As long as `...` stands in the place of an answer, all of them only say "Not yet".
 """
 
 from __future__ import annotations
@@ -15,6 +17,13 @@ from typing import Any
 
 import numpy as np
 import torch
+
+
+def _open(value: Any) -> bool:
+    """Whether `...` still stands in the place of an answer."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return value is ... or (isinstance(value, (list, tuple)) and any(_open(one) for one in value))
 
 
 def _array(value: Any, name: str) -> np.ndarray:
@@ -48,6 +57,9 @@ def same(yours: Any, expected: Any, *, name: str = "your answer", atol: float = 
     >>> same([0.25, 0.75], torch.tensor([0.25, 0.75]), name="weights")
     Right: weights.
     """
+    if _open(yours):
+        print(f"Not yet: {name}. Put your answer in the place of the three dots.")
+        return
     mine, right = _array(yours, name), _array(expected, name)
     if mine.shape != right.shape:
         turned = " (transposed?)" if mine.shape == right.shape[::-1] else ""
@@ -108,7 +120,69 @@ def function(
             mine = yours(*case)
         except Exception as error:
             raise AssertionError(f"{name} fails in case {number}: {error!r}") from error
+        if _open(mine):
+            print(f"Not yet: {name}. Put your code in the place of the three dots.")
+            return
         expected = reference(*case)
         with contextlib.redirect_stdout(io.StringIO()):
             same(mine, expected, name=f"{name} in case {number}")
     print(f"Right: {name} in {len(cases)} cases.")
+
+
+def exercise(number: str, yours: Any) -> None:
+    """Check the answer to one of the exercises that `pgt.answers` can work out.
+
+    Parameters
+    ----------
+    number : str
+        Chapter and exercise, say "1.2".
+    yours
+        A number, numbers in any array-like, or a tuple of words; `...` where an answer is missing.
+
+    Raises
+    ------
+    AssertionError
+        Says what is wrong, and, where the slip is a known one, how it comes about.
+
+    Examples
+    --------
+    >>> exercise("10.1", (..., ...))
+    Not yet: exercise 10.1. Put your answer in the place of the three dots.
+    """
+    from pgt.answers import answer_to
+
+    name = f"exercise {number}"
+    answer = answer_to(number)
+    if not _open(yours):
+        for slip, why in answer.slips:
+            if not _equal(answer.value, slip, answer.atol) and _equal(yours, slip, answer.atol):
+                raise AssertionError(f"{name} is not right yet: {why}")
+        if isinstance(answer.value, tuple):
+            _words(yours, answer.value, name)
+            return
+        hundredth = np.asarray(answer.value, dtype=float) / 100
+        if _equal(yours, hundredth, answer.atol / 100):
+            raise AssertionError(f"{name} is nearly right: give it in percent, times 100.")
+    same(yours, answer.value, name=name, atol=answer.atol)
+
+
+def _equal(one: Any, other: Any, atol: float) -> bool:
+    """Whether two answers are the same, numbers or words."""
+    if isinstance(other, tuple):
+        return isinstance(one, (tuple, list)) and tuple(one) == other
+    try:
+        mine, right = _array(one, ""), _array(other, "")
+    except AssertionError:
+        return False
+    return mine.shape == right.shape and np.allclose(mine, right, rtol=0, atol=atol)
+
+
+def _words(yours: Any, right: tuple[str, ...], name: str) -> None:
+    """Compare words; say which one is wrong, and not what would be right."""
+    mine = tuple(yours) if isinstance(yours, (tuple, list)) else (yours,)
+    if len(mine) != len(right):
+        raise AssertionError(f"{name} asks for {len(right)} words; you gave {len(mine)}.")
+    wrong = [repr(word) for word, true in zip(mine, right, strict=True) if word != true]
+    if wrong:
+        raise AssertionError(f"{name} is not right yet: look again at {', '.join(wrong)}.")
+    print(f"Right: {name}.")

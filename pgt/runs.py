@@ -130,6 +130,16 @@ def code_of(model: str) -> str:
     return code_fingerprint((*CODE[model], "metrics"))
 
 
+def untrained(key: str, run: Run) -> tuple[PointerGeneratorTransformer, TrainConfig]:
+    """A run's model with its first weights, and the settings of its training."""
+    assert run.seed is not None
+    torch.manual_seed(run.seed)
+    vocabulary = dataset(key).vocabulary
+    config = ModelConfig(vocabulary.n_locations, vocabulary.n_users, when=run.when)  # type: ignore[arg-type]
+    model = PointerGeneratorTransformer(ablate(config, run.variant))
+    return model, replace(DATA[key].training, seed=run.seed)
+
+
 def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
     """Make and train a run's model.
 
@@ -145,12 +155,7 @@ def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
         if isinstance(baseline, ContextKernel):
             return baseline, {name: getattr(baseline, name) for name in ContextKernel.GRID}
         return baseline, {}
-    assert run.seed is not None
-    torch.manual_seed(run.seed)
-    sizes = data.vocabulary.n_locations, data.vocabulary.n_users
-    config = ModelConfig(*sizes, when=run.when)  # type: ignore[arg-type]
-    model = PointerGeneratorTransformer(ablate(config, run.variant))
-    training = replace(DATA[key].training, seed=run.seed)
+    model, training = untrained(key, run)
     history = fit(model, data.train, data.valid, training, progress=False)
     return model, {"parameters": model.n_parameters(), "epochs": history.best_epoch}
 

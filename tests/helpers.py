@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -112,3 +113,17 @@ def run_python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[s
 def environment() -> dict[str, str]:
     """The surroundings of such a process."""
     return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel in `folder`, from a copy: setuptools leaves its leavings where it works."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    for name in ("pgt", "data", "book/results"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist"]
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
+    (wheel,) = (folder / "dist").glob("*.whl")
+    return wheel

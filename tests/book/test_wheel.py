@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from ..helpers import ROOT, build_wheel
 
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """Names of the files inside a freshly built wheel."""
-    source = tmp_path_factory.mktemp("source")  # setuptools leaves its leavings here
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    for name in ("pgt", "data", "book/results"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist"]
-    result = subprocess.run(build, cwd=source, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
-    (wheel,) = (source / "dist").glob("*.whl")
+    wheel = build_wheel(tmp_path_factory.mktemp("source"))
     with zipfile.ZipFile(wheel) as archive:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
 
