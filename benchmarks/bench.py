@@ -2,9 +2,11 @@
 
     python benchmarks/bench.py [--quick] [--only NAME ...] [--out FILE]
 
-Four sections: windows, training, city, chapters. Ours and the reference are timed in turn, in one
-process, on the CPU. The prepared GeoLife windows are used when they are there (the environment
-variable PGT_GEOLIFE_WINDOWS names their folder), else the simulated city.
+Five sections: windows, training, city, gps, chapters. Ours and the reference are timed in turn, in
+one process, on the CPU. The prepared GeoLife windows are used when they are there (the environment
+variable PGT_GEOLIFE_WINDOWS names their folder), else the simulated city. The section gps needs
+GeoLife's position fixes (PGT_GEOLIFE_FIXES, a folder) and, for its comparison, a Python that has
+trackintel (PGT_TRACKINTEL_PYTHON, its path), which runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +38,8 @@ from documented_model import DocumentedModel, DocumentedTraining, SampleDataset,
 from torch.utils.data import DataLoader  # noqa: E402
 from windows_loop import prepare_by_loop  # noqa: E402
 
-from pgt import city, runs, sources  # noqa: E402
+from pgt import city, gps, runs, sources  # noqa: E402
+from pgt.fixes import Report, read_fixes  # noqa: E402
 from pgt.metrics import evaluate, gains  # noqa: E402
 from pgt.model import ModelConfig, PointerGeneratorTransformer  # noqa: E402
 from pgt.train import CITY, TrainConfig, fit  # noqa: E402
@@ -42,7 +47,8 @@ from pgt.windows import Dataset, prepare  # noqa: E402
 
 RESULTS = ROOT / "book" / "results" / "bench.json"
 PACKAGES = ("torch", "numpy", "pandas")
-CITY_BUDGET, CHAPTER_BUDGET, BOOK_BUDGET = 90.0, 120.0, 900.0  # seconds
+CITY_BUDGET, CHAPTER_BUDGET, BOOK_BUDGET, GPS_BUDGET = 90.0, 120.0, 900.0, 120.0  # seconds
+TRACKINTEL = "PGT_TRACKINTEL_PYTHON"
 Row = dict[str, Any]
 
 
@@ -185,6 +191,57 @@ def bench_city(settings: Settings) -> Iterator[Row]:
     )  # fmt: skip
 
 
+def bench_gps(settings: Settings) -> Iterator[Row]:
+    """GeoLife's fixes to visits: all of them within the budget, some people beside trackintel."""
+    folder = os.environ.get(gps.FIXES)
+    if not folder:
+        print(f"{gps.FIXES} names no folder of position fixes; the section 'gps' stays empty.")
+        return
+    if not settings.quick:
+        report = Report()
+        took = clock(
+            lambda: gps.fixes_to_visits(
+                read_fixes(folder, report=report), haversine_order="swapped"
+            )
+        )
+        yield row(
+            f"geolife: read {report.n_fixes:,} fixes and make visits (reference: the budget)",
+            took, GPS_BUDGET, "s",
+        )  # fmt: skip
+    python = os.environ.get(TRACKINTEL)
+    if not python:
+        print(f"{TRACKINTEL} names no Python that has trackintel; no comparison with it.")
+        return
+    people = 3 if settings.quick else 40
+    frames = list(islice(read_fixes(folder, report=Report()), people))
+    counts: dict[str, int] = {}
+
+    def visits() -> None:
+        tracks = gps.follow(frames)
+        found, places = gps.locations(tracks.staypoints, haversine_order="swapped")
+        merged = gps.visits(found, places)
+        counts.update(staypoints=len(found), triplegs=len(tracks.triplegs),
+                      locations=len(places), visits=len(merged))  # fmt: skip
+
+    with tempfile.TemporaryDirectory() as empty:
+        path = Path(empty) / "fixes.parquet"
+        fixes = pd.concat([gps.clean(frame)[0] for frame in frames], ignore_index=True)
+        fixes[[*gps.FIX_COLUMNS]].to_parquet(path)
+        ours = [clock(visits) for _ in range(min(3, settings.repeats))]
+        script = str(ROOT / "benchmarks" / "trackintel_visits.py")
+        done = subprocess.run(
+            [python, script, str(path)], check=True, text=True, stdout=subprocess.PIPE
+        )  # fmt: skip
+    theirs = json.loads(done.stdout.splitlines()[-1])
+    if theirs["counts"] != counts:
+        raise RuntimeError(f"trackintel finds {theirs['counts']}, we find {counts}")
+    yield row(
+        f"geolife: {len(fixes):,} fixes of {people} people to visits, as trackintel "
+        f"{theirs['version']}",
+        statistics.median(ours), sum(theirs["seconds"].values()), "s",
+    )  # fmt: skip
+
+
 def bench_chapters(settings: Settings) -> Iterator[Row]:
     """Every chapter, executed alone in an empty folder; the reference is the budget."""
     notebooks = sorted((ROOT / "book").glob("*.ipynb"))[: 1 if settings.quick else None]
@@ -269,7 +326,7 @@ def write(result: dict[str, Any], path: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure what was asked for, print it and write it."""
-    names = ("windows", "training", "city", "chapters")
+    names = ("windows", "training", "city", "gps", "chapters")
     parser = argparse.ArgumentParser(description="Time pgt beside the references it replaces.")
     parser.add_argument("--quick", action="store_true", help="a few people, a few seconds")
     parser.add_argument("--only", choices=names, nargs="+", default=names, help="these sections")
@@ -289,6 +346,7 @@ def main(arguments: list[str] | None = None) -> None:
         "windows": lambda: bench_windows(name, visits, settings),
         "training": lambda: bench_training(name, visits, settings),
         "city": lambda: bench_city(settings),
+        "gps": lambda: bench_gps(settings),
         "chapters": lambda: bench_chapters(settings),
     }
     began = time.perf_counter()

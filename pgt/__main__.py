@@ -1,4 +1,4 @@
-"""The command line: python -m pgt city | prepare | train | evaluate | predict."""
+"""The command line: python -m pgt COMMAND, a command for every step from data to prediction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from pgt import commands, model
+from pgt import commands, commands_gps, model
 from pgt.visits import SPLITS, DataError
 
 EXAMPLES = {
@@ -27,6 +27,18 @@ COMMAND --help tells more of each.""",
     "city": """examples:
   python -m pgt city town
   python -m pgt city --preset large --seed 3 big_town""",
+    "visits": """examples:
+  python -m pgt visits Geolife.zip --out visits.csv --timezone Asia/Shanghai
+  python -m pgt visits Geolife.zip --out visits.parquet --haversine-order swapped
+  python -m pgt visits my_tracks/ --out visits.csv --everybody   a folder of GPX files
+
+The steps and their settings are those of Hong et al. (2023), whose figures rest on UTC and on the
+swapped order.""",
+    "download": """examples:
+  python -m pgt download geolife --to data                     shows the terms, and stops
+  python -m pgt download geolife --to data --accept-licence
+
+Killed, it goes on from what has arrived when called again. Nothing is unpacked.""",
     "prepare": """examples:
   python -m pgt prepare visits.csv visits.parquet --timezone Europe/Vienna
   python -m pgt prepare checkins.csv visits.parquet --checkins \\
@@ -116,6 +128,36 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("out", type=Path, metavar="OUT", help="folder to write")
     sub.add_argument("--preset", choices=("small", "large"), default="small")
     sub.add_argument("--seed", type=int, default=7, help="default: %(default)s")
+
+    sub = command(commands_gps.visits, "find the visits in recorded positions (GPS)")
+    sub.add_argument(
+        "fixes", type=Path, metavar="FIXES",
+        help="GeoLife (archive or folder), GPX, .csv or .parquet, or a folder of such files",
+    )  # fmt: skip
+    sub.add_argument("--out", type=Path, required=True, metavar="OUT", help=".csv or .parquet")
+    sub.add_argument("--timezone", metavar="ZONE",
+                     help="the local zone, such as Asia/Shanghai (default: UTC)")  # fmt: skip
+    sub.add_argument(
+        "--haversine-order", choices=("right", "swapped"), default="right",
+        help="(latitude, longitude), or the other way round as in the published figures",
+    )  # fmt: skip
+    sub.add_argument("--everybody", action="store_true",
+                     help="keep people however briefly they were tracked")  # fmt: skip
+    sub.add_argument("--eps", type=float, default=20.0, metavar="METRES",
+                     help="staypoints this near are neighbours (%(default)g)")  # fmt: skip
+    sub.add_argument("--min-samples", type=_positive, default=2,
+                     help="staypoints that found a location (%(default)s)")  # fmt: skip
+    sub.add_argument(
+        "--columns", type=_columns, metavar="OURS=THEIRS,...", help="names in your table"
+    )
+    sub.add_argument("--quiet", action="store_true", help="no progress bar")
+
+    sub = command(commands.download, "fetch GeoLife from Microsoft Research, verified")
+    sub.add_argument("what", choices=("geolife",), metavar="geolife", help="the data set")
+    sub.add_argument("--to", type=Path, required=True, metavar="FOLDER")
+    sub.add_argument("--accept-licence", action="store_true", help="you have read its terms")
+    sub.add_argument("--url", help="the archive's address, should it have moved")
+    sub.add_argument("--quiet", action="store_true", help="no progress bar")
 
     sub = command(
         commands.prepare, "check a table of visits, split it by days and count its windows"

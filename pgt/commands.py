@@ -42,6 +42,17 @@ def city(args: argparse.Namespace) -> None:
           f"{len(table)} visits, written to {args.out}")  # fmt: skip
 
 
+def download(args: argparse.Namespace) -> None:
+    """Fetch a data set from its owner, once its terms are accepted."""
+    from pgt import download
+
+    path = download.download_geolife(
+        args.to, accept_licence=args.accept_licence, url=args.url or download.URL,
+        n_trajectories=download.N_TRAJECTORIES, progress=not args.quiet,
+    )  # fmt: skip
+    print(f"verified: {path}")
+
+
 def prepare(args: argparse.Namespace) -> None:
     """Read any source, write the visits table, print what is in it."""
     _writable(args.out, ".parquet")

@@ -120,6 +120,23 @@ def test_quick_bench_writes_a_valid_file(
         assert row["ratio"] is None or row["ratio"] > 0
 
 
+def test_without_fixes_the_section_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("PGT_GEOLIFE_FIXES", raising=False)
+    assert list(bench.bench_gps(bench.QUICK)) == []
+    assert "PGT_GEOLIFE_FIXES" in capsys.readouterr().out
+
+
+def test_without_trackintel_the_comparison_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PGT_GEOLIFE_FIXES", str(tmp_path))
+    monkeypatch.delenv("PGT_TRACKINTEL_PYTHON", raising=False)
+    assert list(bench.bench_gps(bench.QUICK)) == []
+    assert "PGT_TRACKINTEL_PYTHON" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_chapters_run_alone_in_an_empty_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,79 @@
+"""Zip archives from elsewhere: their members are checked before anything is read."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+import zlib
+from pathlib import Path
+
+from pgt.visits import DataError
+
+# GeoLife's largest member has a few megabytes; a member that claims far more is a trap.
+LARGEST = 512 * 2**20
+
+
+def open_zip(path: Path) -> zipfile.ZipFile:
+    """Open an archive, or say that it is none."""
+    try:
+        return zipfile.ZipFile(path)
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path}; check the path.") from None
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise DataError(
+            f"{path} is no complete zip archive ({_reason(error)}); delete it and download it "
+            "again."
+        ) from error
+
+
+def members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """List the files in an archive, or refuse the whole archive.
+
+    No member may lead out of the folder it is unpacked into (an absolute path, a drive, ``..``, a
+    link), come twice, be encrypted, or claim an absurd size. One such member is reason enough not
+    to trust the others.
+
+    Raises
+    ------
+    DataError
+        Names the archive and the member.
+    """
+    found: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        # ``filename`` ends at a null byte and has the system's separators turned into slashes.
+        name = info.orig_filename.replace("\\", "/")
+        wrong = None
+        if name.startswith("/") or name[1:2] == ":":
+            wrong = "has an absolute path"
+        elif ".." in name.split("/") or "\0" in name:
+            wrong = "leads out of its folder"
+        elif stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+            wrong = "is a link or a device"
+        elif info.flag_bits & 1:
+            wrong = "is encrypted"
+        elif info.file_size > LARGEST:
+            wrong = f"would unpack to {info.file_size / 2**20:,.0f} MiB"
+        elif name in found:
+            wrong = "stands in it twice"
+        if wrong:
+            raise DataError(
+                f"{archive.filename} is not safe to read: its member {info.orig_filename!r} "
+                f"{wrong}; delete it and download it again from the official address."
+            )
+        found[name] = info
+    return [info for info in found.values() if not info.is_dir()]
+
+
+def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Read one member whole; its checksum is verified."""
+    try:
+        return archive.read(info)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise DataError(
+            f"{info.filename} in {archive.filename} is damaged ({_reason(error)}); delete the "
+            "archive and download it again."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
