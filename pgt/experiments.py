@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -30,14 +29,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
 
-import pgt
 from pgt import runs
 from pgt.baselines import all_baselines
+from pgt.reports import about_data, environment, stale, write_results
 from pgt.results import Results, read_results, results_folder
 from pgt.runs import DATA, GEOLIFE, GEOLIFE_WINDOWS, Run, has_data
-from pgt.train import pick_device
 from pgt.visits import DataError
 
 __all__ = [
@@ -125,21 +122,14 @@ def write(name: str, folder: Path) -> Path:
         notes[label] = result["notes"] | {"seconds": round(result["seconds"], 1)}
         about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
         tables.append(ranks.assign(**about))
-    sources = [
-        {"name": DATA[key].name, "protocol": DATA[key].protocol,
-         "fingerprint": runs.data_fingerprint(key), "windows": runs.dataset(key).counts(),
-         "training": asdict(DATA[key].training) | {"seed": list(SEEDS)}}
-        for key in experiment.runs
-    ]  # fmt: skip
+    sources = [about_data(key) for key in experiment.runs]
     header = {
         "experiment": name,
         "question": experiment.question,
         "command": f"python -m pgt.experiments {name}",
         "data": sources[0] if len(sources) == 1 else sources,
         "code": {model: runs.code_of(model) for model in dict.fromkeys(r["model"] for r in rows)},
-        "versions": {"python": platform.python_version(), "torch": torch.__version__.split("+")[0],
-                     "pgt": pgt.__version__},
-        "device": pick_device().type,
+        **environment(),
         "seconds": round(sum(note["seconds"] for note in notes.values()), 1),
         "runs": notes,
     }  # fmt: skip
@@ -148,26 +138,7 @@ def write(name: str, folder: Path) -> Path:
     for column in ("data", "protocol", "model", "variant", "when"):
         table[column] = table[column].astype("category")
     table.to_parquet(folder / f"{name}.ranks.parquet", index=False, compression="zstd")
-    return _write_json(folder / f"{name}.json", header, rows)
-
-
-def _write_json(path: Path, header: dict[str, Any], rows: list[dict[str, Any]]) -> Path:
-    lines = ",\n".join("  " + json.dumps(_rounded(row), allow_nan=False) for row in rows)
-    head = json.dumps(header, indent=1, allow_nan=False)[:-2]
-    path.write_text(head + f',\n "rows": [\n{lines}\n ]\n}}\n', encoding="utf-8")
-    return path
-
-
-def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: (None if value != value else round(value, 3)) if isinstance(value, float) else value
-        for key, value in row.items()
-    }
-
-
-def stale(results: Results) -> list[str]:
-    """The models of a results file whose code has changed since it was made."""
-    return [model for model, mark in results.header["code"].items() if runs.code_of(model) != mark]
+    return write_results(folder / f"{name}.json", header, rows)
 
 
 def confirm(name: str, folder: Path) -> Path:
@@ -199,7 +170,7 @@ def confirm(name: str, folder: Path) -> Path:
     header = results.header | {"code": {model: runs.code_of(model)
                                         for model in results.header["code"]}}  # fmt: skip
     rows = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["rows"]
-    return _write_json(folder / f"{name}.json", header, rows)
+    return write_results(folder / f"{name}.json", header, rows)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -21,7 +21,21 @@ PACKAGE = Path(__file__).resolve().parent
 # What makes the windows, and what only tells about results. The windows themselves carry a
 # fingerprint of their own, so that code which makes the same windows in another way is no change.
 OUTSIDE = frozenset(
-    {"visits", "tables", "vocabulary", "windows", "sources", "batch", "checkpoint", "predict"}
+    {
+        "visits",
+        "tables",
+        "vocabulary",
+        "windows",
+        "sources",
+        "batch",
+        "checkpoint",
+        "predict",
+        "runs",
+        "reports",
+        "results",
+        "provenance",
+        "experiments",
+    }
 )
 
 

@@ -1,0 +1,115 @@
+"""Results files, written: a complete header, flat rows, and the question whether they are stale."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import pgt
+from pgt import runs
+from pgt.provenance import code_fingerprint
+from pgt.results import Results
+from pgt.train import pick_device
+
+# Measurements of speed belong to a machine, not to a version of the code; CI measures them anew.
+NO_CODE = frozenset({"bench"})
+
+
+def environment() -> dict[str, Any]:
+    """Versions and device, for a header; no host and no date, so equal runs give equal files."""
+    versions = {
+        "python": platform.python_version(),
+        "torch": torch.__version__.split("+")[0],
+        "pgt": pgt.__version__,
+    }
+    return {"versions": versions, "device": pick_device().type}
+
+
+def about_data(key: str) -> dict[str, Any]:
+    """What a header tells of an entry of `pgt.runs.DATA`."""
+    data = runs.DATA[key]
+    return {
+        "name": data.name,
+        "protocol": data.protocol,
+        "fingerprint": runs.data_fingerprint(key),
+        "windows": runs.dataset(key).counts(),
+        "training": asdict(data.training),
+    }
+
+
+def write_results(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> Path:
+    """Write a results file, one row a line, numbers rounded to three decimals."""
+    lines = ",\n".join("  " + json.dumps(_rounded(row), allow_nan=False) for row in rows)
+    head = json.dumps(header, indent=1, allow_nan=False)[:-2]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_suffix(".part")
+    half.write_text(head + f',\n "rows": [\n{lines}\n ]\n}}\n', encoding="utf-8")
+    half.replace(path)
+    return path
+
+
+def write_report(
+    path: Path,
+    *,
+    question: str,
+    module: str,
+    data: Iterable[str],
+    seconds: float,
+    rows: Iterable[dict[str, Any]],
+    **more: Any,
+) -> Path:
+    """Write the results of a module of the package that measures something of its own.
+
+    Parameters
+    ----------
+    path : Path
+        ``book/results/NAME.json``.
+    question : str
+        What it is for, in one line.
+    module : str
+        ``python -m pgt.MODULE`` makes the file; its code, with all that it imports, is what the
+        file depends on.
+    data : iterable of str
+        Entries of `pgt.runs.DATA` that were used.
+    seconds : float
+        How long it took.
+    rows : iterable of dict
+        Flat; no person, place or moment can be told from them.
+    more
+        Further entries of the header.
+    """
+    sources = [about_data(key) for key in data]
+    header = {
+        "experiment": path.stem,
+        "question": question,
+        "command": f"python -m pgt.{module}",
+        "data": sources[0] if len(sources) == 1 else sources,
+        "code": {module: code_fingerprint((module,))},
+        **environment(),
+        "seconds": round(seconds, 1),
+        **more,
+    }
+    return write_results(path, header, rows)
+
+
+def stale(results: Results) -> list[str]:
+    """The models or modules of a results file whose code has changed since it was made."""
+    marks: dict[str, str] = results.header["code"]
+    return [name for name, mark in marks.items() if _code_now(name) != mark]
+
+
+def _code_now(name: str) -> str:
+    return runs.code_of(name) if name in runs.CODE else code_fingerprint((name,))
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: (None if value != value else round(value, 3)) if isinstance(value, float) else value
+        for key, value in row.items()
+    }
