@@ -8,18 +8,54 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
+from pgt.batch import Batch
 from pgt.model import ModelConfig, PointerGeneratorTransformer
 from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
 
 FORMAT = "pgt-1"
+
+
+class HasLogProbs(Protocol):
+    """What a network returns: at least (B, V) log-probabilities."""
+
+    @property
+    def log_probs(self) -> Tensor: ...
+
+
+class NetworkConfig(Protocol):
+    """What a network's configuration tells of itself."""
+
+    @property
+    def max_len(self) -> int: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class Network(Protocol):
+    """What `pgt.train.fit` trains and a checkpoint holds: PGT, or one of `pgt.neural`.
+
+    A ``torch.nn.Module`` with a configuration, that gives log-probabilities for a batch.
+    """
+
+    @property
+    def config(self) -> NetworkConfig: ...
+    def __call__(self, batch: Batch, /) -> HasLogProbs: ...
+    def scores(self, batch: Batch) -> Tensor: ...
+    def n_parameters(self) -> int: ...
+    def to(self, device: Any, /) -> Any: ...
+    def train(self, mode: bool = True) -> Any: ...
+    def eval(self) -> Any: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state_dict: dict[str, Any]) -> Any: ...
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
 
 
 def write(path: str | Path, tensors: dict[str, Tensor], info: dict[str, Any]) -> None:
@@ -122,7 +158,7 @@ def shipped(name: str = "city") -> Path:
     raise DataError(f"No model '{name}' is shipped with pgt; there is 'city'.")
 
 
-def load_weights(model: PointerGeneratorTransformer, tensors: dict[str, Tensor], name: str) -> None:
+def load_weights(model: Network, tensors: dict[str, Tensor], name: str) -> None:
     """Put tensors into a model of the very same shapes, or say which one does not fit."""
     own = model.state_dict()
     for key in sorted(own.keys() | tensors.keys()):

@@ -32,6 +32,7 @@ import pandas as pd
 
 from pgt import runs
 from pgt.baselines import all_baselines
+from pgt.model import ABLATIONS
 from pgt.reports import about_data, environment, stale, write_results
 from pgt.results import Results, read_results, results_folder
 from pgt.runs import DATA, GEOLIFE, GEOLIFE_WINDOWS, Run, has_data
@@ -80,6 +81,10 @@ def _headline(*when: str) -> tuple[Run, ...]:
     return BASELINES + _seeded(halves + [("pgt", "full", other) for other in when[1:]])
 
 
+def _ablations(when: str) -> tuple[Run, ...]:
+    return _seeded([("pgt", variant, when) for variant in ABLATIONS])
+
+
 EXPERIMENTS: dict[str, Experiment] = {
     "geolife_published": Experiment(
         "How good is each model on GeoLife, by the published protocol?",
@@ -91,6 +96,13 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "city": Experiment(
         "How good is each model on the simulated city?", {"city": _headline("unknown")}
+    ),
+    "ablations": Experiment(
+        "What does PGT lose with each of its parts?",
+        {
+            "city": _ablations("unknown"),
+            "geolife_published": _ablations("day"),
+        },
     ),
 }
 

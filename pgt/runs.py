@@ -22,10 +22,12 @@ import torch
 
 from pgt import city, metrics
 from pgt.baselines import ContextKernel, all_baselines, fitted
+from pgt.checkpoint import Network
 from pgt.model import ModelConfig, PointerGeneratorTransformer, ablate
 from pgt.provenance import code_fingerprint, fingerprint
 from pgt.sources import read_source, read_windows_folder
 from pgt.train import CITY, TrainConfig, fit
+from pgt.tuned import DOCUMENTED, TUNED, build, tuned
 from pgt.visits import DataError
 from pgt.windows import Dataset, Protocol, prepare
 
@@ -34,9 +36,11 @@ GEOLIFE = "PGT_GEOLIFE"  # a table of GeoLife visits
 RANKS = ["user", "better", "tied", "known", "in_window"]
 
 # The code that a run of each model executes, besides scoring.
-CODE: dict[str, tuple[str, ...]] = {"pgt": ("model", "train")} | dict.fromkeys(
-    all_baselines(), ("baselines",)
-)
+CODE: dict[str, tuple[str, ...]] = {
+    "pgt": ("model", "train"),
+    "lstm": ("neural", "train"),
+    "mhsa": ("neural", "train"),
+} | dict.fromkeys(all_baselines(), ("baselines",))
 
 
 @dataclass(frozen=True)
@@ -130,11 +134,20 @@ def code_of(model: str) -> str:
     return code_fingerprint((*CODE[model], "metrics"))
 
 
-def untrained(key: str, run: Run) -> tuple[PointerGeneratorTransformer, TrainConfig]:
-    """A run's model with its first weights, and the settings of its training."""
+def untrained(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    """A run's network with its first weights, and the settings of its training.
+
+    A variant "tuned" has the settings that were best on the validation windows (`pgt.tuned`); an
+    LSTM or MHSA that is "full" those that its authors published; PGT's variants are ablations of
+    the documented model.
+    """
     assert run.seed is not None
-    torch.manual_seed(run.seed)
     vocabulary = dataset(key).vocabulary
+    if run.variant == "tuned":
+        return build(run.model, tuned(run.model, key), vocabulary, run.seed)
+    if run.model != "pgt":
+        return build(run.model, DOCUMENTED[run.model], vocabulary, run.seed)
+    torch.manual_seed(run.seed)
     config = ModelConfig(vocabulary.n_locations, vocabulary.n_users, when=run.when)  # type: ignore[arg-type]
     model = PointerGeneratorTransformer(ablate(config, run.variant))
     return model, replace(DATA[key].training, seed=run.seed)
@@ -150,7 +163,7 @@ def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
         What the results file keeps of the training.
     """
     data = dataset(key)
-    if run.model != "pgt":
+    if run.model in all_baselines():
         baseline = fitted(run.model, data.train, data.valid)
         if isinstance(baseline, ContextKernel):
             return baseline, {name: getattr(baseline, name) for name in ContextKernel.GRID}
@@ -179,7 +192,8 @@ def one_run(key: str, run: Run) -> dict[str, Any]:
 def kept(key: str, run: Run) -> Path:
     """Where a finished run is kept; other data or other code is another place."""
     folder = Path(tempfile.gettempdir()) / "pgt-runs" / f"{key}-{data_fingerprint(key)}"
-    return folder / f"{run.key}-{code_of(run.model)}.json"
+    settings = f"-{TUNED[key][run.model]}" if run.variant == "tuned" else ""
+    return folder / f"{run.key}{settings}-{code_of(run.model)}.json"
 
 
 def make(job: tuple[str, Run]) -> str:

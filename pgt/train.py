@@ -68,7 +68,7 @@ def pick_device() -> torch.device:
 
 
 def fit(
-    model: PointerGeneratorTransformer,
+    model: PointerGeneratorTransformer | files.Network,
     train: Windows,
     valid: Windows,
     config: TrainConfig | None = None,
@@ -84,6 +84,7 @@ def fit(
     Parameters
     ----------
     model : PointerGeneratorTransformer
+        Or another network, such as those of `pgt.neural`.
     train, valid : Windows
     config : TrainConfig
     checkpoint : path, optional
@@ -144,7 +145,7 @@ class _Run:
 
     def __init__(
         self,
-        model: PointerGeneratorTransformer,
+        model: PointerGeneratorTransformer | files.Network,
         train: Windows,
         valid: Windows,
         config: TrainConfig,

@@ -1,0 +1,311 @@
+# %% [markdown]
+# # Ablations
+#
+# *You will be able to* read an ablation table with the right amount of distrust, and to make one
+# that deserves less of it. *You need* [Building the model](09_model) and [Training](10_training). *It
+# takes* a quarter of an hour to read and a few seconds to run; making the table again takes an hour and
+# a half on one processor core.
+
+# %% tags=["hide-input"]
+try:
+    import pgt
+except ImportError:  # on Colab
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"
+    )
+
+# %% [markdown]
+# Which parts of the model earn their place? The usual answer is an **ablation table**: take one part
+# out, train again, and see what is lost. The design documents of PGT have one with eleven rows. By it
+# every part matters: the pointer most, but the weekday, the days since a visit and the user as well.
+#
+# Before you look at ours, write down what you expect. Will the model without the user lose? Without the
+# hour of the day? Without the gate?
+#
+# ## How to take a part out
+#
+# In `pgt` an ablation is one field of the configuration. There is no second copy of the model that could
+# differ in something else.
+
+# %%
+from pgt.config import ABLATIONS
+
+for name, change in ABLATIONS.items():
+    print(f"{name:22s} {change}")
+
+# %% [markdown]
+# Taking an embedding out removes its columns before the projection. Without the gate the mixture is
+# half and half. Without the pointer or the generator the other one is the whole model. One row changes the
+# depth instead.
+#
+# Each row was trained with five seeds, on the simulated city and on GeoLife. All rows share their seeds,
+# their data and their recipe; the published protocol tells the model the target's day, as the documents do.
+
+# %%
+from pgt.experiments import read_results
+
+ablations = read_results("ablations")
+print(ablations.header["command"])
+for source in ablations.header["data"]:
+    print(source["name"], source["protocol"], source["windows"])
+
+# %% tags=["hide-input"]
+from IPython.display import Markdown
+
+n_runs = len(ablations.header["runs"])
+hours = ablations.header["seconds"] / 3600
+Markdown(
+    f"Together {n_runs} trainings, {hours:.1f} hours on one core of a {ablations.header['device'].upper()}; they "
+    "are independent, so more cores divide the time."
+)
+
+# %% [markdown]
+# ## What the documents claim
+#
+# One seed a row, change of Acc@1 in points on GeoLife (design documents, ablation table).
+
+# %%
+CLAIMED = {
+    "no_user": -3.94, "no_time": -2.03, "no_weekday": -4.34, "no_recency": -6.45, "no_duration": -2.26,
+    "no_position_from_end": -2.80, "no_sinusoid": -0.43, "one_layer": -2.91, "no_pointer": -20.96,
+    "no_generator": -4.28, "no_gate": -4.88,
+}  # fmt: skip
+
+# %% [markdown]
+# Every row is negative, so every part helps. It is a good story. Now the same table with five seeds.
+#
+# ## What we measured
+#
+# For each row we take the mean over seeds of the change, and an interval for it. The interval asks
+# two things at once: what if the people had been others, and what if the seeds had been others? People are
+# resampled, since their windows are alike ([chapter 15](15_traps)); seeds are resampled too, in
+# pairs, because the whole model and the ablated one share each seed's shuffling.
+
+# %%
+import numpy as np
+import pandas as pd
+
+from pgt.metrics import gains
+
+
+def hits(variant, **where):
+    """(seeds, windows) share of a hit at 1, and the (windows,) person of each."""
+    runs = sorted(ablations.ranks(model="pgt", variant=variant, **where), key=lambda run: run.seed.iloc[0])
+    return np.stack([gains(run)["acc@1"] for run in runs]), runs[0].user_id.to_numpy()
+
+
+def change(variant, *, draws=2000, **where):
+    """Mean change in points against the whole model, and its 95 % interval."""
+    ablated, user = hits(variant, **where)
+    difference = 100 * (ablated - hits("full", **where)[0])  # (seeds, windows)
+    person, _ = pd.factorize(user)
+    count = np.bincount(person)  # (people,)
+    total = np.stack([np.bincount(person, weights=row) for row in difference])  # (seeds, people)
+    rng = np.random.default_rng(0)
+    seeds = rng.multinomial(len(total), np.full(len(total), 1 / len(total)), size=draws) / len(total)
+    people = rng.multinomial(len(count), np.full(len(count), 1 / len(count)), size=draws)
+    means = np.einsum("ds,sp,dp->d", seeds, total, people) / (people @ count)  # (draws,)
+    return difference.mean(), *np.quantile(means, [0.025, 0.975]), difference.mean(1)
+
+
+sets = {
+    f"{source['name']}, {source['protocol']}": {"data": source["name"], "protocol": source["protocol"]}
+    for source in ablations.header["data"]
+}
+measured = {
+    name: {variant: change(variant, **where) for variant in CLAIMED} for name, where in sets.items()
+}
+
+# %%
+from matplotlib import pyplot as plt
+
+from pgt.figures import COPIED, GENERATED, MUTED
+from pgt.plots import show
+
+figure, panels = plt.subplots(1, len(sets), figsize=(7.4, 4.6), sharey=True, sharex=True)
+rows = np.arange(len(CLAIMED))
+for axes, (name, table) in zip(panels, measured.items(), strict=True):
+    mean, low, high = (np.array([table[variant][k] for variant in CLAIMED]) for k in range(3))
+    axes.axvline(0, color=MUTED, lw=1)
+    axes.hlines(rows, low, high, color=COPIED, lw=2)
+    axes.plot(mean, rows, "o", color=COPIED, label="measured, 95 % interval")
+    for at, variant in enumerate(CLAIMED):
+        axes.plot(table[variant][3], [at] * len(table[variant][3]), "|", color=MUTED, ms=7)
+    if "geolife" in name:
+        axes.plot(list(CLAIMED.values()), rows, "D", color=GENERATED, mfc="none", label="documents, one seed")
+    axes.set_title(name, fontsize=10)
+panels[0].set_yticks(rows, [variant.replace("_", " ") for variant in CLAIMED])
+panels[0].invert_yaxis()
+figure.supxlabel("change of Acc@1 against the whole model (points)", fontsize=10)
+panels[-1].legend(fontsize=7, loc="lower left")
+crossing = {name: sum(t[v][1] < 0 < t[v][2] for v in CLAIMED) for name, t in measured.items()}
+show(
+    figure,
+    alt="Forest plot of eleven ablations. Only the pointer's interval lies far below zero. Intervals that cross "
+    "zero: " + "; ".join(f"{name} {n} of {len(CLAIMED)}" for name, n in crossing.items()) + ".",
+    caption="What is lost with each part. Dots and lines: mean over five seeds and 95 % interval over people and "
+    "seeds; ticks: single seeds; open diamonds: what the documents report.",
+)
+
+# %% [markdown]
+# Cover the row of the pointer with your hand. What is left is a column of dots around zero.
+#
+# ## A verdict per claim
+#
+# A claim is **confirmed** if the interval lies below zero, **contradicted** if the documents' number lies outside
+# the interval and the interval reaches zero or beyond, and **not confirmed** otherwise.
+
+
+# %%
+def verdict(mean, low, high, claimed):
+    """What the measurement says about a claimed change."""
+    if high < 0:
+        return "confirmed" if low <= claimed <= high else "confirmed, other size"
+    return "contradicted" if not low <= claimed <= high else "not confirmed"
+
+
+verdicts = pd.DataFrame(
+    {
+        name: {v: f"{t[v][0]:+.1f} [{t[v][1]:+.1f}, {t[v][2]:+.1f}] {verdict(*t[v][:3], CLAIMED[v])}"
+               for v in CLAIMED}
+        for name, t in measured.items() if "geolife" in name
+    }
+)  # fmt: skip
+verdicts.insert(0, "documents", pd.Series(CLAIMED).map("{:+.1f}".format))
+with pd.option_context("display.max_colwidth", None):
+    display(verdicts)
+
+# %% tags=["hide-input"]
+published = measured["geolife, published"]
+kinds = pd.Series({v: verdict(*published[v][:3], CLAIMED[v]) for v in CLAIMED})
+harmless = [v.replace("_", " ").removeprefix("no ") for v in CLAIMED if published[v][0] > 0]
+Markdown(
+    f"By the published protocol **{int(kinds.str.startswith('confirmed').sum())} of {len(kinds)}** claims are "
+    f"confirmed, {int((kinds == 'contradicted').sum())} are contradicted, and "
+    f"{int((kinds == 'not confirmed').sum())} can be neither. In {len(harmless)} rows the model is on "
+    f"average *better* without the part: {', '.join(harmless)}."
+)
+
+# %% [markdown]
+# > **Pitfall.** "Not confirmed" does not mean "has no effect". With forty-five people the intervals are
+# > wide, and an effect of a point or two would hide in them. What we can say is that this data cannot
+# > show it, so no table made on this data with one seed can have shown it either.
+#
+# ## How can a useful part be useless?
+#
+# Hour of the day matters for people: the kernel of [chapter 4](04_baselines) uses it and wins. So why does
+# the model not miss its hour embedding?
+#
+# - **Redundancy.** The window says the same thing several ways. Position from the end, sinusoid,
+#   recency and position bias all tell the model how long ago a visit was. Take out one and the others remain.
+# - **It was not used.** The pointer compares what a visit *is* with what the last visit *is*. "The same hour" is a
+#   relation between two visits, and a projection of concatenated embeddings must first learn to express
+#   it. [Chapter 7](07_pointer) shows that it hardly does: the trained pointer is close to counting visits.
+#   What is not used is not missed.
+# - **Seven thousand windows.** A part that could help with a million windows can be a way to overfit with seven
+#   thousand.
+#
+# An ablation measures what *this* model, trained *this* way, loses. It says nothing about what the
+# information is worth.
+#
+# ## The whole table against one row
+#
+# Could the documents' table have come from luck alone? Take our runs, and draw for each row one seed of
+# the whole model and one of the ablated model, as somebody does who trains everything once.
+
+# %%
+rng = np.random.default_rng(1)
+small = [v for v in CLAIMED if v != "no_pointer"]
+scores = {v: hits(v, **sets["geolife, published"])[0].mean(1) * 100 for v in ["full", *small]}
+full = rng.choice(scores["full"], size=2000)  # one whole model for all rows, as in a real table
+tables = np.stack([rng.choice(scores[v], size=2000) - full for v in small])  # (rows, tables)
+negative = (tables < 0).sum(0)
+figure, axes = plt.subplots()
+axes.hist(negative, bins=np.arange(len(small) + 2) - 0.5, color=COPIED, edgecolor="white")
+axes.set(xlabel=f"negative rows among the {len(small)} without the pointer's", ylabel="tables of one seed each")
+show(
+    figure,
+    alt=f"Histogram of how many of {len(small)} rows are negative in a table made with one seed: from "
+    f"{negative.min()} to {negative.max()}, widely spread.",
+    caption="Tables that a single seed could have produced. All rows share one whole model, so its luck moves them "
+    "all at once.",
+)
+
+# %% [markdown]
+# The histogram is wide, and that is the point. All rows of a one-seed table are differences to **the same**
+# run of the whole model. If that run was a lucky one, every part of the model looks useful at once. If
+# it was unlucky, every part looks harmful. Rows of one table are not eleven pieces of evidence.
+#
+# ## Summary
+#
+# - The pointer matters, by far. On this data no other part has an effect that five seeds can show beyond doubt.
+# - One-seed tables share their luck: the whole model's seed moves all rows together.
+# - A part can be unused, redundant, or harmful at this size of data, and an ablation cannot tell which.
+#
+# ## Exercises
+#
+# **Exercise 1** (quick). Why is the mean change of *no generator* so small, when
+# [chapter 8](08_generator_and_gate) shows that only the generator can name places outside the window?
+
+# %% [markdown]
+# <details class="solution"><summary>Solution 1</summary>
+#
+# Being able to name them is not being right. Outside the window the generator's first guess is hardly ever
+# the target, so nothing is lost at rank one. Look at Acc@10 and at the group *not in window* instead.
+#
+# </details>
+
+# %% [markdown]
+# **Exercise 2** (medium). Make the forest for the rank-ten accuracy of *no generator*, or just print its change in
+# Acc@10 for each data set. Does the generator earn its place there?
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
+# @title Solution 2
+for name, where in sets.items():
+    lost = ablations.mean("acc@10", variant="no_generator", **where) - ablations.mean(
+        "acc@10", variant="full", **where
+    )
+    print(f"{name}: {lost:+.1f} points of Acc@10")
+
+# %% [markdown]
+# **Exercise 3** (longer). How many seeds would be needed to see an effect of one point, if only the spread over
+# seeds mattered? Use twice the standard error of the paired differences.
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+spread = pd.Series({v: published[v][3].std(ddof=1) for v in small})
+needed = np.ceil((2 * spread / 1.0) ** 2).astype(int)  # 2 s / sqrt(n) < 1 point
+pd.DataFrame({"spread of the difference": spread.round(2), "seeds needed": needed})
+
+# %% [markdown]
+# **Exercise 4** (project). Take two parts out at once, say all four ways to tell the order of visits
+# (`without=("position_from_end", "sinusoid", "recency", "position_bias")`), and train on the city with
+# three seeds. Does the loss of the four exceed the sum of the single losses?
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
+# @title Solution 4
+ORDER = ("position_from_end", "sinusoid", "recency", "position_bias")
+RUN = False  # True trains three models: about two minutes
+
+
+def without_order(seed):
+    import torch
+    from dataclasses import replace
+
+    from pgt import city
+    from pgt.metrics import evaluate
+    from pgt.model import ModelConfig, PointerGeneratorTransformer
+    from pgt.train import CITY, fit
+    from pgt.windows import prepare
+
+    data = prepare(city.load().visits, protocol="exact")
+    torch.manual_seed(seed)
+    sizes = data.vocabulary.n_locations, data.vocabulary.n_users
+    model = PointerGeneratorTransformer(ModelConfig(*sizes, without=ORDER))
+    fit(model, data.train, data.valid, replace(CITY, seed=seed), progress=False)
+    return 100 * gains(evaluate(model, data.test))["acc@1"].mean()
+
+
+if RUN:
+    print([round(without_order(seed), 1) for seed in (42, 1, 2)])
+print("the whole model:", (100 * hits("full", **sets["city, exact"])[0].mean(1)).round(1).tolist())

@@ -1,0 +1,176 @@
+"""Tuning: every candidate of every model, once, compared on the validation windows.
+
+    python -m pgt.tuning geolife_published city geolife_exact
+
+writes ``book/results/tuning.json``, one row a candidate. Test windows are not looked at: `choose`
+does not get them. A data set that is in the file already, and is not named, stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+import pgt
+from pgt import metrics
+from pgt.provenance import code_fingerprint
+from pgt.results import results_folder
+from pgt.runs import DATA, data_fingerprint, dataset
+from pgt.train import fit
+from pgt.tuned import LEVELS, MODELS, Settings, build, candidates
+from pgt.visits import DataError
+from pgt.windows import Windows
+
+SEED = 42
+SHOWN = (*LEVELS, "d_feedforward", "batch_size", "monitor")  # of a candidate, in its row
+
+
+def choose(
+    model: str,
+    train: Windows,
+    valid: Windows,
+    among: dict[str, Settings] | None = None,
+    after: Callable[[dict[str, Any]], None] | None = None,
+    done: Iterable[dict[str, Any]] = (),
+) -> tuple[str, pd.DataFrame]:
+    """Train every candidate of a model with one seed and keep the most accurate.
+
+    Parameters
+    ----------
+    model : {"lstm", "mhsa", "pgt"}
+    train, valid : Windows
+    among : dict of str to Settings
+        Instead of `pgt.tuned.candidates`.
+    after : callable, optional
+        Gets every new row.
+    done : rows
+        Of candidates that were trained before.
+
+    Returns
+    -------
+    name : str
+        The candidate with the best validation Acc@1; of equals the first.
+    table : DataFrame
+        One row a candidate: its settings, parameters, best epoch, seconds, metrics in percent.
+    """
+    rows = {row["variant"]: row for row in done}
+    among = among or candidates(model)
+    for name, settings in among.items():
+        if name in rows:
+            continue
+        network, training = build(model, settings, train.vocabulary, SEED)
+        began = time.process_time()
+        history = fit(network, train, valid, training, progress=False, device="cpu")
+        seconds = time.process_time() - began
+        known = asdict(network.config) | asdict(training)  # type: ignore[call-overload]
+        (scores,) = metrics.summarize(metrics.evaluate(network, valid), ["all"]).to_dict("records")
+        rows[name] = (
+            {"model": model, "variant": name, "when": "unknown", "seed": SEED, "split": "valid"}
+            | scores
+            | {key: known[key] for key in SHOWN}
+            | {"parameters": network.n_parameters(), "epochs": history.best_epoch,
+               "seconds": round(seconds, 1)}
+        )  # fmt: skip
+        if after is not None:
+            after(rows[name])
+    table = pd.DataFrame([rows[name] for name in among])
+    return str(table.variant[table["acc@1"].idxmax()]), table
+
+
+def tune(key: str, path: Path) -> None:
+    """Choose for every model on an entry of `pgt.runs.DATA`, adding each row to the file."""
+    torch.set_num_threads(1)
+    about = {"data": DATA[key].name, "protocol": DATA[key].protocol}
+    for model in MODELS:
+
+        def keep(row: dict[str, Any]) -> None:
+            write(path, key, [about | row])
+            print(f"{key} {row['model']} {row['variant']} {row['acc@1']:.2f}", flush=True)
+
+        data, mine = dataset(key), (about | {"model": model}).items()
+        done = [row for row in read(path)["rows"] if mine <= row.items()]
+        name, _ = choose(model, data.train, data.valid, after=keep, done=done)
+        print(f"{key} {model}: {name}", flush=True)
+
+
+def code_of(model: str) -> str:
+    """Fingerprint of the code that trains and scores a model."""
+    return code_fingerprint(("model" if model == "pgt" else "neural", "train", "metrics"))
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The results file so far, without rows that other code made."""
+    if not path.exists():
+        return {"data": [], "rows": []}
+    raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    current = [model for model, mark in raw["code"].items() if code_of(model) == mark]
+    return raw | {"rows": [row for row in raw["rows"] if row["model"] in current]}
+
+
+def write(path: Path, key: str, rows: list[dict[str, Any]]) -> None:
+    """Add rows to the results file, in the place of those of the same candidates."""
+    before = read(path)
+    source = {
+        "name": DATA[key].name,
+        "protocol": DATA[key].protocol,
+        "fingerprint": data_fingerprint(key),
+        "windows": {n: len(getattr(dataset(key), n)) for n in ("train", "valid")},
+    }
+    same = ("data", "protocol", "model", "variant")
+    new = {tuple(row[name] for name in same) for row in rows}
+    rows = [row for row in before["rows"] if tuple(row[n] for n in same) not in new] + rows
+    sources = [one for one in before["data"] if one["fingerprint"] != source["fingerprint"]]
+    sources += [source]
+    named = {(one["name"], one["protocol"]) for one in sources}
+    keys = [key for key, data in DATA.items() if (data.name, data.protocol) in named]
+    header = {
+        "experiment": "tuning",
+        "question": "Which settings are best for each model on the validation windows?",
+        "command": f"python -m pgt.tuning {' '.join(keys)}",
+        "data": sources,
+        "code": {model: code_of(model) for model in MODELS},
+        "versions": {"python": platform.python_version(), "torch": torch.__version__.split("+")[0],
+                     "pgt": pgt.__version__},
+        "device": "cpu",
+        "seconds": round(sum(row["seconds"] for row in rows), 1),
+    }  # fmt: skip
+    lines = ",\n".join("  " + json.dumps(_rounded(row), allow_nan=False) for row in rows)
+    head = json.dumps(header, indent=1, allow_nan=False)[:-2]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(head + f',\n "rows": [\n{lines}\n ]\n}}\n', encoding="utf-8")
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: round(v, 6) if isinstance(v, float) else v for key, v in row.items()}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pgt.tuning", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("data", nargs="+", choices=list(DATA))
+    parser.add_argument("--out", type=Path, default=results_folder())
+    options = parser.parse_args(arguments)
+    try:
+        for key in options.data:
+            tune(key, options.out / "tuning.json")
+    except DataError as error:
+        print(f"pgt: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
