@@ -231,6 +231,12 @@ show(
     "all at once.",
 )
 
+# %% tags=["hide-input"]
+Markdown(
+    f"In **{100 * (negative == len(small)).mean():.0f} %** of these tables every single row is negative, as in the "
+    f"documents' table; in {100 * (negative == 0).mean():.0f} % none is."
+)
+
 # %% [markdown]
 # The histogram is wide, and that is the point. All rows of a one-seed table are differences to **the same**
 # run of the whole model. If that run was a lucky one, every part of the model looks useful at once. If

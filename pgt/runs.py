@@ -144,7 +144,7 @@ def untrained(key: str, run: Run) -> tuple[Network, TrainConfig]:
     assert run.seed is not None
     vocabulary = dataset(key).vocabulary
     if run.variant == "tuned":
-        return build(run.model, tuned(run.model, key), vocabulary, run.seed)
+        return build(run.model, tuned(run.model), vocabulary, run.seed)
     if run.model != "pgt":
         return build(run.model, DOCUMENTED[run.model], vocabulary, run.seed)
     torch.manual_seed(run.seed)
@@ -192,7 +192,7 @@ def one_run(key: str, run: Run) -> dict[str, Any]:
 def kept(key: str, run: Run) -> Path:
     """Where a finished run is kept; other data or other code is another place."""
     folder = Path(tempfile.gettempdir()) / "pgt-runs" / f"{key}-{data_fingerprint(key)}"
-    settings = f"-{TUNED[key][run.model]}" if run.variant == "tuned" else ""
+    settings = f"-{TUNED[run.model]}" if run.variant == "tuned" else ""
     return folder / f"{run.key}{settings}-{code_of(run.model)}.json"
 
 

@@ -2,7 +2,7 @@
 
 Each model has the same ten candidates: its documented recipe; the same, stopped on the validation
 accuracy; and eight corners of a cube of six settings with two levels each. Which of them won on the
-validation windows of a data set (`pgt.tuning`) is written down here as `TUNED`.
+validation windows of GeoLife (`pgt.tuning`) is written down here as `TUNED`.
 """
 
 from __future__ import annotations
@@ -112,12 +112,10 @@ def corner(
     )  # fmt: skip
 
 
-# The candidate with the best validation Acc@1, per entry of `pgt.runs.DATA`; measured by
-# `python -m pgt.tuning`, and checked against its results file by a test.
-TUNED: dict[str, dict[str, str]] = {
-    "geolife_published": {"lstm": "corner_4"},
-    "geolife_exact": {"lstm": "corner_4"},
-}
+# The candidate of each model with the best Acc@1 on GeoLife's validation windows (published
+# protocol), measured by `python -m pgt.tuning geolife_published` and checked against its results
+# file by a test. The other data sets take the same settings: no model is tuned on them.
+TUNED: dict[str, str] = {"lstm": "corner_4", "mhsa": "corner_8", "pgt": "corner_4"}
 
 
 def build(
@@ -147,6 +145,12 @@ def build(
     return network, replace(settings.training, seed=seed)
 
 
-def tuned(model: str, key: str) -> Settings:
-    """The best of a model's candidates on an entry of `pgt.runs.DATA`."""
-    return candidates(model)[TUNED[key][model]]
+def tuned(model: str) -> Settings:
+    """The best of a model's candidates.
+
+    Examples
+    --------
+    >>> tuned("lstm") == candidates("lstm")[TUNED["lstm"]]
+    True
+    """
+    return candidates(model)[TUNED[model]]
