@@ -22,7 +22,7 @@ except ImportError:  # on Colab
 # and the true answer would often be on it. **Next-location prediction** asks a machine to do the
 # same: given the places a person has visited lately, name the next one.
 #
-# This book builds one model for that, the *Pointer-Generator Transformer*, from its smallest parts
+# This book builds one model for that, the **Pointer-Generator Transformer**, from its smallest parts
 # up. Before the first part, let us meet the people, and find out what there is to predict.
 #
 # ## A town whose people tell the truth
@@ -134,7 +134,7 @@ print(f"{100 * (1 - share_new):.1f} % of all visits go to a place where the pers
 # numbers. A person who knows $S$ places goes to a new one with probability
 #
 # $$
-# P_\text{new} = \rho\, S^{-\gamma}, \qquad \rho \approx 0.6,\quad \gamma \approx 0.21 ,
+# P_\text{new} = \rho\, S^{-\gamma}, \qquad \rho \approx 0.6,\quad \gamma \approx 0.21 , \tag{1.1}
 # $$
 #
 # and otherwise returns, to a place they have visited often. The more places you know, the less you
@@ -190,8 +190,8 @@ print(f"{steady.user_id.nunique()} people, visits to a new place:")
 # upside down. This is called Simpson's paradox, and it will come back when we look at what the model
 # has learned.
 #
-# So there are two ways to come by the next place. Either it is **copied** from one's own past, or it
-# is **new**. A model with exactly these two ways is the subject of this book.
+# So there are two ways to come by the next place. Either it is *copied* from one's own past, or it
+# is *new*. A model with exactly these two ways is the subject of this book.
 #
 # ## How real is this town?
 #
@@ -213,7 +213,7 @@ comparison[columns].astype(float).map("{:.2f}".format).replace("nan", "–")
 
 # %% [markdown]
 # The first two columns are close, by construction: the town was tuned to the second one. Now compare
-# the second with the third. They describe **the same people**. The difference is one habit of the
+# the second with the third. They describe *the same people*. The difference is one habit of the
 # literature: places that do not occur in the training data are all renamed to one place called
 # "unknown". A person who goes to a new café, then to a new shop, has then visited "unknown" twice,
 # which counts as a return.
@@ -224,7 +224,7 @@ from IPython.display import Markdown
 real, merged = REFERENCE.loc["target_in_window", ["real_locations", "unknown_merged"]]
 Markdown(
     f"With that habit, **{merged:.1f} %** of the next places are found in the window. With the real "
-    f"places it is **{real:.1f} %**. The often-quoted figure of 84 % returns is an artefact of a label."
+    f"places it is **{real:.1f} %**. The 84 % returns of the design documents are an artefact of a label."
 )
 
 # %% [markdown]
@@ -256,7 +256,7 @@ scores["no rule that copies can do better"] = ceiling
 pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 
 # %% [markdown]
-# The last row is a **ceiling**. A rule that only copies from the window can be right at most as often
+# The last row is a ceiling, the **copy ceiling**. A rule that only copies from the window can be right at most as often
 # as the true place is in the window at all. Whatever a model gains beyond that must come from
 # somewhere else.
 #
@@ -301,7 +301,7 @@ plots.mixture(
 # One number, the **gate** $g$, mixes the two:
 #
 # $$
-# P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell).
+# P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
 # $$
 #
 # Here $\ell$ is any place of the town, and $P(\ell)$ the probability that the model gives it.
@@ -310,8 +310,8 @@ plots.mixture(
 # the rest of the book is about making each part, and about finding out whether it does what its name
 # promises.
 #
-# > **Note.** This was a window that the model gets right, chosen because it gets it right. Chapter 13
-# > shows a confident mistake as well.
+# > **Note.** This was a window that the model gets right, chosen because it gets it right.
+# > [Chapter 13](13_attention_on_maps.ipynb) shows a confident mistake as well.
 #
 # ## Summary
 #
@@ -401,7 +401,7 @@ pd.Series(short_list, range(1, 6), name="%").rename_axis("places on the list").r
 # The second place helps most: home and work take turns. From then on the list creeps towards the ceiling.
 
 # %% [markdown]
-# **Exercise 5** (project). Estimate $\rho$ and $\gamma$ from the visits alone. First fit a straight line to
+# **Exercise 5** (project). Estimate $\rho$ and $\gamma$ of equation (1.1) from the visits alone. First fit a straight line to
 # $\log P_\text{new}$ against $\log S$, all people together. Why do you not get 0.6 and 0.21 back, although
 # the simulator used them (`town.truth`)? Then give each person $u$ a $\rho_u$ of their own and find the one
 # $\gamma$ of greatest likelihood. (Use the visits of people who know at least two places. Given how often
@@ -437,4 +437,4 @@ print(f"a rho for each person: gamma = {gamma:.2f}; simulator: gamma = {town.tru
 # down; nothing in the visits alone tells which.
 
 # %% [markdown]
-# **Next:** [Windows](03_windows), where visits become tensors.
+# **Next:** [Windows](03_windows.ipynb), where visits become tensors.

@@ -47,19 +47,19 @@ print(f"{len(visits):,} visits of {visits.user_id.nunique()} people, sorted by p
 #
 # Follow one person. Pick one visit and call it the **target**: its location is what we want to
 # predict. The model may see what happened before it, but how far back? The literature on this task
-# ([Hong et al., 2023](https://doi.org/10.1016/j.trc.2023.104315)) uses the **seven-day rule**. The
+# ([Hong et al., 2023](https://doi.org/10.1016/j.trc.2023.104315)) uses the *seven-day rule*. The
 # **window** of a target holds the visits of the seven days before the target's day, and those of the
 # target's own day up to the target.
 #
-# Write $d_j$ for the calendar day of visit $j$. The window of target $j$ is
+# Write $\text{day}_j$ for the calendar day of visit $j$. The window of target $j$ is
 #
 # $$
-# W_j = \{\, i < j \;:\; d_i \ge d_j - 7 \,\},
+# \mathcal{W}_j = \{\, i < j \;:\; \text{day}_i \ge \text{day}_j - 7 \,\}, \tag{3.1}
 # $$
 #
 # where all visits are of the same person. Two conditions keep out windows that promise more than they
 # hold. There must be at least three visits in it, and the person's first day must lie at least seven
-# days before $d_j$; otherwise "seven days" would be seven days of which some were never recorded.
+# days before $\text{day}_j$; otherwise "seven days" would be seven days of which some were never recorded.
 #
 # Let us draw one. Every row is a day. The first cell only looks for a window worth drawing, a full one
 # with visits before and after the target on its day; you may skip it.
@@ -106,12 +106,12 @@ show(
 
 # %% [markdown]
 # A bar that reaches the right edge goes on past midnight; a visit belongs to the day on which it
-# *began*. And notice that the window is counted in **calendar days**, from midnight to midnight of the
+# *began*. And notice that the window is counted in *calendar days*, from midnight to midnight of the
 # local clock, not in hours. A target at nine in the evening has a longer window than one at breakfast.
 #
 # ## Train, valid, test
 #
-# Chapter 10 will train on some windows and judge on others. Which? Dealing them out at random would put
+# [Chapter 10](10_training.ipynb) will train on some windows and judge on others. Which? Dealing them out at random would put
 # the target of one window inside the window next to it, and the model could look it up. So we cut by
 # time. The first 60 % of each person's days are **train**, the next 20 % **valid**, the rest **test**:
 # learn from the past, predict the future.
@@ -130,7 +130,7 @@ pd.Series(split).value_counts().rename("visits").to_frame()
 #
 # ## Slowly, then fast
 #
-# Here is the rule in code, as close to the formula as pandas lets us write it. For each visit, filter
+# Here is the rule in code, as close to equation (3.1) as pandas lets us write it. For each visit, filter
 # the table.
 
 # %%
@@ -250,11 +250,11 @@ pd.DataFrame({"visits": {name: len(loc) for name, loc in location.items()},
 # %% [markdown]
 # Training has no unknown place, of course. Valid and test have plenty, because people never stop
 # exploring. All these places, each a different café or friend's sofa, become one location called 1.
-# We call this the **published** protocol, since it is what the prepared datasets of the literature
+# We call this the **published protocol**, since it is what the prepared datasets of the literature
 # contain.
 #
 # The alternative is to give the unseen places their own ids, *after* the known ones. Nothing is learned
-# about them, but they stay apart. We call this the **exact** protocol.
+# about them, but they stay apart. We call this the **exact protocol**.
 #
 # > **Note.** Does the exact protocol look at the exam? It only reserves ids. A model that scores every id
 # > learns to give these nearly nothing, since in training they are never the answer. But a model that
@@ -262,7 +262,7 @@ pd.DataFrame({"visits": {name: len(loc) for name, loc in location.items()},
 #
 # ## Same people, same windows, different answer
 #
-# Ask the simplest question about a window: **is the target's location among its visits?** If so, a
+# Ask the simplest question about a window: *is the target's location among its visits?* If so, a
 # model that copies can be right. Ask it twice.
 
 # %%
@@ -386,7 +386,7 @@ assert (1 + minute // 15).between(1, 96).all()
 # Few, in a town that sleeps. But suppose that the times were wrongly left in UTC. When it is midnight
 # there, it is eight in the morning in Beijing, and the same bug deletes arrivals at work.
 #
-# **Days ago.** Old visits matter less, so the model is told how many days ago each one was. Ago from
+# **Days ago.** Old visits matter less, so the model is told how many days ago each one was, its **recency**. Ago from
 # what? The obvious answer is the day of the target, and several implementations do that. Think about
 # what it reveals. If the newest visit of the window is marked "3 days ago", then the person's *next*
 # visit comes in three days. Nobody can know that when the prediction is made.
@@ -406,7 +406,7 @@ table.assign(home=(100 * table.home).round(1), again=(100 * table.again).round(1
 
 # %% [markdown]
 # The rows differ. A model that is told the gap knows something about the answer, and what it knows is
-# from the future. We therefore count from the day of the **last visit** of the window, which is 0 by
+# from the future. We therefore count from the day of the *last visit* of the window, which is 0 by
 # definition. `gap_days` exists in a batch as a separate field, so that whoever uses it has to say so:
 # `when="day"` in the model's configuration. Here is what it was worth on GeoLife, to the same model on the
 # same windows from the same seeds. (Acc@1 is the share of windows in which the model's first guess is
@@ -498,7 +498,7 @@ print(f"attention on padding: {100 * (unmasked * padding).sum(-1).mean():.1f} % 
 #
 # A masked model computes nothing useful on padding, but it computes. How many seats are empty? With
 # windows of random lengths in one batch, the longest sets the width for all. The remedy is old and
-# simple: **put windows of like length together**. To keep some randomness for training, shuffle first,
+# simple: *put windows of like length together*. To keep some randomness for training, shuffle first,
 # then sort within pools of some batches, then shuffle the batches.
 #
 # The last column below counts what self-attention ([chapter 6](06_position_and_encoder.ipynb)) would have
@@ -700,4 +700,4 @@ print(f"{new.sum()} more windows ({100 * new.sum() / (~new).sum():.0f} %); in th
 # The test set would be another one. Published figures could not stand beside it.
 
 # %% [markdown]
-# **Next:** [Baselines](04_baselines), which need no training and are hard to beat.
+# **Next:** [Baselines](04_baselines.ipynb), which need no training and are hard to beat.

@@ -3,7 +3,7 @@
 #
 # *You will be able to* score a model honestly: ties, groups and intervals included; write four
 # baselines in a few lines each; and say what a trained network has to beat. *You need*
-# [Windows](03_windows) and PyTorch's indexing. *It takes* thirty minutes to read and about
+# [Windows](03_windows.ipynb) and PyTorch's indexing. *It takes* thirty minutes to read and about
 # twenty seconds to run, with or without a GPU.
 
 # %% tags=["hide-input"]
@@ -50,18 +50,20 @@ print(data.counts(), f"windows, {V:,} location ids")
 #
 # A **predictor** gives every window a row of scores, one per location: a $(B, V)$ matrix. "The higher
 # the likelier" is all we ask, and $-\infty$ means "not an answer". Everything we report depends on one
-# thing only, the **rank** $r$ of the true location among the scores. So compute ranks once, and every
+# thing only, the **rank** of the true location among the scores. So compute ranks once, and every
 # metric from them:
 #
 # $$
-# \text{Acc@}k = \frac1N \sum_n [\,r_n \le k\,], \qquad
-# \text{MRR} = \frac1N \sum_n \frac{1}{r_n}, \qquad
-# \text{NDCG@10} = \frac1N \sum_n \frac{[\,r_n \le 10\,]}{\log_2(r_n + 1)} .
+# \begin{aligned}
+# \text{Acc@}k &= \frac1N \sum_n [\,\text{rank}_n \le k\,], \\
+# \text{MRR} &= \frac1N \sum_n \frac{1}{\text{rank}_n}, \\
+# \text{NDCG@10} &= \frac1N \sum_n \frac{[\,\text{rank}_n \le 10\,]}{\log_2(\text{rank}_n + 1)} .
+# \end{aligned} \tag{4.1}
 # $$
 #
-# The sums run over the $N$ windows, and $[\,\cdot\,]$ is 1 if the condition in it holds and 0 if not. Acc@1,
-# accuracy at one, asks for the very place. Acc@10 is content with a short list. The *mean reciprocal rank*
-# (MRR) and the *normalised discounted cumulative gain* (NDCG) lie between: second is better than fifth.
+# The sums run over the $N$ windows, and $[\,\cdot\,]$ is 1 if the condition in it holds and 0 if not. **Acc@k**
+# is the accuracy at $k$. Acc@1 asks for the very place; Acc@10 is content with a short list. The *mean reciprocal rank*
+# (**MRR**) and the *normalised discounted cumulative gain* (**NDCG**) lie between: second is better than fifth.
 # Three windows and five places are enough to see it.
 
 # %%
@@ -82,7 +84,7 @@ by_hand.rename_axis("window").round(3)
 # %% [markdown]
 # Each metric is the mean of its column, times 100. One more is in use, and it needs the predicted place
 # instead of the rank. The **weighted F1** treats each location $\ell$ as a yes-no question, combines
-# precision and recall into $F_1(\ell) = 2\,TP / (2\,TP + FP + FN)$ (with true positives, false positives and
+# precision and recall into $F_1(\ell) = 2\,\text{TP} / (2\,\text{TP} + \text{FP} + \text{FN})$ (with true positives, false positives and
 # false negatives: $\ell$ rightly named, wrongly named, wrongly not named), and averages over locations with the
 # weight of how often $\ell$ is the target. It is lower than Acc@1 for a model that answers "home" too often:
 
@@ -100,7 +102,7 @@ print(f"Acc@1 {100 * (answer == truth).mean():.1f} %, weighted F1 {100 * weighte
 # %% [markdown]
 # ## Ties, or how to get 100 % for nothing
 #
-# Our line of code for $r$ counts the scores that are strictly higher. So a target wins every tie: among
+# Our line of code for the rank counts the scores that are strictly higher. So a target wins every tie: among
 # equals it comes first. Give all places the same score.
 
 # %%
@@ -147,16 +149,16 @@ ties_at_the_top = (counts == counts.max(1, keepdim=True).values).sum(1) > 1
 print(f"{100 * ties_at_the_top.float().mean():.1f} % of the windows have more than one most frequent place")
 
 # %% [markdown]
-# The fair way out is to give a tied target the **average over all orders**. If $b$ locations score higher
-# and $t$ score the same (the target included), the target is equally likely at ranks $b+1, \dots, b+t$.
+# The fair way out is to give a tied target **fair credit**: the average over all orders. If $n_>$ locations score higher
+# and $n_=$ score the same (the target included), the target is equally likely at ranks $n_> + 1, \dots, n_> + n_=$.
 # So its credit at $k$ is
 #
 # $$
-# \min\!\Big(1, \max\!\Big(0, \frac{k - b}{t}\Big)\Big),
+# \min\!\Big(1, \max\!\Big(0, \frac{k - n_>}{n_=}\Big)\Big), \tag{4.2}
 # $$
 #
 # and MRR and NDCG average in the same way. Two tied for first are half a hit each. This is why the
-# package keeps two numbers per window, `better` and `tied`, instead of one rank.
+# package keeps two numbers per window, `better` ($n_>$) and `tied` ($n_=$), instead of one rank.
 
 # %%
 credit = ((1 - better) / tied.clamp(min=1)).clamp(0, 1) * (tied > 0)   # (W,) k = 1
@@ -191,8 +193,8 @@ print(f"fair credit {fair:.2f} %, from {ends['ties lost']:.1f} % (ties lost) to 
 #
 # ## Groups, and the copy ceiling
 #
-# A single mean hides the interesting part. Split the windows in two ways: was the target's place *known*
-# from training, and is it *in the window*?
+# A single mean hides the interesting part. Split the windows in two ways: is the target's place a
+# **known location**, one that training has shown, and is it **in the window**?
 
 # %%
 metric = ["acc@1", "acc@5", "acc@10", "mrr", "ndcg@10", "f1"]
@@ -218,7 +220,7 @@ Markdown(
 # replacement, compute the mean, do it again and again, and call the range of the middle 95 % of these means the
 # 95 % interval. It takes for granted that windows are independent. But they come from a
 # few dozen people, and one person's windows are alike: whoever is easy to predict on Monday is easy to
-# predict on Tuesday. What a new experiment would change is *who* takes part. So draw people.
+# predict on Tuesday. What a new experiment would change is *who* takes part. So draw people: the **cluster bootstrap**.
 
 # %%
 hit = metrics.gains(most_frequent)["acc@1"].to_numpy()          # (W,)
@@ -257,7 +259,7 @@ Markdown(
 
 # %% [markdown]
 # `pgt.metrics.interval` does this, and, given two predictors on the same windows, also the interval of
-# their **difference**. That one is narrower, since an easy person is easy for both. To compare two models, look at
+# their **paired difference**. That one is narrower, since an easy person is easy for both. To compare two models, look at
 # the interval of the difference, never at whether two bars overlap.
 #
 # ## Three baselines that everybody knows
@@ -317,28 +319,29 @@ pd.concat({name: summarize(table, ["all"]) for name, table in ranks.items()}).se
 # its visits:
 #
 # $$
-# \text{score}(\ell) = \sum_{i \,:\, l_i = \ell} w_i .
+# \text{score}(\ell) = \sum_{i \,:\, l_i = \ell} w_i . \tag{4.3}
 # $$
 #
 # For the most frequent place, $w_i = 1$. What else would you like to know about a past visit before you let
 # it vote?
 #
-# 1. **How old is it?** Fade by age, counted in visits: $w_i = \gamma^{\,\text{age}_i}$, with
-#    $0 < \gamma \le 1$. The last visit has age 0, the one before it age 1.
-# 2. **What came before it?** If you are at the gym now, what you did *after the gym* counts. Let
-#    $s_i = 1$ if the visit before $i$ was at the place where the person is now, else 0.
-# 3. **What time was it?** It is 17:15. A visit that began at about this hour counts more. Let $\Delta_i$ be
+# 1. **How old is it?** Fade by age, counted in visits: $w_i = \alpha^{\,\text{age}_i}$, with
+#    $0 < \alpha \le 1$. The last visit has age 0, the one before it age 1.
+# 2. **What came before it?** If you are at the gym now, what you did *after the gym* counts. Is
+#    $l_{i-1}$, the place before visit $i$, the place $l_L$ of the last visit, where the person is now? Then
+#    $[\,l_{i-1} = l_L\,]$ is 1, else 0.
+# 3. **What time was it?** It is 17:15. A visit that began at about this hour counts more. Let $\delta_i$ be
 #    the minutes between its start and now, around the clock. Now is the end of the last visit.
 #
 # Together:
 #
 # $$
-# w_i = \gamma^{\,\text{age}_i} \Big( \beta + s_i + c\, e^{-\Delta_i / \tau} \Big).
+# w_i = \alpha^{\,\text{age}_i} \Big( \beta + [\,l_{i-1} = l_L\,] + \zeta\, e^{-\delta_i / \theta} \Big). \tag{4.4}
 # $$
 #
 # This is the **context kernel**: it compares the context of each past visit with the context now. The base
-# $\beta$ keeps the visits that match in nothing, $c$ is the weight of the hour, and $\tau$ says how many minutes
-# still count as "about this hour". Five numbers, counting the weight of $s_i$, which we fix to 1 because only
+# $\beta$ keeps the visits that match in nothing, $\zeta$ is the weight of the hour, and $\theta$ says how many minutes
+# still count as "about this hour". Five numbers, counting the weight of the bracket, which we fix to 1 because only
 # ratios matter. In the code they are called `decay`, `base`, `same`, `clock` and `width`.
 
 # %%
@@ -508,7 +511,7 @@ show(
 # %% [markdown]
 # Divide the votes by their sum, and they are weights that add up to one: an **attention** over the window,
 # made by hand. The kernel is a pointer network without a network, and its gate is 1. So it can be drawn on
-# the same map as the model of chapter 1.
+# the same map as the model of [chapter 1](01_where_next.ipynb).
 
 # %%
 share = votes / votes.sum()
@@ -530,7 +533,7 @@ maps.window_map(
 #
 # Now the networks. The Pointer-Generator Transformer of this book (**PGT**) was trained with five seeds, and so
 # was the same network without its pointer: an ordinary Transformer with a softmax over all places. The whole model
-# and the loop come in chapter 10; here we only read the results. First the simulated town.
+# and the loop come in [chapter 10](10_training.ipynb); here we only read the results. First the simulated town.
 
 # %%
 def contest(results, when):
@@ -673,9 +676,9 @@ check.exercise("4.1", summarize(favourite, ["all"])[["acc@1", "acc@10"]].iloc[0]
 summarize(favourite).set_index("group")[["n", "acc@1", "acc@10"]].round(1)
 
 # %% [markdown]
-# **Exercise 2** (medium). Acc@$k$ has a fair credit for ties; what is that of MRR? If $b$ locations score higher
-# and $t$ the same, the target included, average $1/r$ over the ranks it may have. A target that is no answer at
-# all has $t = 0$ and gets nothing.
+# **Exercise 2** (medium). Acc@$k$ has a fair credit for ties; what is that of MRR? If `b` locations score higher
+# and `t` the same, the target included, average $1/\text{rank}$ over the ranks it may have. A target that is no answer at
+# all has `t = 0` and gets nothing.
 
 # %% tags=["try"]
 def credit_mrr(b, t):
@@ -765,4 +768,4 @@ check.same(rows["28 days"]["test windows"], rows["7 days"]["test windows"], name
 pd.DataFrame(rows).T.astype({"test windows": int}).round(2)
 
 # %% [markdown]
-# **Next:** [Embeddings](05_embeddings), the first part of the network that shall have its chance.
+# **Next:** [Embeddings](05_embeddings.ipynb), the first part of the network that shall have its chance.

@@ -3,7 +3,7 @@
 #
 # *You will be able to* turn a window of visits into a matrix of numbers, write every step of it by hand,
 # name the off-by-one errors that hide there, and test whether an embedding has *meaning* before you say so.
-# *You need* [Windows](03_windows) and PyTorch's indexing. *It takes* twenty-five minutes to read and
+# *You need* [Windows](03_windows.ipynb) and PyTorch's indexing. *It takes* twenty-five minutes to read and
 # about ten seconds to run, with or without a GPU.
 
 # %% tags=["hide-input"]
@@ -52,14 +52,14 @@ pd.DataFrame({"place": places.name[seen.location_id].to_numpy(),
 #
 # ## A row of a matrix
 #
-# Number the locations $0, 1, \dots, V-1$. The plainest vector for location $l$ is **one-hot**: $V$ zeros, and a
-# one at place $l$. Call it $e_l$. Feed it to a linear layer with matrix $E$ of $V$ rows and $D$ columns:
+# Number the locations $0, 1, \dots, V-1$. The plainest vector for location $\ell$ is **one-hot**: $V$ zeros, and a
+# one at place $\ell$. Call it $e_\ell$. Feed it to a linear layer with matrix $E$ of $V$ rows and $D$ columns:
 #
 # $$
-# e_l^\top E = E_{l,:}
+# e_\ell^\top E = E_{\ell,:} \tag{5.1}
 # $$
 #
-# Zeros erase every row but one. The product *is* row $l$. So nobody multiplies; one looks up.
+# Zeros erase every row but one. The product *is* row $\ell$. So nobody multiplies; one looks up.
 
 # %%
 torch.manual_seed(0)
@@ -76,7 +76,7 @@ print(f"product: {L * V * D:,} multiplications; look-up: {L * D:,} numbers copie
 # The same place has the same vector at every visit. Before any training, two visits to one café are already
 # *equal* to the network, and two visits to different ones are not.
 #
-# And learning is local. The gradient of row $l$ is the sum of the gradients at the visits to $l$. A place
+# And learning is local. The gradient of row $\ell$ is the sum of the gradients at the visits to $\ell$. A place
 # that is not in the batch gets none. A place that training never shows gets none, ever.
 #
 # Row 0 belongs to padding. `padding_idx=0` does two things: the row starts at zero, and its gradient is thrown
@@ -288,7 +288,7 @@ show(fig,
 # blocks $W_1, \dots, W_7$. Then
 #
 # $$
-# [x_1, x_2, \dots, x_7]\, W + b \;=\; x_1 W_1 + x_2 W_2 + \dots + x_7 W_7 + b .
+# [x_1, x_2, \dots, x_7]\, W + b \;=\; x_1 W_1 + x_2 W_2 + \dots + x_7 W_7 + b . \tag{5.2}
 # $$
 #
 # That is all matrix multiplication says. Concatenating and projecting *is* adding, each part through its own
@@ -329,14 +329,16 @@ show(fig,
 #
 # The sums may be long or short. **LayerNorm** ([Ba et al., 2016](https://arxiv.org/abs/1607.06450)) brings
 # each visit's vector to mean 0 and variance 1 over its own $D$ numbers, then lets each coordinate choose a
-# scale $\gamma$ and a shift $\beta$:
+# scale and a shift:
 #
 # $$
-# \text{LN}(x) = \gamma \odot \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta,
-# \qquad \mu = \frac1D \sum_k x_k, \quad \sigma^2 = \frac1D \sum_k (x_k - \mu)^2 .
+# \begin{aligned}
+# \text{LN}(x) &= \text{scale} \odot \frac{x - \mu}{\sqrt{v + 10^{-5}}} + \text{shift}, \\
+# \mu &= \frac1D \sum_k x_k, \quad v = \frac1D \sum_k (x_k - \mu)^2 .
+# \end{aligned} \tag{5.3}
 # $$
 #
-# It never looks at other visits or other windows. So batch mates and padding cannot disturb it.
+# (The $10^{-5}$ prevents a division by zero.) It never looks at other visits or other windows. So batch mates and padding cannot disturb it.
 
 # %%
 def layer_norm(x, scale, shift, eps=1e-5):
@@ -375,7 +377,7 @@ for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
 #
 # Every introduction to embeddings promises that similar things end up close together. For places: coffee
 # shops near coffee shops. We wanted to show you that picture. Let us first look at neighbours, by cosine,
-# $\cos(x, y) = x^\top y / (\lVert x\rVert \lVert y\rVert)$, for places with at least five training visits.
+# $\cos(x, x') = x^\top x' / (\lVert x\rVert \lVert x'\rVert)$, for places with at least five training visits.
 
 # %%
 count = data.train.visits.location_id.value_counts()
@@ -637,7 +639,7 @@ check.function(table_gradient, by_autograd, *cases)
 
 # %% [markdown]
 # **Exercise 3** (longer). Build a time embedding that cannot help being a circle: sines and cosines of the
-# time of day for 1, 2, … $K$ turns a day. Show that the cosine of two times depends only on how far apart
+# time of day for 1, 2, … `K` turns a day. Show that the cosine of two times depends only on how far apart
 # they are, around the clock, and find that function by trigonometry.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
@@ -682,4 +684,4 @@ neighbour_test(with_profile).round(3)
 # and does not is worth more than one that never could.
 
 # %% [markdown]
-# **Next:** [Position and encoder](06_position_and_encoder), where the visits begin to look at each other.
+# **Next:** [Position and encoder](06_position_and_encoder.ipynb), where the visits begin to look at each other.

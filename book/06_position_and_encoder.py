@@ -2,7 +2,7 @@
 # # Position and encoder
 #
 # *You will be able to* write a Transformer encoder from softmax and matrix products, explain each of its parts,
-# and catch the mask bug that lets strangers change your prediction. *You need* [Embeddings](05_embeddings).
+# and catch the mask bug that lets strangers change your prediction. *You need* [Embeddings](05_embeddings.ipynb).
 # *It takes* thirty minutes to read and about twenty seconds to run, with or without a GPU.
 
 # %% tags=["hide-input"]
@@ -74,23 +74,26 @@ print(f"the last visit's output moves by {same_last:.1e} when the others are shu
 #
 # ## Waves as a ruler
 #
-# [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762) add to visit $p$ a fixed vector of sines and
-# cosines,
+# [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762) add to visit $t$ a fixed vector $\psi_t$ of sines and
+# cosines, the **sinusoid**,
 #
 # $$
-# s_{p,\,2k} = \sin(\omega_k p), \qquad s_{p,\,2k+1} = \cos(\omega_k p), \qquad \omega_k = 10000^{-2k/D} .
+# \begin{aligned}
+# \psi_{t,\,2k} &= \sin(\omega_k t), \\
+# \psi_{t,\,2k+1} &= \cos(\omega_k t), \qquad \omega_k = 10000^{-2k/D} .
+# \end{aligned} \tag{6.1}
 # $$
 #
-# Here $p = 0$ is the oldest visit of the window, and $k$ numbers the pairs of coordinates, one sine and one
+# Here $t = 0$ is the oldest visit of the window, and $k$ numbers the pairs of coordinates, one sine and one
 # cosine. The first pair turns quickly and tells neighbours apart. The last pair hardly moves in a week of visits.
 # Together they work like the hands of a clock.
 
 # %%
 def waves(n, d, dtype=torch.float32):
-    p = torch.arange(n, dtype=torch.float64)[:, None]                  # (n, 1)
+    t = torch.arange(n, dtype=torch.float64)[:, None]                  # (n, 1)
     omega = 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)    # (d / 2,)
     table = torch.zeros(n, d, dtype=torch.float64)
-    table[:, 0::2], table[:, 1::2] = (p * omega).sin(), (p * omega).cos()
+    table[:, 0::2], table[:, 1::2] = (t * omega).sin(), (t * omega).cos()
     return table.to(dtype)
 
 
@@ -113,7 +116,7 @@ show(fig,
      caption="Red and blue: −1 and 1. The dot product of two positions depends on their distance alone.")
 
 # %% [markdown]
-# The right panel is trigonometry, $\sin a \sin b + \cos a \cos b = \cos(a - b)$, so $s_p^\top s_q = \sum_k \cos(\omega_k (p - q))$.
+# The right panel is trigonometry, the formula for the cosine of a difference: $\psi_t^\top \psi_{t'} = \sum_k \cos(\omega_k (t - t'))$.
 # Every vector has the same length $\sqrt{D/2}$, and near positions are alike:
 # unlike the learned tables of the last chapter, this geometry is built in.
 #
@@ -159,12 +162,14 @@ pd.Series({name: summarize(ranks, ["all"])["acc@1"].iloc[0] for name, ranks in r
 # by a matrix that is learned:
 #
 # $$
-# Q = X W_Q, \quad K = X W_K, \quad V = X W_V, \qquad
-# A = \operatorname{softmax}\!\Big(\frac{Q K^\top}{\sqrt{d}}\Big), \qquad \text{output} = A V .
+# \begin{aligned}
+# Q &= X W_Q, \quad K = X W_K, \\
+# A &= \operatorname{softmax}\!\Big(\frac{Q K^\top}{\sqrt{d}}\Big), \quad \text{output} = A\, (X W_V) .
+# \end{aligned} \tag{6.2}
 # $$
 #
-# (In this section $V$ is the matrix of values, as everywhere in the literature. Elsewhere it is the number of
-# locations.) Row $i$ of $A$ says how visit $i$ divides its attention. We take the trained weights of the first layer,
+# The rows of $X$ are the vectors of the visits; $X W_V$ are the values. (The literature calls them $V$, which is our
+# number of locations.) Row $i$ of $A$ says how visit $i$ divides its attention. We take the trained weights of the first layer,
 # and the first of its heads, of width $d = D / H$.
 
 # %%
@@ -172,7 +177,7 @@ W = {name: tensor.clone() for name, tensor in model.encoder.state_dict().items()
 first = {name.removeprefix("layers.0."): t for name, t in W.items() if "layers.0." in name}
 
 
-def normed(x, scale, shift):                                           # chapter 5
+def normed(x, scale, shift):                                           # equation (5.3)
     x = x - x.mean(-1, keepdim=True)
     return scale * x / torch.sqrt(x.square().mean(-1, keepdim=True) + 1e-5) + shift
 
@@ -180,7 +185,7 @@ def normed(x, scale, shift):                                           # chapter
 d = D // H
 y = normed(x + waves(L, D), first["norm_attention.weight"], first["norm_attention.bias"])
 qkv = y @ first["attention.project.weight"].T + first["attention.project.bias"]  # (1, L, 3 D)
-Q, K, V = (part[0, :, :d] for part in qkv.split(D, dim=-1))  # each (L, d), head 0
+Q, K, values = (part[0, :, :d] for part in qkv.split(D, dim=-1))  # each (L, d), head 0
 scores = Q @ K.T / math.sqrt(d)                                        # (L, L)
 A = scores.exp() / scores.exp().sum(-1, keepdim=True)  # softmax, by hand
 pd.DataFrame({"visit": names.to_numpy(), "attention of the last visit": A[-1].numpy().round(3)})
@@ -188,7 +193,7 @@ pd.DataFrame({"visit": names.to_numpy(), "attention of the last visit": A[-1].nu
 # %% [markdown]
 # ## Why divide by √d?
 #
-# Take coordinates of $q$ and $k$ that are independent with mean 0 and variance 1. Each product $q_m k_m$
+# Let the coordinates of a query and a key be independent, with mean 0 and variance 1. Each product of two
 # has variance 1, and the sum of $d$ of them has variance $d$. Scores of size $\sqrt d$ go into an
 # exponential. With large $d$, one weight takes all, and the gradient of a softmax that has made up its mind
 # is nearly zero. Dividing by $\sqrt d$ keeps the variance at 1 for every $d$.
@@ -307,26 +312,28 @@ show(fig,
 #
 # ## Residuals, and where to normalise
 #
-# Neither part replaces its input. Each *adds* to it, $x + f(x)$: the **residual connection**. The question
+# Neither part replaces its input. Each *adds* to it, $x + h(x)$: the **residual connection**. The question
 # is where LayerNorm goes.
 #
 # $$
-# \text{post-norm: } \; x_{n+1} = \text{LN}\big(x_n + f(x_n)\big), \qquad
-# \text{pre-norm: } \; x_{n+1} = x_n + f\big(\text{LN}(x_n)\big) .
+# \begin{aligned}
+# \text{post-norm:} \quad x_{n+1} &= \text{LN}\big(x_n + h(x_n)\big), \\
+# \text{pre-norm:} \quad x_{n+1} &= x_n + h\big(\text{LN}(x_n)\big) .
+# \end{aligned} \tag{6.3}
 # $$
 #
-# The original Transformer is post-norm. This model is pre-norm. (One of the design documents calls it
-# post-norm; the others, and the code, say pre-norm.) Follow the gradient back through $N$ layers. By the
+# The original Transformer is **post-norm**. This model is **pre-norm**. (One of the design documents calls it
+# post-norm; the others, and the code, say pre-norm.) Follow the gradient back through all layers. By the
 # chain rule,
 #
 # $$
-# \frac{\partial x_N}{\partial x_0} = \prod_n \Big( I + J_n \Big) \;\;\text{(pre)}, \qquad
-# \prod_n J^{\text{LN}}_n \Big( I + J_n \Big) \;\;\text{(post)} .
+# \frac{\partial x_\text{out}}{\partial x_\text{in}} = \prod_n \Big( I + J_n \Big) \;\;\text{(pre)}, \qquad
+# \prod_n J^{\text{LN}}_n \Big( I + J_n \Big) \;\;\text{(post)} . \tag{6.4}
 # $$
 #
 # The products run over the layers. $J_n$ is the matrix of derivatives (Jacobian) of what layer $n$ *adds*, and
 # $J^{\text{LN}}_n$ that of its LayerNorm. Multiply out. In pre-norm one term is $I$: a road on which the gradient arrives unchanged, at any depth.
-# In post-norm every road passes $N$ LayerNorms, each of which divides by the length of its input: if $f$
+# In post-norm every road passes a LayerNorm a layer, and each divides by the length of its input: if $h$
 # adds variance $v$ to a vector of variance 1, the direct road shrinks by $1 / \sqrt{1 + v}$ a time. "So in
 # post-norm the gradient vanishes", says many a text. Does it? Measure at initialisation. PyTorch's layer
 # has a switch.
@@ -382,7 +389,7 @@ pd.DataFrame({
 
 # %% [markdown]
 # Look at the first column before you repeat the textbook. What vanishes is not the norm: the side roads
-# through $f$ make up for most of what the direct road loses. What the algebra really promises stands in the
+# through $h$ make up for most of what the direct road loses. What the algebra really promises stands in the
 # second column: how much of the *direction* of the gradient arrives. In pre-norm the
 # bottom is told a good part of what the top is told. In deep post-norm the message has been stirred at
 # every layer.
@@ -698,8 +705,8 @@ table["ratio"] = table["same place"] / table["other place"]
 table.round(2)
 
 # %% [markdown]
-# **Exercise 3** (longer). A shift of positions is a rotation. Find a matrix $M_k$ with $s_{p+k} = M_k\, s_p$
-# for *every* $p$, and check it. What follows for a query that wants "three visits before me"?
+# **Exercise 3** (longer). A shift of positions is a rotation. Find a matrix $M_k$ with $\psi_{t+k} = M_k\, \psi_t$
+# for *every* $t$, and check it. What follows for a query that wants "three visits before me"?
 
 # %% tags=["try"]
 def my_shift(k, width):
@@ -763,5 +770,5 @@ pd.DataFrame({("pre-norm" if pre else "post-norm"): {
 # cannot tell the two apart, and that is an answer too. One seed is an anecdote. For the project, also vary the learning rate: a method that needs a warm-up at one rate may not at another.
 
 # %% [markdown]
-# **Next:** [The pointer](07_pointer), which asks the encoder's last vector: which of these visits would you
+# **Next:** [The pointer](07_pointer.ipynb), which asks the encoder's last vector: which of these visits would you
 # copy?

@@ -3,7 +3,7 @@
 #
 # *You will be able to* build the part that copies: score past visits against the present one, turn scores into
 # weights, and add the weights up per place without losing small numbers. *You need*
-# [Windows](03_windows), the encoder's output from [Position and encoder](06_position_and_encoder), and the idea of a
+# [Windows](03_windows.ipynb), the encoder's output from [Position and encoder](06_position_and_encoder.ipynb), and the idea of a
 # softmax. *It takes* twenty-five minutes to read and about ten seconds to run; a GPU makes no difference.
 
 # %% tags=["hide-input"]
@@ -100,7 +100,7 @@ assert torch.equal(context[1], encoded[1, batch.length[1] - 1])
 # **query** and **keys**; the score of visit $i$ is their scaled dot product:
 #
 # $$
-# q = W_q c + b_q, \qquad k_i = W_k x_i + b_k, \qquad s_i = \frac{q \cdot k_i}{\sqrt{D}} .
+# q = W_q c + b_q, \qquad k_i = W_k x_i + b_k, \qquad s_i = \frac{q \cdot k_i}{\sqrt{D}} . \tag{7.1}
 # $$
 #
 # Two maps, because asking and answering are different things. With one map for both, the last visit would tend
@@ -131,7 +131,7 @@ print("scores of the story window:", [round(s, 2) for s in by_hand])
 #
 # ## A bias for each position
 #
-# Recent visits may matter more. So each position from the end has a learned number $b_p$, added to the score:
+# Recent visits may matter more. So each position from the end has a learned number, the **position bias** $b_p$, added to the score:
 # $p = 1$ is the last visit, $p = 2$ the one before.
 
 # %%
@@ -150,14 +150,20 @@ print(f"{len(bias)} entries for {model.config.max_len} visits; entry 0 is {bias[
 # > entries, and every position its own. They also count 8,192 numbers in query and key: those are the matrices
 # > alone. With the biases that their layers have it is 8,320.
 #
-# How do these numbers act? Through differences only. Let $p_i$ be the position of visit $i$ from the end. Add a
-# constant $h$ to all the biases, and nothing happens to the weights:
+# How do these numbers act? Let $p_i$ be the position of visit $i$ from the end. A softmax over the visits makes the
+# weights,
 #
 # $$
-# \frac{e^{s_i + b_{p_i} + h}}{\sum_j e^{s_j + b_{p_j} + h}} = \frac{e^h\, e^{s_i + b_{p_i}}}{e^h \sum_j e^{s_j + b_{p_j}}} .
+# a_i = \frac{e^{s_i + b_{p_i}}}{\sum_j e^{s_j + b_{p_j}}} , \tag{7.2}
 # $$
 #
-# The common height of the curve is **not identifiable**. The gradient along it, which is the sum of all entries'
+# and in it only differences count. Add a constant $C$ to all the biases, and nothing happens:
+#
+# $$
+# \frac{e^{s_i + b_{p_i} + C}}{\sum_j e^{s_j + b_{p_j} + C}} = \frac{e^C\, e^{s_i + b_{p_i}}}{e^C \sum_j e^{s_j + b_{p_j}}} = a_i . \tag{7.3}
+# $$
+#
+# The common height of the curve is not **identifiable**. The gradient along it, which is the sum of all entries'
 # gradients, is zero. Only weight decay, which shrinks all weights a little at each step of training, ever moves
 # it. Never read meaning into "all biases are negative".
 
@@ -198,7 +204,7 @@ show(fig,
 
 # %% [markdown]
 # Compare the first two pictures. If you cannot tell them apart, then most of what this trained pointer prefers sits
-# in its keys. [Attention on maps](13_attention_on_maps) asks why.
+# in its keys. [Attention on maps](13_attention_on_maps.ipynb) asks why.
 #
 # > **Pitfall.** It is tempting to multiply by the mask *after* the softmax. Nothing crashes, and the weights of short
 # > windows no longer add up to one. Leaving the mask out is as quiet: a padding column still has a key, since
@@ -218,10 +224,10 @@ pd.DataFrame({"visits": batch.length, "leaks to padding, %": leak,
 # We have a weight per *visit* and want a probability per *place*. A place collects the weights of all its visits:
 #
 # $$
-# P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i .
+# P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i . \tag{7.4}
 # $$
 #
-# As a loop, and then as the one call that does the same for a batch:
+# This is a **scatter**. As a loop, and then as the one call that does the same for a batch:
 
 # %%
 looped = torch.zeros(B, V)
@@ -334,7 +340,7 @@ print(f"naive gradient: {log_a.grad.tolist()}")
 #
 # $$
 # \log P_\text{ptr}(\ell) = \log \sum_{i:\, l_i = \ell} e^{\log a_i}
-#   = m_\ell + \log \sum_{i:\, l_i = \ell} e^{\log a_i - m_\ell} .
+#   = m_\ell + \log \sum_{i:\, l_i = \ell} e^{\log a_i - m_\ell} . \tag{7.5}
 # $$
 #
 # The largest term of the new sum is $e^0 = 1$. The sum lies between 1 and the number of visits, and its logarithm is harmless.
@@ -373,7 +379,7 @@ print(f"safe: {safe[0, 2].detach():.3f}, gradient: {log_a.grad[0].numpy().round(
 # The gradient tells how the two visits share the credit for place 2. Its entries are positive and sum to one:
 # each is the visit's part of the place's weight.
 #
-# The peak is *detached*. May we leave its gradient out? Yes: the formula has the same value for *any* $m_\ell$,
+# The peak is *detached*. May we leave its gradient out? Yes: equation (7.5) has the same value for *any* $m_\ell$,
 # so the true derivative with respect to it is zero.
 
 # %% tags=["hide-input"]
@@ -393,7 +399,7 @@ Markdown(
 # of them $D v^2/9$, and after division by $\sqrt D$ the score has standard deviation
 #
 # $$
-# \operatorname{std}(s_i) \approx \frac{v}{3} .
+# \operatorname{std}(s_i) \approx \frac{v}{3} . \tag{7.6}
 # $$
 #
 # The width has cancelled: that is the $\sqrt D$ at work. Within one window it must be less. Its visits have much
@@ -450,7 +456,7 @@ Markdown(
 # ## What it can and cannot do
 #
 # The pointer has a ceiling. Where the target is not in the window, its probability is exactly zero, for ever. No
-# amount of training helps; that is the generator's job, in [the next chapter](08_generator_and_gate).
+# amount of training helps; that is the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
 #
 # Below the ceiling lies the surprise. A place that training never saw has an embedding that no target and no
 # window ever pulled at: noise. The pointer has to judge visits to it by hour, weekday, duration, position, and by
@@ -559,8 +565,8 @@ check.exercise("7.1", answer)
 # Place 2 wins here, with the tallest bar. One more visit to place 4 with score log 2, and 4 wins with 6 of 12.
 
 # %% [markdown]
-# **Exercise 2** (medium). Divide the pointer's scores by a *temperature* $\tau$ before the softmax. Which baseline do
-# you get as $\tau \to \infty$? Prove it with `check.same`. Is $\tau = 1$ the best for Acc@1 of the trained
+# **Exercise 2** (medium). Divide the pointer's scores by a *temperature* $T$ before the softmax. Which baseline do
+# you get as $T \to \infty$? Prove it with `check.same`. Is $T = 1$ the best for Acc@1 of the trained
 # pointer?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
@@ -569,22 +575,22 @@ with torch.no_grad():  # log-weights are scores minus a constant, which a softma
     log_w = model.pointer(encoded[torch.arange(len(many)), many.length - 1], encoded, many)
 
 
-def heated(log_w, location, padding, tau):
-    return torch.zeros(len(location), V).scatter_add(1, location, attend(log_w / tau, padding))
+def heated(log_w, location, padding, T):
+    return torch.zeros(len(location), V).scatter_add(1, location, attend(log_w / T, padding))
 
 
 check.same(heated(log_w, many.location, many.padding, 1e9),
            counts.scores(many).clamp(min=0) / many.length[:, None],
            name="the pointer at infinite temperature")
 right = {}
-for tau in (0.1, 0.3, 0.6, 1.0, 1.5, 3.0, 10.0):
+for T in (0.1, 0.3, 0.6, 1.0, 1.5, 3.0, 10.0):
     hits = 0
     with torch.no_grad():
         for b in test.batches(512):
             x, _ = model.encoder(model.embeddings(b), b.padding)
             log_w = model.pointer(x[torch.arange(len(b)), b.length - 1], x, b)
-            hits += int((heated(log_w, b.location, b.padding, tau).argmax(1) == b.target).sum())
-    right[tau] = 100 * hits / len(test)
+            hits += int((heated(log_w, b.location, b.padding, T).argmax(1) == b.target).sum())
+    right[T] = 100 * hits / len(test)
 pd.Series(right, name="Acc@1, %").rename_axis("temperature").round(1).to_frame().T
 # Training chose the scale of the scores for the loss; whether another one has more hits, the row says. Small
 # temperatures trust the tallest bar, and lose what adding up gives.
@@ -593,8 +599,8 @@ pd.Series(right, name="Acc@1, %").rename_axis("temperature").round(1).to_frame()
 # **Exercise 3** (longer). Show that for the loss $-\log P_\text{ptr}(\ell^*)$ with the target $\ell^*$ in the window
 #
 # $$
-# \frac{\partial \mathcal L}{\partial s_i} = a_i - r_i, \qquad
-# r_i = \frac{a_i\,[\,l_i = \ell^*\,]}{P_\text{ptr}(\ell^*)},
+# \frac{\partial \mathcal{L}}{\partial s_i} = a_i - r_i, \qquad
+# r_i = \frac{a_i\,[\,l_i = \ell^*\,]}{P_\text{ptr}(\ell^*)}, \tag{7.7}
 # $$
 #
 # and check it against autograd. What happens to two visits of the target's place, one with a large weight and one
@@ -639,4 +645,4 @@ result.groupby(np.where(known, "known", "never seen")).mean().round(1).rename_ax
 # package's log_scatter only the last two lines change: "amax" is the peak m itself.
 
 # %% [markdown]
-# **Next:** [The generator and the gate](08_generator_and_gate), for the targets that cannot be pointed at.
+# **Next:** [The generator and the gate](08_generator_and_gate.ipynb), for the targets that cannot be pointed at.

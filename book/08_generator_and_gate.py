@@ -3,7 +3,7 @@
 #
 # *You will be able to* build the part that names any place of the town and the gate that mixes it with the pointer;
 # take the mixture's logarithm safely; and say, with a derivation, what a gate is trained to mean. *You need*
-# [The pointer](07_pointer). *It takes* thirty minutes to read and about fifteen
+# [The pointer](07_pointer.ipynb). *It takes* thirty minutes to read and about fifteen
 # seconds to run; a GPU makes no difference.
 
 # %% tags=["hide-input"]
@@ -53,10 +53,11 @@ i = story(test)
 # ## A score for every place
 #
 # $$
-# P_\text{gen}(\ell) = \frac{e^{w_\ell \cdot c + b_\ell}}{\sum_{\ell'} e^{w_{\ell'} \cdot c + b_{\ell'}}} .
+# s_\ell = G_\ell \cdot c + b_\ell, \qquad
+# P_\text{gen}(\ell) = \frac{e^{s_\ell}}{\sum_{\ell'} e^{s_{\ell'}}} . \tag{8.1}
 # $$
 #
-# Each place owns a row $w_\ell$ of $D$ numbers and one bias. In code that is one matrix product.
+# Here $c$ is the context, as in the pointer. Each place owns a row $G_\ell$ of $D$ numbers and one bias $b_\ell$. In code that is one matrix product.
 
 # %%
 def parts(windows, index):
@@ -115,12 +116,12 @@ show(fig,
 # What stops the fall? A part of the training recipe, **label smoothing**. Training makes the predicted distribution
 # $P$ as much like a wanted one as it can. Without smoothing, all of the wanted probability lies on the true place.
 # With it, the true place gets $1 - \varepsilon$, and the small rest $\varepsilon$ is dealt out evenly, $\varepsilon / V$ to
-# each of the $V$ places ([Training](10_training.ipynb) has the formula). The request goes to the *mixture* $P$ that the
-# gate $g$ makes of pointer and generator, $P = g\,P_\text{ptr} + (1 - g)\,P_\text{gen}$, as in chapter 1. The pointer
+# each of the $V$ places ([Training](10_training.ipynb) has the formula). The request goes to the **mixture** $P$ that the
+# gate $g$ makes of pointer and generator, $P = g\,P_\text{ptr} + (1 - g)\,P_\text{gen}$, equation (1.2). The pointer
 # gives such a place nothing, so the generator alone must deliver. At the best fit
 #
 # $$
-# (1 - g)\, P_\text{gen}(\ell) \approx \frac{\varepsilon}{V}.
+# (1 - g)\, P_\text{gen}(\ell) \approx \frac{\varepsilon}{V}. \tag{8.2}
 # $$
 
 # %%
@@ -168,7 +169,7 @@ show(fig,
 # Two experts, and one number between them. The **gate** $g$ is the weight of *copying*:
 #
 # $$
-# g = \sigma(z) = \frac{1}{1 + e^{-z}}, \qquad z = w_2 \cdot \operatorname{GELU}(W_1 c + b_1) + b_2 .
+# g = \sigma(z) = \frac{1}{1 + e^{-z}}, \qquad z = w_z \cdot \operatorname{GELU}(W_g c + b_g) + b_z . \tag{8.3}
 # $$
 #
 # The sigmoid turns any number into a weight (the design documents make it the gate's last layer; ours ends with $z$, for a reason
@@ -234,7 +235,7 @@ show(fig,
 # ## The mixture
 #
 # $$
-# P(\ell) = g\,P_\text{ptr}(\ell) + (1 - g)\,P_\text{gen}(\ell).
+# P(\ell) = g\,P_\text{ptr}(\ell) + (1 - g)\,P_\text{gen}(\ell). \tag{8.4}
 # $$
 #
 # If both parts sum to one, so does the mixture: $g \cdot 1 + (1 - g) \cdot 1 = 1$. No softmax follows.
@@ -285,15 +286,18 @@ show(fig,
 #
 # ## The logarithm of a sum
 #
-# The loss of a window is $-\log P$ of its target, in *nats*, the unit of the natural logarithm. The design documents
+# The loss of a window is $-\log P$ of its target, in **nats**, the unit of the natural logarithm. The design documents
 # print `log(P + 1e-10)`, so that the logarithm of zero never happens. That is how a constant of convenience becomes part of a model. Take a target outside the window, and let the gate's
 # log-odds $z$ rise: the model is ever surer that the person returns, and wrong. The loss is
 #
 # $$
-# -\log\big((1 - \sigma(z))\,P_\text{gen}\big) = -\log \sigma(-z) - \log P_\text{gen} \approx z - \log P_\text{gen},
+# \begin{aligned}
+# -\log\big((1 - \sigma(z))\,P_\text{gen}\big) &= -\log \sigma(-z) - \log P_\text{gen} \\
+# &\approx z - \log P_\text{gen},
+# \end{aligned} \tag{8.5}
 # $$
 #
-# a straight line of slope one: *back off*. Here is what float32 makes of either way.
+# a straight line of slope one: *back off*. Here is what float32 makes of either way of writing equation (8.4).
 
 # %%
 def printed(z, log_ptr, log_gen):
@@ -343,7 +347,7 @@ show(fig,
 # it. `logsigmoid(-z)` never computes $1 - g$. So the rule is: *stay in logarithms from end to end*,
 #
 # $$
-# \log P = \operatorname{logaddexp}\big(\log\sigma(z) + \log P_\text{ptr},\; \log\sigma(-z) + \log P_\text{gen}\big).
+# \log P = \operatorname{logaddexp}\big(\log\sigma(z) + \log P_\text{ptr},\; \log\sigma(-z) + \log P_\text{gen}\big). \tag{8.6}
 # $$
 #
 # > **Pitfall.** Our own `safe` has a hole: when *both* parts are $-\infty$ it computes $-\infty - (-\infty)$, which is NaN.
@@ -369,7 +373,7 @@ Markdown(
 #
 # $$
 # \frac{\partial(-\log P)}{\partial z} = -\frac{P_\text{ptr} - P_\text{gen}}{P}\; g (1 - g)
-#   = g - \underbrace{\frac{g\,P_\text{ptr}}{P}}_{r},
+#   = g - \underbrace{\frac{g\,P_\text{ptr}}{P}}_{r}, \tag{8.7}
 # $$
 #
 # because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g\,(g P_\text{ptr} + (1-g) P_\text{gen}) = g P_\text{ptr} - g P$. Check it:
@@ -442,10 +446,10 @@ show(fig,
 #
 # ## Who teaches the generator?
 #
-# The same algebra tells what each *expert* learns. For the generator's scores $u_\ell$,
+# The same algebra tells what each *expert* learns. For the generator's scores $s_\ell$ of equation (8.1),
 #
 # $$
-# \frac{\partial(-\log P)}{\partial u_\ell} = (1 - r)\,\big(P_\text{gen}(\ell) - [\,\ell = \ell^*\,]\big):
+# \frac{\partial(-\log P)}{\partial s_\ell} = (1 - r)\,\big(P_\text{gen}(\ell) - [\,\ell = \ell^*\,]\big): \tag{8.8}
 # $$
 #
 # the ordinary softmax gradient, *times* $1 - r$. Where the pointer explains the target, the generator's lesson is
@@ -590,7 +594,7 @@ Markdown(
 #
 # ## Label smoothing leans on the gate
 #
-# One more consequence. At the best fit the mean of the gate equals the mean of its label: the bias $b_2$ is added to
+# One more consequence. At the best fit the mean of the gate equals the mean of its label: the bias $b_z$ of equation (8.3) is added to
 # every window's $z$, its gradient is the mean of $g - r$, and at the best fit that is zero. With label smoothing that
 # label is not $r$ at the target alone, but its average over the smoothed target,
 # $(1 - \varepsilon)\, r(\ell^*) + \frac{\varepsilon}{V} \sum_\ell r(\ell)$, and nearly all of the $V$ places have
@@ -682,7 +686,7 @@ responsibility = 0.3 / (0.3 + 0.2)                 # the two halves cancel
 check.exercise("8.1", [turn, responsibility])
 
 # %% [markdown]
-# **Exercise 2** (medium). You are handed a network that outputs the log-odds $y$ of $p_\text{gen}$, in the convention of See et al.
+# **Exercise 2** (medium). You are handed a network that outputs the log-odds `y` of $p_\text{gen}$, in the convention of See et al.
 # Write `mixture(y, log_ptr, log_gen)` that gives the same $\log P$ as the package's `log_mixture`, without ever computing a
 # sigmoid. Let `check.function` compare, with extreme cases among the arguments.
 
@@ -707,7 +711,7 @@ def mixture(y, log_ptr, log_gen):
 check.function(mixture, lambda y, p, q: log_mixture(-y, p, q), *cases)
 
 # %% [markdown]
-# **Exercise 3** (longer). Derive the gradient of the generator's scores, $(1 - r)(P_\text{gen}(\ell) - [\ell = \ell^*])$, and verify it
+# **Exercise 3** (longer). Derive equation (8.8), the gradient of the generator's scores, and verify it
 # with autograd. Then compute, for the trained model and all test windows with a target in the window, how much of the
 # generator's usual lesson is left on average.
 
@@ -774,4 +778,4 @@ pd.Series(result, name="test loss, nats").sort_values().round(4).to_frame()
 # gates have few windows each and may overfit; shrinking them towards the common one is the next thing to try.
 
 # %% [markdown]
-# **Next:** [The whole model](09_model), where all parts meet.
+# **Next:** [The whole model](09_model.ipynb), where all parts meet.

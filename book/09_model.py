@@ -3,7 +3,7 @@
 #
 # *You will be able to* write the Pointer-Generator Transformer from memory, say where its parameters live,
 # take its loss apart, and prove that your model is the package's. *You need* PyTorch's basics and
-# [Windows](03_windows); the chapters on embeddings, self-attention, pointer, generator and gate take each
+# [Windows](03_windows.ipynb); the chapters on embeddings, self-attention, pointer, generator and gate take each
 # part slowly, this one is complete without them. *It takes* twenty-five minutes to read and about fifteen
 # seconds to run on two CPU cores; a GPU makes no difference.
 
@@ -64,7 +64,7 @@ print(
 # %% [markdown]
 # ## The parts
 #
-# **Embeddings.** Seven tables turn the integers of a visit into vectors. Location and user get $D$ numbers,
+# **Embeddings** ([chapter 5](05_embeddings.ipynb)). Seven tables turn the integers of a visit into vectors. Location and user get $D$ numbers,
 # the other five $D/4$ each. Row 0 is padding everywhere.
 
 
@@ -87,7 +87,7 @@ def indices(batch, when):
     """Seven (B, L) tensors of row numbers, and where the padding is."""
     step = torch.arange(batch.location.shape[1])  # (L,)
     padding = step >= batch.length[:, None]  # (B, L)
-    # "day": counted back from the target's day, which tells a little of the future (chapter 3)
+    # "day": counted back from the target's day, which tells a little of the future
     days = batch.days_ago + (batch.gap_days[:, None] if when == "day" else 0)
     return {
         "location": batch.location,
@@ -101,10 +101,10 @@ def indices(batch, when):
 
 
 # %% [markdown]
-# **Sinusoid.** A fixed pattern tells the encoder which visit stands where.
+# **Sinusoid** ([chapter 6](06_position_and_encoder.ipynb)). A fixed pattern, equation (6.1), tells the encoder which visit stands where.
 #
 # **Encoder layer** ([Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), with the norms put first). Normalise,
-# let visits look at each other, add; normalise, transform each visit alone, add.
+# let visits look at each other, add; normalise, transform each visit alone, add: equations (6.2) and (6.3).
 
 
 # %%
@@ -137,10 +137,12 @@ class Layer(nn.Module):
 
 # %% [markdown]
 # **Scatter.** The pointer weighs visits; a prediction needs places. Add up the weights of each place, and
-# take the logarithm only where there is something to take it of.
+# take the logarithm only where there is something to take it of. This is equation (7.4) of
+# [chapter 7](07_pointer.ipynb).
 #
 # **Mixture.** $\log P(\ell) = \log\bigl(g\,P_\text{ptr}(\ell) + (1-g)\,P_\text{gen}(\ell)\bigr)$, with
-# $g = \sigma(z)$ the weight of *copying*. Everything stays in logarithms; why, we shall see.
+# $g = \sigma(z)$ the weight of *copying*. Everything stays in logarithms, as in equation (8.6) of
+# [chapter 8](08_generator_and_gate.ipynb); why, we shall see again.
 
 
 # %%
@@ -361,7 +363,7 @@ show(
 # %% [markdown]
 # ## Where do the parameters live?
 #
-# Count by hand, part by part. A linear layer from $m$ to $n$ has $mn$ weights and $n$ biases.
+# Count by hand, part by part. A linear layer has a weight for each pair of input and output, and a bias for each output.
 
 
 # %%
@@ -431,7 +433,7 @@ shown.insert(0, "documents, DIY", documented)
 shown
 
 # %% [markdown]
-# Compare the first two columns. Each difference has a reason.
+# Compare the first two columns, the documents' and ours. Each difference has a reason:
 #
 # - **Location** and **generator**: 20,000 places fit both, the generator's 20,000 biases included. Elsewhere the
 #   same documents speak of one to two thousand places, which would be a tenth of the table or less. Both
@@ -505,19 +507,19 @@ Markdown(
 # %% [markdown]
 # ## The loss
 #
-# The answer is a distribution $P$ over $V$ places. Cross-entropy against a target distribution $q$ is
-# $-\sum_\ell q_\ell \log P(\ell)$. If $q$ is sure, all its mass is on the true place $\ell^*$ and the loss is
+# The answer is a distribution $P$ over $V$ places. Cross-entropy against a target distribution $y$ is
+# $-\sum_\ell y_\ell \log P(\ell)$. If $y$ is sure, all its mass is on the true place $\ell^*$ and the loss is
 # $-\log P(\ell^*)$. **Label smoothing** takes away a share $\varepsilon$ and deals it out evenly,
-# $q_\ell = (1-\varepsilon)\,[\ell = \ell^*] + \varepsilon / V$. Put that in, and split the sum:
+# $y_\ell = (1-\varepsilon)\,[\ell = \ell^*] + \varepsilon / V$. Put that in, and split the sum:
 #
 # $$
-# \mathcal{L} = -(1-\varepsilon)\log P(\ell^*) \;-\; \frac{\varepsilon}{V}\sum_{\ell}\log P(\ell).
+# \mathcal{L} = -(1-\varepsilon)\log P(\ell^*) \;-\; \frac{\varepsilon}{V}\sum_{\ell}\log P(\ell). \tag{9.1}
 # $$
 #
 # The design documents hand their log-probabilities to `nn.CrossEntropyLoss`, which expects raw scores and applies
-# a log-softmax of its own. Does that hurt? A log-softmax subtracts $\log\sum_\ell e^{x_\ell}$ from every score. If
-# $x$ are log-probabilities, the sum is 1 and its logarithm 0. A second application does nothing: log-softmax is
-# **idempotent**. With the documents' constant, $\log(p + 10^{-10})$, the sum is $1 + V\cdot 10^{-10}$ instead.
+# a log-softmax of its own. Does that hurt? A log-softmax subtracts $\log\sum_\ell e^{s_\ell}$ from every score $s_\ell$. If
+# the scores are log-probabilities, the sum is 1 and its logarithm 0. A second application does nothing: log-softmax is
+# **idempotent**. With the documents' constant, $\log(P + 10^{-10})$, the sum is $1 + V\cdot 10^{-10}$ instead.
 
 
 # %%
@@ -816,7 +818,7 @@ worst.map("{:.0e}".format).rename("float32, largest difference").to_frame()
 # of *keys*?
 #
 # A key's bias adds the same number, its product with the query, to *every* score in a row. The softmax does not see a
-# number that is added to all. So **these biases do nothing**, and their true gradient is zero. What arrives is rounding, different in
+# number that is added to all. So *these biases do nothing*, and their true gradient is zero. What arrives is rounding, different in
 # the two programs:
 
 # %%
@@ -854,7 +856,7 @@ print(
 # query's bias is useful, the key's is not. We keep it, because equality with PyTorch's own layer and with the printed
 # code is worth more than these few numbers.
 #
-# > **Note.** This is why "equal to the bit" is asked of one program run twice ([Training](10_training)), and "equal to
+# > **Note.** This is why "equal to the bit" is asked of one program run twice ([Training](10_training.ipynb)), and "equal to
 # > a limit" of two programs. Two programs add in different orders.
 #
 # ## Summary
@@ -895,13 +897,13 @@ check.exercise("9.1", by_paper)
 print(f"{by_paper:,} places")
 
 # %% [markdown]
-# **Exercise 2** (medium). Let $\kappa = g\,P_\text{ptr}(\ell) / P(\ell)$, the share of a place's probability that was copied.
-# Show that $\partial \log P(\ell) / \partial z = \kappa - g$, and check it with autograd. Read it aloud: when is the gate
+# **Exercise 2** (medium). Let $r = g\,P_\text{ptr}(\ell) / P(\ell)$, the share of a place's probability that was copied: its
+# responsibility. Show that $\partial \log P(\ell) / \partial z = r - g$, which is equation (8.7), and check it with autograd. Read it aloud: when is the gate
 # pushed up?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-# dg/dz = g (1 - g), so d log P / dz = g (1 - g) (P_ptr - P_gen) / P = (1 - g) kappa - g (1 - kappa) = kappa - g.
+# dg/dz = g (1 - g), so d log P / dz = g (1 - g) (P_ptr - P_gen) / P = (1 - g) r - g (1 - r) = r - g.
 with torch.no_grad():
     answer = package.double()(big)
 z_free = torch.logit(answer.gate).requires_grad_()
@@ -909,10 +911,10 @@ log_probs = mix(z_free, answer.pointer_log_probs, answer.generator_log_probs)
 rows = torch.arange(len(big))
 log_probs[rows, big.target].sum().backward()
 copied = answer.gate * answer.pointer_log_probs[rows, big.target].exp()
-kappa = copied / log_probs[rows, big.target].detach().exp()
-check.same(z_free.grad, kappa - answer.gate, name="kappa - g", atol=1e-9)
+r = copied / log_probs[rows, big.target].detach().exp()
+check.same(z_free.grad, r - answer.gate, name="r - g", atol=1e-9)
 # The gate is pushed up when the true place owes more to copying than the gate expected, and down when
-# less. It is trained by comparing a posterior (kappa) with a prior (g), as in a mixture of experts.
+# less. It is trained by comparing a posterior (r) with a prior (g), as in a mixture of experts.
 
 # %% [markdown]
 # **Exercise 3** (longer). Give `MyPGT` a variant whose gate is fixed at one half, without touching its `forward`, and
@@ -956,4 +958,4 @@ print(f"{free:,} -> {bound:,} parameters")
 # initialisations. And `padding_idx=0` keeps row 0 without gradient from the lookup, but not from the generator.
 
 # %% [markdown]
-# **Next:** [Training](10_training), where the weights stop being random.
+# **Next:** [Training](10_training.ipynb), where the weights stop being random.

@@ -3,7 +3,7 @@
 #
 # *You will be able to* read a training curve without being fooled by it, write the loop yourself,
 # stop a run and resume it to the very same bits. *You need* PyTorch's basics and
-# [Windows](03_windows); of [the model](09_model) a short tour is included. *It takes* twenty-five minutes to read
+# [Windows](03_windows.ipynb); of [the model](09_model.ipynb) a short tour is included. *It takes* twenty-five minutes to read
 # and about a minute and a half to run on two CPU cores; a GPU is used by itself where
 # there is one.
 
@@ -80,11 +80,12 @@ show(fig,
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell),
-# \qquad P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i ,
+# \qquad P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i , \tag{10.1}
 # $$
 #
 # where $a_i$ is the pointer's attention on visit $i$. A place that was visited three times collects
-# three weights.
+# three weights. (If you have come through Part II: these are equations (8.4) and (7.4), and
+# [chapter 9](09_model.ipynb) puts the parts together.)
 #
 # Now walk one batch through, part by part, and check that the parts are the whole.
 
@@ -135,13 +136,13 @@ pd.DataFrame({
 # ## The loss
 #
 # The model answers with log-probabilities $\log P(\ell)$. Training makes the log-probability of the
-# true next place large, that is, it makes the **cross-entropy**
+# true next place $\ell^*$ large, that is, it makes the **cross-entropy**
 #
 # $$
-# \mathcal{L} = -\log P(\ell_\text{target})
+# \mathcal{L} = -\log P(\ell^*) \tag{10.2}
 # $$
 #
-# small. With the natural logarithm its unit is the *nat*. A model that knows nothing and spreads its
+# small. With the natural logarithm its unit is the **nat**. A model that knows nothing and spreads its
 # belief over all places pays $\log V$ nats; one that is always sure and right pays 0.
 #
 # `nn.CrossEntropyLoss` expects raw scores and takes a log-softmax first. Ours are log-probabilities
@@ -165,8 +166,8 @@ print(f"by hand {nll:.5f}, CrossEntropyLoss {builtin:.5f}, know-nothing log V = 
 # takes a share $\varepsilon$ of the target's mass and spreads it over all $V$ locations:
 #
 # $$
-# \mathcal{L}_\varepsilon = -(1 - \varepsilon) \log P(\ell_\text{target})
-#   - \frac{\varepsilon}{V} \sum_{\ell} \log P(\ell) .
+# \mathcal{L}_\varepsilon = -(1 - \varepsilon) \log P(\ell^*)
+#   - \frac{\varepsilon}{V} \sum_{\ell} \log P(\ell) . \tag{10.3}
 # $$
 
 # %%
@@ -184,7 +185,7 @@ print(f"smoothed loss {ours:.3f} nats; no model can get below {floor:.3f}, a per
 
 # %% [markdown]
 # Two consequences. The training loss cannot reach zero, so do not wait for it. And each place, even one
-# that is never a target, is asked to keep a probability of about $\varepsilon / V$. Keep that in mind
+# that is never a target, is asked to keep a probability of about $\varepsilon / V$, as in equation (8.2). Keep that in mind
 # until we meet places that training never shows.
 #
 # ## Steps: AdamW, warm-up, cosine, clipping
@@ -193,8 +194,8 @@ print(f"smoothed loss {ours:.3f} nats; no model can get below {floor:.3f}, a per
 # gradient by a running estimate of its size, so that the weights of rare places and of frequent places move at
 # similar speed, and shrinks all weights a little at each step (weight decay).
 #
-# That running estimate is poor at first. So the learning rate **warms up** from zero over a few epochs,
-# and then falls along a **cosine** to zero at the last planned epoch. This is the schedule that we are
+# That running estimate is poor at first. So the learning rate climbs from zero over a few epochs, the **warm-up**,
+# and then falls along a cosine, the **cosine schedule**, to zero at the last planned epoch. This is the schedule that we are
 # about to use, not a sketch of it:
 
 # %%
@@ -413,7 +414,7 @@ Markdown(
 # nobody goes to those places, and each validation window that goes there costs more nats. The answer was
 # wrong before and is wrong after. Accuracy does not notice; the loss pays.
 #
-# Which one is right? Both, about different things. If you want *calibrated* probabilities, such that of all
+# Which one is right? Both, about different things. If you want **calibrated** probabilities, such that of all
 # places given 30 % about 30 % come true, the loss tells you truly that confidence is growing beyond what is
 # justified. If you want the right place on top, it
 # stops you for the wrong reason. Say which one you want, before you look.
@@ -459,7 +460,7 @@ Markdown(f"Promised on validation: {promised:+.1f} points. Delivered on test: {p
 #
 # ## How good is it?
 #
-# Now the comparison that counts, on test windows, against the rules of [Baselines](04_baselines). We
+# Now the comparison that counts, on test windows, against the rules of [Baselines](04_baselines.ipynb). We
 # take the epoch that validation accuracy chose. The kernel is the strongest of the rules: five numbers,
 # chosen on validation, no training.
 
@@ -779,4 +780,4 @@ pd.DataFrame(pilot).round(1)
 # seeds only a difference well above the scatter of seeds in this chapter means anything.
 
 # %% [markdown]
-# **Next:** [Attention on maps](13_attention_on_maps), where we open single predictions of a trained model.
+# **Next:** [Attention on maps](13_attention_on_maps.ipynb), where we open single predictions of a trained model.

@@ -3,7 +3,7 @@
 #
 # *You will be able to* open any prediction of the model, draw it, and prove that the drawing is what the
 # model used; and to say when attention explains a prediction and when it does not. *You need*
-# [Training](10_training), which tours the model. *It takes* twenty-five minutes to read and about fifteen
+# [Training](10_training.ipynb), which tours the model. *It takes* twenty-five minutes to read and about fifteen
 # seconds to run; a GPU makes no difference.
 
 # %% tags=["hide-input"]
@@ -96,10 +96,10 @@ plots.pointer_strip(
 # The strip has one bar a *visit*. The prediction needs one number a *place*. The model adds up:
 #
 # $$
-# P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i .
+# P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i . \tag{13.1}
 # $$
 #
-# In tensor language this is a scatter. A place with five middling bars can beat a place with one tall bar, so the
+# This is equation (7.4) of [chapter 7](07_pointer.ipynb), in tensor language a scatter. A place with five middling bars can beat a place with one tall bar, so the
 # tallest bar need not be the pointer's choice. How often do they differ, and which is right more often?
 
 # %%
@@ -294,14 +294,14 @@ show(fig,
 # %% [markdown]
 # Where the two curves agree, the pointer has learned a regularity. Where green leaves the grey line and blue does
 # not follow, a cue lies unused. Look at the right-hand picture: *the last time you were here, where did you go
-# next?* A rule of five numbers uses that cue ([Baselines](04_baselines)). The pointer would have to compose it
+# next?* A rule of five numbers uses that cue ([Baselines](04_baselines.ipynb)). The pointer would have to compose it
 # out of self-attention between neighbours, which is much to ask of a few epochs. And mind that these are averages
 # over all hours and people: a cue that helps in the evening and hurts in the morning looks flat here.
 #
 # ## Where does the preference for positions come from?
 #
 # The pointer owns a **position bias** $b_p$, one number for each position from the end, added to the scores
-# before the softmax. It would be the obvious source of the left-hand picture. The table has an entry for
+# before the softmax, as in equation (7.2). It would be the obvious source of the left-hand picture. The table has an entry for
 # padding as well, which must never be drawn; `position_bias` leaves it out.
 
 # %%
@@ -374,12 +374,12 @@ for k in range(1, int(test.lengths[routine])):
 # its probability, and removing any other visit should *raise* it, because the remaining weights must add up to
 # one again. So we compare two readings of the same weights:
 #
-# - the **naive** one: the size of the change should follow $a_i$;
-# - the **arithmetic** one: keep gate, generator and all other scores as they are, and take visit $i$ out of the
+# - the **naive reading**: the size of the change should follow $a_i$;
+# - the **arithmetic reading**: keep gate, generator and all other scores as they are, and take visit $i$ out of the
 #   sum. Then
 #
 # $$
-# \Delta_i = g \left( \frac{P_\text{ptr}(\ell^*) - a_i \, [\,l_i = \ell^*\,]}{1 - a_i} - P_\text{ptr}(\ell^*) \right),
+# \text{change}_i = g \left( \frac{P_\text{ptr}(\ell^*) - a_i \, [\,l_i = \ell^*\,]}{1 - a_i} - P_\text{ptr}(\ell^*) \right), \tag{13.2}
 # $$
 #
 # with $\ell^*$ the true place. What it leaves out is that the encoder reads the shortened window differently.
@@ -470,8 +470,8 @@ Markdown(
 # ## Exercises
 #
 # **Exercise 1** (quick). An attention of 0.1 is much in a window of thirty visits and little in a window of four.
-# How many visits does the pointer look at *effectively*? Compute $e^{H}$, with $H$ the entropy of $a_i$ in nats, and
-# divide by $L$.
+# How many visits does the pointer look at *effectively*? Compute $e^{\text{entropy}}$, with the entropy of the $a_i$ in nats,
+# and divide by $L$.
 
 # %% tags=["try"]
 def effective(a):
@@ -577,4 +577,4 @@ changes = {
 pd.Series({k: float((v - before).abs().mean()) for k, v in changes.items()}).round(3).rename("mean |change|").to_frame()
 
 # %% [markdown]
-# **Next:** [Real cities](22_real_cities), where the same questions are asked of real people.
+# **Next:** [Real cities](22_real_cities.ipynb), where the same questions are asked of real people.

@@ -2,13 +2,13 @@
 # # Ablations
 #
 # *You will be able to* read an ablation table with the right amount of distrust, and to make one
-# that deserves less of it. *You need* [Building the model](09_model) and [Training](10_training). *It
+# that deserves less of it. *You need* [Building the model](09_model.ipynb) and [Training](10_training.ipynb). *It
 # takes* a quarter of an hour to read and a few seconds to run; making the table again takes an hour and
 # a half on one processor core.
 
 # %% tags=["hide-input"]
 try:
-    import pgt
+    import pgt  # noqa: F401
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
         "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"
@@ -50,7 +50,7 @@ for source in ablations.header["data"]:
     print(source["name"], source["protocol"], source["windows"])
 
 # %% tags=["hide-input"]
-from IPython.display import Markdown
+from IPython.display import Markdown, display
 
 n_runs = len(ablations.header["runs"])
 hours = ablations.header["seconds"] / 3600
@@ -78,7 +78,7 @@ CLAIMED = {
 #
 # For each row we take the mean over seeds of the change, and an interval for it. The interval asks
 # two things at once: what if the people had been others, and what if the seeds had been others? People are
-# resampled, since their windows are alike ([chapter 15](15_traps)); seeds are resampled too, in
+# resampled, since their windows are alike ([chapter 15](15_traps.ipynb)); seeds are resampled too, in
 # pairs, because the whole model and the ablated one share each seed's shuffling.
 
 # %%
@@ -152,8 +152,8 @@ show(
 #
 # ## A verdict per claim
 #
-# A claim is **confirmed** if the interval lies below zero, **contradicted** if the documents' number lies outside
-# the interval and the interval reaches zero or beyond, and **not confirmed** otherwise.
+# A claim is *confirmed* if the interval lies below zero, *contradicted* if the documents' number lies outside
+# the interval and the interval reaches zero or beyond, and *not confirmed* otherwise.
 
 
 # %%
@@ -193,14 +193,14 @@ Markdown(
 #
 # ## How can a useful part be useless?
 #
-# Hour of the day matters for people: the kernel of [chapter 4](04_baselines) uses it and wins. So why does
+# Hour of the day matters for people: the kernel of [chapter 4](04_baselines.ipynb) uses it and wins. So why does
 # the model not miss its hour embedding?
 #
 # - **Redundancy.** The window says the same thing several ways. Position from the end, sinusoid,
 #   recency and position bias all tell the model how long ago a visit was. Take out one and the others remain.
 # - **It was not used.** The pointer compares what a visit *is* with what the last visit *is*. "The same hour" is a
 #   relation between two visits, and a projection of concatenated embeddings must first learn to express
-#   it. [Chapter 7](07_pointer) shows that it hardly does: the trained pointer is close to counting visits.
+#   it. [Chapter 7](07_pointer.ipynb) shows that it hardly does: the trained pointer is close to counting visits.
 #   What is not used is not missed.
 # - **Seven thousand windows.** A part that could help with a million windows can be a way to overfit with seven
 #   thousand.
@@ -238,7 +238,7 @@ Markdown(
 )
 
 # %% [markdown]
-# The histogram is wide, and that is the point. All rows of a one-seed table are differences to **the same**
+# The histogram is wide, and that is the point. All rows of a one-seed table are differences to *the same*
 # run of the whole model. If that run was a lucky one, every part of the model looks useful at once. If
 # it was unlucky, every part looks harmful. Rows of one table are not eleven pieces of evidence.
 #
@@ -251,7 +251,7 @@ Markdown(
 # ## Exercises
 #
 # **Exercise 1** (quick). Why is the mean change of *no generator* so small, when
-# [chapter 8](08_generator_and_gate) shows that only the generator can name places outside the window?
+# [chapter 8](08_generator_and_gate.ipynb) shows that only the generator can name places outside the window?
 
 # %% [markdown]
 # <details class="solution"><summary>Solution 1</summary>
@@ -295,8 +295,9 @@ RUN = False  # True trains three models: about two minutes
 
 
 def without_order(seed):
-    import torch
     from dataclasses import replace
+
+    import torch
 
     from pgt import city
     from pgt.metrics import evaluate

@@ -2,12 +2,12 @@
 # # Traps
 #
 # *You will be able to* say what a score in next-location prediction is worth, by asking eleven
-# questions of it. *You need* [Baselines](04_baselines) and [Training](10_training). *It takes* half
+# questions of it. *You need* [Baselines](04_baselines.ipynb) and [Training](10_training.ipynb). *It takes* half
 # an hour to read and a few seconds to run; a GPU makes no difference.
 
 # %% tags=["hide-input"]
 try:
-    import pgt
+    import pgt  # noqa: F401
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
         "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"
@@ -18,7 +18,7 @@ except ImportError:  # on Colab
 # Each of them can be worth more points than the model you want to show. We fell into most of the
 # traps in this chapter ourselves, and then measured how deep they are.
 #
-# Everything here was measured on GeoLife, the data of [chapter 22](22_real_cities). The rows come from
+# Everything here was measured on GeoLife, the data of [chapter 22](22_real_cities.ipynb). The rows come from
 # a results file; its command is printed below, and makes the file again if you have the data.
 
 # %%
@@ -45,7 +45,7 @@ def value(trap, what, **where):
 rows_of("twins")[["what", "value", "unit", "n"]]
 
 # %% [markdown]
-# The context kernel of [chapter 4](04_baselines) is our measuring stick in most of them. It has five
+# The context kernel of [chapter 4](04_baselines.ipynb) is our measuring stick in most of them. It has five
 # numbers and no random seed, so a change of its score is a change of the question, not of luck.
 #
 # ## 1. The unknown token
@@ -99,7 +99,7 @@ Markdown(
 #
 # ## 2. A feature that knows the future
 #
-# The design documents count the days from each past visit back from **the target's day**. If the last
+# The design documents count the days from each past visit back from *the target's day*. If the last
 # visit was "1 day ago", the model has just been told that the next visit is tomorrow.
 
 # %% tags=["hide-input"]
@@ -186,7 +186,7 @@ show(
 )
 
 # %% [markdown]
-# The published share of returns is higher than what the **whole past** of these people could give. Most
+# The published share of returns is higher than what the *whole past* of these people could give. Most
 # of the difference is the unknown token again: a person who goes from one new place to another "returns
 # to unknown".
 #
@@ -195,7 +195,7 @@ show(
 # ## 5. One seed
 #
 # An ablation table compares a model with and without a part, often once. We trained each row with
-# five seeds ([chapter 14](14_ablations)). Suppose you had trained only one of each, and drawn them at
+# five seeds ([chapter 14](14_ablations.ipynb)). Suppose you had trained only one of each, and drawn them at
 # random: how often would the sign of your row be wrong?
 
 # %%
@@ -306,7 +306,7 @@ Markdown(
 # ## 9. Longitude first
 #
 # The library that finds the places hands (longitude, latitude) to a distance that expects
-# (latitude, longitude). No error is raised. [Chapter 2](02_gps_to_visits) shows what becomes of the circle
+# (latitude, longitude). No error is raised. [Chapter 2](02_gps_to_visits.ipynb) shows what becomes of the circle
 # of 20 metres. Here is what becomes of the benchmark.
 
 # %%
@@ -378,7 +378,7 @@ show(
 # is still being learned about known places. The epoch that is kept says as much about the share of
 # unknown places as about the model.
 #
-# > **Remedy.** Watch the metric you report ([chapter 10](10_training) does so on the city), or the loss on targets
+# > **Remedy.** Watch the metric you report ([chapter 10](10_training.ipynb) does so on the city), or the loss on targets
 # > that the model can name.
 #
 # ## And one that everybody knows
@@ -440,7 +440,7 @@ pd.DataFrame(
 # ## Summary
 #
 # - One kernel, on the same people, has a dozen scores. The protocol moves it further than any part of PGT but
-#   the pointer ([chapter 14](14_ablations)).
+#   the pointer ([chapter 14](14_ablations.ipynb)).
 # - The two largest traps are upstream of every model: the unknown token, and places that were clustered
 #   with the test days in sight.
 # - A score without its protocol, its people and its ceiling is a number, not a result.

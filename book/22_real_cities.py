@@ -2,8 +2,8 @@
 # # Real cities
 #
 # *You will be able to* read a table of results on real people without being fooled by it, recompute
-# it, and put your own visits through the same path. *You need* [Windows](03_windows) and
-# [Baselines](04_baselines). *It takes* twenty minutes to read and about half a minute to run; a GPU
+# it, and put your own visits through the same path. *You need* [Windows](03_windows.ipynb) and
+# [Baselines](04_baselines.ipynb). *It takes* twenty minutes to read and about half a minute to run; a GPU
 # makes no difference.
 
 # %% tags=["hide-input"]
@@ -45,7 +45,7 @@ published.rows[columns].sample(5, random_state=3).sort_index()
 # %% [markdown]
 # `when` says what the model is told of the moment it must predict. `unknown` is the plain question,
 # *where next?* `day` is what the design documents of this model do: they count how many days ago each
-# visit was **from the target's day**, so the model learns on which day the next visit happens. That
+# visit was *from the target's day*, so the model learns on which day the next visit happens. That
 # is a small look into the future. We report both.
 #
 # ## The published protocol
@@ -105,8 +105,8 @@ Markdown(
 # %% [markdown]
 # ## Five numbers
 #
-# Now look at the last row. The context kernel of [chapter 4](04_baselines) has five numbers and no
-# training. It votes for past visits that began in a context like now: after the same place, at a
+# Now look at the last row. The context kernel of [chapter 4](04_baselines.ipynb) has five numbers and no
+# training. Equation (4.4) votes for past visits that began in a context like now: after the same place, at a
 # like time of day, not long ago. Its numbers were chosen on the validation windows.
 
 # %%
@@ -155,7 +155,7 @@ Markdown(f"Of the {len(share)} people, the five with most windows hold {100 * sh
 # ## The same table, honestly
 #
 # Merging all unknown places into one is a convenience of the data preparation. If we keep the real
-# places apart, a hit must name the very place. This is the **exact** protocol, on the same people,
+# places apart, a hit must name the very place. This is the **exact protocol**, on the same people,
 # from the visits themselves.
 
 # %%
@@ -190,7 +190,9 @@ Markdown(
 #
 # ## What others report
 #
-# Beside ours, the figures that others have published for windows made by the same protocol. They are
+# Beside ours, the figures that others have published for windows made by the same protocol: those of
+# [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), and LLM-Mob, a language model, by
+# [Wang et al. (2023)](https://arxiv.org/abs/2308.15197). They are
 # not the same windows to the last one, their metrics may break ties differently, and LLM-Mob is told
 # the hour and weekday of the target, which is another question. A table like this invites a ranking.
 # Please do not.
@@ -212,7 +214,7 @@ theirs.set_index("model")
 #
 # Two more differences that we looked into. First, breaking ties: "most frequent in the window" leaves
 # several places level in many windows. We give a tied place its fair share of the hit; other treatments
-# give other numbers for the same rule, as [chapter 4](04_baselines) shows. Second, the documents' model without its
+# give other numbers for the same rule, as [chapter 4](04_baselines.ipynb) shows. Second, the documents' model without its
 # pointer: its score depends strongly on when early stopping stops it, because the validation loss is
 # dominated by unknown targets that it cannot learn.
 
@@ -342,7 +344,7 @@ ten = table(published, MODELS, "acc@10")["all"]
 # %% [markdown]
 # **Exercise 2** (medium). How much wider are intervals that resample people than those that resample
 # windows? Compute both for the kernel. Of the second you know what to expect: about
-# $2 \cdot 1.96\,\sigma / \sqrt N$, with $\sigma$ the spread of the hits over the $N$ windows.
+# $2 \cdot 1.96\, \sqrt{v / N}$, with $v$ the variance of the hits over the $N$ windows.
 
 # %% tags=["try"]
 from pgt import check

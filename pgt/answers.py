@@ -8,11 +8,12 @@ wrong.
 from __future__ import annotations
 
 from pgt.answer import Answer, Answers
+from pgt.answers_gps import CHAPTER_TWO
 from pgt.answers_model import PART_TWO
 from pgt.answers_visits import PART_ONE
 from pgt.visits import DataError
 
-ANSWERS = Answers({**PART_ONE, **PART_TWO})
+ANSWERS = Answers({**PART_ONE, **CHAPTER_TWO, **PART_TWO})
 
 
 def answer_to(number: str) -> Answer:

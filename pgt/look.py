@@ -103,15 +103,16 @@ def gates(
     Returns
     -------
     DataFrame
-        One row a window, in order: ``user_id``, ``gate``, ``target_probability``, ``correct``,
-        ``in_window``, ``known``, ``length`` (visits), ``unique_share`` (different locations /
-        visits), ``hour`` and ``weekday`` (1 = Monday) of the last visit.
+        One row a window, in order: ``user_id``, ``gate``, ``target_probability`` and its two
+        sources ``pointer_probability`` and ``generator_probability`` (before the gate),
+        ``correct``, ``in_window``, ``known``, ``length`` (visits), ``unique_share`` (different
+        locations / visits), ``hour`` and ``weekday`` (1 = Monday) of the last visit.
     """
     model.eval()
     n = len(windows)
-    table = {name: np.zeros(n) for name in ("gate", "target_probability", "correct")}
-    for name in ("length", "unique_share", "hour", "weekday"):
-        table[name] = np.zeros(n)
+    probabilities = ("target_probability", "pointer_probability", "generator_probability")
+    others = ("correct", "length", "unique_share", "hour", "weekday")
+    table = {name: np.zeros(n) for name in ("gate", *probabilities, *others)}
     for batch in windows.batches(batch_size, max_len=model.config.max_len):
         out = model(batch)
         at = batch.index.numpy()
@@ -120,9 +121,14 @@ def gates(
         ordered = batch.location.sort(dim=1).values  # (B, L), padding first
         fresh = (ordered[:, 1:] != ordered[:, :-1]) & (ordered[:, 1:] > 0)
         unique = fresh.sum(1) + (ordered[:, 0] > 0).long()
-        own = out.log_probs.gather(1, batch.target[:, None]).squeeze(1).exp()
         table["gate"][at] = out.gate.numpy()
-        table["target_probability"][at] = own.numpy()
+        for name, log_probs in zip(
+            probabilities,
+            (out.log_probs, out.pointer_log_probs, out.generator_log_probs),
+            strict=True,
+        ):
+            own = log_probs.gather(1, batch.target[:, None]).squeeze(1)  # (B,)
+            table[name][at] = own.exp().numpy()
         table["correct"][at] = (out.log_probs.argmax(1) == batch.target).numpy()
         table["length"][at] = batch.length.numpy()
         table["unique_share"][at] = (unique / batch.length).numpy()

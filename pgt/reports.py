@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ import torch
 import pgt
 from pgt import runs
 from pgt.provenance import code_fingerprint
-from pgt.results import Results
+from pgt.results import Results, read_results
 from pgt.train import pick_device
 
 # Measurements of speed belong to a machine, not to a version of the code; CI measures them anew.
@@ -62,6 +63,7 @@ def write_report(
     data: Iterable[str],
     seconds: float,
     rows: Iterable[dict[str, Any]],
+    results: Iterable[str] = (),
     **more: Any,
 ) -> Path:
     """Write the results of a module of the package that measures something of its own.
@@ -81,21 +83,41 @@ def write_report(
         How long it took.
     rows : iterable of dict
         Flat; no person, place or moment can be told from them.
+    results : iterable of str
+        Other results files, beside this one, from which it takes something.
     more
         Further entries of the header.
     """
     sources = [about_data(key) for key in data]
+    taken = {name: run_fingerprints(read_results(name, path.parent)) for name in results}
     header = {
         "experiment": path.stem,
         "question": question,
         "command": f"python -m pgt.{module}",
         "data": sources[0] if len(sources) == 1 else sources,
         "code": {module: code_fingerprint((module,))},
+        **({"results": taken} if taken else {}),
         **environment(),
         "seconds": round(seconds, 1),
         **more,
     }
     return write_results(path, header, rows)
+
+
+def run_fingerprints(results: Results) -> dict[str, str]:
+    """A short hash of what was measured of each model and variant, whichever code measured it.
+
+    Examples
+    --------
+    >>> list(run_fingerprints(read_results("city")))[0]
+    'kernel-full-unknown'
+    """
+    marks = {}
+    for about, part in results.rows.groupby(["model", "variant", "when"]):
+        # A column that other models have does not count.
+        rows = part.dropna(axis=1, how="all").to_json(orient="records", double_precision=6)
+        marks["-".join(about)] = hashlib.sha256(rows.encode()).hexdigest()[:12]
+    return marks
 
 
 def stale(results: Results) -> list[str]:
@@ -104,8 +126,27 @@ def stale(results: Results) -> list[str]:
     return [name for name, mark in marks.items() if _code_now(name) != mark]
 
 
+def outdated(results: Results) -> list[str]:
+    """The other results files that a file was made from and that tell something else now.
+
+    Models that they have gained since do not matter.
+    """
+    marks: dict[str, dict[str, str]] = results.header.get("results", {})
+    changed = []
+    for name, then in marks.items():
+        there = (results.folder / f"{name}.json").is_file()
+        now = run_fingerprints(read_results(name, results.folder)) if there else {}
+        if not then.items() <= now.items():
+            changed.append(name)
+    return changed
+
+
 def _code_now(name: str) -> str:
-    return runs.code_of(name) if name in runs.CODE else code_fingerprint((name,))
+    """The fingerprint of a model's or a module's code; of one that is gone, none."""
+    try:
+        return runs.code_of(name) if name in runs.CODE else code_fingerprint((name,))
+    except FileNotFoundError:
+        return ""
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

@@ -53,6 +53,7 @@ def main() -> int:
             question="How large is each trap of evaluation on GeoLife?",
             module="traps_report",
             data=["geolife_published", "geolife_exact"],
+            results=["geolife_published", "ablations"],
             seconds=time.perf_counter() - began,
             rows=rows,
         )

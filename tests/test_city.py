@@ -168,7 +168,7 @@ def test_split_is_chronological_by_tracked_days(larkmere: City) -> None:
     assert again["split"].tolist() == larkmere.visits["split"].tolist()
 
 
-def test_explored_is_the_first_visit_to_a_place(larkmere: City) -> None:
+def test_erratum_18_explored_is_the_first_visit_to_a_place(larkmere: City) -> None:
     visits = larkmere.visits
     first = ~visits.duplicated(["user_id", "location_id"])
     assert (visits.explored == first).all()

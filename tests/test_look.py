@@ -61,6 +61,15 @@ def test_look_agrees_with_scoring_the_whole_split(
         assert table.user_id[i] == seen.target.user_id
 
 
+def test_the_two_sources_mixed_by_the_gate_are_the_probability(
+    data: Dataset, model: PointerGeneratorTransformer
+) -> None:
+    table = looking.gates(model, data.test)
+    mixed = table.gate * table.pointer_probability + (1 - table.gate) * table.generator_probability
+    np.testing.assert_allclose(mixed, table.target_probability, atol=1e-6)
+    assert ((table.pointer_probability > 0) == table.in_window).all()
+
+
 def test_a_window_longer_than_the_model_shows_its_most_recent_visits(data: Dataset) -> None:
     config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, d_model=16)
     short = PointerGeneratorTransformer(replace(config, max_len=4))

@@ -36,7 +36,7 @@ def test_erratum_6_the_log_probabilities_are_normalised_without_a_constant() -> 
     assert printed.abs().max() == pytest.approx(V * 1e-10, rel=1e-3)
 
 
-def test_the_gradient_survives_where_the_printed_constant_drowns_it() -> None:
+def test_erratum_12_the_gradient_survives_where_the_printed_constant_drowns_it() -> None:
     small = 1e-30
     score = torch.tensor(math.log(small), dtype=torch.float64, requires_grad=True)
     pointer = torch.tensor([[0.0, -math.inf]], dtype=torch.float64)

@@ -146,7 +146,7 @@ def rotated(batch: Batch) -> Batch:
     return changed(batch, **{name: turn(getattr(batch, name)) for name in names})
 
 
-def test_order_is_read_through_three_parts_only(data: Dataset, batch: Batch) -> None:
+def test_erratum_14_order_is_read_through_three_parts_only(data: Dataset, batch: Batch) -> None:
     parts = ("position_from_end", "sinusoid", "position_bias")
     config = tiny_config(data)
     blind = model_of(replace(config, without=parts))
@@ -192,7 +192,7 @@ def test_ablations_are_one_field_each(data: Dataset) -> None:
 
 
 @pytest.mark.parametrize("when", ["unknown", "day"])
-def test_the_target_is_hidden_but_for_its_day_where_that_is_declared(
+def test_erratum_15_the_target_is_hidden_but_for_its_day_where_that_is_declared(
     data: Dataset, batch: Batch, when: str
 ) -> None:
     model = model_of(tiny_config(data, when=when))
@@ -224,7 +224,9 @@ def test_erratum_3_recency_runs_from_1_to_8_and_0_is_padding(batch: Batch) -> No
     assert levels[longest, :n].tolist() == [min(d, 7) + 1 for d in range(n)]
 
 
-def test_recency_counts_back_from_the_target_only_when_told_its_day(batch: Batch) -> None:
+def test_erratum_15_recency_counts_back_from_the_target_only_when_told_its_day(
+    batch: Batch,
+) -> None:
     told = recency(batch, "day")
     inside = ~batch.padding
     expected = ((batch.days_ago + batch.gap_days[:, None]).clamp(max=7) + 1) * inside
@@ -251,7 +253,7 @@ def test_embeddings_of_padding_are_zero_and_every_value_has_its_own(data: Datase
         assert (table.weight[0] == 0).all()
 
 
-def test_sinusoids_are_those_of_the_paper() -> None:
+def test_erratum_13_sinusoids_are_those_of_the_paper() -> None:
     table = sinusoids(20, 16).double()
     for position in range(20):
         for i in range(8):

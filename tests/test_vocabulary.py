@@ -21,7 +21,7 @@ def table(kind: type) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("kind", [int, str])
-def test_known_places_come_first_and_others_only_when_exact(kind: type) -> None:
+def test_erratum_17_known_places_come_first_and_others_only_when_exact(kind: type) -> None:
     published = Vocabulary.build(table(kind))
     exact = Vocabulary.build(table(kind), "exact")
     assert published.locations == (kind(20), kind(30))

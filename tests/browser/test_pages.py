@@ -84,6 +84,18 @@ def test_a_phone_never_scrolls_sideways(visit: Any, name: str, width: int) -> No
 
 
 @EVERY_PAGE
+def test_a_formula_too_wide_for_a_phone_begins_with_its_beginning(visit: Any, name: str) -> None:
+    with visit(name, width=360) as opened:
+        opened.unfold()
+        hidden = opened.page.evaluate(
+            "[...document.querySelectorAll('div.math')].filter(m =>"
+            " m.querySelector('mjx-container').getBoundingClientRect().left"
+            " < m.getBoundingClientRect().left - 1).map(m => m.id)"
+        )
+        assert hidden == []
+
+
+@EVERY_PAGE
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_has_enough_contrast(visit: Any, name: str, theme: str) -> None:
     with visit(name, color_scheme=theme) as opened:

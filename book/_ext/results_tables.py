@@ -1,0 +1,155 @@
+"""The tables of ``book/experiments.md``: every results file, and every measurement of speed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+COLUMNS = ("Question", "Data", "Seeds", "Main figures", "Made with", "Command", "Chapters")
+
+
+def sources(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The data of a results file; a header with only one has no list."""
+    data = raw["data"]
+    return data if isinstance(data, list) else [data]
+
+
+def experiments(
+    root: Path, readers: Mapping[str, Iterable[str]], pages: Collection[str], without: Collection[str]
+) -> str:  # fmt: skip
+    """The table of experiments, as HTML.
+
+    Parameters
+    ----------
+    root : Path
+        The repository.
+    readers : mapping of str to iterable of str
+        The pages that read each results file.
+    pages : collection of str
+        Pages that are built, and so can be linked.
+    without : collection of str
+        Results files that are left out.
+    """
+    rows = []
+    for path in sorted((root / "book" / "results").glob("*.json")):
+        if path.stem not in without:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            rows.append(_row(path.stem, raw, readers.get(path.stem, ()), pages))
+    return _scrolling("Table of experiments", ("Name", *COLUMNS), rows)
+
+
+def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collection[str]) -> str:
+    seeds = sorted({row["seed"] for row in raw["rows"] if row.get("seed") is not None})
+    versions = ", ".join(
+        f"{package.capitalize() if package != 'pgt' else package} {version}"
+        for package, version in raw["versions"].items()
+    )
+    cells = [
+        escape(raw["question"]),
+        "<br>".join(escape(_data(source)) for source in sources(raw)),
+        escape(", ".join(str(seed) for seed in seeds)) or "none",
+        "<br>".join(escape(line) for line in main_figures(raw["rows"])),
+        escape(f"{raw['device'].upper()}, {_duration(raw['seconds'])}; {versions}"),
+        f"<code>{escape(raw['command'])}</code>",
+        ", ".join(_link(page, pages) for page in readers) or "none",
+    ]
+    head = f'<th scope="row" id="results-{name}">{escape(name)}</th>'
+    return "<tr>" + head + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _data(source: dict[str, Any]) -> str:
+    windows = " / ".join(f"{n:,}" for n in source.get("windows", {}).values())
+    protocol = f", {source['protocol']} protocol" if "protocol" in source else ""
+    counts = "".join(
+        f", {n:,} {what}" for what, n in source.items() if isinstance(n, int) and what != "seed"
+    )
+    of = {2: "train / valid", 3: "train / valid / test"}.get(len(source.get("windows", {})), "")
+    return f"{source['name']}{protocol}{counts}" + (f": {windows} windows ({of})" if of else "")
+
+
+def _link(page: str, pages: Collection[str]) -> str:
+    label = f"{int(page[:2])}" if page[:2].isdigit() else page
+    if page not in pages:
+        return escape(label)
+    spoken = f' aria-label="chapter {label}"' if label.isdigit() else ""
+    return f'<a href="{page}.html"{spoken}>{escape(label)}</a>'
+
+
+def _duration(seconds: float) -> str:
+    """In words of a size that is read at a glance.
+
+    Examples
+    --------
+    >>> _duration(41.7), _duration(478.9), _duration(9000)
+    ('42 s', '8 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
+    """One line a data set: its best models by mean test Acc@1; else what the rows tell of.
+
+    Examples
+    --------
+    >>> row = {"split": "test", "group": "all", "data": "city", "protocol": "exact",
+    ...        "model": "kernel", "variant": "full", "when": "unknown", "acc@1": 41.24}
+    >>> main_figures([row, row | {"model": "last", "acc@1": 12.0}])
+    ['city, exact: test Acc@1 kernel 41.2 %, last 12.0 %']
+    >>> main_figures([{"trap": "twins"}, {"trap": "unknown token"}])
+    ['twins; unknown token']
+    """
+    scores: dict[tuple[str, str], dict[str, list[float]]] = {}
+    splits = {row.get("split") for row in rows}
+    split = "test" if "test" in splits else "valid"
+    for row in rows:
+        if (row.get("split"), row.get("group")) != (split, "all") or row.get("acc@1") is None:
+            continue
+        name = row["model"].replace("_", " ")
+        name += "" if row["variant"] == "full" else f" ({row['variant'].replace('_', ' ')})"
+        name += "" if row["when"] == "unknown" else f", told the {row['when']}"
+        scores.setdefault((row["data"], row["protocol"]), {}).setdefault(name, []).append(
+            row["acc@1"]
+        )
+    lines = []
+    for (data, protocol), models in scores.items():
+        means = {name: sum(values) / len(values) for name, values in models.items()}
+        first = sorted(means, key=means.__getitem__, reverse=True)[:best]
+        told = ", ".join(f"{name} {means[name]:.1f} %" for name in first)
+        lines.append(f"{data}, {protocol}: {split} Acc@1 {told}")
+    if lines:
+        return lines
+    topic = next((key for key in ("trap", "table", "what") if rows and key in rows[0]), None)
+    return ["; ".join(dict.fromkeys(str(row[topic]) for row in rows))] if topic else []
+
+
+def speeds(root: Path) -> str:
+    """The table of speeds, as HTML."""
+    raw = json.loads((root / "book" / "results" / "bench.json").read_text(encoding="utf-8"))
+    rows = [
+        f'<tr><th scope="row">{escape(row["name"])}</th>'
+        f"<td>{_short(row['ours'])}</td><td>{_short(row.get('reference'))}</td>"
+        f"<td>{_short(row.get('ratio'))}</td><td>{escape(row['unit'])}</td></tr>"
+        for row in raw["rows"]
+    ]
+    return _scrolling("Table of speeds", ("What", "Ours", "Reference", "Ratio", "Unit"), rows)
+
+
+def _short(number: float | None) -> str:
+    if number is None:
+        return "–"
+    return f"{number:.3g}" if number < 1000 else f"{number:,.0f}"
+
+
+def _scrolling(label: str, names: Iterable[str], rows: Iterable[str]) -> str:
+    """A table in a container that scrolls by itself, by keyboard too."""
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    return (
+        '<div class="pst-scrollable-table-container results" tabindex="0" role="region" '
+        f'aria-label="{label}"><table class="table"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )

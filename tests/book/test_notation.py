@@ -1,0 +1,118 @@
+r"""Every symbol of a chapter is in the table of symbols, which knows where it was first used.
+
+A symbol is a letter (Latin, Greek or calligraphic) with its index: ``s_i`` and ``s_\ell`` are two
+symbols, ``s_i`` and ``s_j`` are one. Words (``\text{…}``, ``\log``) name themselves, except as an
+index: ``P_\text{gen}``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import jupytext
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
+NOTATION = (ROOT / "book" / "notation.md").read_text(encoding="utf-8")
+
+GREEK = "|".join(
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta kappa lambda mu nu xi pi rho sigma "
+    "tau phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega ell".split()
+)
+LETTER = (
+    rf"\\(?:{GREEK})(?![A-Za-z])(?:\^\*)?|\\mathcal\{{\w\}}|(?<![\\A-Za-z])[A-Za-z](?![A-Za-z]*\{{)"
+)
+POWER = r"\^(?:\{[^{}]*(?:\{[^{}]*\})?[^{}]*\}|\w)"
+INDEX = r"_(?:\{(?P<group>(?:[^{}]|\{[^{}]*\})*)\}|(?P<one>\\text\{\w+\}|\\[a-z]+|[\w<>=]))"
+SYMBOL = re.compile(rf"(?P<letter>{LETTER})(?:(?:{POWER})?{INDEX})?")
+# Words, unless they are an index; and commands, unless they are letters.
+WORD = re.compile(r"(?<!_)\\(?:text|operatorname|mathrm|begin|end|tag)\{[^{}]*\}")
+COMMAND = re.compile(rf"\\(?!(?:{GREEK}|mathcal|text)(?![A-Za-z]))[A-Za-z]+")
+# Two visits, or any visit and the last.
+SAME = {"j": "i", "L": "i"}
+
+
+def formulas(text: str) -> list[str]:
+    """The formulas of a Markdown text."""
+    text = re.sub(r"^```.*?^```|`[^`]*`", "", text, flags=re.S | re.M)
+    displayed = re.findall(r"\$\$(.*?)\$\$", text, re.S)
+    return displayed + re.findall(r"\$([^$]+)\$", re.sub(r"\$\$.*?\$\$", "", text, flags=re.S))
+
+
+def symbols(formula: str, indices: bool = True) -> set[str]:
+    """The symbols of a formula, those in an index included unless told otherwise."""
+    found: set[str] = set()
+    for match in SYMBOL.finditer(COMMAND.sub(" ", WORD.sub(" ", formula))):
+        letter, index = match["letter"], match["group"] or match["one"] or ""
+        word = re.search(r"\\text\{(\w+)\}", index)
+        inner = [] if word else [SAME.get(i, i) for i in re.findall(LETTER, index)]
+        found.update(inner if indices else [])
+        if word:
+            found.add(f"{letter}_{word[1]}")
+        elif inner:
+            found.add(f"{letter}_{inner[0]}")
+        elif index:
+            found.add(f"{letter}_{'1' if index.strip()[0].isdigit() else index}")
+        else:
+            found.add(letter)
+    return found
+
+
+def used_in(path: Path) -> set[str]:
+    """The symbols of a chapter."""
+    cells = [cell.source for cell in jupytext.read(path).cells if cell.cell_type == "markdown"]
+    return {symbol for formula in formulas("\n\n".join(cells)) for symbol in symbols(formula)}
+
+
+def rows() -> list[tuple[set[str], str]]:
+    """The symbols that a row of the tables explains, and the row."""
+    found = []
+    for row in re.findall(r"^\|(?! *-)(?! *symbol).*\|$", NOTATION, re.M):
+        found.append(({s for f in formulas(row.split(" | ")[0]) for s in symbols(f, False)}, row))
+    return found
+
+
+USED = {path.stem: used_in(path) for path in CHAPTERS}
+EXPLAINED = {symbol for found, _ in rows() for symbol in found}
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (r"P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i", {"P_ptr", r"\ell", "l_i", "a_i", "i"}),
+        (r"\frac{e^{s_\ell}}{\sum_{\ell'} e^{s_{\ell'}}}", {"e", r"s_\ell", r"\ell"}),
+        (
+            r"\log P(\ell^*) + w_j - b_{p_j} \tag{7.1}",
+            {"P", r"\ell^*", "w_i", "b_p", "i", "p"},
+        ),
+        (r"\prod_n J^{\text{LN}}_n \operatorname{GELU}(x_1)", {"J_n", "n", "x_1"}),
+        (r"n_> + n_= + \delta_i\mathcal{L}", {"n_>", "n_=", r"\delta_i", "i", r"\mathcal{L}"}),
+    ],
+)
+def test_symbols_are_found(formula: str, expected: set[str]) -> None:
+    assert symbols(formula) == expected
+
+
+@pytest.mark.parametrize("chapter", USED)
+def test_every_symbol_of_a_chapter_is_explained(chapter: str) -> None:
+    missing = sorted(USED[chapter] - EXPLAINED)
+    assert not missing, f"{chapter} uses {missing}: add them to book/notation.md, or use others."
+
+
+def test_no_symbol_is_explained_twice_or_never_used() -> None:
+    seen: set[str] = set()
+    for found, row in rows():
+        assert not found & seen, f"explained twice: {row}"
+        seen |= found
+    unused = EXPLAINED - set().union(*USED.values())
+    assert not unused, f"book/notation.md explains {sorted(unused)}, which no chapter uses."
+
+
+def test_the_tables_know_where_a_symbol_was_first_used() -> None:
+    for found, row in rows():
+        linked = re.findall(r"\]\((\d\d_\w+)\.ipynb\)", row.split(" | ")[-1])
+        assert linked, f"no link: {row}"
+        first = min(chapter for chapter, used in USED.items() if found & used)
+        assert linked[0] == first, f"first used in {first}: {row}"
