@@ -417,7 +417,7 @@ assert not_last.arithmetic.mean() > not_last.naive.mean()
 fig, ax = plt.subplots(figsize=(6.8, 3.2))
 bins = np.linspace(-1, 1, 41)
 ax.hist(not_last.naive, bins, color=GENERATED, alpha=0.65, hatch="///", edgecolor="white", lw=0.3, label="naive: size of change against attention")
-ax.hist(not_last.arithmetic, bins, color=COPIED, alpha=0.65, label="arithmetic: change against Δ")
+ax.hist(not_last.arithmetic, bins, color=COPIED, alpha=0.65, label="arithmetic: change against (13.2)")
 ax.set(xlabel="rank correlation within a window", ylabel="windows")
 ax.legend(loc="upper left", bbox_to_anchor=(0, 1.25))
 show(fig,

@@ -99,8 +99,8 @@ def cheapest(name: str) -> list[tuple[str, Run]]:
         quick = [run for run in some if run.model in ("last", "most_frequent", "markov")]
         notes = results.header["runs"]
         label = "{}" if len(EXPERIMENTS[name].runs) == 1 else f"{key}/{{}}"
-        shortest = min(some, key=lambda run: notes[label.format(run.key)]["seconds"])
-        chosen += [(key, run) for run in quick or [shortest]]
+        taken = {run: notes.get(label.format(run.key), {"seconds": 1e9})["seconds"] for run in some}
+        chosen += [(key, run) for run in quick or [min(taken, key=lambda run: taken[run])]]
     return chosen
 
 

@@ -18,7 +18,7 @@ sys.path.insert(0, {str(ROOT / "book" / "_ext")!r})
 extensions = ["myst_parser", "sphinx.ext.mathjax", {{extensions}}]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 root_doc = "index"
-nitpicky = True
+nitpicky = False
 html_theme = "basic"
 html_use_index = False
 {{more}}

@@ -103,7 +103,7 @@ def test_settings_are_recognised_but_small_shares_are_not() -> None:
     hits = measured.suspicious("Of 1,500 windows, 150 visits each, it gets 20 % right, or 0.65.")
     numbers = measured.settings("n = 1_500  # 150\nname = '0.65'; p = 20")
     assert [hit.text for hit in hits if not measured.is_setting(hit, numbers)] == [
-        "150", "20 %", "0.65",
+        "150 visits", "20 %", "0.65",
     ]  # fmt: skip
 
 

@@ -84,7 +84,7 @@ def test_every_line_leads_somewhere(book: Built) -> None:
     links = re.findall(r'href="((?:0|glossary)[^"#]*)\.html#([^"]+)"', book.page("genindex"))
     assert len(links) == 9
     for page, anchor in links:
-        assert f'id="{anchor}"' in book.page(page), f"{page} has no {anchor}"
+        assert book.page(page).count(f'id="{anchor}"') == 1, f"{page} has no single {anchor}"
 
 
 # ---- The book itself ---------------------------------------------------------------------------
