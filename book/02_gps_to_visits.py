@@ -921,9 +921,10 @@ Markdown(
 # - A fix says when and where, with an error. A **staypoint** is a stretch of fixes near an anchor; a
 #   **location** is a group of staypoints; a **visit** is a stay at a location. Thresholds: 200 m, 30 minutes, 24 hours of
 #   silence, eps 20 m, two staypoints.
-# - What you built equals `pgt.gps`, which gives the published GeoLife counts.
-# - Clustering with `min_samples` = 2 deletes places seen once, and with them most explorations.
+# - What you built equals `pgt.gps`, which gives the published GeoLife counts but for two windows.
+# - Clustering with `min_samples` = 2 deletes places seen once, and with them many explorations.
 # - The mean of different positions punishes good receivers. Ends of stays are often right and sometimes hours late.
+# - Most of the hours in GeoLife's staypoints are silences: a stay is often an inference, not an observation.
 # - Swapped coordinates turn a circle into an ellipse without a word. Days in UTC are somebody else's days.
 #
 # ## Exercises

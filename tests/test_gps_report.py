@@ -78,6 +78,13 @@ def test_silence_and_the_two_middles_are_measured() -> None:
     assert apart[CLASSES["metres between two middles of a staypoint"].index(2)] == 1
 
 
+def test_the_silence_before_the_end_of_a_stay_counts() -> None:
+    seconds = [0, 60, 60 + 5 * 3600]  # the last fix is elsewhere
+    tally = Tally()
+    tally.look("ann", fixes_at(seconds, 16.37, [48.2, 48.2, 48.3], "ann"))
+    assert tally.silent == pytest.approx(5)
+
+
 def test_the_report_of_commuters() -> None:
     frames = [commuter(f"p{k}", days=100).assign(lon=16 + 0.1 * k) for k in range(6)]
     rows = pd.DataFrame(measured(iter(frames)))

@@ -12,7 +12,7 @@ from pgt import city as cities
 from pgt import gps
 from pgt.city import City
 from pgt.routes import Plane, Streets
-from pgt.traces import simulate_fixes, true_visits
+from pgt.traces import SPEEDS, simulate_fixes, true_visits
 from pgt.visits import DataError
 
 PERFECT: dict[str, Any] = {
@@ -109,6 +109,32 @@ def test_who_has_time_walks_and_who_has_none_goes_faster(city: City, streets: St
     np.testing.assert_array_equal(streets.route(start, end, [wanted / 8]), shortest)
 
 
+def test_most_trips_have_the_speed_of_a_way_to_travel(
+    perfect: pd.DataFrame, streets: Streets
+) -> None:
+    xy = streets.plane.metres(perfect.lon, perfect.lat)
+    trip = (perfect.visit != perfect.visit.shift()).cumsum().to_numpy()
+    speeds = []
+    for rows in perfect.groupby(trip).indices.values():
+        if perfect.visit.iloc[rows[0]] == -1 and len(rows) > 5:
+            speeds.append(np.hypot(*np.diff(xy[rows], axis=0).T).sum() / 30 / (len(rows) - 1))
+    assert len(speeds) > 15
+    # Corners between two fixes are cut, so it is a little less.
+    share = np.array(speeds)[:, None] / SPEEDS
+    assert ((share > 0.8) & (share < 1.05)).any(axis=1).mean() > 0.75
+
+
+def test_two_people_do_not_share_their_luck(
+    city: City, perfect: pd.DataFrame, streets: Streets
+) -> None:
+    noisy = simulate_fixes(city, PEOPLE, days=DAYS, **PERFECT | {"noise_m": 10})
+    error = streets.plane.metres(noisy.lon, noisy.lat) - streets.plane.metres(
+        perfect.lon, perfect.lat
+    )
+    one, other = (error[(noisy.user_id == user).to_numpy()][:500, 0] for user in PEOPLE)
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.5
+
+
 def test_noise_has_its_size_and_fades_at_its_pace(
     city: City, perfect: pd.DataFrame, streets: Streets
 ) -> None:
@@ -183,6 +209,10 @@ def test_between_distant_visits_nothing_is_recorded(city: City) -> None:
     pause = truth.started_at - truth.finished_at.shift()
     silent = off.tracked_at.diff() > pd.Timedelta(seconds=60)
     assert silent.sum() == (pause > pd.Timedelta(minutes=60)).sum() > 3
+    limit = pause.median().total_seconds() / 60 - 0.5  # just too short for half of them
+    off = simulate_fixes(city, [4], days=DAYS, **PERFECT, off_after_minutes=limit)
+    silent = off.tracked_at.diff() > pd.Timedelta(seconds=60)
+    assert silent.sum() == (pause > pd.Timedelta(minutes=limit)).sum() > len(pause) / 2 - 1
 
 
 def test_days_are_calendar_days_from_the_first(city: City) -> None:
@@ -215,6 +245,15 @@ def test_a_plane_goes_there_and_back() -> None:
     plane = Plane(-108.6, 50.9)
     lon, lat = np.array([-108.7, -108.5]), np.array([50.8, 51.0])
     np.testing.assert_allclose(plane.degrees(plane.metres(lon, lat)), np.stack([lon, lat], axis=1))
+
+
+def test_streets_that_lead_nowhere_are_left_out() -> None:
+    def street(*points: tuple[float, float]) -> dict[str, Any]:
+        return {"properties": {"kind": "street"}, "geometry": {"coordinates": points}}
+
+    near = street((16.0, 48.0), (16.001, 48.0), (16.002, 48.0), (16.003, 48.001))
+    far = street((17.0, 48.0), (17.001, 48.0))
+    assert len(Streets({"features": [near, far]}).corners) == 4
 
 
 def test_a_map_without_streets_is_refused() -> None:

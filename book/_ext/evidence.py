@@ -208,7 +208,7 @@ def check(app: Sphinx) -> None:
     """Warn of everything that has no source or is stale."""
     root = Path(app.srcdir)
     for sentence in (*unsourced(root), *doubtful(root)):
-        LOG.warning(sentence, type="evidence")
+        LOG.warning("%s", sentence, type="evidence")  # a sentence may hold per cent signs
 
 
 def tables(root: Path, built: set[str]) -> dict[str, str]:

@@ -8,7 +8,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-COLUMNS = ("Question", "Data", "Seeds", "Main figures", "Made with", "Command", "Chapters")
+# Columns of the table of experiments, with the least width that keeps each readable, in rem.
+COLUMNS = {
+    "Question": 12, "Main figures": 16, "Data": 15, "Seeds": 6, "Chapters": 6, "Made with": 12,
+    "Command": 16,
+}  # fmt: skip
 
 
 def sources(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -47,17 +51,19 @@ def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collecti
         f"{package.capitalize() if package != 'pgt' else package} {version}"
         for package, version in raw["versions"].items()
     )
-    cells = [
-        escape(raw["question"]),
-        "<br>".join(escape(_data(source)) for source in sources(raw)),
-        escape(", ".join(str(seed) for seed in seeds)) or "none",
-        "<br>".join(escape(line) for line in main_figures(raw["rows"])),
-        escape(f"{raw['device'].upper()}, {_duration(raw['seconds'])}; {versions}"),
-        f"<code>{escape(raw['command'])}</code>",
-        ", ".join(_link(page, pages) for page in readers) or "none",
-    ]
+    cells = {
+        "Question": escape(raw["question"]),
+        "Main figures": "<br>".join(escape(line) for line in main_figures(raw["rows"])),
+        "Data": "<br>".join(escape(_data(source)) for source in sources(raw)),
+        "Seeds": escape(", ".join(str(seed) for seed in seeds)) or "none",
+        "Chapters": ", ".join(_link(page, pages) for page in readers) or "none",
+        "Made with": escape(f"{raw['device'].upper()}, {_duration(raw['seconds'])}; {versions}"),
+        "Command": f"<code>{escape(raw['command'])}</code>",
+    }
     head = f'<th scope="row" id="results-{name}">{escape(name)}</th>'
-    return "<tr>" + head + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    return f"<tr>{head}" + "".join(
+        f'<td style="min-width: {width}rem">{cells[column]}</td>' for column, width in COLUMNS.items()
+    ) + "</tr>"  # fmt: skip
 
 
 def _data(source: dict[str, Any]) -> str:
@@ -92,39 +98,45 @@ def _duration(seconds: float) -> str:
 
 
 def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
-    """One line a data set: its best models by mean test Acc@1; else what the rows tell of.
+    r"""One line a data set: its best models by mean test Acc@1; else what the rows tell of.
 
     Examples
     --------
     >>> row = {"split": "test", "group": "all", "data": "city", "protocol": "exact",
     ...        "model": "kernel", "variant": "full", "when": "unknown", "acc@1": 41.24}
     >>> main_figures([row, row | {"model": "last", "acc@1": 12.0}])
-    ['city, exact: test Acc@1 kernel 41.2 %, last 12.0 %']
+    ['city, exact: test Acc@1 kernel 41.2\xa0%, last 12.0\xa0%']
     >>> main_figures([{"trap": "twins"}, {"trap": "unknown token"}])
     ['twins; unknown token']
     """
-    scores: dict[tuple[str, str], dict[str, list[float]]] = {}
-    splits = {row.get("split") for row in rows}
-    split = "test" if "test" in splits else "valid"
+    split = "test" if "test" in {row.get("split") for row in rows} else "valid"
+    scores: dict[tuple[str, str], dict[tuple[str, str, str], list[float]]] = {}
     for row in rows:
-        if (row.get("split"), row.get("group")) != (split, "all") or row.get("acc@1") is None:
-            continue
-        name = row["model"].replace("_", " ")
-        name += "" if row["variant"] == "full" else f" ({row['variant'].replace('_', ' ')})"
-        name += "" if row["when"] == "unknown" else f", told the {row['when']}"
-        scores.setdefault((row["data"], row["protocol"]), {}).setdefault(name, []).append(
-            row["acc@1"]
-        )
+        if (row.get("split"), row.get("group")) == (split, "all") and row.get("acc@1") is not None:
+            models = scores.setdefault((row["data"], row["protocol"]), {})
+            models.setdefault((row["model"], row["variant"], row["when"]), []).append(row["acc@1"])
     lines = []
     for (data, protocol), models in scores.items():
-        means = {name: sum(values) / len(values) for name, values in models.items()}
-        first = sorted(means, key=means.__getitem__, reverse=True)[:best]
-        told = ", ".join(f"{name} {means[name]:.1f} %" for name in first)
+        means = {key: sum(values) / len(values) for key, values in models.items()}
+        first = sorted(means, key=means.__getitem__, reverse=True)
+        whole = next((key for key in first if key[1] == "full"), None)
+        if whole and len({model for model, _, _ in first}) == 1:
+            # Variants of one model: the whole of it, and those that differ most from it.
+            first.sort(key=lambda key: -abs(means[key] - means[whole]))
+            first = [whole, *(key for key in first if key != whole)]
+        told = ", ".join(f"{_name(*key)} {means[key]:.1f}\u00a0%" for key in first[:best])
         lines.append(f"{data}, {protocol}: {split} Acc@1 {told}")
     if lines:
         return lines
     topic = next((key for key in ("trap", "table", "what") if rows and key in rows[0]), None)
     return ["; ".join(dict.fromkeys(str(row[topic]) for row in rows))] if topic else []
+
+
+def _name(model: str, variant: str, when: str) -> str:
+    """As in ``pgt (no pointer, told the day)``."""
+    more = [] if variant == "full" else [variant.replace("_", " ")]
+    more += [] if when == "unknown" else [f"told the {when}"]
+    return model.replace("_", " ") + (f" ({', '.join(more)})" if more else "")
 
 
 def speeds(root: Path) -> str:

@@ -280,7 +280,7 @@ def test_the_table_of_experiments_holds_every_file() -> None:
         )
         assert row["Main figures"]
     city = dict(zip(head, next(row for row in rows if row[0] == "city"), strict=True))
-    assert f"kernel {read_results('city').mean(model='kernel'):.1f} %" in city["Main figures"]
+    assert f"kernel {read_results('city').mean(model='kernel'):.1f}\u00a0%" in city["Main figures"]
     assert city["Seeds"] == "1, 2, 3, 4, 42" and "4" in city["Chapters"].split(", ")
     assert set(cells.links) == {"04_baselines.html"}  # pages that are not built are not linked
     assert found.count('scope="row"') == len(rows) and 'tabindex="0"' in found
