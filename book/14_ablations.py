@@ -11,7 +11,8 @@ try:
     import pgt  # noqa: F401
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"
+        "pip",
+        "install -q https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
 # %% [markdown]
@@ -90,7 +91,10 @@ from pgt.metrics import gains
 
 def hits(variant, **where):
     """(seeds, windows) share of a hit at 1, and the (windows,) person of each."""
-    runs = sorted(ablations.ranks(model="pgt", variant=variant, **where), key=lambda run: run.seed.iloc[0])
+    runs = sorted(
+        ablations.ranks(model="pgt", variant=variant, **where),
+        key=lambda run: run.seed.iloc[0],
+    )
     return np.stack([gains(run)["acc@1"] for run in runs]), runs[0].user_id.to_numpy()
 
 
@@ -100,20 +104,32 @@ def change(variant, *, draws=2000, **where):
     difference = 100 * (ablated - hits("full", **where)[0])  # (seeds, windows)
     person, _ = pd.factorize(user)
     count = np.bincount(person)  # (people,)
-    total = np.stack([np.bincount(person, weights=row) for row in difference])  # (seeds, people)
+    total = np.stack(
+        [np.bincount(person, weights=row) for row in difference]
+    )  # (seeds, people)
     rng = np.random.default_rng(0)
-    seeds = rng.multinomial(len(total), np.full(len(total), 1 / len(total)), size=draws) / len(total)
-    people = rng.multinomial(len(count), np.full(len(count), 1 / len(count)), size=draws)
-    means = np.einsum("ds,sp,dp->d", seeds, total, people) / (people @ count)  # (draws,)
+    seeds = rng.multinomial(
+        len(total), np.full(len(total), 1 / len(total)), size=draws
+    ) / len(total)
+    people = rng.multinomial(
+        len(count), np.full(len(count), 1 / len(count)), size=draws
+    )
+    means = np.einsum("ds,sp,dp->d", seeds, total, people) / (
+        people @ count
+    )  # (draws,)
     return difference.mean(), *np.quantile(means, [0.025, 0.975]), difference.mean(1)
 
 
 sets = {
-    f"{source['name']}, {source['protocol']}": {"data": source["name"], "protocol": source["protocol"]}
+    f"{source['name']}, {source['protocol']}": {
+        "data": source["name"],
+        "protocol": source["protocol"],
+    }
     for source in ablations.header["data"]
 }
 measured = {
-    name: {variant: change(variant, **where) for variant in CLAIMED} for name, where in sets.items()
+    name: {variant: change(variant, **where) for variant in CLAIMED}
+    for name, where in sets.items()
 }
 
 # %%
@@ -122,27 +138,44 @@ from matplotlib import pyplot as plt
 from pgt.figures import COPIED, GENERATED, MUTED
 from pgt.plots import show
 
-figure, panels = plt.subplots(1, len(sets), figsize=(7.4, 4.6), sharey=True, sharex=True)
+figure, panels = plt.subplots(
+    1, len(sets), figsize=(7.4, 4.6), sharey=True, sharex=True
+)
 rows = np.arange(len(CLAIMED))
 for axes, (name, table) in zip(panels, measured.items(), strict=True):
-    mean, low, high = (np.array([table[variant][k] for variant in CLAIMED]) for k in range(3))
+    mean, low, high = (
+        np.array([table[variant][k] for variant in CLAIMED]) for k in range(3)
+    )
     axes.axvline(0, color=MUTED, lw=1)
     axes.hlines(rows, low, high, color=COPIED, lw=2)
     axes.plot(mean, rows, "o", color=COPIED, label="measured, 95 % interval")
     for at, variant in enumerate(CLAIMED):
-        axes.plot(table[variant][3], [at] * len(table[variant][3]), "|", color=MUTED, ms=7)
+        axes.plot(
+            table[variant][3], [at] * len(table[variant][3]), "|", color=MUTED, ms=7
+        )
     if "geolife" in name:
-        axes.plot(list(CLAIMED.values()), rows, "D", color=GENERATED, mfc="none", label="documents, one seed")
+        axes.plot(
+            list(CLAIMED.values()),
+            rows,
+            "D",
+            color=GENERATED,
+            mfc="none",
+            label="documents, one seed",
+        )
     axes.set_title(name, fontsize=10)
 panels[0].set_yticks(rows, [variant.replace("_", " ") for variant in CLAIMED])
 panels[0].invert_yaxis()
 figure.supxlabel("change of Acc@1 against the whole model (points)", fontsize=10)
 panels[-1].legend(fontsize=7, loc="lower left")
-crossing = {name: sum(t[v][1] < 0 < t[v][2] for v in CLAIMED) for name, t in measured.items()}
+crossing = {
+    name: sum(t[v][1] < 0 < t[v][2] for v in CLAIMED) for name, t in measured.items()
+}
 show(
     figure,
     alt="Forest plot of eleven ablations. Only the pointer's interval lies far below zero. Intervals that cross "
-    "zero: " + "; ".join(f"{name} {n} of {len(CLAIMED)}" for name, n in crossing.items()) + ".",
+    "zero: "
+    + "; ".join(f"{name} {n} of {len(CLAIMED)}" for name, n in crossing.items())
+    + ".",
     caption="What is lost with each part. Dots and lines: mean over five seeds and 95 % interval over people and "
     "seeds; ticks: single seeds; open diamonds: what the documents report.",
 )
@@ -178,7 +211,9 @@ with pd.option_context("display.max_colwidth", None):
 # %% tags=["hide-input"]
 published = measured["geolife, published"]
 kinds = pd.Series({v: verdict(*published[v][:3], CLAIMED[v]) for v in CLAIMED})
-harmless = [v.replace("_", " ").removeprefix("no ") for v in CLAIMED if published[v][0] > 0]
+harmless = [
+    v.replace("_", " ").removeprefix("no ") for v in CLAIMED if published[v][0] > 0
+]
 Markdown(
     f"By the published protocol **{int(kinds.str.startswith('confirmed').sum())} of {len(kinds)}** claims are "
     f"confirmed, {int((kinds == 'contradicted').sum())} are contradicted, and "
@@ -216,13 +251,24 @@ Markdown(
 # %%
 rng = np.random.default_rng(1)
 small = [v for v in CLAIMED if v != "no_pointer"]
-scores = {v: hits(v, **sets["geolife, published"])[0].mean(1) * 100 for v in ["full", *small]}
-full = rng.choice(scores["full"], size=2000)  # one whole model for all rows, as in a real table
-tables = np.stack([rng.choice(scores[v], size=2000) - full for v in small])  # (rows, tables)
+scores = {
+    v: hits(v, **sets["geolife, published"])[0].mean(1) * 100 for v in ["full", *small]
+}
+full = rng.choice(
+    scores["full"], size=2000
+)  # one whole model for all rows, as in a real table
+tables = np.stack(
+    [rng.choice(scores[v], size=2000) - full for v in small]
+)  # (rows, tables)
 negative = (tables < 0).sum(0)
 figure, axes = plt.subplots()
-axes.hist(negative, bins=np.arange(len(small) + 2) - 0.5, color=COPIED, edgecolor="white")
-axes.set(xlabel=f"negative rows among the {len(small)} without the pointer's", ylabel="tables of one seed each")
+axes.hist(
+    negative, bins=np.arange(len(small) + 2) - 0.5, color=COPIED, edgecolor="white"
+)
+axes.set(
+    xlabel=f"negative rows among the {len(small)} without the pointer's",
+    ylabel="tables of one seed each",
+)
 show(
     figure,
     alt=f"Histogram of how many of {len(small)} rows are negative in a table made with one seed: from "
@@ -315,4 +361,7 @@ def without_order(seed):
 
 if RUN:
     print([round(without_order(seed), 1) for seed in (42, 1, 2)])
-print("the whole model:", (100 * hits("full", **sets["city, exact"])[0].mean(1)).round(1).tolist())
+print(
+    "the whole model:",
+    (100 * hits("full", **sets["city, exact"])[0].mean(1)).round(1).tolist(),
+)

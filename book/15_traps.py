@@ -10,7 +10,8 @@ try:
     import pgt  # noqa: F401
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"
+        "pip",
+        "install -q https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
 # %% [markdown]
@@ -69,8 +70,10 @@ import pandas as pd
 
 models = ["kernel", "PGT", "PGT without pointer"]
 pd.DataFrame(
-    {group: [value("unknown token", f"{name}: {group}") for name in models]
-     for group in ("all", "known", "unknown")},
+    {
+        group: [value("unknown token", f"{name}: {group}") for name in models]
+        for group in ("all", "known", "unknown")
+    },
     index=models,
 ).round(1).rename_axis("Acc@1 (%)")
 
@@ -84,7 +87,8 @@ pd.DataFrame(
 merged = value("unknown token", "kernel, unknown places merged")
 by_name = value("unknown token", "kernel, unknown places by name")
 gap_all, gap_known = (
-    rows_of("unknown token", what=f"what the pointer adds: {group}").iloc[0] for group in ("all", "known")
+    rows_of("unknown token", what=f"what the pointer adds: {group}").iloc[0]
+    for group in ("all", "known")
 )
 Markdown(
     f"With unknown places merged the kernel is right **{merged:.1f} %** of the time; when it must name "
@@ -174,8 +178,15 @@ with_token = value("copy ceiling", "target in the window, unknown merged")
 figure, axes = plt.subplots()
 axes.plot(days, seen, color=COPIED, marker="o", label="real places")
 axes.axhline(ever, color=TRUTH, ls="--", label="ever visited before")
-axes.plot([7], [with_token], color=GENERATED, marker="s", ls="", label="unknown places merged")
-axes.set(xlabel="days of the person's past", ylabel="targets found there (%)", xticks=days, ylim=(60, 90))
+axes.plot(
+    [7], [with_token], color=GENERATED, marker="s", ls="", label="unknown places merged"
+)
+axes.set(
+    xlabel="days of the person's past",
+    ylabel="targets found there (%)",
+    xticks=days,
+    ylim=(60, 90),
+)
 axes.legend()
 show(
     figure,
@@ -199,10 +210,16 @@ show(
 # random: how often would the sign of your row be wrong?
 
 # %%
-seeds = rows_of("one seed", data="geolife", protocol="published").set_index("what").sort_values("value")
+seeds = (
+    rows_of("one seed", data="geolife", protocol="published")
+    .set_index("what")
+    .sort_values("value")
+)
 figure, axes = plt.subplots(figsize=(7.0, 4.6))
 at = np.arange(len(seeds))
-axes.hlines(at, seeds.lowest, seeds.highest, color=MUTED, lw=6, label="all pairs of seeds")
+axes.hlines(
+    at, seeds.lowest, seeds.highest, color=MUTED, lw=6, label="all pairs of seeds"
+)
 axes.plot(seeds["mean"], at, "o", color=COPIED, label="mean")
 axes.axvline(0, color=MUTED, lw=1)
 axes.set_yticks(at, [name.replace("_", " ") for name in seeds.index])
@@ -236,13 +253,23 @@ Markdown(
 
 # %%
 ways = ["all days", "as the days come", "training days only"]
-measures = ["kernel", "most frequent", "target in the window", "target seen in training", "places", "test windows"]
+measures = [
+    "kernel",
+    "most frequent",
+    "target in the window",
+    "target seen in training",
+    "places",
+    "test windows",
+]
 pd.DataFrame(
-    {way: [value("clusters", what, way=way) for what in measures] for way in ways}, index=measures
+    {way: [value("clusters", what, way=way) for what in measures] for way in ways},
+    index=measures,
 ).round(1)
 
 # %% tags=["hide-input"]
-lost = value("clusters", "kernel", way="all days") - value("clusters", "kernel", way="as the days come")
+lost = value("clusters", "kernel", way="all days") - value(
+    "clusters", "kernel", way="as the days come"
+)
 Markdown(
     f"**{lost:.1f} points** of the kernel's score were in the clustering. We had expected next to nothing."
 )
@@ -282,11 +309,24 @@ Markdown(
 # ahead.
 
 # %%
-hours = {name: rows_of("ways", what=f"visits begun, {name}").sort_values("hour") for name in ("UTC", "local")}
+hours = {
+    name: rows_of("ways", what=f"visits begun, {name}").sort_values("hour")
+    for name in ("UTC", "local")
+}
 figure, axes = plt.subplots()
-axes.plot(hours["UTC"].hour, hours["UTC"].value, color=MUTED, ls="--", label="as published (UTC)")
+axes.plot(
+    hours["UTC"].hour,
+    hours["UTC"].value,
+    color=MUTED,
+    ls="--",
+    label="as published (UTC)",
+)
 axes.plot(hours["local"].hour, hours["local"].value, color=COPIED, label="Beijing time")
-axes.set(xlabel="hour of the day", ylabel="visits that begin then (%)", xticks=range(0, 25, 4))
+axes.set(
+    xlabel="hour of the day",
+    ylabel="visits that begin then (%)",
+    xticks=range(0, 25, 4),
+)
 axes.legend()
 show(
     figure,
@@ -311,9 +351,18 @@ Markdown(
 
 # %%
 names = ["as published", "coordinates right", "clock right", "both right"]
-measures = ["people", "visits", "places", "test windows", "kernel", "most frequent", "target in the window"]
+measures = [
+    "people",
+    "visits",
+    "places",
+    "test windows",
+    "kernel",
+    "most frequent",
+    "target in the window",
+]
 pd.DataFrame(
-    {way: [value("ways", what, way=way) for what in measures] for way in names}, index=measures
+    {way: [value("ways", what, way=way) for what in measures] for way in names},
+    index=measures,
 ).round(1)
 
 # %% [markdown]
@@ -333,7 +382,9 @@ figure, axes = plt.subplots(figsize=(7.2, 4.8))
 colours = [GENERATED if "published" in what else COPIED for what in mixed.what]
 axes.barh(mixed.what, mixed.value, color=colours)
 for what, score in zip(mixed.what, mixed.value, strict=True):
-    axes.annotate(f"{score:.1f}", (score, what), (4, 0), textcoords="offset points", va="center")
+    axes.annotate(
+        f"{score:.1f}", (score, what), (4, 0), textcoords="offset points", va="center"
+    )
 axes.set(xlabel="Acc@1 of the context kernel (%)")
 axes.grid(axis="y", visible=False)
 show(
@@ -359,7 +410,11 @@ Markdown(
 # %%
 curve = rows_of("stopping").pivot(index="epoch", columns="what", values="value")
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
-for group, colour, dash in (("known", COPIED, "-"), ("unknown", GENERATED, "--"), ("all", MUTED, ":")):
+for group, colour, dash in (
+    ("known", COPIED, "-"),
+    ("unknown", GENERATED, "--"),
+    ("all", MUTED, ":"),
+):
     left.plot(curve.index, curve[f"loss, {group}"], color=colour, ls=dash, label=group)
 left.set(xlabel="epoch", ylabel="validation loss (nats)")
 left.legend()
@@ -386,7 +441,10 @@ show(
 # Choosing on the test set. The kernel has five numbers, so what harm can it do?
 
 # %% tags=["hide-input"]
-honest, cheating = (value("chosen on test", f"kernel chosen on {what}") for what in ("validation", "test"))
+honest, cheating = (
+    value("chosen on test", f"kernel chosen on {what}")
+    for what in ("validation", "test")
+)
 Markdown(
     f"Chosen on validation the kernel reaches {honest:.1f} %, chosen on the test **{cheating:.1f} %**: "
     f"{cheating - honest:.1f} points from a grid search over five numbers. A model with four hundred thousand has more "
@@ -422,13 +480,17 @@ which = {
 
 def cell(results, when, group="all", **model):
     low, high = results.interval(group=group, when=when, **model)
-    return f"{results.mean(group=group, when=when, **model):.1f} [{low:.1f}, {high:.1f}]"
+    return (
+        f"{results.mean(group=group, when=when, **model):.1f} [{low:.1f}, {high:.1f}]"
+    )
 
 
 pd.DataFrame(
     {
         name: {
-            "the published way": cell(published, "day" if "PGT" in name else "unknown", **model),
+            "the published way": cell(
+                published, "day" if "PGT" in name else "unknown", **model
+            ),
             "the honest way": cell(exact, "unknown", **model),
             "honest, known targets": cell(exact, "unknown", "known", **model),
         }
