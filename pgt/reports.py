@@ -44,9 +44,12 @@ def about_data(key: str) -> dict[str, Any]:
     }
 
 
-def write_results(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> Path:
-    """Write a results file, one row a line, numbers rounded to three decimals."""
-    lines = ",\n".join("  " + json.dumps(_rounded(row), allow_nan=False) for row in rows)
+def write_results(
+    path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]], decimals: int = 3
+) -> Path:
+    """Write a results file, one row a line, numbers rounded; a number that is none is null."""
+    rounded = (_rounded(row, decimals) for row in rows)
+    lines = ",\n".join("  " + json.dumps(row, allow_nan=False) for row in rounded)
     head = json.dumps(header, indent=1, allow_nan=False)[:-2]
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_suffix(".part")
@@ -149,8 +152,10 @@ def _code_now(name: str) -> str:
         return ""
 
 
-def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+def _rounded(row: dict[str, Any], decimals: int) -> dict[str, Any]:
     return {
-        key: (None if value != value else round(value, 3)) if isinstance(value, float) else value
+        key: (round(value, decimals) if value == value else None)
+        if isinstance(value, float)
+        else value
         for key, value in row.items()
     }

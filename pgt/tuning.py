@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -21,9 +20,9 @@ from typing import Any
 import pandas as pd
 import torch
 
-import pgt
 from pgt import metrics
 from pgt.provenance import code_fingerprint
+from pgt.reports import environment, write_results
 from pgt.results import results_folder
 from pgt.runs import DATA, data_fingerprint, dataset
 from pgt.train import fit
@@ -139,19 +138,11 @@ def write(path: Path, key: str, rows: list[dict[str, Any]]) -> None:
         "command": f"python -m pgt.tuning {' '.join(keys)}",
         "data": sources,
         "code": {model: code_of(model) for model in MODELS},
-        "versions": {"python": platform.python_version(), "torch": torch.__version__.split("+")[0],
-                     "pgt": pgt.__version__},
+        **environment(),
         "device": "cpu",
         "seconds": round(sum(row["seconds"] for row in rows), 1),
-    }  # fmt: skip
-    lines = ",\n".join("  " + json.dumps(_rounded(row), allow_nan=False) for row in rows)
-    head = json.dumps(header, indent=1, allow_nan=False)[:-2]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(head + f',\n "rows": [\n{lines}\n ]\n}}\n', encoding="utf-8")
-
-
-def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: round(v, 6) if isinstance(v, float) else v for key, v in row.items()}
+    }
+    write_results(path, header, rows, decimals=6)
 
 
 def main(arguments: list[str] | None = None) -> int:
