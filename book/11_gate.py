@@ -866,8 +866,8 @@ check.function(pairs, auc, *cases)
 
 # %% tags=["try"]
 mended = ...  # (N,) probabilities of a return for the test windows
-if mended is not ...:
-    check.same(auc(mended, test.returned), auc(test.gate, test.returned), name="the order is untouched")
+yours = ... if mended is ... else auc(mended, test.returned)
+check.same(yours, auc(test.gate, test.returned), name="the order is untouched")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
