@@ -106,6 +106,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         {
             "city": _ablations("unknown"),
             "geolife_published": _ablations("day"),
+            "geolife_exact": _ablations("unknown"),
         },
     ),
 }
