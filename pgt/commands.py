@@ -60,6 +60,9 @@ def prepare(args: argparse.Namespace) -> None:
         args.input, timezone=args.timezone, columns=args.columns, checkins=args.checkins,
         drop_duplicates=args.drop_duplicates,
     )  # fmt: skip
+    read_as = table.attrs.pop("recognized", {})
+    if read_as:
+        print("read as: " + ", ".join(f"{ours} = {theirs!r}" for theirs, ours in read_as.items()))
     if "split" not in table.columns:
         table = visits.split_by_days(table)
     data = windows_of(table, days=args.days, min_visits=args.min_visits)
@@ -83,7 +86,30 @@ def describe(table: pd.DataFrame, data: Dataset) -> str:
         f"people without any window: {len(set.intersection(*idle.values()))} ("
         + ", ".join(f"{name} {len(left)}" for name, left in idle.items()) + ")",
     ]  # fmt: skip
+    if far_from_sun(table):
+        lines.append(
+            f"note: at longitude {table.lon.median():.0f} the clocks of {table.started_at.dt.tz} "
+            "are hours away from the sun's; are these local times? --timezone names the zone"
+        )
     return "\n".join(lines)
+
+
+def far_from_sun(table: pd.DataFrame, hours: float = 3.5) -> bool:
+    """Whether the zone's noon is more than so many hours from the places' own.
+
+    No country's clocks are further off; times that were left in UTC often are.
+
+    Examples
+    --------
+    >>> at = pd.to_datetime(["2024-05-01 09:00+00:00"])
+    >>> far_from_sun(pd.DataFrame({"started_at": at, "lon": -109.0}))
+    True
+    """
+    if "lon" not in table.columns:
+        return False
+    offset = table.started_at.iloc[0].utcoffset().total_seconds() / 3600
+    apart = (offset - float(table.lon.median()) / 15 + 12) % 24 - 12  # around the clock
+    return bool(abs(apart) > hours)
 
 
 def train(args: argparse.Namespace) -> None:
@@ -153,9 +179,9 @@ def evaluate(args: argparse.Namespace) -> None:
     predictors: dict[str, metrics.Predictor] = {"pgt": net}
     if args.baselines:
         predictors |= {name: fitted(name, data.train, data.valid) for name in all_baselines()}
-    rows = []
+    rows, ranked = [], {}
     for name, predictor in predictors.items():
-        ranks = rank_all(predictor, windows)
+        ranks = ranked[name] = rank_all(predictor, windows)
         ours = predictor is net
         without = net.config.without if ours else ()
         about = {
@@ -181,6 +207,18 @@ def evaluate(args: argparse.Namespace) -> None:
     table = shown[["model", "when", "group", "n", *metrics.METRICS]]
     table.insert(5, "interval", span)
     print(table.to_string(index=False, float_format="%.1f", na_rep="-"))
+    if args.baselines:
+        print(_lead(ranked))
+
+
+def _lead(ranked: dict[str, pd.DataFrame]) -> str:
+    """How the model does against the best of the baselines, in a sentence."""
+    scores = {name: float(metrics.gains(ranks)["acc@1"].mean()) for name, ranks in ranked.items()}
+    best = max((name for name in scores if name != "pgt"), key=lambda name: scores[name])
+    low, high = metrics.interval(ranked["pgt"], "acc@1", against=ranked[best])
+    gap = 100 * (scores["pgt"] - scores[best])
+    return (f"acc@1 of pgt minus that of the best baseline ({best}): {gap:+.1f} points "
+            f"[{low:+.1f}, {high:+.1f}]")  # fmt: skip
 
 
 def predict(args: argparse.Namespace) -> None:

@@ -30,7 +30,7 @@ from typing import Any
 
 import pandas as pd
 
-from pgt import runs
+from pgt import beyond, runs
 from pgt.baselines import all_baselines
 from pgt.model import ABLATIONS
 from pgt.reports import about_data, environment, stale, write_results
@@ -89,6 +89,14 @@ def _ablations(when: str) -> tuple[Run, ...]:
     return _seeded([("pgt", variant, when) for variant in ABLATIONS])
 
 
+def _contextual(*variants: str) -> tuple[Run, ...]:
+    """Variants of `pgt.beyond`, the whole one told the time as well, beside what they must beat."""
+    asked = [("contextual", "full", when) for when in ("unknown", "hour", "time")]
+    asked += [("contextual", variant, "unknown") for variant in variants if variant != "full"]
+    rivals = (Run("kernel"), Run("kernel_memory", "memory_100"))
+    return rivals + _seeded([("pgt", "full", "unknown"), *asked])
+
+
 EXPERIMENTS: dict[str, Experiment] = {
     "geolife_published": Experiment(
         "How good is each model on GeoLife, by the published protocol?",
@@ -107,6 +115,14 @@ EXPERIMENTS: dict[str, Experiment] = {
             "city": _ablations("unknown"),
             "geolife_published": _ablations("day"),
             "geolife_exact": _ablations("unknown"),
+        },
+    ),
+    "beyond": Experiment(
+        "What beats the context kernel, which of its terms do, and how much past does it need?",
+        {
+            "geolife_exact": _contextual(*beyond.VARIANTS_WHERE_NOTHING_IS_MERGED),
+            "geolife_published": _contextual(*beyond.VARIANTS_WITH_UNKNOWN),
+            "city": _contextual("full", "window"),
         },
     ),
 }

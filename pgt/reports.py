@@ -63,7 +63,7 @@ def write_report(
     *,
     question: str,
     module: str,
-    data: Iterable[str],
+    data: Iterable[str | dict[str, Any]],
     seconds: float,
     rows: Iterable[dict[str, Any]],
     results: Iterable[str] = (),
@@ -80,8 +80,8 @@ def write_report(
     module : str
         ``python -m pgt.MODULE`` makes the file; its code, with all that it imports, is what the
         file depends on.
-    data : iterable of str
-        Entries of `pgt.runs.DATA` that were used.
+    data : iterable of str or dict
+        Entries of `pgt.runs.DATA` that were used; of other data, what there is to say of them.
     seconds : float
         How long it took.
     rows : iterable of dict
@@ -91,7 +91,7 @@ def write_report(
     more
         Further entries of the header.
     """
-    sources = [about_data(key) for key in data]
+    sources = [about_data(one) if isinstance(one, str) else one for one in data]
     taken = {name: run_fingerprints(read_results(name, path.parent)) for name in results}
     header = {
         "experiment": path.stem,

@@ -20,9 +20,10 @@ from typing import Any
 import pandas as pd
 import torch
 
-from pgt import city, metrics
+from pgt import beyond, city, metrics
 from pgt.baselines import ContextKernel, all_baselines, fitted
 from pgt.checkpoint import Network
+from pgt.history import remember
 from pgt.model import ModelConfig, PointerGeneratorTransformer, ablate
 from pgt.provenance import code_fingerprint, fingerprint
 from pgt.sources import read_source, read_windows_folder
@@ -40,6 +41,8 @@ CODE: dict[str, tuple[str, ...]] = {
     "pgt": ("model", "train"),
     "lstm": ("neural", "train"),
     "mhsa": ("neural", "train"),
+    "contextual": ("beyond", "train"),
+    "kernel_memory": ("baselines", "history"),
 } | dict.fromkeys(all_baselines(), ("baselines",))
 
 
@@ -145,12 +148,25 @@ def untrained(key: str, run: Run) -> tuple[Network, TrainConfig]:
     vocabulary = dataset(key).vocabulary
     if run.variant == "tuned":
         return build(run.model, tuned(run.model), vocabulary, run.seed)
+    if run.model == "contextual":
+        asks = {"unknown": "where next", "hour": "at hour", "time": "at time"}[run.when]
+        network: Any = beyond.build(beyond.VARIANTS[run.variant], dataset(key), run.seed, asks)
+        return network  # its batches are of another kind, and `fit` does not mind
     if run.model != "pgt":
         return build(run.model, DOCUMENTED[run.model], vocabulary, run.seed)
     torch.manual_seed(run.seed)
     config = ModelConfig(vocabulary.n_locations, vocabulary.n_users, when=run.when)  # type: ignore[arg-type]
     model = PointerGeneratorTransformer(ablate(config, run.variant))
     return model, replace(DATA[key].training, seed=run.seed)
+
+
+def windows_of(key: str, run: Run) -> Dataset:
+    """What a run is trained and scored on: the windows, with a memory if it has one."""
+    if run.model == "kernel_memory":
+        return remember(dataset(key), int(run.variant.removeprefix("memory_")))
+    if run.model == "contextual":
+        return beyond.windows(dataset(key), beyond.VARIANTS[run.variant])
+    return dataset(key)
 
 
 def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
@@ -162,9 +178,9 @@ def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
     notes : dict
         What the results file keeps of the training.
     """
-    data = dataset(key)
-    if run.model in all_baselines():
-        baseline = fitted(run.model, data.train, data.valid)
+    data = windows_of(key, run)
+    if run.model in all_baselines() or run.model == "kernel_memory":
+        baseline = fitted(run.model.removesuffix("_memory"), data.train, data.valid)
         if isinstance(baseline, ContextKernel):
             return baseline, {name: getattr(baseline, name) for name in ContextKernel.GRID}
         return baseline, {}
@@ -178,9 +194,10 @@ def one_run(key: str, run: Run) -> dict[str, Any]:
     torch.set_num_threads(1)
     began = time.perf_counter()
     predictor, notes = trained(key, run)
+    data = windows_of(key, run)
     rows = []
     for split in ("valid", "test"):
-        ranks = metrics.evaluate(predictor, getattr(dataset(key), split))
+        ranks = metrics.evaluate(predictor, getattr(data, split))
         table = metrics.summarize(ranks)
         about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
         rows += [about | {"split": split} | row for row in table.to_dict("records")]

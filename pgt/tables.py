@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from pgt.table_columns import id_columns, recognized
 from pgt.visits import REQUIRED, DataError, check, first_row, require_columns
 
 # A UTC offset at the end of a time.
@@ -80,7 +81,7 @@ def _read_csv(path: Path, ids: tuple[str, ...] = ()) -> pd.DataFrame:
         raise DataError(
             f"The rows of {path.name} have more fields than its header line; name every column."
         )
-    for name in set(ids) & set(table.columns):
+    for name in {*ids, *id_columns(table)} & set(table.columns):
         if pd.api.types.is_integer_dtype(table[name]):
             text = pd.read_csv(path, usecols=[name], dtype=str)[name]
             if (text.str.strip() != table[name].astype(str)).any():
@@ -105,7 +106,9 @@ def read(
     timezone : str, optional
         The local zone. Times without a zone are taken to be in it, others converted to it.
     columns : dict, optional
-        Names in the project -> names in the file, for example ``{"user_id": "uid"}``.
+        Names in the project -> names in the file, for example ``{"user_id": "uid"}``. Usual names,
+        such as "User ID" or "Check-in time", are recognized (`pgt.table_columns.ALIASES`), and
+        the result's ``attrs["recognized"]`` says how they were read.
     checkins : bool
         The table has no ``finished_at``: every visit ends when it begins.
     drop_duplicates : bool
@@ -143,6 +146,8 @@ def read(
                 f"{path.name} already has a column '{ours}' beside '{theirs}'; drop one of them."
             )
         visits = visits.rename(columns={theirs: ours})
+    found = recognized(visits)
+    visits = visits.rename(columns=found)
     if checkins and "started_at" in visits.columns and "finished_at" not in visits.columns:
         visits["finished_at"] = visits["started_at"]
     require_columns(visits)
@@ -152,7 +157,10 @@ def read(
         visits["split"] = visits["split"].replace({"val": "valid", "validation": "valid"})
     if drop_duplicates:
         visits = visits.drop_duplicates([*REQUIRED], ignore_index=True)
-    return check(visits)
+    visits = check(visits)
+    if found:
+        visits.attrs["recognized"] = found
+    return visits
 
 
 def write(visits: pd.DataFrame, path: str | Path) -> None:

@@ -1,0 +1,105 @@
+"""Maps of many people from which nobody can be told: means over the cells of a coarse grid.
+
+A cell is shown only if enough different people stand behind it and none of them makes up most of
+it. What is shown are means over all its windows; positions are cell centres in kilometres from the
+busiest cell, so a table of cells holds no address, no time and no person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from pgt.visits import DataError
+
+KM_PER_DEGREE = 111.2  # of latitude, on a sphere
+PEOPLE, WINDOWS, LARGEST = 5, 20, 0.5  # what a cell needs; the largest share of one person
+
+
+def cells(lon: pd.Series, lat: pd.Series, size_km: float) -> np.ndarray:
+    """(N, 2) the column and row of each position in a grid of squares.
+
+    Parameters
+    ----------
+    lon, lat : Series
+        (N,) degrees.
+    size_km : float
+        Length of a square's sides, kilometres.
+
+    Examples
+    --------
+    >>> cells(pd.Series([0.0, 0.05]), pd.Series([0.0, 0.0]), 2.0).tolist()
+    [[0, 0], [2, 0]]
+    """
+    if lat.empty:
+        raise DataError("There are no positions to put on a grid; give visits with lon and lat.")
+    # One width for all rows of the grid: a city is small beside the Earth.
+    narrow = np.cos(np.radians(np.round(lat.median())))
+    east = lon.to_numpy() * KM_PER_DEGREE * narrow
+    north = lat.to_numpy() * KM_PER_DEGREE
+    return np.floor(np.column_stack([east, north]) / size_km).astype(int)
+
+
+def safe(cell: pd.Series, users: Sequence[object] | np.ndarray) -> set[object]:
+    """The cells that may be shown: 5 people, 20 rows, nobody with more than half of the rows.
+
+    Examples
+    --------
+    >>> where = pd.Series(["busy"] * 20 + ["home"] * 20)
+    >>> who = [k % 5 for k in range(20)] + [1, 2, 3, 4] + [0] * 16
+    >>> safe(where, who)
+    {'busy'}
+    """
+    table = pd.DataFrame({"cell": cell.to_numpy(), "user": np.asarray(users)})
+    counts = table.groupby("cell").user.value_counts()
+    by_cell = counts.groupby(level=0)
+    total = by_cell.sum()
+    keep = (by_cell.size() >= PEOPLE) & (total >= WINDOWS) & (by_cell.max() / total <= LARGEST)
+    return set(total.index[keep])
+
+
+def aggregated(
+    table: pd.DataFrame,
+    means: Sequence[str],
+    size_km: float,
+    origin: tuple[int, int] | None = None,
+) -> pd.DataFrame:
+    """Means over the cells that may be shown.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``user_id``, ``lon``, ``lat`` (degrees) and the columns to be averaged.
+    means : sequence of str
+        Their names.
+    size_km : float
+        Side of a cell, kilometres.
+    origin : (int, int), optional
+        Column and row of the cell at 0, 0, if not the busiest that may be shown.
+
+    Returns
+    -------
+    DataFrame
+        One row a cell, from the busiest on: ``x_km`` and ``y_km`` (east and north of the origin,
+        multiples of ``size_km``), ``people``, ``n`` (rows, rounded to tens) and the means.
+        ``attrs["origin"]`` is the origin, for another table on the same grid.
+    """
+    column, row = cells(table.lon, table.lat, size_km).T
+    cell = pd.Series(list(zip(column.tolist(), row.tolist(), strict=True)), index=table.index)
+    keep = cell.isin(safe(cell, table.user_id.to_numpy()))
+    if not keep.any():
+        return pd.DataFrame(columns=["x_km", "y_km", "people", "n", *means])
+    groups = table[keep].assign(x=column[keep], y=row[keep]).groupby(["x", "y"])
+    found = groups[[*means]].mean()
+    found.insert(0, "people", groups.user_id.nunique())
+    found.insert(1, "n", groups.size())
+    found = found.sort_values("n", ascending=False, kind="stable").reset_index()
+    x, y = origin or (int(found.x[0]), int(found.y[0]))
+    found.insert(0, "x_km", (found.x - x) * size_km)
+    found.insert(1, "y_km", (found.y - y) * size_km)
+    found["n"] = found.n.round(-1)
+    found = found.drop(columns=["x", "y"])
+    found.attrs["origin"] = (x, y)
+    return found

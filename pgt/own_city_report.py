@@ -1,0 +1,159 @@
+"""A table that nobody prepared, through the three commands of chapter 22, at full size.
+
+    python -m pgt.own_city_report
+
+writes ``book/results/own_city.json``: what `prepare`, `train` and `evaluate` took and said for the
+check-ins of 500 people of a simulated large town. The rows with ``table`` "command" tell each
+command's seconds; "scores" are those of ``evaluate --json``, one a model and group; "ends" compare
+two rules on the same visits with their ends and without.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pgt import city, commands, metrics
+from pgt.baselines import fitted
+from pgt.reports import write_report
+from pgt.results import results_folder
+from pgt.windows import prepare
+
+SEEDS, EPOCHS = (42, 1), 6
+PRESET = "city"
+ZONE = "America/Regina"
+
+
+def sampled(visits: pd.DataFrame, people: int, share: float = 0.7, seed: int = 0) -> pd.DataFrame:
+    """Some people's visits, and not all of them: nobody checks in everywhere.
+
+    Parameters
+    ----------
+    visits : DataFrame
+    people : int
+        How many of its people, drawn at random.
+    share : float
+        Of their visits, 0 to 1.
+    seed : int
+    """
+    rng = np.random.default_rng(seed)
+    own = visits[visits.user_id.isin(rng.choice(visits.user_id.unique(), people, replace=False))]
+    return own[rng.random(len(own)) < share]
+
+
+def as_checkins(visits: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """A table of visits as check-ins are found: other names, UTC, no ends, no order.
+
+    Parameters
+    ----------
+    visits : DataFrame
+        With ``lon`` and ``lat``.
+    seed : int
+        Of the order.
+
+    Returns
+    -------
+    DataFrame
+        Text ids; times are ISO 8601 text in UTC.
+
+    Examples
+    --------
+    >>> as_checkins(city.load().visits.head(3)).columns.tolist()
+    ['User ID', 'Venue ID', 'Latitude', 'Longitude', 'Check-in time']
+    """
+    utc = visits.started_at.dt.tz_convert("UTC").dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+    table = {
+        "User ID": "u" + visits.user_id.astype(str),
+        "Venue ID": "v" + visits.location_id.astype(str),
+        "Latitude": visits.lat,
+        "Longitude": visits.lon,
+        "Check-in time": utc,
+    }
+    return pd.DataFrame(table).sample(frac=1, random_state=seed)
+
+
+def ends(visits: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """What two rules lose when a visit's end is taken away; test Acc@1 in percent."""
+    for name, table in (
+        ("known", visits),
+        ("unknown", visits.assign(finished_at=visits.started_at)),
+    ):
+        data = prepare(table, protocol="exact")
+        for model in ("most_frequent", "kernel"):
+            ranks = metrics.evaluate(fitted(model, data.train, data.valid), data.test)
+            yield {"table": "ends", "group": name, "model": model, "n": len(ranks),
+                   "value": 100 * float(metrics.gains(ranks)["acc@1"].mean())}  # fmt: skip
+
+
+def command(folder: Path, line: str) -> dict[str, Any]:
+    """Run ``python -m pgt`` in a folder; how long it took and what it printed."""
+    began = time.perf_counter()
+    call = [sys.executable, "-m", "pgt", *line.split()]
+    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=True)
+    print(f"pgt {line}\n{done.stdout}", flush=True)
+    return {"table": "command", "command": line.split()[0], "line": f"python -m pgt {line}",
+            "took": time.perf_counter() - began}  # fmt: skip
+
+
+def measured(folder: Path, table: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The three commands on a table, the last two for every seed."""
+    table.to_csv(folder / "checkins.csv", index=False)
+    yield command(folder, f"prepare checkins.csv visits.parquet --checkins --timezone {ZONE}")
+    for seed in SEEDS:
+        yield command(
+            folder,
+            f"train visits.parquet --out model.safetensors --protocol exact --preset {PRESET} "
+            f"--epochs {EPOCHS} --seed {seed} --device cpu --quiet",
+        )
+        # The baselines have no seed.
+        beside = " --baselines" if seed == SEEDS[0] else ""
+        yield command(folder, f"evaluate visits.parquet model.safetensors{beside} --json out.json")
+        yield from (
+            {"table": "scores"} | row for row in json.loads((folder / "out.json").read_text())
+        )
+
+
+def main() -> int:
+    """Measure and write."""
+    began = time.perf_counter()
+    town = city.simulate(preset="large")
+    own = sampled(town.visits.drop(columns="split"), 500)
+    table = as_checkins(own)
+    about = {
+        "name": "simulated large town",
+        "people": table["User ID"].nunique(),
+        "places": table["Venue ID"].nunique(),
+        "check-ins": len(table),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [*measured(Path(folder), table), *ends(own)]
+    print(
+        write_report(
+            results_folder() / "own_city.json",
+            question="Do three commands take a table that nobody prepared to scores?",
+            module="own_city_report",
+            data=[about],
+            seconds=time.perf_counter() - began,
+            rows=rows,
+            training={
+                "preset": PRESET,
+                "epochs": EPOCHS,
+                "seeds": list(SEEDS),
+                "learning_rate": commands.PRESETS[PRESET][1].learning_rate,
+            },
+        )
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,58 @@
+"""A cell of a map is shown only when nobody can be told from it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgt import gridmap
+from pgt.visits import DataError
+
+
+def crowd(people: int, rows: int, *, lon: float = 0.0, lat: float = 0.0) -> pd.DataFrame:
+    """Rows of so many people, in turns, at one place."""
+    users = np.arange(rows) % people
+    return pd.DataFrame({"user_id": users, "lon": lon, "lat": lat, "value": users / 10})
+
+
+@pytest.mark.parametrize(
+    ("table", "shown"),
+    [
+        (crowd(5, 20), True),
+        (crowd(4, 200), False),  # too few people
+        (crowd(5, 19), False),  # too few rows
+        (pd.concat([crowd(9, 20), crowd(1, 25)]), False),  # somebody's own place
+    ],
+)
+def test_who_must_stand_behind_a_cell(table: pd.DataFrame, shown: bool) -> None:
+    assert len(gridmap.aggregated(table.reset_index(drop=True), ["value"], 2.0)) == int(shown)
+
+
+def test_means_and_positions_are_those_of_cells() -> None:
+    step = 1.5 * 2 / gridmap.KM_PER_DEGREE  # lands in the middle of the next cell
+    near = crowd(5, 40, lon=0.001, lat=0.001)
+    far = crowd(10, 30, lon=0.001 + 2 * 2 / gridmap.KM_PER_DEGREE, lat=step)
+    table = pd.concat([near, far], ignore_index=True)
+    found = gridmap.aggregated(table, ["value"], 2.0)
+    assert found[["x_km", "y_km", "people", "n"]].to_numpy().tolist() == [
+        [0, 0, 5, 40],
+        [4, 2, 10, 30],
+    ]
+    assert found.value.tolist() == pytest.approx([near.value.mean(), far.value.mean()])
+    assert not {"lon", "lat", "user_id"} & set(found.columns)
+    # A second table on the same grid keeps its origin.
+    again = gridmap.aggregated(far, ["value"], 2.0, found.attrs["origin"])
+    assert again[["x_km", "y_km"]].to_numpy().tolist() == [[4, 2]]
+
+
+def test_east_west_is_measured_along_the_parallel() -> None:
+    km = 10.0
+    lon = pd.Series([0.0, km / (gridmap.KM_PER_DEGREE * np.cos(np.radians(60)))]) + 0.001
+    column, _ = gridmap.cells(lon, pd.Series([60.0, 60.0]), 1.0).T
+    assert column[1] - column[0] == 10
+
+
+def test_no_positions_is_said() -> None:
+    with pytest.raises(DataError, match="no positions"):
+        gridmap.cells(pd.Series(dtype=float), pd.Series(dtype=float), 2.0)
