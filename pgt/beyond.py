@@ -85,9 +85,8 @@ VARIANTS: dict[str, Variant] = {
     "one_reason": Variant(ALONE | {"reasons": 1}, from_kernel=False),
     "random_start": Variant(from_kernel=False),
     "no_rehearsal": Variant(rehearsed=False),
-    "no_older": Variant(older=0),
 } | {
-    f"memory_{memory}": Variant(memory=memory, older=0) for memory in (10, 20, 50, 200, 400)
+    f"memory_{memory}": Variant(memory=memory, older=0) for memory in (10, 20, 50, 100, 200, 400)
 } | {
     f"no_{name}": Variant(ALONE | {"terms": tuple(term for term in TERMS if term != name)})
     for name in TERMS

@@ -55,13 +55,11 @@ def rehearse(
     """
     if not all(0 < share < 1 for share in shares):
         raise DataError(f"shares are {tuple(shares)}; each must lie between 0 and 1.")
-    nobody = {
-        name: getattr(data, name).subset(np.empty(0, dtype=int)) for name in ("valid", "test")
-    }
-    parts = [remember(replace(data, **nobody), memory, older).train]
+    valid, test = _nobody(data.valid), _nobody(data.test)
+    parts = [remember(Dataset(data.train, valid, test, data.vocabulary), memory, older).train]
     for share in shares:
         train = as_if_earlier(data.train, share, whole_windows=not memory)
-        parts.append(remember(replace(data, train=train, **nobody), memory, older).train)
+        parts.append(remember(Dataset(train, valid, test, data.vocabulary), memory, older).train)
     return joined([part for part in parts if isinstance(part, Histories)])
 
 
@@ -81,10 +79,17 @@ def as_if_earlier(train: Windows, share: float, *, whole_windows: bool) -> Windo
     known = visits.location_id[known_part].unique()
     names = visits.location_id.where(visits.location_id.isin(known), _nowhere(visits.location_id))
     features = train.features.clone()
-    features[0, 1:] = torch.from_numpy(train.vocabulary.encode_locations(names))
+    features[0, 1:] = torch.tensor(train.vocabulary.encode_locations(names))
     asked = (train.first if whole_windows else train.target).astype(int)
     later = replace(train, visits=visits.assign(location_id=names), features=features)
     return later.subset(~known_part.to_numpy()[asked])
+
+
+def _nobody(windows: Windows) -> Windows:
+    """Windows of no visits."""
+    none = np.empty(0, dtype=int)
+    visits, features = windows.visits.iloc[:0], windows.features[:, :1]
+    return replace(windows, visits=visits, features=features, first=none, target=none)
 
 
 def _nowhere(location_id: pd.Series) -> int | str:

@@ -102,6 +102,14 @@ def has_data(name: str) -> bool:
     return bool(os.environ.get(name)) and Path(os.environ[name]).exists()
 
 
+def _checkins() -> pd.DataFrame:
+    """Visits of 500 people of a large town, three in ten missing, none with an end."""
+    from pgt.own_city_report import sampled  # it imports this module
+
+    visits = sampled(city.simulate(preset="large").visits.drop(columns="split"), people=500)
+    return visits.assign(finished_at=visits.started_at)
+
+
 DATA: dict[str, Data] = {
     "city": Data("city", lambda: city.load().visits, "exact", training=CITY),
     "geolife_published": Data(
@@ -111,6 +119,10 @@ DATA: dict[str, Data] = {
     "geolife_exact": Data(
         "geolife", lambda: read_source(from_environment(GEOLIFE)), "exact", GEOLIFE
     ),
+    "city_large": Data(
+        "large city", lambda: city.simulate(preset="large").visits, "exact", training=CITY
+    ),
+    "checkins": Data("check-ins", _checkins, "exact", training=CITY),
 }  # fmt: skip
 
 

@@ -1,0 +1,172 @@
+"""Windows that remember equal a plain loop over the person's past."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import cast
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from pgt.batch import Batch
+from pgt.history import NOT_SEEN, Histories, Past, remember
+from pgt.visits import SPLITS, DataError
+from pgt.windows import Dataset, prepare
+
+from .helpers import minutes, random_visits
+
+MEMORIES = [(0, 0), (5, 0), (40, 0), (8, 3), (8, 1000)]
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    """Four people of a hundred visits."""
+    return prepare(random_visits(1, visits=100), protocol="exact")
+
+
+def histories(data: Dataset, split: str, memory: int, older: int) -> Histories:
+    """One split with a memory."""
+    return cast(Histories, getattr(remember(data, memory, older), split))
+
+
+def past_of(table: pd.DataFrame, target: pd.Series, memory: int, older: int) -> list[int]:
+    """Rows of the visits that should come with a question, by a loop."""
+    own = table[(table.user_id == target.user_id) & (table.started_at < target.started_at)]
+    rows = own.index.tolist()
+    recent, far = rows[-memory:], rows[: max(len(rows) - memory, 0)]
+    near = set(table.location_id[recent])
+    latest = {table.location_id[row]: row for row in far if table.location_id[row] not in near}
+    return sorted(latest.values())[max(len(latest) - older, 0) :] + recent
+
+
+def test_without_a_memory_a_history_is_its_window(data: Dataset) -> None:
+    for split in SPLITS:
+        windows, seen = getattr(data, split), histories(data, split, 0, 0)
+        index = np.arange(len(windows))
+        plain, past = windows.batch(index), seen.batch(index)
+        for field in fields(Batch):
+            assert torch.equal(getattr(plain, field.name), getattr(past, field.name)), field.name
+        assert (past.before[:, 0] == NOT_SEEN).all() and (past.two_before[:, 1] == NOT_SEEN).all()
+        assert (seen.lengths == windows.lengths).all()
+
+
+@pytest.mark.parametrize(("memory", "older"), MEMORIES)
+def test_questions_stay_the_same(data: Dataset, memory: int, older: int) -> None:
+    for split in SPLITS:
+        windows, seen = getattr(data, split), histories(data, split, memory, older)
+        assert (seen.targets == windows.targets).all() and (seen.users == windows.users).all()
+        assert (seen.in_window == windows.in_window).all()
+        batch = seen.batch(np.arange(len(seen)))
+        assert (batch.length.numpy() == seen.lengths).all()
+        if memory:
+            assert seen.lengths.max() <= memory + older
+
+
+@pytest.mark.parametrize(("memory", "older"), MEMORIES[1:])
+def test_a_memory_is_the_persons_past_and_no_more(data: Dataset, memory: int, older: int) -> None:
+    for split in SPLITS:
+        seen = histories(data, split, memory, older)
+        table, ids = seen.visits, seen.vocabulary.encode_locations(seen.visits.location_id)
+        batch = seen.batch(np.arange(len(seen)))
+        for i in range(0, len(seen), 7):
+            target = table.iloc[seen.target[i]]
+            rows = past_of(table, target, memory, older)
+            n = int(batch.length[i])
+            assert batch.location[i, :n].tolist() == ids[rows].tolist()
+            assert batch.age[i, :n].tolist() == [seen.target[i] - 1 - row for row in rows]
+            counts = [
+                0 if row >= seen.target[i] - memory
+                else int((ids[: row + 1][table.user_id[: row + 1] == target.user_id]
+                          == ids[row]).sum())
+                for row in rows
+            ]  # fmt: skip
+            assert batch.stands_for[i, :n].tolist() == counts
+
+
+def test_what_came_before_a_visit(data: Dataset) -> None:
+    seen = histories(data, "test", 12, 4)
+    table, ids = seen.visits, seen.vocabulary.encode_locations(seen.visits.location_id)
+    start, end = minutes(table, "started_at"), minutes(table, "finished_at")
+    stay = (table.finished_at - table.started_at).dt.total_seconds() // 60
+    batch = seen.batch(np.arange(len(seen)))
+    for i in range(0, len(seen), 5):
+        target = seen.target[i]
+        assert batch.now_minute[i] == end[target - 1] and batch.last_stay[i] == stay[target - 1]
+        assert batch.target_minute[i] == start[target]
+        wait = (table.started_at[target] - table.finished_at[target - 1]).total_seconds() // 60
+        assert abs(int(batch.wait[i]) - wait % (7 * 1440)) <= 1  # seconds are cut off
+        for k in range(int(batch.length[i])):
+            row = target - 1 - int(batch.age[i, k])
+            assert batch.stay[i, k] == stay[row] and batch.start_minute[i, k] == start[row]
+            own = row > 0 and table.user_id[row - 1] == table.user_id[row]
+            found = [batch.before[i, k], batch.end_before[i, k], batch.stay_before[i, k]]
+            expected = [ids[row - 1], end[row - 1], stay[row - 1]] if own else [NOT_SEEN] * 3
+            assert [int(value) for value in found] == [int(value) for value in expected]
+
+
+def test_nobody_sees_the_future_or_somebody_else(data: Dataset) -> None:
+    for split in SPLITS:
+        seen = histories(data, split, 30, 30)
+        table = seen.visits
+        rows = seen._rows(np.arange(len(seen)), None)
+        for i, target in enumerate(seen.target):
+            own = rows[i][rows[i] >= 0]
+            assert (own < target).all() and (np.diff(own) > 0).all()
+            assert set(table.user_id[own]) == {table.user_id[target]}
+            order = SPLITS.index(split)
+            assert {SPLITS.index(name) for name in table.split[own]} <= set(range(order + 1))
+
+
+def test_changing_the_future_changes_nothing(data: Dataset) -> None:
+    visits = random_visits(1, visits=100)
+    cut = visits.groupby("user_id").cumcount() >= 92
+    other = visits.assign(location_id=visits.location_id.where(~cut, visits.location_id.iloc[0]))
+    before, after = (
+        cast(Histories, remember(prepare(v, protocol="exact"), 20, 20).valid) for v in
+        (visits, other)
+    )  # fmt: skip
+    one, two = before.batch(np.arange(len(before))), after.batch(np.arange(len(after)))
+    for field in fields(Past):
+        assert torch.equal(getattr(one, field.name), getattr(two, field.name)), field.name
+
+
+def test_a_whole_past_has_every_place(data: Dataset) -> None:
+    seen = histories(data, "test", 8, 1000)
+    table, ids = seen.visits, seen.vocabulary.encode_locations(seen.visits.location_id)
+    batch = seen.batch(np.arange(len(seen)))
+    for i, target in enumerate(seen.target):
+        own = (table.user_id == table.user_id[target]) & (np.arange(len(table)) < target)
+        assert set(ids[own]) == set(batch.location[i, : int(batch.length[i])].tolist())
+
+
+def test_a_batch_is_cut_moved_and_selected(data: Dataset) -> None:
+    seen = histories(data, "test", 30, 10)
+    whole, cut = seen.batch([0, 1, 2]), seen.batch([0, 1, 2], max_len=6)
+    assert cut.location.shape[1] == 6 and torch.equal(cut.length, whole.length.clamp(max=6))
+    for i in range(3):
+        n = int(whole.length[i])
+        assert torch.equal(cut.age[i], whole.age[i, n - 6 : n])
+    part = seen.subset(np.array([2, 0]))
+    assert torch.equal(part.batch([0]).location, seen.batch([2]).location)
+    assert isinstance(whole.to("cpu"), Past) and isinstance(seen.to("cpu"), Histories)
+    nothing = seen.subset(np.empty(0, dtype=int))
+    assert len(nothing) == 0 and len(nothing.batch(np.arange(0))) == 0 and not list(nothing.batches(8))
+
+
+def test_one_visit_and_visits_that_overlap() -> None:
+    visits = random_visits(2, visits=100)
+    lonely = visits.iloc[[0]].assign(user_id=99)
+    late = visits.finished_at.where(visits.index != 5, visits.started_at + pd.Timedelta(days=2))
+    data = prepare(pd.concat([visits.assign(finished_at=late), lonely], ignore_index=True))
+    batch = cast(Histories, remember(data, 50).train).batch(np.arange(len(data.train)))
+    assert 99 not in data.train.users and (batch.gap_before >= NOT_SEEN).all()
+    assert ((batch.wait >= 0) & (batch.wait < 7 * 1440)).all()
+
+
+def test_bad_numbers_are_refused(data: Dataset) -> None:
+    with pytest.raises(DataError, match="must not be negative"):
+        remember(data, -1)
+    with pytest.raises(DataError, match="need a memory"):
+        remember(data, 0, 5)

@@ -1,0 +1,65 @@
+"""Rehearsed training windows look like those of a later split."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pgt.rehearsal import as_if_earlier, rehearse
+from pgt.visits import DataError
+from pgt.vocabulary import UNKNOWN
+from pgt.windows import Dataset, prepare
+
+from .helpers import random_visits
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    """People who find new places all the time."""
+    visits = random_visits(3, visits=120, places=60)
+    return prepare(visits, protocol="published")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_new_places_become_unknown_and_others_stay(data: Dataset, whole: bool) -> None:
+    train, later = data.train, as_if_earlier(data.train, 0.5, whole_windows=whole)
+    number = train.visits.groupby("user_id").cumcount()
+    half = number < 0.5 * train.visits.groupby("user_id").user_id.transform("size")
+    known = set(train.visits.location_id[half])
+    ids = later.features[0, 1:].numpy()
+    for place, then, now in zip(
+        train.visits.location_id, train.features[0, 1:].numpy(), ids, strict=True
+    ):
+        assert now == (then if place in known else UNKNOWN)
+    assert (ids == UNKNOWN).any() and not (train.features[0, 1:] == UNKNOWN).any()
+    asked = later.first if whole else later.target
+    assert len(later) and not half.to_numpy()[asked].any()
+
+
+@pytest.mark.parametrize(("memory", "older"), [(0, 0), (30, 10)])
+def test_rehearsal_adds_windows_that_keep_to_themselves(
+    data: Dataset, memory: int, older: int
+) -> None:
+    rehearsed = rehearse(data, memory, older, shares=(0.4, 0.7))
+    size = len(data.train.visits)
+    rows = rehearsed._rows(np.arange(len(rehearsed)), None)
+    copies = rehearsed.target // size
+    assert set(copies) == {0, 1, 2}
+    for i in range(len(rehearsed)):
+        assert set(rows[i][rows[i] >= 0] // size) == {copies[i]}
+    assert (rehearsed.targets == UNKNOWN).any() and (copies == 0).sum() == len(data.train)
+    first = rehearsed.batch(np.flatnonzero(copies == 0))
+    assert not (first.target == UNKNOWN).any()
+    batch = rehearsed.batch(np.arange(len(rehearsed)))
+    assert (batch.target.numpy() == rehearsed.targets).all()
+
+
+def test_text_ids_are_rehearsed_too(data: Dataset) -> None:
+    visits = random_visits(3, visits=120, places=60)
+    named = prepare(visits.assign(location_id="place " + visits.location_id.astype(str)))
+    assert ((rehearse(named).targets == UNKNOWN) == (rehearse(data).targets == UNKNOWN)).all()
+
+
+def test_a_share_must_be_one(data: Dataset) -> None:
+    with pytest.raises(DataError, match="between 0 and 1"):
+        rehearse(data, shares=(1.0,))
