@@ -134,7 +134,7 @@ def _popup(*lines: str) -> folium.Popup:
     return folium.Popup(_lines(*lines), max_width=260)
 
 
-def _legend(chart: folium.Map, title: str, rows: Sequence[tuple[str, str]]) -> None:
+def legend(chart: folium.Map, title: str, rows: Sequence[tuple[str, str]]) -> None:
     """A box at the lower right: (colour, meaning) rows."""
     items = "".join(
         '<div style="display:flex;gap:6px;align-items:center"><span style="flex:none;width:12px;'
@@ -150,7 +150,8 @@ def _legend(chart: folium.Map, title: str, rows: Sequence[tuple[str, str]]) -> N
     root.html.add_child(folium.Element(box))
 
 
-def _finish(chart: folium.Map, title: str, caption: str, table: pd.DataFrame) -> ShownMap:
+def finish(chart: folium.Map, title: str, caption: str, table: pd.DataFrame) -> ShownMap:
+    """The map as it is shown: with a title, a caption and a table."""
     root: Any = chart.get_root()
     root.header.add_child(folium.Element(_Labels.style))
     root.title = title
@@ -188,7 +189,7 @@ def city_map(city: City, *, title: str, caption: str, kinds: Sequence[str] = ())
         popup=folium.GeoJsonPopup(fields=["text"], labels=False),
     ).add_to(chart)
     shown = places.kind.value_counts()
-    _legend(chart, "Places by kind", [(KIND_COLOURS.get(k, OTHER_KIND), k) for k in shown.index])
+    legend(chart, "Places by kind", [(KIND_COLOURS.get(k, OTHER_KIND), k) for k in shown.index])
     table = (
         places.assign(visits=places.location_id.map(visits))
         .groupby("kind")
@@ -196,7 +197,7 @@ def city_map(city: City, *, title: str, caption: str, kinds: Sequence[str] = ())
         .sort_values("visits", ascending=False)
         .reset_index()
     )
-    return _finish(chart, title, caption, table)
+    return finish(chart, title, caption, table)
 
 
 def window_map(city: City, look: Look, *, title: str, caption: str, top: int = 5) -> ShownMap:
@@ -243,7 +244,7 @@ def window_map(city: City, look: Look, *, title: str, caption: str, top: int = 5
     near = np.vstack([points, [[truth.lat, truth.lon]]])
     margin = 0.004
     chart.fit_bounds([(near.min(0) - margin).tolist(), (near.max(0) + margin).tolist()])
-    _legend(
+    legend(
         chart, "One prediction",
         [(COPIED, "pointer attention"), (GENERATED, "likeliest next places"),
          (TRUTH, "where they went"), (MUTED, "path, fading with age")],
@@ -255,4 +256,4 @@ def window_map(city: City, look: Look, *, title: str, caption: str, top: int = 5
         ],
         attention=[float(attention["sum"].get(i, 0.0)) for i in candidates.location_id],
     )[["place", "probability", "copied", "generated", "attention", "is_target"]]
-    return _finish(chart, title, caption, table.round(3))
+    return finish(chart, title, caption, table.round(3))
