@@ -267,7 +267,7 @@ pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 #
 # Here is the model at work on one window, before we know how it is made. It has read one person's
 # week. The blue circles are its **pointer attention**: how much it would like to copy each past
-# place. The dashed orange rings are its final bets, and the green ring is where the person went.
+# place. The rings are its final bets, and the green diamond is where the person went.
 
 # %%
 from pgt.checkpoint import load_model, shipped

@@ -523,9 +523,9 @@ opened = Look(
 )
 maps.window_map(
     town, opened,
-    title="Map of one window: the kernel's votes as circles, the likeliest places and the true one as rings",
-    caption="The kernel's votes in place of the pointer's attention: the blue circles. Dashed: the five places "
-    "with the most votes. Green: where the person went.",
+    title="Map of one window: the kernel's votes as circles, the likeliest places as rings, and the true one",
+    caption="The kernel's votes in place of the pointer's attention: the blue circles. Rings: the five places "
+    "with the most votes. Green diamond: where the person went.",
 )
 
 # %% [markdown]

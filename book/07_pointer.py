@@ -312,7 +312,7 @@ hits = {"they name different places": pointed["sum"] != pointed.tall,
 maps.window_map(
     town, seen,
     title="Map of the story window: past visits, pointer attention per place, likeliest places, the true place",
-    caption="The story window. Blue circles: the pointer's sum for each place. Green ring: where the person went.",
+    caption="The story window. Blue circles: the pointer's sum for each place. Green diamond: where the person went.",
 )
 
 # %% [markdown]

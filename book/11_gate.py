@@ -925,4 +925,4 @@ print(f"AUC: regression {auc(test.regression_returned, test.returned):.3f}, both
 # A weight above zero for the gate with a difference that excludes zero means that it knows something of its own.
 
 # %% [markdown]
-# **Next:** [Attention on maps](13_attention_on_maps.ipynb), where the pointer is put on the map, and to the test.
+# **Next:** [What the position bias learns](12_position_bias.ipynb), where a curve that seems to need no explanation gets one.

@@ -37,9 +37,9 @@ from scipy.stats import entropy, spearmanr
 
 from pgt import check, city, maps, plots
 from pgt.checkpoint import load_model, shipped
-from pgt.figures import COPIED, GENERATED, MUTED, TRUTH
+from pgt.figures import COPIED, EXTRA, GATE, GENERATED, MUTED, TRUTH
 from pgt.look import gates, look, position_bias
-from pgt.map_film import film_map
+from pgt.map_flows import flow_map, flows
 from pgt.model import ModelConfig, PointerGeneratorTransformer
 from pgt.plots import show
 from pgt.train import CITY, fit
@@ -87,8 +87,8 @@ best = seen.candidates.iloc[0]
 maps.window_map(
     town, seen,
     title="Map of a routine prediction: past visits, pointer attention, likeliest places, the true place",
-    caption="A routine day. Blue: pointer attention per place. Dashed orange: the likeliest places. Green: "
-    "where the person went. The path fades with age.",
+    caption="A routine day. Blue discs: pointer attention per place. Rings: the likeliest places, by final "
+    "probability. Green diamond: where the person went. All areas have one scale.",
 )
 
 # %%
@@ -104,65 +104,84 @@ plots.pointer_strip(
 # ## A week, step by step
 #
 # A story is one moment. Here is the same person's whole week: move the slider, with the mouse, a finger or
-# the arrow keys, and watch the circles follow. The list below it shows the encoder instead: for each of its
-# heads, which visits the *last* visit looks at, as arcs from there. A ring means that it looks at itself, or at
-# other visits to the same place.
+# the arrow keys, and watch the discs follow. Below the map stands the same in words, and the likeliest places with their
+# probability in two parts, copied and generated. The list above the map chooses whose attention is drawn: the pointer's, or
+# that of one of the encoder's heads. A head is drawn as arcs from the *last* visit to those that it looks at, and a ring
+# means that it looks at itself, or at other visits to the same place.
 
 # %%
 own = np.flatnonzero(test.users == test.users[routine])         # this person's windows, in order of time
 start = test.visits.started_at.iloc[test.target[own]].reset_index(drop=True)
 middle = start[int(np.flatnonzero(own == routine)[0])]
 week = own[((start - middle).abs() <= pd.Timedelta(hours=84)).to_numpy()]
-film_map(
+maps.film_map(
     town, [look(model, test, int(i)) for i in week],
     title="Map of a week of predictions with a slider over time and a choice of attention heads",
-    caption="One person's week, the first story in its middle. Blue: pointer attention, added up per place. Brown: one "
-    "head of the encoder, from the last visit. Dashed orange: the likeliest places. Green: where the person went.",
+    caption="One person's week, with the first story in its middle. Step through a day with the pointer chosen, then "
+    "stay at one moment and choose the heads in turn.",
 )
 
 # %% [markdown]
-# Two things are worth a try. Leave the pointer chosen and step through a day: the circles hardly change
-# from one moment to the next. Then choose the heads in turn. Their arcs are many and thin. Is that this week, or
-# is it the model? The next figure asks all test windows: how is each head's attention spread, from the last visit,
-# over the positions?
+# Step through a day and note how much, or how little, the discs change while the person moves. Then compare the heads at one
+# moment. Do they look at different things? Two heads on one map prove nothing; ask all test windows.
+#
+# For each head, take the weights with which the last visit looks at the others, multiply by $L$, and average
+# over the visits of which something is true: that they are the last one itself, that they are to the same place, and so on. The
+# result is a *lift*: 1 is no preference, 2 is twice the even share. The pointer stands in the last row, for
+# comparison.
 
 # %%
-heads = model.config.n_layers * model.config.n_heads
-UPTO = 12
-total, count = np.zeros((heads, UPTO)), np.zeros(UPTO)
+def about(batch):
+    """What may be true of a visit: name -> (B, L) bool, never true of padding."""
+    now = batch.length[:, None] - 1                                       # (B, 1)
+    here = batch.location.gather(1, now)                                  # (B, 1) the present place
+    after_here = torch.roll(batch.location, 1, dims=1) == here            # (B, L) came after being here
+    after_here[:, 0] = False
+    apart = (batch.start_minute - batch.start_minute.gather(1, now)).abs()
+    earlier = batch.position_from_end > 1
+    found = {
+        "itself": ~earlier, "the visit before": batch.position_from_end == 2,
+        "same place,\nearlier": earlier & (batch.location == here), "came after\nbeing here": earlier & after_here,
+        "same hour": earlier & (torch.minimum(apart, 1440 - apart) < 60),
+        "same weekday": earlier & (batch.weekday == batch.weekday.gather(1, now)),
+    }
+    return {name: true & ~batch.padding for name, true in found.items()}
+
+
+total, count = 0.0, 0.0
 with torch.no_grad():
-    for b in test.batches(512, max_len=model.config.max_len):
-        out = model(b, attention=True)
-        rows = torch.arange(len(b))
-        last = torch.cat([w[rows, :, b.length - 1] for w in out.self_attention], 1)  # (B, heads, L)
-        lift = last * b.length[:, None, None]                          # 1 = even share
-        for p in range(1, UPTO + 1):
-            has = b.length >= p
-            total[:, p - 1] += lift[has].gather(2, (b.length[has] - p)[:, None, None].expand(-1, heads, 1)).sum((0, 2)).numpy()
-            count[p - 1] += int(has.sum())
-spread = total / count                                                 # (heads, UPTO)
+    for batch in test.batches(512, max_len=model.config.max_len):
+        out, rows = model(batch, attention=True), torch.arange(len(batch))
+        last = [w[rows, :, batch.length - 1] for w in out.self_attention]     # (B, H, L) each
+        voices = torch.cat([*last, out.pointer_attention[:, None]], 1)        # (B, heads + 1, L)
+        true = torch.stack(list(about(batch).values()), 1).float()           # (B, things, L)
+        total += torch.einsum("bhl,btl->ht", voices * batch.length[:, None, None], true)
+        count += true.sum((0, 2))
+names_of_heads = [f"layer {h // model.config.n_heads + 1}, head {h % model.config.n_heads + 1}" for h in range(len(total) - 1)]
+lifts_of = pd.DataFrame((total / count).numpy(), index=[*names_of_heads, "the pointer"], columns=list(about(batch)))
 
 # %%
-fig, axes = plt.subplots(model.config.n_layers, model.config.n_heads, figsize=(7.4, 3.6), sharex=True, sharey=True)
-for h, ax in enumerate(axes.flat):
-    layer, head = divmod(h, model.config.n_heads)
-    ax.axhline(1, color=MUTED, lw=1)
-    ax.plot(range(1, UPTO + 1), spread[h], "o-", color=COPIED, ms=3)
-    ax.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=9)
-fig.supxlabel("position from the end", fontsize=10)
-fig.supylabel("lift (1 = even share)", fontsize=10)
+fig, ax = plt.subplots(figsize=(7.4, 4.2))
+image = ax.imshow(np.log2(lifts_of), cmap="cividis", aspect="auto")
+for (row, column), value in np.ndenumerate(lifts_of.to_numpy()):
+    bright = image.norm(np.log2(value)) > 0.55
+    ax.text(column, row, f"{value:.2f}", ha="center", va="center", color="#111111" if bright else "#fefefe")
+ax.set_xticks(range(lifts_of.shape[1]), lifts_of.columns, fontsize=9)
+ax.set_yticks(range(len(lifts_of)), lifts_of.index)
+ax.axhline(len(lifts_of) - 1.5, color="#fefefe", lw=3)
+ax.grid(visible=False)
+encoder = lifts_of.iloc[:-1]
+strongest = encoder.stack().pipe(np.log).abs().idxmax()
 show(fig,
-     alt=f"Small pictures, one a head: mean attention of the last visit by position from the end, as lift. All {heads} heads lie "
-     f"between {spread.min():.2f} and {spread.max():.2f}.",
-     caption="What the last visit looks at, head by head, over all test windows. The grey line is an even share.")
+     alt=f"A table of lifts, {len(encoder)} heads and the pointer by {lifts_of.shape[1]} things that may be true of a visit. Among the heads they run from "
+     f"{encoder.min().min():.2f} to {encoder.max().max():.2f}; farthest from 1 is {strongest[0]} for “{' '.join(strongest[1].split())}” with {encoder.loc[strongest]:.2f}.",
+     caption="What the last visit looks at, head by head, and what the pointer looks at: lift over all test windows. 1 is an even share; the brighter, the more.")
 
 # %% tags=["hide-input"]
-strongest = int(np.abs(np.log(spread)).max(1).argmax())
 Markdown(
-    f"Between the most and the least attended position lies a factor of **{(spread.max(1) / spread.min(1)).max():.1f}** in the most "
-    f"selective head (layer {strongest // model.config.n_heads + 1}, head {strongest % model.config.n_heads + 1}), and of "
-    f"{(spread.max(1) / spread.min(1)).min():.1f} in the least. An average can hide a head that looks at *other* things than "
-    "positions, such as the same place or the same hour; `every`, further down, has the columns to look for them."
+    f"The farthest from an even share that any head gets is **{encoder.loc[strongest]:.2f}** (*{strongest[0]}*, *{' '.join(strongest[1].split())}*). "
+    f"The pointer, which must name a place in the end, reaches {lifts_of.loc['the pointer'].min():.2f} and {lifts_of.loc['the pointer'].max():.2f}. "
+    "So the many thin arcs on the map are no accident of that week: on average over windows, a head of this small model comes close to taking a mean."
 )
 
 # %% [markdown]
@@ -245,7 +264,7 @@ row = opened.loc[explore]
 maps.window_map(
     town, seen,
     title="Map of an exploration: past visits, pointer attention, likeliest places, the true new place",
-    caption="An exploration. The green ring is a place where the person had never been; no blue circle can be there.",
+    caption="An exploration. The green diamond is a place where the person had never been; no blue disc can be there.",
 )
 
 # %% tags=["hide-input"]
@@ -372,7 +391,72 @@ show(fig,
 # next?* A rule of five numbers uses that cue ([Baselines](04_baselines.ipynb)). The pointer would have to compose it
 # out of self-attention between neighbours, which is much to ask of a few epochs. And mind that these are averages
 # over all hours and people: a cue that helps in the evening and hurts in the morning looks flat here.
+
+# %% [markdown]
+# ## The whole town at once
 #
+# Add up over the town instead of over the window. Each window starts in a district, that of the last visit. From there,
+# the pointer sends its attention to the districts of the past visits, and the person goes on to one. Both are flows
+# that can be drawn, and so can their difference. So that attention *could* be right each time, only windows count whose
+# target is among their visits.
+#
+# The map opens with the difference. A disc is what stays within a district, an arc leads to another one. Solid blue: the
+# pointer looks there more often than people go. Dashed green: people go there more often than the pointer looks. The list
+# above the map shows the two flows themselves.
+
+# %%
+places = town.places.set_index("location_id")
+by_district = flows(model, test, places.district)
+flow_map(
+    town, by_district,
+    title="Map of flows between districts: pointer attention, trips, and the difference of the two",
+    caption="All test windows at once, in percent of all attention and of all trips. Shares of districts over many people tell of nobody.",
+)
+
+# %%
+stays = by_district[by_district.here == by_district.there][["visits", "attention", "answers"]].sum()
+by_kind = flows(model, test, places.kind).groupby("there")[["visits", "attention", "answers"]].sum()
+by_kind = by_kind.sort_values("answers")
+
+
+def way(table):
+    """How far attention went from an even share towards the answers: 0 not at all, 1 all the way."""
+    moved, needed = table.attention - table.visits, table.answers - table.visits
+    return float((moved * needed).sum() / (needed ** 2).sum())          # slope of least squares
+
+
+between = (by_kind.attention - by_kind.visits) * (by_kind.answers - by_kind.attention) >= 0   # disc between bar and diamond
+way_kind, way_stay = way(by_kind), (stays.attention - stays.visits) / (stays.answers - stays.visits)
+
+# %%
+fig, ax = plt.subplots(figsize=(7.0, 3.8))
+at = np.arange(len(by_kind))
+ax.hlines(at, by_kind.min(axis=1), by_kind.max(axis=1), color=MUTED, lw=1)
+marks = {"visits": ("|", MUTED, "past visits, each weighted evenly"), "attention": ("o", COPIED, "pointer attention"),
+         "answers": ("D", TRUTH, "answers")}
+for column, (marker, colour, label) in marks.items():
+    ax.plot(by_kind[column], at, marker, color=colour, ms=12 if marker == "|" else 6, mew=2,
+            mfc="none" if marker == "D" else colour, label=label)
+ax.set_yticks(at, by_kind.index)
+ax.set(xlabel="share (%)", ylabel="kind of place")
+ax.legend(loc="lower right")
+show(fig,
+     alt="For each kind of place three marks on a line: its share of the past visits, of the attention and of the answers. "
+     + "; ".join(f"{kind}: {row.visits:.0f}, {row.attention:.0f} and {row.answers:.0f} %" for kind, row in by_kind.iloc[::-1].head(3).iterrows()) + ".",
+     caption="What the pointer adds to counting. The bar is what plain counting would give, the diamond is what came; the disc is the pointer.")
+
+# %% tags=["hide-input"]
+Markdown(
+    f"Look where the discs lie: for {between.sum()} of the {len(by_kind)} kinds between bar and diamond. By kind of place, the pointer went "
+    f"**{100 * way_kind:.0f} %** of the way from counting visits to the answers. The same holds on the map. {stays.visits:.0f} % of the past visits lie in the district where the person is; "
+    f"{stays.answers:.0f} % of the next ones do; and {stays.attention:.0f} % of the attention, which is {100 * way_stay:.0f} % of the way. "
+    "That is why so many discs are blue and so many arcs green: the pointer has learned that people move on, and has learned it by half measures."
+    if 0 < way_kind < 1 and 0 < way_stay < 1 else
+    f"By kind of place, the pointer went **{100 * way_kind:.0f} %** of the way from counting visits to the answers; "
+    f"for staying in the district it went {100 * way_stay:.0f} % of the way."
+)
+
+# %% [markdown]
 # ## Where does the preference for positions come from?
 #
 # The pointer owns a **position bias** $b_p$, one number for each position from the end, added to the scores
@@ -464,27 +548,43 @@ rng = np.random.default_rng(0)
 eligible = np.flatnonzero((test.lengths >= 6) & test.in_window)
 parts = []
 with torch.no_grad():
-    for i in rng.choice(eligible, min(400, len(eligible)), replace=False):
+    for i in rng.choice(eligible, min(500, len(eligible)), replace=False):
         batch = test.batch([i])
         out, target = model(batch), batch.target[0]
         a, g = out.pointer_attention[0].numpy(), float(out.gate[0])            # (L,), ()
         hit = (batch.location[0] == target).numpy()                            # (L,)
         if hit[:-1].all():
             continue  # every visit is to the true place: nothing to rank
-        copied = a[hit].sum()
-        before = float(out.log_probs[0, target].exp())
-        after = model(without_each(batch)).log_probs[:, target].exp().numpy()  # (L,) one a removed visit
-        parts.append(pd.DataFrame({"window": i, "position": np.arange(len(a), 0, -1), "attention": a,
-                                   "arithmetic": g * ((copied - a * hit) / (1 - a) - copied), "change": after - before}))
+        p_ptr, p_gen = a[hit].sum(), float(out.generator_log_probs[0, target].exp())
+        new = model(without_each(batch))                                       # L windows, one a removed visit
+        new_ptr, new_gen = new.pointer_log_probs[:, target].exp().numpy(), new.generator_log_probs[:, target].exp().numpy()
+        new_g, expected = new.gate.flatten().numpy(), (p_ptr - a * hit) / (1 - a)
+        parts.append(pd.DataFrame({
+            "window": i, "position": np.arange(len(a), 0, -1), "attention": a, "hit": hit, "true place": p_ptr,
+            "arithmetic": g * (expected - p_ptr), "question": g * (new_ptr - expected), "generator": (1 - g) * (new_gen - p_gen),
+            "gate": (new_g - g) * (new_ptr - new_gen),
+            "change": new.log_probs[:, target].exp().numpy() - float(out.log_probs[0, target].exp())}))
 removed = pd.concat(parts, ignore_index=True)
 
 
+# %%
+def rank(weights, change):
+    """Spearman's rank correlation, (N,) and (N,); none where there is nothing to rank."""
+    return spearmanr(weights, change).statistic if weights.nunique() > 1 and len(weights) > 2 else np.nan
+
+
 def agreement(table):
-    """Spearman's rank correlation within each window, (windows, 2)."""
-    return pd.DataFrame([{"naive": spearmanr(w.attention, w.change.abs()).statistic,
-                          "arithmetic": spearmanr(w.arithmetic, w.change).statistic} for _, w in table.groupby("window")])
+    """How well readings of the attention rank the changes: one row a window."""
+    found = {window: {"naive": rank(w.attention, w.change.abs()), "arithmetic": rank(w.arithmetic, w.change),
+                      "naive at best": rank(w.attention, w.arithmetic.abs()), "place only": rank(~w.hit, w.change),
+                      "arithmetic, true place": rank(w.arithmetic[w.hit], w.change[w.hit]),
+                      "arithmetic, other places": rank(w.arithmetic[~w.hit], w.change[~w.hit]),
+                      "true place": w["true place"].iloc[0], "visits to it": w.hit.sum(),
+                      "effective share": np.exp(entropy(w.attention)) / len(w)} for window, w in table.groupby("window")}
+    return pd.DataFrame(found).T
 
 
+readings = ["naive", "arithmetic"]
 all_visits, not_last = agreement(removed), agreement(removed[removed.position > 1])
 assert not_last.arithmetic.mean() > not_last.naive.mean()
 
@@ -502,55 +602,151 @@ show(fig,
      "one window; the last visit is left aside.")
 
 # %%
-size = removed.assign(size=removed.change.abs())
-most_moving = size.loc[size.groupby("window")["size"].idxmax()].position
-most_attended = size.loc[size.groupby("window").attention.idxmax()].position
-assert (most_moving == 1).mean() > (most_attended == 1).mean()
 pd.DataFrame({
-    "all visits": all_visits.mean(), "without the last visit": not_last.mean(),
+    "all visits": all_visits[readings].mean(), "without the last visit": not_last[readings].mean(),
 }).T.assign(windows=removed.window.nunique()).round(2)
 
 # %% [markdown]
-# When does attention explain, and when not? Take the two readings apart: by how often the true place stands in
-# the window, and by how far the gate trusts the pointer.
+# The arithmetic wins by far. Before we praise attention for it, ask what a reading *without any attention* would
+# reach. The control looks only at the place: remove a visit to the true place, and the probability falls; remove
+# another, and it rises. It knows two values, and no weights.
 
 # %%
-about = pd.DataFrame({"window": removed.window.unique()}).set_index("window")
-about["visits to the true place"] = [int((test.visits_of(i).location_id == test.target_of(i).location_id).sum())
-                                     for i in about.index]
-about["gate"] = opened.gate[about.index]
-kept = not_last.set_index(removed[removed.position > 1].groupby("window").size().index).join(about)
-often = kept.groupby(pd.cut(kept["visits to the true place"], [0, 1, 3, 99], labels=["once", "2 or 3 times", "more often"]), observed=True)
-trusts = kept.groupby(pd.qcut(kept.gate, 3, labels=["gate low", "gate middle", "gate high"]), observed=True)
-cases = pd.concat([part[["naive", "arithmetic"]].mean().join(part.size().rename("windows")) for part in (often, trusts)])
+control = not_last[["naive", "place only", "arithmetic", "arithmetic, true place", "arithmetic, other places"]].mean()
+control.rename("rank correlation").to_frame().round(2)
+
+# %% tags=["hide-input"]
+within = control[["arithmetic, true place", "arithmetic, other places"]]
+Markdown(
+    f"The control alone reaches **{control['place only']:.2f}**, of the {control.arithmetic:.2f} of the arithmetic. "
+    + ("Most of what looked like the merit of the weights is the sign, which follows from the place. " if control["place only"] > control.arithmetic / 2 else "")
+    + f"The fair question is the one in the last two rows. Among visits of one sort, where the sign is settled and only the weights differ, attention still ranks the "
+    f"changes with **{within.iloc[0]:.2f}** (visits to the true place) and **{within.iloc[1]:.2f}** (all others). That is what attention itself explains."
+)
+
+# %% [markdown]
+# ## When does it explain, and when not?
+#
+# Equation (13.2) itself says when the naive reading must fail. Work out its two cases:
+#
+# $$
+# \text{change}_i = \frac{g\, a_i}{1 - a_i} \times \begin{cases}
+# -\bigl(1 - P_\text{ptr}(\ell^*)\bigr) & \text{if } l_i = \ell^*, \\
+# P_\text{ptr}(\ell^*) & \text{otherwise.}
+# \end{cases} \tag{13.3}
+# $$
+#
+# Attention stands in front of both cases, but with different factors. If the true place holds half of the attention, the
+# factors are equal, and the size of the change does follow $a_i$. If it holds little, a visit to the true place counts many times
+# as much as another with the same attention; if it holds nearly all, it is the other way round. So the naive reading should be best in the
+# middle and poor at both ends, *whatever the encoder does*. Group the windows by the true place's share of the attention.
+
+# %%
+groups = not_last.groupby(pd.qcut(not_last["true place"], 8, duplicates="drop"), observed=True)
+hump = groups[["true place", "naive at best", "place only", *readings]].mean()
+fig, ax = plt.subplots(figsize=(7.0, 3.4))
+ax.plot(hump["true place"], hump["arithmetic"], "o-", color=COPIED, label="arithmetic")
+ax.plot(hump["true place"], hump["place only"], "^-.", color=TRUTH, label="place only")
+ax.plot(hump["true place"], hump["naive at best"], ":", color=MUTED, label="naive, if (13.2) were exact")
+ax.plot(hump["true place"], hump["naive"], "s--", color=GENERATED, label="naive")
+ax.set(xlabel="share of the pointer attention on the true place", ylabel="rank correlation", ylim=(min(0, hump.naive.min()), 1.02))
+fig.legend(*ax.get_legend_handles_labels(), loc="outside upper left", ncols=4)
+show(fig,
+     alt=f"Mean rank correlation by the true place's share of the attention, in {len(hump)} groups of windows. Naive reading: {hump.naive.iloc[0]:.2f} at the lowest "
+     f"shares, {hump.naive.max():.2f} at best, {hump.naive.iloc[-1]:.2f} at the highest. Arithmetic reading: {hump.arithmetic.iloc[0]:.2f}, up to {hump.arithmetic.max():.2f}, "
+     f"and {hump.arithmetic.iloc[-1]:.2f}. The place alone, without attention: {hump['place only'].min():.2f} to {hump['place only'].max():.2f}.",
+     caption="When attention explains what removing a visit does. Each mark is a group of windows of equal size; the last visit is left aside.")
+
+# %% [markdown]
+# The dotted line is how the naive reading would do if the arithmetic were all: if the encoder did not notice that a visit is
+# gone. What the dashed line lacks to the dotted one is the encoder's doing, and so is what the arithmetic lacks to 1.
+#
+# Other ways to divide the windows: how often the true place was visited, how flat the attention is (the effective
+# share of Exercise 1), and how far the gate trusts the pointer.
+
+# %%
+not_last["gate"] = opened.gate[not_last.index]
+cuts = {
+    "true place visited": pd.cut(not_last["visits to it"], [0, 1, 3, 8, np.inf], labels=["once", "2 to 3 times", "4 to 8 times", "more often"]),
+    "attention": pd.qcut(not_last["effective share"], 3, labels=["sharp", "middling", "flat"]),
+    "gate": pd.qcut(not_last.gate, 3, labels=["low", "middling", "high"]),
+}
+cases = pd.concat({name: not_last.groupby(cut, observed=True)[readings].mean()
+                   .assign(windows=not_last.groupby(cut, observed=True).size()) for name, cut in cuts.items()})
 cases.round(2)
 
 # %% tags=["hide-input"]
-best, worst = cases.naive.idxmax(), cases.naive.idxmin()
+apart = cases.groupby(level=0).agg(lambda column: column.max() - column.min())
+matters = apart.naive.idxmax()
 Markdown(
-    f"Read naively, attention does best in the group *{best}* ({cases.naive.max():.2f}) and worst in *{worst}* "
-    f"({cases.naive.min():.2f}). With its arithmetic it reaches at least {cases.arithmetic.min():.2f} in every group."
+    f"What matters most to the naive reading is *{matters}*: its groups lie **{apart.naive.max():.2f}** apart. The other two make a difference of "
+    f"{apart.naive.drop(matters).min():.2f} and {apart.naive.drop(matters).max():.2f}. In every group the arithmetic reading stays above the naive one, by "
+    f"{(cases.arithmetic - cases.naive).min():.2f} at least."
 )
 
 # %% [markdown]
-# So the gate hardly matters, and the count does. Where the true place was visited only once, all removals
-# but one *raise* its probability, and a reading without signs must get them wrong. Where many
-# visits share the place, several bars point the same way.
+# ## What a visit does besides being pointed at
+#
+# The remaining question is what equation (13.2) leaves out. A tilde marks what the model says about the window without visit $i$, and
+# $\hat P_\text{ptr}$ is the fraction in equation (13.2): the old weights, renormalised. All are taken at the true place. Then the change
+# splits into four parts, exactly:
+#
+# $$
+# \begin{aligned}
+# \tilde P - P ={}& \underbrace{g\,(\hat P_\text{ptr} - P_\text{ptr})}_{\text{arithmetic}}
+# + \underbrace{g\,(\tilde P_\text{ptr} - \hat P_\text{ptr})}_{\text{question}} \\
+# &+ \underbrace{(1 - g)(\tilde P_\text{gen} - P_\text{gen})}_{\text{generator}}
+# + \underbrace{(\tilde g - g)(\tilde P_\text{ptr} - \tilde P_\text{gen})}_{\text{gate}} .
+# \end{aligned} \tag{13.4}
+# $$
+#
+# The first is all that attention can know of. The second says that the remaining visits get new weights, since the
+# question or the keys have changed. Multiply out, and everything but $\tilde P$ and $P$ cancels.
+
+# %%
+four = ["arithmetic", "question", "generator", "gate"]
+assert np.allclose(removed[four].sum(axis=1), removed.change, atol=1e-5)
+which = np.select([removed.position == 1, removed.hit], ["the last visit", "a visit to the true place"], "any other visit")
+size = removed[[*four, "change"]].abs().groupby(which).mean()
+size = size.loc[["the last visit", "a visit to the true place", "any other visit"]]
+
+# %%
+fig, axes = plt.subplots(1, 3, figsize=(7.4, 2.9))
+colours = dict(zip(four, (COPIED, EXTRA, GENERATED, GATE), strict=True))
+for ax, (name, row) in zip(axes, size.iterrows(), strict=True):
+    ax.bar(four, 100 * row[four], color=[colours[part] for part in four])
+    ax.set_title(name, fontsize=10)
+    ax.tick_params(axis="x", rotation=40)
+    ax.grid(axis="x", visible=False)
+axes[0].set_ylabel("mean size (percentage points)")
+show(fig,
+     alt="Three pictures with four bars each, the mean sizes of the parts of equation (13.4) in percentage points. " + " ".join(
+         f"Remove {name}: " + ", ".join(f"{part} {100 * row[part]:.1f}" for part in four) + "." for name, row in size.iterrows()),
+     caption="What happens when a visit is removed, in four parts. Mind the three scales.")
 
 # %% tags=["hide-input"]
+moved = removed.assign(size=removed.change.abs())
+most_moving = moved.loc[moved.groupby("window")["size"].idxmax()].position
+most_attended = moved.loc[moved.groupby("window").attention.idxmax()].position
+assert (most_moving == 1).mean() > (most_attended == 1).mean()
+ratio = size.arithmetic / size.question
 Markdown(
-    f"And the last visit? It is the one whose removal moves the prediction most in **{100 * (most_moving == 1).mean():.0f} %** "
-    f"of the windows. It is the one with the most attention in **{100 * (most_attended == 1).mean():.0f} %**."
+    f"Removing the last visit moves the probability by {100 * size.change.iloc[0]:.1f} percentage points, a visit to the true place by {100 * size.change.iloc[1]:.1f}, any "
+    f"other by {100 * size.change.iloc[2]:.1f}. For a visit to the true place, the arithmetic is **{ratio.iloc[1]:.1f}** times as large as the change of the question; for any other visit "
+    f"{ratio.iloc[2]:.1f} times; for the last visit **{ratio.iloc[0]:.2f}** times. The last visit is the one whose removal moves the prediction most in "
+    f"**{100 * (most_moving == 1).mean():.0f} %** of the windows. It is the one with the most attention in **{100 * (most_attended == 1).mean():.0f} %**."
 )
 
 # %% [markdown]
-# Three findings, and the picture on the map shows none of them.
+# So when does attention explain? The picture on the map shows none of the answers.
 #
-# 1. Read naively, attention is a poor to middling guide to what matters. How poor, the figure says.
-# 2. Read with its arithmetic (sum per place, renormalise, mind the sign, times the gate) the same numbers are a
-#    much better guide. The pointer's weights enter the prediction linearly, which is more than can be said of
-#    attention inside the encoder.
-# 3. The last visit acts *around* attention. Its vector is the context: it asks the pointer's question, drives the
+# 1. *Read naively*, it is a poor to middling guide to what matters. It is at its best when the true place holds
+#    about half of the attention, and equation (13.3) says why.
+# 2. *Read with its arithmetic* (sum per place, renormalise, mind the sign, times the gate) the same numbers are a
+#    much better guide. But a good part of that is the sign, which the place gives without any weights. What the weights add is
+#    the order among visits of one sort, and the size where the place asked about is concerned. They can, because the pointer's
+#    weights enter the prediction linearly, which is more than can be said of attention inside the encoder.
+# 3. *For the last visit, hardly.* It acts around attention. Its vector is the context: it asks the pointer's question, drives the
 #    generator, and sets the gate. Remove it and another visit asks. Attention describes the answers to a question;
 #    it cannot say what would happen to another question.
 #
@@ -566,8 +762,10 @@ Markdown(
 # - The pointer decides per place, after adding up. Draw the sum.
 # - Choose examples by rule. A confident mistake looks as convincing as a hit.
 # - A parameter's name is no evidence: look at what the position bias can have learned.
-# - Attention with its arithmetic predicts most of what removing a visit does; attention alone does not, and the last
-#   visit works mainly through the question it asks.
+# - Heads of the encoder can be drawn as arcs, and come close to taking a mean; over the whole town, the pointer goes
+#   part of the way from counting visits to the answers.
+# - Attention with its arithmetic predicts much of what removing a visit does; attention read naively does not; knowing the
+#   place alone goes far; and the last visit works mainly through the question it asks.
 #
 # ## Exercises
 #

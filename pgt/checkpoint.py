@@ -10,18 +10,21 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from pgt.batch import Batch
+from pgt.contextual import ContextualPointer
+from pgt.contextual_config import ContextualConfig
 from pgt.model import ModelConfig, PointerGeneratorTransformer
 from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
 
 FORMAT = "pgt-1"
+Config = TypeVar("Config", bound=ModelConfig)
 
 
 class HasLogProbs(Protocol):
@@ -100,11 +103,11 @@ def read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def save_model(
     path: str | Path,
-    model: PointerGeneratorTransformer,
+    model: PointerGeneratorTransformer | ContextualPointer,
     vocabulary: Vocabulary,
     notes: dict[str, Any] | None = None,
 ) -> None:
-    """Save a trained model for `load_model`, with notes of your own for its header."""
+    """Save a trained model for `load_model` or `load_contextual`, with notes of your own."""
     info = {
         "model": model.config.to_dict(),
         "vocabulary": json.loads(vocabulary.to_json()),
@@ -114,7 +117,7 @@ def save_model(
 
 
 def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabulary]:
-    """Load a model, in evaluation mode, and its vocabulary.
+    """Load a PGT, in evaluation mode, and its vocabulary.
 
     Works for what `save_model` wrote and for the resumable checkpoints of `pgt.train.fit`, of
     which it takes the best weights so far.
@@ -131,18 +134,39 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     >>> loaded == vocabulary
     True
     """
+    config, vocabulary, tensors = _parts(path, ModelConfig)
+    model = PointerGeneratorTransformer(config)
+    load_weights(model, tensors, Path(path).name)
+    return model.eval(), vocabulary
+
+
+def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
+    """Load a contextual pointer, in evaluation mode, and its vocabulary; see `load_model`."""
+    config, vocabulary, tensors = _parts(path, ContextualConfig)
+    model = ContextualPointer(config)
+    load_weights(model, tensors, Path(path).name)
+    return model.eval(), vocabulary
+
+
+def _parts(path: str | Path, kind: type[Config]) -> tuple[Config, Vocabulary, dict[str, Tensor]]:
+    """A checkpoint's configuration, vocabulary, and final or best weights."""
     tensors, info = read(path)
+    name = Path(path).name
     try:
-        config = ModelConfig.from_dict(info["model"])
+        # Only a contextual pointer has terms: the header needs no word for what it is.
+        if ("terms" in info["model"]) != (kind is ContextualConfig):
+            other = "load_model" if kind is ContextualConfig else "load_contextual"
+            raise DataError(f"{name} holds a model of another kind; open it with {other}.")
+        config = kind.from_dict(info["model"])
         vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
+    except DataError:
+        raise
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
-            f"The header of {Path(path).name} does not fit this version of pgt ({error})."
+            f"The header of {name} does not fit this version of pgt ({error})."
         ) from error
-    best = {name[5:]: value for name, value in tensors.items() if name.startswith("best.")}
-    model = PointerGeneratorTransformer(config)
-    load_weights(model, best or tensors, Path(path).name)
-    return model.eval(), vocabulary
+    best = {key[5:]: value for key, value in tensors.items() if key.startswith("best.")}
+    return cast(Config, config), vocabulary, best or tensors
 
 
 def shipped(name: str = "city") -> Path:
@@ -158,7 +182,7 @@ def shipped(name: str = "city") -> Path:
     raise DataError(f"No model '{name}' is shipped with pgt; there is 'city'.")
 
 
-def load_weights(model: Network, tensors: dict[str, Tensor], name: str) -> None:
+def load_weights(model: Network | ContextualPointer, tensors: dict[str, Tensor], name: str) -> None:
     """Put tensors into a model of the very same shapes, or say which one does not fit."""
     own = model.state_dict()
     for key in sorted(own.keys() | tensors.keys()):

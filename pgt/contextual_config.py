@@ -34,8 +34,8 @@ class ContextualConfig(ModelConfig):
         Whether PGT's own pointer score (query · key + position bias) is added to the terms.
     n_known : int
         Open vocabulary: how many location ids have weights of their own (padding and unknown
-        included). Higher ids can be copied, and look alike to the embeddings; ids 0 and 1 are no
-        answers. 0 = a closed vocabulary: all have weights, as in PGT.
+        included). Higher ids can be copied, and look alike to the embeddings; ids 0 and 1 are never
+        generated. 0 = a closed vocabulary: all have weights, as in PGT.
     recent : int
         So many of the latest visits are embedded and encoded; of the others only terms speak.
 

@@ -42,8 +42,31 @@ def cells(lon: pd.Series, lat: pd.Series, size_km: float) -> np.ndarray:
     return np.floor(np.column_stack([east, north]) / size_km).astype(int)
 
 
+def many(users: Sequence[object] | np.ndarray | pd.Series) -> bool:
+    """Whether a mean over these rows tells of nobody.
+
+    Parameters
+    ----------
+    users : sequence
+        (N,) whose each row is.
+
+    Returns
+    -------
+    bool
+        Five people or more, twenty rows or more, and nobody with more than half of them.
+
+    Examples
+    --------
+    >>> many([1, 2, 3, 4, 5] * 4), many([1, 2, 3, 4, 5] * 3), many([1, 2, 3, 4] + [5] * 16)
+    (True, False, False)
+    """
+    own = pd.Series(np.asarray(users)).value_counts()
+    n = int(own.sum())
+    return len(own) >= PEOPLE and n >= WINDOWS and int(own.max()) <= LARGEST * n
+
+
 def safe(cell: pd.Series, users: Sequence[object] | np.ndarray) -> set[object]:
-    """The cells that may be shown: 5 people, 20 rows, nobody with more than half of the rows.
+    """The cells that may be shown, those with `many` behind them.
 
     Examples
     --------
@@ -53,11 +76,7 @@ def safe(cell: pd.Series, users: Sequence[object] | np.ndarray) -> set[object]:
     {'busy'}
     """
     table = pd.DataFrame({"cell": cell.to_numpy(), "user": np.asarray(users)})
-    counts = table.groupby("cell").user.value_counts()
-    by_cell = counts.groupby(level=0)
-    total = by_cell.sum()
-    keep = (by_cell.size() >= PEOPLE) & (total >= WINDOWS) & (by_cell.max() / total <= LARGEST)
-    return set(total.index[keep])
+    return {name for name, part in table.groupby("cell").user if many(part)}
 
 
 def aggregated(
@@ -65,6 +84,7 @@ def aggregated(
     means: Sequence[str],
     size_km: float,
     origin: tuple[int, int] | None = None,
+    each: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Means over the cells that may be shown.
 
@@ -78,6 +98,9 @@ def aggregated(
         Side of a cell, kilometres.
     origin : (int, int), optional
         Column and row of the cell at 0, 0, if not the busiest that may be shown.
+    each : sequence of str
+        Columns whose values stand in several rows: a visit is in many windows. A cell must have
+        enough of each kind too, every value counted once.
 
     Returns
     -------
@@ -88,7 +111,11 @@ def aggregated(
     """
     column, row = cells(table.lon, table.lat, size_km).T
     cell = pd.Series(list(zip(column.tolist(), row.tolist(), strict=True)), index=table.index)
-    keep = cell.isin(safe(cell, table.user_id.to_numpy()))
+    shown = safe(cell, table.user_id.to_numpy())
+    for name in each:
+        once = ~table.assign(cell=cell).duplicated(["cell", name])
+        shown &= safe(cell[once], table.user_id[once].to_numpy())
+    keep = cell.isin(shown)
     if not keep.any():
         return pd.DataFrame(columns=["x_km", "y_km", "people", "n", *means])
     groups = table[keep].assign(x=column[keep], y=row[keep]).groupby(["x", "y"])

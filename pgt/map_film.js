@@ -1,78 +1,97 @@
 // Steps through predictions: a slider chooses the moment, a list chooses whose attention is drawn.
-// Everything that comes from data is set as text, never as HTML.
-(() => {
-  const film = FILM, chart = CHART;
-  const find = (name) => document.getElementById("film-" + name);
-  const drawn = L.layerGroup().addTo(chart);
-  const at = (place) => film.places[place].slice(0, 2);
-  const name = (place) => film.places[place][2];
+// Without slider and list (a single window), the pointer's attention of the first step is drawn.
+const find = (name) => document.getElementById("film-" + name);
+const at = (place) => data.places[place].slice(0, 2);
+const name = (place) => data.places[place][2];
+const colours = data.colours;
 
-  const say = (layer, text) => {
-    const note = document.createElement("span");
-    note.textContent = text;
-    return layer.bindTooltip(note).addTo(drawn);
-  };
+const split = (probability, copied) =>
+  `${probability.toFixed(2)} = ${copied.toFixed(2)} copied + ` +
+  `${Math.max(0, probability - copied).toFixed(2)} generated`;
 
-  // A curve that leaves the straight line to one side, so that both directions can be told apart.
-  const arc = (from, to) => {
-    const [a, b] = [at(from), at(to)];
-    const bend = [(a[0] + b[0]) / 2 + (b[1] - a[1]) / 6, (a[1] + b[1]) / 2 - (b[0] - a[0]) / 6];
-    return Array.from({ length: 17 }, (_, k) => {
-      const t = k / 16;
-      return [0, 1].map((i) =>
-        (1 - t) ** 2 * a[i] + 2 * t * (1 - t) * bend[i] + t ** 2 * b[i]);
-    });
-  };
+// The path fades with age, and steps back when arcs are drawn over it.
+const path = (visits, strength) => {
+  for (let i = 1; i < visits.length; i++) {
+    L.polyline([at(visits[i - 1]), at(visits[i])], {
+      color: "#1b1f24", weight: 2, interactive: false,
+      opacity: strength * (0.12 + 0.68 * (i / (visits.length - 1)) ** 2),
+    }).addTo(drawn);
+  }
+};
 
-  // Visits to one place lie on top of each other: weights are added up before they are drawn.
-  const perPlace = (step, weights) => {
-    const sums = new Map();
-    step.visits.forEach((place, i) => sums.set(place, (sums.get(place) || 0) + weights[i]));
-    return [...sums].sort((one, other) => other[1] - one[1]);
-  };
+const picture = (step, choice) => {
+  const here = step.visits[step.visits.length - 1];
+  drawn.clearLayers();
+  path(step.visits, choice === "pointer" ? 1 : 0.3);
+  for (const [place, weight, visits] of choice === "pointer" ? step.attention : []) {
+    say(disc(at(place), weight, colours.copied),
+      `${name(place)}: attention ${weight.toFixed(2)}, visits: ${visits}`);
+  }
+  for (const [place, weight] of choice === "pointer" ? [] : step.heads[choice]) {
+    const look = { color: colours.head, opacity: 0.85, weight: 1 + 20 * weight };
+    // To itself, and to other visits to the same place, there is no way: a ring.
+    say(place === here
+      ? L.circleMarker(at(place), { ...look, radius: 16, fill: false })
+      : L.polyline(arc(at(here), at(place)), look),
+    `${name(place)}: weight ${weight.toFixed(2)}`);
+  }
+  for (const [place, probability, copied] of step.candidates) {
+    say(ring(at(place), probability, copied, colours.copied, colours.generated),
+      `${name(place)}: probability ${split(probability, copied)}`);
+  }
+  say(diamond(at(step.truth[0]), colours.truth), `went to ${name(step.truth[0])}`)
+    .setZIndexOffset(1000);
+};
 
-  const draw = () => {
-    const step = film.steps[find("step").value], choice = find("head").value;
-    const n = step.visits.length, here = step.visits[n - 1];
-    drawn.clearLayers();
-    for (let i = 1; i < n; i++) {
-      L.polyline([at(step.visits[i - 1]), at(step.visits[i])], {
-        color: "#1b1f24", weight: 2, opacity: 0.06 + 0.3 * (i / (n - 1)) ** 2, interactive: false,
-      }).addTo(drawn);
-    }
-    if (choice === "pointer") {
-      for (const [place, weight] of perPlace(step, step.attention)) {
-        say(L.circleMarker(at(place), {
-          radius: 4 + 26 * Math.sqrt(weight), color: film.colours.attention, weight: 1.5,
-          fillOpacity: 0.45,
-        }), name(place) + ": attention " + weight.toFixed(2));
-      }
-    } else {
-      for (const [place, weight] of perPlace(step, step.heads[choice])) {
-        const look = { color: film.colours.head, opacity: 0.85, weight: 1 + 14 * weight };
-        const line = place === here
-          ? L.circleMarker(at(place), { ...look, radius: 11, fill: false })
-          : L.polyline(arc(here, place), look);
-        say(line, name(place) + ": weight " + weight.toFixed(2));
-      }
-    }
-    for (const [place, probability, copied] of step.candidates) {
-      say(L.circleMarker(at(place), {
-        radius: 5 + 26 * Math.sqrt(probability), color: film.colours.candidate, weight: 2.5,
-        dashArray: "4 4", fill: false,
-      }), name(place) + ": probability " + probability.toFixed(2) + ", of it copied " + copied.toFixed(2));
-    }
-    say(L.circleMarker(at(step.truth), {
-      radius: 9, color: film.colours.truth, weight: 4, fill: false,
-    }), "went to " + name(step.truth));
-    const [guess, sure] = step.candidates[0];
-    const told = step.when + ", at " + name(here) + ". Guess: " + name(guess) + ", " +
-      Math.round(100 * sure) + " %. Went to: " + name(step.truth) + ".";
-    find("step").setAttribute("aria-valuetext", told);
-    find("told").textContent = told;
-  };
+// ---- The same in words and bars, below the map ----------------------------------------------
 
-  find("step").addEventListener("input", draw);
-  find("head").addEventListener("change", draw);
-  draw();
-})();
+const add = (parent, tag, text, className = "") => {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  element.className = className;
+  return parent.appendChild(element);
+};
+
+const guess = ([place, probability, copied], step) => {
+  const row = add(find("guesses"), "tr", "");
+  add(row, "th", (place === step.truth[0] ? "✓ " : "") + name(place)).scope = "row";
+  const bar = add(add(row, "td", "", "bar"), "div", "");
+  add(bar, "i", "", "copied").style.width = `${100 * copied}%`;
+  add(bar, "i", "", "generated").style.width = `${100 * Math.max(0, probability - copied)}%`;
+  for (const value of [copied, Math.max(0, probability - copied), probability]) {
+    add(row, "td", value.toFixed(2));
+  }
+};
+
+const words = (step, choice) => {
+  const [here, went] = [step.visits[step.visits.length - 1], step.truth[0]];
+  const right = step.candidates.length && step.candidates[0][0] === went;
+  find("told").textContent = `${step.when}, at ${name(here)}. Went to ${name(went)}: ` +
+    `${right ? "guessed" : "not guessed"}. Gate ${step.gate.toFixed(2)}.`;
+  const most = choice === "pointer" ? step.attention : step.heads[choice];
+  const who = choice === "pointer" ? "The pointer" : "L" + data.heads[choice].slice(1);
+  find("most").textContent = `${who} looks at ` +
+    most.slice(0, 4).map(([place, weight]) => `${name(place)} ${weight.toFixed(2)}`).join(", ") +
+    (most.length > 4 ? ` and ${most.length - 4} more.` : ".");
+  find("guesses").replaceChildren();
+  step.candidates.forEach((one) => guess(one, step));
+  if (!step.candidates.some(([place]) => place === went)) guess(step.truth, step);
+};
+
+const draw = () => {
+  if (!find("step")) {
+    picture(data.steps[0], "pointer");
+    return;
+  }
+  const number = Number(find("step").value), choice = find("head").value;
+  const step = data.steps[number];
+  find("step").setAttribute(
+    "aria-valuetext", `${step.when}, moment ${number + 1} of ${data.steps.length}`);
+  picture(step, choice);
+  words(step, choice);
+};
+
+find("step")?.addEventListener("input", draw);
+find("head")?.addEventListener("change", draw);
+draw();
+fit();

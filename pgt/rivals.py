@@ -13,14 +13,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pgt import calibration
+from pgt import calibration, gridmap
 from pgt.baselines import MINUTES_OF_DAY, ContextKernel
 from pgt.batch import Batch
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import DataError
 from pgt.windows import Windows
 
-ENOUGH_PEOPLE, ENOUGH_WINDOWS = 5, 20  # a group with fewer of either is not reported
 CLOSE = 60  # minutes: "the same hour"
 CUES = ("same_before", "same_hour", "log2_age", "log2_count")
 
@@ -232,13 +231,12 @@ def versus(
     Returns
     -------
     dict or None
-        None for a group of fewer than 5 people or 20 windows. ``n``, ``people``; in percent of the
-        windows ``one`` and ``other`` (right), ``both``, ``only_one``, ``only_other``, ``neither``
-        (means over seeds); and ``difference`` (one - other) with ``low`` and ``high``, the 95 %
-        interval, people resampled.
+        None for a group with too few behind it (`pgt.gridmap.many`). ``n``, ``people``; in percent
+        of the windows ``one`` and ``other`` (right), ``both``, ``only_one``, ``only_other``,
+        ``neither`` (means over seeds); and ``difference`` (one - other) with ``low`` and ``high``,
+        the 95 % interval, people resampled.
     """
-    people = len(set(users[mask]))
-    if people < ENOUGH_PEOPLE or mask.sum() < ENOUGH_WINDOWS:
+    if not gridmap.many(users[mask]):
         return None
     a, b = one[mask], np.mean(others, axis=0)[mask]
     both = 100 * float((a * b).mean())
@@ -247,7 +245,7 @@ def versus(
         lambda lead: 100 * float(lead.mean()), users[mask], a - b, n_resamples=1000
     )
     return {
-        "n": int(mask.sum()), "people": people, "one": right[0], "other": right[1],
+        "n": int(mask.sum()), "people": len(set(users[mask])), "one": right[0], "other": right[1],
         "both": both, "only_one": right[0] - both, "only_other": right[1] - both,
         "neither": 100 - right[0] - right[1] + both,
         "difference": right[0] - right[1], "low": low, "high": high,
@@ -263,7 +261,7 @@ def by_person(lead: np.ndarray, users: np.ndarray) -> dict[str, float]:
         When there are fewer than 20 such people: quantiles would be single people.
     """
     table = pd.Series(100 * lead).groupby(users).agg(["mean", "size"])
-    means = table["mean"][table["size"] >= ENOUGH_WINDOWS]
+    means = table["mean"][table["size"] >= gridmap.WINDOWS]
     if len(means) < 20:
         raise DataError(f"Only {len(means)} people have 20 windows; quantiles need 20 people.")
     levels = (0.1, 0.25, 0.5, 0.75, 0.9)

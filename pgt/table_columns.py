@@ -31,6 +31,17 @@ def _plain(name: object) -> str:
     return re.sub(r"[^a-z0-9]", "", str(name).lower())
 
 
+def says_utc(name: str) -> bool:
+    """Whether the name of a column says that its times are in UTC.
+
+    Examples
+    --------
+    >>> says_utc("UTC time"), says_utc("local time")
+    (True, False)
+    """
+    return "utc" in re.split(r"[^a-z0-9]+", name.lower()) or _plain(name) == "utctime"
+
+
 def id_columns(table: pd.DataFrame) -> set[str]:
     """Columns that may hold ids, in which "007" is not 7.
 

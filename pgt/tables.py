@@ -9,15 +9,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pgt.table_columns import id_columns, recognized
+from pgt.table_columns import id_columns, recognized, says_utc
 from pgt.visits import REQUIRED, DataError, check, first_row, require_columns
 
 # A UTC offset at the end of a time.
 OFFSET = r"\d[T ].*\d(Z|[+-]\d\d(?::?\d\d)?)$"
 
 
-def _parse_times(raw: pd.Series, name: str, timezone: str | None) -> pd.Series:
-    """Turn a column of text or times into local times with a zone."""
+def _parse_times(
+    raw: pd.Series, name: str, timezone: str | None, *, utc: bool = False
+) -> pd.Series:
+    """Turn a column of text or times into local times with a zone.
+
+    ``utc`` says that times without a zone are in UTC; otherwise they are local.
+    """
     times = raw
     if not pd.api.types.is_datetime64_any_dtype(raw):
         if pd.api.types.is_numeric_dtype(raw):
@@ -51,6 +56,8 @@ def _parse_times(raw: pd.Series, name: str, timezone: str | None) -> pd.Series:
                     "local zone with timezone= (--timezone), for example Europe/Vienna."
                 )
             return times.dt.tz_convert(pd.Timestamp(text.iloc[0]).tz)
+    if utc and times.dt.tz is None:
+        times = times.dt.tz_localize("UTC")
     if timezone is None:
         return times
     try:
@@ -104,7 +111,8 @@ def read(
     path : path
         A ``.csv`` (optionally ``.csv.gz``) or ``.parquet`` file.
     timezone : str, optional
-        The local zone. Times without a zone are taken to be in it, others converted to it.
+        The local zone. Times without a zone are taken to be in it, or in UTC where their column's
+        name says so ("UTC time"); times with one are converted to it.
     columns : dict, optional
         Names in the project -> names in the file, for example ``{"user_id": "uid"}``. Usual names,
         such as "User ID" or "Check-in time", are recognized (`pgt.table_columns.ALIASES`), and
@@ -148,11 +156,14 @@ def read(
         visits = visits.rename(columns={theirs: ours})
     found = recognized(visits)
     visits = visits.rename(columns=found)
+    called = (columns or {}) | {ours: name for name, ours in found.items()}
     if checkins and "started_at" in visits.columns and "finished_at" not in visits.columns:
         visits["finished_at"] = visits["started_at"]
+        called["finished_at"] = called.get("started_at", "")
     require_columns(visits)
     for name in ("started_at", "finished_at"):
-        visits[name] = _parse_times(visits[name], name, timezone)
+        utc = says_utc(called.get(name, ""))
+        visits[name] = _parse_times(visits[name], name, timezone, utc=utc)
     if "split" in visits.columns:
         visits["split"] = visits["split"].replace({"val": "valid", "validation": "valid"})
     if drop_duplicates:

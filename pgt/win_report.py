@@ -14,8 +14,9 @@ writes ``book/results/wins.json``. Its rows belong to several tables, told apart
   place where the person is;
 - ``cells``: means over the cells of a grid with many people in each (`pgt.gridmap`).
 
-PGT's values are means over seeds. Groups of fewer than 5 people or 20 windows are left out; no
-person, place or moment can be told from the rows.
+PGT's values are means over seeds. Groups and cells with too few people behind them are left out
+(`pgt.gridmap.many`), and a grouping as a whole where what is left out could be had by subtraction;
+no person, place or moment can be told from the rows.
 """
 
 from __future__ import annotations
@@ -132,8 +133,13 @@ def windows(seen: Opened, train: Windows) -> Iterator[Row]:
     table.insert(0, "all", "all")
     for by in table:
         names = table[by].cat.categories if by != "all" else ["all"]
-        for name in names:
-            mask = (table[by] == name).to_numpy()
+        masks = {name: (table[by] == name).to_numpy() for name in names}
+        left = np.ones(len(users), dtype=bool)
+        for mask in masks.values():
+            left &= ~mask if gridmap.many(users[mask]) else True
+        if left.any() and not gridmap.many(users[left]):
+            continue  # the whole minus the groups shown would be a few people
+        for name, mask in masks.items():
             values = rivals.versus(seen.kernel, seen.pgt, users, mask)
             if values:
                 named = {key.replace("one", "kernel").replace("other", "pgt"): value
@@ -216,12 +222,15 @@ def cells(seen: Opened) -> Iterator[Row]:
     past = seen.windows.visits.iloc[seen.visits[0].row].reset_index(drop=True)
     length = seen.visits[0].groupby("window").age.transform("max").to_numpy()
     attention = np.mean([visits.pgt for visits in seen.visits], axis=0)
-    past = past.assign(attention=attention * length, votes=seen.visits[0].kernel * length)
+    past = past.assign(attention=attention * length, votes=seen.visits[0].kernel * length,
+                       window=seen.visits[0].window, visit=seen.visits[0].row)  # fmt: skip
     for size in SIZES:
         asked = gridmap.aggregated(now, ["gate", "in_window", "pgt", "kernel"], size)
         if len(asked) >= ENOUGH_CELLS:
             break
-    looked = gridmap.aggregated(past, ["attention", "votes"], size, asked.attrs.get("origin"))
+    looked = gridmap.aggregated(
+        past, ["attention", "votes"], size, asked.attrs.get("origin"), each=("window", "visit")
+    )
     for by, table in (("now", asked), ("visits", looked)):
         for row in table.to_dict("records"):
             yield {"table": "cells", "by": by, "size_km": size} | {

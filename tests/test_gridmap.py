@@ -29,6 +29,23 @@ def test_who_must_stand_behind_a_cell(table: pd.DataFrame, shown: bool) -> None:
     assert len(gridmap.aggregated(table.reset_index(drop=True), ["value"], 2.0)) == int(shown)
 
 
+def test_what_stands_in_many_rows_counts_once() -> None:
+    # Twenty-five rows of five people, but one visit each.
+    table = crowd(5, 25).assign(visit=np.arange(25) % 5)
+    assert len(gridmap.aggregated(table, ["value"], 2.0)) == 1
+    assert gridmap.aggregated(table, ["value"], 2.0, each=["visit"]).empty
+    # Ten people with two hundred rows in turns, but one of them made most of the visits.
+    mostly_one = crowd(10, 200)
+    mostly_one["visit"] = np.where(mostly_one.user_id == 0, np.arange(200), -mostly_one.user_id)
+    mostly_one.loc[mostly_one.user_id > 5, "visit"] -= 10 * (np.arange(80) % 2)
+    assert mostly_one.drop_duplicates("visit").user_id.value_counts(normalize=True).max() > 0.5
+    assert len(gridmap.aggregated(mostly_one, ["value"], 2.0)) == 1
+    assert gridmap.aggregated(mostly_one, ["value"], 2.0, each=["visit"]).empty
+    # A value that no two rows share changes nothing.
+    alone = crowd(5, 25).assign(visit=np.arange(25))
+    assert len(gridmap.aggregated(alone, ["value"], 2.0, each=["visit"])) == 1
+
+
 def test_means_and_positions_are_those_of_cells() -> None:
     step = 1.5 * 2 / gridmap.KM_PER_DEGREE  # lands in the middle of the next cell
     near = crowd(5, 40, lon=0.001, lat=0.001)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from pgt import city
 from pgt.__main__ import main
 from pgt.commands import far_from_sun
-from pgt.own_city_report import EPOCHS, SEEDS, as_checkins, sampled
+from pgt.own_city_report import EPOCHS, SEEDS, SHARE, as_checkins, sampled
 from pgt.results import read_results
 from pgt.table_columns import ALIASES, recognized
 from pgt.tables import read
@@ -55,6 +56,24 @@ def test_two_candidates_are_a_question_and_the_option_answers_it(tmp_path: Path)
     table = read(path, checkins=True, columns={"started_at": "timestamp"})
     assert table.started_at.dt.hour.tolist() == [10]
     assert table[["user_id", "location_id"]].to_numpy().tolist() == [["007", "04"]]
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "hour"),
+    [
+        ("UTC time", {}, 8),
+        ("UTC time", {"timezone": "Europe/Vienna"}, 9),
+        ("time", {"timezone": "Europe/Vienna"}, 8),
+        ("begin_utc", {"timezone": "Europe/Vienna", "columns": {"started_at": "begin_utc"}}, 9),
+    ],
+)
+def test_a_name_that_says_utc_is_believed(
+    tmp_path: Path, column: str, options: dict[str, Any], hour: int
+) -> None:
+    (tmp_path / "v.csv").write_text(f"user,place,{column}\n1,2,2024-01-01 08:00\n")
+    table = read(tmp_path / "v.csv", checkins=True, **options)
+    assert table.started_at.dt.hour.tolist() == [hour]
+    assert table.finished_at.tolist() == table.started_at.tolist()
 
 
 def test_half_a_position_is_left_alone() -> None:
@@ -116,8 +135,12 @@ def test_the_results_file_is_whole() -> None:
     assert report.header["training"]["epochs"] == EPOCHS
     scores = rows[(rows.table == "scores") & (rows.group == "all")]
     assert sorted(scores[scores.model == "pgt"].seed) == sorted(SEEDS)
-    ends = rows[rows.table == "ends"].set_index(["group", "model"])
+    ends = rows[rows.table == "ends"].set_index(["share", "group", "model"])
     kernel = scores[scores.model == "kernel"].iloc[0]
     # The commands and the package give the same windows and the same rule.
-    assert ends.loc[("unknown", "kernel"), "n"] == kernel.n
-    assert ends.loc[("unknown", "kernel"), "value"] == pytest.approx(kernel["acc@1"], abs=0.01)
+    same = ends.loc[(SHARE, "unknown", "kernel")]
+    assert same.n == kernel.n
+    assert same.value == pytest.approx(kernel["acc@1"], abs=0.01)
+    # A visit more is a window more, an end more is none.
+    assert ends.loc[(1.0, "known", "kernel"), "n"] > same.n
+    assert ends.loc[(SHARE, "known", "kernel"), "n"] == same.n

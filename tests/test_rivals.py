@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgt import rivals, win_report
+from pgt import gridmap, rivals, win_report
 from pgt.baselines import ContextKernel
 from pgt.model import PointerGeneratorTransformer
 from pgt.results import read_results
@@ -121,6 +121,32 @@ def test_the_shares_of_a_comparison_add_up() -> None:
     few = np.zeros(400, dtype=bool)
     few[:19] = True
     assert rivals.versus(one, others, users, few) is None  # nineteen windows
+    crowd = np.where(rng.random(400) < 0.6, 0, users)
+    assert rivals.versus(one, others, crowd, everything) is None  # most are one person's
+
+
+def test_nothing_can_be_had_by_subtraction(
+    data: tuple[Windows, PointerGeneratorTransformer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows, model = data
+    gate, visits = rivals.opened(model, KERNEL, windows)
+    hits = np.arange(len(windows)) % 2.0
+    seen = win_report.Opened(windows, hits, [1 - hits], gate, [visits], {})
+    # Everybody's windows are in "most" but those of one person.
+    who = np.where(windows.users == windows.users[0], "one", "most")
+    kinds = pd.Categorical(who, ["most", "one"])
+    spread = {"people": 30}
+    monkeypatch.setattr(rivals, "by_person", lambda lead, users: spread)
+
+    def groupings(table: pd.DataFrame) -> set[str]:
+        monkeypatch.setattr(rivals, "described", lambda *_: table)
+        rows = win_report.windows(seen, windows)
+        return {row["by"] for row in rows if row["table"] == "windows"}
+
+    assert gridmap.many(windows.users[who == "most"])
+    assert "kind" not in groupings(pd.DataFrame({"kind": kinds}))
+    fair = pd.Categorical(np.where(np.arange(len(who)) % 2, "odd", "even"), ["odd", "even"])
+    assert "kind" in groupings(pd.DataFrame({"kind": fair}))
 
 
 def test_quantiles_over_people_need_people() -> None:
@@ -137,8 +163,8 @@ def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
     rows = report.rows
     assert not {"user_id", "location_id", "started_at", "lon", "lat"} & set(rows.columns)
     compared = rows[rows.table.isin(["windows", "cells"])]
-    assert compared.people.min() >= rivals.ENOUGH_PEOPLE
-    assert compared.n.min() >= rivals.ENOUGH_WINDOWS
+    assert compared.people.min() >= gridmap.PEOPLE
+    assert compared.n.min() >= gridmap.WINDOWS
     whole = rows[(rows.table == "windows") & (rows.by == "all")].iloc[0]
     exact = read_results("geolife_exact")
     assert whole.kernel == pytest.approx(exact.mean(model="kernel"), abs=0.01)

@@ -34,12 +34,6 @@ DRAWN = """
        c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some(value => value > 0))
 """
 
-# What a map shows, as a text that differs when the picture does.
-PIXELS = """
-() => [...document.querySelectorAll(".leaflet-overlay-pane canvas")].map(c => c.toDataURL()).join()
-  + [...document.querySelectorAll(".leaflet-overlay-pane path")].map(p => p.outerHTML).join()
-"""
-
 
 @EVERY_PAGE
 @pytest.mark.parametrize("scheme", ["http", "file"])
@@ -124,25 +118,3 @@ def test_search_finds_words_from_disk(visit: Any) -> None:
     with visit("search.html?q=gate", "file") as opened:
         opened.page.wait_for_selector("#search-results li", timeout=15_000)
         assert opened.outside == []
-
-
-@pytest.mark.parametrize("width", [1200, 360])
-def test_the_film_is_steered_with_the_keyboard(visit: Any, width: int) -> None:
-    with visit("book/13_attention_on_maps.html", width=width) as opened:
-        frame = next(
-            handle.content_frame()
-            for handle in opened.page.query_selector_all("figure.pgt-map iframe")
-            if "slider" in (handle.get_attribute("title") or "")
-        )
-        slider = frame.locator("#film-step")
-        slider.focus()
-        before, drawn = slider.get_attribute("aria-valuetext"), frame.evaluate(PIXELS)
-        slider.press("ArrowRight")
-        assert slider.get_attribute("aria-valuetext") != before
-        assert frame.locator("#film-told").inner_text() == slider.get_attribute("aria-valuetext")
-        after = frame.evaluate(PIXELS)
-        assert after != drawn, "the map did not change with the slider"
-        frame.locator("#film-head").select_option("0")
-        assert frame.evaluate(PIXELS) != after, "the map did not change with the head"
-        assert frame.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-        assert opened.outside == [] and opened.errors == []
