@@ -39,7 +39,7 @@ LEGEND = (
     (PATH, "path, fading with age"),
 )
 MARGIN = 0.004  # degrees around the places
-FILM_HEIGHT = 700  # pixels
+FILM_HEIGHT = 760  # pixels
 STYLE = f"""<style>
 #film{{order:0;padding:6px 10px}}#film-panel{{order:2;padding:6px 10px 0;min-height:14em}}
 #film label{{display:flex;gap:8px;align-items:center;min-height:34px}}

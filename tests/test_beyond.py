@@ -154,6 +154,13 @@ def test_unknown_places_are_rehearsed_where_there_are_any() -> None:
         assert len(beyond.windows(data, VARIANTS["no_rehearsal"]).train) == len(data.train)
 
 
+def test_older_places_are_summarized_in_every_split() -> None:
+    for protocol in ("published", "exact"):
+        seen = beyond.windows(tables(protocol), replace(FULL, memory=10))  # type: ignore[arg-type]
+        for split in ("train", "valid", "test"):
+            assert getattr(seen, split).lengths.max() > 10
+
+
 @pytest.mark.parametrize("places", [1183, 2050])
 def test_it_is_small_enough(places: int) -> None:
     """GeoLife's vocabularies, closed and open."""

@@ -58,12 +58,11 @@ def test_the_film_is_steered_with_the_keyboard(visit: Any, width: int) -> None:
             )
         assert len(seen) == 4, "a step changed nothing"
         assert len({value for value, _, _ in seen}) == 4
-        last = slider.get_attribute("max")
-        assert f"moment {int(last) + 1} of {int(last) + 1}" in slider.get_attribute(
-            "aria-valuetext"
-        )
+        last = int(slider.get_attribute("max"))
+        value = slider.get_attribute("aria-valuetext")
+        assert value.endswith(f"moment {last + 1} of {last + 1}")
         slider.press("ArrowLeft")
-        assert slider.input_value() == str(int(last) - 1)
+        assert slider.input_value() == str(last - 1)
         assert frame.evaluate(FITS)
         assert opened.outside == [] and opened.errors == []
 
