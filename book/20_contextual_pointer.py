@@ -1129,12 +1129,14 @@ more = {
 hour = told.get(("GeoLife, published", "hour"), float("nan"))
 Markdown(
     f"Knowing the time is worth {more['GeoLife, exact']:.1f} points by the exact protocol and {more['GeoLife, published']:.1f} by the "
-    f"published one, most of it already with the hour. For the second question there is a figure by others. LLM-Mob, a language model "
-    f"that is shown a person's past and told the hour and weekday of the target "
-    f"([Wang et al., 2023](https://arxiv.org/abs/2308.15197)), gets 45.1 % on windows of the published protocol, recomputed from the "
-    f"predictions that its authors publish. Told the same, the contextual pointer gets {hour:.1f} %, "
-    f"and {told['GeoLife, published', 'unknown']:.1f} % told nothing."
+    f"published one, most of it already with the hour. By the published protocol the contextual pointer gets {hour:.1f} % when it is "
+    f"told the hour, and {told['GeoLife, published', 'unknown']:.1f} % told nothing."
 )
+
+# %% [markdown]
+# For the second question there is a figure by others. LLM-Mob, a language model that is shown a person's past and told when the
+# next visit begins ([Wang et al., 2023](https://arxiv.org/abs/2308.15197)), gets 45.1 % on windows of the published protocol, recomputed from
+# the predictions that its authors publish.
 
 # %% [markdown]
 # ## What is predictable at all?
