@@ -62,7 +62,7 @@ def by_position(model: PointerGeneratorTransformer, windows: Windows, upto: int)
     >>> from pgt import copying
     >>> from pgt.model import ModelConfig
     >>> from pgt.windows import prepare
-    >>> data = prepare(copying.simulate_copying(copying.flat(), people=3, visits=90))
+    >>> data = prepare(copying.simulate_copying(copying.flat(), people=3))
     >>> v = data.vocabulary
     >>> model = PointerGeneratorTransformer(ModelConfig(v.n_locations, v.n_users)).eval()
     >>> by_position(model, data.test, 20).shape
