@@ -501,7 +501,7 @@ with pd.option_context("display.max_colwidth", None):
 # **The memory.** A pointer that sees seven days cannot point at the dentist. Here each question comes with the
 # **memory** of the last hundred visits, however long ago. Of places that are only found further back the model gets a *summary*:
 # the latest visit there, and how many visits it stands for. So its work does not grow with a person's history. How much
-# past is worth how much stands in the results file as well, in the variants `memory_10` to `memory_400`.
+# past is worth how much is the subject of [chapter 21](21_open_vocabulary.ipynb).
 #
 # Training is that of [chapter 10](10_training.ipynb), and takes seconds.
 
