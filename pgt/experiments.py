@@ -32,6 +32,7 @@ import pandas as pd
 
 from pgt import beyond, runs
 from pgt.baselines import all_baselines
+from pgt.improvements.parts import IMPROVEMENTS
 from pgt.model import ABLATIONS
 from pgt.reports import about_data, environment, stale, write_results
 from pgt.results import Results, read_results, results_folder
@@ -97,6 +98,12 @@ def _contextual(*variants: str) -> tuple[Run, ...]:
     return rivals + _seeded([("pgt", "full", "unknown"), *asked])
 
 
+def _improvements() -> tuple[Run, ...]:
+    """Every proposed improvement beside the plain model and the kernel, seed by seed."""
+    runs = [Run("improved", name, seed=seed) for seed in SEEDS for name in IMPROVEMENTS]
+    return Run("kernel"), *runs
+
+
 # On many windows a seed makes little difference; three show how little.
 _ELSEWHERE = (
     Run("most_frequent"), Run("kernel"), Run("kernel_memory", "memory_100"),
@@ -131,6 +138,10 @@ EXPERIMENTS: dict[str, Experiment] = {
             "geolife_published": _contextual(*beyond.VARIANTS_WITH_UNKNOWN),
             "city": _contextual("full", "window"),
         },
+    ),
+    "improvements": Experiment(
+        "Do the improvements that the design documents propose improve PGT?",
+        {"city": _improvements(), "geolife_exact": _improvements()},
     ),
     "elsewhere": Experiment(
         "Does the contextual pointer lead on a large town and on check-ins, as it is?",

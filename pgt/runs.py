@@ -24,10 +24,11 @@ from pgt import beyond, city, metrics
 from pgt.baselines import ContextKernel, all_baselines, fitted
 from pgt.checkpoint import Network
 from pgt.history import remember
+from pgt.improvements.parts import IMPROVEMENTS, improved, recipe
 from pgt.model import ModelConfig, PointerGeneratorTransformer, ablate
 from pgt.provenance import code_fingerprint, fingerprint
 from pgt.sources import read_source, read_windows_folder
-from pgt.train import CITY, TrainConfig, fit
+from pgt.train import CITY, TrainConfig, fit, loss_of
 from pgt.tuned import DOCUMENTED, TUNED, build, tuned
 from pgt.visits import DataError
 from pgt.windows import Dataset, Protocol, prepare
@@ -42,6 +43,7 @@ CODE: dict[str, tuple[str, ...]] = {
     "lstm": ("neural", "train"),
     "mhsa": ("neural", "train"),
     "contextual": ("beyond", "train"),
+    "improved": ("improvements.parts", "train"),
     "kernel_memory": ("baselines", "history"),
 } | dict.fromkeys(all_baselines(), ("baselines",))
 
@@ -164,12 +166,22 @@ def untrained(key: str, run: Run) -> tuple[Network, TrainConfig]:
         asks = {"unknown": "where next", "hour": "at hour", "time": "at time"}[run.when]
         network: Any = beyond.build(beyond.VARIANTS[run.variant], dataset(key), run.seed, asks)
         return network  # its batches are of another kind, and `fit` does not mind
+    if run.model == "improved":
+        torch.manual_seed(run.seed)
+        config = _config(key, run)
+        training = recipe(run.variant, replace(DATA[key].training, seed=run.seed))
+        return improved(config, dataset(key).train, run.variant), training
     if run.model != "pgt":
         return build(run.model, DOCUMENTED[run.model], vocabulary, run.seed)
     torch.manual_seed(run.seed)
-    config = ModelConfig(vocabulary.n_locations, vocabulary.n_users, when=run.when)  # type: ignore[arg-type]
-    model = PointerGeneratorTransformer(ablate(config, run.variant))
+    model = PointerGeneratorTransformer(ablate(_config(key, run), run.variant))
     return model, replace(DATA[key].training, seed=run.seed)
+
+
+def _config(key: str, run: Run) -> ModelConfig:
+    """PGT as documented, of the data's size and told what the run says."""
+    vocabulary = dataset(key).vocabulary
+    return ModelConfig(vocabulary.n_locations, vocabulary.n_users, when=run.when)  # type: ignore[arg-type]
 
 
 def windows_of(key: str, run: Run) -> Dataset:
@@ -178,6 +190,9 @@ def windows_of(key: str, run: Run) -> Dataset:
         return remember(dataset(key), int(run.variant.removeprefix("memory_")))
     if run.model == "contextual":
         return beyond.windows(dataset(key), beyond.VARIANTS[run.variant])
+    if run.model == "improved":
+        data = dataset(key)
+        return replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
     return dataset(key)
 
 
@@ -197,7 +212,8 @@ def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
             return baseline, {name: getattr(baseline, name) for name in ContextKernel.GRID}
         return baseline, {}
     model, training = untrained(key, run)
-    history = fit(model, data.train, data.valid, training, progress=False)
+    loss = IMPROVEMENTS[run.variant].loss(data.train) if run.model == "improved" else loss_of
+    history = fit(model, data.train, data.valid, training, progress=False, loss=loss)
     return model, {"parameters": model.n_parameters(), "epochs": history.best_epoch}
 
 

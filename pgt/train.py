@@ -31,7 +31,12 @@ from pgt.recipe import CITY, DIY, GEOLIFE, TrainConfig, loss_of
 from pgt.visits import DataError
 from pgt.windows import Windows
 
-__all__ = ["CITY", "DIY", "GEOLIFE", "History", "TrainConfig", "fit", "loss_of", "pick_device"]
+__all__ = [
+    "CITY", "DIY", "GEOLIFE", "History", "Loss", "TrainConfig", "fit", "loss_of", "pick_device",
+]  # fmt: skip
+
+# (B, V) log-probabilities, (B,) targets, label smoothing -> (B,) losses.
+Loss = Callable[[Tensor, Tensor, float], Tensor]
 
 
 @dataclass
@@ -78,6 +83,7 @@ def fit(
     device: torch.device | str | None = None,
     progress: bool = True,
     after_epoch: Callable[[dict[str, float]], None] | None = None,
+    loss: Loss = loss_of,
 ) -> History:
     """Train the model and leave it with its best weights, on the CPU, in evaluation mode.
 
@@ -95,6 +101,9 @@ def fit(
         Show a bar, on standard output.
     after_epoch : callable, optional
         Gets every new row of the history.
+    loss : callable
+        What training makes small; `loss_of` or one of `pgt.improvements.losses`. Validation is
+        scored by the cross-entropy whatever it is.
 
     Returns
     -------
@@ -115,7 +124,7 @@ def fit(
     device = torch.device(device) if device is not None else pick_device()
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
-        run = _Run(model, train, valid, config, device)
+        run = _Run(model, train, valid, config, device, loss)
         path = Path(checkpoint) if checkpoint is not None else None
         if path is not None and resume and path.exists():
             run.restore(path)
@@ -150,7 +159,9 @@ class _Run:
         valid: Windows,
         config: TrainConfig,
         device: torch.device,
+        loss: Loss = loss_of,
     ) -> None:
+        self.loss = loss
         self.model = model.to(device)
         self.train, self.valid = train.to(device), valid.to(device)
         self.config, self.device = config, device
@@ -192,7 +203,7 @@ class _Run:
             rate = config.rate(step, steps)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            loss = loss_of(self.forward(batch), batch.target, config.label_smoothing)
+            loss = self.loss(self.forward(batch), batch.target, config.label_smoothing)
             self.optimizer.zero_grad(set_to_none=True)
             loss.mean().backward()
             norm_sum += nn.utils.clip_grad_norm_(self.parameters, config.clip)
@@ -248,6 +259,7 @@ class _Run:
         raw = {
             "model": self.model.config.to_dict(),
             "training": asdict(self.config),
+            "loss": getattr(self.loss, "__name__", repr(self.loss)),
             "vocabulary": json.loads(self.train.vocabulary.to_json()),
             "windows": {
                 "train": len(self.train),
@@ -301,7 +313,9 @@ def _fingerprint(*parts: Windows) -> str:
     """A short hash that differs when the windows' contents do."""
     digest = hashlib.sha256()
     for part in parts:
-        for array in (part.features.cpu().numpy(), part.first, part.target):
+        # Windows with a memory have summaries of older places as well.
+        summaries = [getattr(part, name) for name in ("older", "older_at") if hasattr(part, name)]
+        for array in (part.features.cpu().numpy(), part.first, part.target, *summaries):
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:12]
 

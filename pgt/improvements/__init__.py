@@ -1,0 +1,6 @@
+"""Improvements that were proposed for the Pointer-Generator Transformer, each a part to plug in.
+
+>>> from pgt.improvements.parts import IMPROVEMENTS
+>>> "geglu" in IMPROVEMENTS
+True
+"""
