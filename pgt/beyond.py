@@ -19,6 +19,7 @@ from pgt.reasons import like_kernel
 from pgt.recipe import TrainConfig
 from pgt.rehearsal import rehearse
 from pgt.terms import TERMS
+from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset
 
 MEMORY = 100  # visits
@@ -50,7 +51,7 @@ class Variant:
     memory, older : int
         Of `pgt.history.remember`.
     rehearsed : bool
-        Whether unknown places are rehearsed, if the protocol has them.
+        Whether unknown places are rehearsed, if there are any (see `has_unknown`).
     from_kernel : bool
         Whether its first tables are those of the context kernel.
     training : TrainConfig
@@ -100,11 +101,21 @@ VARIANTS_WHERE_NOTHING_IS_MERGED = tuple(name for name in VARIANTS if name != "n
 VARIANTS_WITH_UNKNOWN = ("full", "window", "around", "around_window", "no_rehearsal")
 
 
+def has_unknown(data: Dataset) -> bool:
+    """Whether places that training never shows are merged to one location, "unknown".
+
+    The vocabulary alone cannot tell: where nobody finds a new place later, it is the same under
+    both protocols. But then neither merges any, and there is nothing to rehearse. The validation
+    visits decide; the test visits are not asked.
+    """
+    closed = data.vocabulary.n_known + 2 == data.vocabulary.n_locations
+    return closed and bool((data.valid.features[0] == UNKNOWN).any())
+
+
 def windows(data: Dataset, variant: Variant) -> Dataset:
     """The windows that a variant is trained and scored on."""
     seen = remember(data, variant.memory, variant.older)
-    has_unknown = data.vocabulary.n_known + 2 == data.vocabulary.n_locations
-    if variant.rehearsed and has_unknown:
+    if variant.rehearsed and has_unknown(data):
         return replace(seen, train=rehearse(data, variant.memory, variant.older))
     return seen
 

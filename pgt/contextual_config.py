@@ -18,7 +18,8 @@ class ContextualConfig(ModelConfig):
     Parameters
     ----------
     terms : tuple of str
-        Of `pgt.terms.TERMS`; none = PGT.
+        Of `pgt.terms.TERMS`; none = PGT, which can be told of the next visit's day (``when``) but
+        not more, so ``asks`` is then "where next".
     reasons : int
         How many sums of terms can speak for a visit.
     interplay : int
@@ -34,8 +35,9 @@ class ContextualConfig(ModelConfig):
         Whether PGT's own pointer score (query · key + position bias) is added to the terms.
     n_known : int
         Open vocabulary: how many location ids have weights of their own (padding and unknown
-        included). Higher ids can be copied, and look alike to the embeddings; ids 0 and 1 are never
-        generated. 0 = a closed vocabulary: all have weights, as in PGT.
+        included, so at least 2, and more if there is a generator). Higher ids can be copied, and
+        look alike to the embeddings; ids 0 and 1 are never generated. 0 = a closed vocabulary: all
+        have weights, as in PGT.
     recent : int
         So many of the latest visits are embedded and encoded; of the others only terms speak.
 
@@ -62,6 +64,11 @@ class ContextualConfig(ModelConfig):
             raise ValueError(f"terms names {min(strange)!r}; it can name {', '.join(TERMS)}.")
         if self.asks not in QUESTIONS:
             raise ValueError(f"asks is {self.asks!r}; it must be one of {', '.join(QUESTIONS)}.")
+        if self.told and not self.terms:
+            raise ValueError(
+                f"asks={self.asks!r} needs terms, which alone look at the next visit's start; "
+                "name some, or let asks be 'where next'."
+            )
         if self.has("pointer") and not (self.terms or self.content):
             raise ValueError("A pointer needs terms or content, or there is nothing to weigh by.")
         if not self.has("pointer"):
@@ -74,6 +81,12 @@ class ContextualConfig(ModelConfig):
         if not 0 <= self.n_known <= self.n_locations:
             raise ValueError(
                 f"n_known={self.n_known} must lie between 0 and n_locations={self.n_locations}."
+            )
+        least = 3 if self.has("generator") else 2
+        if 0 < self.n_known < least:
+            raise ValueError(
+                f"n_known={self.n_known} leaves no place to the model; count padding and unknown "
+                f"too, which makes it at least {least}, or give 0 for a closed vocabulary."
             )
 
     @property

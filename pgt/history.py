@@ -189,7 +189,8 @@ def remember(data: Dataset, memory: int = 0, older: int = 0) -> Dataset:
     Raises
     ------
     DataError
-        For a negative number, or summaries without a memory.
+        For a negative number, or summaries without a memory; where a person's splits do not follow
+        each other in time; and for windows that remember already.
 
     Examples
     --------
@@ -203,10 +204,13 @@ def remember(data: Dataset, memory: int = 0, older: int = 0) -> Dataset:
         raise DataError(f"memory={memory} and older={older} must not be negative.")
     if older and not memory:
         raise DataError("Summaries of older places need a memory; give memory=100 or so.")
+    if any(isinstance(getattr(data, name), Histories) for name in SPLITS):
+        raise DataError("These windows remember already; give those of pgt.windows.prepare.")
     table, columns = _joined(data)
     features = encode(table, data.vocabulary)
     context = _context(table, features)
     person = pd.factorize(table.user_id)[0]
+    _require_order(table, person)
     begins = np.searchsorted(person, person)  # first row of each row's person
     rows = pd.Series(np.arange(len(table)))
     there = [person, features.numpy()[0, 1:]]
@@ -251,6 +255,21 @@ def _joined(data: Dataset) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     sizes = np.cumsum([0] + [len(part) for part in parts])
     where = {name: place[sizes[i] : sizes[i + 1]] for i, name in enumerate(SPLITS)}
     return table.loc[order].reset_index(drop=True), where
+
+
+def _require_order(table: pd.DataFrame, person: np.ndarray) -> None:
+    """Refuse a person whose valid comes before train: a memory would read what comes later."""
+    order = table.split.map(SPLITS.index).to_numpy()
+    back = np.flatnonzero((np.diff(order) < 0) & (np.diff(person) == 0))
+    if len(back):
+        user, split = table.user_id.tolist(), table.split.tolist()
+        row = back[0] + 1
+        raise DataError(
+            f"A {split[row]} visit of user {user[row]!r} follows a {split[row - 1]} visit "
+            f"({table.started_at[row]:%Y-%m-%d %H:%M}), so remembering would mix the splits; let "
+            "each user's train come before valid and valid before test, as "
+            "pgt.visits.split_by_days does."
+        )
 
 
 def _context(table: pd.DataFrame, features: Tensor) -> Tensor:

@@ -100,7 +100,17 @@ def like_kernel(reasons: Reasons, kernel: ContextKernel) -> None:
         With at least three reasons. The kernel's terms are age, before and clock; of those that
         it lacks the reason is as weak as "any", and other tables keep their values.
     kernel : ContextKernel
+
+    Raises
+    ------
+    ValueError
+        With fewer reasons.
     """
+    if reasons.config.reasons < 3:
+        raise ValueError(
+            f"The context kernel has three reasons to go back and reasons={reasons.config.reasons} "
+            "cannot hold them; give at least 3, or leave the tables as they are."
+        )
     tables = reasons.tables
     strength = [
         kernel.base,

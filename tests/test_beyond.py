@@ -18,9 +18,10 @@ from pgt.contextual import ContextualPointer
 from pgt.contextual_config import ContextualConfig
 from pgt.history import Histories
 from pgt.terms import TERMS
+from pgt.visits import check, split_by_days
 from pgt.windows import Dataset, Protocol, prepare
 
-from .helpers import random_visits
+from .helpers import random_visits, routine_visits
 
 FULL = VARIANTS["full"]
 
@@ -152,6 +153,37 @@ def test_unknown_places_are_rehearsed_where_there_are_any() -> None:
             for split in ("valid", "test"):  # questions to answer are never rehearsed
                 assert (getattr(seen, split).targets == getattr(data, split).targets).all()
         assert len(beyond.windows(data, VARIANTS["no_rehearsal"]).train) == len(data.train)
+
+
+@pytest.mark.parametrize("protocol", ["published", "exact"])
+def test_where_nothing_is_merged_nothing_is_rehearsed(protocol: Protocol) -> None:
+    """Nobody finds a new place, so both protocols say the same, and so do their models."""
+    data = prepare(routine_visits(days=40), protocol=protocol)
+    assert data.vocabulary.n_known + 2 == data.vocabulary.n_locations  # as if places were merged
+    for name in ("full", "window"):
+        seen, plain = (beyond.windows(data, VARIANTS[v]) for v in (name, "no_rehearsal"))
+        assert len(seen.train) == len(plain.train) == len(data.train)
+    assert beyond.build(FULL, data, 0)[0].config.n_known == 0
+
+
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_a_single_unknown_place_is_enough(split: str) -> None:
+    visits = split_by_days(check(routine_visits(days=40)))
+    row = visits.index[visits.split == split][-1]
+    visits.loc[row, "location_id"] = 999
+    assert beyond.has_unknown(prepare(visits))
+    assert not beyond.has_unknown(prepare(visits, protocol="exact"))
+    assert len(beyond.windows(prepare(visits), FULL).train) > len(prepare(visits).train)
+
+
+def test_an_open_vocabulary_has_nothing_to_rehearse() -> None:
+    """Even where places are strange to it, as those of later visits are to a trained model's."""
+    opened = tables("exact").vocabulary
+    visits = random_visits(3, visits=120, places=60)
+    strange = visits.location_id.where(visits.groupby("user_id").cumcount() < 100, 999)
+    data = prepare(visits.assign(location_id=strange), vocabulary=opened)
+    assert (data.test.targets == 1).any()
+    assert len(beyond.windows(data, FULL).train) == len(data.train)
 
 
 def test_older_places_are_summarized_in_every_split() -> None:

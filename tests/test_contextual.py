@@ -326,6 +326,12 @@ def test_a_plain_batch_is_refused(data: Dataset) -> None:
         ({"recent": 0}, "must be at least"),
         ({"n_known": 10_000}, "must lie between"),
         ({"n_known": -1}, "must lie between"),
+        ({"n_known": 1}, "it at least 3"),
+        ({"n_known": 2}, "it at least 3"),
+        ({"n_known": 2, "without": ("gate",)}, "it at least 3"),
+        ({"n_known": 1, "without": ("generator", "gate")}, "it at least 2"),
+        ({"terms": (), "asks": "at hour"}, "asks='at hour' needs terms"),
+        ({"terms": (), "asks": "at time"}, "asks='at time' needs terms"),
         ({"without": ("hands",)}, "names 'hands'"),
     ],
 )
@@ -333,6 +339,40 @@ def test_a_wrong_configuration_is_named(data: Dataset, changes: Any, words: str)
     with pytest.raises(ValueError, match=words) as found:
         config(data, **changes)
     assert str(found.value).endswith(".") and str(found.value).count(". ") == 0  # one sentence
+
+
+@pytest.mark.parametrize("without", [(), ("gate",), ("generator", "gate")])
+def test_the_smallest_open_vocabulary_answers(data: Dataset, without: tuple[str, ...]) -> None:
+    """One known place if there is a generator to name it, and none without."""
+    n_known = 2 if "generator" in without else 3
+    model = scrambled(ContextualPointer(config(data, n_known=n_known, without=without)))
+    probs = model(some(data)).log_probs.exp()
+    assert torch.allclose(probs.sum(1), torch.ones(len(probs)), atol=1e-5)
+
+
+@pytest.mark.parametrize("reasons", [1, 2])
+@pytest.mark.parametrize("interplay", [0, 8])
+def test_too_few_reasons_cannot_hold_the_kernels(
+    data: Dataset, reasons: int, interplay: int
+) -> None:
+    """Nothing is written, least of all where the interplay's vectors are."""
+    model = ContextualPointer(config(data, reasons=reasons, interplay=interplay))
+    assert model.reasons is not None
+    before = {name: values.clone() for name, values in model.state_dict().items()}
+    with pytest.raises(ValueError, match=f"three reasons .* reasons={reasons} cannot hold them"):
+        like_kernel(model.reasons, ContextKernel())
+    for name, values in model.state_dict().items():
+        assert torch.equal(values, before[name]), name
+
+
+def test_the_kernels_reasons_leave_others_and_the_interplay_alone(data: Dataset) -> None:
+    model = ContextualPointer(config(data, reasons=4, interplay=8))
+    assert model.reasons is not None
+    before = {name: values.clone() for name, values in model.reasons.tables.items()}
+    like_kernel(model.reasons, ContextKernel())
+    for name, table in model.reasons.tables.items():
+        assert torch.equal(table[:, 3:], before[name][:, 3:]), name
+    assert not torch.equal(model.reasons.tables["before"][:, :3], before["before"][:, :3])
 
 
 def test_a_configuration_survives_json(data: Dataset) -> None:

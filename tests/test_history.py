@@ -13,7 +13,7 @@ import torch
 from pgt import city
 from pgt.batch import Batch
 from pgt.history import NOT_SEEN, Histories, Past, remember
-from pgt.visits import SPLITS, DataError
+from pgt.visits import SPLITS, DataError, split_by_days
 from pgt.windows import Dataset, prepare
 
 from .helpers import minutes, random_visits
@@ -260,3 +260,48 @@ def test_bad_numbers_are_refused(data: Dataset) -> None:
         remember(data, -1)
     with pytest.raises(DataError, match="need a memory"):
         remember(data, 0, 5)
+
+
+@pytest.mark.parametrize("memory", [0, 20])
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        (("test", "valid", "train"), "A valid visit of user 3 follows a test visit"),
+        (("train", "test", "valid"), "A valid visit of user 3 follows a test visit"),
+        (("train", "valid", "train", "test"), "A train visit of user 3 follows a valid visit"),
+    ],
+)
+def test_splits_out_of_order_are_refused(memory: int, order: tuple[str, ...], words: str) -> None:
+    """One person is enough, and their visits before and after are told."""
+    visits = split_by_days(random_visits(1, visits=100))
+    part = visits.groupby("user_id").cumcount() * len(order) // 100
+    wrong = visits.split.where(visits.user_id != 3, part.map(dict(enumerate(order))))
+    with pytest.raises(DataError, match=words) as found:
+        remember(prepare(visits.assign(split=wrong), min_visits=1), memory)
+    assert "split_by_days" in str(found.value)
+    assert str(found.value).endswith(".") and str(found.value).count(". ") == 0  # one sentence
+
+
+def test_splits_may_be_empty_or_touch() -> None:
+    """One person is in test only, another has no valid, a third changes split at one moment."""
+    visits = split_by_days(random_visits(1, visits=100))
+    number = visits.groupby("user_id").cumcount()
+    late = np.where(number < 60, "train", "test")
+    split = visits.split.mask(visits.user_id == 0, "test")
+    split = split.where(visits.user_id != 1, late).where(visits.user_id != 2, late)
+    begin = visits.started_at.where(number != 60, visits.started_at.shift())
+    begin = begin.where(visits.user_id == 2, visits.started_at)
+    tied = visits.assign(split=split, started_at=begin)
+    data = prepare(tied.iloc[::-1], min_visits=1)
+    seen = remember(data, 30)
+    for name in SPLITS:
+        assert (getattr(seen, name).targets == getattr(data, name).targets).all()
+    assert set(cast(Histories, seen.train).visits.split) == set(SPLITS)
+
+
+def test_windows_that_remember_are_refused(data: Dataset) -> None:
+    once = remember(data, 20, 5)
+    half = Dataset(data.train, data.valid, once.test, data.vocabulary)
+    for again in (once, half):
+        with pytest.raises(DataError, match=r"remember already; .* pgt\.windows\.prepare\.$"):
+            remember(again, 20, 5)

@@ -111,6 +111,11 @@ def test_text_ids_are_rehearsed_too(data: Dataset) -> None:
     assert ((rehearse(named).targets == UNKNOWN) == (rehearse(data).targets == UNKNOWN)).all()
 
 
+def test_windows_that_remember_cannot_be_rehearsed(data: Dataset) -> None:
+    with pytest.raises(DataError, match="remember already"):
+        rehearse(remember(data, 20))
+
+
 def test_a_share_must_be_one(data: Dataset) -> None:
     with pytest.raises(DataError, match="between 0 and 1"):
         rehearse(data, shares=(1.0,))

@@ -8,10 +8,14 @@ plain Markdown instead, and the book build recognises two habits:
 * A link whose address is the DOI (or the URL) of an entry in ``references.bib`` becomes a
   citation: ``[Vinyals et al. (2015)](https://arxiv.org/abs/1506.03134)`` is then listed in the
   bibliography, with links both ways.
+
+Both are habits of prose. Code cells stay as they are: there, a citation's braces would be those of
+an f-string, and other code would not be found among the executed chapters.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -51,12 +55,22 @@ def cite(text: str, keys: dict[str, str]) -> str:
     return LINK.sub(replace, text)
 
 
-def cite_links(app: Sphinx, _docname: str, source: list[str]) -> None:
+def cite_in_notebook(text: str, keys: dict[str, str]) -> str:
+    """Return a notebook, as JSON, with citations in its Markdown cells only."""
+    notebook = json.loads(text)
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = cite("".join(cell["source"]), keys)
+    return json.dumps(notebook)
+
+
+def cite_links(app: Sphinx, docname: str, source: list[str]) -> None:
     """Turn links to known papers into citations before the page is parsed."""
     keys: dict[str, str] = {}
     for name in app.config.bibtex_bibfiles:
         keys |= addresses(Path(app.srcdir) / name)
-    source[0] = cite(source[0], keys)
+    is_notebook = str(app.env.doc2path(docname)).endswith(".ipynb")
+    source[0] = (cite_in_notebook if is_notebook else cite)(source[0], keys)
 
 
 def mark_callouts(_app: Sphinx, doctree: nodes.document) -> None:

@@ -6,7 +6,8 @@ import importlib.util
 import json
 import re
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -123,6 +124,65 @@ def test_links_to_papers_become_citations_and_others_stay() -> None:
     text = "[S (2010)](https://doi.org/10.1126/science.1177170) and [x](https://example.org)"
     cited = portable.cite(text, keys)
     assert cited == "{cite:t}`song2010limits` and [x](https://example.org)"
+
+
+WRAPPED = "As [S\n(2010)](https://doi.org/10.1126/science.1177170) says."
+CODE = 'k = 1\nf"{k} of [S (2010)](https://doi.org/10.1126/science.1177170)"'
+
+
+def read_by_sphinx(path: Path) -> dict[str, object]:
+    """A notebook as the book's parser gets it."""
+    app = SimpleNamespace(
+        srcdir=ROOT,
+        config=SimpleNamespace(bibtex_bibfiles=["book/references.bib"]),
+        env=SimpleNamespace(doc2path=lambda docname: ROOT / f"{docname}.ipynb"),
+    )
+    source = [path.read_text(encoding="utf-8")]
+    portable.cite_links(app, f"book/{path.stem}", source)
+    found: dict[str, object] = json.loads(source[0])
+    return found
+
+
+def cells(notebook: Any, kind: str) -> list[str]:
+    """The text of all cells of a kind."""
+    found = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == kind]
+    return ["".join(source) for source in found]
+
+
+def test_links_in_code_cells_stay_and_those_in_prose_become_citations(tmp_path: Path) -> None:
+    path = tmp_path / "x.ipynb"
+    kinds = {"markdown": WRAPPED, "code": CODE, "raw": CODE}
+    both = [{"cell_type": kind, "metadata": {"n": kind}, "source": form(text)}
+            for kind, text in kinds.items()
+            for form in (str, lambda text: text.splitlines(keepends=True))]  # fmt: skip
+    path.write_text(json.dumps({"cells": both, "metadata": {"é": "ü"}, "nbformat": 4}))
+    read = read_by_sphinx(path)
+    assert cells(read, "markdown") == ["As {cite:t}`song2010limits` says."] * 2
+    assert cells(read, "code") == cells(read, "raw") == [CODE] * 2
+    assert read["metadata"] == {"é": "ü"}
+    for code in cells(read, "code"):
+        compile(code, "cell", "exec")  # with a citation's braces it would be no f-string
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_the_book_runs_the_code_that_the_chapter_has(script: Path) -> None:
+    """Else it would not find the executed chapter either, and show another one's outputs."""
+    path = script.with_suffix(".ipynb")
+    before, read = json.loads(path.read_text(encoding="utf-8")), read_by_sphinx(path)
+    assert cells(read, "code") == cells(before, "code")
+    keys = portable.addresses(ROOT / "book" / "references.bib")
+    assert cells(read, "markdown") == [portable.cite(t, keys) for t in cells(before, "markdown")]
+
+
+def test_pages_without_code_are_cited_as_before() -> None:
+    app = SimpleNamespace(
+        srcdir=ROOT,
+        config=SimpleNamespace(bibtex_bibfiles=["book/references.bib"]),
+        env=SimpleNamespace(doc2path=lambda docname: ROOT / f"{docname}.md"),
+    )
+    source = [WRAPPED]
+    portable.cite_links(app, "book/glossary", source)
+    assert source == ["As {cite:t}`song2010limits` says."]
 
 
 def test_every_doi_in_a_chapter_is_in_the_bibliography() -> None:
