@@ -166,12 +166,12 @@ def test_where_nothing_is_merged_nothing_is_rehearsed(protocol: Protocol) -> Non
     assert beyond.build(FULL, data, 0)[0].config.n_known == 0
 
 
-@pytest.mark.parametrize("split", ["valid", "test"])
-def test_a_single_unknown_place_is_enough(split: str) -> None:
+@pytest.mark.parametrize(("split", "rehearsed"), [("valid", True), ("test", False)])
+def test_one_unknown_place_in_validation_is_enough(split: str, rehearsed: bool) -> None:
     visits = split_by_days(check(routine_visits(days=40)))
     row = visits.index[visits.split == split][-1]
     visits.loc[row, "location_id"] = 999
-    assert beyond.has_unknown(prepare(visits))
+    assert beyond.has_unknown(prepare(visits)) is rehearsed  # the test visits are not asked
     assert not beyond.has_unknown(prepare(visits, protocol="exact"))
     assert len(beyond.windows(prepare(visits), FULL).train) > len(prepare(visits).train)
 
