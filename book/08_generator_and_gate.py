@@ -592,6 +592,15 @@ Markdown(
 # experiment: there the whole model is trained anew without its gate. Here nothing but the gate changes. What differs
 # between the two is what a gate does to the *gradients of the others* while they learn.
 #
+# Turn the dial yourself: set the gate by hand and watch the list. Its numbers change, and its order hardly does. Then
+# switch the pointer off, or delete visits, and see what the gate makes of it. (The whole model waits in [chapter 24](24_playground.ipynb).)
+
+# %% tags=["hide-input"]
+from pgt.live import playground
+
+playground(small="gate", window=i)
+
+# %% [markdown]
 # ## Label smoothing leans on the gate
 #
 # One more consequence. At the best fit the mean of the gate equals the mean of its label: the bias $b_z$ of equation (8.3) is added to

@@ -645,6 +645,15 @@ Markdown(
 )
 
 # %% [markdown]
+# You can multiply it yourself. Below is the shipped model's pointer: dots are what its keys say about each visit, sticks its position bias.
+# How many times must the bias be multiplied before it changes a first guess? (The whole model waits in [chapter 24](24_playground.ipynb).)
+
+# %% tags=["hide-input"]
+from pgt.live import playground
+
+playground(small="bias")
+
+# %% [markdown]
 # ## Summary
 #
 # - A parameter's curve shows where *that parameter* stands, not what the model does, and less what people do.

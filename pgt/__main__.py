@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from pgt import commands, commands_gps, model
+from pgt import commands, commands_export, commands_gps, model
 from pgt.visits import SPLITS, DataError
 
 EXAMPLES = {
@@ -58,6 +58,13 @@ Killed, it goes on from its last whole epoch when called again the same way.""",
 
 A person or a place that training has not seen is no error: such a person is predicted with the
 vector of an unseen person, such a place is read as "unknown".""",
+    "export": """examples:
+  python -m pgt export --html city.html                the live model of the shipped town
+  python -m pgt export --model m.safetensors --out m.json
+  python -m pgt export --model m.safetensors --visits visits.parquet --html m.html
+  python -m pgt export --model m.safetensors --onnx m.onnx   needs: pip install 'pgt[export]'
+
+The page holds the model and the visits of the test windows; it needs no server and no network.""",
 }  # fmt: skip
 
 
@@ -220,6 +227,16 @@ def parser() -> argparse.ArgumentParser:
                      "offset (default: after the last visit)")  # fmt: skip
     sub.add_argument("--top", type=_positive, default=5, help="default: %(default)s")
     sub.add_argument("--out", type=Path, metavar="CSV", help="write a table instead of printing")
+
+    sub = command(commands_export.export, "write a model for the web (JSON, a live page) or ONNX")
+    sub.add_argument(
+        "--model", type=Path, metavar="FILE", help="a trained model (default: that of the town)"
+    )
+    sub.add_argument("--out", type=Path, metavar="FILE.json", help="weights and vocabulary")
+    sub.add_argument("--html", type=Path, metavar="FILE.html", help="the live model as a page")
+    sub.add_argument("--visits", type=Path, metavar="VISITS",
+                     help="the table that the model was trained on, for the page")  # fmt: skip
+    sub.add_argument("--onnx", type=Path, metavar="FILE.onnx", help="for onnxruntime and others")
     return top
 
 

@@ -258,8 +258,8 @@ class _Run:
         """What a checkpoint must agree with to be resumed."""
         raw = {
             "model": self.model.config.to_dict(),
-            "training": asdict(self.config),
-            "loss": getattr(self.loss, "__name__", repr(self.loss)),
+            "training": asdict(self.config)
+            | {"loss": getattr(self.loss, "__name__", repr(self.loss))},
             "vocabulary": json.loads(self.train.vocabulary.to_json()),
             "windows": {
                 "train": len(self.train),

@@ -1,11 +1,13 @@
-"""Execute the chapters once, with nbmake, for the tests and for the book.
+"""Execute the chapters once, as on Colab, with nbmake, for the tests and for the book.
 
 Jupyter Book keeps executed notebooks in a cache, keyed by the code in their cells. That key does
 not know the package: after a change in ``pgt`` the old outputs would be shown. So this script
 
 1. empties the cache when the package, the data or the installed environment have changed,
-2. runs ``pytest --nbmake`` over the chapters that the cache does not hold, and
-3. puts what nbmake executed into the cache, from which the book build takes it.
+2. makes a place like Colab (see colab.py) and there runs ``pytest --nbmake`` over the chapters that
+   the cache does not hold, each alone in an empty folder, and
+3. puts what nbmake executed into the cache, from which the book build takes it, with a report on
+   how it ran, which tests/colab reads and the page of execution times.
 
 ``pytest --nbmake book`` remains a complete test of its own; it just leaves nothing behind.
 """
@@ -19,18 +21,20 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import nbformat
+from colab import TIMEOUT, WHENCE, Colab, Report, read
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "_build" / ".jupyter_cache"
-# Whatever a chapter's output may depend on, apart from the chapter itself.
-INPUTS = ("pgt", "data", "book/results", "requirements.txt")
+# Whatever a chapter's output and its report may depend on, apart from the chapter itself.
+INPUTS = (
+    "pgt", "data", "book/results", "requirements.txt", "book/_ext/colab.py", "book/_ext/execute.py",
+)  # fmt: skip
 IGNORED = ("__pycache__", ".DS_Store")
-# Seconds that one cell may take; the same limit stands in _config.yml.
-TIMEOUT = 300
 
 
 def fingerprint(root: Path = ROOT) -> str:
@@ -45,39 +49,77 @@ def fingerprint(root: Path = ROOT) -> str:
     return digest.hexdigest()
 
 
+def is_fresh() -> bool:
+    """Whether the cache was filled with the present inputs."""
+    stamp = CACHE / "fingerprint"
+    return stamp.exists() and stamp.read_text() == fingerprint()
+
+
 def drop_stale_cache() -> None:
     """Empty the cache unless it was filled with the present inputs."""
-    stamp = CACHE / "fingerprint"
-    now = fingerprint()
-    if not stamp.exists() or stamp.read_text() != now:
+    if not is_fresh():
         shutil.rmtree(CACHE, ignore_errors=True)
         CACHE.mkdir(parents=True)
-        stamp.write_text(now)
+        (CACHE / "fingerprint").write_text(fingerprint())
 
 
-def run_nbmake(folder: Path, count: int) -> int:
-    """Execute the `count` notebooks in `folder`, in place, and return pytest's exit status."""
+def run_nbmake(colab: Colab, paths: list[Path]) -> int:
+    """Execute the notebooks at `paths`, in place, and return pytest's exit status."""
     cores = os.cpu_count() or 1
-    workers = max(1, min(cores, count, 4))
-    command = [sys.executable, "-m", "pytest", "--nbmake", "--overwrite", "-q", "--durations=0"]
+    workers = max(1, min(cores, len(paths), 4))
+    settings = colab.top / "pytest.ini"
+    settings.write_text("[pytest]\n")
+    command = [str(colab.python), "-m", "pytest", "--nbmake", "--overwrite", "-q", "--durations=0"]
     command += [f"--nbmake-timeout={TIMEOUT}", "-n", str(workers), "-p", "no:cacheprovider"]
-    command += ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder), str(folder)]
+    command += ["-c", str(settings), "--rootdir", str(colab.top / "work"), *map(str, paths)]
     # Torch takes every core by default; several kernels at once would then only wait for each other.
     threads = os.environ.get("OMP_NUM_THREADS", str(max(1, cores // workers)))
-    return subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": threads}).returncode
+    environment = colab.environment(OMP_NUM_THREADS=threads)
+    return subprocess.run(command, cwd=colab.top / "scratch", env=environment).returncode
 
 
-def keep(chapter: Path, executed: Path) -> None:
-    """Put the outputs in `executed` into the cache, as the outputs of `chapter`."""
+def complete(notebook: Any) -> bool:
+    """Whether a notebook that nbmake has overwritten ran to its end without an error."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    failed = any(output.output_type == "error" for output in outputs)
+    return not failed and bool(notebook.cells[-1].outputs)
+
+
+def keep(chapter: Path, done: Any, report: Report) -> None:
+    """Put the outputs of the executed notebook `done` into the cache, as those of `chapter`."""
     # The cells of the chapter with the outputs of the copy: nbmake's timings stay out of the book.
-    notebook = nbformat.read(chapter, as_version=4)
-    done = nbformat.read(executed, as_version=4)
-    for cell, twin in zip(notebook.cells, done.cells, strict=True):
+    notebook = read(chapter)
+    for cell, twin in zip(notebook.cells, done.cells[:-1], strict=True):
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = twin.outputs, twin.execution_count
     notebook.metadata = done.metadata
-    bundle = CacheBundleIn(notebook, str(chapter))
+    bundle = CacheBundleIn(notebook, str(chapter), data=report.as_dict())
     get_cache(CACHE).cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+
+
+def reports() -> dict[str, Report]:
+    """How each chapter ran whose outputs the cache holds, by the name of its file without suffix.
+
+    A chapter that has changed since, or that nothing but a build of the book has executed, is not
+    among them.
+    """
+    found: dict[str, Report] = {}
+    if not CACHE.exists():
+        return found
+    cache = get_cache(CACHE)
+    for path in sorted((ROOT / "book").glob("*.ipynb")):
+        try:
+            record = cache.match_cache_notebook(read(path))
+            found[path.stem] = Report(**record.data)
+        except (KeyError, TypeError):
+            continue
+    return found
+
+
+def executed(chapter: Path) -> Any:
+    """Return a chapter with its outputs, from the cache."""
+    cache = get_cache(CACHE)
+    return cache.get_cache_bundle(cache.match_cache_notebook(read(chapter)).pk).nb
 
 
 def missing(chapters: list[Path]) -> list[Path]:
@@ -86,7 +128,7 @@ def missing(chapters: list[Path]) -> list[Path]:
     found = []
     for path in chapters:
         try:
-            cache.match_cache_notebook(nbformat.read(path, as_version=4))
+            cache.match_cache_notebook(read(path))
         except KeyError:
             found.append(path)
     return found
@@ -100,14 +142,18 @@ def main() -> int:
         print("Every chapter has been executed with the present package and data.")
         return 0
     before = fingerprint()
-    # A folder of its own: a chapter must not need the files around it.
     with tempfile.TemporaryDirectory() as name:
+        colab = Colab(Path(name), todo[0])
+        laid = {}
         for chapter in todo:
-            shutil.copy(chapter, name)
-        status = run_nbmake(Path(name), len(todo))
-        if status == 0:
-            for chapter in todo:
-                keep(chapter, Path(name) / chapter.name)
+            notebook = read(chapter)
+            notebook.cells.append(nbformat.v4.new_code_cell(WHENCE))
+            laid[chapter] = colab.lay(chapter.stem, notebook)
+        status = run_nbmake(colab, list(laid.values()))
+        for chapter, path in laid.items():
+            done = read(path)
+            if complete(done):
+                keep(chapter, done, colab.report(path, done))
     if fingerprint() != before:
         print("The package or the data changed while the chapters ran; run this again.")
         return 1

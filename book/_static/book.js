@@ -17,3 +17,93 @@ function makeScrollable() {
 
 window.addEventListener("load", makeScrollable);
 window.addEventListener("resize", makeScrollable);
+
+// ---- Previews: what a link leads to, beside it -------------------------------------------------
+
+// A citation brings its work in its title; equations, chapters and words are in the page's data.
+const previews = JSON.parse(document.getElementById("previews")?.textContent || "{}");
+
+function previewOf(link) {
+  const address = link.getAttribute("href") || "";
+  if (link.dataset.work) return { text: link.dataset.work };
+  return previews[address];
+}
+
+function preparePreviews() {
+  const links = [...document.querySelectorAll(".bd-article a.reference.internal")];
+  let box = null, shown = null, timer = 0;
+
+  const hide = () => {
+    clearTimeout(timer);
+    if (shown) shown.removeAttribute("aria-describedby");
+    if (box) box.remove();
+    box = shown = null;
+  };
+  const show = (link, preview) => {
+    hide();
+    shown = link;
+    box = document.createElement("div");
+    box.className = "pgt-preview";
+    box.id = "pgt-preview";
+    box.setAttribute("role", "tooltip");
+    if (preview.title) box.appendChild(document.createElement("strong")).textContent = preview.title;
+    const body = box.appendChild(document.createElement("div"));
+    body.textContent = preview.tex || preview.text;
+    document.querySelector(".bd-article").appendChild(box);
+    link.setAttribute("aria-describedby", box.id);
+    const place = () => {
+      if (!box) return;
+      const at = link.getClientRects()[0], size = box.getBoundingClientRect();
+      const left = Math.min(at.left, document.documentElement.clientWidth - size.width - 8);
+      const below = at.bottom + 6 + size.height < window.innerHeight;
+      box.style.left = `${Math.max(8, left)}px`;
+      box.style.top = `${below ? at.bottom + 6 : Math.max(8, at.top - size.height - 6)}px`;
+    };
+    place();
+    if (preview.tex && window.MathJax?.typesetPromise) {
+      body.className = "mathjax_process"; // in a page that MathJax else leaves alone
+      // The number is in the link, and a second formula with it would be one too many for MathJax.
+      body.textContent = preview.tex.replace(/\\tag\{[^}]*\}/, "");
+      window.MathJax.typesetPromise([body]).then(place);
+    }
+    // The pointer may move onto the preview, to read or to copy.
+    box.addEventListener("mouseenter", () => clearTimeout(timer));
+    box.addEventListener("mouseleave", hide);
+  };
+
+  for (const link of links) {
+    if (link.title) {
+      // The browser's own yellow box would cover ours.
+      link.dataset.work = link.title;
+      link.removeAttribute("title");
+    }
+    const preview = previewOf(link);
+    if (!preview || !(preview.tex || preview.text)) continue;
+    const soon = (delay) => () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => show(link, preview), delay);
+    };
+    link.addEventListener("mouseenter", soon(250));
+    link.addEventListener("focus", soon(0));
+    link.addEventListener("blur", hide);
+    link.addEventListener("mouseleave", () => {
+      clearTimeout(timer);
+      timer = setTimeout(hide, 200);
+    });
+  }
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+  window.addEventListener("scroll", hide, { passive: true });
+}
+
+preparePreviews();
+
+// ---- Print: everything that is folded is unfolded, but for solutions ------------------------------
+
+let folded = [];
+window.addEventListener("beforeprint", () => {
+  folded = [...document.querySelectorAll("figure.pgt-map details:not([open])")];
+  for (const details of folded) details.open = true;
+});
+window.addEventListener("afterprint", () => {
+  for (const details of folded) details.open = false;
+});

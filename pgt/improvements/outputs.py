@@ -39,7 +39,7 @@ class ManyHeads(nn.Module):
 class MixtureOfSoftmaxes(Generator):
     """log Σ_k π_k · softmax(W h_k): several contexts, one table of locations.
 
-    The logarithms of one softmax form a matrix of rank D + 1 at most; a mixture's do not (Yang et
+    The logarithms of one softmax form a matrix of rank D + 2 at most; a mixture's do not (Yang et
     al. 2018). Source: improvements document, proposal 10.
     """
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
 
 import pytest
 
-from ..helpers import ROOT, build_wheel
+from ..helpers import ROOT
+
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+from colab import build_wheel
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +23,8 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 def test_every_module_is_in_the_wheel(names: set[str]) -> None:
-    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "pgt").rglob("*.py")}
+    files = (path for ending in ("py", "toml") for path in (ROOT / "pgt").rglob(f"*.{ending}"))
+    modules = {path.relative_to(ROOT).as_posix() for path in files}
     missing = sorted(modules - names)
     assert not missing, f"Add their folders to [tool.setuptools] in pyproject.toml: {missing}"
 

@@ -1,0 +1,287 @@
+"""A place like Colab: the libraries are there, the package is not, nor is the repository.
+
+Chapters are executed here and nowhere else (see execute.py), so that the outputs in the book are
+what a reader of Colab gets. The environment sees the libraries that are installed beside this
+script, as Colab has its own. The package comes from a freshly built wheel, through the very cell
+with which each chapter begins, without a network: whatever else that cell would install is an
+error. A hook in each kernel notes what is written, and where.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[2]
+# What the first cell of a chapter installs.
+ADDRESS = "https://github.com/where-next-book/where-next/archive/main.zip"
+# Seconds that one cell may take; the same limit stands in _config.yml.
+TIMEOUT = 300
+
+# Runs at the start of each Python of the environment. Colab has its module loaded, too. A kernel
+# and whatever it starts is watched; the programs around it write where they must.
+AT_START = """
+import os, sys
+
+def watch():
+    name = os.path.basename(os.getcwd())
+    top = os.environ["PLACE"]
+    os.environ["WATCHED"] = name
+    os.environ["HOME"] = os.path.join(top, "home", name)
+    os.environ["TMPDIR"] = os.path.join(top, "tmp", name)
+
+kernel = any("ipykernel_launcher" in word for word in sys.orig_argv)
+if kernel and "WATCHED" not in os.environ:
+    watch()
+
+if "WATCHED" in os.environ:
+    import google.colab
+
+    top = os.environ["PLACE"]
+    allowed = (os.path.join(top, "scratch"), os.environ["TMPDIR"], "/dev/")
+    written = os.path.join(top, "written", os.environ["WATCHED"])
+    log = os.open(written, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def note(event, arguments):
+        if event == "open":
+            path, mode, flags = arguments
+            writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        elif event in ("os.mkdir", "os.remove"):
+            path, writes = arguments[0], arguments[-1] == -1  # else relative to an open folder
+        elif event in ("os.rename", "os.symlink"):
+            path, writes = arguments[1], arguments[-1] == -1
+        else:
+            return
+        if writes and isinstance(path, (str, bytes)):
+            path = os.path.realpath(os.fsdecode(path))
+            if not path.startswith(allowed):
+                os.write(log, f"{event} {path}\\n".encode())
+
+    sys.addaudithook(note)
+"""
+
+# The last cell of each chapter as it runs here.
+WHENCE = """
+import json, os, sys
+import pgt, torch
+print(json.dumps([pgt.__file__, torch.__file__, sys.path, sum(os.times()[:4])]))
+"""
+
+
+@dataclass
+class Report:
+    """How a chapter ran, as the cache keeps it beside the outputs.
+
+    Attributes
+    ----------
+    execution_seconds
+        All code cells together; under this name MyST-NB knows it, too.
+    processor_seconds
+        What the chapter and the programs that it started used of a processor, start included.
+    cells
+        Seconds of each code cell.
+    strays
+        What was written outside the folder for temporary files.
+    left
+        Files that the chapter left in its own folder or in the home folder.
+    loud
+        What its cells wrote to stderr, with their code.
+    package, torch
+        Whence the two came: ``"wheel"``, ``"libraries"``, or a path.
+    repository
+        Whether the repository was on the module search path.
+    """
+
+    execution_seconds: float
+    processor_seconds: float
+    cells: list[float]
+    strays: list[str]
+    left: list[str]
+    loud: list[str]
+    package: str
+    torch: str
+    repository: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel in `folder`, from a copy: setuptools leaves its leavings where it works."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    for name in ("pgt", "data", "book/results"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist"]
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"No wheel: {result.stdout[-2000:]}{result.stderr[-2000:]}")
+    (wheel,) = (folder / "dist").glob("*.whl")
+    return wheel
+
+
+def first_code(notebook: Any) -> Any:
+    """The cell that installs the package."""
+    return next(cell for cell in notebook.cells if cell.cell_type == "code")
+
+
+def read(path: Path) -> Any:
+    """A notebook from its file."""
+    return nbformat.read(path, as_version=4)
+
+
+def loud(notebook: Any) -> list[str]:
+    """What the cells of an executed notebook wrote to stderr."""
+    return [
+        f"{cell.source}\n -> {output.text}"
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if output.get("name") == "stderr"
+    ]
+
+
+def seconds(notebook: Any) -> list[float]:
+    """What each code cell of an executed notebook took, by the kernel's own clock."""
+    taken = []
+    for cell in notebook.cells:
+        times = cell.metadata.get("execution", {})
+        begin, end = (times.get(f"iopub.status.{state}") for state in ("busy", "idle"))
+        if begin and end:
+            taken.append(
+                (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
+            )
+    return taken
+
+
+class Colab:
+    """An environment as Colab has it, after the first cell of a chapter.
+
+    Parameters
+    ----------
+    top : pathlib.Path
+        An empty folder to make it in.
+    chapter : pathlib.Path
+        The notebook whose first cell installs the package.
+
+    Raises
+    ------
+    RuntimeError
+        When that cell fails, or would install more than the package.
+    """
+
+    def __init__(self, top: Path, chapter: Path) -> None:
+        self.top = top.resolve()
+        self.python = self.top / "venv" / "bin" / "python"
+        for name in ("scratch", "home", "tmp", "written", "work", "libraries"):
+            (self.top / name).mkdir(parents=True)
+        (self.top / "scratch" / "matplotlib").mkdir()
+        # All the libraries that are here, but neither the package nor the link to it.
+        for entry in Path(sysconfig.get_path("purelib")).iterdir():
+            if not entry.name.startswith(("pgt-", "__editable__", "__pycache__")):
+                (self.top / "libraries" / entry.name).symlink_to(entry)
+        venv.create(self.top / "venv", with_pip=False, symlinks=True)
+        (self.site / "google" / "colab").mkdir(parents=True)
+        (self.site / "google" / "colab" / "__init__.py").write_text("")
+        (self.site / "sitecustomize.py").write_text(AT_START)
+        (self.site / "libraries.pth").write_text(f"{self.top / 'libraries'}\n")
+        self._install(chapter)
+
+    @property
+    def site(self) -> Path:
+        """Its site-packages."""
+        return Path(sysconfig.get_path("purelib", "venv", {"base": str(self.top / "venv")}))
+
+    def _install(self, chapter: Path) -> None:
+        """Run the first cell. It asks for an archive on the net; here it gets the wheel."""
+        ours = {path.name for path in self.site.iterdir()}
+        notebook = read(chapter)
+        cell = first_code(notebook)
+        if ADDRESS not in cell.source:
+            raise RuntimeError(f"The first cell of {chapter.name} does not install {ADDRESS}.")
+        wheel = build_wheel(self.top / "wheel")
+        cell.source = cell.source.replace(ADDRESS, str(wheel))
+        notebook.cells = [cell]
+        path = self.lay("install", notebook)
+        self.execute(path, PIP_NO_INDEX="1", PIP_NO_CACHE_DIR="1")
+        new = {path.name for path in self.site.iterdir()} - ours
+        installed = sorted(name for name in new if not name.startswith("pgt"))
+        if installed or "pgt" not in new:
+            raise RuntimeError(f"The first cell installs {installed}, not just the package.")
+
+    def lay(self, name: str, notebook: Any) -> Path:
+        """Put a notebook into an empty folder of its own, and return its path."""
+        for kind in ("work", "home", "tmp"):
+            (self.top / kind / name).mkdir()
+        path = self.top / "work" / name / f"{name}.ipynb"
+        nbformat.write(notebook, path)
+        return path
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """All the variables that a process here sees."""
+        kept = ("LANG", "LC_ALL", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "CI")
+        scratch = self.top / "scratch"
+        return {
+            **{name: os.environ[name] for name in kept if name in os.environ},
+            "PATH": f"{self.python.parent}{os.pathsep}{os.defpath}",
+            "HOME": str(scratch),
+            "TMPDIR": str(scratch),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PLACE": str(self.top),
+            # The notebook's own machinery and the font cache of matplotlib.
+            "IPYTHONDIR": str(scratch / "ipython"),
+            "JUPYTER_CONFIG_DIR": str(scratch / "config"),
+            "JUPYTER_DATA_DIR": str(scratch / "data"),
+            "JUPYTER_RUNTIME_DIR": str(scratch / "runtime"),
+            "MPLCONFIGDIR": str(scratch / "matplotlib"),
+            **more,
+        }
+
+    def execute(self, path: Path, **more: str) -> Any:
+        """Execute one notebook where it lies, and return it; `more` are environment variables."""
+        command = [str(self.python), "-c", "from nbclient.cli import main; main()"]
+        command += [f"--timeout={TIMEOUT}", "--inplace", str(path)]
+        result = subprocess.run(
+            command, cwd=path.parent, env=self.environment(**more),
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if result.returncode:
+            raise RuntimeError(result.stderr[-4000:])
+        return read(path)
+
+    def report(self, path: Path, notebook: Any) -> Report:
+        """Say how a notebook ran, whose last cell is `WHENCE`; `path` is where it lies."""
+        name = path.stem
+        left = [p for kind in ("work", "home") for p in (self.top / kind / name).rglob("*")]
+        written = self.top / "written" / name
+        package, torch, search, used = json.loads(notebook.cells[-1].outputs[0].text)
+        taken = seconds(notebook)[:-1]
+        return Report(
+            execution_seconds=round(sum(taken), 2),
+            processor_seconds=round(used, 2),
+            cells=[round(value, 2) for value in taken],
+            strays=written.read_text().splitlines() if written.exists() else [],
+            left=sorted(p.relative_to(self.top).as_posix() for p in left if p != path),
+            loud=loud(notebook),
+            package=self._whence(package),
+            torch=self._whence(torch),
+            repository=any(Path(entry).is_relative_to(ROOT) for entry in search if entry),
+        )
+
+    def _whence(self, file: str) -> str:
+        for name, folder in (("wheel", self.site), ("libraries", self.top / "libraries")):
+            if Path(file).is_relative_to(folder):
+                return name
+        return file

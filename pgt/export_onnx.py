@@ -1,0 +1,129 @@
+"""Take a trained model out of PyTorch: as ONNX, for any program that runs such files."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pgt.batch import Batch
+from pgt.model import PointerGeneratorTransformer
+from pgt.visits import DataError
+
+# What a prediction needs to be told of a window; (B, L) the first five, (B,) the others.
+VISITS = ("location", "time", "weekday", "duration", "days_ago")
+WINDOW = ("user", "length", "gap_days")
+OUTPUTS = (
+    "log_probs", "gate", "pointer_attention", "pointer_log_probs", "generator_log_probs",
+)  # fmt: skip
+
+
+class _Plain(nn.Module):
+    """The model between tensors; ONNX knows no classes."""
+
+    def __init__(self, model: PointerGeneratorTransformer, names: tuple[str, ...]) -> None:
+        super().__init__()
+        self.model, self.names = model, names
+
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        told = dict(zip(self.names, tensors, strict=True))
+        none = torch.zeros_like(told["length"])
+        nowhere = torch.zeros_like(told["location"])
+        batch = Batch(
+            **{name: told[name] for name in (*VISITS, "user", "length")},
+            gap_days=told.get("gap_days", none), start_minute=nowhere, now_minute=none,
+            index=none, target=none, target_time=none, target_weekday=none,
+        )  # fmt: skip
+        out = self.model(batch)
+        return tuple(getattr(out, name) for name in OUTPUTS)
+
+
+def inputs(model: PointerGeneratorTransformer) -> tuple[str, ...]:
+    """The names of the ONNX file's inputs; only a model that is told the day reads ``gap_days``."""
+    return (*VISITS, *(WINDOW if model.config.when == "day" else WINDOW[:2]))
+
+
+def feed(model: PointerGeneratorTransformer, batch: Batch) -> dict[str, np.ndarray]:
+    """A batch as onnxruntime takes it: the fields by name, int64.
+
+    Windows longer than the model's ``max_len`` must have been cut before
+    (``windows.batch(index, max_len)``).
+    """
+    return {name: getattr(batch, name).cpu().numpy() for name in inputs(model)}
+
+
+def write_onnx(model: PointerGeneratorTransformer, path: str | Path) -> Path:
+    """Write a model as ONNX; windows in a batch and visits in a window may be any number.
+
+    Parameters
+    ----------
+    model : PointerGeneratorTransformer
+    path : str or Path
+        The name appears only once the file is complete.
+
+    Raises
+    ------
+    DataError
+        When the packages for it are not installed.
+
+    Notes
+    -----
+    A window must not have more visits than the model's ``max_len``: cutting is left to whoever
+    builds the windows.
+    """
+    missing = [name for name in ("onnx", "onnxscript") if find_spec(name) is None]
+    if missing:
+        raise DataError(
+            f"Writing ONNX needs the package {missing[0]}, which is not installed; run: "
+            "python -m pip install 'pgt[export]'."
+        )
+    path = Path(path)
+    names = inputs(model)
+    was_training = model.training
+    example = _example(model, names)
+    batch, time = torch.export.Dim("windows"), torch.export.Dim("visits", max=model.config.max_len)
+    shapes: list[dict[int, Any]] = [
+        {0: batch, 1: time} if name in VISITS else {0: batch} for name in names
+    ]
+    talk = logging.getLogger("torch.onnx")
+    level = talk.level
+    # Both speak of the exporter's own machinery; the tests check what comes out.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        talk.setLevel(logging.ERROR)
+        # Strict, because only so is len(batch) traced and not taken for the number 2.
+        traced = torch.export.export(
+            _Plain(model, names).eval(), example, dynamic_shapes=(tuple(shapes),), strict=True
+        )
+        program = torch.onnx.export(
+            traced, dynamo=True, verbose=False, input_names=list(names), output_names=list(OUTPUTS)
+        )
+    talk.setLevel(level)
+    model.train(was_training)
+    if program is None:
+        raise DataError("torch could not write this model as ONNX; update torch and onnxscript.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name(f".{path.name}.part")
+    try:
+        program.save(str(half), external_data=False)
+        os.replace(half, path)
+    finally:
+        half.unlink(missing_ok=True)
+    return path
+
+
+def _example(model: PointerGeneratorTransformer, names: tuple[str, ...]) -> tuple[Tensor, ...]:
+    """Two windows of five visits and of three: a size of one would be taken for a constant."""
+    length = torch.tensor([5, 3])
+    inside = torch.arange(5) < length[:, None]
+    place = min(2, model.config.n_locations - 1)
+    given = {name: torch.ones_like(inside, dtype=torch.long) * inside for name in VISITS}
+    given |= {"location": place * inside.long(), "length": length}
+    return tuple(given.get(name, torch.zeros(2, dtype=torch.long)) for name in names)

@@ -1,0 +1,211 @@
+// The map: the town's ground, a dot for every place, and the marks of one prediction. Plain SVG; one
+// unit is 1e-5 degree of latitude, about a metre, and whatever should keep its size on the screen is
+// given in pixels. Names are set as text, never as HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+const METRES = 1.11319; // of a unit
+const STEADY = { "vector-effect": "non-scaling-stroke" }; // a line's width in pixels, at any zoom
+const shape = (parent, tag, attributes = {}, text = "") => {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.textContent = text;
+  return parent.appendChild(element);
+};
+
+// callbacks: add(place) when a place is clicked, say(place) -> text of a place.
+const makeMap = (find, page, callbacks) => {
+  const svg = find("map"), shrink = page.shrink;
+  const spot = (place) => {
+    const at = page.spots[place];
+    return at ? [at[0] * shrink, -at[1]] : null;
+  };
+  const ground = shape(svg, "g", { transform: `scale(${shrink} -1)` });
+  for (const [kind, width, path] of page.ground.layers) {
+    shape(ground, "path", { class: kind, d: path, "stroke-width": width, ...STEADY });
+  }
+  const labels = shape(svg, "g", { class: "labels" });
+  const dots = shape(svg, "g", { class: "dots", transform: `scale(${shrink} -1)` });
+  const marks = shape(svg, "g", { class: "marks" });
+  const dot = (places, kind) => {
+    const path = places.map((place) => `M${page.spots[place].join(" ")}h0`).join("");
+    shape(dots, "path", { class: kind, d: path, ...STEADY });
+  };
+  const shown = page.spots.map((at, place) => (at ? place : -1)).filter((place) => place >= 0);
+  dot(shown.filter((place) => place > page.known), "unknown");
+  dot(shown.filter((place) => place <= page.known), "known");
+
+  // ---- The view: a rectangle of the town, with the frame's proportions ----
+  let view = { x: 0, y: 0, w: 1, h: 1 }, prediction = null;
+  const pixel = () => view.w / Math.max(1, svg.clientWidth); // units in a pixel
+  const all = shown.map(spot);
+  const box = (spots, margin) => {
+    const xs = spots.map((at) => at[0]), ys = spots.map((at) => at[1]);
+    const [west, north] = [Math.min(...xs) - margin, Math.min(...ys) - margin];
+    const [east, south] = [Math.max(...xs) + margin, Math.max(...ys) + margin];
+    return { x: west, y: north, w: east - west, h: south - north };
+  };
+  const whole = box(all, 150);
+
+  const show = () => {
+    svg.setAttribute("viewBox", [view.x, view.y, view.w, view.h].join(" "));
+    const far = view.w > whole.w * 0.8 && view.h > whole.h * 0.8;
+    svg.style.touchAction = far ? "pan-y" : "none"; // a finger scrolls the page, unless zoomed in
+    dots.style.strokeWidth = `${Math.min(7, Math.max(2.2, 5 / pixel()))}px`;
+    const steps = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+    const metres = steps.filter((step) => step / METRES / pixel() <= 110).pop() || 10;
+    find("scale").style.width = `${metres / METRES / pixel()}px`;
+    find("scale").textContent = metres >= 1000 ? `${metres / 1000} km` : `${metres} m`;
+    labels.replaceChildren();
+    for (const [x, y, name] of page.ground.labels) {
+      const size = { "font-size": 11 * pixel(), "stroke-width": 3 * pixel() };
+      shape(labels, "text", { x: x * shrink, y: -y, ...size }, name);
+    }
+    if (prediction) draw(prediction);
+  };
+  const look = (rectangle) => { // the smallest view with the frame's proportions around a rectangle
+    const ratio = Math.max(1, svg.clientWidth) / Math.max(1, svg.clientHeight);
+    const w = Math.max(rectangle.w, rectangle.h * ratio, 300), h = w / ratio;
+    const [x, y] = [rectangle.x + (rectangle.w - w) / 2, rectangle.y + (rectangle.h - h) / 2];
+    view = { x, y, w, h };
+    show();
+  };
+  const zoom = (factor, x = view.x + view.w / 2, y = view.y + view.h / 2) => {
+    const w = Math.min(2 * (whole.w + whole.h), Math.max(150, view.w * factor)), real = w / view.w;
+    view = { x: x - (x - view.x) * real, y: y - (y - view.y) * real, w, h: view.h * real };
+    show();
+  };
+  const move = (dx, dy) => {
+    view = { ...view, x: view.x + dx * view.w, y: view.y + dy * view.h };
+    show();
+  };
+
+  // ---- The marks of a prediction: areas are true to the numbers ----
+  const radius = (weight) => Math.max(3, 30 * Math.sqrt(weight)) * pixel();
+  const circle = (at, r, more) =>
+    shape(marks, "circle", { cx: at[0], cy: at[1], r, ...STEADY, ...more });
+  const ring = (at, whole, first) => {
+    const r = radius(whole), part = Math.round(100 * Math.min(1, first / whole));
+    const dash = 2 + (12 * pixel()) / r;
+    const turn = `rotate(-90 ${at[0]} ${at[1]})`, dashes = [0, part];
+    for (let from = part; from < 100; from += 2 * dash) {
+      dashes.push(Math.min(dash, 100 - from), dash);
+    }
+    circle(at, r, { class: "halo" });
+    // A line that scales, because browsers do not agree on the dashes of one that keeps its width.
+    const about = { transform: turn, pathLength: 100, "vector-effect": "none" };
+    const arc = (kind, dashing) => {
+      const line = circle(at, r, { ...about, class: kind, "stroke-dasharray": dashing });
+      line.style.strokeWidth = 3.5 * pixel();
+    };
+    if (part < 100) arc("dashed", dashes.join(" "));
+    if (part > 0) arc("solid", `${part} 100`);
+  };
+  const sign = (at, path, kind) => {
+    for (const more of ["halo ", ""]) {
+      shape(marks, "path", {
+        class: more + kind, d: path, transform: `translate(${at[0]} ${at[1]}) scale(${pixel()})`,
+      });
+    }
+  };
+  const draw = (next) => {
+    prediction = next;
+    marks.replaceChildren();
+    const { visits, attention, top, truth } = next;
+    const trail = visits.map(spot);
+    for (let i = 1; i < trail.length; i++) {
+      if (!trail[i] || !trail[i - 1]) continue;
+      shape(marks, "path", {
+        class: "path", d: `M${trail[i - 1].join(" ")}L${trail[i].join(" ")}`,
+        opacity: 0.12 + 0.68 * (i / (trail.length - 1)) ** 2, ...STEADY,
+      });
+    }
+    for (const [place, weight] of attention) {
+      if (spot(place)) circle(spot(place), radius(weight), { class: "attention" });
+    }
+    for (const [place, p, copied] of top) if (spot(place) && p > 0) ring(spot(place), p, copied);
+    if (visits.length && spot(visits.at(-1))) sign(spot(visits.at(-1)), "M-6-6L6 6M6-6L-6 6", "here");
+    if (truth !== null && spot(truth)) sign(spot(truth), "M0-11L11 0 0 11-11 0z", "truth");
+  };
+  const fit = (places) => {
+    const spots = places.map(spot).filter(Boolean);
+    look(spots.length ? box(spots, 250) : whole);
+  };
+  // Pan only as far as needed for a place that lies outside.
+  const reveal = (place) => {
+    const at = spot(place);
+    if (!at) return;
+    const [dx, dy] = [(at[0] - view.x) / view.w, (at[1] - view.y) / view.h];
+    if (Math.min(dx, dy) > 0 && Math.max(dx, dy) < 1) return;
+    look(box([at, [view.x + view.w / 2, view.y + view.h / 2]], 250));
+  };
+
+  // ---- Mouse, finger, keys ----
+  const where = (event) => {
+    const frame = svg.getBoundingClientRect();
+    const [right, down] = [event.clientX - frame.left, event.clientY - frame.top];
+    return [view.x + right * pixel(), view.y + down * pixel()];
+  };
+  const nearest = (event, reach) => {
+    const [x, y] = where(event);
+    let best = null, distance = reach * pixel();
+    for (const place of shown) {
+      const at = spot(place), apart = Math.hypot(at[0] - x, at[1] - y);
+      if (apart < distance) [best, distance] = [place, apart];
+    }
+    return best;
+  };
+  let held = null;
+  svg.addEventListener("pointerdown", (event) => {
+    held = { x: event.clientX, y: event.clientY, moved: false };
+  });
+  svg.addEventListener("pointermove", (event) => {
+    const tip = find("tip");
+    if (held && event.buttons) {
+      const [dx, dy] = [event.clientX - held.x, event.clientY - held.y];
+      if (!held.moved && Math.hypot(dx, dy) < 5) return;
+      if (!held.moved) svg.setPointerCapture(event.pointerId);
+      move(-dx / svg.clientWidth, -dy / svg.clientHeight);
+      held = { x: event.clientX, y: event.clientY, moved: true };
+    }
+    const place = nearest(event, 14);
+    tip.hidden = place === null || Boolean(held?.moved);
+    if (tip.hidden) return;
+    tip.textContent = callbacks.say(place);
+    const [x, y] = spot(place), left = (x - view.x) / pixel();
+    tip.style.left = `${Math.min(left, svg.clientWidth - 130)}px`;
+    tip.style.top = `${(y - view.y) / pixel() + 12}px`;
+  });
+  svg.addEventListener("pointerleave", () => (find("tip").hidden = true));
+  svg.addEventListener("pointerup", (event) => {
+    const reach = event.pointerType === "mouse" ? 14 : 22; // a finger hides what it points at
+    const place = held && !held.moved ? nearest(event, reach) : null;
+    held = null;
+    find("tip").hidden = true;
+    if (place !== null) callbacks.add(place);
+  });
+  svg.addEventListener("pointercancel", () => (held = null));
+  svg.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return; // the page's; two fingers on a pad come with ctrl
+    event.preventDefault();
+    zoom(Math.exp(event.deltaY / 200), ...where(event));
+  }, { passive: false });
+  const keys = {
+    ArrowLeft: () => move(-0.15, 0), ArrowRight: () => move(0.15, 0),
+    ArrowUp: () => move(0, -0.15), ArrowDown: () => move(0, 0.15),
+    "+": () => zoom(0.7), "=": () => zoom(0.7), "-": () => zoom(1 / 0.7),
+  };
+  svg.addEventListener("keydown", (event) => {
+    if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  find("in").addEventListener("click", () => zoom(0.7));
+  find("out").addEventListener("click", () => zoom(1 / 0.7));
+  // Another width of the page: the same middle, the same width of the town.
+  new ResizeObserver(() => {
+    const h = (view.w * svg.clientHeight) / Math.max(1, svg.clientWidth);
+    view = { ...view, y: view.y + (view.h - h) / 2, h };
+    show();
+  }).observe(svg);
+  return { draw, fit, reveal, point: spot, view: () => view };
+};

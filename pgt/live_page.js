@@ -1,0 +1,541 @@
+// The live model's page: a state, what changes it, and how it is shown.
+//
+// The state is all there is. Every change makes a new one, predicts anew and draws everything again.
+// `page` holds the data: model, places, people with their moments; names are set as text only.
+
+const root = document.querySelector(`#${page.id}:not([data-ready])`);
+root.dataset.ready = "yes";
+const find = (name) => root.querySelector(`[data-live="${name}"]`);
+const add$ = (parent, tag, text = "", more = {}) => {
+  const element = Object.assign(document.createElement(tag), more);
+  if (text !== "") element.textContent = text;
+  return parent.appendChild(element);
+};
+const model = unpack(page.model);
+const DAY = 1440, WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+// ---- Words -----------------------------------------------------------------------------------
+
+const name = (place) => (place === 1 ? "a place not seen in training" : page.names[place] || "?");
+const day = (at) => Math.floor(at / DAY); // days since some Monday
+const clock = (at) => {
+  const minute = ((at % DAY) + DAY) % DAY, two = (n) => String(n).padStart(2, "0");
+  return `${two(Math.floor(minute / 60))}:${two(minute % 60)}`;
+};
+const weekday = (at) => WEEKDAYS[((day(at) % 7) + 7) % 7];
+const long = (stay) => {
+  const [hours, rest] = [Math.floor(stay / 60), stay % 60];
+  return hours === 0 ? `${rest} min` : `${hours} h${rest ? ` ${rest}` : ""}`;
+};
+const three = (value) => value.toFixed(3);
+const within = (value, low, high) => Math.max(low, Math.min(high, value));
+const copyOf = (value) => JSON.parse(JSON.stringify(value));
+
+// ---- The state -------------------------------------------------------------------------------
+
+// A visit is {place, at (minutes since some Monday, local time), stay (minutes)}, oldest first.
+const visitsOf = (person, moment) => {
+  const { visits, moments } = page.people[person], [first, target] = moments[moment];
+  return visits.slice(first, target).map(([place, at, stay]) => ({ place, at, stay }));
+};
+const original = (person, moment) => ({
+  person, moment, user: page.people[person].user, visits: visitsOf(person, moment),
+  off: [], times: 1, hand: null, gap: gapOf(person, moment),
+});
+// How many days later the next visit begins: only a model that is told the day reads it.
+const gapOf = (person, moment) => {
+  const { visits, moments } = page.people[person], target = moments[moment][1];
+  return page.model.config.when === "day" ? day(visits[target][1]) - day(visits[target - 1][1]) : 0;
+};
+const went = ({ person, moment }) =>
+  moment === null ? null : page.people[person].visits[page.people[person].moments[moment][1]][0];
+const asWindow = ({ user, visits, gap }) => ({
+  user, gapDays: gap,
+  visits: visits.map(({ place, at, stay }) => ({
+    location: place, minute: ((at % DAY) + DAY) % DAY, weekday: (((day(at) % 7) + 7) % 7) + 1,
+    daysAgo: day(visits.at(-1).at) - day(at), stay,
+  })),
+});
+const ask = (state) => {
+  if (state.visits.length === 0) return null;
+  const hand = { off: new Set(state.off), biasTimes: state.times, setGate: state.hand };
+  return predict(model, asWindow(state), hand);
+};
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+const changed = (state) => state.moment !== null && !same(state, original(state.person, state.moment));
+
+let state = original(page.start[0], page.start[1]), past = [], editing = null;
+
+// ---- Sharing: a state as text that fits behind the # of an address ---------------------------
+
+const KEY = page.kind === "full" ? "live" : "live-" + page.kind;
+const TIMES = [0, 1, 3, 10, 30, 100, 300];
+const write = (state) => {
+  const fields = [page.fingerprint, `p${state.person}`];
+  if (state.moment !== null) fields.push(`m${state.moment}`);
+  if (state.moment === null || !same(state.visits, visitsOf(state.person, state.moment))) {
+    const visit = ({ place, at, stay }) => [place, at, stay].map((n) => n.toString(36)).join(".");
+    fields.push("v" + state.visits.map(visit).join("_"));
+  }
+  if (state.moment === null && !state.user) fields.push("n");
+  if (state.off.length) fields.push("o" + state.off.join("."));
+  if (state.times !== 1) fields.push(`t${state.times}`);
+  if (state.hand !== null) fields.push(`h${state.hand}`);
+  if (page.model.config.when === "day") fields.push(`g${state.gap}`);
+  return `${KEY}=${fields.join(",")}`;
+};
+// Text from a link may be anything: what does not fit gives null.
+const read = (text) => {
+  const [print, ...fields] = text.split(",");
+  const field = Object.fromEntries(fields.map((one) => [one[0], one.slice(1)]));
+  const whole = (digits, radix, low, high) => {
+    const n = parseInt(digits, radix);
+    return Number.isInteger(n) && n >= low && n <= high ? n : NaN;
+  };
+  const person = whole(field.p, 10, 0, page.people.length - 1);
+  if (print !== page.fingerprint || Number.isNaN(person)) return null;
+  const many = page.people[person].moments.length;
+  const moment = "m" in field ? whole(field.m, 10, 0, many - 1) : null;
+  if (Number.isNaN(moment) || (moment === null && !("v" in field))) return null;
+  const next = { ...original(person, moment ?? 0), moment };
+  if ("v" in field) {
+    next.visits = field.v.split("_").filter(Boolean).slice(0, 1000).map((one) => {
+      const [place, at, stay] = one.split(".");
+      return {
+        place: whole(place, 36, 1, page.names.length - 1),
+        at: whole(at, 36, -1e7, 1e7), stay: whole(stay, 36, 0, 1e5),
+      };
+    });
+    if (next.visits.some((visit) => Object.values(visit).some(Number.isNaN))) return null;
+    next.visits.sort((a, b) => a.at - b.at);
+  }
+  if ("n" in field) next.user = 0;
+  next.off = (field.o || "").split(".").filter((part) => SWITCHES.some(([one]) => one === part));
+  if (TIMES.includes(Number(field.t))) next.times = Number(field.t);
+  if (Number(field.h) >= 0 && Number(field.h) <= 1) next.hand = Number(field.h);
+  next.gap = whole(field.g ?? String(next.gap), 10, 0, 30) || 0;
+  return next;
+};
+
+// ---- The parts that can be switched off ------------------------------------------------------
+
+const SWITCHES = [
+  ["user", "who it is"], ["time", "time of day"], ["weekday", "weekday"], ["recency", "days ago"],
+  ["duration", "duration"], ["position_from_end", "position from the end"],
+  ["sinusoid", "sinusoids"], ["one_layer", "second layer"], ["position_bias", "position bias"],
+  ["pointer", "pointer"], ["generator", "generator"], ["gate", "gate (off: one half)"],
+].filter(([part]) => page.switches.includes(part));
+
+const change = (edit) => {
+  past.push(copyOf(state));
+  past = past.slice(-100);
+  const next = copyOf(state);
+  edit(next);
+  state = next;
+  draw();
+};
+const toggle = (part, on) => change((next) => {
+  next.off = on ? next.off.filter((one) => one !== part) : [...next.off, part];
+  const other = { pointer: "generator", generator: "pointer" }[part];
+  if (!on && other) next.off = next.off.filter((one) => one !== other); // one of the two must stay
+});
+
+// ---- What changes the visits -----------------------------------------------------------------
+
+const setVisit = (i, values) => change((next) => {
+  const visit = Object.assign(next.visits[i], values);
+  next.visits.sort((a, b) => a.at - b.at);
+  editing = next.visits.indexOf(visit);
+});
+const remove = (i) => {
+  editing = null;
+  change((next) => next.visits.splice(i, 1));
+  focusRow(Math.min(i, state.visits.length - 1), "remove");
+};
+// The places change seats; times and stays keep theirs, so that the list stays in order of time.
+const swap = (i, j) => {
+  change((next) => {
+    [next.visits[i].place, next.visits[j].place] = [next.visits[j].place, next.visits[i].place];
+    editing = j;
+  });
+  focusRow(j, j > i ? "later" : "earlier");
+};
+const addVisit = (place) => {
+  if (!page.known_here.has(place)) return tell(`${name(place)} is not part of this small version.`);
+  change((next) => {
+    const last = next.visits.at(-1);
+    const at = last ? Math.ceil((last.at + Math.max(last.stay, 15) + 15) / 15) * 15 : 7 * DAY + 8 * 60;
+    next.visits.push({ place, at, stay: 60 });
+    editing = next.visits.length - 1;
+  });
+  map.reveal(place);
+};
+const focusRow = (i, what) => {
+  const rows = `:is([data-visit="${i}"],[data-editor="${i}"])`;
+  const target = i >= 0 && root.querySelector(`${rows} [data-do="${what}"]:not(:disabled)`);
+  if (target) target.focus();
+  else find("search").focus();
+};
+
+// ---- Drawing ---------------------------------------------------------------------------------
+
+const perPlace = (visits, attention) => {
+  const sums = new Map();
+  const unread = visits.length - attention.length; // the oldest of a long list
+  visits.slice(unread).forEach(({ place }, i) => sums.set(place, (sums.get(place) || 0) + attention[i]));
+  return [...sums].sort((a, b) => b[1] - a[1]);
+};
+// [place, probability, copied part] of the likeliest; 0 is padding and no place.
+const likeliest = (out, n) =>
+  Array.from(out.probabilities, (p, place) => [place, p, out.gate * out.pointer[place]])
+    .slice(1).filter((row) => row[1] > 0).sort((a, b) => b[1] - a[1]).slice(0, n);
+
+const bar = (cell, copied, generated, before, scale) => {
+  const box = add$(cell, "div", "", { className: "bar" });
+  const percent = (share) => `${(100 * share) / scale}%`;
+  add$(box, "i", "", { className: "copied" }).style.width = percent(copied);
+  add$(box, "i", "", { className: "generated" }).style.width = percent(generated);
+  if (before !== null) add$(box, "b", "", { title: "before your changes" }).style.left = percent(before);
+};
+
+const drawTop = (out, before) => {
+  const rows = likeliest(out, 10), truth = went(state);
+  const were = rows.map(([place]) => (before ? before.probabilities[place] : null));
+  const scale = Math.max(0.01, ...rows.map((row) => row[1]), ...were);
+  find("top").replaceChildren();
+  rows.forEach(([place, p, copied], i) => {
+    const row = add$(find("top"), "tr");
+    add$(row, "th", (place === truth ? "✓ " : "") + name(place), { scope: "row" });
+    bar(add$(row, "td", "", { className: "bars" }), copied, Math.max(0, p - copied), were[i], scale);
+    add$(row, "td", three(copied), { className: "both" });
+    add$(row, "td", three(Math.max(0, p - copied)), { className: "both" });
+    add$(row, "td", three(p));
+  });
+  const notes = before ? ["The thin line: before your changes."] : [];
+  if (truth !== null) {
+    const p = out.probabilities[truth];
+    const rank = 1 + out.probabilities.filter((other, place) => place && other > p).length;
+    notes.unshift(`✓ ${name(truth)} is where they went: number ${rank}, with ${three(p)}.`);
+  }
+  find("was").textContent = notes.join(" ");
+};
+
+const drawGate = (out) => {
+  find("gate").textContent = three(out.gate) + (state.hand !== null ? ", set by hand" : "");
+  const percent = (share) => `${(100 * share).toFixed(1)} %`;
+  find("copiedmass").textContent = `${percent(out.gate)} copied from the visits`;
+  find("generatedmass").textContent = `${percent(1 - out.gate)} generated`;
+  find("gatebar").style.width = `${100 * out.gate}%`;
+  find("byhand").checked = state.hand !== null;
+  find("hand").disabled = state.hand === null;
+  find("hand").value = Math.round(100 * out.gate);
+};
+
+// A bar from zero for the bias, a dot for the content, both without the window's mean.
+const drawBias = (out) => {
+  const box = find("bias"), n = out.content.length, width = 340, height = 130, floor = 112;
+  box.replaceChildren();
+  box.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  if (!n) return;
+  const centre = (values) => values.map((v) => v - values.reduce((a, b) => a + b, 0) / n);
+  const content = centre(out.content), bias = centre(out.bias);
+  const most = Math.max(...content.map(Math.abs), ...bias.map(Math.abs), 0.01);
+  const y = (v) => 58 - (50 * v) / most, step = (width - 44) / n, x = (i) => 38 + step * (n - 1 - i + 0.5);
+  shape(box, "path", { class: "axis", d: `M38 ${y(0)}H${width}` });
+  for (const v of [most, 0, -most]) {
+    const text = v ? v.toFixed(most < 0.095 ? 2 : 1).replace("-", "−") : "0";
+    shape(box, "text", { x: 34, y: y(v) + 4, "text-anchor": "end" }, text);
+  }
+  content.forEach((value, i) => {
+    const tall = Math.max(1, Math.abs(y(bias[i]) - y(0)));
+    const low = Math.min(y(bias[i]), y(0)), r = Math.max(1.6, Math.min(3.5, step * 0.35));
+    shape(box, "rect", { class: "stick", x: x(i) - step * 0.3, width: step * 0.6, y: low, height: tall });
+    shape(box, "circle", { class: "dot", cx: x(i), cy: y(value), r });
+    if ((n - i - 1) % Math.ceil(n / 12)) return; // not every number has room
+    shape(box, "text", { x: x(i), y: floor + 12, "text-anchor": "middle" }, n - i);
+  });
+  const range = (values) => (Math.max(...values) - Math.min(...values)).toFixed(2);
+  box.setAttribute("aria-label", `For ${n} visits: content spans ${range(content)} logits, `
+    + `position bias times ${state.times} spans ${range(bias)}.`);
+  find("timestext").textContent = state.times;
+  find("times").value = TIMES.indexOf(state.times);
+  find("times").setAttribute("aria-valuetext", `times ${state.times}`);
+};
+
+const editor = (row, i) => {
+  const visit = state.visits[i], line = document.createElement("tr");
+  line.className = "editor";
+  row.after(line);
+  const cell = add$(line, "td", "", { colSpan: 5 });
+  line.dataset.editor = i;
+  const field = (text, input) => {
+    const label = add$(cell, "label", text + " ");
+    input.dataset.do = text;
+    return label.appendChild(input);
+  };
+  const days = add$(document.createElement("div"), "select");
+  const last = day(state.visits.at(-1).at), back = last - day(visit.at);
+  for (let ago = Math.min(-1, back); ago <= Math.max(8, back); ago++) {
+    const before = `${ago} day${ago > 1 ? "s" : ""} before`;
+    const when = ago < 0 ? "the day after the last" : ago === 0 ? "the last visit's day" : before;
+    days.add(new Option(`${weekday((last - ago) * DAY)}, ${when}`, ago, ago === back, ago === back));
+  }
+  field("Day", days).addEventListener("change", () => {
+    const { at } = state.visits[i], then = day(state.visits.at(-1).at) - Number(days.value);
+    setVisit(i, { at: at + (then - day(at)) * DAY });
+  });
+  const input = (more) => Object.assign(document.createElement("input"), more);
+  const time = input({ type: "time", value: clock(visit.at) });
+  field("from", time).addEventListener("change", () => {
+    const [hour, minute] = time.value.split(":").map(Number);
+    if (time.value) setVisit(i, { at: day(state.visits[i].at) * DAY + hour * 60 + minute });
+  });
+  const stay = input({ type: "number", min: 0, max: 4320, step: "any", value: visit.stay });
+  field("for minutes", stay).addEventListener("change", () => {
+    if (stay.value !== "") setVisit(i, { stay: within(Math.round(Number(stay.value)), 0, 4320) });
+  });
+  const knob = (text, what, possible, run) => {
+    const button = add$(cell, "button", text, { type: "button", disabled: !possible });
+    button.dataset.do = what;
+    button.addEventListener("click", run);
+  };
+  knob("Swap place with the later visit", "later", i < state.visits.length - 1, () => swap(i, i + 1));
+  knob("… with the earlier", "earlier", i > 0, () => swap(i, i - 1));
+};
+
+// The rows are made anew only when other visits are listed, so that whoever types in one keeps it.
+let listed = "";
+const drawVisits = (out) => {
+  const { visits } = state, n = visits.length, body = find("visits");
+  const last = n ? day(visits.at(-1).at) : 0;
+  const list = JSON.stringify([visits.map(({ place }) => place), editing, went(state), last]);
+  if (list !== listed) {
+    const held = body.contains(document.activeElement) ? document.activeElement.dataset.do : null;
+    body.replaceChildren();
+    for (let i = n - 1; i >= 0; i--) addRow(body, i);
+    if (held && editing !== null) focusRow(editing, held);
+    listed = list;
+  }
+  find("count").textContent = n === 1 ? "1 visit" : `${n} visits`;
+  const most = Math.max(0.01, ...(out ? out.attention : []));
+  for (const row of body.querySelectorAll("tr[data-visit]")) {
+    const i = Number(row.dataset.visit), { place, at, stay } = visits[i];
+    const part = (name) => row.querySelector(`[data-part=${name}]`);
+    const seen = out ? i - (n - out.attention.length) : -1; // the model reads the most recent ones
+    part("when").textContent = `${weekday(at)} ${clock(at)}, ${long(stay)}`;
+    part("attention").replaceChildren();
+    part("bias").textContent = seen < 0 ? "" : out.bias[seen].toFixed(2).replace("-", "−");
+    for (const button of part("knobs").children) {
+      const which = `visit ${n - i}, ${name(place)}, ${weekday(at)} ${clock(at)}`;
+      button.setAttribute("aria-label", `${button.title}: ${which}`);
+    }
+    if (seen < 0) continue;
+    bar(part("attention"), out.attention[seen], 0, null, most);
+    add$(part("attention"), "small", three(out.attention[seen]));
+  }
+};
+
+const addRow = (body, i) => {
+  const { place } = state.visits[i], row = add$(body, "tr");
+  row.dataset.visit = i;
+  const cell = (tag, part, more) => {
+    const element = add$(row, tag, "", more);
+    element.dataset.part = part;
+    return element;
+  };
+  cell("td", "number", { className: "number" }).textContent = state.visits.length - i;
+  const what = cell("th", "what", { scope: "row" });
+  add$(what, "span", (place === went(state) ? "✓ " : "") + name(place));
+  add$(what, "small").dataset.part = "when";
+  cell("td", "attention", { className: "bars" });
+  cell("td", "bias", { className: "bias" });
+  const knobs = cell("td", "knobs", { className: "knobs" });
+  const knob = (text, title, what, run) => {
+    const button = add$(knobs, "button", text, { type: "button", title });
+    button.dataset.do = what;
+    button.addEventListener("click", run);
+    return button;
+  };
+  const edit = () => {
+    editing = editing === i ? null : i;
+    draw();
+    focusRow(i, "edit");
+  };
+  knob("✎", "Change", "edit", edit).setAttribute("aria-expanded", editing === i);
+  knob("✕", "Delete", "remove", () => remove(i));
+  if (editing === i) editor(row, i);
+};
+
+const tell = (text) => (find("told").textContent = text);
+const summary = (out) => {
+  if (!out) return "The day is empty: click a place on the map, or add one by its name.";
+  const last = state.visits.at(-1), [[place, p, copied]] = likeliest(out, 1);
+  const who = state.moment === null ? "Your own day" : page.people[state.person].name;
+  const date = state.moment === null || changed(state) ? "" : `, ${dateOf(state)}`;
+  const source = `: ${Math.round((100 * copied) / p)} % of that copied, gate ${out.gate.toFixed(2)}`;
+  return `${who}${date}: after ${name(last.place)} (${weekday(last.at)} ${clock(last.at)}) the model `
+    + `expects ${name(place)} with ${three(p)}${page.has_both ? source : ""}.`;
+};
+const dateOf = ({ person, visits }) => {
+  const date = new Date((page.people[person].monday + day(visits.at(-1).at)) * 86400000);
+  const parts = { day: "numeric", month: "long", year: "numeric" };
+  return date.toLocaleDateString("en-GB", { timeZone: "UTC", ...parts });
+};
+
+const draw = () => {
+  const out = ask(state), own = state.moment === null, many = page.people[state.person].moments.length;
+  const before = !own && changed(state) ? ask(original(state.person, state.moment)) : null;
+  find("person").value = own && !state.user ? "new" : state.person;
+  find("moment").max = many - 1;
+  find("moment").value = own ? 0 : state.moment;
+  find("moment").disabled = own;
+  const asked = own ? null : visitsOf(state.person, state.moment).at(-1).at;
+  find("moment").setAttribute("aria-valuetext", own ? "your own day"
+    : `moment ${state.moment + 1} of ${many}, after ${weekday(asked)} ${clock(asked)}`);
+  find("momenttext").textContent = own ? "Moment" : `Moment ${state.moment + 1} of ${many}`;
+  find("gap").value = state.gap;
+  find("back").disabled = !own && state.moment === 0;
+  find("next").disabled = !own && state.moment === many - 1;
+  find("undo").disabled = past.length === 0;
+  find("reset").disabled = !own && !changed(state);
+  for (const box of find("switches").querySelectorAll("input")) box.checked = !state.off.includes(box.value);
+  root.classList.toggle("live-empty", !out);
+  root.classList.toggle("live-own", own);
+  tell(summary(out));
+  drawVisits(out);
+  map?.draw({
+    visits: state.visits.map(({ place }) => place),
+    attention: out ? perPlace(state.visits, out.attention) : [],
+    top: out && page.rings ? likeliest(out, 5) : [], truth: went(state),
+  });
+  if (out) {
+    drawTop(out, before);
+    drawGate(out);
+    drawBias(out);
+  } else {
+    find("top").replaceChildren();
+    find("was").textContent = "";
+  }
+  find("linkrow").hidden = true;
+  find("copied").textContent = "";
+};
+
+// ---- Wiring ----------------------------------------------------------------------------------
+
+const map = page.ground ? makeMap(find, page, {
+  add: addVisit,
+  say: (place) => {
+    const out = ask(state), seen = place > page.known ? " (not seen in training)" : "";
+    return `${name(place)}${seen}` + (out ? `: ${three(out.probabilities[place])}` : "");
+  },
+}) : null;
+find("frame").hidden = find("legend").hidden = !map;
+const alone = page.kind === "pointer" || page.kind === "bias";
+if (alone) find("heading").textContent = "Next place, by the pointer alone";
+
+const go = (next) => {
+  past.push(copyOf(state));
+  [state, editing, listed] = [next, null, ""];
+  draw();
+  map?.fit([...state.visits.map(({ place }) => place), went(state)].filter((place) => place !== null));
+};
+page.people.forEach((person, i) => find("person").add(new Option(person.name, i)));
+if (page.kind === "full") find("person").add(new Option("somebody new", "new"));
+find("person").addEventListener("change", (event) => {
+  const chosen = event.target.value;
+  // Somebody new has no visits yet: the ones on show become theirs.
+  if (chosen === "new") go({ ...copyOf(state), moment: null, user: 0 });
+  else {
+    const { user, moments } = page.people[chosen], person = Number(chosen);
+    if (state.moment === null) go({ ...copyOf(state), person, user });
+    else go(original(person, Math.floor(moments.length / 2)));
+  }
+});
+find("moment").addEventListener("input", (event) => {
+  const { off, times, hand } = state; // the switches stay as they are
+  go({ ...original(state.person, Number(event.target.value)), off, times, hand });
+});
+for (const [button, step] of [["back", -1], ["next", 1]]) {
+  find(button).addEventListener("click", () => {
+    find("moment").value = Number(find("moment").value) + (state.moment === null ? 0 : step);
+    find("moment").dispatchEvent(new Event("input"));
+  });
+}
+find("empty").addEventListener("click", () => {
+  go({ ...copyOf(state), moment: null, visits: [] });
+  find("search").focus({ preventScroll: true });
+});
+find("undo").addEventListener("click", () => {
+  [state, editing, listed] = [past.pop(), null, ""];
+  draw();
+});
+find("reset").addEventListener("click", () => go(original(state.person, state.moment ?? 0)));
+for (const [part, label] of SWITCHES) {
+  const row = add$(find("switches"), "label");
+  const box = add$(row, "input", "", { type: "checkbox", value: part, checked: true });
+  row.append(" " + label);
+  box.addEventListener("change", () => toggle(part, box.checked));
+}
+find("times").addEventListener("input", (event) => {
+  change((next) => (next.times = TIMES[event.target.value]));
+});
+find("gaprow").hidden = page.model.config.when !== "day";
+find("gap").addEventListener("change", (event) => {
+  change((next) => (next.gap = within(Math.round(Number(event.target.value)), 0, 30)));
+});
+const byHand = () => change((next) => {
+  next.hand = find("byhand").checked ? Number(find("hand").value) / 100 : null;
+});
+find("byhand").addEventListener("change", byHand);
+find("hand").addEventListener("input", byHand);
+
+page.known_here = new Set(page.here || page.names.keys());
+const titles = new Map();
+for (const place of page.known_here) if (place > 1) titles.set(page.names[place].toLowerCase(), place);
+for (const place of titles.values()) {
+  add$(root.querySelector("datalist"), "option", "", { value: page.names[place] });
+}
+find("add").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const typed = find("search").value.trim().toLowerCase();
+  const alike = () => [...titles].find(([title]) => title.includes(typed))?.[1];
+  const place = titles.get(typed) ?? (typed && alike());
+  if (!place) return tell(typed ? "There is no place of that name." : "Type the name of a place first.");
+  find("search").value = "";
+  addVisit(place);
+});
+
+find("share").addEventListener("click", async () => {
+  const text = write(state), framed = window !== window.top;
+  if (!framed) location.hash = text;
+  find("linkname").textContent = framed ? "In a notebook" : "Link";
+  find("link").value = framed ? `playground(state="${text}")` : location.href;
+  find("linkrow").hidden = false;
+  find("link").select();
+  try {
+    await navigator.clipboard.writeText(find("link").value);
+    find("copied").textContent = "Copied.";
+  } catch {
+    find("copied").textContent = "Select and copy it.";
+  }
+});
+const follow = (text, scroll) => {
+  if (!text.startsWith(KEY + "=")) return false;
+  const next = read(text.slice(KEY.length + 1));
+  if (next && write(next) === write(state)) return true;
+  if (next) go(next);
+  else tell("This link belongs to another model or is damaged, so the page shows its first moment.");
+  if (scroll) root.scrollIntoView();
+  return true;
+};
+addEventListener("hashchange", () => follow(location.hash.slice(1), false));
+
+go(state);
+past = [];
+draw();
+if (!follow(location.hash.slice(1), true) && page.state) follow(page.state, false);
+past = [];
+find("undo").disabled = true;
+
+// For the console of the browser: root.live.predict(root.live.window()) and so on.
+root.live = { model, predict, page, window: () => asWindow(state), state: () => copyOf(state), show: go };

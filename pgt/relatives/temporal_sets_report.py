@@ -1,0 +1,188 @@
+"""The next set, predicted: DNNTSP, its parts and plain counting, for chapter 18.
+
+    PGT_DC=…/DC.json python -m pgt.relatives.temporal_sets_report
+
+writes ``book/results/temporal_sets.json``. Scores are in percent, means over people or days; no
+person, element or moment can be told from them. With ``--keep FOLDER`` finished runs are stored
+there and not made again.
+
+Rows by ``group``: ``all`` for a run; ``low`` and ``high`` for the 95 % interval of the mean over
+seeds, people resampled; ``lead``, ``lead low`` and ``lead high`` for the difference to personal
+frequency (``personal``, variant ``backoff``); ``gain``, ``gain low`` and ``gain high`` for that to
+the whole network. ``facts`` tells of the data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from pgt.relatives.baskets import DC, Sequences, read_baskets
+from pgt.relatives.dnntsp import VARIANTS, SetConfig, SetPredictor
+from pgt.relatives.set_baselines import Personal, Popular, chosen
+from pgt.relatives.set_metrics import KS, METRICS, evaluate, resampled_means
+from pgt.relatives.set_training import SetTraining, fit
+from pgt.reports import write_report
+from pgt.results import results_folder
+from pgt.visits import DataError
+
+Row = dict[str, Any]
+Parts = dict[str, Sequences]
+
+SEEDS = (42, 1, 2, 3, 4)
+COLUMNS = (*METRICS, *(f"{kind}@{k}" for kind in ("repeated", "new") for k in KS))
+REFERENCE = ("personal", "backoff")
+WHOLE = ("dnntsp", "full")
+
+
+def baskets() -> Parts:
+    """The sequences of DC, where the environment says that they are."""
+    if not os.environ.get(DC):
+        raise DataError(f"Set {DC} to the place of DC.json to measure on it.")
+    return read_baskets(os.environ[DC])
+
+
+def fingerprint(parts: Parts) -> str:
+    """A short hash of every sequence."""
+    digest = hashlib.sha256()
+    for one in parts.values():
+        for tensor in (one.elements, one.present, one.length, one.target):
+            digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()[:12]
+
+
+def facts(parts: Parts) -> Row:
+    """What the data are like, in percent and counts, over the test sequences."""
+    one = parts["test"]
+    size = one.present.sum(1)  # (U, T) elements in a set
+    filled = size > 0
+    truth, seen = one.truth(), one.seen()
+    return {
+        "alone": 100 * float((size == 1).sum() / filled.sum()),
+        "repeats": 100 * float((truth & seen).sum() / truth.sum()),
+        "set_size": float(size[filled].float().mean()),
+        "sets": float(one.length.float().mean()),
+        "n_elements": one.n_elements,
+    }
+
+
+def trained(parts: Parts, variant: str, training: SetTraining) -> pd.DataFrame:
+    """One network, trained and scored on the test sequences."""
+    torch.manual_seed(training.seed)
+    config = SetConfig(parts["train"].n_elements, **VARIANTS[variant])
+    model = SetPredictor(config)
+    history = fit(model, parts["train"], parts["valid"], training)
+    print(f"  {variant} seed {training.seed}: {len(history)} epochs", flush=True)
+    return evaluate(model, parts["test"])
+
+
+def counted(parts: Parts) -> dict[tuple[str, str], pd.DataFrame]:
+    """What needs no training, by model and variant."""
+    train, valid, test = parts["train"], parts["valid"], parts["test"]
+    best = chosen(train, valid)
+    print(f"  half-life chosen: {best.half_life} sets", flush=True)
+    return {
+        ("popular", "full"): evaluate(Popular().fit(train), test),
+        ("personal", "own"): evaluate(Personal(backoff=False).fit(train), test),
+        REFERENCE: evaluate(Personal().fit(train), test),
+        ("personal", "half_life"): evaluate(best, test),
+    }
+
+
+def rows_of(
+    tables: dict[tuple[str, str], list[pd.DataFrame]], seeds: Sequence[int | None], about: Row
+) -> Iterator[Row]:
+    """The rows of one data set: every run's, the intervals, and the paired differences."""
+    means = {key: _mean_of(runs) for key, runs in tables.items()}
+    for (model, variant), runs in tables.items():
+        head = about | {"model": model, "variant": variant, "split": "test"}
+        own: Sequence[int | None] = [None] if model != WHOLE[0] else seeds
+        for seed, table in zip(own, runs, strict=False):
+            values = 100 * table[list(COLUMNS)].mean()
+            yield head | {"seed": seed, "group": "all", "n": len(table)} | values.to_dict()
+        users = runs[0].user_id.to_numpy()
+        compared = {"": None, "lead": REFERENCE, "gain": WHOLE}
+        for name, other in compared.items():
+            if other is not None and (other not in means or other == (model, variant)):
+                continue
+            value = means[model, variant] - (0 if other is None else means[other])
+            drawn = 100 * resampled_means(value, users)
+            ends = dict(
+                zip(("low", "high"), np.quantile(drawn, [0.025, 0.975], axis=0), strict=True)
+            )
+            if other is not None:
+                ends[""] = 100 * np.nanmean(value, axis=0)
+            for end, numbers in ends.items():
+                group = {"group": f"{name} {end}".strip(), "seed": None, "n": len(users)}
+                yield head | group | dict(zip(COLUMNS, map(float, numbers), strict=True))
+
+
+def _mean_of(runs: list[pd.DataFrame]) -> np.ndarray:
+    """(U, M) the mean over seeds of what every sequence got."""
+    return np.mean([table[list(COLUMNS)].to_numpy(float) for table in runs], axis=0)
+
+
+def measured(
+    parts: Parts, seeds: Sequence[int], variants: Sequence[str], keep: Path | None
+) -> Iterator[Row]:
+    """All rows."""
+    about: Row = {"data": "dc", "protocol": "next set", "when": "unknown"}
+    yield about | {"model": "none", "variant": "full", "split": "test", "seed": None,
+                   "group": "facts", "n": len(parts["test"])} | facts(parts)  # fmt: skip
+    tables = {key: [table] for key, table in counted(parts).items()}
+    for seed in seeds:
+        for variant in variants:
+            path = keep / f"dc-{variant}-{seed}.parquet" if keep else None
+            if path is not None and path.is_file():
+                table = pd.read_parquet(path)
+            else:
+                table = trained(parts, variant, replace(SetTraining(), seed=seed))
+                if path is not None:
+                    table.to_parquet(path)
+            tables.setdefault((WHOLE[0], variant), []).append(table)
+    yield from rows_of(tables, seeds, about)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(prog="python -m pgt.relatives.temporal_sets_report")
+    parser.add_argument("--keep", type=Path, help="a folder for finished runs")
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
+    asked = parser.parse_args(arguments)
+    if asked.keep:
+        asked.keep.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    began = time.process_time()
+    parts = baskets()
+    rows = list(measured(parts, asked.seeds, asked.variants, asked.keep))
+    source = {
+        "name": "dc", "protocol": "next set", "fingerprint": fingerprint(parts),
+        "windows": {part: len(one) for part, one in parts.items()},
+        "training": asdict(SetTraining()),
+    }  # fmt: skip
+    print(
+        write_report(
+            results_folder() / "temporal_sets.json",
+            question="Which elements does the next set hold: a network against counting",
+            module="relatives.temporal_sets_report",
+            data=[source],
+            seconds=time.process_time() - began,
+            rows=rows,
+        )
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

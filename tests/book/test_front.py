@@ -1,0 +1,112 @@
+"""The front page: its numbers are measured, its contents complete, its parts say what they do."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+import accessible  # noqa: E402
+import effort  # noqa: E402
+import facts  # noqa: E402
+import hero  # noqa: E402
+import previews  # noqa: E402
+
+FRONT = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
+CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
+IN_WORDS = {
+    "ten": 10, "a quarter of an hour": 15, "fifteen": 15, "twenty": 20, "twenty-five": 25,
+    "thirty": 30, "half an hour": 30, "thirty-five": 35, "forty": 40, "forty-five": 45,
+    "fifty": 50, "an hour": 60,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["accessible", "effort", "facts", "hero", "previews", "sharing"])
+def test_examples_of_the_extensions_run(name: str) -> None:
+    tested = doctest.testmod(importlib.import_module(name))
+    assert tested.attempted and not tested.failed
+
+
+@pytest.mark.parametrize("name", sorted(facts.FACTS))
+def test_every_fact_is_a_number_and_is_told(name: str) -> None:
+    assert re.fullmatch(r"[−+]?[\d,]+(\.\d+)?(\u00a0%)?( of \d+)?", facts.fact(name))
+    assert f"{{fact}}`{name}`" in FRONT, "a fact that no page tells"
+
+
+def test_front_page_tells_known_facts_and_types_no_score() -> None:
+    told = set(re.findall(r"\{fact\}`([^`]*)`", FRONT))
+    assert told == facts.FACTS.keys()
+
+
+def test_words_around_the_facts_are_still_true() -> None:
+    """The sentences of the front page claim an order; the measured numbers must have it."""
+
+    def value(name: str) -> float:
+        return float(re.sub(r"[^\d.−+]", "", facts.fact(name)).replace("−", "-"))
+
+    assert value("contextual") > value("contextual-week") > value("kernel") > value("network")
+    assert value("network") > max(value("mhsa"), value("lstm"))
+    assert value("kernel") > value("kernel-exact")
+    assert value("no-pointer") < -5 and abs(value("no-gate")) < 1 and abs(value("no-generator")) < 1
+    assert value("network-parameters") > 10 * value("contextual-parameters")
+    assert value("day") > 0
+
+
+def test_contents_name_every_chapter_with_its_times() -> None:
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    files = {chapter["file"] for part in toc["parts"] for chapter in part["chapters"]}
+    page = effort.contents(ROOT, files)
+    listed = [name for name in files if re.match(r"book/\d\d_", name)]
+    assert all(f'href="{Path(name).name}.html"' in page for name in listed)
+    assert page.count('class="times"') == page.count('class="goal"') == len(listed)
+    assert '<span class="goal">.</span>' not in page, "a chapter does not say its goal"
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_says_about_the_reading_time_that_is_counted(path: Path) -> None:
+    opening = re.sub(r"\s+", " ", path.with_suffix(".py").read_text("utf-8")[:1500]).replace(
+        "# ", ""
+    )
+    known = "|".join(sorted(IN_WORDS, key=len, reverse=True))
+    said = re.search(rf"\*It takes\*.*?\b({known})(?: minutes)? to read", opening)
+    assert said, "the opening lines do not say how long it takes to read"
+    counted = effort.effort(path, Path("none")).minutes
+    assert 0.5 <= IN_WORDS[said[1]] / counted <= 1.6, f"{said[1]}, but {counted} minutes counted"
+
+
+def test_theme_is_mended_where_screen_readers_stumble() -> None:
+    button = (
+        '<button class="btn search-button-field" title="Search" aria-label="Search" data-x="1">'
+    )
+    assert "aria-label" not in accessible.repair(button)
+    folded = '<summary aria-label="Toggle hidden content">'
+    assert accessible.repair(folded) == "<summary>"
+
+
+def test_previews_are_those_of_the_links_of_a_page() -> None:
+    target = '<div class="math notranslate" id="equation-7-1">\n\\[a &lt; b\\]</div>'
+    known = previews.targets("07_pointer.html", target)
+    link = '<a class="reference internal" href="07_pointer.html#equation-7-1">'
+    other = '<a class="reference internal" href="09_model.html#equation-9-1">'
+    page = f'<article class="bd-article">{link}{other}'
+    found = previews.previews("08_x.html", page, known)
+    assert found == {"07_pointer.html#equation-7-1": {"tex": "\\[a < b\\]"}}
+    outside = f'{link}<article class="bd-article">'
+    assert previews.previews("08_x.html", outside, known) == {}
+
+
+def test_ground_of_the_map_leaves_out_what_is_outside() -> None:
+    frame = hero.Frame([[0.0, 0.0], [0.01, 0.01]])
+    street = {"properties": {"kind": "street"}, "geometry": {"type": "LineString"}}
+    inside = street | {"geometry": {"type": "LineString", "coordinates": [[0, 0], [0.01, 0.01]]}}
+    away = street | {"geometry": {"type": "LineString", "coordinates": [[5, 5], [5, 6]]}}
+    assert hero.ground([inside], frame).count("<path") == 1
+    assert hero.ground([away], frame) == ""

@@ -1,0 +1,438 @@
+"""The live model in a browser: PyTorch's numbers, quickly, offline, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from pgt import city
+from pgt.checkpoint import load_model, shipped
+from pgt.export import SWITCHES, switch_off
+from pgt.live import playground
+from pgt.windows import Windows, prepare
+
+pytestmark = pytest.mark.browser
+POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+CLOSE = 1e-5
+
+# Predict every window of a list, and say how long each took.
+PREDICT = """
+([windows, off]) => {
+  const { model, predict } = document.querySelector(".pgt-live").live;
+  return windows.map((window) => {
+    const begin = performance.now();
+    const out = predict(model, window, { off: new Set(off) });
+    const took = performance.now() - begin;
+    const plain = (name) => Array.from(out[name]);
+    return { took, gate: out.gate, probabilities: plain("probabilities"), pointer: plain("pointer"),
+      generator: plain("generator"), attention: plain("attention") };
+  });
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return playground().save(tmp_path_factory.mktemp("live") / "live.html")
+
+
+@pytest.fixture(scope="module")
+def windows() -> Windows:
+    _, vocabulary = load_model(shipped("city"))
+    return prepare(city.load().visits, vocabulary=vocabulary).test
+
+
+@pytest.fixture
+def live(browser: Any, page_file: Path) -> Any:
+    """A function that opens the page from disk; afterwards nothing was asked for or went wrong."""
+
+    @contextmanager
+    def open_page(hash: str = "", width: int = 1100, **options: Any) -> Iterator[Any]:
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        asked: list[str] = []
+        wrong: list[str] = []
+        context.set_default_timeout(120_000)  # for machines that have much else to do
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        try:
+            page.goto(page_file.as_uri() + hash, wait_until="load")
+            yield page
+            assert [url.split("#")[0] for url in asked] == [page_file.as_uri()] * len(asked)
+            assert wrong == []
+        finally:
+            context.close()
+
+    return open_page
+
+
+def told(page: Any) -> str:
+    text: str = page.locator("[data-live=told]").inner_text()
+    return text
+
+
+def state(page: Any) -> dict[str, Any]:
+    found: dict[str, Any] = page.evaluate("document.querySelector('.pgt-live').live.state()")
+    return found
+
+
+def top(page: Any) -> list[tuple[str, float]]:
+    rows = page.locator("[data-live=top] tr").evaluate_all(
+        "all => all.map(r => [r.querySelector('th').innerText, Number(r.lastChild.innerText)])"
+    )
+    return [(name, value) for name, value in rows]
+
+
+def as_page(windows: Windows, index: np.ndarray) -> list[dict[str, Any]]:
+    """Windows as the page's `predict` takes them, made of the batch that PyTorch gets."""
+    found = []
+    for i in index:
+        batch = windows.batch([int(i)])
+        table = windows.visits_of(int(i))
+        stay = (table.finished_at - table.started_at).dt.total_seconds().floordiv(60)
+        columns = {
+            "location": batch.location, "minute": batch.start_minute, "weekday": batch.weekday,
+            "daysAgo": batch.days_ago,
+        }  # fmt: skip
+        visits = [
+            {name: int(column[0, j]) for name, column in columns.items()} | {"stay": int(minutes)}
+            for j, minutes in enumerate(stay)
+        ]
+        found.append({"user": int(batch.user[0]), "visits": visits})
+    return found
+
+
+def gaps(model: Any, windows: Windows, index: np.ndarray, found: list[dict[str, Any]]) -> float:
+    """The largest difference from PyTorch of any number that a prediction is made of."""
+    most = 0.0
+    with torch.no_grad():
+        out = model(windows.batch(index))
+    for row, one in enumerate(found):
+        n = len(one["attention"])
+        expected = {
+            "probabilities": out.log_probs[row].exp(), "pointer": out.pointer_log_probs[row].exp(),
+            "generator": out.generator_log_probs[row].exp(), "gate": out.gate[row],
+            "attention": out.pointer_attention[row, :n],
+        }  # fmt: skip
+        for name, values in expected.items():
+            most = max(most, float(np.abs(np.asarray(one[name]) - values.numpy()).max(initial=0)))
+    return most
+
+
+def test_500_random_windows_are_pytorchs(live: Any, windows: Windows) -> None:
+    model, _ = load_model(shipped("city"))
+    index = np.random.default_rng(0).choice(len(windows), 500, replace=False)
+    with live() as page:
+        found = page.evaluate(PREDICT, [as_page(windows, index), []])
+    assert len(found) == 500
+    assert gaps(model, windows, index, found) < CLOSE
+
+
+def test_every_switch_is_what_python_calls_switched_off(live: Any, windows: Windows) -> None:
+    model, _ = load_model(shipped("city"))
+    index = np.random.default_rng(1).choice(len(windows), 20, replace=False)
+    given = as_page(windows, index)
+    with live() as page:
+        shown = page.locator("[data-live=switches] input").evaluate_all("a => a.map(b => b.value)")
+        assert sorted(shown) == sorted(SWITCHES)
+        for part in SWITCHES:
+            found = page.evaluate(PREDICT, [given, [part]])
+            assert gaps(switch_off(model, [part]), windows, index, found) < CLOSE, part
+
+
+def test_a_prediction_takes_less_than_ten_milliseconds(live: Any, windows: Windows) -> None:
+    index = np.random.default_rng(2).choice(len(windows), 200, replace=False)
+    with live() as page:
+        found = page.evaluate(PREDICT, [as_page(windows, index), []])
+    assert np.median([one["took"] for one in found]) < 10
+
+
+def test_what_is_shown_is_what_was_computed(live: Any, windows: Windows) -> None:
+    with live() as page:
+        out = page.evaluate(
+            "(() => { const live = document.querySelector('.pgt-live').live;"
+            " const out = live.predict(live.model, live.window());"
+            " return { gate: out.gate, p: Array.from(out.probabilities) }; })()"
+        )
+        shown = [value for _, value in top(page)]
+        expected = sorted(out["p"][1:], reverse=True)[:10]
+        assert shown == pytest.approx(expected, abs=0.0006)
+        gate = float(page.locator("[data-live=gate]").inner_text())
+        assert gate == pytest.approx(out["gate"], abs=0.0006)
+        attention = page.locator("[data-live=visits] .bars small").all_inner_texts()
+        assert sum(map(float, attention)) == pytest.approx(1, abs=0.02)
+        assert page.locator(".marks circle.attention").count() > 1
+        assert page.locator(".marks .truth:not(.halo)").count() == 1
+
+
+def test_choosing_a_person_and_a_moment(live: Any) -> None:
+    with live() as page:
+        page.get_by_label("Person").select_option("7")
+        assert state(page)["person"] == 7
+        first = told(page)
+        page.get_by_role("button", name="Later moment").click()
+        later = told(page)
+        page.get_by_role("slider", name="Moment").press("Home")
+        assert state(page)["moment"] == 0
+        assert len({first, later, told(page)}) == 3
+        assert page.get_by_role("button", name="Earlier moment").is_disabled()
+        page.get_by_label("Person").select_option("new")
+        assert state(page)["user"] == 0 and "own day" in told(page)
+
+
+def test_deleting_visits_takes_their_place_from_the_pointer(live: Any) -> None:
+    with live() as page:
+        page.locator("summary").first.click()  # fold the switches: they do not matter here
+        favourite, before = top(page)[0]
+        visits = len(state(page)["visits"])
+        rows = page.locator("[data-live=visits] tr", has=page.locator("th span"))
+        while True:
+            names = rows.locator("th span").all_inner_texts()
+            at = [i for i, name in enumerate(names) if name == favourite]
+            if not at:
+                break
+            rows.nth(at[0]).get_by_role("button", name="Delete").click()
+        assert len(state(page)["visits"]) < visits
+        after = dict(top(page)).get(favourite, 0.0)
+        assert after < before / 2
+        assert "before your changes" in page.locator("[data-live=was]").inner_text()
+        page.get_by_role("button", name="Back to the original").click()
+        assert top(page)[0] == (favourite, before)
+        page.get_by_role("button", name="Undo").click()
+        assert len(state(page)["visits"]) < visits
+
+
+def test_time_day_duration_and_order_can_be_changed(live: Any) -> None:
+    with live() as page:
+        before = state(page)["visits"]
+        page.get_by_role("button", name="Change: visit 2,").click()
+        editor = page.locator(".editor")
+        seen = {told(page)}
+        editor.get_by_label("for minutes").fill("600")
+        editor.get_by_label("for minutes").press("Enter")
+        assert sorted(v["stay"] for v in state(page)["visits"]) == sorted(
+            [v["stay"] for v in before[:-2]] + [600, before[-1]["stay"]]
+        )
+        seen.add(page.locator("[data-live=top]").inner_text())
+        editor.get_by_label("Day").select_option("5")
+        moved = state(page)["visits"]
+        assert moved == sorted(moved, key=lambda visit: visit["at"])
+        assert before[-2]["at"] // 1440 - min(
+            v["at"] // 1440 for v in moved if v["stay"] == 600
+        ) in (4, 5)
+        seen.add(page.locator("[data-live=top]").inner_text())
+        editor.get_by_label("from").fill("03:33")
+        editor.get_by_label("from").press("Enter")
+        assert [v["at"] % 1440 for v in state(page)["visits"] if v["stay"] == 600] == [213]
+        seen.add(page.locator("[data-live=top]").inner_text())
+        places = [v["place"] for v in state(page)["visits"]]
+        editor.get_by_role("button", name="Swap place with the later visit").click()
+        after = [v["place"] for v in state(page)["visits"]]
+        assert after != places and sorted(after) == sorted(places)
+        assert [v["at"] for v in state(page)["visits"]] == sorted(
+            v["at"] for v in state(page)["visits"]
+        )
+        seen.add(page.locator("[data-live=top]").inner_text())
+        assert len(seen) == 5, "a change changed nothing"
+
+
+def test_switching_a_part_off_shows_at_once(live: Any) -> None:
+    with live() as page:
+        before = page.locator("[data-live=gate]").inner_text()
+        page.get_by_label("gate (off: one half)").uncheck()
+        assert page.locator("[data-live=gate]").inner_text() == "0.500" != before
+        page.get_by_label("gate (off: one half)").check()
+        page.get_by_label("generator", exact=True).uncheck()
+        assert page.locator("[data-live=gate]").inner_text() == "1.000"
+        assert len(top(page)) == len({visit["place"] for visit in state(page)["visits"]})
+        page.get_by_label("pointer", exact=True).uncheck()  # one of the two stays
+        assert page.get_by_label("generator", exact=True).is_checked()
+        assert page.locator("[data-live=gate]").inner_text() == "0.000"
+
+
+def test_gate_and_bias_by_hand(live: Any) -> None:
+    with live() as page:
+        page.get_by_label("set it by hand").check()
+        page.get_by_role("slider", name="Gate, set by hand").press("Home")
+        assert "0.000, set by hand" in page.locator("[data-live=gate]").inner_text()
+        page.get_by_label("set it by hand").uncheck()
+        bias = page.locator("[data-live=visits] td.bias")
+        before = [float(text.replace("−", "-")) for text in bias.all_inner_texts()]
+        page.get_by_role("slider", name="Multiply the position bias").press("End")
+        after = [float(text.replace("−", "-")) for text in bias.all_inner_texts()]
+        assert after == pytest.approx([300 * value for value in before], abs=1.6)
+
+
+def test_composing_a_day_by_clicking_places(live: Any) -> None:
+    with live() as page:
+        spot = page.locator("[data-live=map]").bounding_box()
+        page.get_by_role("button", name="Compose a day").click()
+        assert "The day is empty" in told(page)
+        page.get_by_role("button", name="Show all visits").click()
+        # Somewhere near the middle there is a place within reach of a click.
+        for step in range(40):
+            x, y = spot["width"] * (0.3 + 0.01 * step), spot["height"] * 0.5
+            page.mouse.click(spot["x"] + x, spot["y"] + y)
+            if len(state(page)["visits"]) >= 3:
+                break
+        assert len(state(page)["visits"]) >= 3
+        assert "own day" in told(page) and len(top(page)) == 10
+        name = page.locator("[data-live=top] th").nth(5).inner_text()
+        page.get_by_label("Add a visit to").fill(name)
+        page.get_by_label("Add a visit to").press("Enter")
+        assert len(state(page)["visits"]) >= 4
+        assert name in page.locator("[data-live=visits] tr").first.inner_text()
+        page.get_by_label("Add a visit to").fill("no such place at all")
+        page.get_by_role("button", name="Add", exact=True).click()
+        assert "There is no place of that name" in told(page)
+
+
+def test_a_link_brings_back_the_same_state(live: Any) -> None:
+    with live() as page:
+        page.get_by_label("Person").select_option("11")
+        page.get_by_role("button", name="Delete: visit 2,").click()
+        page.get_by_label("weekday", exact=True).uncheck()
+        page.get_by_role("slider", name="Multiply the position bias").press("ArrowRight")
+        expected, shown = state(page), top(page)
+        page.get_by_role("button", name="Share this state").click()
+        link = page.locator("[data-live=link]").input_value()
+        assert link == page.url and "#live=" in link
+    with live("#" + link.split("#")[1]) as page:
+        assert state(page) == expected
+        assert top(page) == shown
+
+
+@pytest.mark.parametrize(
+    "hash",
+    ["#live=", "#live=zzzzzz,p0,m0", "#live=FP,p999,m0", "#live=FP,p0,m0,vx.y.z", "#live=%ff",
+     "#live=FP,p0", "#live=FP,p0,m-1", "#something-else"],
+)  # fmt: skip
+def test_a_damaged_link_harms_nothing(live: Any, hash: str) -> None:
+    _, vocabulary = load_model(shipped("city"))
+    with live(hash.replace("FP", vocabulary.fingerprint()[:6])) as page:
+        assert len(top(page)) == 10
+        assert ("another model" in told(page)) == hash.startswith("#live=")
+
+
+def test_a_python_line_shares_a_state_too(live: Any, browser: Any, tmp_path: Path) -> None:
+    with live() as page:
+        page.get_by_role("button", name="Delete: visit 1,").click()
+        page.get_by_role("button", name="Share this state").click()
+        expected, text = state(page), page.url.split("#")[1]
+    other = playground(state=text).save(tmp_path / "other.html")
+    page = browser.new_page()
+    page.goto(other.as_uri())
+    assert state(page) == expected
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1100, 360, 320])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_fits_and_can_be_read(live: Any, width: int, theme: str) -> None:
+    with live(width=width, color_scheme=theme) as page:
+        page.get_by_role("button", name="Change: visit 1,").click()
+        page.get_by_role("button", name="Share this state").click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(POOR_CONTRAST.replace('".bd-article"', '"body"')) == []
+        small = page.locator("button:visible, select:visible").evaluate_all(
+            "all => all.filter(e => e.getBoundingClientRect().height < 24).map(e => e.outerHTML)"
+        )
+        assert small == [], "too small for a finger"
+
+
+def test_everything_has_a_name_and_the_keyboard_reaches_it(live: Any) -> None:
+    with live() as page:
+        nameless = page.evaluate(
+            "[...document.querySelectorAll('button, input, select, svg[role], svg[tabindex]')]"
+            ".filter(e => !(e.getAttribute('aria-label') || e.innerText?.trim()"
+            " || e.closest('label')?.innerText.trim())).map(e => e.outerHTML)"
+        )
+        assert nameless == []
+        reached = set()
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            reached.add(page.evaluate("document.activeElement.dataset.live || ''"))
+        assert {"person", "moment", "empty", "map", "in", "search"} <= reached
+        page.locator("[data-live=map]").focus()
+        before = page.locator("[data-live=map]").get_attribute("viewBox")
+        page.keyboard.press("+")
+        page.keyboard.press("ArrowLeft")
+        assert page.locator("[data-live=map]").get_attribute("viewBox") != before
+        assert page.locator("[data-live=told][aria-live=polite]").count() == 1
+
+
+def test_names_of_places_are_text(browser: Any, tmp_path: Path) -> None:
+    evil = '<img src=x onerror="window.harmed = 1">'
+    shown = playground()
+    shown.data["names"] = [name and f"{evil}{name}" for name in shown.data["names"]]
+    page = browser.new_page()
+    page.goto(shown.save(tmp_path / "evil.html").as_uri())
+    page.get_by_role("button", name="Change: visit 1,").click()
+    assert evil in told(page)
+    assert page.evaluate("window.harmed") is None and page.locator("img").count() == 0
+    page.close()
+
+
+# ---- In the book -----------------------------------------------------------------------------
+
+CHAPTERS = {
+    "07_pointer": "pointer", "08_generator_and_gate": "gate", "12_position_bias": "bias",
+    "24_playground": "full",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+@pytest.mark.parametrize("scheme", ["file", "http"])
+def test_in_the_book_it_answers_and_can_be_shared(visit: Any, chapter: str, scheme: str) -> None:
+    kind = CHAPTERS[chapter]
+    with visit(f"book/{chapter}.html", scheme) as opened:
+        page = opened.page
+        figure = page.locator(f".pgt-live[data-kind={kind}]")
+        assert figure.count() == 1
+        before = figure.locator("[data-live=top]").inner_text()
+        figure.get_by_role("button", name="Delete: visit 3,").click()
+        assert figure.locator("[data-live=top]").inner_text() != before
+        expected = state(page)
+        figure.get_by_role("button", name="Share this state").click()
+        link = figure.locator("[data-live=link]").input_value()
+        assert f"#live{'' if kind == 'full' else '-' + kind}=" in link
+        page.goto("about:blank")
+        page.goto(link, wait_until="load")
+        assert state(page) == expected
+        assert (
+            page.evaluate("document.querySelector('.pgt-live').getBoundingClientRect().top") < 900
+        )
+        assert opened.outside == [] and opened.errors == []
+
+
+def test_the_pages_of_the_book_stay_below_two_megabytes(html: Path) -> None:
+    sizes = {name: (html / "book" / f"{name}.html").stat().st_size for name in CHAPTERS}
+    assert max(sizes.values()) < 2_000_000, json.dumps(sizes)
+
+
+def test_the_chapters_turn_their_own_knobs(visit: Any) -> None:
+    with visit("book/08_generator_and_gate.html") as opened:
+        figure = opened.page.locator(".pgt-live")
+        figure.get_by_label("set it by hand").check()
+        figure.get_by_role("slider", name="Gate, set by hand").press("End")
+        assert "1.000" in figure.locator("[data-live=gate]").inner_text()
+    with visit("book/12_position_bias.html") as opened:
+        figure = opened.page.locator(".pgt-live")
+        before = figure.locator("[data-live=top]").inner_text()
+        figure.get_by_role("slider", name="Multiply the position bias").press("End")
+        assert figure.locator("[data-live=top]").inner_text() != before
+    with visit("book/07_pointer.html") as opened:
+        figure = opened.page.locator(".pgt-live")
+        assert figure.locator("[data-live=gating]").is_hidden()
+        place = figure.locator("datalist option").first.get_attribute("value")
+        figure.get_by_label("Add a visit to").fill(place)
+        figure.get_by_label("Add a visit to").press("Enter")
+        assert place in figure.locator("[data-live=visits] tr").first.inner_text()

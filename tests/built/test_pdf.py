@@ -1,0 +1,164 @@
+"""The book as one PDF: all of it, with its links, its outline and its pictures."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..helpers import ROOT, give_up
+
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+import pdf as printer
+
+PAGES = {"07_pointer", "08_gate"}
+
+
+@pytest.fixture(scope="module")
+def reader(html: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The PDF, printed anew."""
+    pypdf = pytest.importorskip("pypdf")
+    if printer.find_chromium() is None:
+        give_up("There is no Chromium or Chrome on this machine.")
+    path = tmp_path_factory.mktemp("pdf") / "book.pdf"
+    count = printer.write(html, path)
+    found = pypdf.PdfReader(path)
+    assert len(found.pages) == count
+    return found
+
+
+@pytest.fixture(scope="module")
+def book() -> printer.Book:
+    """What must be in it."""
+    return printer.Book.of(ROOT / "_toc.yml")
+
+
+def titles(outline: list[Any]) -> list[str]:
+    """All bookmarks, in order."""
+    return [
+        title
+        for item in outline
+        for title in (titles(item) if isinstance(item, list) else [item.title])
+    ]
+
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.built
+def test_every_page_of_the_book_is_there_and_marked(reader: Any, book: printer.Book) -> None:
+    marks = titles(reader.outline)
+    chapters = [page for page in book.pages if page.number]
+    assert len(reader.pages) > 5 * len(chapters)
+    for page in chapters:
+        script = (ROOT / "book" / f"{page.name}.py").read_text(encoding="utf-8")
+        name = re.search(r"^# # (.+)$", script, re.M)
+        assert name is not None
+        assert f"Chapter {page.number} {name[1]}" in marks
+    assert {page.part for page in book.pages if page.part} <= set(marks)
+    assert len(reader.outline) < 12, "The bookmarks are not nested."
+
+
+@pytest.mark.built
+def test_links_stay_links(reader: Any, book: printer.Book) -> None:
+    inside, outside = set(), set()
+    places = reader.named_destinations
+    for page in reader.pages:
+        for link in page.get("/Annots") or []:
+            action = link.get_object().get("/A", {})
+            if "/URI" in action:
+                outside.add(str(action["/URI"]))
+            else:
+                target = link.get_object().get("/Dest") or action.get("/D")
+                if isinstance(target, str):
+                    assert target in places, f"{target} is nowhere."
+                inside.add(str(target))
+    assert len(inside) > len(book.pages)
+    assert not [address for address in outside if not address.startswith(("https://", "mailto:"))]
+    assert {page.name for page in book.pages[1:]} <= {name.lstrip("/") for name in places}
+
+
+@pytest.mark.built
+def test_maps_are_pictures_and_formulas_are_set(reader: Any, html: Path) -> None:
+    frames = sum(
+        len(re.findall(r"<iframe", path.read_text(encoding="utf-8")))
+        for path in (html / "book").glob("[0-9][0-9]_*.html")
+    )
+    large = set()
+    for page in reader.pages:
+        for _, item in (page.get("/Resources", {}).get("/XObject") or {}).items():
+            picture = item.get_object()
+            if picture.get("/Subtype") == "/Image" and picture["/Width"] > 500:
+                large.add(item.idnum)
+    assert len(large) >= frames
+    text = "\n".join(page.extract_text() for page in reader.pages[:80])
+    assert "\\text{" not in text
+    assert "$$" not in text
+
+
+@pytest.mark.built
+def test_the_contents_tell_the_right_pages(reader: Any, book: printer.Book) -> None:
+    text = reader.pages[1].extract_text() + reader.pages[2].extract_text()
+    places = reader.named_destinations
+    for page in book.pages[1:]:
+        number = reader.get_destination_page_number(places[f"/{page.name}"]) + 1
+        assert re.search(rf"\b{number}\b", text), f"{page.name} begins on page {number}."
+        assert str(number) in reader.pages[number - 1].extract_text()
+
+
+# ---- Its parts, without a browser --------------------------------------------------------------
+
+
+def fit(body: str, pictures: tuple[str, ...] = ()) -> str:
+    """An article as it is printed."""
+    page = printer.Page("07_pointer")
+    heading = '<h1>The pointer<a class="headerlink">#</a></h1>'
+    text = f'<article class="bd-article">{heading}{body}</article>'
+    return printer.article(page, text, PAGES, list(pictures), "../html/")
+
+
+def test_ids_and_links_become_those_of_the_one_page() -> None:
+    done = fit('<h2 id="gate">G</h2><a href="#gate">a</a><a href="08_gate.html#x">b</a>')
+    assert '<h3 id="07_pointer--gate">' in done
+    assert 'href="#07_pointer--gate"' in done
+    assert 'href="#08_gate--x"' in done
+    assert "headerlink" not in done
+    assert '<span class="kicker">Chapter 7</span> The pointer' in done
+
+
+def test_a_map_becomes_a_picture_with_its_name() -> None:
+    done = fit('<figure class="pgt-map"><iframe title="A map"></iframe></figure>', ("p/m.png",))
+    assert "iframe" not in done
+    assert 'alt="A map"' in done
+    with pytest.raises(ValueError, match="zip"):
+        fit("<iframe></iframe>")
+
+
+def test_solutions_lie_open_and_plumbing_stays_out() -> None:
+    done = fit(
+        '<div class="cell tag_hide-input"><details><summary>s</summary><div class="cell_input">'
+        'plumbing</div></details><div class="cell_output">shown</div></div>'
+        '<details class="solution"><summary>Solution 1</summary><p>because</p></details>'
+    )
+    assert "plumbing" not in done
+    assert "shown" in done
+    assert "<details" not in done
+    assert "because" in done
+    assert "Solution 1" in done
+
+
+def test_pictures_inside_drawings_keep_their_own_ids() -> None:
+    done = fit('<svg><defs><clippath id="c"></clippath></defs><g clip-path="url(#c)"></g></svg>')
+    assert 'id="07_pointer--c"' in done
+    assert 'clip-path="url(#07_pointer--c)"' in done
+
+
+def test_the_table_of_contents_is_read_in_order(book: printer.Book) -> None:
+    assert book.pages[0].name == "index"
+    numbers = [int(page.number) for page in book.pages if page.number]
+    assert numbers == sorted(numbers)
+    assert book.pages[1].part

@@ -1,0 +1,163 @@
+"""Trip diaries: what they say is what happened, and what a summary needs."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from pgt import city
+from pgt.relatives.diaries import (
+    PLACES,
+    STAYS,
+    Diaries,
+    Stay,
+    stays_of,
+    summarize,
+    tell,
+    write_diaries,
+)
+from pgt.relatives.summarizer import SMALL
+from pgt.relatives.summarizer_report import fingerprint, scores, sentence
+from pgt.relatives.summary_scores import repeated, rouge, unknown_right
+from pgt.relatives.words import Words
+from pgt.results import results_folder
+
+
+@pytest.fixture(scope="module")
+def town() -> city.City:
+    return city.load()
+
+
+@pytest.fixture(scope="module")
+def diaries(town: city.City) -> Diaries:
+    return write_diaries(town)
+
+
+def stay(day: int, name: str, hours: float = 1, kind: str = "food", new: bool = False) -> Stay:
+    place = sum(map(ord, name))
+    return Stay(f"2023-01-0{day}", "monday", "09:00", hours, place, name, kind, new, name == "home")
+
+
+def test_people_are_in_one_split_only(diaries: Diaries) -> None:
+    groups = [{d.user_id for d in part} for part in (diaries.train, diaries.valid, diaries.test)]
+    assert all(groups)
+    assert not groups[0] & groups[1] and not groups[0] & groups[2] and not groups[1] & groups[2]
+
+
+def test_the_seed_decides(town: city.City, diaries: Diaries) -> None:
+    assert write_diaries(town) == diaries
+    other = write_diaries(town, seed=1)
+    assert {d.user_id for d in other.test} != {d.user_id for d in diaries.test}
+
+
+def test_every_name_can_be_copied_and_some_words_have_to_be_generated(diaries: Diaries) -> None:
+    words = diaries.words(SMALL.n_words)
+    assert len(words) == SMALL.n_words
+    never = {word for d in diaries.train for word in d.summary} - {
+        word for d in diaries.train for word in d.source
+    }
+    assert {"busy", "quiet", "routine", "discovery", "errands"} <= never
+    for diary in diaries.test:
+        unknown = [word for word in diary.summary if word not in words]
+        assert set(unknown) <= set(diary.source)
+    # Nearly every name of a place has a word that is outside the vocabulary.
+    share = np.mean([any(word not in words for word in d.summary) for d in diaries.test])
+    assert share > 0.95
+    assert all(word in words for word in never)
+
+
+def test_diaries_fit(diaries: Diaries) -> None:
+    for diary in [*diaries.train, *diaries.test]:
+        assert len(diary.source) <= SMALL.max_source and len(diary.summary) < SMALL.max_summary
+
+
+def test_every_stay_is_told(town: city.City) -> None:
+    everyone = stays_of(town)
+    assert sum(map(len, everyone.values())) == len(town.visits)
+    some = everyone[18][:7]
+    told = tell(some, np.random.default_rng(0))
+    for one in some:
+        assert one.at in told and ("home" if one.at_home else one.name) in told
+    assert told.count(" .") == len(some) + len({one.day for one in some})
+    assert told.count("for the first time") == sum(one.new and not one.at_home for one in some)
+
+
+def test_a_summary_says_what_happened() -> None:
+    told = [
+        stay(1, "home", 13), stay(1, "Elm Shop", 0.5, "shopping"),
+        stay(2, "Tin Works", 8, "work"), stay(2, "Owl Bar", new=True), stay(2, "Owl Bar"),
+    ]  # fmt: skip
+    assert summarize(told) == (
+        "two lively days of discovery . mostly at Tin Works . "
+        "also Elm Shop , Owl Bar ( new ) . one errand ."
+    )
+    quiet = [stay(1, "Elm Shop", 2, "shopping"), stay(1, "Elm Shop", 1, "shopping"),
+             stay(1, "Owl Bar", 2)]  # fmt: skip
+    assert summarize(quiet) == (
+        "one quiet day of routine . mostly at Elm Shop . also Owl Bar . two errands ."
+    )
+
+
+def test_a_diary_ends_when_enough_is_told(town: city.City, diaries: Diaries) -> None:
+    user = diaries.test[0].user_id
+    mine = [d for d in diaries.test if d.user_id == user]
+    stays = stays_of(town)[user]
+    days = len({one.day for one in stays})
+    assert 0 < len(mine) <= days
+    # One stay or one weekday is one sentence; no diary needs its last day to have enough stays.
+    for diary in mine:
+        assert diary.source.count(".") > STAYS
+    assert PLACES[0] > 1
+
+
+def test_a_word_counts_once_for_each_person(diaries: Diaries) -> None:
+    words, everything = diaries.words(60), diaries.words()
+    assert words.names == everything.names[:60] and len(everything) > 300
+    people = {d.user_id for d in diaries.train}
+    having = {d.user_id for d in diaries.train if "also" in d.summary}
+    assert having == people and "also" in words
+
+
+# ---- Scores -----------------------------------------------------------------------------------
+
+
+def test_rouge_is_that_of_the_library_and_knows_extremes() -> None:
+    text = "two busy days of routine".split()
+    found = rouge([text, "no errand".split()], [text, text])
+    assert found.iloc[0].tolist() == [1, 1, 1] and found.iloc[1].tolist() == [0, 0, 0]
+
+
+def test_a_name_counts_as_often_as_it_is_right() -> None:
+    words = Words(["at", "[x]"])
+    source = "at Elm Row at Owl".split()
+    assert unknown_right("at at".split(), "at Elm".split(), words, source) == (0, 1, 0)
+    assert unknown_right("Elm Elm Row".split(), "Elm Elm Owl".split(), words, source) == (2, 3, 3)
+    # What the source does not have could not be copied.
+    assert unknown_right("Elm".split(), "Gnu".split(), words, source) == (0, 0, 1)
+
+
+@pytest.mark.parametrize(("n", "expected"), [(1, (3, 6)), (2, (1, 5)), (3, (0, 4)), (9, (0, 0))])
+def test_repetition(n: int, expected: tuple[int, int]) -> None:
+    assert repeated("a b a b b c".split(), n) == expected
+
+
+def test_sentences_are_told_apart(diaries: Diaries) -> None:
+    summary = diaries.test[0].summary
+    assert sentence(summary, 1)[:2] == ["mostly", "at"] and sentence(summary, 2)[0] == "also"
+    assert sentence(summary, 3)[-1].startswith("errand") and sentence((), 2) == []
+
+
+def test_the_truth_scores_full(diaries: Diaries) -> None:
+    some = diaries.test[:9]
+    found = scores([d.summary for d in some], some, diaries.words(SMALL.n_words))
+    full = ("rouge1", "rougeL", "unknown_right", "unknown_precision", "exact", "days", "errands")
+    assert all(found[name] == pytest.approx(100) for name in full)
+
+
+def test_the_results_are_of_these_diaries(diaries: Diaries) -> None:
+    path = results_folder() / "summarizer.json"
+    about = json.loads(path.read_text(encoding="utf-8"))["data"]
+    assert about["fingerprint"] == fingerprint(diaries)
+    assert about["to test on"] == len(diaries.test)

@@ -1,0 +1,146 @@
+"""What chapter 17 measures of both models is what it says it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from pgt import city
+from pgt.model import ModelConfig, PointerGeneratorTransformer
+from pgt.relatives import side_by_side
+from pgt.relatives.one_step import Original, OriginalConfig, WithDecoder
+from pgt.relatives.summarizer import SMALL, PointerGenerator
+from pgt.relatives.words import TextBatch
+from pgt.windows import Dataset, prepare
+
+CONFIG = ModelConfig(n_locations=50, n_users=4, d_model=16, n_heads=2, d_feedforward=32, dropout=0)
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return prepare(city.load().visits, protocol="exact")
+
+
+@pytest.fixture(scope="module")
+def sized(data: Dataset) -> ModelConfig:
+    return replace(CONFIG, n_locations=data.vocabulary.n_locations, n_users=data.vocabulary.n_users)
+
+
+def texts(n: int, length: int, written: int) -> TextBatch:
+    source = torch.randint(4, SMALL.n_words, (n, length))
+    lengths, summary = torch.full((n,), length), source[:, :written]
+    return TextBatch(source, source, lengths, summary, summary, tuple([] for _ in range(n)))
+
+
+# ---- Measures ---------------------------------------------------------------------------------
+
+
+def test_parts_add_up_to_the_whole_of_both_models() -> None:
+    for model in (PointerGenerator(SMALL), PointerGeneratorTransformer(CONFIG)):
+        assert side_by_side.parameters(model).sum() == model.n_parameters()
+    parts = side_by_side.parameters(PointerGeneratorTransformer(CONFIG))
+    assert parts["decoder"] == parts["state reduction"] == 0 < parts["encoder"]
+    with pytest.raises(ValueError, match="belongs to no part"):
+        side_by_side.parameters(torch.nn.Sequential(torch.nn.Linear(2, 2)))
+
+
+def test_the_trace_has_shapes_and_counts_the_steps_of_the_decoder() -> None:
+    model = PointerGenerator(SMALL)
+    seen = side_by_side.trace(
+        model, texts(2, 7, 3), {"decoder.cell": "cell", "encoder": "encoder", "gate": "gate"}
+    )
+    assert list(seen.index) == ["encoder", "cell", "gate"]  # in the order of the first answer
+    hidden = SMALL.hidden
+    assert seen.out.tolist() == [(2, 7, 2 * hidden), (2, hidden), (2, 3, 1)]
+    assert seen.calls.tolist() == [1, 3, 1]
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+@pytest.mark.parametrize("length", [3, 18])
+def test_work_is_what_a_counter_counts(length: int) -> None:
+    x, none = torch.randn(1, length, 16), torch.zeros(1, length, dtype=torch.bool)
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        side_by_side.encoder_of("transformer", CONFIG)(x, none)
+    assert counter.get_total_flops() == 2 * side_by_side.work("transformer", length, CONFIG)
+    # The LSTM as cells, since the counter does not look into the fused one.
+    cell, state = torch.nn.LSTMCell(16, 8), (torch.zeros(1, 8), torch.zeros(1, 8))
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        for k in range(length):
+            state = cell(x[:, k], state)
+    one_way = counter.get_total_flops() / 2
+    assert 2 * one_way == side_by_side.work("bilstm", length, CONFIG)
+
+
+def test_depth_is_constant_for_one_and_the_length_for_the_other() -> None:
+    assert [side_by_side.depth("transformer", n, CONFIG) for n in (5, 400)] == [2, 2]
+    assert [side_by_side.depth("bilstm", n, CONFIG) for n in (5, 400)] == [5, 400]
+
+
+def test_the_recurrent_encoder_forgets_and_the_other_does_not() -> None:
+    lstm, transformer = (side_by_side.reach(kind, 30, CONFIG) for kind in side_by_side.ENCODERS)
+    assert lstm[-1] == transformer[-1] == 1
+    assert lstm[0] < lstm[15] < lstm[28] < 1 and lstm[0] < 1e-3
+    assert transformer[:-1].max() < 3 * transformer[:-1].min()
+
+
+def test_long_windows_can_be_timed() -> None:
+    for kind in side_by_side.ENCODERS:
+        step = side_by_side.encoder_step(kind, 200, 1, CONFIG)  # longer than max_len
+        assert step().item() > 0
+        assert side_by_side.seconds(step, repeats=1) > 0
+
+
+def test_returns_are_counted_among_windows_that_are_long_enough(data: Dataset) -> None:
+    shares = side_by_side.returns_by_position(data.test, upto=3)
+    places, lengths = [], data.test.lengths
+    for k in range(len(data.test)):
+        batch = data.test.batch([k])
+        places.append(batch.location[0, lengths[k] - 3].item() == batch.target.item())
+    assert shares[3] == pytest.approx(np.mean(places))  # every window has three visits
+
+
+# ---- Models with each other's parts --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decoder", [True, False])
+def test_the_original_reads_places_and_nothing_else(data: Dataset, decoder: bool) -> None:
+    torch.manual_seed(0)
+    config = OriginalConfig(data.vocabulary.n_locations, 8, 8, decoder=decoder)
+    model = Original(config).eval()
+    batch = data.test.batch([0, 1, 2])
+    said = model(batch).log_probs
+    assert torch.allclose(said.exp().sum(1), torch.ones(3), atol=1e-5)
+    for name in ("time", "weekday", "duration", "user"):
+        other = replace(batch, **{name: torch.ones_like(getattr(batch, name))})
+        assert torch.equal(model(other).log_probs, said)
+    shuffled = replace(batch, location=batch.location.flip(1), length=batch.length)
+    assert not torch.allclose(model(shuffled).log_probs, said, atol=1e-4)
+    alone = model(data.test.batch([1])).log_probs
+    assert torch.allclose(alone[0], said[1], atol=1e-5)  # padding has no part in it
+    assert (model.decoder is None) != decoder
+
+
+def test_the_decoder_of_pgt_takes_part(sized: ModelConfig, data: Dataset) -> None:
+    torch.manual_seed(0)
+    model = WithDecoder(sized).eval()
+    batch = data.test.batch([0, 1, 2])
+    out = model(batch)
+    assert torch.allclose(out.log_probs.exp().sum(1), torch.ones(3), atol=1e-5)
+    assert torch.equal(out.pointer_attention > 0, ~batch.padding)
+    torch.nn.init.normal_(model.start)  # a zero would hide the first step of what fuses it
+    model.train()
+    model(batch).log_probs.logsumexp(0).sum().backward()
+    for name, parameter in model.decoder.named_parameters():
+        if parameter.requires_grad:
+            assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
+    with pytest.raises(ValueError, match="needs the whole model"):
+        WithDecoder(replace(sized, without=("gate",)))
+
+
+def test_sizes_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="hidden=0"):
+        OriginalConfig(10, hidden=0)

@@ -1,0 +1,472 @@
+"""The pointer-generator network: what must hold exactly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from pgt.relatives.beam import beam_search, greedy
+from pgt.relatives.summarizer import DOCUMENT, SMALL, PointerGenerator, mixture
+from pgt.relatives.summarizer_parts import (
+    AdditiveAttention,
+    Encoder,
+    masked_softmax,
+    renormalised_softmax,
+)
+from pgt.relatives.summarizer_train import SummarizerTraining, batches, fit_summarizer
+from pgt.relatives.words import PAD, START, STOP, UNK, TextBatch, Words, text_batch
+
+WORDS = Words("at home one two hours busy . mostly".split())
+PAIRS = [
+    ("at home two hours . at Elm Row one hours .".split(), "busy . mostly at Elm Row .".split()),
+    ("at Tin Owl two hours . home".split(), "mostly at Tin Owl .".split()),
+    ("at Elm Elm two hours".split(), "busy at Elm Mole .".split()),
+]
+TINY = replace(
+    SMALL, n_words=len(WORDS), embedding=6, hidden=5, max_summary=9, coverage=True, beam=3
+)
+
+
+def model_of(seed: int = 0, noise: float = 0.4, **changes: object) -> PointerGenerator:
+    torch.manual_seed(seed)
+    model = PointerGenerator(replace(TINY, **changes)).double().eval()  # type: ignore[arg-type]
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.add_(noise * torch.randn_like(parameter))
+    return model
+
+
+@pytest.fixture
+def batch() -> TextBatch:
+    return text_batch(PAIRS, WORDS)
+
+
+# ---- The network ------------------------------------------------------------------------------
+
+
+def test_it_has_as_many_parameters_as_the_paper_says() -> None:
+    # See et al. (2017), section 5: 21,499,600; the pointer adds 1153 and coverage 512.
+    sizes = [
+        PointerGenerator(replace(DOCUMENT, pointer=pointer, coverage=coverage)).n_parameters()
+        for pointer, coverage in ((False, False), (True, False), (True, True))
+    ]
+    assert sizes == [21_499_600, 21_499_600 + 1153, 21_499_600 + 1153 + 512]
+
+
+def test_the_preset_has_the_dimensions_of_the_document() -> None:
+    config = DOCUMENT
+    assert (config.n_words, config.embedding, config.hidden) == (50_000, 128, 256)
+    assert (config.max_source, config.max_summary, config.beam) == (400, 100, 4)
+    assert config.coverage_weight == 1
+
+
+def test_the_mixture_sums_to_one_over_the_extended_vocabulary(batch: TextBatch) -> None:
+    model = model_of()
+    distribution = model.distribution(model(batch), batch)
+    assert distribution.shape[-1] == len(WORDS) + 2
+    assert torch.allclose(distribution.sum(-1), torch.ones(()).double(), atol=1e-12)
+    assert (distribution >= 0).all()
+
+
+def test_a_lent_word_that_is_not_in_the_source_has_no_probability(batch: TextBatch) -> None:
+    model = model_of()
+    distribution = model.distribution(model(batch), batch)
+    # The third source lends one word, the others two; without a pointer nothing is lent.
+    assert batch.lent[2] == ["Elm"]
+    assert (distribution[2, :, len(WORDS) + 1] == 0).all()
+    assert (distribution[2, :, len(WORDS)] > 0).all()
+    bare = model_of(pointer=False)
+    assert (bare.distribution(bare(batch), batch)[..., len(WORDS) :] == 0).all()
+
+
+def test_a_word_twice_in_the_source_gets_both_shares(batch: TextBatch) -> None:
+    model = model_of()
+    output = model(batch)
+    elm = ((1 - output.p_gen[2, 0]) * output.attention[2, 0, 1:3].sum()).item()
+    assert model.distribution(output, batch)[2, 0, len(WORDS)].item() == pytest.approx(elm)
+
+
+def test_padding_and_batch_mates_change_nothing(batch: TextBatch) -> None:
+    model = model_of()
+    together = model(batch)
+    losses = []
+    for row, pair in enumerate(PAIRS):
+        single = text_batch([pair], WORDS)
+        alone = model(single)
+        steps, length = single.target.shape[1], int(single.length[0])
+        assert torch.allclose(together.p_gen[row, :steps], alone.p_gen[0], atol=1e-12)
+        assert torch.allclose(together.vocabulary[row, :steps], alone.vocabulary[0], atol=1e-12)
+        here = together.attention[row, :steps]
+        assert torch.allclose(here[:, :length], alone.attention[0], atol=1e-12)
+        assert (here[:, length:] == 0).all()
+        losses.append(model.loss(single).total)
+    assert torch.allclose(model.loss(batch).total, torch.stack(losses).mean(), atol=1e-12)
+
+
+def test_what_stands_at_padding_does_not_matter(batch: TextBatch) -> None:
+    model = model_of()
+    before = model(batch)
+    with torch.no_grad():
+        model.embedding.weight[PAD] += 5
+    after = model(batch)
+    shown = batch.taught
+    assert torch.allclose(before.attention[shown], after.attention[shown], atol=1e-12)
+    assert torch.allclose(before.p_gen[shown], after.p_gen[shown], atol=1e-12)
+
+
+def test_the_attention_shown_is_the_attention_used(batch: TextBatch) -> None:
+    """Put weight by hand where the attention says: the same context, the same mixture."""
+    model = model_of()
+    memory, carried = model.read(batch)
+    for word in model.embed(batch.given).unbind(1):
+        carried, fused, attention = model.decoder(word, carried, memory)
+        assert torch.allclose(
+            carried.context, (attention[..., None] * memory.states).sum(1), atol=1e-12
+        )
+        p_gen, vocabulary = model.speak(carried, fused)
+        said = mixture(p_gen, vocabulary, attention, batch.extended, batch.n_lent)
+        copied = said[:, len(WORDS) :].sum(1)
+        lent = batch.extended >= len(WORDS)
+        assert torch.allclose(copied, (1 - p_gen) * (attention * lent).sum(1), atol=1e-12)
+
+
+def test_coverage_is_the_sum_of_past_attention(batch: TextBatch) -> None:
+    output = model_of()(batch)
+    past = output.attention.cumsum(1) - output.attention
+    assert torch.allclose(output.coverage, past, atol=1e-12)
+    again = torch.minimum(output.attention, output.coverage).sum(-1)
+    assert (again[:, 0] == 0).all() and (again <= 1 + 1e-12).all()
+
+
+def test_coverage_changes_where_it_looks_and_begins_without_effect(batch: TextBatch) -> None:
+    without = model_of(coverage=False)
+    with_it = without.with_coverage()
+    assert with_it.config.coverage
+    assert torch.equal(without(batch).attention, with_it(batch).attention)
+    assert with_it.loss(batch).total > without.loss(batch).total
+    with torch.no_grad():
+        assert with_it.decoder.attention.of_coverage is not None
+        with_it.decoder.attention.of_coverage += 1.0
+    before, after = without(batch).attention, with_it(batch).attention
+    assert torch.equal(before[:, 0], after[:, 0])
+    assert not torch.allclose(before[:, 1], after[:, 1])
+
+
+def slow_loss(model: PointerGenerator, pair: tuple[list[str], list[str]]) -> float:
+    """Words, LSTM cells, sums: one number at a time where it can be."""
+    state = dict(model.state_dict())
+    hidden, size = model.config.hidden, model.config.n_words
+    source, summary = pair
+    extended, lent = WORDS.extend(source)
+
+    def cell(x: Tensor, h: Tensor, c: Tensor, where: str, end: str) -> tuple[Tensor, Tensor]:
+        gates = state[f"{where}weight_ih{end}"] @ x + state[f"{where}bias_ih{end}"]
+        gates = gates + state[f"{where}weight_hh{end}"] @ h
+        i, f, g, o = gates.split(hidden)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+
+    def linear(name: str, x: Tensor) -> Tensor:
+        return state[f"{name}.weight"] @ x + state[f"{name}.bias"]
+
+    embed = state["embedding.weight"]
+    ways, last = [], []
+    for end, order in (("_l0", 1), ("_l0_reverse", -1)):
+        h = c = torch.zeros(hidden).double()
+        states = []
+        for number in WORDS.encode(source)[::order]:
+            h, c = cell(embed[number], h, c, "encoder.lstm.", end)
+            states.append(h)
+        ways.append(states[::order])
+        last.append((h, c))
+    memory = [torch.cat(both) for both in zip(*ways, strict=True)]
+    h = linear("reduce.h", torch.cat([last[0][0], last[1][0]])).relu()
+    c = linear("reduce.c", torch.cat([last[0][1], last[1][1]])).relu()
+    context = torch.zeros(2 * hidden).double()
+    coverage = [0.0] * len(source)
+    total, steps = 0.0, 0
+    answers = [*WORDS.encode_summary(summary, lent), STOP]
+    for given, answer in zip([START, *WORDS.encode(summary)], answers, strict=True):
+        fused = linear("decoder.fuse", torch.cat([embed[given], context]))
+        h, c = cell(fused, h, c, "decoder.cell.", "")
+        scores = []
+        for k, one in enumerate(memory):
+            inside = state["decoder.attention.of_memory.weight"] @ one
+            inside = inside + linear("decoder.attention.of_state", torch.cat([c, h]))
+            inside = inside + state["decoder.attention.of_coverage"] * coverage[k]
+            scores.append(float(state["decoder.attention.v"] @ inside.tanh()))
+        weights = [math.exp(score) for score in scores]
+        attention = [weight / sum(weights) for weight in weights]
+        context = sum(a * one for a, one in zip(attention, memory, strict=True))
+        p_gen = float(linear("gate", torch.cat([context, c, h, fused])).sigmoid())
+        logits = linear("generate", linear("project", torch.cat([h, context])))
+        said = float(logits.softmax(0)[answer]) if answer < size else 0.0
+        copied = sum(a for a, number in zip(attention, extended, strict=True) if number == answer)
+        fine = sum(min(a, seen) for a, seen in zip(attention, coverage, strict=True))
+        total += -math.log(p_gen * said + (1 - p_gen) * copied) + fine
+        coverage = [seen + a for seen, a in zip(coverage, attention, strict=True)]
+        steps += 1
+    return total / steps
+
+
+def test_the_loss_is_that_of_a_slow_loop(batch: TextBatch) -> None:
+    model = model_of()
+    with torch.no_grad():
+        assert model.decoder.attention.of_coverage is not None
+        model.decoder.attention.of_coverage.uniform_(-1, 1)
+    slow = sum(slow_loss(model, pair) for pair in PAIRS) / len(PAIRS)
+    assert model.loss(batch).total.item() == pytest.approx(slow, rel=1e-12)
+
+
+def test_the_probability_of_the_target_is_that_of_the_distribution(batch: TextBatch) -> None:
+    model = model_of()
+    output = model(batch)
+    whole = model.distribution(output, batch)
+    picked = whole.gather(-1, batch.target[..., None])[..., 0]
+    assert torch.allclose(model.of_target(output, batch), picked, atol=1e-14)
+
+
+def test_without_a_pointer_a_name_is_trained_to_be_unknown(batch: TextBatch) -> None:
+    model = model_of(pointer=False)
+    output = model(batch)
+    found = model.of_target(output, batch)
+    assert batch.target[1, 2] >= len(WORDS)
+    assert found[1, 2] == output.vocabulary[1, 2, UNK]
+
+
+# ---- Its parts --------------------------------------------------------------------------------
+
+
+def test_the_two_ways_to_mask_are_equal() -> None:
+    generator = torch.Generator().manual_seed(3)
+    scores = 5 * torch.randn(50, 9, generator=generator).double()
+    padding = torch.arange(9) >= torch.randint(1, 10, (50, 1), generator=generator)
+    one, other = masked_softmax(scores, padding), renormalised_softmax(scores, padding)
+    assert torch.allclose(one, other, atol=1e-14)
+    assert (one[padding] == 0).all() and (other[padding] == 0).all()
+
+
+def test_but_one_of_them_divides_zero_by_zero() -> None:
+    scores = torch.tensor([[0.0, 1.0, 200.0]])
+    padding = torch.tensor([[False, False, True]])
+    assert renormalised_softmax(scores, padding).isnan().any()
+    assert torch.allclose(masked_softmax(scores, padding)[0, :2].sum(), torch.ones(()))
+
+
+def test_the_encoder_reads_both_ways() -> None:
+    torch.manual_seed(0)
+    encoder = Encoder(4, 3).double()
+    x = torch.randn(1, 6, 4).double()
+    states, (h, c) = encoder(x, torch.tensor([6]))
+    changed = x.clone()
+    changed[0, 3] += 1
+    moved = (encoder(changed, torch.tensor([6]))[0] - states).abs()[0]  # (6, 6)
+    assert (moved[:3, :3] == 0).all() and (moved[3:, :3].sum(1) > 0).all()
+    assert (moved[4:, 3:] == 0).all() and (moved[:4, 3:].sum(1) > 0).all()
+    assert torch.equal(h[0], torch.cat([states[0, -1, :3], states[0, 0, 3:]]))
+    assert c.shape == h.shape
+
+
+def test_texts_of_one_length_need_no_packing() -> None:
+    torch.manual_seed(0)
+    encoder, x = Encoder(4, 3).double(), torch.randn(2, 6, 4).double()
+    states, last = encoder(x, torch.tensor([6, 6]))
+    mates, ends = encoder(
+        torch.cat([x, torch.zeros(1, 6, 4).double()]), torch.tensor([6, 6, 2])
+    )  # packed
+    assert torch.allclose(states, mates[:2], atol=1e-14)
+    for one, other in zip(last, ends, strict=True):
+        assert torch.allclose(one, other[:2], atol=1e-14)
+
+
+def test_the_second_bias_stays_zero(batch: TextBatch) -> None:
+    model, _ = fit_summarizer(TINY, SummarizerTraining(3, 2, batch=2), WORDS, PAIRS)
+    for name, parameter in model.named_parameters():
+        if "bias_hh" in name:
+            assert (parameter == 0).all() and not parameter.requires_grad
+
+
+def test_attention_sees_the_cell_as_well() -> None:
+    assert isinstance(model_of().decoder.attention, AdditiveAttention)
+    assert model_of().decoder.attention.of_state.in_features == 2 * TINY.hidden
+
+
+# ---- Words ------------------------------------------------------------------------------------
+
+
+def test_words_come_back(batch: TextBatch) -> None:
+    for row, (source, summary) in enumerate(PAIRS):
+        numbers = batch.extended[row, : int(batch.length[row])].tolist()
+        assert WORDS.decode(numbers, batch.lent[row]) == source
+        found = WORDS.decode(batch.target[row].tolist(), batch.lent[row])
+        assert found == [word if word != "Mole" else "[UNK]" for word in summary]
+
+
+def test_the_decoder_is_given_what_it_should_have_said(batch: TextBatch) -> None:
+    assert (batch.given[:, 0] == START).all()
+    said = batch.target.where(batch.target < len(WORDS), UNK)
+    follow = batch.taught[:, 1:]
+    assert torch.equal(batch.given[:, 1:][follow], said[:, :-1][follow])
+    assert (batch.given.lt(len(WORDS))).all() and (batch.source.lt(len(WORDS))).all()
+
+
+def test_long_texts_are_cut() -> None:
+    cut = text_batch(PAIRS, WORDS, max_source=4, max_summary=3)
+    assert cut.source.shape == (3, 4) and cut.target.shape == (3, 3)
+    assert not (cut.target == STOP).any()
+
+
+def test_every_text_is_in_an_epoch_once() -> None:
+    many = [([f"w{k}"] * (k % 7 + 1), ["at"]) for k in range(103)]
+    epoch = batches(many, WORDS, TINY, 4, seed=1)
+    seen = sorted(lent[0] for batch in epoch for lent in batch.lent)
+    assert seen == sorted(f"w{k}" for k in range(103))
+    assert max(map(len, epoch)) == 4
+
+
+@pytest.mark.parametrize("change", [{"n_words": 4}, {"hidden": 0}, {"coverage_weight": -1.0}])
+def test_a_bad_config_says_so(change: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(change))):
+        replace(SMALL, **change)  # type: ignore[arg-type]
+
+
+# ---- Training and writing ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trained() -> PointerGenerator:
+    """Overfitted to one batch."""
+    config = replace(TINY, embedding=16, hidden=24)
+    training = SummarizerTraining(steps=160, coverage_steps=30, batch=3, learning_rate=0.01)
+    model, _ = fit_summarizer(config, training, WORDS, PAIRS)
+    return model
+
+
+def test_it_overfits_one_batch_and_copies_names(trained: PointerGenerator, batch: TextBatch
+                                                ) -> None:  # fmt: skip
+    assert trained.loss(batch).words < 0.15
+    drafts = greedy(trained, batch)
+    for draft, lent, (_, summary) in zip(drafts[:2], batch.lent, PAIRS, strict=False):
+        assert draft.words(WORDS, lent) == summary
+        assert any(number >= len(WORDS) for number in draft.numbers)
+
+
+def test_a_new_name_in_the_same_place_is_copied(trained: PointerGenerator) -> None:
+    """To the embeddings the names are equal; only the pointer tells them apart."""
+    other = [word.replace("Elm", "Gnu").replace("Row", "Yard") for word in PAIRS[0][0]]
+    batch = text_batch([(other, [])], WORDS)
+    (draft,) = greedy(trained, batch)
+    assert draft.words(WORDS, batch.lent[0]) == "busy . mostly at Gnu Yard .".split()
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
+def test_training_is_deterministic_and_keeps_phases(optimizer: str) -> None:
+    training = SummarizerTraining(4, 2, batch=2, optimizer=optimizer)  # type: ignore[arg-type]
+    (one, table), (other, _) = (fit_summarizer(TINY, training, WORDS, PAIRS) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+    assert table.phase.value_counts().to_dict() == {"without coverage": 4, "with coverage": 2}
+
+
+def test_gradients_are_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    clip = torch.nn.utils.clip_grad_norm_
+
+    def spy(parameters: list[torch.nn.Parameter], bound: float) -> Tensor:
+        found = clip(parameters, bound)
+        seen.append(
+            math.sqrt(sum(float(p.grad.norm()) ** 2 for p in parameters if p.grad is not None))
+        )
+        return found
+
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", spy)
+    training = SummarizerTraining(5, 0, batch=3, clip=0.01)
+    fit_summarizer(TINY, training, WORDS, PAIRS)
+    assert len(seen) == 5 and max(seen) <= 0.01 + 1e-6
+
+
+def by_hand(model: PointerGenerator, pair: tuple[list[str], list[str]]) -> list[int]:
+    """Greedy by running the whole network again for every word."""
+    said: list[str] = []
+    numbers: list[int] = []
+    while len(numbers) < model.config.max_summary:
+        batch = text_batch([(pair[0], said)], WORDS)
+        row = model.distribution(model(batch), batch)[0, len(said)]
+        number = int(row.argmax())
+        numbers.append(number)
+        if number == STOP:
+            break
+        said.append(WORDS.decode([number], batch.lent[0])[0])
+    return numbers
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_beam_of_one_is_greedy(batch: TextBatch, seed: int) -> None:
+    model = model_of(seed)
+    for draft, pair in zip(beam_search(model, batch, 1), PAIRS, strict=True):
+        assert list(draft.numbers) == by_hand(model, pair)
+
+
+def log_prob(model: PointerGenerator, pair: tuple[list[str], list[str]], numbers: tuple[int, ...]
+             ) -> float:  # fmt: skip
+    """Of a summary, by teacher forcing."""
+    _, lent = WORDS.extend(pair[0])
+    batch = text_batch([(pair[0], WORDS.decode(numbers, lent))], WORDS)
+    rows = model.distribution(model(batch), batch)[0]
+    return sum(rows[k, number].log().item() for k, number in enumerate(numbers))
+
+
+@pytest.mark.parametrize("keep_greedy", [True, False])
+def test_a_score_is_the_mean_log_probability(batch: TextBatch, keep_greedy: bool) -> None:
+    model = model_of(2)
+    for draft, pair in zip(
+        beam_search(model, batch, 3, keep_greedy=keep_greedy), PAIRS, strict=True
+    ):
+        assert draft.log_prob == pytest.approx(log_prob(model, pair, draft.numbers), abs=1e-9)
+        assert draft.score == draft.log_prob / len(draft.numbers)
+        assert len(draft.p_gen) == len(draft.attention) == len(draft.numbers)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_beam_never_ends_below_greedy(batch: TextBatch, seed: int) -> None:
+    model = model_of(seed)
+    for one, many in zip(beam_search(model, batch, 1), beam_search(model, batch, 3), strict=True):
+        assert (many.finished, many.score) >= (one.finished, one.score)
+
+
+def test_a_beam_without_the_greedy_draft_can_end_below_it() -> None:
+    model, single = model_of(9, noise=1.5), text_batch(PAIRS[:1], WORDS)
+    (one,), (two,) = beam_search(model, single, 1), beam_search(model, single, 2, keep_greedy=False)
+    assert one.finished and two.finished and two.score < one.score - 0.1
+    (kept,) = beam_search(model, single, 2)
+    assert kept.numbers == one.numbers
+
+
+def test_a_beam_as_wide_as_everything_finds_the_best(batch: TextBatch) -> None:
+    """All summaries of at most three words, tried one by one."""
+    model = model_of(5, max_summary=3)
+    single = text_batch(PAIRS[1:2], WORDS)
+    size = len(WORDS) + len(single.lent[0])
+    (found,) = beam_search(model, single, beam=size**2 + 1)
+    every = [(STOP,), *((a, STOP) for a in range(size) if a != STOP)]
+    every += [(a, b, STOP) for a in range(size) for b in range(size) if STOP not in (a, b)]
+    best = max(log_prob(model, PAIRS[1], one) / len(one) for one in every)
+    assert found.score == pytest.approx(best, abs=1e-9)
+
+
+def test_the_fewest_words_are_kept(batch: TextBatch) -> None:
+    for draft in beam_search(model_of(1), batch, 2, min_words=6):
+        assert len(draft.numbers) >= 6
+
+
+def test_drafts_of_a_batch_are_those_of_each_alone(trained: PointerGenerator, batch: TextBatch
+                                                   ) -> None:  # fmt: skip
+    together = beam_search(trained, batch, 3)
+    for draft, pair in zip(together, PAIRS, strict=True):
+        (alone,) = beam_search(trained, text_batch([pair], WORDS), 3)
+        assert alone.numbers == draft.numbers
+        assert alone.score == pytest.approx(draft.score, abs=1e-4)

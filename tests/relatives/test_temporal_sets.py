@@ -1,0 +1,385 @@
+"""Attention over sets, its graph and its gate: equal to loops, blind where they are said to be."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+
+from pgt.relatives import temporal_sets_report as report
+from pgt.relatives.baskets import DC, Sequences, daily_places, padded, read_baskets
+from pgt.relatives.dnntsp import VARIANTS, GatedFusion, SetConfig, SetPredictor
+from pgt.relatives.set_baselines import Personal, Popular, chosen
+from pgt.relatives.set_graph import co_occurrence
+from pgt.relatives.set_metrics import METRICS, evaluate, quality, resampled_means
+from pgt.relatives.set_training import SetTraining, batches, fit
+from pgt.relatives.temporal_sets import MaskedSelfAttention, WeightedAggregation, future_mask
+from pgt.visits import DataError
+
+N_ELEMENTS = 12
+
+
+def made(n: int = 40, seed: int = 0) -> Sequences:
+    """Random sequences; the next set repeats the last one."""
+    rng = np.random.default_rng(seed)
+    histories, targets = [], []
+    for _ in range(n):
+        sets = [
+            rng.choice(N_ELEMENTS, rng.integers(1, 4), replace=False).tolist()
+            for _ in range(rng.integers(1, 6))
+        ]
+        histories.append(sets)
+        targets.append(sets[-1])
+    return padded(histories, targets, N_ELEMENTS)
+
+
+@pytest.fixture(scope="module")
+def data() -> Sequences:
+    return made()
+
+
+# ---- The mask and attention -------------------------------------------------------------------
+
+
+def test_erratum_7_the_mask_of_the_code_is_right_and_that_of_the_formula_is_not() -> None:
+    right = future_mask(5).softmax(-1)
+    assert torch.equal(right, right.tril()) and torch.allclose(right.sum(1), torch.ones(5))
+    mirrored = torch.full((5, 5), -math.inf).masked_fill(torch.ones(5, 5).triu(1) == 1, 0.0)
+    wrong = mirrored.softmax(-1)
+    assert wrong[-1].isnan().all() and not wrong[:-1].isnan().any()
+    assert (wrong[:-1].tril() == 0).all(), "no set would see itself or its past"
+
+
+def slow_attention(x: Tensor, module: MaskedSelfAttention) -> Tensor:
+    """Row by row, head by head, time by time; no mask."""
+    weight = module.project.weight.view(3, module.n_heads, module.per_head, -1)
+    rows = []
+    for row in x:
+        heads = []
+        for k in range(module.n_heads):
+            q, key, v = (row @ weight[what, k].T for what in range(3))
+            states = []
+            for t in range(len(row)):
+                share = (key[: t + 1] @ q[t] / math.sqrt(module.per_head)).softmax(0)
+                states.append(share @ v[: t + 1])
+            heads.append(torch.stack(states))
+        joined = torch.cat(heads, 1) if module.heads == "concat" else torch.stack(heads).mean(0)
+        rows.append(joined)
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("heads", ["concat", "mean"])
+def test_attention_is_that_of_loops(heads: str) -> None:
+    module = MaskedSelfAttention(6, 8, n_heads=4, heads=heads).double()  # type: ignore[arg-type]
+    x = torch.randn(5, 4, 6, dtype=torch.float64)
+    out, weights = module(x)
+    assert out.shape == (5, 4, 8) and weights.shape == (5, 4, 4, 4)
+    torch.testing.assert_close(out, slow_attention(x, module), rtol=0, atol=1e-12)
+
+
+def test_attention_does_not_see_the_future() -> None:
+    module = MaskedSelfAttention(4, 4, n_heads=2).double()
+    x = torch.randn(2, 5, 4, dtype=torch.float64)
+    changed = x.clone()
+    changed[:, 3:] += 1
+    before, after = module(x)[0], module(changed)[0]
+    torch.testing.assert_close(before[:, :3], after[:, :3], rtol=0, atol=1e-14)
+    assert ((before - after)[:, 3:].abs().amax(2) > 1e-6).all()
+
+
+def test_heads_that_cannot_be_joined_are_refused() -> None:
+    with pytest.raises(ValueError, match="evenly"):
+        MaskedSelfAttention(8, 8, n_heads=3)
+    with pytest.raises(ValueError, match="'concat' or 'mean'"):
+        MaskedSelfAttention(8, 8, heads="sum")  # type: ignore[arg-type]
+
+
+def test_aggregation_is_that_of_a_loop_over_users() -> None:
+    module = WeightedAggregation(6).double()
+    counts, lengths = [2, 1, 3], [5, 2, 4]
+    z = torch.randn(6, 5, 6, dtype=torch.float64)
+    each = torch.tensor(lengths).repeat_interleave(torch.tensor(counts))
+    slow, first = [], 0
+    for rows, length in zip(counts, lengths, strict=True):
+        own = z[first : first + rows, :length]
+        slow += [(module.weigh(row).T @ row)[0] for row in own]
+        first += rows
+    torch.testing.assert_close(module(z, each), torch.stack(slow), rtol=0, atol=1e-12)
+    twice = module(torch.cat([z, z], 1), torch.full((6,), 10))
+    torch.testing.assert_close(twice, 2 * module(z, torch.full((6,), 5)), rtol=0, atol=1e-12)
+
+
+# ---- The graph and the gate -------------------------------------------------------------------
+
+
+def test_the_graph_is_that_of_loops(data: Sequences) -> None:
+    graph = co_occurrence(data.present)
+    for u in range(8):
+        sets = [set(np.flatnonzero(data.present[u, :, t])) for t in range(int(data.length[u]))]
+        n = int((data.elements[u] >= 0).sum())
+        shared = {(a, b): float(sum({a, b} <= s for s in sets)) if a != b else 1.0
+                  for a, b in product(range(n), repeat=2)}  # fmt: skip
+        most = max(shared.values())
+        for t, now in enumerate(sets):
+            for (a, b), weight in shared.items():
+                expected = weight / most if a == b or {a, b} <= now else 0.0
+                assert float(graph[u, t, a, b]) == pytest.approx(expected)
+
+
+def test_the_gate_is_that_of_a_table_for_each_user(data: Sequences) -> None:
+    width = 5
+    fusion = GatedFusion(N_ELEMENTS, width).double()
+    table = torch.randn(N_ELEMENTS, width).double()
+    z = torch.randn(*data.elements.shape, width).double()
+    assert fusion.alpha is not None
+    slow = []
+    for own, vectors in zip(data.elements, z, strict=True):
+        updated = table.clone()
+        for e, vector in zip(own.tolist(), vectors, strict=True):
+            if e >= 0:
+                updated[e] = (1 - fusion.alpha[e]) * table[e] + fusion.alpha[e] * vector
+        slow.append(fusion.out(updated).squeeze(-1))
+    torch.testing.assert_close(
+        fusion(table, data.elements, z), torch.stack(slow), rtol=0, atol=1e-12
+    )
+
+
+# ---- The whole predictor ----------------------------------------------------------------------
+
+
+def model(variant: str = "full") -> SetPredictor:
+    """Untrained, in double precision."""
+    torch.manual_seed(3)
+    config = SetConfig(N_ELEMENTS, width=8, **VARIANTS[variant])
+    return SetPredictor(config).double().eval()
+
+
+@pytest.mark.parametrize("variant", list(VARIANTS))
+def test_padding_and_company_in_a_batch_change_nothing(variant: str, data: Sequences) -> None:
+    network = model(variant)
+    together = network(data)
+    alone = torch.cat([network(data.batch([u])) for u in range(len(data))])
+    torch.testing.assert_close(together, alone, rtol=0, atol=1e-12)
+
+
+def test_in_training_padding_moves_no_statistic(data: Sequences) -> None:
+    seen = []
+    for padding in (0, 3):
+        network = model().train()
+        wide = torch.nn.functional.pad(data.present, (0, padding, 0, padding))
+        ids = torch.nn.functional.pad(data.elements, (0, padding), value=-1)
+        network(Sequences(ids, wide, data.length, data.target, data.user, N_ELEMENTS))
+        seen.append(network.convolutions[0].norm.running_mean.clone())
+    torch.testing.assert_close(*seen, rtol=0, atol=1e-12)
+
+
+def test_the_published_network_cannot_count_what_comes_alone() -> None:
+    loyal = padded([[[3], [5], [5], [5]]], [[5]], N_ELEMENTS)
+    fickle = padded([[[3], [3], [3], [5]]], [[5]], N_ELEMENTS)
+    for variant in VARIANTS:
+        network = model(variant)
+        told = VARIANTS[variant].get("tell_presence", False)
+        assert torch.equal(network(loyal), network(fickle)) != told, variant
+
+
+def test_beyond_the_history_everybody_gets_the_same_list(data: Sequences) -> None:
+    scores, unseen = model()(data), ~data.seen()
+    for e in range(N_ELEMENTS):
+        assert scores[unseen[:, e], e].unique().numel() == 1
+
+
+def test_without_a_part_is_without_it(data: Sequences) -> None:
+    assert model("no_attention").attention is None
+    bare = model("no_time")
+    assert bare.aggregation is None and model("no_gate").fusion.alpha is None
+    # Without a graph the elements of a sequence do not see each other.
+    lone = padded([[[3], [3]]], [[3]], N_ELEMENTS)
+    pair = padded([[[3, 5], [3, 5]]], [[3]], N_ELEMENTS)
+    assert torch.equal(model("no_graph")(lone)[0, 3], model("no_graph")(pair)[0, 3])
+    assert not torch.equal(model()(lone)[0, 3], model()(pair)[0, 3])
+    with pytest.raises(ValueError, match="no part 'gates'"):
+        SetConfig(4, without=("gates",))
+
+
+def test_it_learns_that_the_last_set_comes_again() -> None:
+    train, valid, test = made(400), made(60, seed=1), made(60, seed=2)
+    torch.manual_seed(0)
+    network = SetPredictor(SetConfig(N_ELEMENTS, width=16, **VARIANTS["told"]))
+    rows = fit(network, train, valid, SetTraining(epochs=8, patience=8, learning_rate=0.01))
+    assert rows[-1]["loss"] < rows[0]["loss"] / 2 and not network.training
+    truth, scores = test.truth(), network(test).detach()
+    before = Popular().fit(train)(test)
+    ndcg = [float(quality(s, truth, (3,))["ndcg@3"].mean()) for s in (before, scores)]
+    assert ndcg[1] > ndcg[0] + 0.3, ndcg
+
+
+def test_early_stopping_returns_the_best_weights() -> None:
+    train, valid = made(100), made(40, seed=1)
+    network = SetPredictor(SetConfig(N_ELEMENTS, width=8))
+    heard: list[dict[str, float]] = []
+    rows = fit(network, train, valid, SetTraining(epochs=6, patience=2), heard.append)
+    assert rows == heard
+    assert max(r["ndcg@10"] for r in rows) == pytest.approx(
+        evaluate(network, valid)["ndcg@10"].mean()
+    )
+
+
+def test_an_epoch_has_every_sequence_once(data: Sequences) -> None:
+    rows = torch.cat(batches(data, 7, torch.Generator().manual_seed(0)))
+    assert sorted(rows.tolist()) == list(range(len(data)))
+
+
+# ---- Scores -----------------------------------------------------------------------------------
+
+
+def slow_quality(scores: list[float], truth: set[int], k: int) -> tuple[float, float, float]:
+    """Recall, NDCG and hit of one ranking, in loops."""
+    order = sorted((e for e, s in enumerate(scores) if s > -math.inf), key=lambda e: -scores[e])
+    hits = [e in truth for e in order[:k]]
+    gain = sum(hit / math.log2(place + 2) for place, hit in enumerate(hits))
+    ideal = sum(1 / math.log2(place + 2) for place in range(min(k, len(truth))))
+    return sum(hits) / len(truth), gain / ideal, float(any(hits))
+
+
+def test_scores_are_those_of_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 6, (50, 15)).astype(float)  # with ties
+    scores[rng.uniform(size=scores.shape) < 0.2] = -math.inf
+    truth = rng.uniform(size=scores.shape) < 0.2
+    truth[:, 0] |= ~truth.any(1)
+    found = quality(torch.tensor(scores), torch.tensor(truth), (1, 3, 10, 40))
+    for u, k in product(range(50), (1, 3, 10, 40)):
+        expected = slow_quality(scores[u].tolist(), set(np.flatnonzero(truth[u])), k)
+        mine = [float(found[f"{name}@{k}"][u]) for name in ("recall", "ndcg", "phr")]
+        assert mine == pytest.approx(expected, abs=1e-6)
+
+
+def test_recall_by_kind_adds_up(data: Sequences) -> None:
+    other = Sequences(data.elements, data.present, data.length, data.target.roll(1, 0), data.user,
+                      N_ELEMENTS)  # fmt: skip
+    table = evaluate(Personal().fit(other), other)
+    truth, seen = other.truth(), other.seen()
+    again, new = (truth & seen).sum(1).numpy(), (truth & ~seen).sum(1).numpy()
+    parts = np.nan_to_num(table["repeated@10"]) * again + np.nan_to_num(table["new@10"]) * new
+    assert parts / (again + new) == pytest.approx(table["recall@10"].to_numpy(), abs=1e-6)
+    assert table["new@10"].isna().equals(pd.Series(new == 0))
+
+
+def test_intervals_resample_people() -> None:
+    users = np.repeat(np.arange(30), 20)
+    value = np.random.default_rng(0).normal(size=30)[users]  # people alike within themselves
+    by_people = resampled_means(value, users).std()
+    by_rows = resampled_means(value, np.arange(600)).std()
+    assert by_people == pytest.approx(value.std() / math.sqrt(30), rel=0.1)
+    assert by_people > 3 * by_rows
+
+
+# ---- Counting ---------------------------------------------------------------------------------
+
+
+def test_personal_frequency_ranks_by_count_then_recency_then_popularity() -> None:
+    train = padded([[[7], [7], [8]]], [[7]], N_ELEMENTS)
+    person = padded([[[1, 2], [1], [3, 8, 7], [4]]], [[9]], N_ELEMENTS)
+    order = Personal(backoff=False).fit(train)(person)[0].argsort(descending=True).tolist()
+    # 1 twice; 4 is later than 3, 7 and 8, of which 7 and 8 are popular; 2 is oldest.
+    assert order[:6] == [1, 4, 7, 8, 3, 2]
+    scores = Personal().fit(train)(person)[0]
+    assert torch.isfinite(scores).all()
+    unseen = ~person.seen()[0]
+    assert scores[unseen].max() < scores[~unseen].min()
+    assert not torch.isfinite(Personal(backoff=False).fit(train)(person)[0][unseen]).any()
+
+
+def test_a_half_life_makes_old_sets_count_less() -> None:
+    person = padded([[[1], [1], [1], [2], [2]]], [[2]], N_ELEMENTS)
+    assert int(Personal().fit(person)(person).argmax()) == 1
+    assert int(Personal(half_life=0.5).fit(person)(person).argmax()) == 2
+    assert chosen(person, person, "ndcg@10").half_life < math.inf
+
+
+# ---- Data -------------------------------------------------------------------------------------
+
+
+def test_files_of_baskets_are_read_and_faults_named(tmp_path: Path) -> None:
+    path = tmp_path / "DC.json"
+    with pytest.raises(DataError, match="PGT_DC"):
+        read_baskets(path)
+    parts = {"train": {"a": [[0, 0, 1], [2]]}, "validate": {"b": [[1], [1]]}}
+    path.write_text(json.dumps(parts))
+    with pytest.raises(DataError, match="no part 'test'"):
+        read_baskets(path)
+    path.write_text(json.dumps(parts | {"test": {"c": [[1], [0], [3]]}}))
+    found = read_baskets(path)
+    assert [len(one) for one in found.values()] == [1, 1, 1]
+    assert found["test"].n_elements == 4 and found["test"].target.tolist() == [[3]]
+    assert found["train"].elements.tolist() == [[0, 1]], "an element is in a set once"
+    assert len({int(one.user) for one in found.values()}) == 3
+    path.write_text(json.dumps(parts | {"test": {"c": [[1]]}}))
+    with pytest.raises(DataError, match="User c"):
+        read_baskets(path)
+    with pytest.raises(DataError, match="outside 0 to 2"):
+        padded([[[5]]], [[1]], n_elements=3)
+    with pytest.raises(DataError, match="no element"):
+        padded([[[]]], [[1]], n_elements=3)
+
+
+@pytest.mark.skipif(not os.environ.get(DC), reason=f"{DC} names no DC.json")
+def test_the_baskets_are_those_of_the_paper() -> None:
+    parts = read_baskets(os.environ[DC])
+    assert {part: len(one) for part, one in parts.items()} == {
+        "train": 6307, "valid": 900, "test": 1803,
+    }  # fmt: skip
+    assert parts["test"].n_elements == 217
+    everybody = torch.cat([one.user for one in parts.values()])
+    assert everybody.unique().numel() == 6307 + 900 + 1803
+
+
+def test_daily_places_are_the_sets_of_the_days_before() -> None:
+    at = pd.to_datetime(
+        ["2024-01-01 08:00", "2024-01-01 12:00", "2024-01-01 18:00", "2024-01-03 09:00",
+         "2024-01-04 09:00", "2024-01-05 09:00", "2024-01-06 09:00"]
+    ).tz_localize("UTC")  # fmt: skip
+    visits = pd.DataFrame({
+        "user_id": 1, "location_id": [10, 20, 10, 20, 30, 10, 30], "started_at": at,
+        "split": ["train"] * 6 + ["valid"],
+    })  # fmt: skip
+    later = visits.assign(user_id=2, split=["valid"] * 3 + ["test"] * 4)
+    found = daily_places(pd.concat([visits, later], ignore_index=True), days=2)
+    train = found["train"]
+    assert train.target.tolist() == [[2], [0]] and train.length.tolist() == [2, 2]
+    assert train.elements[0].tolist() == [0, 1]
+    assert train.present[0].int().tolist() == [[1, 0], [1, 1]]
+    assert len(found["test"]) == 2 and found["test"].target[0].tolist() == [0]
+
+
+# ---- The report -------------------------------------------------------------------------------
+
+
+def test_the_report_says_what_the_tables_say(data: Sequences) -> None:
+    rng = np.random.default_rng(0)
+
+    def table() -> pd.DataFrame:
+        values = pd.DataFrame(rng.uniform(size=(80, len(report.COLUMNS))), columns=report.COLUMNS)
+        return values.assign(user_id=np.arange(80))
+
+    tables = {("personal", "backoff"): [table()], ("dnntsp", "full"): [table(), table()]}
+    rows = pd.DataFrame(report.rows_of(tables, (42, 1), {"data": "made"}))
+    own = rows[(rows.model == "dnntsp")].set_index("group")
+    runs = own.loc["all"]
+    assert runs.seed.tolist() == [42, 1]
+    for metric in METRICS:
+        gap = runs[metric].mean() - 100 * tables["personal", "backoff"][0][metric].mean()
+        assert own.loc["lead", metric] == pytest.approx(gap)
+        assert own.loc["lead low", metric] < gap < own.loc["lead high", metric]
+        assert own.loc["low", metric] < runs[metric].mean() < own.loc["high", metric]
+    assert "gain" not in own.index and "gain" in set(rows[rows.model == "personal"].group)
+    told = report.facts({"test": data})
+    assert 0 < told["alone"] < 100 and told["repeats"] == 100
