@@ -83,7 +83,7 @@ def fit(
     device: torch.device | str | None = None,
     progress: bool = True,
     after_epoch: Callable[[dict[str, float]], None] | None = None,
-    loss: Loss = loss_of,
+    loss: Loss | None = None,
 ) -> History:
     """Train the model and leave it with its best weights, on the CPU, in evaluation mode.
 
@@ -101,9 +101,9 @@ def fit(
         Show a bar, on standard output.
     after_epoch : callable, optional
         Gets every new row of the history.
-    loss : callable
-        What training makes small; `loss_of` or one of `pgt.improvements.losses`. Validation is
-        scored by the cross-entropy whatever it is.
+    loss : callable, optional
+        What training makes small: `loss_of`, unless another is given, such as one of
+        `pgt.improvements.losses`. Validation is scored by the cross-entropy whatever it is.
 
     Returns
     -------
@@ -159,9 +159,10 @@ class _Run:
         valid: Windows,
         config: TrainConfig,
         device: torch.device,
-        loss: Loss = loss_of,
+        loss: Loss | None,
     ) -> None:
-        self.loss = loss
+        self.loss = loss or loss_of
+        self.loss_name = getattr(loss, "__name__", repr(loss)) if loss else "cross-entropy"
         self.model = model.to(device)
         self.train, self.valid = train.to(device), valid.to(device)
         self.config, self.device = config, device
@@ -258,8 +259,7 @@ class _Run:
         """What a checkpoint must agree with to be resumed."""
         raw = {
             "model": self.model.config.to_dict(),
-            "training": asdict(self.config)
-            | {"loss": getattr(self.loss, "__name__", repr(self.loss))},
+            "training": asdict(self.config) | {"loss": self.loss_name},
             "vocabulary": json.loads(self.train.vocabulary.to_json()),
             "windows": {
                 "train": len(self.train),

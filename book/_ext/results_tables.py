@@ -98,7 +98,7 @@ def _duration(seconds: float) -> str:
 
 
 def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
-    r"""One line a data set: its best models by mean test Acc@1; else what the rows tell of.
+    r"""One line a data set: its best models by mean test Acc@1 (or NDCG@10); else what it tells of.
 
     Examples
     --------
@@ -110,11 +110,16 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
     ['twins; unknown token']
     """
     split = "test" if "test" in {row.get("split") for row in rows} else "valid"
+    # Sets of places have no single right answer, and so no Acc@1.
+    metric, label = next(
+        (pair for pair in (("acc@1", "Acc@1"), ("ndcg@10", "NDCG@10"))
+         if any(row.get(pair[0]) is not None for row in rows)), ("acc@1", "Acc@1"),
+    )  # fmt: skip
     scores: dict[tuple[str, str], dict[tuple[str, str, str], list[float]]] = {}
     for row in rows:
-        if (row.get("split"), row.get("group")) == (split, "all") and row.get("acc@1") is not None:
+        if (row.get("split"), row.get("group")) == (split, "all") and row.get(metric) is not None:
             models = scores.setdefault((row["data"], row["protocol"]), {})
-            models.setdefault((row["model"], row["variant"], row["when"]), []).append(row["acc@1"])
+            models.setdefault((row["model"], row["variant"], row["when"]), []).append(row[metric])
     lines = []
     for (data, protocol), models in scores.items():
         means = {key: sum(values) / len(values) for key, values in models.items()}
@@ -125,7 +130,7 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
             first.sort(key=lambda key: -abs(means[key] - means[whole]))
             first = [whole, *(key for key in first if key != whole)]
         told = ", ".join(f"{_name(*key)} {means[key]:.1f}\u00a0%" for key in first[:best])
-        lines.append(f"{data}, {protocol}: {split} Acc@1 {told}")
+        lines.append(f"{data}, {protocol}: {split} {label} {told}")
     if lines:
         return lines
     topic = next((key for key in ("trap", "table", "what") if rows and key in rows[0]), None)

@@ -90,7 +90,7 @@ class Visit:
         self.page.wait_for_function(
             "[...document.querySelectorAll('.bd-article .math')]"
             ".every(m => m.querySelector('mjx-container'))",
-            timeout=30_000,
+            timeout=120_000,
         )
         for handle in self.page.query_selector_all("figure.pgt-map iframe"):
             handle.scroll_into_view_if_needed()
@@ -109,6 +109,7 @@ def visit(browser: Any, addresses: dict[str, str]) -> Any:
     def open_page(name: str, scheme: str = "http", width: int = 1280, **options: Any) -> Any:
         base = addresses[scheme]
         context = browser.new_context(viewport={"width": width, "height": 800}, **options)
+        context.set_default_timeout(120_000)  # a busy machine is slow, not wrong
         visit = Visit(context.new_page())
 
         def guard(route: Any) -> None:

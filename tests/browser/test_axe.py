@@ -54,7 +54,7 @@ def test_axe_finds_no_violation(visit: Any, axe: str, name: str) -> None:
         opened.unfold()
         assert violations(opened.page, axe) == []
         opened.page.emulate_media(color_scheme="dark")
-        assert opened.page.evaluate("document.documentElement.dataset.theme") == "dark"
+        opened.page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
         assert violations(opened.page, axe, ["color-contrast", "link-in-text-block"]) == []
 
 

@@ -231,6 +231,13 @@ def test_the_probability_of_the_target_is_that_of_the_distribution(batch: TextBa
     assert torch.allclose(model.of_target(output, batch), picked, atol=1e-14)
 
 
+def test_a_lent_word_goes_in_as_unknown() -> None:
+    model = model_of()
+    lent = torch.tensor([len(WORDS), len(WORDS) + 3])
+    assert torch.equal(model.embed(lent), model.embed(torch.tensor([UNK, UNK])))
+    assert not torch.equal(model.embed(torch.tensor(5)), model.embed(torch.tensor(UNK)))
+
+
 def test_without_a_pointer_a_name_is_trained_to_be_unknown(batch: TextBatch) -> None:
     model = model_of(pointer=False)
     output = model(batch)
