@@ -1083,7 +1083,7 @@ Markdown(
 # **Exercise 1** (quick). Settle your bets: write the three names down and see how they did, on both data sets, beside
 # three names drawn at random.
 
-# %%
+# %% tags=["try"]
 MY_BETS = []  # as in ["geglu", "experts", "rope"]
 if MY_BETS:
     print(table.loc[MY_BETS].round(1))

@@ -525,8 +525,16 @@ const follow = (text, scroll) => {
   if (next && write(next) === write(state)) return true;
   if (next) go(next);
   else tell("This link belongs to another model or is damaged, so the page shows its first moment.");
-  if (scroll) root.scrollIntoView();
+  if (scroll) stay();
   return true;
+};
+// A shared link opens at the figure, and stays there while formulas above it are still being set,
+// until the reader does something.
+const stay = () => {
+  const watch = new ResizeObserver(() => root.scrollIntoView());
+  watch.observe(document.body);
+  for (const kind of ["wheel", "touchstart", "pointerdown", "keydown"])
+    addEventListener(kind, () => watch.disconnect(), { once: true, passive: true });
 };
 addEventListener("hashchange", () => follow(location.hash.slice(1), false));
 

@@ -23,6 +23,8 @@ REPAIRS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r'(<i class="theme-switch [^"]*" data-mode="\w+")\s+title="[^"]*"'), r"\1"),
     # What folds a cell says so in words, which differ when it is open and when it is closed.
     (re.compile(r'<summary aria-label="[^"]*"'), "<summary"),
+    # ARIA 1.2 gave up the role of an entry in a bibliography: an entry in a list is a list item.
+    (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
     # Everything on a page belongs to a landmark, so the link home at the top of the contents too.
     (
         re.compile(r'<div class="sidebar-primary-item">(?=\s*<a class="navbar-brand logo")'),

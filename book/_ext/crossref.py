@@ -9,6 +9,9 @@ instead, and the book build recognises two habits:
 
 A number that is out of order, belongs to another chapter or is used twice is a warning, and so is
 a reference to an equation that does not exist; the build stops at warnings.
+
+Links between chapters name notebooks, as Colab and GitHub need them. Sphinx turns those in the text
+into links to pages; those in what a cell printed are turned here.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ NUMBER = re.compile(r"\((\d+\.\d+)\)")
 NUMBERS = re.compile(
     r"\b[Ee]quations?\s+\(\d+\.\d+\)(?:(?:,|,?\s+and|\s+or|\s+to|\s*–)\s*\(\d+\.\d+\))*"
 )
+NOTEBOOK = re.compile(r"(?P<page>\d\d_\w+)\.ipynb(?P<place>#.*)?")
 # No links inside these: code, formulas, and what is a link already.
 CLOSED: tuple[type[nodes.Node], ...] = (
     *(nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw),
@@ -169,6 +173,21 @@ def link_equations(app: Sphinx, doctree: nodes.document) -> None:
             parent[:] = linked
 
 
+def link_chapters(app: Sphinx, doctree: nodes.document) -> None:
+    """Turn links to notebooks into links to their pages."""
+    for link in doctree.findall(nodes.reference):
+        match = NOTEBOOK.fullmatch(link.get("refuri", ""))
+        if match is None:
+            continue
+        folder = app.env.docname.rpartition("/")[0]
+        page = f"{folder}/{match['page']}".lstrip("/")
+        if page not in app.env.found_docs:
+            logger.warning("There is no chapter %s.", page, location=link)
+        target = app.builder.get_relative_uri(app.env.docname, page)
+        link["refuri"] = target + (match["place"] or "")
+        link["internal"] = True
+
+
 def resolve(
     app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, content: nodes.Element
 ) -> nodes.reference | None:
@@ -200,5 +219,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-merge-info", merge)
     app.connect("doctree-read", number_equations)
     app.connect("doctree-read", link_equations)
+    app.connect("doctree-read", link_chapters)
     app.connect("missing-reference", resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

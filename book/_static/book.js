@@ -33,6 +33,15 @@ function preparePreviews() {
   const links = [...document.querySelectorAll(".bd-article a.reference.internal")];
   let box = null, shown = null, timer = 0;
 
+  const place = () => {
+    if (!box) return;
+    const at = shown.getClientRects()[0], size = box.getBoundingClientRect();
+    const left = Math.min(at.left, document.documentElement.clientWidth - size.width - 8);
+    const below = at.bottom + 6 + size.height < window.innerHeight;
+    box.style.left = `${Math.max(8, left)}px`;
+    box.style.top = `${below ? at.bottom + 6 : Math.max(8, at.top - size.height - 6)}px`;
+  };
+
   const hide = () => {
     clearTimeout(timer);
     if (shown) shown.removeAttribute("aria-describedby");
@@ -51,14 +60,6 @@ function preparePreviews() {
     body.textContent = preview.tex || preview.text;
     document.querySelector(".bd-article").appendChild(box);
     link.setAttribute("aria-describedby", box.id);
-    const place = () => {
-      if (!box) return;
-      const at = link.getClientRects()[0], size = box.getBoundingClientRect();
-      const left = Math.min(at.left, document.documentElement.clientWidth - size.width - 8);
-      const below = at.bottom + 6 + size.height < window.innerHeight;
-      box.style.left = `${Math.max(8, left)}px`;
-      box.style.top = `${below ? at.bottom + 6 : Math.max(8, at.top - size.height - 6)}px`;
-    };
     place();
     if (preview.tex && window.MathJax?.typesetPromise) {
       body.className = "mathjax_process"; // in a page that MathJax else leaves alone
@@ -92,7 +93,9 @@ function preparePreviews() {
     });
   }
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
-  window.addEventListener("scroll", hide, { passive: true });
+  // A link that has the focus may be scrolled into view just now; its preview goes with it.
+  const follow = () => (shown && shown === document.activeElement ? place() : hide());
+  window.addEventListener("scroll", follow, { passive: true });
 }
 
 preparePreviews();

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jupytext
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
 
 from .sphinx_helpers import ROOT, Built, build
+
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+import crossref
 
 SEVEN = r"""# Pointer
 
@@ -45,6 +53,20 @@ def test_references_become_links_also_across_chapters(book: Built) -> None:
     hrefs = re.findall(r'<a class="reference internal" href="([^"]*equation[^"]*)"', page)
     eight = "08_gate.html#equation-8-1"
     assert hrefs == ["#equation-7-1", eight, "#equation-7-2", "#equation-7-1", eight]
+
+
+def test_links_in_what_a_cell_prints_lead_to_pages() -> None:
+    names = ("08_gate.ipynb", "08_gate.ipynb#the-dial", "https://a.org/08_gate.ipynb")
+    links = [nodes.reference(refuri=name) for name in names]
+    document = new_document("07_pointer")
+    document += links
+    env = SimpleNamespace(docname="book/07_pointer", found_docs={"book/07_pointer", "book/08_gate"})
+    builder = SimpleNamespace(get_relative_uri=lambda _, to: to.removeprefix("book/") + ".html")
+    crossref.link_chapters(SimpleNamespace(env=env, builder=builder), document)  # type: ignore[arg-type]
+    assert [link["refuri"] for link in links] == [
+        "08_gate.html", "08_gate.html#the-dial", names[2],
+    ]  # fmt: skip
+    assert [link.get("internal", False) for link in links] == [True, True, False]
 
 
 def test_every_link_has_its_anchor(book: Built) -> None:

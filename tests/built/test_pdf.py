@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,18 @@ PAGES = {"07_pointer", "08_gate"}
 
 @pytest.fixture(scope="module")
 def reader(html: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The PDF, printed anew."""
+    """The PDF, printed anew by the command (one process holds one Playwright at a time)."""
     pypdf = pytest.importorskip("pypdf")
     if printer.find_chromium() is None:
         give_up("There is no Chromium or Chrome on this machine.")
     path = tmp_path_factory.mktemp("pdf") / "book.pdf"
-    count = printer.write(html, path)
+    command = [sys.executable, str(ROOT / "book" / "_ext" / "pdf.py")]
+    done = subprocess.run(
+        [*command, "--html", str(html), "--out", str(path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
     found = pypdf.PdfReader(path)
-    assert len(found.pages) == count
+    assert f"{len(found.pages)} pages" in done.stdout
     return found
 
 
