@@ -592,8 +592,8 @@ Markdown(
 # experiment: there the whole model is trained anew without its gate. Here nothing but the gate changes. What differs
 # between the two is what a gate does to the *gradients of the others* while they learn.
 #
-# Turn the dial yourself: set the gate by hand and watch the list. Its numbers change, and its order hardly does. Then
-# switch the pointer off, or delete visits, and see what the gate makes of it. (The whole model waits in [chapter 24](24_playground.ipynb).)
+# Turn the dial yourself: set the gate by hand and watch the list. Its numbers change, and its order hardly does, until the
+# gate is nearly 0. Then untick *set it by hand* and delete visits: what does the gate make of that? (The whole model waits in [chapter 24](24_playground.ipynb).)
 
 # %% tags=["hide-input"]
 from pgt.live import playground

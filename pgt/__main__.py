@@ -62,9 +62,10 @@ vector of an unseen person, such a place is read as "unknown".""",
   python -m pgt export --html city.html                the live model of the shipped town
   python -m pgt export --model m.safetensors --out m.json
   python -m pgt export --model m.safetensors --visits visits.parquet --html m.html
-  python -m pgt export --model m.safetensors --onnx m.onnx   needs: pip install 'pgt[export]'
+  python -m pgt export --model m.safetensors --onnx m.onnx
 
-The page holds the model and the visits of the test windows; it needs no server and no network.""",
+The page holds the model and the visits of the test windows; it needs no server and no network.
+For ONNX: pip install onnx onnxscript onnxruntime""",
 }  # fmt: skip
 
 

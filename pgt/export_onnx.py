@@ -82,7 +82,7 @@ def write_onnx(model: PointerGeneratorTransformer, path: str | Path) -> Path:
     if missing:
         raise DataError(
             f"Writing ONNX needs the package {missing[0]}, which is not installed; run: "
-            "python -m pip install 'pgt[export]'."
+            "python -m pip install onnx onnxscript onnxruntime."
         )
     path = Path(path)
     names = inputs(model)

@@ -97,7 +97,7 @@ class Playground:
             f"<title>{html.escape(self.title)}</title>\n"
             "<style>body{margin:0 auto;padding:12px;max-width:1100px;"
             "font:16px/1.5 system-ui,sans-serif}"
-            "html[data-theme=dark] body{background:#14181d}</style>\n"
+            "@media screen{html[data-theme=dark] body{background:#14181d}}</style>\n"
             '<script>{const dark = matchMedia("(prefers-color-scheme: dark)");\n'
             'const set = () => (document.documentElement.dataset.theme = dark.matches ? "dark" : '
             '"light");\nset();\ndark.addEventListener("change", set);}</script>\n'
@@ -211,6 +211,8 @@ def build(
         raise DataError("There is no window to show; the live model needs at least one.")
     if not 0 <= window < len(windows):
         raise DataError(f"There is no window {window}; there are {len(windows)}, from 0.")
+    # How `playground` is called for this page, without the state.
+    call = "" if small is None else f'small="{small}", window={window}, '
     rows: dict[str, Any] = {}
     here: list[int] | None = None
     if small is not None:
@@ -235,8 +237,9 @@ def build(
     switches = [part for part in switches_of(model) if small is None or part in KEPT[small]]
     data = {
         "id": f"pgt-live-{kind}", "kind": kind, "fingerprint": vocabulary.fingerprint()[:6],
-        "state": state, "start": start_of(windows, people, window), "people": people, **about,
-        "here": here, "ground": ground_of(ground or [], corner) if drawn else None,
+        "call": call, "state": state, "start": start_of(windows, people, window),
+        "people": people, **about, "here": here,
+        "ground": ground_of(ground or [], corner) if drawn else None,
         "switches": switches, "rings": not pointer_alone,
         "has_both": not pointer_alone and model.pointer is not None,
         "model": pack(model, rows=rows, leave_out=leave_out),

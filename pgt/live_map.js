@@ -30,12 +30,16 @@ const makeMap = (find, page, callbacks) => {
     const path = places.map((place) => `M${page.spots[place].join(" ")}h0`).join("");
     shape(dots, "path", { class: kind, d: path, ...STEADY });
   };
-  const shown = page.spots.map((at, place) => (at ? place : -1)).filter((place) => place >= 0);
+  // A small version draws only the places that can be added; rings find the others too.
+  const here = page.here && new Set(page.here);
+  const shown = page.spots.map((at, place) => (at ? place : -1))
+    .filter((place) => place >= 0 && (!here || here.has(place)));
   dot(shown.filter((place) => place > page.known), "unknown");
   dot(shown.filter((place) => place <= page.known), "known");
 
   // ---- The view: a rectangle of the town, with the frame's proportions ----
   let view = { x: 0, y: 0, w: 1, h: 1 }, prediction = null;
+  let zoomed = false; // by the reader: until then a finger that moves up or down scrolls the page
   const pixel = () => view.w / Math.max(1, svg.clientWidth); // units in a pixel
   const all = shown.map(spot);
   const box = (spots, margin) => {
@@ -48,8 +52,7 @@ const makeMap = (find, page, callbacks) => {
 
   const show = () => {
     svg.setAttribute("viewBox", [view.x, view.y, view.w, view.h].join(" "));
-    const far = view.w > whole.w * 0.8 && view.h > whole.h * 0.8;
-    svg.style.touchAction = far ? "pan-y" : "none"; // a finger scrolls the page, unless zoomed in
+    svg.style.touchAction = zoomed ? "none" : "pan-y";
     dots.style.strokeWidth = `${Math.min(7, Math.max(2.2, 5 / pixel()))}px`;
     const steps = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
     const metres = steps.filter((step) => step / METRES / pixel() <= 110).pop() || 10;
@@ -127,6 +130,7 @@ const makeMap = (find, page, callbacks) => {
     if (truth !== null && spot(truth)) sign(spot(truth), "M0-11L11 0 0 11-11 0z", "truth");
   };
   const fit = (places) => {
+    zoomed = false;
     const spots = places.map(spot).filter(Boolean);
     look(spots.length ? box(spots, 250) : whole);
   };
@@ -156,9 +160,12 @@ const makeMap = (find, page, callbacks) => {
   };
   let held = null;
   svg.addEventListener("pointerdown", (event) => {
+    held = null; // a second finger or another button is no click
+    if (event.button !== 0 || !event.isPrimary) return;
     held = { x: event.clientX, y: event.clientY, moved: false };
   });
   svg.addEventListener("pointermove", (event) => {
+    if (!event.isPrimary) return;
     const tip = find("tip");
     if (held && event.buttons) {
       const [dx, dy] = [event.clientX - held.x, event.clientY - held.y];
@@ -177,6 +184,7 @@ const makeMap = (find, page, callbacks) => {
   });
   svg.addEventListener("pointerleave", () => (find("tip").hidden = true));
   svg.addEventListener("pointerup", (event) => {
+    if (!event.isPrimary) return;
     const reach = event.pointerType === "mouse" ? 14 : 22; // a finger hides what it points at
     const place = held && !held.moved ? nearest(event, reach) : null;
     held = null;
@@ -189,17 +197,21 @@ const makeMap = (find, page, callbacks) => {
     event.preventDefault();
     zoom(Math.exp(event.deltaY / 200), ...where(event));
   }, { passive: false });
+  const zoomIn = () => {
+    zoomed = true;
+    zoom(0.7);
+  };
   const keys = {
     ArrowLeft: () => move(-0.15, 0), ArrowRight: () => move(0.15, 0),
     ArrowUp: () => move(0, -0.15), ArrowDown: () => move(0, 0.15),
-    "+": () => zoom(0.7), "=": () => zoom(0.7), "-": () => zoom(1 / 0.7),
+    "+": zoomIn, "=": zoomIn, "-": () => zoom(1 / 0.7),
   };
   svg.addEventListener("keydown", (event) => {
     if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     keys[event.key]();
   });
-  find("in").addEventListener("click", () => zoom(0.7));
+  find("in").addEventListener("click", zoomIn);
   find("out").addEventListener("click", () => zoom(1 / 0.7));
   // Another width of the page: the same middle, the same width of the town.
   new ResizeObserver(() => {

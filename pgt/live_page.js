@@ -47,8 +47,17 @@ const gapOf = (person, moment) => {
   const { visits, moments } = page.people[person], target = moments[moment][1];
   return page.model.config.when === "day" ? day(visits[target][1]) - day(visits[target - 1][1]) : 0;
 };
-const went = ({ person, moment }) =>
-  moment === null ? null : page.people[person].visits[page.people[person].moments[moment][1]][0];
+// A day of one's own has no moment; `from` is the [person, moment] that it was made of.
+const comesFrom = ({ person, moment, from }) =>
+  moment === null ? from ?? [person, 0] : [person, moment];
+const ownVisits = (state) =>
+  state.moment === null && !same(state.visits, visitsOf(...comesFrom(state)));
+// Where they went: of a day of one's own nobody knows it.
+const went = (state) => {
+  if (ownVisits(state)) return null;
+  const [person, moment] = comesFrom(state), { visits, moments } = page.people[person];
+  return visits[moments[moment][1]][0];
+};
 const asWindow = ({ user, visits, gap }) => ({
   user, gapDays: gap,
   visits: visits.map(({ place, at, stay }) => ({
@@ -73,6 +82,7 @@ const TIMES = [0, 1, 3, 10, 30, 100, 300];
 const write = (state) => {
   const fields = [page.fingerprint, `p${state.person}`];
   if (state.moment !== null) fields.push(`m${state.moment}`);
+  else fields.push(`f${comesFrom(state).join(".")}`);
   if (state.moment === null || !same(state.visits, visitsOf(state.person, state.moment))) {
     const visit = ({ place, at, stay }) => [place, at, stay].map((n) => n.toString(36)).join(".");
     fields.push("v" + state.visits.map(visit).join("_"));
@@ -92,12 +102,18 @@ const read = (text) => {
     const n = parseInt(digits, radix);
     return Number.isInteger(n) && n >= low && n <= high ? n : NaN;
   };
-  const person = whole(field.p, 10, 0, page.people.length - 1);
+  const whoOf = (digits) => whole(digits, 10, 0, page.people.length - 1);
+  const whenOf = (person, digits) => whole(digits, 10, 0, page.people[person].moments.length - 1);
+  const person = whoOf(field.p);
   if (print !== page.fingerprint || Number.isNaN(person)) return null;
-  const many = page.people[person].moments.length;
-  const moment = "m" in field ? whole(field.m, 10, 0, many - 1) : null;
+  const moment = "m" in field ? whenOf(person, field.m) : null;
   if (Number.isNaN(moment) || (moment === null && !("v" in field))) return null;
   const next = { ...original(person, moment ?? 0), moment };
+  if (moment === null) { // links made before `f` was written do not say where the day comes from
+    const [who, when] = (field.f ?? `${person}.0`).split(".");
+    next.from = [whoOf(who), Number.isNaN(whoOf(who)) ? NaN : whenOf(whoOf(who), when)];
+    if (next.from.some(Number.isNaN)) return null;
+  }
   if ("v" in field) {
     next.visits = field.v.split("_").filter(Boolean).slice(0, 1000).map((one) => {
       const [place, at, stay] = one.split(".");
@@ -111,6 +127,7 @@ const read = (text) => {
   }
   if ("n" in field) next.user = 0;
   next.off = (field.o || "").split(".").filter((part) => SWITCHES.some(([one]) => one === part));
+  if (next.off.includes("pointer") && next.off.includes("generator")) return null; // one must stay
   if (TIMES.includes(Number(field.t))) next.times = Number(field.t);
   if (Number(field.h) >= 0 && Number(field.h) <= 1) next.hand = Number(field.h);
   next.gap = whole(field.g ?? String(next.gap), 10, 0, 30) || 0;
@@ -126,9 +143,14 @@ const SWITCHES = [
   ["pointer", "pointer"], ["generator", "generator"], ["gate", "gate (off: one half)"],
 ].filter(([part]) => page.switches.includes(part));
 
-const change = (edit) => {
-  past.push(copyOf(state));
-  past = past.slice(-100);
+// What "Undo" goes back to. All the steps of one gesture, such as pulling a slider, are one.
+let lastGesture = "";
+const remember = (gesture) => {
+  if (gesture === "" || gesture !== lastGesture) past = [...past, copyOf(state)].slice(-100);
+  lastGesture = gesture;
+};
+const change = (edit, gesture = "") => {
+  remember(gesture);
   const next = copyOf(state);
   edit(next);
   state = next;
@@ -147,10 +169,11 @@ const setVisit = (i, values) => change((next) => {
   next.visits.sort((a, b) => a.at - b.at);
   editing = next.visits.indexOf(visit);
 });
-const remove = (i) => {
+const remove = (i, event) => {
   editing = null;
   change((next) => next.visits.splice(i, 1));
-  focusRow(Math.min(i, state.visits.length - 1), "remove");
+  if (state.visits.length) focusRow(Math.min(i, state.visits.length - 1), "remove");
+  else focusSearch(event);
 };
 // The places change seats; times and stays keep theirs, so that the list stays in order of time.
 const swap = (i, j) => {
@@ -171,10 +194,13 @@ const addVisit = (place) => {
   map.reveal(place);
 };
 const focusRow = (i, what) => {
-  const rows = `:is([data-visit="${i}"],[data-editor="${i}"])`;
-  const target = i >= 0 && root.querySelector(`${rows} [data-do="${what}"]:not(:disabled)`);
-  if (target) target.focus();
-  else find("search").focus();
+  const knob = (name) => root.querySelector(
+    `:is([data-visit="${i}"],[data-editor="${i}"]) [data-do="${name}"]:not(:disabled)`);
+  (knob(what) || knob("edit")).focus();
+};
+// After a click by keyboard (detail 0) only: a finger would get its keyboard over the map.
+const focusSearch = (event) => {
+  if (!event.detail) find("search").focus({ preventScroll: true });
 };
 
 // ---- Drawing ---------------------------------------------------------------------------------
@@ -211,7 +237,9 @@ const drawTop = (out, before) => {
     add$(row, "td", three(Math.max(0, p - copied)), { className: "both" });
     add$(row, "td", three(p));
   });
-  const notes = before ? ["The thin line: before your changes."] : [];
+  const first = page.people[comesFrom(state)[0]].name;
+  const thin = state.moment === null ? `read as those of ${first}` : "before your changes";
+  const notes = before ? [`The thin line: ${thin}.`] : [];
   if (truth !== null) {
     const p = out.probabilities[truth];
     const rank = 1 + out.probabilities.filter((other, place) => place && other > p).length;
@@ -221,13 +249,17 @@ const drawTop = (out, before) => {
 };
 
 const drawGate = (out) => {
-  find("gate").textContent = three(out.gate) + (state.hand !== null ? ", set by hand" : "");
+  // A single part leaves the gate nothing to mix.
+  const both = !state.off.includes("pointer") && !state.off.includes("generator");
+  const hand = both && state.hand !== null;
+  find("gate").textContent = three(out.gate) + (hand ? ", set by hand" : "");
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
   find("copiedmass").textContent = `${percent(out.gate)} copied from the visits`;
   find("generatedmass").textContent = `${percent(1 - out.gate)} generated`;
   find("gatebar").style.width = `${100 * out.gate}%`;
   find("byhand").checked = state.hand !== null;
-  find("hand").disabled = state.hand === null;
+  find("byhand").disabled = !both;
+  find("hand").disabled = !hand;
   find("hand").value = Math.round(100 * out.gate);
 };
 
@@ -236,6 +268,7 @@ const drawBias = (out) => {
   const box = find("bias"), n = out.content.length, width = 340, height = 130, floor = 112;
   box.replaceChildren();
   box.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  find("biasing").hidden = !n; // without a pointer nothing is added up
   if (!n) return;
   const centre = (values) => values.map((v) => v - values.reduce((a, b) => a + b, 0) / n);
   const content = centre(out.content), bias = centre(out.bias);
@@ -266,7 +299,7 @@ const editor = (row, i) => {
   const visit = state.visits[i], line = document.createElement("tr");
   line.className = "editor";
   row.after(line);
-  const cell = add$(line, "td", "", { colSpan: 5 });
+  const cell = add$(add$(line, "td", "", { colSpan: 5 }), "div", "", { className: "fields" });
   line.dataset.editor = i;
   const field = (text, input) => {
     const label = add$(cell, "label", text + " ");
@@ -286,13 +319,34 @@ const editor = (row, i) => {
   });
   const input = (more) => Object.assign(document.createElement("input"), more);
   const time = input({ type: "time", value: clock(visit.at) });
-  field("from", time).addEventListener("change", () => {
+  // A browser reports every digit as a change, and a visit that moves in the list takes the caret
+  // with it: so the time counts once the typing has stopped.
+  let waiting = 0, counted = time.value;
+  const commit = () => {
+    clearTimeout(waiting);
+    if (editing !== i || !time.value || time.value === counted) return;
+    counted = time.value; // taking the row away is a blur too, and must not count again
     const [hour, minute] = time.value.split(":").map(Number);
-    if (time.value) setVisit(i, { at: day(state.visits[i].at) * DAY + hour * 60 + minute });
+    setVisit(i, { at: day(state.visits[i].at) * DAY + hour * 60 + minute });
+  };
+  field("from", time).addEventListener("change", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(commit, 1200);
+  });
+  time.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") commit();
+  });
+  time.addEventListener("blur", ({ relatedTarget }) => {
+    commit();
+    // The rows may be new: whoever went on to the next field goes on to it.
+    const what = relatedTarget?.dataset.do;
+    if (what && !relatedTarget.isConnected) focusRow(editing, what);
   });
   const stay = input({ type: "number", min: 0, max: 4320, step: "any", value: visit.stay });
   field("for minutes", stay).addEventListener("change", () => {
-    if (stay.value !== "") setVisit(i, { stay: within(Math.round(Number(stay.value)), 0, 4320) });
+    const minutes = within(Math.round(Number(stay.value)), 0, 4320);
+    if (stay.value !== "") setVisit(i, { stay: minutes });
+    stay.value = state.visits[i].stay; // what the field holds is what counts
   });
   const knob = (text, what, possible, run) => {
     const button = add$(cell, "button", text, { type: "button", disabled: !possible });
@@ -324,7 +378,8 @@ const drawVisits = (out) => {
     const seen = out ? i - (n - out.attention.length) : -1; // the model reads the most recent ones
     part("when").textContent = `${weekday(at)} ${clock(at)}, ${long(stay)}`;
     part("attention").replaceChildren();
-    part("bias").textContent = seen < 0 ? "" : out.bias[seen].toFixed(2).replace("-", "−");
+    const bias = seen < 0 ? 0 : Math.round(100 * out.bias[seen]) / 100 || 0; // no minus zero
+    part("bias").textContent = seen < 0 ? "" : bias.toFixed(2).replace("-", "−");
     for (const button of part("knobs").children) {
       const which = `visit ${n - i}, ${name(place)}, ${weekday(at)} ${clock(at)}`;
       button.setAttribute("aria-label", `${button.title}: ${which}`);
@@ -362,7 +417,7 @@ const addRow = (body, i) => {
     focusRow(i, "edit");
   };
   knob("✎", "Change", "edit", edit).setAttribute("aria-expanded", editing === i);
-  knob("✕", "Delete", "remove", () => remove(i));
+  knob("✕", "Delete", "remove", (event) => remove(i, event));
   if (editing === i) editor(row, i);
 };
 
@@ -370,11 +425,18 @@ const tell = (text) => (find("told").textContent = text);
 const summary = (out) => {
   if (!out) return "The day is empty: click a place on the map, or add one by its name.";
   const last = state.visits.at(-1), [[place, p, copied]] = likeliest(out, 1);
-  const who = state.moment === null ? "Your own day" : page.people[state.person].name;
+  const who = whose(state);
   const date = state.moment === null || changed(state) ? "" : `, ${dateOf(state)}`;
   const source = `: ${Math.round((100 * copied) / p)} % of that copied, gate ${out.gate.toFixed(2)}`;
   return `${who}${date}: after ${name(last.place)} (${weekday(last.at)} ${clock(last.at)}) the model `
     + `expects ${name(place)} with ${three(p)}${page.has_both ? source : ""}.`;
+};
+const whose = (state) => {
+  const person = page.people[state.person].name;
+  if (state.moment !== null) return person;
+  if (!state.user) return "Somebody new";
+  const day = ownVisits(state) ? "Your own day" : "The same day";
+  return `${day}, read as that of ${person}`;
 };
 const dateOf = ({ person, visits }) => {
   const date = new Date((page.people[person].monday + day(visits.at(-1).at)) * 86400000);
@@ -382,9 +444,12 @@ const dateOf = ({ person, visits }) => {
   return date.toLocaleDateString("en-GB", { timeZone: "UTC", ...parts });
 };
 
+let shown = null; // the prediction on show
 const draw = () => {
+  const held = document.activeElement;
   const out = ask(state), own = state.moment === null, many = page.people[state.person].moments.length;
-  const before = !own && changed(state) ? ask(original(state.person, state.moment)) : null;
+  const comparable = own ? !ownVisits(state) : changed(state);
+  const before = comparable ? ask(original(...comesFrom(state))) : null;
   find("person").value = own && !state.user ? "new" : state.person;
   find("moment").max = many - 1;
   find("moment").value = own ? 0 : state.moment;
@@ -400,7 +465,8 @@ const draw = () => {
   find("reset").disabled = !own && !changed(state);
   for (const box of find("switches").querySelectorAll("input")) box.checked = !state.off.includes(box.value);
   root.classList.toggle("live-empty", !out);
-  root.classList.toggle("live-own", own);
+  root.classList.toggle("live-own", went(state) === null);
+  shown = out;
   tell(summary(out));
   drawVisits(out);
   map?.draw({
@@ -418,6 +484,8 @@ const draw = () => {
   }
   find("linkrow").hidden = true;
   find("copied").textContent = "";
+  // A button that has nothing more to do cannot keep the focus.
+  if (held?.disabled) (find("moment").disabled ? find("person") : find("moment")).focus();
 };
 
 // ---- Wiring ----------------------------------------------------------------------------------
@@ -425,51 +493,59 @@ const draw = () => {
 const map = page.ground ? makeMap(find, page, {
   add: addVisit,
   say: (place) => {
-    const out = ask(state), seen = place > page.known ? " (not seen in training)" : "";
-    return `${name(place)}${seen}` + (out ? `: ${three(out.probabilities[place])}` : "");
+    const seen = place > page.known ? " (not seen in training)" : "";
+    return `${name(place)}${seen}` + (shown ? `: ${three(shown.probabilities[place])}` : "");
   },
 }) : null;
 find("frame").hidden = find("legend").hidden = !map;
 const alone = page.kind === "pointer" || page.kind === "bias";
 if (alone) find("heading").textContent = "Next place, by the pointer alone";
 
-const go = (next) => {
-  past.push(copyOf(state));
-  [state, editing, listed] = [next, null, ""];
-  draw();
+const fitAll = () => {
   map?.fit([...state.visits.map(({ place }) => place), went(state)].filter((place) => place !== null));
 };
+find("fit").addEventListener("click", fitAll);
+const go = (next, gesture = "") => {
+  remember(gesture);
+  [state, editing, listed] = [next, null, ""];
+  draw();
+  fitAll();
+};
+const ownDay = () => ({ ...copyOf(state), moment: null, from: comesFrom(state) });
 page.people.forEach((person, i) => find("person").add(new Option(person.name, i)));
 if (page.kind === "full") find("person").add(new Option("somebody new", "new"));
 find("person").addEventListener("change", (event) => {
   const chosen = event.target.value;
   // Somebody new has no visits yet: the ones on show become theirs.
-  if (chosen === "new") go({ ...copyOf(state), moment: null, user: 0 });
+  if (chosen === "new") go({ ...ownDay(), user: 0 });
   else {
     const { user, moments } = page.people[chosen], person = Number(chosen);
     if (state.moment === null) go({ ...copyOf(state), person, user });
     else go(original(person, Math.floor(moments.length / 2)));
   }
 });
-find("moment").addEventListener("input", (event) => {
+const goTo = (person, moment, gesture) => {
   const { off, times, hand } = state; // the switches stay as they are
-  go({ ...original(state.person, Number(event.target.value)), off, times, hand });
+  go({ ...original(person, moment), off, times, hand }, gesture);
+};
+find("moment").addEventListener("input", (event) => {
+  goTo(state.person, Number(event.target.value), "moment");
 });
 for (const [button, step] of [["back", -1], ["next", 1]]) {
   find(button).addEventListener("click", () => {
-    find("moment").value = Number(find("moment").value) + (state.moment === null ? 0 : step);
-    find("moment").dispatchEvent(new Event("input"));
+    const [person, moment] = comesFrom(state); // from a day of one's own first back to it
+    goTo(person, moment + (state.moment === null ? 0 : step));
   });
 }
-find("empty").addEventListener("click", () => {
-  go({ ...copyOf(state), moment: null, visits: [] });
-  find("search").focus({ preventScroll: true });
+find("empty").addEventListener("click", (event) => {
+  go({ ...ownDay(), visits: [] });
+  focusSearch(event);
 });
 find("undo").addEventListener("click", () => {
-  [state, editing, listed] = [past.pop(), null, ""];
+  [state, editing, listed, lastGesture] = [past.pop(), null, "", ""];
   draw();
 });
-find("reset").addEventListener("click", () => go(original(state.person, state.moment ?? 0)));
+find("reset").addEventListener("click", () => go(original(...comesFrom(state))));
 for (const [part, label] of SWITCHES) {
   const row = add$(find("switches"), "label");
   const box = add$(row, "input", "", { type: "checkbox", value: part, checked: true });
@@ -477,17 +553,17 @@ for (const [part, label] of SWITCHES) {
   box.addEventListener("change", () => toggle(part, box.checked));
 }
 find("times").addEventListener("input", (event) => {
-  change((next) => (next.times = TIMES[event.target.value]));
+  change((next) => (next.times = TIMES[event.target.value]), "times");
 });
 find("gaprow").hidden = page.model.config.when !== "day";
 find("gap").addEventListener("change", (event) => {
   change((next) => (next.gap = within(Math.round(Number(event.target.value)), 0, 30)));
 });
-const byHand = () => change((next) => {
+const byHand = (gesture) => change((next) => {
   next.hand = find("byhand").checked ? Number(find("hand").value) / 100 : null;
-});
-find("byhand").addEventListener("change", byHand);
-find("hand").addEventListener("input", byHand);
+}, gesture);
+find("byhand").addEventListener("change", () => byHand());
+find("hand").addEventListener("input", () => byHand("hand"));
 
 page.known_here = new Set(page.here || page.names.keys());
 const titles = new Map();
@@ -506,10 +582,12 @@ find("add").addEventListener("submit", (event) => {
 });
 
 find("share").addEventListener("click", async () => {
-  const text = write(state), framed = window !== window.top;
+  // A notebook shows its outputs in a frame (VS Code) or on its own page (JupyterLab).
+  const inLab = document.body.dataset.jpThemeLight !== undefined;
+  const text = write(state), framed = window !== window.top || inLab;
   if (!framed) location.hash = text;
   find("linkname").textContent = framed ? "In a notebook" : "Link";
-  find("link").value = framed ? `playground(state="${text}")` : location.href;
+  find("link").value = framed ? `playground(${page.call}state="${text}")` : location.href;
   find("linkrow").hidden = false;
   find("link").select();
   try {
@@ -525,14 +603,15 @@ const follow = (text, scroll) => {
   if (next && write(next) === write(state)) return true;
   if (next) go(next);
   else tell("This link belongs to another model or is damaged, so the page shows its first moment.");
-  if (scroll) stay();
+  if (scroll) keepInView();
   return true;
 };
-// A shared link opens at the figure, and stays there while formulas above it are still being set,
-// until the reader does something.
-const stay = () => {
+// A shared link opens at the figure, and stays there while formulas above it are still being set:
+// for ten seconds, or until the reader does something.
+const keepInView = () => {
   const watch = new ResizeObserver(() => root.scrollIntoView());
   watch.observe(document.body);
+  setTimeout(() => watch.disconnect(), 10000);
   for (const kind of ["wheel", "touchstart", "pointerdown", "keydown"])
     addEventListener(kind, () => watch.disconnect(), { once: true, passive: true });
 };

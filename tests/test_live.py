@@ -116,6 +116,8 @@ def test_small_versions_are_of_one_person_and_weigh_less(small: live.Small) -> N
     seen = {place for place, _, _ in data["people"][0]["visits"]}
     assert seen <= set(data["here"])
     assert set(data["switches"]) == set(KEPT[small])
+    again = eval(f"playground({data['call']})", {"playground": playground})
+    assert again.data == data
     size = len(part._repr_html_())
     assert size < (600_000 if small != "gate" else 1_200_000)
     weights = unpack(data["model"])

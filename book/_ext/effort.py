@@ -115,14 +115,14 @@ def said(taken: float | None) -> str:
 
     Examples
     --------
-    >>> said(7.2), said(43.0), said(95.0), said(None)
-    ('10\xa0s', '45\xa0s', '2\xa0min', '')
+    >>> said(6.2), said(43.0), said(95.0), said(None)
+    ('5\xa0s', '45\xa0s', '2\xa0min', '')
     """
     if taken is None:
         return ""
     if taken <= 60:
-        return f"{max(5, 5 * -(-taken // 5)):.0f}\u00a0s"
-    return f"{-(-taken // 60):.0f}\u00a0min"
+        return f"{max(5, 5 * round(taken / 5))}\u00a0s"
+    return f"{max(1, round(taken / 60))}\u00a0min"
 
 
 def contents(root: Path, built: set[str]) -> str:
@@ -156,9 +156,7 @@ def contents(root: Path, built: set[str]) -> str:
     hours = f"{minutes / 60:.0f}"
     total = f"About {hours} hours of reading"
     if all_timed and blocks:
-        total += (
-            f"; the code of all chapters together runs for {said(taken)} on two processor cores"
-        )
+        total += f"; the code of all chapters takes {said(taken)} on one processor core"
     return f'<p class="total">{total}.</p>{"".join(blocks)}'
 
 

@@ -97,6 +97,10 @@ FACTS: dict[str, Fact] = {
         "traps",
         trap("value", "{:.1f}", what="points of kernel for the unknown token"),
     ),
+    "kernel-merged": (
+        "traps",
+        trap("value", "{:.1f}\u00a0%", what="kernel, unknown places merged"),
+    ),
     "day": (
         "traps",
         trap("value", "{:.1f}", trap="told the day", what="what the day is worth"),

@@ -2,8 +2,8 @@
 
 One person's week in the simulated town, as the shipped model sees it: the numbers are those of the
 film of chapter 13 (`pgt.map_film.film`), the picture is an inline SVG of a few kilobytes, so it is
-there at once and knows the light and the dark page. ``front-map.js`` steps through it; without a
-script the first moment is shown with its words.
+there at once and knows the light and the dark page. ``front-map.js`` draws the moments and steps
+through them; without a script the ground and the captions remain, and no dead button.
 """
 
 from __future__ import annotations
@@ -130,6 +130,7 @@ def fragment() -> str:
         '<span class="key key-truth">where they went</span> '
         f'<span class="front-note">One person, {len(steps)} moments, {hits} first guesses right. '
         "The town is simulated; the model is the one of this book.</span></figcaption>"
+        "<noscript><style>.front-controls{display:none!important}</style></noscript>"
         f'<script type="application/json">{safe_json(numbers)}</script></figure>'
     )
 

@@ -126,8 +126,7 @@ def summary(pages: set[str]) -> str:
     return (
         f"All {len(took)} chapters together: {in_words(total)} of a processor, measured on "
         f"{platform.system()} with {os.cpu_count()} cores and no GPU used, Python "
-        f"{platform.python_version()}, torch {version('torch')}, as many chapters at a time as "
-        "there are cores."
+        f"{platform.python_version()}, torch {version('torch')}."
     )
 
 

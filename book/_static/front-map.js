@@ -7,6 +7,8 @@
   const { places, steps } = JSON.parse(figure.querySelector("script").textContent);
   const marks = figure.querySelector(".marks"), told = figure.querySelector("output");
   const slider = figure.querySelector("input"), play = figure.querySelector(".front-play");
+  // On a phone the picture is small and its letters are large in the picture's own units.
+  const tall = matchMedia("(max-width: 40rem)").matches ? 40 : 26;
   const at = (place) => places[place].slice(0, 2);
 
   const shape = (tag, attributes, text = "") => {
@@ -20,8 +22,9 @@
   const label = (place) => {
     if (written.some((other) => other.place === place)) return;
     const [x, y] = at(place);
-    let line = y - 20;
-    while (written.some((o) => Math.abs(o.line - line) < 24 && Math.abs(o.x - x) < 260)) line += 46;
+    let line = y - 34;
+    const near = (other) => Math.abs(other.line - line) < tall && Math.abs(other.x - x) < 10 * tall;
+    while (written.some(near)) line += 2 * tall;
     written.push({ place, x, line });
     const side = x > 780 ? "end" : x < 220 ? "start" : "middle";
     shape("text", { x, y: Math.max(24, line), "text-anchor": side }, places[place][2]);
@@ -88,7 +91,7 @@
       slider.value = Number(slider.value) + 1;
       draw();
       if (Number(slider.value) === steps.length - 1) stop();
-    }, 1600);
+    }, 3500);  // time to read the sentences
   });
   slider.addEventListener("input", () => { if (timer) stop(); draw(); });
   draw();

@@ -56,7 +56,7 @@ CLAIMS: dict[str, Claim] = {
     "balanced": Claim("class-balanced loss", "9", "better under class imbalance"),
     "no_smoothing": Claim("no label smoothing", "9", "worse: overconfident"),
     "more_smoothing": Claim("label smoothing 0.1", "9", "better: less overconfident"),
-    "many_heads": Claim("four output heads", "10", "better than one linear layer"),
+    "many_heads": Claim("four output heads of low rank", "10", "better than one linear layer"),
     "mixture_of_softmaxes": Claim(
         "mixture of softmaxes", "10", "better for distributions with several modes"
     ),
@@ -67,7 +67,9 @@ CLAIMS: dict[str, Claim] = {
     ),
     "four_layers": Claim("four layers", "avoid", "four are probably best; deeper is to be avoided"),
     "augmented": Claim(
-        "cropped copies of the windows", "avoid", "heavy augmentation shifts the distribution"
+        "cropped copies of the windows (not heavy)",
+        "avoid",
+        "heavy augmentation shifts the distribution",
     ),
     "all_five": Claim("the definite list together", "list", "what should definitely be done"),
     "bilstm": Claim(

@@ -18,8 +18,8 @@ class ManyHeads(nn.Module):
     """Four heads of low rank whose scores are added with weights of the context's choosing.
 
     Four full heads would take 4 · V · D weights, beyond the budget of 500,000 on GeoLife; of rank
-    D / 4 they take as many as the one head they replace. Source: improvements document, proposal
-    10.
+    D / 4 they take about as many as the one head they replace. Source: improvements document,
+    proposal 10.
     """
 
     def __init__(self, config: ModelConfig, n_heads: int = 4) -> None:

@@ -105,18 +105,39 @@ def _table(score: Scorer, batch: Sequences) -> pd.DataFrame:
 def resampled_means(
     values: np.ndarray, users: np.ndarray, n_resamples: int = 2000, seed: int = 0
 ) -> np.ndarray:
-    """Means over sequences when people are drawn with replacement, (n_resamples,).
+    """Means over runs and sequences when runs and people are drawn with replacement.
 
-    NaN is left out. Values may have several columns: (U, M) -> (n_resamples, M).
+    Parameters
+    ----------
+    values : ndarray
+        (S, U, M) for S runs, U sequences and M metrics; NaN, left out, in the same places of all
+        runs.
+    users : ndarray
+        (U,) the person of each sequence.
+    n_resamples : int
+    seed : int
+
+    Returns
+    -------
+    ndarray
+        (n_resamples, M).
+
+    Examples
+    --------
+    >>> resampled_means(np.ones((2, 3, 1)), np.array([7, 7, 8]), n_resamples=2).tolist()
+    [[1.0], [1.0]]
     """
     person, _ = pd.factorize(users)
-    n_people = int(person.max()) + 1
-    columns = values.reshape(len(values), -1)
-    there = ~np.isnan(columns)
-    total, count = np.zeros((n_people, columns.shape[1])), np.zeros((n_people, columns.shape[1]))
-    np.add.at(total, person, np.where(there, columns, 0))
+    n_runs, n_people = len(values), int(person.max()) + 1
+    there = ~np.isnan(values[0])  # (U, M)
+    total = np.zeros((n_runs, n_people, values.shape[2]))
+    count = np.zeros((n_people, values.shape[2]))
     np.add.at(count, person, there)
+    for own, sums in zip(values, total, strict=True):
+        np.add.at(sums, person, np.where(there, own, 0))
     rng = np.random.default_rng(seed)
-    draws = rng.multinomial(n_people, np.full(n_people, 1 / n_people), size=n_resamples)
-    means = (draws @ total) / (draws @ count)
-    return means if values.ndim > 1 else means[:, 0]
+    people = rng.multinomial(n_people, np.full(n_people, 1 / n_people), size=n_resamples)
+    runs = rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_resamples)
+    sums = np.einsum("rp,spm->rsm", people, total, optimize=True)
+    means: np.ndarray = np.einsum("rs,rsm->rm", runs / n_runs, sums) / (people @ count)
+    return means

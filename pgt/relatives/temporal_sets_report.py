@@ -7,9 +7,9 @@ person, element or moment can be told from them. With ``--keep FOLDER`` finished
 there and not made again.
 
 Rows by ``group``: ``all`` for a run; ``low`` and ``high`` for the 95 % interval of the mean over
-seeds, people resampled; ``lead``, ``lead low`` and ``lead high`` for the difference to personal
-frequency (``personal``, variant ``backoff``); ``gain``, ``gain low`` and ``gain high`` for that to
-the whole network. ``facts`` tells of the data.
+seeds, people and seeds resampled; ``lead``, ``lead low`` and ``lead high`` for the difference to
+personal frequency (``personal``, variant ``backoff``); ``gain``, ``gain low`` and ``gain high`` for
+that to the whole network. ``facts`` tells of the data.
 """
 
 from __future__ import annotations
@@ -81,9 +81,11 @@ def trained(parts: Parts, variant: str, training: SetTraining) -> pd.DataFrame:
     torch.manual_seed(training.seed)
     config = SetConfig(parts["train"].n_elements, **VARIANTS[variant])
     model = SetPredictor(config)
+    began = time.process_time()
     history = fit(model, parts["train"], parts["valid"], training)
-    print(f"  {variant} seed {training.seed}: {len(history)} epochs", flush=True)
-    return evaluate(model, parts["test"])
+    seconds = time.process_time() - began
+    print(f"  {variant} seed {training.seed}: {len(history)} epochs, {seconds:.0f} s", flush=True)
+    return evaluate(model, parts["test"]).assign(seconds=seconds)
 
 
 def counted(parts: Parts) -> dict[tuple[str, str], pd.DataFrame]:
@@ -103,7 +105,7 @@ def rows_of(
     tables: dict[tuple[str, str], list[pd.DataFrame]], seeds: Sequence[int | None], about: Row
 ) -> Iterator[Row]:
     """The rows of one data set: every run's, the intervals, and the paired differences."""
-    means = {key: _mean_of(runs) for key, runs in tables.items()}
+    stacks = {key: _stacked(runs) for key, runs in tables.items()}
     for (model, variant), runs in tables.items():
         head = about | {"model": model, "variant": variant, "split": "test"}
         own: Sequence[int | None] = [None] if model != WHOLE[0] else seeds
@@ -113,44 +115,47 @@ def rows_of(
         users = runs[0].user_id.to_numpy()
         compared = {"": None, "lead": REFERENCE, "gain": WHOLE}
         for name, other in compared.items():
-            if other is not None and (other not in means or other == (model, variant)):
+            if other is not None and (other not in stacks or other == (model, variant)):
                 continue
-            value = means[model, variant] - (0 if other is None else means[other])
+            # Paired by seed; what needs no training is the same for all seeds.
+            value = stacks[model, variant] - (0 if other is None else stacks[other])
             drawn = 100 * resampled_means(value, users)
             ends = dict(
                 zip(("low", "high"), np.quantile(drawn, [0.025, 0.975], axis=0), strict=True)
             )
             if other is not None:
-                ends[""] = 100 * np.nanmean(value, axis=0)
+                ends[""] = 100 * np.nanmean(value.mean(axis=0), axis=0)
             for end, numbers in ends.items():
                 group = {"group": f"{name} {end}".strip(), "seed": None, "n": len(users)}
                 yield head | group | dict(zip(COLUMNS, map(float, numbers), strict=True))
 
 
-def _mean_of(runs: list[pd.DataFrame]) -> np.ndarray:
-    """(U, M) the mean over seeds of what every sequence got."""
-    return np.mean([table[list(COLUMNS)].to_numpy(float) for table in runs], axis=0)
+def _stacked(runs: list[pd.DataFrame]) -> np.ndarray:
+    """(S, U, M) what every sequence got in every run."""
+    return np.stack([table[list(COLUMNS)].to_numpy(float) for table in runs])
 
 
 def measured(
     parts: Parts, seeds: Sequence[int], variants: Sequence[str], keep: Path | None
-) -> Iterator[Row]:
-    """All rows."""
+) -> tuple[list[Row], float]:
+    """All rows, and the seconds that the runs took which an earlier call has kept."""
     about: Row = {"data": "dc", "protocol": "next set", "when": "unknown"}
-    yield about | {"model": "none", "variant": "full", "split": "test", "seed": None,
-                   "group": "facts", "n": len(parts["test"])} | facts(parts)  # fmt: skip
+    told = about | {"model": "none", "variant": "full", "split": "test", "seed": None,
+                    "group": "facts", "n": len(parts["test"])} | facts(parts)  # fmt: skip
+    kept = 0.0
     tables = {key: [table] for key, table in counted(parts).items()}
     for seed in seeds:
         for variant in variants:
             path = keep / f"dc-{variant}-{seed}.parquet" if keep else None
             if path is not None and path.is_file():
                 table = pd.read_parquet(path)
+                kept += float(table["seconds"].iloc[0])
             else:
                 table = trained(parts, variant, replace(SetTraining(), seed=seed))
                 if path is not None:
                     table.to_parquet(path)
             tables.setdefault((WHOLE[0], variant), []).append(table)
-    yield from rows_of(tables, seeds, about)
+    return [told, *rows_of(tables, seeds, about)], kept
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -165,7 +170,7 @@ def main(arguments: list[str] | None = None) -> int:
     torch.set_num_threads(1)
     began = time.process_time()
     parts = baskets()
-    rows = list(measured(parts, asked.seeds, asked.variants, asked.keep))
+    rows, kept = measured(parts, asked.seeds, asked.variants, asked.keep)
     source = {
         "name": "dc", "protocol": "next set", "fingerprint": fingerprint(parts),
         "windows": {part: len(one) for part, one in parts.items()},
@@ -177,7 +182,7 @@ def main(arguments: list[str] | None = None) -> int:
             question="Which elements does the next set hold: a network against counting",
             module="relatives.temporal_sets_report",
             data=[source],
-            seconds=time.process_time() - began,
+            seconds=time.process_time() - began + kept,
             rows=rows,
         )
     )

@@ -15,7 +15,7 @@ import torch
 from pgt import city
 from pgt.checkpoint import load_model, shipped
 from pgt.export import SWITCHES, switch_off
-from pgt.live import playground
+from pgt.live import SMALL, playground
 from pgt.windows import Windows, prepare
 
 pytestmark = pytest.mark.browser
@@ -44,6 +44,12 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def small_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("small")
+    return {kind: playground(small=kind).save(folder / f"{kind}.html") for kind in SMALL}
+
+
+@pytest.fixture(scope="module")
 def windows() -> Windows:
     _, vocabulary = load_model(shipped("city"))
     return prepare(city.load().visits, vocabulary=vocabulary).test
@@ -54,7 +60,9 @@ def live(browser: Any, page_file: Path) -> Any:
     """A function that opens the page from disk; afterwards nothing was asked for or went wrong."""
 
     @contextmanager
-    def open_page(hash: str = "", width: int = 1100, **options: Any) -> Iterator[Any]:
+    def open_page(
+        hash: str = "", width: int = 1100, file: Path = page_file, **options: Any
+    ) -> Iterator[Any]:
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         asked: list[str] = []
         wrong: list[str] = []
@@ -64,9 +72,9 @@ def live(browser: Any, page_file: Path) -> Any:
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
         try:
-            page.goto(page_file.as_uri() + hash, wait_until="load")
+            page.goto(file.as_uri() + hash, wait_until="load")
             yield page
-            assert [url.split("#")[0] for url in asked] == [page_file.as_uri()] * len(asked)
+            assert [url.split("#")[0] for url in asked] == [file.as_uri()] * len(asked)
             assert wrong == []
         finally:
             context.close()
@@ -184,8 +192,39 @@ def test_choosing_a_person_and_a_moment(live: Any) -> None:
         assert state(page)["moment"] == 0
         assert len({first, later, told(page)}) == 3
         assert page.get_by_role("button", name="Earlier moment").is_disabled()
+
+
+def test_the_same_visits_can_be_read_as_somebody_new(live: Any) -> None:
+    with live() as page:
+        page.get_by_label("Person").select_option("7")
+        expected, shown = state(page), top(page)
         page.get_by_label("Person").select_option("new")
-        assert state(page)["user"] == 0 and "own day" in told(page)
+        assert state(page)["user"] == 0 and told(page).startswith("Somebody new: after")
+        assert state(page)["visits"] == expected["visits"] and top(page) != shown
+        assert (
+            "The thin line: read as those of Person" in page.locator("[data-live=was]").inner_text()
+        )
+        assert "✓" in page.locator("[data-live=was]").inner_text()
+        assert page.locator(".marks .truth:not(.halo)").count() == 1
+        page.get_by_label("Person").select_option("8")
+        assert told(page).startswith("The same day, read as that of Person")
+        page.get_by_label("Person").select_option("new")
+        page.get_by_role("button", name="Share this state").click()
+        shared, link = state(page), page.url.split("#")[1]
+        assert shared["from"] == [7, expected["moment"]]
+        page.get_by_role("button", name="Delete: visit 2,").click()
+        assert page.locator("[data-live=was]").inner_text() == ""  # nobody knows where they went
+        assert page.locator(".marks .truth").count() == 0
+        assert page.locator("[data-live=went]").is_hidden()
+        page.get_by_role("button", name="Back to the original").click()
+        assert state(page) == expected and top(page) == shown
+    with live("#" + link) as page:
+        assert state(page) == shared
+        page.get_by_role("button", name="Later moment").click()  # from there back to the moment
+        assert state(page) == expected
+    old = ",".join(part for part in link.split(",") if not part.startswith("f"))
+    with live("#" + old) as page:  # a link from before it said where the day comes from
+        assert state(page) == {**shared, "from": [shared["person"], 0]}
 
 
 def test_deleting_visits_takes_their_place_from_the_pointer(live: Any) -> None:
@@ -230,7 +269,9 @@ def test_time_day_duration_and_order_can_be_changed(live: Any) -> None:
         ) in (4, 5)
         seen.add(page.locator("[data-live=top]").inner_text())
         editor.get_by_label("from").fill("03:33")
+        seen_before = state(page)
         editor.get_by_label("from").press("Enter")
+        assert state(page) != seen_before
         assert [v["at"] % 1440 for v in state(page)["visits"] if v["stay"] == 600] == [213]
         seen.add(page.locator("[data-live=top]").inner_text())
         places = [v["place"] for v in state(page)["visits"]]
@@ -242,6 +283,61 @@ def test_time_day_duration_and_order_can_be_changed(live: Any) -> None:
         )
         seen.add(page.locator("[data-live=top]").inner_text())
         assert len(seen) == 5, "a change changed nothing"
+
+
+# ---- The editor of a visit -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_editor_fits_into_the_list(live: Any, width: int) -> None:
+    with live(width=width) as page:
+        page.get_by_role("button", name="Change: visit 2,").click()
+        wide, room, fields = page.evaluate(
+            "(() => { const list = document.querySelector('.live-scroll');"
+            " return [list.scrollWidth, list.clientWidth,"
+            " document.querySelector('.editor .fields').clientWidth]; })()"
+        )
+        assert wide <= room + 1
+        assert fields > 0.9 * room
+
+
+@pytest.mark.parametrize("end", ["Enter", "blur", "wait"])
+def test_a_time_can_be_typed(live: Any, end: str) -> None:
+    with live() as page:
+        before = state(page)["visits"]
+        page.get_by_role("button", name="Change: visit 2,").click()
+        field = page.locator(".editor").get_by_label("from")
+        field.focus()
+        page.keyboard.type("0512AM", delay=30)
+        assert field.input_value() == "05:12"
+        assert state(page)["visits"] == before, "counted before the typing had stopped"
+        if end == "Enter":
+            page.keyboard.press("Enter")
+        elif end == "blur":
+            page.locator(".editor").get_by_label("for minutes").click()
+        page.wait_for_function(
+            "document.querySelector('.pgt-live').live.state().visits.some(v => v.at % 1440 === 312)"
+        )
+        moved = {**before[-2], "at": before[-2]["at"] // 1440 * 1440 + 312}
+        others = [*before[:-2], before[-1]]
+        assert state(page)["visits"] == sorted([*others, moved], key=lambda visit: visit["at"])
+        focus = page.evaluate("document.activeElement.dataset.do")
+        assert focus == ("for minutes" if end == "blur" else "from")
+        page.get_by_role("button", name="Undo").click()
+        assert state(page)["visits"] == before
+
+
+def test_the_field_of_a_duration_holds_what_counts(live: Any) -> None:
+    with live() as page:
+        page.get_by_role("button", name="Change: visit 2,").click()
+        field = page.locator(".editor").get_by_label("for minutes")
+        for typed in ("99999", ""):
+            field.fill(typed)
+            field.press("Enter")
+            field.blur()
+            assert field.input_value() == "4320"
+        assert state(page)["visits"][-2]["stay"] == 4320
+        assert "−0.00" not in page.locator("td.bias").all_inner_texts()
 
 
 def test_switching_a_part_off_shows_at_once(live: Any) -> None:
@@ -269,6 +365,96 @@ def test_gate_and_bias_by_hand(live: Any) -> None:
         page.get_by_role("slider", name="Multiply the position bias").press("End")
         after = [float(text.replace("−", "-")) for text in bias.all_inner_texts()]
         assert after == pytest.approx([300 * value for value in before], abs=1.6)
+
+
+def test_one_part_alone_leaves_no_gate_to_set(live: Any) -> None:
+    with live() as page:
+        page.get_by_label("set it by hand").check()
+        assert "set by hand" in page.locator("[data-live=gate]").inner_text()
+        page.get_by_label("pointer", exact=True).uncheck()
+        assert page.locator("[data-live=gate]").inner_text() == "0.000"
+        assert page.get_by_label("set it by hand").is_disabled()
+        assert page.get_by_role("slider", name="Gate, set by hand").is_disabled()
+        assert page.locator("[data-live=biasing]").is_hidden()
+        page.get_by_label("pointer", exact=True).check()
+        assert "set by hand" in page.locator("[data-live=gate]").inner_text()
+        assert page.locator("[data-live=biasing]").is_visible()
+
+
+def test_undo_takes_a_gesture_back_as_a_whole(live: Any) -> None:
+    with live() as page:
+        original = state(page)
+        page.get_by_label("set it by hand").check()
+        by_hand = state(page)
+        for name in ("Gate, set by hand", "Multiply the position bias", "Moment"):
+            for _ in range(3):
+                page.get_by_role("slider", name=name).press("ArrowRight")
+        for _ in range(2):
+            page.get_by_role("button", name="Undo").click()
+        assert state(page)["times"] == 1 and state(page)["hand"] != by_hand["hand"]
+        page.get_by_role("button", name="Undo").click()
+        assert state(page) == by_hand
+        page.get_by_role("button", name="Undo").click()
+        assert state(page) == original
+        for _ in range(2):  # clicks of a button are single steps
+            page.get_by_role("button", name="Later moment").click()
+        page.get_by_role("button", name="Undo").click()
+        assert state(page)["moment"] == original["moment"] + 1
+
+
+def focus(page: Any) -> str:
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    name: str = page.evaluate(
+        "document.activeElement.dataset.live || document.activeElement.tagName"
+    )
+    return name
+
+
+def test_the_focus_is_never_lost(live: Any) -> None:
+    with live() as page:
+        page.get_by_role("slider", name="Moment").press("Home")
+        page.get_by_role("button", name="Undo").press("Enter")
+        assert page.get_by_role("button", name="Undo").is_disabled() and focus(page) == "moment"
+        page.get_by_role("button", name="Delete: visit 1,").click()
+        page.get_by_role("button", name="Back to the original").press("Enter")
+        assert focus(page) == "moment"
+        page.keyboard.press("Home")
+        page.get_by_role("button", name="Later moment").click()
+        page.get_by_role("button", name="Earlier moment").press("Enter")
+        assert state(page)["moment"] == 0 and focus(page) == "moment"
+
+
+def test_only_the_keyboard_is_led_to_the_search(live: Any) -> None:
+    with live() as page:
+        page.get_by_role("button", name="Compose a day").press("Enter")
+        assert focus(page) == "search"
+        page.get_by_role("button", name="Undo").click()
+        page.get_by_role("button", name="Compose a day").click()  # a finger would get its keyboard
+        assert focus(page) == "empty"
+
+
+def test_only_the_first_button_adds_a_visit(live: Any) -> None:
+    with live() as page:
+        visits = len(state(page)["visits"])
+        spot = page.locator("[data-live=map] circle.attention").first.bounding_box()
+        x, y = spot["x"] + spot["width"] / 2, spot["y"] + spot["height"] / 2
+        for button, more in (("right", 0), ("middle", 0), ("left", 1)):
+            page.mouse.click(x, y, button=button)
+            assert len(state(page)["visits"]) == visits + more, button
+
+
+def test_a_finger_scrolls_the_page_until_the_map_is_zoomed(live: Any) -> None:
+    touch = "document.querySelector('[data-live=map]').style.touchAction"
+    with live(width=360, has_touch=True) as page:
+        assert page.evaluate(touch) == "pan-y"
+        view = page.locator("[data-live=map]").get_attribute("viewBox")
+        page.get_by_role("button", name="Zoom in").tap()
+        assert page.evaluate(touch) == "none"
+        page.get_by_role("button", name="Show all visits").tap()
+        assert page.locator("[data-live=map]").get_attribute("viewBox") == view
+        assert page.evaluate(touch) == "pan-y"
+        page.locator("[data-live=map]").press("+")
+        assert page.evaluate(touch) == "none"
 
 
 def test_composing_a_day_by_clicking_places(live: Any) -> None:
@@ -313,7 +499,9 @@ def test_a_link_brings_back_the_same_state(live: Any) -> None:
 @pytest.mark.parametrize(
     "hash",
     ["#live=", "#live=zzzzzz,p0,m0", "#live=FP,p999,m0", "#live=FP,p0,m0,vzzzz.y.z", "#live=%ff",
-     "#live=FP,p0", "#live=FP,p0,m-1", "#something-else"],
+     "#live=FP,p0", "#live=FP,p0,m-1", "#live=FP,p0,m0,opointer.generator",
+     "#live=FP,p0,f0.9999,v2.0.0", "#live=FP,p0,f999.0,v2.0.0", "#live=FP,p0,f,v2.0.0",
+     "#something-else"],
 )  # fmt: skip
 def test_a_damaged_link_harms_nothing(live: Any, hash: str) -> None:
     _, vocabulary = load_model(shipped("city"))
@@ -332,6 +520,65 @@ def test_a_python_line_shares_a_state_too(live: Any, browser: Any, tmp_path: Pat
     page.goto(other.as_uri())
     assert state(page) == expected
     page.close()
+
+
+# ---- The small versions ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("small", SMALL)
+def test_the_python_line_of_a_small_version_shares_its_state(
+    live: Any, small_files: dict[str, Path], small: str, tmp_path: Path
+) -> None:
+    with live(file=small_files[small]) as page:
+        page.evaluate("document.body.dataset.jpThemeLight = 'true'")  # as JupyterLab does
+        page.get_by_role("button", name="Delete: visit 1,").click()
+        page.get_by_role("button", name="Share this state").click()
+        expected, line = state(page), page.locator("[data-live=link]").input_value()
+        assert line.startswith(f'playground(small="{small}", window=')
+        assert "#" not in page.url
+    again = eval(line, {"playground": playground}).save(tmp_path / "again.html")
+    with live(file=again) as page:
+        assert state(page) == expected
+
+
+@pytest.mark.parametrize("kind", ["full", *SMALL])
+def test_the_legend_explains_what_is_drawn(
+    live: Any, small_files: dict[str, Path], page_file: Path, kind: str
+) -> None:
+    with live(file=small_files.get(kind, page_file)) as page:
+        shown = page.locator(".live-legend > [data-live]:visible").evaluate_all(
+            "all => all.map(e => e.dataset.live)"
+        )
+        rings = ["rings"] if page.locator(".marks .solid").count() else []
+        assert shown == [*rings, "went", "unseen" if kind == "full" else "theirs"]
+        assert bool(rings) == (kind in ("full", "gate"))
+        data = page.evaluate(
+            "(() => { const { page } = document.querySelector('.pgt-live').live;"
+            " return { here: page.here, spots: page.spots.map(Boolean) }; })()"
+        )
+        can_be_added = data["here"] or range(len(data["spots"]))
+        dots = page.locator(".dots path").evaluate_all("all => all.map(e => e.getAttribute('d'))")
+        assert "".join(dots).count("M") == sum(data["spots"][place] for place in can_be_added)
+
+
+@pytest.mark.parametrize("kind", ["full", *SMALL])
+def test_on_paper_it_is_dark_on_white_and_whole(
+    live: Any, small_files: dict[str, Path], page_file: Path, kind: str
+) -> None:
+    colours = """() => ['.district', '.street', 'path.path', '.live-told', '.live-body', 'th span']
+      .map(name => { const { fill, stroke, color, backgroundColor } = getComputedStyle(
+        document.querySelector(name)); return [name, fill, stroke, color, backgroundColor]; })"""
+    printed = []
+    for theme in ("light", "dark"):
+        with live(file=small_files.get(kind, page_file), color_scheme=theme) as page:
+            page.emulate_media(media="print", color_scheme=theme)
+            printed.append(page.evaluate(colours))
+            tall, room = page.evaluate(
+                "(() => { const list = document.querySelector('.live-scroll');"
+                " return [list.scrollHeight, list.clientHeight]; })()"
+            )
+            assert tall <= room
+    assert printed[0] == printed[1]
 
 
 @pytest.mark.parametrize("width", [1100, 360, 320])

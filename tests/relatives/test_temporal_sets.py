@@ -276,10 +276,24 @@ def test_recall_by_kind_adds_up(data: Sequences) -> None:
 def test_intervals_resample_people() -> None:
     users = np.repeat(np.arange(30), 20)
     value = np.random.default_rng(0).normal(size=30)[users]  # people alike within themselves
-    by_people = resampled_means(value, users).std()
-    by_rows = resampled_means(value, np.arange(600)).std()
+    one_run = value[None, :, None]
+    by_people = resampled_means(one_run, users).std()
+    by_rows = resampled_means(one_run, np.arange(600)).std()
     assert by_people == pytest.approx(value.std() / math.sqrt(30), rel=0.1)
     assert by_people > 3 * by_rows
+    alike = resampled_means(np.repeat(one_run, 5, axis=0), users)
+    assert alike == pytest.approx(resampled_means(one_run, users)), (
+        "runs that are alike add nothing"
+    )
+
+
+def test_intervals_resample_runs_too() -> None:
+    shifts = np.array([-1.0, 0.0, 1.0])
+    runs = np.zeros((3, 200, 1)) + shifts[:, None, None]  # people alike, runs not
+    drawn = resampled_means(runs, np.arange(200))
+    assert drawn.std() == pytest.approx(shifts.std() / math.sqrt(3), rel=0.1)
+    runs[:, 5] = np.nan
+    assert np.isfinite(resampled_means(runs, np.arange(200))).all()
 
 
 # ---- Counting ---------------------------------------------------------------------------------
