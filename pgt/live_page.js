@@ -173,7 +173,7 @@ const remove = (i, event) => {
   editing = null;
   change((next) => next.visits.splice(i, 1));
   if (state.visits.length) focusRow(Math.min(i, state.visits.length - 1), "remove");
-  else focusSearch(event);
+  else focusSearch(event, "undo");
 };
 // The places change seats; times and stays keep theirs, so that the list stays in order of time.
 const swap = (i, j) => {
@@ -199,8 +199,8 @@ const focusRow = (i, what) => {
   (knob(what) || knob("edit")).focus();
 };
 // After a click by keyboard (detail 0) only: a finger would get its keyboard over the map.
-const focusSearch = (event) => {
-  if (!event.detail) find("search").focus({ preventScroll: true });
+const focusSearch = (event, otherwise) => {
+  find(event.detail ? otherwise : "search").focus({ preventScroll: true });
 };
 
 // ---- Drawing ---------------------------------------------------------------------------------
@@ -539,7 +539,7 @@ for (const [button, step] of [["back", -1], ["next", 1]]) {
 }
 find("empty").addEventListener("click", (event) => {
   go({ ...ownDay(), visits: [] });
-  focusSearch(event);
+  focusSearch(event, "empty");
 });
 find("undo").addEventListener("click", () => {
   [state, editing, listed, lastGesture] = [past.pop(), null, "", ""];
