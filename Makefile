@@ -11,7 +11,7 @@ HTML   := _build/html/index.html
 
 CHAPTERS  := $(wildcard book/[0-9][0-9]_*.py)
 NOTEBOOKS := $(CHAPTERS:.py=.ipynb)
-CODE      := $(shell find pgt book/_ext -name '*.py' 2>/dev/null)
+CODE      := $(shell find pgt book/_ext -type f ! -name '*.pyc' 2>/dev/null)
 TESTS     := $(shell find tests benchmarks -name '*.py' -o -name '*.js' 2>/dev/null)
 PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cspell.json
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
