@@ -31,7 +31,7 @@ REPAIRS: tuple[tuple[re.Pattern[str], str], ...] = (
         '<div class="sidebar-primary-item" role="navigation" aria-label="Home">',
     ),
 )
-EMPTY_HEAD = re.compile(r"<th(?: scope=\"\w+\")?>\s*</th>")
+EMPTY_HEAD = re.compile(r"<th(?: (?:scope|class)=\"\w+\")*>\s*(?:<p>\s*</p>\s*)?</th>")
 
 
 def repair(page: str) -> str:
@@ -43,6 +43,8 @@ def repair(page: str) -> str:
     '<i class="theme-switch fa-solid fa-sun" data-mode="light"></i>'
     >>> repair("<thead><tr><th></th><th>a</th></tr></thead>")
     '<thead><tr><td></td><th>a</th></tr></thead>'
+    >>> repair('<th class="head"><p></p></th>')
+    '<td></td>'
     """
     for pattern, mended in REPAIRS:
         page = pattern.sub(mended, page)

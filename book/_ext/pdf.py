@@ -384,6 +384,21 @@ def tidy_outline(writer: Any, headings: list[str]) -> None:
 HEADINGS = """() => [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")].map(
   heading => heading.textContent.replace(/\\s+/g, " ").trim())"""
 
+# What is wider than the paper would make Chromium print the whole book smaller.
+FIT = """width => {
+  for (const table of document.querySelectorAll("article table"))
+    if (table.getBoundingClientRect().right > width) table.classList.add("tight");
+  for (const formula of document.querySelectorAll("article mjx-container")) {
+    const box = formula.getBoundingClientRect();
+    if (box.right > width && box.width > 0)
+      formula.style.fontSize = `${Math.floor((95 * (width - box.left)) / box.width)}%`;
+  }
+  const inside = (tag) => tag.closest("svg, mjx-container") && !tag.matches("svg, mjx-container");
+  return [...document.querySelectorAll("article *")]
+    .filter(tag => tag.getBoundingClientRect().right > width + 1 && !inside(tag))
+    .map(tag => `${tag.closest("article").id}: ${tag.tagName} ${tag.textContent.slice(0, 60)}`);
+}"""
+WIDTH = 575  # pixels: A4 without the margins of print.css
 FILL = """numbers => {
   for (const tag of document.querySelectorAll(".page-of")) {
     tag.textContent = numbers[tag.dataset.of] ?? "";
@@ -426,6 +441,10 @@ def write(html_folder: Path, target: Path) -> int:
             timeout=WAIT,
         )
         paper.evaluate("document.fonts.ready")
+        paper.set_viewport_size({"width": WIDTH, "height": 900})
+        paper.emulate_media(media="print")
+        if wide := paper.evaluate(FIT, WIDTH):
+            raise ValueError("Wider than the paper: " + "; ".join(wide[:5]))
         headings = paper.evaluate(HEADINGS)
         settings = {
             "path": work / "book.pdf", "outline": True, "tagged": True,

@@ -94,7 +94,10 @@ function preparePreviews() {
   }
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
   // A link that has the focus may be scrolled into view just now; its preview goes with it.
-  const follow = () => (shown && shown === document.activeElement ? place() : hide());
+  const follow = () => {
+    if (shown === document.activeElement) place();
+    else if (shown) hide();
+  };
   window.addEventListener("scroll", follow, { passive: true });
 }
 

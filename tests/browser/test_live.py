@@ -665,8 +665,9 @@ def test_in_the_book_it_answers_and_can_be_shared(visit: Any, chapter: str, sche
         page.goto(link, wait_until="load")
         assert state(page) == expected
         page.wait_for_function(  # it stays in view while formulas above it are being set
-            "Math.abs(document.querySelector('.pgt-live').getBoundingClientRect().top) < 900"
-            " && document.querySelector('.bd-article .math mjx-container, .pgt-live:first-child')"
+            "[...document.querySelectorAll('.bd-article .math')]"
+            ".every(formula => formula.querySelector('mjx-container')) &&"
+            " Math.abs(document.querySelector('.pgt-live').getBoundingClientRect().top) < 900"
         )
         assert opened.outside == [] and opened.errors == []
 
