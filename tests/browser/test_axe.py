@@ -51,7 +51,7 @@ def violations(page: Any, axe: str, rules: list[str] | None = None) -> list[str]
 @pytest.mark.parametrize("name", [*PAGES, "search.html?q=gate"])
 def test_axe_finds_no_violation(visit: Any, axe: str, name: str) -> None:
     with visit(name, color_scheme="light") as opened:
-        # Colours on their way, from one theme to the other or while a cell unfolds, are nobody's choice.
+        # Colours on their way between themes, or while a cell unfolds, are nobody's choice.
         still = "*, ::before, ::after { transition: none !important; animation: none !important }"
         opened.page.add_style_tag(content=still)
         opened.unfold()
