@@ -108,7 +108,7 @@ def test_maps_are_pictures_and_formulas_are_set(reader: Any, html: Path) -> None
 
 @pytest.mark.built
 def test_the_contents_tell_the_right_pages(reader: Any, book: printer.Book) -> None:
-    text = reader.pages[1].extract_text() + reader.pages[2].extract_text()
+    text = "\n".join(reader.pages[i].extract_text() for i in (1, 2))
     places = reader.named_destinations
     for page in book.pages[1:]:
         number = reader.get_destination_page_number(places[f"/{page.name}"]) + 1
