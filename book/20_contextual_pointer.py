@@ -469,7 +469,8 @@ Markdown(
 
 # %% [markdown]
 # The order of the rungs is ours, and steps depend on it: what comes early also gets the credit for what it shares
-# with what comes later.
+# with what comes later. In [chapter 22](22_real_cities.ipynb) the kernel loses nothing without the place before, since there
+# the clock is in already.
 
 # %% [markdown]
 # ## More terms, a scale, a memory
@@ -493,7 +494,7 @@ with pd.option_context("display.max_colwidth", None):
 # %% [markdown]
 # Two more parts, and the model is complete.
 #
-# **The scale.** At three in the morning the clock says little; at noon much. So each term is multiplied
+# **The scale.** Late at night the clock may say little, in the morning much. So each term is multiplied
 # by a number that depends on now: $\Lambda_{m\nu}$ in equation (20.2) is 1 plus the output of a small network
 # that is told the hour, the weekday, how long the last visit was, and how many visits are remembered. Its last layer
 # starts at zero, so all scales start at 1.
@@ -503,7 +504,8 @@ with pd.option_context("display.max_colwidth", None):
 # the latest visit there, and how many visits it stands for. So its work does not grow with a person's history. How much
 # past is worth how much is the subject of [chapter 21](21_open_vocabulary.ipynb).
 #
-# Training is that of [chapter 10](10_training.ipynb), and takes seconds.
+# Training is that of [chapter 10](10_training.ipynb), and takes seconds. Do not be startled by the losses. A target that is not among the
+# remembered visits has no probability at all and counts with a large constant, which no curve can lower.
 
 # %%
 full = beyond.VARIANTS["full"]
@@ -607,7 +609,8 @@ show(
 
 # %% [markdown]
 # The colours are not painted on afterwards, as an explanation of what the network might have meant. They are the sum
-# that was computed: drop a colour and the prediction changes by just that. We started from the kernel's tables, so the reasons
+# that was computed: drop a colour, and what is left is just what the others said, before it is made to sum to one
+# again. We started from the kernel's tables, so the reasons
 # keep their names. The second can still speak only for visits that came after the present place.
 #
 # Do the reasons take turns during the day?
@@ -691,7 +694,8 @@ show(
 )
 
 # %% [markdown]
-# The clock's panel first: only the reason that came with a clock listens to it, and its line is still nearly straight. The kernel's
+# The clock's panel first: the reason that came with a clock listens to it far more than the others, and its line is still
+# nearly straight. The kernel's
 # guess about the shape was good. Then *stay*: that same reason trusts a night or a working day more than a short stop. Nobody had told it.
 #
 # And the question with which [chapter 22](22_real_cities.ipynb) opened PGT: by what factor does the weight of a
@@ -812,8 +816,8 @@ Markdown(
 
 # %% [markdown]
 # One row is a **placebo**. The term *unknown* asks whether a place is the place "unknown", and by the exact protocol none
-# is. It sees nothing, and without it the model can lose nothing. Yet its row is not zero: other tables start from
-# other random values, and that is all.
+# is. It sees the same in every visit: all it can do is to raise or lower a whole reason, which the other terms can do as well. So
+# without it the model loses nothing. Yet its row is not zero: what is made after its table starts from other random values.
 
 # %% tags=["hide-input"]
 nothing = abs(terms["unknown"][0])
@@ -882,7 +886,8 @@ Markdown(
 
 # %% [markdown]
 # Three details deserve a sentence. **A start from the kernel** is a convenience: tables from random values end at about the same
-# score. **More than one reason** is worth something, but not much. A hidden layer, in which terms could meet in any way they like,
+# score. **More than one reason** is worth something, but not much; the single reason starts from random tables, so a part of its row is
+# theirs. A hidden layer, in which terms could meet in any way they like,
 # does not help; with some thousand windows, freedom is not what is missing.
 #
 # > **Pitfall.** It is tempting to read this as "Transformers do not work". It says that *these* windows, of some dozen
@@ -955,7 +960,8 @@ Markdown(
 #
 # ## The whole table
 #
-# Both protocols and the city. The kernel with a memory sees the same last hundred visits as the contextual pointer.
+# Both protocols and the city. The kernel with a memory sees the same last hundred visits as the contextual pointer, which also has its
+# summaries of older places.
 
 # %%
 MODELS = {
@@ -995,7 +1001,7 @@ pd.Series(scores).unstack().reindex(index=list(MODELS), columns=list(SETS)).fill
 # says, with its interval over people.
 #
 # All settings were chosen on GeoLife's validation windows. Do they travel? Here is the same model, with no setting
-# changed, on a simulated town of some hundred people more, and on a table of check-ins that say when somebody came and not
+# changed, on a simulated town of several hundred people more, and on a table of check-ins that say when somebody came and not
 # when they left, with three in ten missing.
 
 # %%
@@ -1059,6 +1065,7 @@ show(
 # %% tags=["hide-input"]
 exact, merged_too = leads["GeoLife, exact"], leads["GeoLife, published"]
 fair = exact["kernel, same memory"]
+bare = change(contextual("memory_100"), ("kernel_memory", "memory_100", "unknown"))
 Markdown(
     f"On GeoLife, where the very place must be named, the contextual pointer leads PGT by {says(exact['PGT'])} and the kernel by "
     f"{says(exact['kernel'])}. The fair comparison is with a kernel that has the same memory: {says(fair)}. "
@@ -1067,6 +1074,7 @@ Markdown(
         if fair[1] > 0
         else "The interval reaches zero: forty-odd people cannot settle it. "
     )
+    + f"(Without the summaries, which the kernel does not have, it is {says(bare)}.) "
     + f"By the published protocol it is {says(merged_too['kernel, same memory'])}"
     + (
         ". "
@@ -1127,9 +1135,14 @@ more = {
     for title in ("GeoLife, exact", "GeoLife, published")
 }
 hour = told.get(("GeoLife, published", "hour"), float("nan"))
+in_city = {
+    when: results.mean(**SETS["city, exact"], model="contextual", variant="full", when=when)
+    for when in ASKED
+}
 Markdown(
     f"Knowing the time is worth {more['GeoLife, exact']:.1f} points by the exact protocol and {more['GeoLife, published']:.1f} by the "
-    f"published one, most of it already with the hour. By the published protocol the contextual pointer gets {hour:.1f} % when it is "
+    f"published one, most of it already with the hour. In the city the hour is worth {in_city['hour'] - in_city['unknown']:+.1f} and the "
+    f"minute {in_city['time'] - in_city['unknown']:+.1f}. By the published protocol the contextual pointer gets {hour:.1f} % when it is "
     f"told the hour, and {told['GeoLife, published', 'unknown']:.1f} % told nothing."
 )
 
@@ -1241,8 +1254,9 @@ Markdown(
     f"In the city the best possible score lies between {truth[0]:.1f} and {truth[1]:.1f} %. The contextual pointer has {ours_there:.1f} %: of "
     f"the way from the kernel to the lower end it has gone {100 * (ours_there - kernel_there) / (truth[0] - kernel_there):.0f} %. On GeoLife "
     f"nobody can be asked. Novelty leaves room up to {geo_fence['not new within the whole past'][0]:.1f} %, agreement up to "
-    f"{geo_fence['agreement of like situations'][1]:.1f} %, and the contextual pointer is at {best_there:.1f} %. The largest "
-    "piece above it is new places, which no pointer can name. What lies between is partly chance: what people themselves did not yet know."
+    f"{geo_fence['agreement of like situations'][1]:.1f} %, and the contextual pointer is at {best_there:.1f} %. Of what is missing, "
+    f"{100 - geo_fence['not new within the whole past'][0]:.1f} points are new places, which no pointer can name. What lies below "
+    "them is partly chance: what people themselves did not yet know."
 )
 
 # %% [markdown]
@@ -1303,8 +1317,9 @@ print(
 )
 
 # %% [markdown]
-# **Exercise 3** (medium). How many numbers must a query and a key have to draw the clock? Write the relation as a matrix over the 96 quarters
-# of now and the 96 quarters of a past visit, with the entries $e^{-\delta_i/\theta}$ of the kernel. By how much does the best product of vectors with $k$ numbers
+# **Exercise 3** (medium). How many numbers must a query and a key have to draw the clock? Their product stands in the exponent, so write the
+# log-weight as a matrix over the 96 quarters of now and the 96 quarters of a past visit, with the kernel's entries $\log(\beta + \zeta\, e^{-\delta_i/\theta})$. Take each row's
+# mean off, which a softmax does not feel. By how much does the best product of vectors with $k$ numbers
 # miss it? Do the same for the relation "the same place" among ninety-six places.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
@@ -1312,10 +1327,13 @@ print(
 q = torch.arange(96.0) * 15
 far = (q[:, None] - q).abs()
 relations = {
-    "the clock": torch.exp(-torch.minimum(far, 1440 - far) / kernel.width),
+    "the clock": torch.log(
+        kernel.base + kernel.clock * torch.exp(-torch.minimum(far, 1440 - far) / kernel.width)
+    ),
     "the same place": torch.eye(96),
 }
 for name, relation in relations.items():
+    relation = relation - relation.mean(1, keepdim=True)
     power = torch.linalg.svdvals(relation) ** 2  # the best product of k numbers keeps the first k
     missed = 1 - power.cumsum(0) / power.sum()
     check.same(missed[-1].abs(), 0.0, name=f"{name}, 96 numbers", atol=1e-5)
@@ -1323,7 +1341,7 @@ for name, relation in relations.items():
 # The clock is smooth and needs few. "The same" is not smooth at all: every place wants a direction of its own.
 
 # %% [markdown]
-# **Exercise 4** (longer). Take a reason away: set its log-weights to −30 and score the city's test windows again. Which of the three
+# **Exercise 4** (longer). Take a reason away: lower its log-weights by 30 and score the city's test windows again. Which of the three
 # reasons is missed most? Training anew without it would be the fairer question; why?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}

@@ -16,7 +16,8 @@ except ImportError:  # on Colab
     )
 
 # %% [markdown]
-# So far everybody lived in a simulated town. Now to real people.
+# Most of this book happens in a simulated town. Other chapters quote scores on real people; now to these people
+# themselves.
 #
 # **GeoLife** ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/))
 # holds GPS tracks of 182 people, most of them in Beijing, recorded between 2007 and 2012. A pipeline
@@ -130,7 +131,7 @@ plots.bars(
     xlabel="Acc@1 on GeoLife, published protocol (%)",
     alt="Horizontal bars of Acc@1 with 95 per cent intervals: " + ", ".join(
         f"{name} {value:.1f}" for name, value in scores["all"].items()) + ".",
-    caption="Test Acc@1 on GeoLife. Bars of PGT are means over seeds. The whiskers "
+    caption="Test Acc@1 on GeoLife. Bars of trained networks are means over seeds. The whiskers "
     "are 95 % intervals from resampling people, not windows.",
 )
 
@@ -152,7 +153,7 @@ Markdown(
 # It does not make the Transformer useless. It says that the *cues* matter more than the machinery:
 # the kernel is told outright which past visits began like now, while PGT has to find that out from
 # a few thousand windows. A model that takes the kernel's cues into its pointer is the natural next
-# step.
+# step; [chapter 20](20_contextual_pointer.ipynb) takes it.
 #
 # > **Pitfall.** We first drew these intervals by resampling windows. They came out much too narrow
 # > (exercise 2). A few people own most of the test windows; if one of them moved away, the score would
@@ -202,7 +203,8 @@ Markdown(
 )
 
 # %% [markdown]
-# Nobody's model got worse between the two columns. The question got harder, because it got real.
+# Nobody's model got worse between the two columns. For a model that copies the question got harder, because it
+# got real. For those that never say "unknown", LSTM and MHSA among them, hardly anything changes.
 #
 # In the longer table, look at the pointer once more. Without it, PGT can only name places that
 # training showed; with it, it can also point at a place that this person has just discovered.
@@ -508,8 +510,7 @@ Markdown(
 theirs = pd.DataFrame(
     [("LSTM", 28.4, "Hong et al. 2023, mean of several runs"),
      ("MHSA, a Transformer without pointer", 31.0, "Hong et al. 2023, about"),
-     ("LLM-Mob, told the target's time", 45.1,
-      "recomputed from that project's published predictions"),
+     ("LLM-Mob, told the target's time", 45.1, "recomputed from its published predictions"),
      ("PGT, one seed, its own preprocessing", 53.97,
       "the design documents of this model")],
     columns=["model", "Acc@1", "source"],
@@ -655,9 +656,9 @@ person = as_checkins(own)["User ID"].value_counts().index[0]
 run(f"predict visits.parquet model.safetensors --user {person} --top 3")
 
 # %% [markdown]
-# Anything wrong with your table is said in one sentence: which column, which row, what to do. And the
-# mistake that costs most, times left in UTC, is noticed where the places have coordinates: the clocks
-# do not fit the sun.
+# Anything wrong with your table is said in one sentence: which column, which row, what to do. And a
+# mistake that raises no error anywhere, times left in UTC, is noticed where the places have coordinates: the
+# clocks do not fit the sun.
 
 # %%
 run("prepare checkins.csv visits.parquet")
@@ -705,10 +706,10 @@ Markdown(
 # %% [markdown]
 # ## Summary
 #
-# - On GeoLife a rule of five numbers beats the network of Part II, and every published figure that we
-#   know of for such windows.
+# - On GeoLife a rule of five numbers beats the network of Part II. Its score is also above every published figure
+#   that we know of for such windows, though none is on quite the same ones.
 # - A good part of what looks like copying skill is the label "unknown".
-# - Exact places lower every score; the ranking at the top stays.
+# - Exact places lower the score of everything that copies; the ranking at the top stays.
 # - The kernel's lead is the clock: take it away and the lead is gone. PGT's attention reads little of
 #   the time of day.
 # - Maps of people show means of many, or nothing.
