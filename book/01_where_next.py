@@ -437,4 +437,5 @@ print(f"a rho for each person: gamma = {gamma:.2f}; simulator: gamma = {town.tru
 # down; nothing in the visits alone tells which.
 
 # %% [markdown]
-# **Next:** [Windows](03_windows.ipynb), where visits become tensors.
+# **Next:** [From GPS to visits](02_gps_to_visits.ipynb), where records become visits; if you have visits already,
+# [Windows](03_windows.ipynb), where visits become tensors.

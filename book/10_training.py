@@ -780,4 +780,4 @@ pd.DataFrame(pilot).round(1)
 # seeds only a difference well above the scatter of seeds in this chapter means anything.
 
 # %% [markdown]
-# **Next:** [Attention on maps](13_attention_on_maps.ipynb), where we open single predictions of a trained model.
+# **Next:** [The gate](11_gate.ipynb), the first of the trained parts that we look into.

@@ -148,7 +148,7 @@ def about(batch):
     return {name: true & ~batch.padding for name, true in found.items()}
 
 
-total, count = 0.0, 0.0
+total, count, looked_at = 0.0, 0.0, 0.0
 with torch.no_grad():
     for batch in test.batches(512, max_len=model.config.max_len):
         out, rows = model(batch, attention=True), torch.arange(len(batch))
@@ -157,6 +157,8 @@ with torch.no_grad():
         true = torch.stack(list(about(batch).values()), 1).float()           # (B, things, L)
         total += torch.einsum("bhl,btl->ht", voices * batch.length[:, None, None], true)
         count += true.sum((0, 2))
+        nats = -(voices * voices.clamp(min=1e-30).log()).sum(2)              # (B, heads + 1) entropy
+        looked_at += (nats.exp() / batch.length[:, None]).sum(0) / len(test)  # in effect, of all visits
 names_of_heads = [f"layer {h // model.config.n_heads + 1}, head {h % model.config.n_heads + 1}" for h in range(len(total) - 1)]
 lifts_of = pd.DataFrame((total / count).numpy(), index=[*names_of_heads, "the pointer"], columns=list(about(batch)))
 
@@ -181,7 +183,8 @@ show(fig,
 Markdown(
     f"The farthest from an even share that any head gets is **{encoder.loc[strongest]:.2f}** (*{strongest[0]}*, *{' '.join(strongest[1].split())}*). "
     f"The pointer, which must name a place in the end, reaches {lifts_of.loc['the pointer'].min():.2f} and {lifts_of.loc['the pointer'].max():.2f}. "
-    "So the many thin arcs on the map are no accident of that week: on average over windows, a head of this small model comes close to taking a mean."
+    f"In effect (exercise 1 says how that is counted) a head looks at {100 * looked_at[:-1].min():.0f} to {100 * looked_at[:-1].max():.0f} % of a window's visits, the pointer at {100 * looked_at[-1]:.0f} %. "
+    "So the many thin arcs on the map are no accident of that week: a head of this small model comes close to taking a mean."
 )
 
 # %% [markdown]
@@ -293,9 +296,9 @@ plots.gate_histogram(
 )
 
 # %% [markdown]
-# If the gate knew, there would be two separate hills. How much the hills overlap is how little it knows; the
-# rest is a cautious guess at the average share of copying. Do not blame the gate alone: whether somebody
-# explores is a coin toss even to the town.
+# If the gate knew, there would be two separate hills. The more they overlap, the less it knows, and the nearer it
+# stays to the average share of copying: not out of caution, as [chapter 11](11_gate.ipynb) found. Do not blame the gate
+# alone: whether somebody explores is a coin toss even to the town.
 #
 # Note also what the generator did with its share. An unvisited place is one of thousands. Even when the gate
 # opens, the true place gets little.
@@ -334,7 +337,7 @@ Markdown(
 )
 
 # %% [markdown]
-# The last two figures are the ones to compare. A mistake at high confidence is expected now and then; a model
+# Compare the last two numbers. A mistake at high confidence is expected now and then; a model
 # whose confidence exceeds its share of hits makes too many of them.
 #
 # The map of the mistake looks as convincing as the map of the routine day. That is the lesson of this story:
@@ -342,9 +345,10 @@ Markdown(
 #
 # ## Does the pointer look where the answers are?
 #
-# Single windows are anecdotes. Put all visits of all test windows together. For each visit we know its
-# attention $a_i$, and whether its place came next. Divide each by its average (attention by $1/L$, the even
-# share) and both become a *lift*: 1 is no preference, 2 is twice the even share.
+# Single windows are anecdotes. Put all visits of all test windows together that hold the true place. For each visit
+# we know its attention $a_i$, and what the answer would give it: of the visits to the place that came next each has
+# an equal part, all others have nothing. Divide both by $1/L$, the even share, and both become a *lift*: 1 is no
+# preference, 2 is twice the even share.
 
 # %%
 parts = []
@@ -356,12 +360,14 @@ with torch.no_grad():
         after_here = torch.roll(b.location, 1, dims=1) == here            # (B, L) came after being here
         after_here[:, 0] = False
         apart = (b.start_minute - b.now_minute[:, None]).abs()
-        apart = torch.minimum(apart, 1440 - apart) // 60                  # (B, L) whole hours, around the clock
-        hit = b.location == b.target[:, None]                             # (B, L) this place came next
-        columns = {"attention": lift, "position": b.position_from_end, "hours": apart, "after": after_here, "hit": hit}
-        parts.append(pd.DataFrame({name: value[real].numpy() for name, value in columns.items()}))
+        apart = (torch.minimum(apart, 1440 - apart) // 60).clamp(max=11)  # (B, L) whole hours, around the clock
+        hit = (b.location == b.target[:, None]) & real                    # (B, L) this place came next
+        answer = b.length[:, None] * hit / hit.sum(1, keepdim=True).clamp(min=1)
+        columns = {"attention": lift, "answer": answer, "position": b.position_from_end, "hours": apart, "after": after_here}
+        used = real & hit.any(1, keepdim=True)                            # windows that hold the true place
+        parts.append(pd.DataFrame({name: value[used].numpy() for name, value in columns.items()}))
 every = pd.concat(parts, ignore_index=True)
-every["answer"] = every.hit / every.hit.mean()
+assert np.allclose(every[["attention", "answer"]].mean(), 1, atol=1e-4)
 
 # %%
 fig, axes = plt.subplots(1, 3, figsize=(7.4, 3.2), sharey=True, width_ratios=[2, 2, 1.2])
@@ -373,15 +379,18 @@ for ax, (name, curve) in zip(axes, curves.items(), strict=True):
     ax.plot(curve.index, curve.attention, "o-", color=COPIED, ms=4, label="attention")
     ax.plot(curve.index, curve.answer, "s--", color=TRUTH, ms=4, label="answers")
     ax.set_xlabel(name)
+axes[1].set_xticks([0, 3, 6, 9])
 axes[2].margins(x=0.3)
 axes[0].set_ylabel("lift (1 = even share)")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
 first, after = curves["position from the end"].loc[1], curves["came after here"].loc["yes"]
+this_hour, far_hour = curves["hours apart on the clock"].iloc[[0, -1]].itertuples()
 show(fig,
      alt=f"Three pictures of lift. By position from the end: the last visit has an attention lift of {first.attention:.2f}, "
-     f"answers {first.answer:.2f}. By hours apart on the clock. By whether the visit came after the present place: "
+     f"answers {first.answer:.2f}. By hours apart on the clock: within the hour "
+     f"attention {this_hour.attention:.2f}, answers {this_hour.answer:.2f}; eleven hours apart {far_hour.attention:.2f} and {far_hour.answer:.2f}. By whether the visit came after the present place: "
      f"attention {after.attention:.2f}, answers {after.answer:.2f} where it did.",
-     caption="Where the pointer looks (blue, circles) and where the answers are (green, squares), over all test windows: by "
+     caption="Where the pointer looks (blue, circles) and where the answers are (green, squares), over all test windows that hold the true place: by "
      "position from the end (1 = last visit), by hours between the visit's start and now, and by whether the visit "
      "followed an earlier stay at the present place.")
 
@@ -392,7 +401,18 @@ show(fig,
 # out of self-attention between neighbours, which is much to ask of a few epochs. And mind that these are averages
 # over all hours and people: a cue that helps in the evening and hurts in the morning looks flat here.
 
+# %% tags=["hide-input"]
+assert this_hour.answer > 1 > this_hour.attention
+Markdown(
+    f"In the middle picture the two even lean apart. The answers prefer visits that began within an hour of the present time of day, {this_hour.answer:.2f} times the even "
+    f"share; the attention gives those {this_hour.attention:.2f}. On average, at least, the pointer has not learned that the same hour matters."
+)
+
 # %% [markdown]
+# > **Pitfall.** In our first version of this figure the green curve of the middle picture ran the other way. We had divided all hits by
+# > their mean over all windows. So a window with many visits to the next place counted many times, while every window's attention
+# > counts once. Let each window share out one answer.
+#
 # ## The whole town at once
 #
 # Add up over the town instead of over the window. Each window starts in a district, that of the last visit. From there,
@@ -485,9 +505,10 @@ pd.DataFrame({"largest factor from the bias": [np.exp(bias.loc[1:15].max() - bia
 
 # %% [markdown]
 # Compare the two factors. If the first is far below the second, the preference does not come from the bias, in
-# spite of its name. It comes through the keys, which contain the position embedding and the sinusoid.
+# spite of its name. It comes through the keys, which contain the position embedding, the sinusoid and "days ago".
+# [Chapter 12](12_position_bias.ipynb) followed that up with many models; here is the sum behind it.
 #
-# And there is a reason. AdamW moves a single number by about the learning rate at each step. A bias of one
+# AdamW moves a single number by about the learning rate at each step. A bias of one
 # logit needs many steps in one direction; a key of sixty-four numbers can change its product with a query by a
 # logit when each number moves a little. The sum of all learning rates so far is roughly as far as one number can
 # have travelled. Here it is for the default schedule:
@@ -541,7 +562,8 @@ for k in range(1, int(test.lengths[routine])):
 # \text{change}_i = g \left( \frac{P_\text{ptr}(\ell^*) - a_i \, [\,l_i = \ell^*\,]}{1 - a_i} - P_\text{ptr}(\ell^*) \right), \tag{13.2}
 # $$
 #
-# with $\ell^*$ the true place. What it leaves out is that the encoder reads the shortened window differently.
+# with $\ell^*$ the true place. What it leaves out is that the encoder reads the shortened window differently. We take up to
+# 500 windows of at least six visits, one of them to the true place.
 
 # %%
 rng = np.random.default_rng(0)
@@ -763,7 +785,7 @@ Markdown(
 # - Choose examples by rule. A confident mistake looks as convincing as a hit.
 # - A parameter's name is no evidence: look at what the position bias can have learned.
 # - Heads of the encoder can be drawn as arcs, and come close to taking a mean; over the whole town, the pointer goes
-#   part of the way from counting visits to the answers.
+#   part of the way from counting visits to the answers, and leaves the hour of the day unused.
 # - Attention with its arithmetic predicts much of what removing a visit does; attention read naively does not; knowing the
 #   place alone goes far; and the last visit works mainly through the question it asks.
 #
@@ -839,6 +861,8 @@ with torch.no_grad():
 expected, change = np.array(rows).T
 print(f"{len(rows)} windows: rank correlation {spearmanr(expected, change).statistic:.2f}, "
       f"mean expected {expected.mean():+.3f}, mean change {change.mean():+.3f}")
+# It holds, and more easily than for single visits: in most windows the favourite is the true place, and without its visits nothing
+# is left to copy. Where the last visit stays, the same visit asks; that is the other reason.
 
 # %% [markdown]
 # **Exercise 4** (project). Separate the two ways in which the last visit acts. Take the *context* from the full
@@ -877,4 +901,4 @@ changes = {
 pd.Series({k: float((v - before).abs().mean()) for k, v in changes.items()}).round(3).rename("mean |change|").to_frame()
 
 # %% [markdown]
-# **Next:** [Real cities](22_real_cities.ipynb), where the same questions are asked of real people.
+# **Next:** [Ablations](14_ablations.ipynb), where parts are taken out of the model, not visits out of the window.

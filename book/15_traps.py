@@ -581,3 +581,5 @@ print(f"people:       {by_people[0]:.1f} to {by_people[1]:.1f} %")
 # points 2, 4 and 7 open. If the code is public, look at what is fitted before the split, and at the clock.
 #
 # </details>
+#
+# **Next:** [The original: a summarizer](16_summarizer.ipynb), the model that PGT's pointer comes from.

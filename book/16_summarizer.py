@@ -896,3 +896,5 @@ print(f"with it: {score('unknown_right', POINTER):.1f} % and {score('mostly', PO
 # state of the decoder carries some of what the wire did, perhaps by counting how far into a name it is.
 #
 # </details>
+#
+# **Next:** [Side by side](17_side_by_side.ipynb), where parent and child answer for every row of their comparison.

@@ -1340,3 +1340,6 @@ from pgt.relatives.sources_map import DOCUMENTS, as_markdown, read_map
 entries = read_map()
 for document, title in DOCUMENTS.items():
     display(Markdown(f"### {title}\n\n" + as_markdown(entries, document)))
+
+# %% [markdown]
+# **Next:** [Temporal sets](18_temporal_sets.ipynb), a cousin that predicts several things at once.

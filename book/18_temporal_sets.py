@@ -619,3 +619,5 @@ print(f"on the validation days that chose it: {100 * by_validation['ndcg@10'].me
 # look at Recall at forty too, where the list has room.
 #
 # </details>
+#
+# **Next:** [Ten improvements](19_improvements.ipynb), and what becomes of them when they are measured.

@@ -1249,3 +1249,6 @@ if RUN:
         )
 else:
     print("Each model is chosen by its first number and judged by its second.")
+
+# %% [markdown]
+# **Next:** [Contextual pointer](20_contextual_pointer.ipynb), which gets what was not on the list.

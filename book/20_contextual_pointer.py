@@ -1369,3 +1369,5 @@ for k, name in enumerate(REASONS):
 # one goes there from here.
 #
 # </details>
+#
+# **Next:** [Open vocabulary and a longer memory](21_open_vocabulary.ipynb), for places that training has never seen.

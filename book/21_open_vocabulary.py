@@ -813,3 +813,5 @@ print({name: f"{100 * n / len(past):.1f} %" for name, n in reached.items()})
 # few people share, expect less than in the city: look at the column `known` of the results file first.
 #
 # </details>
+#
+# **Next:** [Real cities](22_real_cities.ipynb), where the visits are other people's, or yours.

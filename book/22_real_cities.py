@@ -792,3 +792,5 @@ points.round(1).rename("points").to_frame()
 # more than a better model: try `--days 28`.
 #
 # </details>
+#
+# **Next:** [Playground](24_playground.ipynb), where the trained model answers you by hand.

@@ -119,8 +119,8 @@ def can_name(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarra
     """Which places a model can name: those that it copies, and those that it has trained.
 
     A closed vocabulary has weights for places that training never showed, and so a little
-    probability; those weights are where they began, and what they say is no forecast. The merged
-    place "unknown" is no place and cannot be named.
+    probability; training has only pushed those weights down, as a wrong answer in every window,
+    and what they say is no forecast. The merged place "unknown" is no place and cannot be named.
 
     Parameters
     ----------
