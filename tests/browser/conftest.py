@@ -4,43 +4,28 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-HTML = ROOT / "_build" / "html"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
+from ..helpers import ROOT, built_book, give_up
 
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
-def give_up(reason: str) -> NoReturn:
-    """Skip on a person's machine; fail where everything must run."""
-    if os.environ.get("CI", "").lower() in {"1", "true"}:
-        pytest.fail(reason)
-    pytest.skip(reason)
+from pdf import find_chromium
 
 
 @pytest.fixture(scope="session")
 def html() -> Path:
     """The built book, when it is there and not older than what it was built from."""
-    index = HTML / "index.html"
-    if not index.exists():
-        give_up("There is no built book: run `make book`.")
-    folder = ROOT / "book"
-    sources = [ROOT / "_config.yml", ROOT / "_toc.yml"]
-    sources += [p for pattern in ("*.ipynb", "*.md", "_static/*") for p in folder.glob(pattern)]
-    newer = [p.name for p in sources if p.stat().st_mtime > index.stat().st_mtime]
-    if newer:
-        give_up(f"The built book is older than {', '.join(newer)}: run `make book`.")
-    return HTML
+    return built_book()
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -64,7 +49,7 @@ def addresses(html: Path) -> Iterator[dict[str, str]]:
 def browser() -> Iterator[Any]:
     """Headless Chromium of the machine."""
     sync_api = pytest.importorskip("playwright.sync_api")
-    path = next(filter(None, map(shutil.which, NAMES)), str(MAC) if MAC.exists() else None)
+    path = find_chromium()
     if path is None:
         give_up("There is no Chromium or Chrome on this machine.")
     with sync_api.sync_playwright() as playwright:

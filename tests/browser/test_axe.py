@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import ROOT, give_up
+from ..helpers import ROOT, give_up
 from .test_pages import PAGES
 
 pytestmark = pytest.mark.browser
