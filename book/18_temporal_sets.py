@@ -420,6 +420,9 @@ Markdown(
 )
 
 # %% [markdown]
+# > **Note.** The two rows of the paper were written down without its table at hand. Look them up in
+# > [the paper](https://arxiv.org/abs/2006.11483) before you quote them. All other rows are ours.
+#
 # Compare the rows *personal frequency* and *personal, then popular*: a ranking that stops after the few elements of a history
 # leaves places empty that cost nothing to fill. **A baseline that does not use all its guesses is not a baseline.** What the
 # network gains over the first row, the second one has for free, or most of it. We are not the first to say so.
