@@ -15,17 +15,11 @@ from typing import Any
 
 import pytest
 
-from ..helpers import ROOT, built_book, give_up
+from ..helpers import ROOT, give_up
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 from pdf import find_chromium
-
-
-@pytest.fixture(scope="session")
-def html() -> Path:
-    """The built book, when it is there and not older than what it was built from."""
-    return built_book()
 
 
 class Quiet(SimpleHTTPRequestHandler):
