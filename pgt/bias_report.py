@@ -32,7 +32,7 @@ from pgt import checkpoint, city, copying, metrics, runs
 from pgt.bias import by_position, faster_bias, freeze_bias
 from pgt.city_people import Behaviour
 from pgt.model import ModelConfig, PointerGeneratorTransformer
-from pgt.provenance import code_fingerprint
+from pgt.provenance import code_mark
 from pgt.reports import write_report
 from pgt.results import results_folder
 from pgt.train import TrainConfig, fit, loss_of
@@ -153,7 +153,7 @@ def trained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, int, 
     """A job's trained model, made or taken from where it is kept; its best epoch; the seconds."""
     model, training = untrained(job, data)
     times = RATES.get(job.variant, 1.0)
-    code = code_fingerprint(("bias", "copying", "city", "model", "train"))
+    code = code_mark(("pgt.bias_report:untrained", "pgt.train:fit", *runs.SCORING))
     settings = hashlib.sha256(f"{model.config} {training} {times}".encode()).hexdigest()[:12]
     name = f"{job.what}-{job.variant}-{job.seed}-{settings}-{code}.safetensors".replace(" ", "_")
     path = Path(tempfile.gettempdir()) / "pgt-runs" / "bias" / name

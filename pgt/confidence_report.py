@@ -259,6 +259,7 @@ def main() -> int:
             data=list(DATA_SETS),
             seconds=time.perf_counter() - began,
             rows=rows,
+            models=("contextual", "pgt", "kernel"),
         )
     )
     return 0

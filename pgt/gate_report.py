@@ -178,6 +178,7 @@ def main() -> int:
             data=list(TOLD),
             seconds=time.perf_counter() - began,
             rows=rows,
+            models=("pgt",),
         )
     )
     return 0

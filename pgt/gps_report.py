@@ -21,8 +21,8 @@ from pgt import gps, runs
 from pgt.cleaning import microseconds
 from pgt.fixes import read_fixes
 from pgt.places import HaversineOrder
-from pgt.provenance import code_fingerprint
-from pgt.reports import environment, write_results
+from pgt.provenance import code_mark
+from pgt.reports import REPORTS, environment, write_results
 from pgt.results import results_folder
 from pgt.staypoints import EARTH_RADIUS
 
@@ -199,7 +199,7 @@ def main() -> int:
             "fixes": int(n["fixes read"]),
             "windows": {split: int(n[f"{split} windows"]) for split in ("train", "valid", "test")},
         },
-        "code": {"gps_report": code_fingerprint(("gps_report",))},
+        "code": {"gps_report": code_mark(REPORTS["gps_report"])},
         **environment(),
         "seconds": round(time.perf_counter() - began, 1),
     }

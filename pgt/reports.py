@@ -14,9 +14,45 @@ import torch
 
 import pgt
 from pgt import runs
-from pgt.provenance import code_fingerprint
+from pgt.provenance import code_mark
 from pgt.results import Results, read_results
 from pgt.train import pick_device
+
+# Where the code of each report begins, beside the models that it takes from `pgt.runs`.
+REPORTS: dict[str, tuple[str, ...]] = {
+    "bias_report": ("pgt.bias_report:jobs", "pgt.bias_report:one"),
+    "confidence_report": ("pgt.confidence_report:measured",),
+    "gate_report": ("pgt.gate_report:measured",),
+    "gps_report": ("pgt.gps_report:measured",),
+    "newcomers_report": ("pgt.newcomers_report:measured",),
+    "own_city_report": (
+        "pgt.own_city_report:sampled", "pgt.own_city_report:as_checkins",
+        "pgt.own_city_report:ends", "pgt.own_city_report:measured", "pgt.city:simulate",
+        "pgt.commands:prepare", "pgt.commands:train", "pgt.commands:evaluate",
+    ),
+    "predictability_report": (
+        "pgt.predictability_report:measured", "pgt.ceilings:biases",
+    ),
+    "traps_report": ("pgt.traps_report:measured",),
+    "win_report": tuple(
+        f"pgt.win_report:{name}" for name in (
+            "models", "opened", "windows", "weights", "without", "together", "agree", "guesses",
+            "cells",
+        )
+    ),
+    "improvements.imbalance": (
+        "pgt.improvements.imbalance:lengths", "pgt.improvements.imbalance:uneven",
+    ),
+    "relatives.side_by_side_report": tuple(
+        f"pgt.relatives.side_by_side_report:{name}"
+        for name in ("whole_models", "encoders", "trainings")
+    ),
+    "relatives.summarizer_report": ("pgt.relatives.summarizer_report:measured",),
+    "relatives.temporal_sets_report": (
+        "pgt.relatives.temporal_sets_report:baskets",
+        "pgt.relatives.temporal_sets_report:measured",
+    ),
+}  # fmt: skip
 
 # Measurements of speed belong to a machine, not to a version of the code; CI measures them anew.
 NO_CODE = frozenset({"bench"})
@@ -67,6 +103,7 @@ def write_report(
     seconds: float,
     rows: Iterable[dict[str, Any]],
     results: Iterable[str] = (),
+    models: Iterable[str] = (),
     **more: Any,
 ) -> Path:
     """Write the results of a module of the package that measures something of its own.
@@ -88,6 +125,8 @@ def write_report(
         Flat; no person, place or moment can be told from them.
     results : iterable of str
         Other results files, beside this one, from which it takes something.
+    models : iterable of str
+        The models of `pgt.runs` that it trains.
     more
         Further entries of the header.
     """
@@ -98,7 +137,7 @@ def write_report(
         "question": question,
         "command": f"python -m pgt.{module}",
         "data": sources[0] if len(sources) == 1 else sources,
-        "code": {module: code_fingerprint((module,))},
+        "code": {name: _code_now(name) for name in (module, *models)},
         **({"results": taken} if taken else {}),
         **environment(),
         "seconds": round(seconds, 1),
@@ -145,11 +184,10 @@ def outdated(results: Results) -> list[str]:
 
 
 def _code_now(name: str) -> str:
-    """The fingerprint of a model's or a module's code; of one that is gone, none."""
-    try:
-        return runs.code_of(name) if name in runs.CODE else code_fingerprint((name,))
-    except FileNotFoundError:
-        return ""
+    """The mark of a model's or a report's code; of one that is gone, none."""
+    if name in runs.MAKERS:
+        return runs.code_of(name)
+    return code_mark((*REPORTS[name], *runs.SCORING)) if name in REPORTS else ""
 
 
 def _rounded(row: dict[str, Any], decimals: int) -> dict[str, Any]:

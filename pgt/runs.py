@@ -26,26 +26,21 @@ from pgt.checkpoint import Network
 from pgt.history import remember
 from pgt.improvements.parts import IMPROVEMENTS, improved, recipe
 from pgt.model import ModelConfig, PointerGeneratorTransformer, ablate
-from pgt.provenance import code_fingerprint, fingerprint
+from pgt.provenance import code_mark, fingerprint
 from pgt.sources import read_source, read_windows_folder
-from pgt.train import CITY, TrainConfig, fit, loss_of
-from pgt.tuned import DOCUMENTED, TUNED, build, tuned
+from pgt.train import CITY, Loss, TrainConfig, fit, loss_of
+from pgt.tuned import DOCUMENTED, TUNED, build, build_pgt, tuned
 from pgt.visits import DataError
 from pgt.windows import Dataset, Protocol, prepare
 
 GEOLIFE_WINDOWS = "PGT_GEOLIFE_WINDOWS"  # folder with train.csv, valid.csv and test.csv
 GEOLIFE = "PGT_GEOLIFE"  # a table of GeoLife visits
+Trained = tuple[metrics.Predictor, dict[str, Any]]
 RANKS = ["user", "better", "tied", "known", "in_window"]
 
-# The code that a run of each model executes, besides scoring.
-CODE: dict[str, tuple[str, ...]] = {
-    "pgt": ("model", "train"),
-    "lstm": ("neural", "train"),
-    "mhsa": ("neural", "train"),
-    "contextual": ("beyond", "train"),
-    "improved": ("improvements.parts", "train"),
-    "kernel_memory": ("baselines", "history"),
-} | dict.fromkeys(all_baselines(), ("baselines",))
+# What every run reaches through objects only, so that a mark cannot follow it there.
+SCORING = ("pgt.metrics:evaluate", "pgt.metrics:summarize", "pgt.windows:Windows.batches",
+           "pgt.batch:Batch")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -141,14 +136,26 @@ def data_fingerprint(key: str) -> str:
 
 
 def code_of(model: str) -> str:
-    """Fingerprint of the code that runs and scores a model.
+    """Mark of the code that trains and scores a model.
 
     Examples
     --------
     >>> code_of("pgt") != code_of("kernel")
     True
     """
-    return code_fingerprint((*CODE[model], "metrics"))
+    return code_mark((f"pgt.runs:{MAKERS[model].__name__}", *SCORING))
+
+
+def windows_of(key: str, run: Run) -> Dataset:
+    """What a run is trained and scored on: the windows, with a memory if it has one."""
+    if run.model == "kernel_memory":
+        return _with_memory(key, run)
+    if run.model == "contextual":
+        return beyond.windows(dataset(key), beyond.VARIANTS[run.variant])
+    if run.model == "improved":
+        data = dataset(key)
+        return replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
+    return dataset(key)
 
 
 def untrained(key: str, run: Run) -> tuple[Network, TrainConfig]:
@@ -158,42 +165,7 @@ def untrained(key: str, run: Run) -> tuple[Network, TrainConfig]:
     LSTM or MHSA that is "full" those that its authors published; PGT's variants are ablations of
     the documented model.
     """
-    assert run.seed is not None
-    vocabulary = dataset(key).vocabulary
-    if run.variant == "tuned":
-        return build(run.model, tuned(run.model), vocabulary, run.seed)
-    if run.model == "contextual":
-        asks = {"unknown": "where next", "hour": "at hour", "time": "at time"}[run.when]
-        network: Any = beyond.build(beyond.VARIANTS[run.variant], dataset(key), run.seed, asks)
-        return network  # its batches are of another kind, and `fit` does not mind
-    if run.model == "improved":
-        torch.manual_seed(run.seed)
-        config = _config(key, run)
-        training = recipe(run.variant, replace(DATA[key].training, seed=run.seed))
-        return improved(config, dataset(key).train, run.variant), training
-    if run.model != "pgt":
-        return build(run.model, DOCUMENTED[run.model], vocabulary, run.seed)
-    torch.manual_seed(run.seed)
-    model = PointerGeneratorTransformer(ablate(_config(key, run), run.variant))
-    return model, replace(DATA[key].training, seed=run.seed)
-
-
-def _config(key: str, run: Run) -> ModelConfig:
-    """PGT as documented, of the data's size and told what the run says."""
-    vocabulary = dataset(key).vocabulary
-    return ModelConfig(vocabulary.n_locations, vocabulary.n_users, when=run.when)  # type: ignore[arg-type]
-
-
-def windows_of(key: str, run: Run) -> Dataset:
-    """What a run is trained and scored on: the windows, with a memory if it has one."""
-    if run.model == "kernel_memory":
-        return remember(dataset(key), int(run.variant.removeprefix("memory_")))
-    if run.model == "contextual":
-        return beyond.windows(dataset(key), beyond.VARIANTS[run.variant])
-    if run.model == "improved":
-        data = dataset(key)
-        return replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
-    return dataset(key)
+    return NETWORKS[run.model](key, run)
 
 
 def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
@@ -205,16 +177,98 @@ def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
     notes : dict
         What the results file keeps of the training.
     """
-    data = windows_of(key, run)
-    if run.model in all_baselines() or run.model == "kernel_memory":
-        baseline = fitted(run.model.removesuffix("_memory"), data.train, data.valid)
-        if isinstance(baseline, ContextKernel):
-            return baseline, {name: getattr(baseline, name) for name in ContextKernel.GRID}
-        return baseline, {}
-    model, training = untrained(key, run)
-    loss = IMPROVEMENTS[run.variant].loss(data.train) if run.model == "improved" else loss_of
-    history = fit(model, data.train, data.valid, training, progress=False, loss=loss)
-    return model, {"parameters": model.n_parameters(), "epochs": history.best_epoch}
+    return MAKERS[run.model](key, run)
+
+
+def _pgt(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    assert run.seed is not None
+    if run.variant == "tuned":
+        return build_pgt(tuned(run.model), dataset(key).vocabulary, run.seed)
+    torch.manual_seed(run.seed)
+    model = PointerGeneratorTransformer(ablate(_config(key, run), run.variant))
+    return model, replace(DATA[key].training, seed=run.seed)
+
+
+def _rival(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    assert run.seed is not None
+    settings = tuned(run.model) if run.variant == "tuned" else DOCUMENTED[run.model]
+    return build(run.model, settings, dataset(key).vocabulary, run.seed)
+
+
+def _contextual(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    assert run.seed is not None
+    asks = {"unknown": "where next", "hour": "at hour", "time": "at time"}[run.when]
+    network: Any = beyond.build(beyond.VARIANTS[run.variant], dataset(key), run.seed, asks)
+    return network  # its batches are of another kind, and `fit` does not mind
+
+
+def _improved(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    assert run.seed is not None
+    torch.manual_seed(run.seed)
+    config = _config(key, run)
+    training = recipe(run.variant, replace(DATA[key].training, seed=run.seed))
+    return improved(config, dataset(key).train, run.variant), training
+
+
+def _config(key: str, run: Run) -> ModelConfig:
+    """PGT as documented, of the data's size and told what the run says."""
+    vocabulary = dataset(key).vocabulary
+    return ModelConfig(vocabulary.n_locations, vocabulary.n_users, when=run.when)  # type: ignore[arg-type]
+
+
+def _trained_pgt(key: str, run: Run) -> Trained:
+    return _learned(*_pgt(key, run), dataset(key))
+
+
+def _trained_rival(key: str, run: Run) -> Trained:
+    return _learned(*_rival(key, run), dataset(key))
+
+
+def _trained_contextual(key: str, run: Run) -> Trained:
+    data = beyond.windows(dataset(key), beyond.VARIANTS[run.variant])
+    return _learned(*_contextual(key, run), data)
+
+
+def _trained_improved(key: str, run: Run) -> Trained:
+    data = dataset(key)
+    data = replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
+    return _learned(*_improved(key, run), data, IMPROVEMENTS[run.variant].loss(data.train))
+
+
+def _learned(network: Network, training: TrainConfig, data: Dataset, loss: Loss = loss_of
+             ) -> Trained:  # fmt: skip
+    history = fit(network, data.train, data.valid, training, progress=False, loss=loss)
+    return network, {"parameters": network.n_parameters(), "epochs": history.best_epoch}
+
+
+def _fitted(key: str, run: Run) -> Trained:
+    return _noted(fitted(run.model, dataset(key).train, dataset(key).valid))
+
+
+def _fitted_with_memory(key: str, run: Run) -> Trained:
+    data = _with_memory(key, run)
+    return _noted(fitted("kernel", data.train, data.valid))
+
+
+def _with_memory(key: str, run: Run) -> Dataset:
+    return remember(dataset(key), int(run.variant.removeprefix("memory_")))
+
+
+def _noted(baseline: metrics.Predictor) -> Trained:
+    if isinstance(baseline, ContextKernel):
+        return baseline, {name: getattr(baseline, name) for name in ContextKernel.GRID}
+    return baseline, {}
+
+
+# How each model is made, and how it is made and trained.
+NETWORKS: dict[str, Callable[[str, Run], tuple[Network, TrainConfig]]] = {
+    "pgt": _pgt, "lstm": _rival, "mhsa": _rival, "contextual": _contextual, "improved": _improved,
+}  # fmt: skip
+MAKERS: dict[str, Callable[[str, Run], Trained]] = {
+    "pgt": _trained_pgt, "lstm": _trained_rival, "mhsa": _trained_rival,
+    "contextual": _trained_contextual, "improved": _trained_improved,
+    "kernel_memory": _fitted_with_memory, **dict.fromkeys(all_baselines(), _fitted),
+}  # fmt: skip
 
 
 def one_run(key: str, run: Run) -> dict[str, Any]:

@@ -56,6 +56,7 @@ def main() -> int:
             results=["geolife_published", "ablations"],
             seconds=time.perf_counter() - began,
             rows=rows,
+            models=("pgt",),
         )
     )
     return 0

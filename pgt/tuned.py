@@ -133,15 +133,23 @@ def build(
     >>> type(model).__name__, training.seed
     ('MHSABaseline', 1)
     """
+    if model == "pgt":
+        return build_pgt(settings, vocabulary, seed)
+    if model not in KINDS:
+        raise ValueError(f"There is no model {model!r}; choose of {', '.join(MODELS)}.")
     torch.manual_seed(seed)
     sizes = vocabulary.n_locations, vocabulary.n_users
-    network: Network
-    if model == "pgt":
-        network = PointerGeneratorTransformer(ModelConfig(*sizes, **settings.shape))
-    elif model in KINDS:
-        network = neural(NeuralConfig(model, *sizes, **settings.shape))  # type: ignore[arg-type]
-    else:
-        raise ValueError(f"There is no model {model!r}; choose of {', '.join(MODELS)}.")
+    network = neural(NeuralConfig(model, *sizes, **settings.shape))  # type: ignore[arg-type]
+    return network, replace(settings.training, seed=seed)
+
+
+def build_pgt(
+    settings: Settings, vocabulary: Vocabulary, seed: int
+) -> tuple[PointerGeneratorTransformer, TrainConfig]:
+    """As `build`, for PGT."""
+    torch.manual_seed(seed)
+    sizes = vocabulary.n_locations, vocabulary.n_users
+    network = PointerGeneratorTransformer(ModelConfig(*sizes, **settings.shape))
     return network, replace(settings.training, seed=seed)
 
 

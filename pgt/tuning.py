@@ -21,10 +21,9 @@ import pandas as pd
 import torch
 
 from pgt import metrics
-from pgt.provenance import code_fingerprint
 from pgt.reports import environment, write_results
 from pgt.results import results_folder
-from pgt.runs import DATA, data_fingerprint, dataset
+from pgt.runs import DATA, code_of, data_fingerprint, dataset
 from pgt.train import fit
 from pgt.tuned import LEVELS, MODELS, Settings, build, candidates
 from pgt.visits import DataError
@@ -100,11 +99,6 @@ def tune(key: str, path: Path) -> None:
         done = [row for row in read(path)["rows"] if mine <= row.items()]
         name, _ = choose(model, data.train, data.valid, after=keep, done=done)
         print(f"{key} {model}: {name}", flush=True)
-
-
-def code_of(model: str) -> str:
-    """Fingerprint of the code that trains and scores a model."""
-    return code_fingerprint(("model" if model == "pgt" else "neural", "train", "metrics"))
 
 
 def read(path: Path) -> dict[str, Any]:

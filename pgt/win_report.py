@@ -256,6 +256,7 @@ def main() -> int:
             data=[KEY],
             seconds=time.perf_counter() - began,
             rows=rows,
+            models=("kernel", "pgt", "most_frequent"),
             seeds=list(SEEDS),
             cell_rule={
                 "people": gridmap.PEOPLE,
