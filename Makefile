@@ -11,8 +11,8 @@ HTML   := _build/html/index.html
 
 CHAPTERS  := $(wildcard book/[0-9][0-9]_*.py)
 NOTEBOOKS := $(CHAPTERS:.py=.ipynb)
-CODE      := $(shell find pgt book/_ext -type f ! -name '*.pyc' 2>/dev/null)
-TESTS     := $(shell find tests benchmarks -name '*.py' -o -name '*.js' 2>/dev/null)
+CODE      := $(shell find pgt book/lab book/_ext -type f ! -name '*.pyc' 2>/dev/null)
+TESTS     := $(shell find tests -name '*.py' -o -name '*.js' 2>/dev/null)
 PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cspell.json
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
 PAGES     := $(wildcard book/*.md book/*.bib book/_static/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
@@ -78,7 +78,7 @@ weight: $(HTML) ## Say what a reader's device fetches for each page
 	$(BIN)/python book/_ext/weight.py
 
 bench: $(ENV) ## Measure speed
-	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python book/lab/bench/bench.py
 
 notebooks: $(ENV) ## Render book/*.ipynb from book/*.py
 	$(BIN)/python book/_ext/notebooks.py

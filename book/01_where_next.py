@@ -34,7 +34,8 @@ except ImportError:  # on Colab
 # Later we will use this to check what the model believes. First, a look around.
 
 # %%
-from pgt import city, maps
+from pgt import city
+from pgt.viz import maps, prediction_map
 
 town = city.load()
 print(f"{town.name}: {len(town.people)} people, {town.visits.location_id.nunique():,} visited places, "
@@ -73,8 +74,7 @@ import matplotlib.dates as mdates
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from pgt.figures import COPIED, GENERATED, MUTED, TRUTH
-from pgt.plots import show
+from pgt.viz.figures import COPIED, GENERATED, MUTED, TRUTH, show
 
 counts = town.visits.user_id.value_counts()
 person = counts.index[len(counts) // 4]  # more visits than three quarters of the people
@@ -203,7 +203,7 @@ print(f"{steady.user_id.nunique()} people, visits to a new place:")
 # every row yet. Read the first, and then compare the columns.
 
 # %%
-from pgt.realism import REFERENCE, realism
+from pgt.city.realism import REFERENCE, realism
 
 comparison = REFERENCE.assign(town=realism(town.visits)).set_index("meaning")
 comparison = comparison.rename(columns={"town": town.name, "real_locations": "GeoLife, real places",
@@ -278,14 +278,14 @@ data = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
 long_enough = np.flatnonzero((data.test.lengths > 14) & data.test.in_window)
 first_try = next(i for i in long_enough if look(model, data.test, i).candidates.is_target[0])
 seen = look(model, data.test, first_try)
-maps.window_map(
+prediction_map.window_map(
     town, seen,
     title="Map of one prediction: past visits, pointer attention, and the likeliest next places",
     caption="One prediction. The path fades with age. Area of the blue circles: pointer attention.",
 )
 
 # %%
-from pgt import plots
+from pgt.viz import plots
 
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
 top = seen.candidates.iloc[0]
@@ -331,7 +331,7 @@ plots.mixture(
 # least often? Use `explored` and `kind`.
 
 # %% tags=["try"]
-from pgt import check
+from pgt.exercises import check
 
 most, least = ..., ...  # two kinds, such as "park"
 check.exercise("1.1", (most, least))

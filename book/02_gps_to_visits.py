@@ -28,13 +28,14 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import DBSCAN
 
-from pgt import check, city, gps, gps_report
-from pgt.experiments import read_results
-from pgt.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH
-from pgt.plots import show
-from pgt.recovery import match, recovery
-from pgt.routes import Streets
-from pgt.traces import simulate_fixes, true_visits
+from pgt import city, gps
+from pgt.analysis.results import read_results
+from pgt.city.fixes import simulate_fixes, true_visits
+from pgt.city.streets import Streets
+from pgt.exercises import check
+from pgt.gps import summary
+from pgt.gps.matching import match, recovery
+from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, show
 
 # %% [markdown]
 # [Chapter 1](01_where_next.ipynb) began with a table of visits. No telephone records visits. It records
@@ -393,11 +394,11 @@ def equal(theirs, ours):
     pd.testing.assert_frame_equal(theirs, ours, check_dtype=False, rtol=1e-12)
 
 
-theirs = gps.staypoints(fixes)
+theirs = gps.generate_staypoints(fixes)
 equal(theirs, staypoints)
-located, places = gps.locations(theirs)
+located, places = gps.generate_locations(theirs)
 assert (located.location_id.fillna(-1) == label).all()
-equal(gps.visits(located, places), visits)
+equal(gps.merge_staypoints(located, places), visits)
 print("Equal: staypoints, locations and visits.")
 
 # %% [markdown]
@@ -439,7 +440,7 @@ show(
 # Where a found bar runs on without a true one above it, the recorder was off, and the last stay goes on until the person is
 # seen elsewhere. Where a true bar has none below it, the stay was lost: too few fixes, or a place that was seen only once.
 #
-# To count such agreements we need a rule for *the same visit*. `pgt.recovery.match` pairs a found visit with a
+# To count such agreements we need a rule for *the same visit*. `pgt.gps.matching.match` pairs a found visit with a
 # true one of the same person if it covers at least half of the true one's time and lies within 200 m. Each
 # is used once, and the pairing with the most common time wins. Then
 #
@@ -470,8 +471,8 @@ def steps(fixes, **settings):
     """Staypoints and visits, with the published thresholds or others."""
     of_rule = ("distance", "minutes", "gap_minutes")
     rule = {name: settings.pop(name) for name in of_rule if name in settings}
-    stays = gps.staypoints(fixes, **rule)
-    return stays, gps.visits(*gps.locations(stays, **settings))
+    stays = gps.generate_staypoints(fixes, **rule)
+    return stays, gps.merge_staypoints(*gps.generate_locations(stays, **settings))
 
 
 def score(part):
@@ -776,21 +777,21 @@ show(
 # GeoLife is 182 people, most of them around Beijing, recorded by Microsoft Research Asia
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
 # Their records are not ours to give. So you see counts and coarse classes here, none with fewer than five people in
-# it, made by `python -m pgt.gps_report`. If you have the data, set `PGT_GEOLIFE_FIXES` to its folder, and this page
+# it, made by `python book/lab/run.py gps`. If you have the data, set `PGT_GEOLIFE_FIXES` to its folder, and this page
 # computes everything anew. (That takes some minutes.)
 
 # %%
 folder = os.environ.get(gps.FIXES)
 if folder:
-    from pgt.fixes import read_fixes
+    from pgt.io.fixes import read_fixes
 
-    real = pd.DataFrame(gps_report.measured(read_fixes(folder)))
+    real = pd.DataFrame(summary.measured(read_fixes(folder)))
 else:
     real = read_results("gps").rows
 tables = {name: part.dropna(axis=1, how="all") for name, part in real.groupby("table")}
 ways = ["timezone", "haversine_order"]
 counts = tables["steps"].pivot_table(index="step", columns=ways, values="n", sort=False)
-columns = [(zone, order) for zone in gps_report.ZONES for order in gps_report.ORDERS]
+columns = [(zone, order) for zone in summary.ZONES for order in summary.ORDERS]
 counts[columns].map("{:,.0f}".format).rename_axis(columns=["time zone", "coordinates"])
 
 # %% [markdown]
@@ -855,12 +856,12 @@ show(
 # %%
 def silent_and_placed(fixes):
     """% of staypoint hours that are silent, % of staypoints in a location, F1 of visits."""
-    tally = gps_report.Tally()
+    tally = summary.Tally()
     for user, own in fixes.groupby("user_id"):
         tally.look(user, own.reset_index(drop=True))
-    located, places = gps.locations(gps.staypoints(fixes))
+    located, places = gps.generate_locations(gps.generate_staypoints(fixes))
     in_one = 100 * located.location_id.notna().mean()
-    f1 = score(gps.visits(located, places)).f1
+    f1 = score(gps.merge_staypoints(located, places)).f1
     return 100 * tally.silent / tally.stayed, in_one, f1
 
 
@@ -892,7 +893,7 @@ Markdown(
 by_eps = tables["locations"].pivot(index="eps", columns="haversine_order", values=["n", "value"])
 pd.DataFrame({
     f"{what}, {order}": by_eps[(column, order)].map(form.format)
-    for order in gps_report.ORDERS
+    for order in summary.ORDERS
     for what, column, form in (("locations", "n", "{:,.0f}"), ("staypoints in one (%)", "value", "{:.1f}"))
 }).rename_axis("eps (m)")
 
@@ -955,7 +956,7 @@ check.exercise("2.2", [with_different, with_all])
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 perfect = record(noise_m=0)
-different = gps.staypoints(perfect)
+different = gps.generate_staypoints(perfect)
 everything = different.copy()
 for row in different.itertuples():
     own = perfect.iloc[row.first_fix : row.first_fix + row.n_fixes]
@@ -963,7 +964,7 @@ for row in different.itertuples():
 middles = {"different positions": different, "all fixes": everything}
 metres = {name: match(part, true).metres.median() for name, part in middles.items()}
 check.exercise("2.2", list(metres.values()))
-f1 = {name: score(gps.visits(*gps.locations(part))).f1 for name, part in middles.items()}
+f1 = {name: score(gps.merge_staypoints(*gps.generate_locations(part))).f1 for name, part in middles.items()}
 pd.DataFrame({"median distance, m": metres, "F1 of visits": f1}).round(1)
 
 # %% [markdown]
@@ -1016,7 +1017,7 @@ both[["end_late", "recall", "f1"]].astype(float).round(1)
 
 # %% [markdown]
 # **Exercise 5** (project). Record yourself for a month with any app that exports GPX, and keep a diary of your true stays for the
-# last week. `pgt.fixes.read_fixes` reads the file. Which of the faults of this chapter do you find, and which thresholds recover your
+# last week. `pgt.io.fixes.read_fixes` reads the file. Which of the faults of this chapter do you find, and which thresholds recover your
 # diary best? Keep the file to yourself.
 #
 # <details class="solution"><summary>Solution 5</summary>

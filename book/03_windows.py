@@ -23,12 +23,12 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 
-from pgt import check, city
-from pgt.experiments import read_results
-from pgt.figures import EXTRA, INK, MUTED, PAPER, TRUTH
-from pgt.maps import KIND_COLOURS
-from pgt.plots import show
+from pgt import city
+from pgt.analysis.results import read_results
+from pgt.exercises import check
 from pgt.visits import local_day, local_minute
+from pgt.viz.figures import EXTRA, INK, MUTED, PAPER, TRUTH, show
+from pgt.viz.maps import KIND_COLOURS
 from pgt.vocabulary import Vocabulary
 from pgt.windows import prepare
 

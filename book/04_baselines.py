@@ -25,12 +25,13 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 
-from pgt import baselines, check, city, maps, metrics, plots
-from pgt.experiments import read_results
-from pgt.figures import COPIED, EXTRA, MUTED, TRUTH
+from pgt import baselines, city, metrics
+from pgt.analysis.results import read_results
+from pgt.exercises import check
 from pgt.look import Look
 from pgt.metrics import evaluate, interval, summarize
-from pgt.plots import show
+from pgt.viz import plots, prediction_map
+from pgt.viz.figures import COPIED, EXTRA, MUTED, TRUTH, show
 from pgt.windows import prepare
 
 town = city.load()
@@ -521,7 +522,7 @@ opened = Look(
                              "generated": 0.0, "is_target": share.index == goal.location_id}),
     gate=1.0, target=goal, target_probability=float(share[goal.location_id]), self_attention=np.zeros((0, 0, 0, 0)),
 )
-maps.window_map(
+prediction_map.window_map(
     town, opened,
     title="Map of one window: the kernel's votes as circles, the likeliest places as rings, and the true one",
     caption="The kernel's votes in place of the pointer's attention: the blue circles. Rings: the five places "

@@ -24,12 +24,12 @@ import torch
 from IPython.display import Markdown
 from torch import nn
 
-from pgt import check, city
+from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.figures import COPIED, GENERATED, INK, MUTED, SEQUENTIAL, TRUTH
+from pgt.exercises import check
 from pgt.look import story
 from pgt.metrics import evaluate, interval, summarize
-from pgt.plots import show
+from pgt.viz.figures import COPIED, GENERATED, INK, MUTED, SEQUENTIAL, TRUTH, show
 from pgt.windows import prepare
 
 town = city.load()

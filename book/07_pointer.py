@@ -24,15 +24,16 @@ import torch
 from IPython.display import Markdown
 from torch import nn
 
-from pgt import check, city, maps, plots
+from pgt import city
 from pgt.baselines import MostFrequent
 from pgt.checkpoint import load_model, shipped
-from pgt.figures import COPIED, MUTED
+from pgt.exercises import check
 from pgt.look import look, story
 from pgt.metrics import evaluate, summarize
 from pgt.mixture import scatter_log_probs
 from pgt.model import Pointer, PointerGeneratorTransformer
-from pgt.plots import show
+from pgt.viz import plots, prediction_map
+from pgt.viz.figures import COPIED, MUTED, show
 from pgt.windows import prepare
 
 # %%
@@ -309,7 +310,7 @@ hits = {"they name different places": pointed["sum"] != pointed.tall,
 # On the map, a circle's *area* is the sum for its place. Two visits to one place would lie on top of each other.
 
 # %%
-maps.window_map(
+prediction_map.window_map(
     town, seen,
     title="Map of the story window: past visits, pointer attention per place, likeliest places, the true place",
     caption="The story window. Blue circles: the pointer's sum for each place. Green diamond: where the person went.",
@@ -320,7 +321,7 @@ maps.window_map(
 # pointer answers, computed in this page. The whole model waits in [chapter 24](24_playground.ipynb).
 
 # %% tags=["hide-input"]
-from pgt.live import playground
+from pgt.viz.live import playground
 
 playground(small="pointer", window=i)
 

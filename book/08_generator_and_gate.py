@@ -25,14 +25,15 @@ import torch.nn.functional as F
 from IPython.display import Markdown
 from torch import nn
 
-from pgt import check, city, plots
+from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, TRUTH
+from pgt.config import TrainConfig
+from pgt.exercises import check
 from pgt.look import look, story
 from pgt.mixture import log_mixture
 from pgt.model import Gate, Generator, PointerGeneratorTransformer
-from pgt.plots import show
-from pgt.train import TrainConfig
+from pgt.viz import plots
+from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, TRUTH, show
 from pgt.windows import prepare
 
 # %%
@@ -596,7 +597,7 @@ Markdown(
 # gate is nearly 0. Then untick *set it by hand* and delete visits: what does the gate make of that? (The whole model waits in [chapter 24](24_playground.ipynb).)
 
 # %% tags=["hide-input"]
-from pgt.live import playground
+from pgt.viz.live import playground
 
 playground(small="gate", window=i)
 

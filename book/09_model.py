@@ -35,19 +35,13 @@ import torch.nn.functional as F
 from IPython.display import Markdown
 from torch import nn
 
-from pgt import check, city
+from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.figures import COPIED, GATE, GENERATED, INK, MUTED, PAPER, TRUTH
+from pgt.config import ABLATIONS, PRESETS, ModelConfig, ablate
+from pgt.exercises import check
 from pgt.look import story
-from pgt.model import (
-    ABLATIONS,
-    DIY,
-    GEOLIFE,
-    ModelConfig,
-    PointerGeneratorTransformer,
-    ablate,
-)
-from pgt.plots import show
+from pgt.model import PointerGeneratorTransformer
+from pgt.viz.figures import COPIED, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, show
 from pgt.windows import prepare
 
 # %%
@@ -418,8 +412,8 @@ documented = pd.Series(
 
 # %%
 configs = {
-    "DIY": ModelConfig(20_000, 2_000, **DIY),
-    "GEOLIFE": ModelConfig(1_187, 46, **GEOLIFE),
+    "DIY": ModelConfig(20_000, 2_000, **PRESETS["diy"].model),
+    "GEOLIFE": ModelConfig(1_187, 46, **PRESETS["geolife"].model),
     "our city": size,
 }
 counts = pd.DataFrame({name: count(c) for name, c in configs.items()})

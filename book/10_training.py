@@ -26,13 +26,15 @@ import torch
 from IPython.display import Markdown
 from torch import nn
 
-from pgt import check, city, plots
+from pgt import city
 from pgt.baselines import ContextKernel, MostFrequent
-from pgt.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH
+from pgt.config import ModelConfig, TrainConfig
+from pgt.exercises import check
 from pgt.metrics import GROUPS, evaluate, interval, summarize
-from pgt.model import ModelConfig, PointerGeneratorTransformer
-from pgt.plots import show
-from pgt.train import TrainConfig, fit, loss_of
+from pgt.model import PointerGeneratorTransformer
+from pgt.train import fit, loss_of
+from pgt.viz import plots
+from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, show
 from pgt.windows import prepare
 
 began = time.perf_counter()
@@ -465,7 +467,7 @@ Markdown(f"Promised on validation: {promised:+.1f} points. Delivered on test: {p
 # chosen on validation, no training.
 
 # %%
-from pgt.experiments import read_results
+from pgt.analysis.results import read_results
 
 results = read_results("city")
 numbers = {k: v for k, v in results.header["runs"]["kernel-full-unknown-None"].items() if k in ContextKernel.GRID}
@@ -579,8 +581,10 @@ folder = tempfile.TemporaryDirectory()
 recipe = f"""
 import sys, torch
 from pgt import city
-from pgt.model import ModelConfig, PointerGeneratorTransformer
-from pgt.train import TrainConfig, fit
+from pgt.config import ModelConfig
+from pgt.model import PointerGeneratorTransformer
+from pgt.config import TrainConfig
+from pgt.train import fit
 from pgt.windows import prepare
 
 torch.set_num_threads({torch.get_num_threads()})

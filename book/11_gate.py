@@ -35,8 +35,8 @@ from IPython.display import Markdown
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import spearmanr
 
-from pgt import check, city
-from pgt.calibration import (
+from pgt import city
+from pgt.analysis.calibration import (
     auc,
     auc_within,
     bins_of,
@@ -47,14 +47,15 @@ from pgt.calibration import (
     logit,
     reliability,
 )
+from pgt.analysis.results import read_results
+from pgt.analysis.window_features import NUMBERS, cues, forecast
 from pgt.checkpoint import load_model, shipped
-from pgt.cues import NUMBERS, cues, forecast
-from pgt.experiments import read_results
-from pgt.figures import EXTRA, GATE, INK, MUTED, TRUTH
+from pgt.config import CITY, ModelConfig
+from pgt.exercises import check
 from pgt.look import gates
-from pgt.model import ModelConfig, PointerGeneratorTransformer
-from pgt.plots import show
-from pgt.train import CITY, fit
+from pgt.model import PointerGeneratorTransformer
+from pgt.train import fit
+from pgt.viz.figures import EXTRA, GATE, INK, MUTED, TRUTH, show
 from pgt.windows import prepare
 
 # %%

@@ -35,15 +35,17 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 
-from pgt import check, city, copying
-from pgt.bias import bias_of, by_position, refit
+from pgt import city
+from pgt.analysis.position_bias import bias_of, by_position, refit
+from pgt.analysis.results import read_results
 from pgt.checkpoint import load_model, shipped
-from pgt.experiments import read_results
-from pgt.figures import COPIED, EXTRA, INK, MUTED, TRUTH
+from pgt.city import recency_world
+from pgt.config import CITY, ModelConfig
+from pgt.exercises import check
 from pgt.metrics import evaluate, gains
-from pgt.model import ModelConfig, PointerGeneratorTransformer
-from pgt.plots import show
-from pgt.train import CITY, fit, loss_of
+from pgt.model import PointerGeneratorTransformer
+from pgt.train import fit, loss_of
+from pgt.viz.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
 from pgt.windows import prepare
 
 # %%
@@ -77,7 +79,7 @@ def runs(what, variant):
 
 def curves(what, variant, letter="b"):
     """(seeds, positions) the bias (b) or the mean content (c), each row with mean zero."""
-    upto = copying.MEMORY if "kernel" in what else 15
+    upto = recency_world.MEMORY if "kernel" in what else 15
     return runs(what, variant)[[f"{letter}{p}" for p in range(1, upto + 1)]].to_numpy()
 
 
@@ -246,7 +248,7 @@ Markdown(
 # %% [markdown]
 # ## Giving it its head
 #
-# If the bias is slow, let it run: train again with a hundred times the learning rate for the bias alone. (`pgt.bias.faster_bias`
+# If the bias is slow, let it run: train again with a hundred times the learning rate for the bias alone. (`pgt.analysis.position_bias.faster_bias`
 # stores it in a unit that much larger. Adam's steps have a length of their own, so that does it.) Ten seeds again.
 
 # %%
@@ -316,7 +318,7 @@ Markdown(
 #
 # The town is a hard case: routine, hours and habits besides recency, and a network with many ways to say one thing. So take the simplest world there
 # can be. Its people do nothing but copy: with probability $\kappa_p$ they go where they were $p$ visits ago, and now and
-# then to a place that is out of sight. There are two such worlds (`pgt.copying`). In one, $\kappa_p$ fades by a fifth with every step; in the other it is flat,
+# then to a place that is out of sight. There are two such worlds (`pgt.city.recency_world`). In one, $\kappa_p$ fades by a fifth with every step; in the other it is flat,
 # with no recency whatever. A pointer with $a_i = \kappa_{p_i}$ predicts as well as anybody can, so
 #
 # $$
@@ -331,7 +333,7 @@ shown = {"bias only": "Bias, no embedding", "both": "Bias and embedding",
          "embedding only": "Embedding, no bias"}
 fig, axes = plt.subplots(2, 3, figsize=(7.4, 4.8), sharex=True, sharey=True)
 for row, what in zip(axes, ("fading kernel", "flat kernel"), strict=True):
-    log = np.log(copying.fading() if what == "fading kernel" else copying.flat())
+    log = np.log(recency_world.fading() if what == "fading kernel" else recency_world.flat())
     for ax, (variant, name) in zip(row, shown.items(), strict=True):
         bias, content = curves(what, variant), curves(what, variant, "c")
         draw(ax, bias, COPIED, "bias")
@@ -345,7 +347,7 @@ axes[1, 1].set_xlabel("position from the end (1 = last visit)")
 fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, fontsize=9)
 both, alone = (np.polyfit(np.arange(20), curves("fading kernel", v).T, 1)[0] for v in ("both", "bias only"))
 true_slope = math.log(0.8)
-error = {v: np.abs((curves("fading kernel", v) + curves("fading kernel", v, "c")).mean(0) - (np.log(copying.fading()) - np.log(copying.fading()).mean())).mean()
+error = {v: np.abs((curves("fading kernel", v) + curves("fading kernel", v, "c")).mean(0) - (np.log(recency_world.fading()) - np.log(recency_world.fading()).mean())).mean()
          for v in shown}
 show(fig,
      alt=f"Bias and content by position in the two copying worlds. Fading world, true slope {true_slope:.2f} logits a visit: with the bias alone its slope is {alone.mean():.2f}; with the embedding "
@@ -597,7 +599,7 @@ Markdown(
 
 # %% [markdown]
 # Do not take even the sum for the simulator's kernel. The kernel says how much *one visit* counts; hours, habits, routine and the power to which a place's score
-# is raised (`pgt.city_people.Behaviour`) come on top, and the pointer has no other way to say them than through the same scores.
+# is raised (`pgt.city.people.Behaviour`) come on top, and the pointer has no other way to say them than through the same scores.
 #
 # ## Off, frozen, fitted
 #
@@ -660,7 +662,7 @@ Markdown(
 # How many times must the bias be multiplied before it changes a first guess? (The whole model waits in [chapter 24](24_playground.ipynb).)
 
 # %% tags=["hide-input"]
-from pgt.live import playground
+from pgt.viz.live import playground
 
 playground(small="bias")
 
@@ -766,14 +768,14 @@ show(fig, alt="Mean slope of the loss along each bias before training, with inte
 # Farther back the slopes are several times smaller, and of both signs, where the interval leaves out zero: no fall there either.
 
 # %% [markdown]
-# **Exercise 5** (project). In the town, take away everything else that knows the order (position embedding, sinusoid, "days ago"), hurry the bias (`pgt.bias.faster_bias`), and train for
+# **Exercise 5** (project). In the town, take away everything else that knows the order (position embedding, sinusoid, "days ago"), hurry the bias (`pgt.analysis.position_bias.faster_bias`), and train for
 # three epochs. Who speaks for the position now? Is there a curve of recency at last?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
 # @title Solution 5
 from dataclasses import replace
 
-from pgt.bias import faster_bias
+from pgt.analysis.position_bias import faster_bias
 
 torch.manual_seed(0)
 lonely = PointerGeneratorTransformer(replace(size, without=("position_from_end", "sinusoid", "recency")))

@@ -35,14 +35,16 @@ import torch
 from IPython.display import Markdown
 from scipy.stats import entropy, spearmanr
 
-from pgt import check, city, maps, plots
+from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.figures import COPIED, EXTRA, GATE, GENERATED, MUTED, TRUTH
+from pgt.config import CITY, ModelConfig
+from pgt.exercises import check
 from pgt.look import gates, look, position_bias
-from pgt.map_flows import flow_map, flows
-from pgt.model import ModelConfig, PointerGeneratorTransformer
-from pgt.plots import show
-from pgt.train import CITY, fit
+from pgt.model import PointerGeneratorTransformer
+from pgt.train import fit
+from pgt.viz import plots, prediction_map
+from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, MUTED, TRUTH, show
+from pgt.viz.flow_map import flow_map, flows
 from pgt.windows import build, prepare
 
 town = city.load()
@@ -84,7 +86,7 @@ readable = opened.length.between(8, 20) & ((opened.length * opened.unique_share)
 routine = opened[readable & opened.correct & (opened.why == "routine")].sure.idxmax()
 seen = look(model, test, routine)                             # one forward pass, opened
 best = seen.candidates.iloc[0]
-maps.window_map(
+prediction_map.window_map(
     town, seen,
     title="Map of a routine prediction: past visits, pointer attention, likeliest places, the true place",
     caption="A routine day. Blue discs: pointer attention per place. Rings: the likeliest places, by final "
@@ -114,7 +116,7 @@ own = np.flatnonzero(test.users == test.users[routine])         # this person's 
 start = test.visits.started_at.iloc[test.target[own]].reset_index(drop=True)
 middle = start[int(np.flatnonzero(own == routine)[0])]
 week = own[((start - middle).abs() <= pd.Timedelta(hours=84)).to_numpy()]
-maps.film_map(
+prediction_map.film_map(
     town, [look(model, test, int(i)) for i in week],
     title="Map of a week of predictions with a slider over time and a choice of attention heads",
     caption="One person's week, with the first story in its middle. Step through a day with the pointer chosen, then "
@@ -264,7 +266,7 @@ print(f"200 windows, ten places each: the largest difference is {worst:.1e}")
 explore = opened[readable & opened.explored].p_explore.idxmax()
 seen = look(model, test, explore)
 row = opened.loc[explore]
-maps.window_map(
+prediction_map.window_map(
     town, seen,
     title="Map of an exploration: past visits, pointer attention, likeliest places, the true new place",
     caption="An exploration. The green diamond is a place where the person had never been; no blue disc can be there.",
@@ -311,7 +313,7 @@ plots.gate_histogram(
 wrong = opened[readable & ~opened.correct].sure.idxmax()
 seen = look(model, test, wrong)
 guess, went = names[seen.candidates.location_id[0]], names[seen.target.location_id]
-maps.window_map(
+prediction_map.window_map(
     town, seen,
     title="Map of a confident mistake: past visits, pointer attention, likeliest places, the true place",
     caption=f"A confident mistake: the model was sure of {guess}; the person went to {went}.",
@@ -493,7 +495,7 @@ plots.bias_curve(
 )
 
 # %%
-from pgt.train import TrainConfig
+from pgt.config import TrainConfig
 
 config = TrainConfig()
 steps = -(-len(data.train) // config.batch_size)              # steps an epoch

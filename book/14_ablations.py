@@ -43,7 +43,7 @@ for name, change in ABLATIONS.items():
 # their data and their recipe. By the published protocol the model is told the day of the target, as in the documents; by the exact one it is told nothing and must name the very place.
 
 # %%
-from pgt.experiments import read_results
+from pgt.analysis.results import read_results
 
 ablations = read_results("ablations")
 print(ablations.header["command"])
@@ -125,8 +125,7 @@ measured = {
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
 
-from pgt.figures import COPIED, GENERATED, MUTED
-from pgt.plots import show
+from pgt.viz.figures import COPIED, GENERATED, MUTED, show
 
 figure, panels = plt.subplots(
     1, len(sets), figsize=(7.4, 4.6), sharey=True, sharex=True
@@ -357,9 +356,10 @@ def without_order(seed):
     import torch
 
     from pgt import city
+    from pgt.config import CITY, ModelConfig
     from pgt.metrics import evaluate
-    from pgt.model import ModelConfig, PointerGeneratorTransformer
-    from pgt.train import CITY, fit
+    from pgt.model import PointerGeneratorTransformer
+    from pgt.train import fit
     from pgt.windows import prepare
 
     data = prepare(city.load().visits, protocol="exact")

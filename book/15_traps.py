@@ -24,7 +24,7 @@ except ImportError:  # on Colab
 # the file again if you have the data. As an example of such rows, here are those of the seventh trap.
 
 # %%
-from pgt.experiments import read_results
+from pgt.analysis.results import read_results
 
 traps = read_results("traps")
 print(traps.header["command"])
@@ -171,8 +171,7 @@ print(f"windows resampled {by_windows[0]:.1f} to {by_windows[1]:.1f} %")
 # %%
 from matplotlib import pyplot as plt
 
-from pgt.figures import COPIED, GENERATED, MUTED, TRUTH
-from pgt.plots import show
+from pgt.viz.figures import COPIED, GENERATED, MUTED, TRUTH, show
 
 days = [7, 14, 28, 56]
 seen = [value("copy ceiling", f"target visited in the past {n} days") for n in days]

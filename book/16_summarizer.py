@@ -40,10 +40,9 @@ from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
 
 from pgt import city
-from pgt.experiments import read_results
-from pgt.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, TRUTH
-from pgt.plots import show
-from pgt.relatives.diaries import write_diaries
+from pgt.analysis.results import read_results
+from pgt.relatives.summarizer.diaries import write_diaries
+from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, TRUTH, show
 
 torch.set_num_threads(1)
 diaries = write_diaries(city.load())
@@ -73,7 +72,7 @@ print(*sorted({word for d in diaries.train for word in d.summary} - told))
 # hours, weekdays, "errands", and leaves out what belongs to somebody: the names of their places.
 
 # %%
-from pgt.relatives.summarizer import DOCUMENT, SMALL
+from pgt.relatives.summarizer.model import DOCUMENT, SMALL
 
 words = diaries.words(SMALL.n_words)
 print(" ".join(word if word in words else f"[{word}]" for word in story.source))
@@ -111,8 +110,8 @@ print(words.encode_summary(story.summary, lent))
 # change one word, and see which states notice.
 
 # %%
-from pgt.relatives.summarizer import PointerGenerator
-from pgt.relatives.words import UNK, text_batch
+from pgt.relatives.summarizer.model import PointerGenerator
+from pgt.relatives.summarizer.words import UNK, text_batch
 
 torch.manual_seed(0)
 config = replace(SMALL, coverage=True)
@@ -326,7 +325,7 @@ assert torch.allclose(loss(), model.loss(batch).total, rtol=1e-5)
 print(f"ours {loss().item():.6f}, the package's {model.loss(batch).total.item():.6f}")
 
 # %% [markdown]
-# That is the whole network. In the package it is `PointerGenerator` in `pgt.relatives.summarizer`.
+# That is the whole network. In the package it is `PointerGenerator` in `pgt.relatives.summarizer.model`.
 #
 # ## Is it really the original?
 #
@@ -359,7 +358,7 @@ print(DOCUMENT)
 # the fine.
 
 # %%
-from pgt.relatives.summarizer_train import SummarizerTraining, fit_summarizer
+from pgt.relatives.summarizer.training import SummarizerTraining, fit_summarizer
 
 training = SummarizerTraining()
 model, history = fit_summarizer(config, training, words, [d.pair for d in diaries.train])
@@ -389,7 +388,7 @@ show(
 # on until the stop.
 
 # %%
-from pgt.relatives.beam import beam_search
+from pgt.relatives.summarizer.beam import beam_search
 
 single = text_batch([story.pair], words)
 draft = beam_search(model, single, beam=1)[0]
@@ -444,8 +443,8 @@ show(
 # the previous *context* comes in too, and the context is where it looked. Cut that wire and see.
 
 # %%
-from pgt.relatives.summarizer_report import written as write_all
-from pgt.relatives.summary_scores import rouge, unknown_right
+from pgt.relatives.summarizer.scores import rouge, unknown_right
+from pgt.relatives.summarizer.scores import written as write_all
 
 sample = diaries.test[:120]
 
@@ -716,7 +715,7 @@ Markdown(
 # %%
 from collections import Counter
 
-from pgt.relatives.summarizer_report import sentence
+from pgt.relatives.summarizer.scores import sentence
 
 
 def names_of(summary):
@@ -862,8 +861,8 @@ assert again == [other.get(word, word) for word in written]  # all unknown words
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
-from pgt.relatives.summarizer_report import scores as all_scores
-from pgt.relatives.summarizer_train import new_summarizer, stream, train
+from pgt.relatives.summarizer.scores import scores as all_scores
+from pgt.relatives.summarizer.training import new_summarizer, stream, train
 
 RUN = False  # True trains three networks: about a minute
 measured = {0: (78.5, 69.2), 1: (83.4, 73.4), 2: (77.2, 67.2)}  # what it printed for us

@@ -28,22 +28,22 @@ from matplotlib import pyplot as plt
 from matplotlib.patches import FancyBboxPatch
 
 from pgt import city
+from pgt.analysis.comparison import compare
+from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
-from pgt.config import DIY, GEOLIFE
-from pgt.experiments import read_results
-from pgt.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH
+from pgt.config import PRESETS, ModelConfig
 from pgt.improvements.layers import RecurrentEncoder
-from pgt.improvements.verdicts import compare
 from pgt.look import story
 from pgt.metrics import evaluate, gains
 from pgt.mixture import log_mixture
-from pgt.model import ModelConfig, PointerGeneratorTransformer
-from pgt.plots import show
-from pgt.relatives import side_by_side, summarizer
-from pgt.relatives.diaries import write_diaries
-from pgt.relatives.summarizer_parts import one_bias
-from pgt.relatives.words import PAD, TextBatch, text_batch
+from pgt.model import PointerGeneratorTransformer
+from pgt.relatives import side_by_side
+from pgt.relatives.summarizer.diaries import write_diaries
+from pgt.relatives.summarizer.model import model as summarizer
+from pgt.relatives.summarizer.parts import one_bias
+from pgt.relatives.summarizer.words import PAD, TextBatch, text_batch
+from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, show
 from pgt.windows import prepare
 
 torch.set_num_threads(1)
@@ -78,7 +78,7 @@ print(measured.header["command"], swapped.header["command"], sep="\n")
 torch.manual_seed(0)
 sizes = {"n_locations": data.vocabulary.n_locations, "n_users": data.vocabulary.n_users}
 original = summarizer.PointerGenerator(summarizer.DOCUMENT).eval()
-presets = {"DIY": ModelConfig(**sizes, **DIY), "GeoLife": ModelConfig(**sizes, **GEOLIFE)}
+presets = {"DIY": ModelConfig(**sizes, **PRESETS["diy"].model), "GeoLife": ModelConfig(**sizes, **PRESETS["geolife"].model)}
 ours = PointerGeneratorTransformer(presets["DIY"]).eval()
 trained, _ = load_model(shipped("city"))  # the package's weights
 print(summarizer.DOCUMENT, presets["DIY"], sep="\n")
@@ -1335,7 +1335,7 @@ for n_visits in (18, 200):
 # answers it and the section of the book that shows it.
 
 # %% tags=["hide-input"]
-from pgt.relatives.sources_map import DOCUMENTS, as_markdown, read_map
+from pgt.exercises.sources_map import DOCUMENTS, as_markdown, read_map
 
 entries = read_map()
 for document, title in DOCUMENTS.items():

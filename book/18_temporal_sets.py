@@ -24,21 +24,21 @@ import torch
 from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
 
-from pgt import check, city
+from pgt import city
+from pgt.analysis.comparison import compare
+from pgt.analysis.results import read_results
 from pgt.checkpoint import load_model, shipped
-from pgt.experiments import read_results
-from pgt.figures import COPIED, GENERATED, INK, MUTED, TRUTH
-from pgt.improvements.parts import improved
-from pgt.improvements.verdicts import compare
+from pgt.exercises import check
+from pgt.improvements.registry import improved
 from pgt.look import story
-from pgt.plots import show
-from pgt.relatives.baskets import daily_places, padded
-from pgt.relatives.dnntsp import VARIANTS, GatedFusion, SetConfig, SetPredictor
-from pgt.relatives.set_baselines import Personal, Popular
-from pgt.relatives.set_graph import co_occurrence
-from pgt.relatives.set_metrics import evaluate
-from pgt.relatives.set_training import SetTraining, fit
-from pgt.relatives.temporal_sets import MaskedSelfAttention, WeightedAggregation
+from pgt.relatives.temporal_sets.attention import MaskedSelfAttention, WeightedAggregation
+from pgt.relatives.temporal_sets.baselines import Personal, Popular
+from pgt.relatives.temporal_sets.graph import co_occurrence
+from pgt.relatives.temporal_sets.metrics import evaluate
+from pgt.relatives.temporal_sets.model import VARIANTS, GatedFusion, SetConfig, SetPredictor
+from pgt.relatives.temporal_sets.sequences import daily_places, padded
+from pgt.relatives.temporal_sets.training import SetTraining, fit
+from pgt.viz.figures import COPIED, GENERATED, INK, MUTED, TRUTH, show
 from pgt.windows import prepare
 
 torch.set_num_threads(1)
@@ -595,7 +595,7 @@ print("softmax:", float((soft[1] / soft[0]).mean()))
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-from pgt.relatives.set_baselines import HALF_LIVES, chosen
+from pgt.relatives.temporal_sets.baselines import HALF_LIVES, chosen
 
 fading = chosen(days["train"], days["valid"])
 gained = evaluate(fading, days["test"])["ndcg@10"] - scores["personal, then popular"]["ndcg@10"]

@@ -26,13 +26,12 @@ from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
 
 from pgt import city
+from pgt.analysis.results import read_results
 from pgt.checkpoint import load_model, shipped
-from pgt.experiments import read_results
-from pgt.figures import COPIED, EXTRA, GENERATED, INK, MUTED, TRUTH
+from pgt.config import ModelConfig
 from pgt.improvements.claims import CLAIMS
-from pgt.improvements.parts import IMPROVEMENTS, improved
-from pgt.model import ModelConfig
-from pgt.plots import show
+from pgt.improvements.registry import IMPROVEMENTS, improved
+from pgt.viz.figures import COPIED, EXTRA, GENERATED, INK, MUTED, TRUTH, show
 from pgt.windows import prepare
 
 torch.set_num_threads(1)
@@ -302,7 +301,8 @@ pd.Series(
 # %%
 from dataclasses import replace
 
-from pgt.train import CITY, fit
+from pgt.config import CITY
+from pgt.train import fit
 
 torch.manual_seed(1)
 model = improved(ModelConfig(**sizes), data.train, "relative_bias", "experts")
@@ -366,7 +366,7 @@ show(
 )
 
 # %% tags=["hide-input"]
-from pgt.calibration import auc
+from pgt.analysis.calibration import auc
 
 signal = max(max(auc(shares[:, k], ~inside), auc(-shares[:, k], ~inside)) for k in range(4))
 reach = float(bias.abs().max())
@@ -650,7 +650,7 @@ pd.Series(ranks, name=f"rank of {len(seen)} × {sizes['n_locations']} log-probab
 # documents' two sizes the larger one has 96.
 
 # %%
-from pgt.config import GEOLIFE
+from pgt.config import PRESETS
 
 KNOWN = {"n_locations": 1187, "n_users": 46}  # GeoLife, published protocol
 
@@ -667,7 +667,7 @@ def spent(model):
     return pd.Series(size) / 1000
 
 
-big = {**GEOLIFE, "when": "unknown"}
+big = {**PRESETS["geolife"].model, "when": "unknown"}
 budget = pd.DataFrame(
     {
         "documents' GeoLife size, 2 layers": spent(
@@ -781,7 +781,7 @@ Markdown(
 # > nearest to its own mean. Take an interval that just misses zero with that in mind.
 
 # %%
-from pgt.improvements.verdicts import compare, overall, verdict
+from pgt.analysis.comparison import compare, overall, verdict
 
 PLAIN = {"model": "improved", "variant": "plain"}
 KERNEL = {"model": "kernel"}
@@ -959,7 +959,7 @@ factors.round(2)
 #
 # ## A verdict per claim
 #
-# The rule is code (`pgt.improvements.verdicts`) and knows no names. A claim says *better*, *worse* or *no help*. It is
+# The rule is code (`pgt.analysis.comparison`) and knows no names. A claim says *better*, *worse* or *no help*. It is
 # *confirmed* if the simultaneous interval lies on the claimed side of zero and *contradicted* if it lies on the other. If
 # zero is inside, size decides: an interval that leaves out one point in the claimed direction says *not confirmed*, there
 # is no effect of a point; one that does not leave it out says *cannot tell*. "No help" is confirmed if a gain of one point is
@@ -1097,7 +1097,7 @@ gaps.index = [CLAIMS[v].title for v in gaps.index]
 gaps.sort_values(("GeoLife", "mean"), ascending=False).head(6).round(1)
 
 # %%
-from pgt.plots import bars
+from pgt.viz.plots import bars
 
 pointer = read_results("beyond")
 WINDOW = {"model": "contextual", "variant": "window", "when": "unknown", "protocol": "exact"}

@@ -25,16 +25,18 @@ import torch
 from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
 
-from pgt import beyond, check, city, rivals
+from pgt import city
+from pgt.analysis import disagreement
+from pgt.analysis.results import read_results
 from pgt.baselines import fitted
 from pgt.checkpoint import load_model, shipped
-from pgt.experiments import read_results
-from pgt.figures import COPIED, EXTRA, GENERATED, INK, MUTED
-from pgt.history import remember
+from pgt.contextual import presets
+from pgt.contextual.history import remember
+from pgt.exercises import check
 from pgt.look import story
 from pgt.metrics import evaluate, gains, summarize
-from pgt.plots import show
 from pgt.train import fit
+from pgt.viz.figures import COPIED, EXTRA, GENERATED, INK, MUTED, show
 from pgt.windows import prepare
 
 torch.set_num_threads(1)
@@ -288,8 +290,8 @@ show(
 
 # %%
 from pgt.contextual import ContextualPointer
-from pgt.contextual_config import ContextualConfig, kernel_config
-from pgt.reasons import like_kernel
+from pgt.contextual.config import ContextualConfig, kernel_config
+from pgt.contextual.scorer import like_kernel
 
 network = load_model(shipped("city"))
 network = network[0] if isinstance(network, tuple) else network
@@ -323,10 +325,10 @@ print(f"The kernel's tables: the kernel, with {as_kernel.n_parameters()} numbers
 # three reasons that mean nothing yet, and gradient descent. It sees the same seven-day windows.
 
 # %%
-three = replace(beyond.VARIANTS["and_clock"], memory=0, older=0, from_kernel=False)
+three = replace(presets.VARIANTS["and_clock"], memory=0, older=0, from_kernel=False)
 learned = []
 for seed in (1, 2):
-    model, training = beyond.build(three, data, seed)
+    model, training = presets.build(three, data, seed)
     fit(model, week.train, week.valid, replace(training, max_epochs=4), progress=False)
     learned.append(model)
 scores = {
@@ -479,7 +481,7 @@ Markdown(
 # These are the terms of the package, with the knots of their tables.
 
 # %%
-from pgt.terms import NOW, TERMS
+from pgt.contextual.features import NOW, TERMS
 
 with pd.option_context("display.max_colwidth", None):
     display(
@@ -508,9 +510,9 @@ with pd.option_context("display.max_colwidth", None):
 # remembered visits has no probability at all and counts with a large constant, which no curve can lower.
 
 # %%
-full = beyond.VARIANTS["full"]
-seen = beyond.windows(data, full)
-model, training = beyond.build(full, data, seed=42)
+full = presets.VARIANTS["full"]
+seen = presets.windows(data, full)
+model, training = presets.build(full, data, seed=42)
 history = fit(model, seen.train, seen.valid, training, progress=False)
 history.table()[["train_loss", "valid_loss", "valid_acc@1"]].round(2)
 
@@ -702,7 +704,7 @@ show(
 # visit rise when it shows a cue, the others held?
 
 # %%
-_, opened = rivals.opened(network, kernel, data.test)
+_, opened = disagreement.opened(network, kernel, data.test)
 ages, weight, window = [], [], []
 with torch.no_grad():
     for batch in seen.test.batches(512):
@@ -725,7 +727,7 @@ LABELS = {
     "explained": "explained of the differences (share)",
 }
 columns = {"pgt": "PGT's attention", "kernel": "kernel's vote", "contextual": "contextual pointer"}
-pd.DataFrame({title: rivals.factors(opened, name) for name, title in columns.items()}).loc[
+pd.DataFrame({title: disagreement.factors(opened, name) for name, title in columns.items()}).loc[
     list(LABELS)
 ].rename(index=LABELS).round(2)
 
@@ -900,7 +902,7 @@ Markdown(
 # place, *unknown*. It is asked for in test, and training never asks for it.
 
 # %%
-from pgt.rehearsal import rehearse
+from pgt.contextual.pseudo_unknown import rehearse
 
 merged = prepare(town.visits, protocol="published")
 rehearsed = rehearse(merged, memory=100)
@@ -1363,7 +1365,7 @@ for k, name in enumerate(REASONS):
 # <details class="solution">
 # <summary>Solution 5</summary>
 #
-# Give `pgt.terms.TERMS` an entry with knots such as 0, 1, 2, 5, 10 and 20, whose function looks up two tables of coordinates by
+# Give `pgt.contextual.features.TERMS` an entry with knots such as 0, 1, 2, 5, 10 and 20, whose function looks up two tables of coordinates by
 # `batch.location` and by the last visit's location. Train the variant "full" with it, with at least three seeds. Expect little:
 # the tables already know which visits came after the present place, so near places are favoured for the better reason that
 # one goes there from here.

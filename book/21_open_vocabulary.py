@@ -24,14 +24,16 @@ import torch
 from IPython.display import Markdown
 from matplotlib import pyplot as plt
 
-from pgt import beyond, calibration, check, city
+from pgt import city
+from pgt.analysis import calibration
+from pgt.analysis.results import read_results
 from pgt.checkpoint import load_model, shipped
-from pgt.experiments import read_results
-from pgt.figures import COPIED, EXTRA, GENERATED, INK, MUTED, TRUTH
-from pgt.history import remember
+from pgt.contextual import presets
+from pgt.contextual.history import remember
+from pgt.exercises import check
 from pgt.metrics import evaluate, summarize
-from pgt.plots import show
 from pgt.train import fit
+from pgt.viz.figures import COPIED, EXTRA, GENERATED, INK, MUTED, TRUTH, show
 from pgt.windows import prepare
 
 torch.set_num_threads(1)
@@ -147,9 +149,9 @@ show(
 # at random, since the arithmetic does not care.
 
 # %%
-variant = beyond.VARIANTS["around"]                                # the pointer, and all of PGT around it
-seen = beyond.windows(data, variant)
-package, _ = beyond.build(variant, data, seed=1)
+variant = presets.VARIANTS["around"]                                # the pointer, and all of PGT around it
+seen = presets.windows(data, variant)
+package, _ = presets.build(variant, data, seed=1)
 package.eval()
 print("n_known", package.config.n_known, "of", V, "ids; rows in its table:",
       package.embeddings.tables["location"].num_embeddings)
@@ -211,9 +213,9 @@ def changed(model, windows):
 
 
 closed, _ = load_model(shipped("city"))
-full = beyond.VARIANTS["full"]                                     # the pointer of chapter 20
-memory = beyond.windows(data, full)
-model, training = beyond.build(full, data, seed=42)
+full = presets.VARIANTS["full"]                                     # the pointer of chapter 20
+memory = presets.windows(data, full)
+model, training = presets.build(full, data, seed=42)
 fit(model, memory.train, memory.valid, training, progress=False)
 models = {"PGT, a row for every place": (closed, data.test),
           "PGT around the pointer, open": (package.float(), seen.test),
@@ -558,9 +560,9 @@ Markdown(
 # Above 1 it flattens, below it sharpens, and the order of the places stays. $T$ is chosen on validation windows, where it makes the loss smallest.
 
 # %%
-from pgt import confidence, conformal
-from pgt.confidence_report import first_visits
-from pgt.said import asked
+from pgt.analysis import conformal, temperature
+from pgt.analysis.predictions import asked
+from pgt.analysis.window_features import first_visits
 
 said = {name: asked(model, getattr(memory, name), 0) for name in ("valid", "test")}  # 0: it names what it copies
 valid, test = said["valid"], said["test"]
@@ -575,23 +577,23 @@ def loss_at(t, part):
 
 grid = np.exp(np.linspace(-0.4, 0.4, 17))
 ours = min(grid, key=lambda t: loss_at(t, valid))
-chosen = confidence.temperature(valid.log_probs, valid.target)
+chosen = temperature.temperature(valid.log_probs, valid.target)
 assert abs(np.log(ours / chosen)) < 0.06                             # ours is on a grid
 print(f"temperature {chosen:.2f}; loss on test {loss_at(1, test):.3f}, after {loss_at(chosen, test):.3f}")
 
 # %%
 def sure(answers):
     """How sure the model is of its first place, how often that is right, and the calibration error."""
-    best = confidence.top(answers, test.answer)
+    best = temperature.top(answers, test.answer)
     p, hit = best.confidence.to_numpy(), best.hit.to_numpy(float)
     return p, hit, calibration.expected_calibration_error(p, hit)
 
 
-never = first_visits("city")                                         # a forecast from cues; see below
-new = confidence.recalibrated(never["valid"], valid.new, never["test"])
-stages = {"as it is": confidence.with_new(test.log_probs, test.named),
-          "temperature": confidence.with_new(test.at(chosen), test.named),
-          "with an answer for somewhere new": confidence.with_new(test.at(chosen), test.named, new)}
+never = first_visits(data)                                           # a forecast from cues; see below
+new = temperature.recalibrated(never["valid"], valid.new, never["test"])
+stages = {"as it is": temperature.with_new(test.log_probs, test.named),
+          "temperature": temperature.with_new(test.at(chosen), test.named),
+          "with an answer for somewhere new": temperature.with_new(test.at(chosen), test.named, new)}
 fig, axes = plt.subplots(figsize=(6.0, 4.6))
 axes.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=":", label="as often as it says")
 drawn, errors = dict(zip(stages, ((EXTRA, "s-"), (GENERATED, "^--"), (TRUTH, "o-")), strict=True)), {}
@@ -640,8 +642,8 @@ Markdown(
 # be exact for few windows, of $N$ probabilities in rising order the one with number $\lfloor (N + 1) / 10 \rfloor$ is taken.
 
 # %%
-answers = {"valid": confidence.with_new(valid.at(chosen), valid.named,
-                                        confidence.recalibrated(never["valid"], valid.new, never["valid"])),
+answers = {"valid": temperature.with_new(valid.at(chosen), valid.named,
+                                        temperature.recalibrated(never["valid"], valid.new, never["valid"])),
            "test": stages["with an answer for somewhere new"]}
 own = np.sort(np.exp(answers["valid"])[np.arange(len(valid.target)), valid.answer])
 limit = own[(len(own) + 1) // 10 - 1]                                # nine of ten reach it
@@ -762,7 +764,7 @@ for name in ("seven days", "100 visits", "everything"):
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-from pgt.newcomers_report import group_of
+from pgt.analysis.window_features import group_of
 
 number = memory.test.visits.groupby("user_id").cumcount().to_numpy()         # the table of all splits
 scored = pd.concat([evaluate(model, part).assign(so_far=number[part.target])

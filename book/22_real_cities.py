@@ -35,7 +35,8 @@ except ImportError:  # on Colab
 # every model, seed, split and group of windows.
 
 # %%
-from pgt.experiments import GEOLIFE_WINDOWS, has_data, read_results
+from pgt.analysis.results import read_results
+from pgt.io.sources import GEOLIFE_WINDOWS, has_data
 
 published = read_results("geolife_published")
 about = ("command", "data", "versions", "device", "seconds")
@@ -121,7 +122,7 @@ Markdown(
 # like time of day, not long ago. Its numbers were chosen on the validation windows.
 
 # %%
-from pgt import plots
+from pgt.viz import plots
 
 intervals = {name: published.interval(**which) for name, which in MODELS.items()}
 plots.bars(
@@ -249,7 +250,7 @@ Markdown(
 # %%
 from matplotlib import pyplot as plt
 
-from pgt.figures import COPIED, GENERATED, INK, MUTED
+from pgt.viz.figures import COPIED, GENERATED, INK, MUTED
 
 ASKED = {"target": "the target is the …", "cue": "what speaks for it",
          "unique": "share of different places", "gap": "time until the next visit", "day": "day"}
@@ -338,7 +339,7 @@ Markdown(
 # The kernel and PGT's pointer end in the same kind of thing: a weight for every visit in the window.
 # So we can ask both the same question. By what factor does the weight rise when a visit shows a cue,
 # the other cues held? A least-squares fit of the logarithm of the weights gives the answer
-# (`pgt.rivals.factors`). A factor of one means that the cue is not read. The last row says how much of
+# (`pgt.analysis.disagreement.factors`). A factor of one means that the cue is not read. The last row says how much of
 # the weights such a fit tells at all; the rest follows something else.
 
 # %%
@@ -422,7 +423,7 @@ Markdown(
 #
 # A map of real people's visits is a map of their homes. So nothing here is drawn by person or by
 # place. We laid a coarse grid over Beijing and kept a cell only if **at least five people and twenty
-# windows** stand behind it and **nobody owns more than half** of them (`pgt.gridmap`). What is left
+# windows** stand behind it and **nobody owns more than half** of them (`pgt.analysis.grid`). What is left
 # are means over all windows of a cell.
 #
 # The grid has no names and no streets, and its zero is the busiest cell. That is a courtesy, not a
@@ -572,8 +573,8 @@ print("epochs until the best validation loss:", notes)
 import os
 
 from pgt.baselines import all_baselines
+from pgt.io.sources import read_windows_folder
 from pgt.metrics import evaluate, summarize
-from pgt.sources import read_windows_folder
 from pgt.windows import prepare
 
 if has_data(GEOLIFE_WINDOWS):
@@ -591,8 +592,8 @@ else:
 # The whole file, with all seeds of the network, takes minutes on two cores:
 #
 # ```bash
-# PGT_GEOLIFE_WINDOWS=folder python -m pgt.experiments geolife_published
-# PGT_GEOLIFE=visits.parquet python -m pgt.experiments geolife_exact
+# PGT_GEOLIFE_WINDOWS=folder python book/lab/run.py geolife_published
+# PGT_GEOLIFE=visits.parquet python book/lab/run.py geolife_exact
 # ```
 #
 # ## Your own city
@@ -607,7 +608,7 @@ import tempfile
 from pathlib import Path
 
 from pgt import city
-from pgt.own_city_report import as_checkins, sampled
+from pgt.city.checkins import as_checkins, sampled
 
 folder = Path(tempfile.mkdtemp())
 own = sampled(city.load().visits.drop(columns="split"), people=40)
@@ -668,7 +669,7 @@ run("prepare checkins.csv in_utc.parquet --checkins")
 # ### At full size
 #
 # The same three commands on a larger table that nobody prepared: check-ins of a large simulated town,
-# taken through by `python -m pgt.own_city_report`.
+# taken through by `python book/lab/run.py own_city`.
 
 # %%
 large = read_results("own_city")
@@ -733,7 +734,7 @@ ten = table(published, MODELS, "acc@10")["all"]
 # $2 \cdot 1.96\, \sqrt{v / N}$, with $v$ the variance of the hits over the $N$ windows.
 
 # %% tags=["try"]
-from pgt import check
+from pgt.exercises import check
 from pgt.metrics import gains
 
 hits = 100 * gains(runs["context kernel"][0])["acc@1"]

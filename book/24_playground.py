@@ -20,7 +20,7 @@ except ImportError:  # on Colab
 # change its day, hour and duration (✎). Click a place on the map: it becomes the latest visit.
 
 # %%
-from pgt.live import playground
+from pgt.viz.live import playground
 
 playground()
 
@@ -60,11 +60,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pgt import check, city
+from pgt import city
+from pgt.analysis.results import read_results
 from pgt.checkpoint import load_model, shipped
 from pgt.config import ABLATIONS
-from pgt.experiments import read_results
-from pgt.export import pack, switch_off, unpack
+from pgt.exercises import check
+from pgt.io.weights_json import pack, switch_off, unpack
 from pgt.windows import prepare
 
 torch.set_num_threads(1)
@@ -107,8 +108,7 @@ change.round(1)
 # %%
 from matplotlib import pyplot as plt
 
-from pgt.figures import COPIED, GENERATED, MUTED
-from pgt.plots import show
+from pgt.viz.figures import COPIED, GENERATED, MUTED, show
 
 figure, axes = plt.subplots(figsize=(7.0, 4.2))
 at = np.arange(len(change))
@@ -359,7 +359,7 @@ pd.DataFrame(coarse).T.rename_axis("bits").round(2)
 # @title Solution 4
 RUN = False  # True simulates, trains (some minutes) and writes town.html into this folder
 if RUN:
-    from pgt.__main__ import main as pgt_main
+    from pgt.cli.parser import main as pgt_main
     pgt_main(["city", "town", "--seed", "11"])
     pgt_main(["prepare", "town", "town.parquet"])
     pgt_main(["train", "town.parquet", "--out", "town.safetensors", "--preset", "city"])

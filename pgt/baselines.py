@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from pgt.batch import Batch
+from pgt.units import MINUTES_OF_DAY
 from pgt.windows import Windows
-
-MINUTES_OF_DAY = 1440
 
 
 def _add_up(batch: Batch, weight: Tensor, n_locations: int) -> Tensor:

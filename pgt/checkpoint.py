@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import Tensor
 
-from pgt.batch import Batch
-from pgt.contextual import ContextualPointer
-from pgt.contextual_config import ContextualConfig
-from pgt.model import ModelConfig, PointerGeneratorTransformer
+from pgt.config import ModelConfig
+from pgt.model import NetworkConfig, PointerGeneratorTransformer
+from pgt.shipped import folder
 from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
 
@@ -27,38 +25,13 @@ FORMAT = "pgt-1"
 Config = TypeVar("Config", bound=ModelConfig)
 
 
-class HasLogProbs(Protocol):
-    """What a network returns: at least (B, V) log-probabilities."""
-
-    @property
-    def log_probs(self) -> Tensor: ...
-
-
-class NetworkConfig(Protocol):
-    """What a network's configuration tells of itself."""
-
-    @property
-    def max_len(self) -> int: ...
-    def to_dict(self) -> dict[str, Any]: ...
-
-
-class Network(Protocol):
-    """What `pgt.train.fit` trains and a checkpoint holds: PGT, or one of `pgt.neural`.
-
-    A ``torch.nn.Module`` with a configuration, that gives log-probabilities for a batch.
-    """
+class HasWeights(Protocol):
+    """What a checkpoint holds: a model with a configuration and a state."""
 
     @property
     def config(self) -> NetworkConfig: ...
-    def __call__(self, batch: Batch, /) -> HasLogProbs: ...
-    def scores(self, batch: Batch) -> Tensor: ...
-    def n_parameters(self) -> int: ...
-    def to(self, device: Any, /) -> Any: ...
-    def train(self, mode: bool = True) -> Any: ...
-    def eval(self) -> Any: ...
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state_dict: dict[str, Any]) -> Any: ...
-    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
 
 
 def write(path: str | Path, tensors: dict[str, Tensor], info: dict[str, Any]) -> None:
@@ -103,7 +76,7 @@ def read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def save_model(
     path: str | Path,
-    model: PointerGeneratorTransformer | ContextualPointer,
+    model: HasWeights,
     vocabulary: Vocabulary,
     notes: dict[str, Any] | None = None,
 ) -> None:
@@ -134,28 +107,23 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     >>> loaded == vocabulary
     True
     """
-    config, vocabulary, tensors = _parts(path, ModelConfig)
+    config, vocabulary, tensors = read_parts(path, ModelConfig)
     model = PointerGeneratorTransformer(config)
     load_weights(model, tensors, Path(path).name)
     return model.eval(), vocabulary
 
 
-def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
-    """Load a contextual pointer, in evaluation mode, and its vocabulary; see `load_model`."""
-    config, vocabulary, tensors = _parts(path, ContextualConfig)
-    model = ContextualPointer(config)
-    load_weights(model, tensors, Path(path).name)
-    return model.eval(), vocabulary
-
-
-def _parts(path: str | Path, kind: type[Config]) -> tuple[Config, Vocabulary, dict[str, Tensor]]:
+def read_parts(
+    path: str | Path, kind: type[Config]
+) -> tuple[Config, Vocabulary, dict[str, Tensor]]:
     """A checkpoint's configuration, vocabulary, and final or best weights."""
     tensors, info = read(path)
     name = Path(path).name
     try:
         # Only a contextual pointer has terms: the header needs no word for what it is.
-        if ("terms" in info["model"]) != (kind is ContextualConfig):
-            other = "load_model" if kind is ContextualConfig else "load_contextual"
+        contextual = "terms" in kind.__dataclass_fields__
+        if ("terms" in info["model"]) != contextual:
+            other = "load_model" if contextual else "load_contextual"
             raise DataError(f"{name} holds a model of another kind; open it with {other}.")
         config = kind.from_dict(info["model"])
         vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
@@ -175,14 +143,13 @@ def shipped(name: str = "city") -> Path:
     In the repository that is ``data/checkpoints``, in an installed wheel the package itself. Only
     models trained on the simulated city are shipped.
     """
-    here = Path(__file__).resolve().parent
-    for folder in (here / "_checkpoints", here.parent / "data" / "checkpoints"):
-        if (folder / f"{name}.safetensors").is_file():
-            return folder / f"{name}.safetensors"
+    path = folder("checkpoints") / f"{name}.safetensors"
+    if path.is_file():
+        return path
     raise DataError(f"No model '{name}' is shipped with pgt; there is 'city'.")
 
 
-def load_weights(model: Network | ContextualPointer, tensors: dict[str, Tensor], name: str) -> None:
+def load_weights(model: HasWeights, tensors: dict[str, Tensor], name: str) -> None:
     """Put tensors into a model of the very same shapes, or say which one does not fit."""
     own = model.state_dict()
     for key in sorted(own.keys() | tensors.keys()):

@@ -53,7 +53,7 @@ def look(model: PointerGeneratorTransformer, windows: Windows, i: int, top: int 
     Examples
     --------
     >>> import pgt.city, pgt.windows
-    >>> from pgt.model import ModelConfig
+    >>> from pgt.config import ModelConfig
     >>> data = pgt.windows.prepare(pgt.city.load().visits)
     >>> v = data.vocabulary
     >>> model = PointerGeneratorTransformer(ModelConfig(v.n_locations, v.n_users))

@@ -11,22 +11,18 @@ Shapes: B windows, L visits, D = d_model, H heads, V locations.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
-from pgt.config import ABLATIONS, DIY, GEOLIFE, PARTS, ModelConfig, ablate
-from pgt.encoder import Encoder, EncoderLayer, SelfAttention, sinusoids
+from pgt.config import ModelConfig
+from pgt.encoder import Encoder
 from pgt.mixture import log_mixture, scatter_log_probs
-
-__all__ = [
-    "ABLATIONS", "DIY", "GEOLIFE", "PARTS", "Embeddings", "Encoder", "EncoderLayer", "Gate",
-    "Generator", "ModelConfig", "Output", "Pointer", "PointerGeneratorTransformer",
-    "SelfAttention", "ablate", "at_least_float32", "recency", "sinusoids",
-]  # fmt: skip
 
 RECENCIES = 8  # 1 = same day .. 8 = seven days ago and more, 0 is padding
 
@@ -238,3 +234,37 @@ class PointerGeneratorTransformer(nn.Module):
 def at_least_float32(x: Tensor) -> Tensor:
     """Widen half precision, leave the rest."""
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+
+
+class HasLogProbs(Protocol):
+    """What a network returns: at least (B, V) log-probabilities."""
+
+    @property
+    def log_probs(self) -> Tensor: ...
+
+
+class NetworkConfig(Protocol):
+    """What a network's configuration tells of itself."""
+
+    @property
+    def max_len(self) -> int: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class Network(Protocol):
+    """What `pgt.train.fit` trains and a checkpoint holds: PGT, or one of `pgt.relatives.hong`.
+
+    A ``torch.nn.Module`` with a configuration, that gives log-probabilities for a batch.
+    """
+
+    @property
+    def config(self) -> NetworkConfig: ...
+    def __call__(self, batch: Batch, /) -> HasLogProbs: ...
+    def scores(self, batch: Batch) -> Tensor: ...
+    def n_parameters(self) -> int: ...
+    def to(self, device: Any, /) -> Any: ...
+    def train(self, mode: bool = True) -> Any: ...
+    def eval(self) -> Any: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state_dict: dict[str, Any]) -> Any: ...
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...

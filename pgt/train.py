@@ -25,15 +25,11 @@ from tqdm import tqdm
 
 from pgt import checkpoint as files
 from pgt.batch import Batch
+from pgt.config import TrainConfig
 from pgt.metrics import evaluate, gains
-from pgt.model import PointerGeneratorTransformer
-from pgt.recipe import CITY, DIY, GEOLIFE, TrainConfig, loss_of
+from pgt.model import Network, PointerGeneratorTransformer
 from pgt.visits import DataError
 from pgt.windows import Windows
-
-__all__ = [
-    "CITY", "DIY", "GEOLIFE", "History", "Loss", "TrainConfig", "fit", "loss_of", "pick_device",
-]  # fmt: skip
 
 # (B, V) log-probabilities, (B,) targets, label smoothing -> (B,) losses.
 Loss = Callable[[Tensor, Tensor, float], Tensor]
@@ -67,13 +63,31 @@ class History:
         return sum(row["seconds"] for row in self.rows)
 
 
+def loss_of(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
+    """(B, V), (B,) -> (B,) cross-entropy in nats with label smoothing.
+
+    The smoothed target is (1 - ε) · one-hot + ε / V (Szegedy et al. 2016). Locations that a model
+    cannot name (-inf) count as log 1e-10, the constant of the design documents, without gradient;
+    that only happens to the pure pointer.
+    """
+    log_probs = log_probs.clamp(min=math.log(1e-10)) if _has_gaps(log_probs) else log_probs
+    own = log_probs.gather(1, target[:, None]).squeeze(1)  # (B,)
+    if label_smoothing == 0:
+        return -own
+    return -(1 - label_smoothing) * own - label_smoothing * log_probs.mean(1)
+
+
+def _has_gaps(log_probs: Tensor) -> bool:
+    return bool((log_probs[:, 0] == -math.inf).any())
+
+
 def pick_device() -> torch.device:
     """CUDA when it is there, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def fit(
-    model: PointerGeneratorTransformer | files.Network,
+    model: PointerGeneratorTransformer | Network,
     train: Windows,
     valid: Windows,
     config: TrainConfig | None = None,
@@ -90,7 +104,7 @@ def fit(
     Parameters
     ----------
     model : PointerGeneratorTransformer
-        Or another network, such as those of `pgt.neural`.
+        Or another network, such as those of `pgt.relatives.hong`.
     train, valid : Windows
     config : TrainConfig
     checkpoint : path, optional
@@ -154,7 +168,7 @@ class _Run:
 
     def __init__(
         self,
-        model: PointerGeneratorTransformer | files.Network,
+        model: PointerGeneratorTransformer | Network,
         train: Windows,
         valid: Windows,
         config: TrainConfig,

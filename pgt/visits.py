@@ -76,7 +76,7 @@ def _require_times(visits: pd.DataFrame) -> None:
         if not pd.api.types.is_datetime64_any_dtype(dtype):
             raise DataError(
                 f"Column '{name}' holds {dtype}, not times; convert it with pandas.to_datetime, "
-                "or read the file with pgt.tables.read."
+                "or read the file with pgt.io.tables.read."
             )
         if not isinstance(dtype, pd.DatetimeTZDtype):
             raise DataError(

@@ -14,8 +14,10 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt.model import ModelConfig, PointerGeneratorTransformer
-from pgt.windows import Batch, Dataset
+from pgt.batch import Batch
+from pgt.config import ModelConfig
+from pgt.model import PointerGeneratorTransformer
+from pgt.windows import Dataset
 
 # Threads cost these small tensors more than they give, and one thread adds up in one order.
 torch.set_num_threads(1)

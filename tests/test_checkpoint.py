@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import save_file
 
 from pgt import checkpoint, city
+from pgt.analysis.results import read_results
 from pgt.checkpoint import load_model, load_weights, read, save_model, write
-from pgt.experiments import read_results
 from pgt.metrics import evaluate, gains
 from pgt.visits import DataError
 from pgt.windows import Dataset, prepare

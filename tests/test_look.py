@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from pgt import look as looking
-from pgt.model import ModelConfig, PointerGeneratorTransformer
+from pgt.config import ModelConfig
+from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Dataset, prepare
 
 from .helpers import random_visits

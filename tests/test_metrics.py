@@ -14,6 +14,7 @@ from sklearn.metrics import f1_score
 from torch import Tensor
 
 from pgt.baselines import MostFrequent
+from pgt.batch import Batch
 from pgt.metrics import (
     GROUPS,
     KS,
@@ -26,7 +27,7 @@ from pgt.metrics import (
     summarize,
     weighted_f1,
 )
-from pgt.windows import Batch, Windows, prepare
+from pgt.windows import Windows, prepare
 
 from .helpers import random_visits
 

@@ -11,24 +11,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pgt.dropout import Dropout
-from pgt.model import (
-    ABLATIONS,
-    DIY,
-    GEOLIFE,
-    PARTS,
-    Embeddings,
-    EncoderLayer,
-    ModelConfig,
-    Output,
-    Pointer,
-    PointerGeneratorTransformer,
-    ablate,
-    recency,
-    sinusoids,
-)
+from pgt.batch import Batch
+from pgt.config import ABLATIONS, PARTS, PRESETS, ModelConfig, ablate
+from pgt.encoder import Dropout, EncoderLayer, sinusoids
+from pgt.model import Embeddings, Output, Pointer, PointerGeneratorTransformer, recency
 from pgt.train import loss_of
-from pgt.windows import Batch, Dataset, prepare
+from pgt.windows import Dataset, prepare
 
 from .helpers import changed, model_of, pad_to, random_visits, tiny_config
 
@@ -453,7 +441,10 @@ def test_erratum_5_parameters_of_the_printed_sizes() -> None:
 
 
 def test_presets_are_those_of_the_documents() -> None:
-    diy, geolife = ModelConfig(10, 10, **DIY), ModelConfig(10, 10, **GEOLIFE)
+    diy, geolife = (
+        ModelConfig(10, 10, **PRESETS["diy"].model),
+        ModelConfig(10, 10, **PRESETS["geolife"].model),
+    )
     shape = ("d_model", "n_heads", "n_layers", "d_feedforward", "dropout", "when")
     assert [getattr(diy, name) for name in shape] == [64, 4, 2, 256, 0.2, "day"]
     assert [getattr(geolife, name) for name in shape] == [96, 2, 2, 192, 0.25, "day"]
@@ -508,7 +499,7 @@ def test_scores_leave_the_mode_as_it_was(data: Dataset, batch: Batch) -> None:
 
 
 def test_erratum_11_the_parameters_of_gate_and_encoder_layer_are_these() -> None:
-    config = ModelConfig(n_locations=20_000, n_users=2_000, **DIY)
+    config = ModelConfig(n_locations=20_000, n_users=2_000, **PRESETS["diy"].model)
     model = PointerGeneratorTransformer(config)
 
     def count(part: nn.Module | None) -> int:

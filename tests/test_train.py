@@ -16,9 +16,10 @@ from torch import nn
 
 from pgt import train as training
 from pgt.checkpoint import load_model, read
+from pgt.config import PRESETS, TrainConfig
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
-from pgt.train import DIY, GEOLIFE, History, TrainConfig, fit, loss_of
+from pgt.train import History, fit, loss_of
 from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
 
@@ -93,9 +94,9 @@ def test_the_rate_rises_linearly_and_falls_along_a_cosine() -> None:
 
 def test_presets_are_those_of_the_documents() -> None:
     names = ("learning_rate", "weight_decay", "batch_size", "label_smoothing", "warmup_epochs")
-    assert [getattr(DIY, n) for n in names] == [5e-4, 1e-5, 64, 0.05, 7]
-    assert [getattr(GEOLIFE, n) for n in names] == [1e-3, 1e-5, 64, 0.0, 5]
-    for config in (DIY, GEOLIFE):
+    assert [getattr(PRESETS["diy"].training, n) for n in names] == [5e-4, 1e-5, 64, 0.05, 7]
+    assert [getattr(PRESETS["geolife"].training, n) for n in names] == [1e-3, 1e-5, 64, 0.0, 5]
+    for config in (PRESETS["diy"].training, PRESETS["geolife"].training):
         assert (config.betas, config.eps, config.patience, config.clip) == (
             (0.9, 0.98),
             1e-9,

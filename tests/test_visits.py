@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgt import tables as table
-from pgt.tables import read, write
+from pgt.io import tables as table
+from pgt.io.tables import read, write
 from pgt.visits import (
     DataError,
     check,

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 import torch
 
+from pgt.batch import Batch
 from pgt.predict import latest
 from pgt.visits import SPLITS, DataError, check, split_by_days
 from pgt.vocabulary import PADDING, Vocabulary
-from pgt.windows import Batch, Dataset, Windows, prepare
+from pgt.windows import Dataset, Windows, prepare
 
 from .helpers import ZONE, at, minutes, random_visits
 

@@ -161,10 +161,11 @@ def names_read(code: str, there: set[str]) -> list[str]:
 
 def doubtful(root: Path) -> Iterator[str]:
     """One sentence for every results file that is missing, unread, or older than its code."""
-    from pgt.experiments import EXPERIMENTS
-    from pgt.reports import NO_CODE, outdated, stale
-    from pgt.results import read_results
-    from pgt.runs import data_fingerprint
+    from lab.experiments import EXPERIMENTS
+    from lab.reports import NO_CODE, outdated, stale
+    from lab.runs import data_fingerprint
+
+    from pgt.analysis.results import read_results
 
     folder = root / "book" / "results"
     there = {path.stem for path in folder.glob("*.json")}
@@ -172,7 +173,7 @@ def doubtful(root: Path) -> Iterator[str]:
     for name in sorted(readers.keys() - there):
         yield f"{', '.join(readers[name])}: there is no book/results/{name}.json"
     for name in sorted(EXPERIMENTS.keys() - there - readers.keys()):
-        yield f"there is no book/results/{name}.json; run python -m pgt.experiments {name}"
+        yield f"there is no book/results/{name}.json; run python book/lab/run.py {name}"
     for name in sorted(there - NO_CODE):
         file = f"book/results/{name}.json"
         raw = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
@@ -220,7 +221,7 @@ def tables(root: Path, built: set[str]) -> dict[str, str]:
     built : set of str
         Names of the pages that can be linked.
     """
-    from pgt.reports import NO_CODE
+    from lab.reports import NO_CODE
 
     return {
         "experiments": experiments(root, read_by(root), built, NO_CODE),

@@ -16,7 +16,7 @@ from docutils.parsers.rst.states import Inliner
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from pgt.results import Results, read_results
+from pgt.analysis.results import Results, read_results
 
 LOG = logging.getLogger(__name__)
 Fact = tuple[str, Callable[[Results], str]]

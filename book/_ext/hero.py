@@ -1,7 +1,7 @@
 """Sphinx extension: the moving map of the front page, ``<div id="front-map"></div>``.
 
 One person's week in the simulated town, as the shipped model sees it: the numbers are those of the
-film of chapter 13 (`pgt.map_film.film`), the picture is an inline SVG of a few kilobytes, so it is
+film of chapter 13 (`pgt.viz.prediction_map.film`), the picture is an inline SVG of a few kilobytes, so it is
 there at once and knows the light and the dark page. ``front-map.js`` draws the moments and steps
 through them; without a script the ground and the captions remain, and no dead button.
 """
@@ -21,8 +21,8 @@ from sphinx.application import Sphinx
 from pgt import city as towns
 from pgt.checkpoint import load_model, shipped
 from pgt.look import look, story
-from pgt.map_film import film
-from pgt.map_ground import GROUND, WIDE_STREETS, safe_json
+from pgt.viz.basemap import GROUND, WIDE_STREETS, safe_json
+from pgt.viz.prediction_map import film
 from pgt.windows import Windows, prepare
 
 PLACE = '<div id="front-map"></div>'

@@ -127,10 +127,10 @@ def draw(path: Path, name: str, line: str) -> None:
 
     from pgt import city as towns
     from pgt.checkpoint import load_model, shipped
-    from pgt.figures import COPIED, GENERATED, TRUTH
     from pgt.look import look
-    from pgt.map_film import film
-    from pgt.map_ground import GROUND, WIDE_STREETS
+    from pgt.viz.basemap import GROUND, WIDE_STREETS
+    from pgt.viz.figures import COPIED, GENERATED, TRUTH
+    from pgt.viz.prediction_map import film
     from pgt.windows import prepare
 
     model, _ = load_model(shipped("city"))

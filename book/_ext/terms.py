@@ -64,7 +64,7 @@ def imports(code: str) -> list[str]:
     --------
     >>> imports("from pgt.metrics import evaluate, interval")
     ['pgt.metrics.evaluate', 'pgt.metrics.interval']
-    >>> imports("from pgt import city; from pgt.figures import INK")
+    >>> imports("from pgt import city; from pgt.viz.figures import INK")
     ['pgt.city']
     """
     try:

@@ -1,6 +1,6 @@
 """Improvements that were proposed for the Pointer-Generator Transformer, each a part to plug in.
 
->>> from pgt.improvements.parts import IMPROVEMENTS
+>>> from pgt.improvements.registry import IMPROVEMENTS
 >>> "geglu" in IMPROVEMENTS
 True
 """

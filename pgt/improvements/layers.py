@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pgt.config import ModelConfig
-from pgt.dropout import Dropout
-from pgt.encoder import EncoderLayer
+from pgt.encoder import Dropout, EncoderLayer
 
 
 class GeGLU(nn.Module):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pgt.recipe import loss_of
-from pgt.train import Loss
+from pgt.train import Loss, loss_of
 from pgt.windows import Windows
 
 

@@ -42,7 +42,7 @@ def parameters(model: nn.Module) -> pd.Series:
     Parameters
     ----------
     model : nn.Module
-        A `pgt.relatives.summarizer.PointerGenerator` or a PGT.
+        A `pgt.relatives.summarizer.model.PointerGenerator` or a PGT.
 
     Returns
     -------

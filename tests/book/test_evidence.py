@@ -10,10 +10,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from lab import reports
+from lab.reports import NO_CODE, outdated, run_fingerprints, stale
 
+from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
-from pgt.reports import NO_CODE, outdated, run_fingerprints, stale, write_report
-from pgt.results import read_results
+from pgt.visits import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
@@ -215,25 +217,55 @@ def test_a_header_that_lacks_something_is_noticed(copy: Path) -> None:
     )
 
 
+@pytest.fixture
+def mine(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, float]]:
+    """A report "mine", whose rows can be changed."""
+    rows = [{"value": 1.0, "seconds": 2.0}]
+    report = reports.Report("Which?", lambda: rows, ("city",), ("tune",), results=("city",))
+    monkeypatch.setitem(reports.REPORTS, "mine", "lab.tuning")
+    monkeypatch.setattr(reports, "report", lambda name: report)
+    return rows
+
+
+def test_a_report_is_confirmed_when_every_row_is_as_before(
+    copy: Path, mine: list[dict[str, float]]
+) -> None:
+    folder = copy / "book" / "results"
+    path = reports.write_report("mine", folder)
+    made = path.read_text()
+    _spoil(path, code={"mine": "0" * 12})
+    assert stale(read_results("mine", folder)) == ["mine"]
+    mine[0]["seconds"] = 3.0  # no run repeats it
+    reports.confirm_report("mine", folder)
+    assert path.read_text() == made
+    for worse in ({"value": 1.1}, {"other": 1.0}):
+        mine.append(worse)
+        with pytest.raises(DataError, match=r"row 2 was None .* run python book/lab/run\.py mine"):
+            reports.confirm_report("mine", folder)
+        mine.pop()
+    mine[0]["value"] = 1.1
+    with pytest.raises(DataError, match=r"mine\.json is stale: row 1"):
+        reports.confirm_report("mine", folder)
+    assert path.read_text() == made
+
+
+@pytest.mark.usefixtures("mine")
 def test_a_report_marks_its_code_and_what_it_takes(copy: Path) -> None:
     folder = copy / "book" / "results"
-    path = write_report(
-        folder / "mine.json", question="Which?", module="traps", data=["city"], seconds=1.0,
-        rows=[{"value": 1.0}], results=["city"],
-    )  # fmt: skip
+    path = reports.write_report("mine", folder)
     assert json.loads(path.read_text()).keys() >= evidence.HEADER
-    mine = read_results("mine", folder)
-    assert stale(mine) == [] and outdated(mine) == []
+    own = read_results("mine", folder)
+    assert stale(own) == [] and outdated(own) == []
     # A model that is new in the other file changes nothing; a new number of an old model does.
     raw = json.loads((folder / "city.json").read_text())
     first = next(row for row in raw["rows"] if row["model"] == "kernel")
     raw["rows"].append(first | {"model": "new", "extra": 1.5})
     (folder / "city.json").write_text(json.dumps(raw))
     assert "new-full-unknown" in run_fingerprints(read_results("city", folder))
-    assert outdated(mine) == []
+    assert outdated(own) == []
     first["acc@1"] += 0.001
     (folder / "city.json").write_text(json.dumps(raw))
-    assert outdated(mine) == ["city"]
+    assert outdated(own) == ["city"]
 
 
 # ---- The tables -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from pgt.relatives.sources_map import DOCUMENTS, Entry, as_markdown, read_map, resolve
+from pgt.exercises.sources_map import DOCUMENTS, Entry, as_markdown, read_map, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = read_map()

@@ -14,8 +14,8 @@ import torch
 
 from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.export import SWITCHES, switch_off
-from pgt.live import SMALL, playground
+from pgt.io.weights_json import SWITCHES, switch_off
+from pgt.viz.live import SMALL, playground
 from pgt.windows import Windows, prepare
 
 pytestmark = pytest.mark.browser

@@ -21,7 +21,7 @@ from pgt.improvements.attention import (
     RotarySelfAttention,
 )
 from pgt.improvements.layers import PostNormLayer
-from pgt.improvements.parts import improved
+from pgt.improvements.registry import improved
 from pgt.windows import prepare
 
 from ..helpers import random_visits, tiny_config

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from pgt.batch import QUARTERS
+from pgt.batch import QUARTERS, Batch
 from pgt.config import ModelConfig
 from pgt.encoder import EncoderLayer
 from pgt.improvements.augmentation import SHORTEST, cropped
@@ -25,7 +25,7 @@ from pgt.improvements.embeddings import (
 from pgt.improvements.layers import Experts, GeGLU, RecurrentEncoder
 from pgt.improvements.pointers import AdditivePointer, CoveragePointer
 from pgt.model import Pointer
-from pgt.windows import Batch, Dataset, prepare
+from pgt.windows import Dataset, prepare
 
 from ..helpers import changed, random_visits, tiny_config
 

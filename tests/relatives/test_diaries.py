@@ -6,9 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from lab.summarizer import fingerprint
 
 from pgt import city
-from pgt.relatives.diaries import (
+from pgt.analysis.results import results_folder
+from pgt.relatives.summarizer.diaries import (
     PLACES,
     STAYS,
     Diaries,
@@ -18,11 +20,9 @@ from pgt.relatives.diaries import (
     tell,
     write_diaries,
 )
-from pgt.relatives.summarizer import SMALL
-from pgt.relatives.summarizer_report import fingerprint, scores, sentence
-from pgt.relatives.summary_scores import repeated, rouge, unknown_right
-from pgt.relatives.words import Words
-from pgt.results import results_folder
+from pgt.relatives.summarizer.model import SMALL
+from pgt.relatives.summarizer.scores import repeated, rouge, scores, sentence, unknown_right
+from pgt.relatives.summarizer.words import Words
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,12 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from pgt import city
-from pgt.model import ModelConfig, PointerGeneratorTransformer
+from pgt.config import ModelConfig
+from pgt.model import PointerGeneratorTransformer
 from pgt.relatives import side_by_side
-from pgt.relatives.one_step import Original, OriginalConfig, WithDecoder
-from pgt.relatives.summarizer import SMALL, PointerGenerator
-from pgt.relatives.words import TextBatch
+from pgt.relatives.hybrids import Original, OriginalConfig, WithDecoder
+from pgt.relatives.summarizer.model import SMALL, PointerGenerator
+from pgt.relatives.summarizer.words import TextBatch
 from pgt.windows import Dataset, prepare
 
 CONFIG = ModelConfig(n_locations=50, n_users=4, d_model=16, n_heads=2, d_feedforward=32, dropout=0)

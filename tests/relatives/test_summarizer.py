@@ -9,16 +9,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from pgt.relatives.beam import beam_search, greedy
-from pgt.relatives.summarizer import DOCUMENT, SMALL, PointerGenerator, mixture
-from pgt.relatives.summarizer_parts import (
+from pgt.relatives.summarizer.beam import beam_search, greedy
+from pgt.relatives.summarizer.model import DOCUMENT, SMALL, PointerGenerator, mixture
+from pgt.relatives.summarizer.parts import (
     AdditiveAttention,
     Encoder,
     masked_softmax,
     renormalised_softmax,
 )
-from pgt.relatives.summarizer_train import SummarizerTraining, batches, fit_summarizer
-from pgt.relatives.words import PAD, START, STOP, UNK, TextBatch, Words, text_batch
+from pgt.relatives.summarizer.training import SummarizerTraining, batches, fit_summarizer
+from pgt.relatives.summarizer.words import PAD, START, STOP, UNK, TextBatch, Words, text_batch
 
 WORDS = Words("at home one two hours busy . mostly".split())
 PAIRS = [

@@ -12,16 +12,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from lab import temporal_sets as report
 from torch import Tensor
 
-from pgt.relatives import temporal_sets_report as report
-from pgt.relatives.baskets import DC, Sequences, daily_places, padded, read_baskets
-from pgt.relatives.dnntsp import VARIANTS, GatedFusion, SetConfig, SetPredictor
-from pgt.relatives.set_baselines import Personal, Popular, chosen
-from pgt.relatives.set_graph import co_occurrence
-from pgt.relatives.set_metrics import METRICS, evaluate, quality, resampled_means
-from pgt.relatives.set_training import SetTraining, batches, fit
-from pgt.relatives.temporal_sets import MaskedSelfAttention, WeightedAggregation, future_mask
+from pgt.relatives.temporal_sets.attention import (
+    MaskedSelfAttention,
+    WeightedAggregation,
+    future_mask,
+)
+from pgt.relatives.temporal_sets.baselines import Personal, Popular, chosen
+from pgt.relatives.temporal_sets.graph import co_occurrence
+from pgt.relatives.temporal_sets.metrics import METRICS, evaluate, quality, resampled_means
+from pgt.relatives.temporal_sets.model import VARIANTS, GatedFusion, SetConfig, SetPredictor
+from pgt.relatives.temporal_sets.sequences import DC, Sequences, daily_places, padded, read_baskets
+from pgt.relatives.temporal_sets.training import SetTraining, batches, fit
 from pgt.visits import DataError
 
 N_ELEMENTS = 12

@@ -1,0 +1,1 @@
+"""The laboratory: experiments that make `book/results`. It is not part of the package."""

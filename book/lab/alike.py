@@ -1,0 +1,110 @@
+"""Like situations in somebody's own past: how often did they lead to the same place?
+
+A person's situation after a visit is where they are, when, and where they were before. Two past
+situations that are alike, followed by the same next place or not, tell how predictable the next
+place is from what they have in common, without any model
+(`pgt.analysis.predictability.accuracy_between`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pgt.contextual.history import Histories
+from pgt.windows import FEATURES
+
+DAY = 24 * 60
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """What two situations of one person must share.
+
+    Attributes
+    ----------
+    place : bool
+        The place where the person is.
+    minutes : int
+        The end of the visit there lies at most so far apart by time of day.
+    day : bool
+        Both on a weekday, or both at a weekend.
+    before : bool
+        The place visited before it.
+    memory : int
+        Only situations so many visits back; 0 = the whole past.
+    """
+
+    place: bool = False
+    minutes: int = DAY
+    day: bool = False
+    before: bool = False
+    memory: int = 0
+
+
+def agreement(windows: Histories, likeness: Likeness) -> pd.DataFrame:
+    """Of every window, how past situations like its own went on.
+
+    Parameters
+    ----------
+    windows : Histories
+        Of `pgt.contextual.history.remember` with a memory: the past of each window is the person's
+        whole one.
+    likeness : Likeness
+
+    Returns
+    -------
+    DataFrame
+        One row a window: ``n`` (past situations like the present one), ``pairs`` (the share of
+        pairs of two different ones of them that led to the same place; an estimate of the sum of
+        p² without bias, as long as habits do not change; NaN for fewer than two), and ``now`` (the
+        share that led to where the person goes now; NaN for none).
+
+    Examples
+    --------
+    >>> import pgt.city, pgt.windows, pgt.contextual.history
+    >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
+    >>> windows = pgt.contextual.history.remember(data, memory=1).test
+    >>> table = agreement(windows, Likeness(place=True, minutes=60))
+    >>> bool(table.pairs.mean() > agreement(windows, Likeness()).pairs.mean())
+    True
+    """
+    features = dict(zip(FEATURES, windows.features.numpy()[:, 1:], strict=True))
+    place, minute = features["location"], features["end_minute"]
+    weekend = features["weekday"] > 5
+    rows = np.zeros((len(windows), 3))
+    spans = zip(windows.floor, windows.target, strict=True)
+    for at, (floor, target) in enumerate(spans):
+        here = target - 1
+        # The one before the present one went on to the present place, hence the end at ``here``.
+        first = max(floor, here - likeness.memory) if likeness.memory else floor
+        past = np.arange(first, here)
+        keep = np.ones(len(past), dtype=bool)
+        if likeness.place:
+            keep &= place[past] == place[here]
+        if likeness.minutes < DAY:
+            apart = np.abs(minute[past] - minute[here])
+            keep &= np.minimum(apart, DAY - apart) <= likeness.minutes
+        if likeness.day:
+            keep &= weekend[past] == weekend[here]
+        if likeness.before:
+            # Nothing came before the very first visit: it is like no other.
+            keep &= (past > floor) & (here > floor) & (place[past - 1] == place[here - 1])
+        following = place[past[keep] + 1]
+        rows[at] = len(following), _pairs(following), _share(following, place[target])
+    return pd.DataFrame(rows, columns=["n", "pairs", "now"])
+
+
+def _pairs(outcomes: np.ndarray) -> float:
+    """The share of pairs of different outcomes that are equal."""
+    n = len(outcomes)
+    if n < 2:
+        return float("nan")
+    counts = np.unique(outcomes, return_counts=True)[1]
+    return float((counts * (counts - 1)).sum()) / (n * (n - 1))
+
+
+def _share(outcomes: np.ndarray, of: int) -> float:
+    return float((outcomes == of).mean()) if len(outcomes) else float("nan")

@@ -1,0 +1,215 @@
+"""What Larkmere's people could have done: the chances of every choice, for an ideal yardstick.
+
+The simulator draws each next place from probabilities that are nowhere kept. `chances` lives all
+the lives again, with the same random numbers, and writes down the probabilities just before each
+choice. Nobody who is told less than the simulator knows can guess better in the long run than the
+likeliest place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from pgt.analysis.predictability import entropy_of
+from pgt.city import City
+from pgt.city.days import DAY, _Life
+from pgt.city.hours import CURIOSITY, HOMING, OPENING, Town
+from pgt.city.people import Behaviour
+from pgt.city.places import KINDS
+from pgt.visits import DataError
+
+
+def chances(city: City) -> pd.DataFrame:
+    """The chances that the simulator gave each visit's place before it was chosen.
+
+    Parameters
+    ----------
+    city : City
+        As simulated; its people live again from its own seed.
+
+    Returns
+    -------
+    DataFrame
+        One row a visit, in the order of ``city.visits``. Told when the choice is made, and
+        everything about the person: ``best`` (chance of the likeliest place), ``hit`` (whether it
+        was chosen), ``agreement`` (sum of p²), ``entropy`` (bits), ``chosen`` (chance of what was
+        chosen), ``new`` (chance of a place never visited before). Told everything but when the next
+        visit will be: ``hit_unaware`` (whether the likeliest place was chosen; NaN at the first
+        visit). The latter does without what the length of a stay tells, so the best possible
+        accuracy of "where next?" lies between the means of ``hit_unaware`` and of ``best``.
+
+    Raises
+    ------
+    DataError
+        When other visits come out: the city is not of this simulator.
+
+    Examples
+    --------
+    >>> import dataclasses, pgt.city
+    >>> town = pgt.city.load()
+    >>> visits = town.visits.query("user_id <= 3")
+    >>> few = dataclasses.replace(town, people=town.people[:3], visits=visits)
+    >>> table = chances(few)
+    >>> bool((table.agreement <= table.best + 1e-9).all()), len(table) == len(visits)
+    (True, True)
+    """
+    names = Behaviour.__dataclass_fields__
+    behaviour = Behaviour(**{name: city.truth[name] for name in names})
+    town = Town(city.places)
+    parts, places = [], []
+    for person in city.people.to_dict("records"):
+        own = city.moves.loc[city.moves.user_id == person["user_id"], ["day", "home", "work"]]
+        changes = list(own.itertuples(index=False, name=None))
+        rng = np.random.default_rng([city.truth["seed"], 3, person["user_id"]])
+        life = _Witnessed(person, changes, town, behaviour, rng)
+        places.append(life.run()[:, 0].astype(int))
+        parts.append(pd.DataFrame(life.seen))
+    lived = city.places.location_id.to_numpy()[np.concatenate(places)]
+    if not np.array_equal(lived, city.visits.location_id.to_numpy()):
+        raise DataError(
+            "The people of this city live otherwise when they live again: it was made or changed "
+            "elsewhere; simulate it anew with pgt.city.simulate()."
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+class _Witnessed(_Life):
+    """A life whose chances are written down; it draws exactly the random numbers of the other."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.seen: list[dict[str, float]] = []
+        self.odds: np.ndarray | None = None  # (P,) before the coming visit, told when
+        self.unaware: np.ndarray | None = None  # (P,) the same, not told when
+        self.begins = self.worked = False
+        active = float(self.p["active"])
+        self.leave = min(self.b.leave, 0.8 * (1 - active))
+        self.stop = min(0.8, self.b.stop / self.pace**2)
+
+    def _day(self, day: int, at_home: bool, free: float) -> tuple[bool, float]:
+        self.begins, self.worked, self.odds = not at_home, False, None
+        return super()._day(day, at_home, free)
+
+    def _choose(
+        self, here: int, now: float, hour: int, weekend: bool, worked: bool
+    ) -> tuple[int, float, int]:
+        self.odds = self._odds(here, now, hour, weekend, worked)
+        if self.begins:
+            self.odds = self._or_home(self.odds)
+        to, p, why = super()._choose(here, now, hour, weekend, worked)
+        self.worked |= to == self.work
+        return to, p, why
+
+    def _visit(self, to: int, start: float, end: float, p: float, why: int) -> float:
+        at_start = self.odds is None
+        odds = self.odds
+        if odds is None:  # found at home on the first morning, or on one after a gap
+            odds = self._morning(start) if self.n else self._certainly(self.home)
+        self.seen.append(
+            {
+                "best": float(odds.max()),
+                "hit": float(odds.argmax() == to),
+                "agreement": float((odds**2).sum()),
+                "entropy": entropy_of(odds),
+                "chosen": float(odds[to]),
+                "new": float(odds.sum() - odds[self.known].sum()),
+                "hit_unaware": float("nan")
+                if self.unaware is None
+                else float(self.unaware.argmax() == to),
+            }
+        )
+        finish = super()._visit(to, start, end, p, why)
+        self.begins, self.odds = False, None
+        self.unaware = self._foreseen(to, start, finish, at_start)
+        return finish
+
+    # -- chances -------------------------------------------------------------
+    def _certainly(self, place: int) -> np.ndarray:
+        out = np.zeros(len(self.t.kind))
+        out[place] = 1.0
+        return out
+
+    def _or_home(self, odds: np.ndarray) -> np.ndarray:
+        """A day after a gap is first recorded at home, or wherever people went from there."""
+        start = self.b.home_start
+        return start * self._certainly(self.home) + (1 - start) * odds
+
+    def _morning(self, now: float) -> np.ndarray:
+        """Chances of the first visit of a day after a gap."""
+        weekend = (now // DAY) % 7 >= 5
+        hour = int(now % DAY // 60)
+        return self._or_home(self._odds(self.home, now, hour, weekend, False))
+
+    def _foreseen(self, here: int, start: float, finish: float, at_start: bool) -> np.ndarray:
+        """Chances of the next visit for somebody who is not told when it will be."""
+        soon, day = finish + 10, finish // DAY
+        crossed = day > start // DAY
+        overnight = here == self.home and crossed and finish % DAY > 4 * 60
+        if overnight:
+            ends, worked = self.leave, False
+        elif crossed or soon % DAY < 10:
+            ends, worked = 1.0, False
+        else:
+            ends, worked = (0.0 if at_start else self.stop), self.worked
+        weekend = day % 7 >= 5
+        stays_on = self._odds(here, soon, int(soon % DAY // 60), weekend, worked)
+        wake = (7.3 if (day + 1) % 7 < 5 else 9.3) * 60 + 120
+        later = self._morning((day + 1) * DAY + wake)
+        return (1 - ends) * stays_on + ends * later
+
+    def _odds(self, here: int, now: float, hour: int, weekend: bool, worked: bool) -> np.ndarray:
+        """(P,) the chances behind `_choose`: routine, exploration and return in one."""
+        b, p = self.b, self.p
+        home = 0.0 if here == self.home else min(1.0, b.home_pull * HOMING[hour])
+        if hour >= 23:
+            home = 1.0 if here != self.home else 0.9
+        work = 0.0
+        if self.work >= 0 and here != self.work and not weekend and 6 <= hour < 17:
+            pull = (0.8 if hour < 11 else 0.3) if not worked else (0.65 if hour < 15 else 0.1)
+            work = min(1 - home, b.work_pull * pull * min(1.2, float(p["regularity"])))
+        in_use = max(1, len(self.kept))
+        rate = b.explore_level * b.rho * in_use**-b.gamma * self.curiosity
+        rate *= CURIOSITY[KINDS[self.t.kind[here]]] * (b.explore_weekend if weekend else 1.0)
+        rate = min(0.95, rate) if len(self.known) > 1 else 1.0
+        rest = 1 - home - work
+        out = rest * rate * self._new_odds(here, hour, weekend)
+        out[self.known] += rest * (1 - rate) * self._known_odds(here, now, weekend)
+        out[self.home] += home
+        if self.work >= 0:
+            out[self.work] += work
+        return out
+
+    def _new_odds(self, here: int, hour: int, weekend: bool) -> np.ndarray:
+        """(P,) the chances behind `_explore`."""
+        t = self.t
+        d2 = (t.x - t.x[here]) ** 2 + (t.y - t.y[here]) ** 2
+        weight = self.around * OPENING[hour % 24 + 24 * weekend][t.kind]
+        weight = weight * (1 + d2 / self.b.jump_scale**2) ** -0.75
+        weight[self.known] = 0
+        return weight / weight.sum()
+
+    def _known_odds(self, here: int, now: float, weekend: bool) -> np.ndarray:
+        """(S,) the chances behind `_return`, of the known places."""
+        b, lo, at = self.b, max(0, self.n - self.b.memory), self.index.get(here, -1)
+        place = self.h_place[lo : self.n]
+        apart = np.abs(self.h_minute[lo : self.n] - now % DAY)
+        near = np.exp(-np.minimum(apart, DAY - apart) / b.time_scale)
+        fade = self.fade[len(self.fade) - len(place) :] * self.h_weight[lo : self.n]
+        cue = b.base + b.same_time * near
+        cue[1:] += (place[:-1] == at) * (b.same_previous + b.habit * near[1:])
+        cue *= np.where(self.h_weekend[lo : self.n] == weekend, 1.0, b.other_day_type)
+        out = np.zeros(len(self.known))
+        for share, weight, power in (
+            (b.wander, fade, b.wander_sharpness),
+            (1 - b.wander, fade * cue, b.sharpness),
+        ):
+            counts = np.bincount(place, weights=weight, minlength=len(self.known))
+            if at >= 0:
+                counts[at] *= b.again
+            score: np.ndarray = counts**power
+            if score.sum() <= 0:
+                out[0] += share
+            else:
+                out += share * score / score.sum()
+        return out

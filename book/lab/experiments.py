@@ -1,0 +1,212 @@
+"""Experiments: models × data × seeds -> one results file, from which the book takes its numbers.
+
+An experiment writes ``book/results/NAME.json`` (how it was made, and one flat row per model, seed,
+split and group) and ``NAME.ranks.parquet`` (where each test window's target was ranked, by person,
+without places or times), from which intervals are computed. Finished runs are kept, so an
+interrupted experiment goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from lab import runs
+from lab.reports import about_data, environment, stale, write_results
+from lab.runs import DATA, Run
+from pgt.analysis.results import read_results
+from pgt.baselines import all_baselines
+from pgt.config import ABLATIONS
+from pgt.contextual import presets
+from pgt.improvements.registry import IMPROVEMENTS
+from pgt.visits import DataError
+
+SEEDS = (42, 1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is run on which data.
+
+    Attributes
+    ----------
+    runs : dict of str to tuple of Run
+        By entry of `lab.runs.DATA`.
+    question : str
+        What it is for, in one line.
+    """
+
+    question: str
+    runs: dict[str, tuple[Run, ...]]
+
+    @property
+    def jobs(self) -> list[tuple[str, Run]]:
+        """Every run, with the data it is for."""
+        return [(key, run) for key, some in self.runs.items() for run in some]
+
+
+def _seeded(variants: list[tuple[str, str, str]]) -> tuple[Run, ...]:
+    """Each (model, variant, when), with every seed."""
+    return tuple(Run(*variant, seed) for variant in variants for seed in SEEDS)
+
+
+BASELINES = tuple(Run(name) for name in all_baselines())
+
+
+def _headline(*when: str) -> tuple[Run, ...]:
+    """Baselines, and PGT with and without its two halves."""
+    halves = [("pgt", variant, when[0]) for variant in ("full", "no_pointer", "no_generator")]
+    return BASELINES + _seeded(halves + [("pgt", "full", other) for other in when[1:]])
+
+
+# As others publish them, and PGT with the same care: settings from `lab.search_space`.
+TUNED = _seeded([(model, "tuned", "unknown") for model in ("lstm", "mhsa", "pgt")])
+
+
+def _ablations(when: str) -> tuple[Run, ...]:
+    return _seeded([("pgt", variant, when) for variant in ABLATIONS])
+
+
+def _contextual(*variants: str) -> tuple[Run, ...]:
+    """The contextual pointer and its variants beside its rivals."""
+    asked = [("contextual", "full", when) for when in ("unknown", "hour", "time")]
+    asked += [("contextual", variant, "unknown") for variant in variants if variant != "full"]
+    rivals = (Run("kernel"), Run("kernel_memory", "memory_100"))
+    return rivals + _seeded([("pgt", "full", "unknown"), *asked])
+
+
+def _improvements() -> tuple[Run, ...]:
+    """Every proposed improvement beside the plain model and the kernel, seed by seed."""
+    runs = [Run("improved", name, seed=seed) for seed in SEEDS for name in IMPROVEMENTS]
+    return Run("kernel"), *runs
+
+
+# On many windows a seed makes little difference; three show how little.
+_ELSEWHERE = (
+    Run("most_frequent"), Run("kernel"), Run("kernel_memory", "memory_100"),
+    *(Run("contextual", "full", seed=seed) for seed in SEEDS[:3]),
+)  # fmt: skip
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "geolife_published": Experiment(
+        "How good is each model on GeoLife, by the published protocol?",
+        {"geolife_published": _headline("day", "unknown") + TUNED},
+    ),
+    "geolife_exact": Experiment(
+        "How good is each model on GeoLife when it must name the very place?",
+        {"geolife_exact": _headline("unknown") + TUNED},
+    ),
+    "city": Experiment(
+        "How good is each model on the simulated city?", {"city": _headline("unknown")}
+    ),
+    "ablations": Experiment(
+        "What does PGT lose with each of its parts?",
+        {
+            "city": _ablations("unknown"),
+            "geolife_published": _ablations("day"),
+            "geolife_exact": _ablations("unknown"),
+        },
+    ),
+    "beyond": Experiment(
+        "What beats the context kernel, which of its terms do, and how much past does it need?",
+        {
+            "geolife_exact": _contextual(*presets.VARIANTS_WHERE_NOTHING_IS_MERGED),
+            "geolife_published": _contextual(*presets.VARIANTS_WITH_UNKNOWN),
+            "city": _contextual("full", "window"),
+        },
+    ),
+    "improvements": Experiment(
+        "Do the improvements that the design documents propose improve PGT?",
+        {"city": _improvements(), "geolife_exact": _improvements()},
+    ),
+    "elsewhere": Experiment(
+        "Does the contextual pointer lead on a large town and on check-ins, as it is?",
+        {"city_large": _ELSEWHERE, "checkins": _ELSEWHERE},
+    ),
+}
+
+
+def execute(name: str, folder: Path, workers: int = 2) -> Path:
+    """Run an experiment and write its two files; returns the JSON's path."""
+    jobs = EXPERIMENTS[name].jobs
+    for key in EXPERIMENTS[name].runs:
+        runs.data_fingerprint(key)  # says at once which data are missing
+    began = time.perf_counter()
+    with ExitStack() as stack:
+        # With no workers the runs are made one after the other, in this process.
+        each = stack.enter_context(ProcessPoolExecutor(workers)).map if workers else map
+        for label in each(runs.make, jobs):
+            print(f"{time.perf_counter() - began:7.0f} s  {label}", flush=True)
+    return write(name, folder)
+
+
+def write(name: str, folder: Path) -> Path:
+    """Put an experiment's finished runs together into its two files."""
+    experiment = EXPERIMENTS[name]
+    rows: list[dict[str, Any]] = []
+    notes: dict[str, Any] = {}
+    tables = []
+    for key, run in experiment.jobs:
+        result, ranks = runs.read_kept(key, run)
+        rows += result["rows"]
+        label = run.key if len(experiment.runs) == 1 else f"{key}/{run.key}"
+        notes[label] = result["notes"] | {"seconds": round(result["seconds"], 1)}
+        about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
+        tables.append(ranks.assign(**about))
+    sources = [about_data(key) for key in experiment.runs]
+    header = {
+        "experiment": name,
+        "question": experiment.question,
+        "command": f"python book/lab/run.py {name}",
+        "data": sources[0] if len(sources) == 1 else sources,
+        "code": {model: runs.code_of(model) for model in dict.fromkeys(r["model"] for r in rows)},
+        **environment(),
+        "seconds": round(sum(note["seconds"] for note in notes.values()), 1),
+        "runs": notes,
+    }  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    table = pd.concat(tables, ignore_index=True).astype({"seed": "Int16"})
+    for column in ("data", "protocol", "model", "variant", "when"):
+        table[column] = table[column].astype("category")
+    table.to_parquet(folder / f"{name}.ranks.parquet", index=False, compression="zstd")
+    return write_results(folder / f"{name}.json", header, rows)
+
+
+def confirm(name: str, folder: Path) -> Path:
+    """Bring a results file up to date with code that was rewritten but does the same.
+
+    Raises
+    ------
+    DataError
+        When a window is ranked otherwise than before: the results are stale indeed.
+    """
+    results = read_results(name, folder)
+    changed = stale(results)
+    seen = set()
+    for key, run in EXPERIMENTS[name].jobs:
+        if run.model not in changed or (key, run.model, run.variant) in seen:
+            continue
+        seen.add((key, run.model, run.variant))
+        where: dict[str, Any] = {"data": DATA[key].name, "protocol": DATA[key].protocol}
+        where |= {k: v for k, v in asdict(run).items() if v is not None}
+        (before,) = results.ranks(**where)
+        now = runs.one_run(key, run)["ranks"].rename(columns={"user": "user_id"})
+        same = (before[["better", "tied"]].to_numpy() == now[["better", "tied"]].to_numpy()).all(1)
+        print(f"{key} {run.key}: {same.mean():.2%} of the windows ranked as before", flush=True)
+        if not same.all():
+            raise DataError(
+                f"{name}.json is stale: {run.key} gives other results now; run python "
+                f"book/lab/run.py {name} again."
+            )
+    header = results.header | {"code": {model: runs.code_of(model)
+                                        for model in results.header["code"]}}  # fmt: skip
+    rows = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["rows"]
+    return write_results(folder / f"{name}.json", header, rows)

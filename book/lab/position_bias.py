@@ -1,0 +1,218 @@
+"""What the position bias learns: many seeds, worlds with and without recency, and the real thing.
+
+    PGT_GEOLIFE_WINDOWS=… python book/lab/run.py position_bias
+
+writes ``book/results/position_bias.json``, the numbers of chapter 12. A row is one trained model:
+``what`` (its world), ``variant``, ``seed``, its ``acc@1`` (percent) and ``loss`` (nats) on the test
+windows, ``epochs`` until the best one, and by position, 1 being the last visit, the learned bias
+``b1``, ``b2``, … and the mean ``c1``, ``c2``, … of what the content says
+(`pgt.analysis.position_bias.by_position`). In the copying worlds the windows are those whose target
+was copied, and ``best`` is the loss of the true kernel. Trained weights are kept, so an interrupted
+report goes on where it stopped. No person, place or moment can be told from the rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from lab import runs
+from lab.provenance import code_mark
+from lab.reports import Report
+from pgt import checkpoint, city, metrics
+from pgt.analysis.position_bias import by_position, faster_bias, freeze_bias
+from pgt.city import recency_world
+from pgt.city.people import Behaviour
+from pgt.config import ModelConfig, TrainConfig
+from pgt.model import PointerGeneratorTransformer
+from pgt.train import fit, loss_of
+from pgt.windows import Dataset, Windows, prepare
+
+SEEDS = tuple(range(10))
+FEW = SEEDS[:3]  # where a curve is not the point
+# Times the learning rate, for the bias alone.
+RATES = {"fast bias": 100.0, "both, bias at a tenth": 0.1, "both, bias tenfold": 10.0}
+
+# In the copying worlds nothing but the order matters, so nothing else is given to the model.
+KERNELS = {"fading kernel": recency_world.fading(), "flat kernel": recency_world.flat()}
+BARE = ("user", "time", "weekday", "recency", "duration", "sinusoid", "generator", "gate")
+SMALL: dict[str, Any] = {"d_model": 16, "n_heads": 1, "n_layers": 1, "d_feedforward": 32}
+SMALL_TRAINING = TrainConfig(
+    learning_rate=2e-2, warmup_epochs=1, max_epochs=12, patience=5, label_smoothing=0.0
+)
+SMALL_VARIANTS: dict[str, tuple[str, ...]] = {
+    "bias only": ("position_from_end",),
+    "both": (),
+    "both, bias at a tenth": (),
+    "both, bias tenfold": (),
+    "embedding only": ("position_bias",),
+    "neither": ("position_from_end", "position_bias"),
+    "frozen": ("position_from_end",),
+}
+
+# Cities that differ from Larkmere in one number, and one that differs in its people only. Each
+# seed has people of its own, so that the spread shows what another sample would have shown.
+CITIES: dict[str, dict[str, Any]] = {
+    "other people": {},
+    "short memory": {"recency_decay": 0.8},
+    "no recency": {"recency_decay": 1.0},
+}
+UPTO = {"copying": recency_world.MEMORY, "city": 15}  # positions that every counted window has
+
+
+@dataclass(frozen=True)
+class Job:
+    """One model to train: its world, its variant, its seed."""
+
+    what: str
+    variant: str
+    seed: int
+
+    @property
+    def upto(self) -> int:
+        """The positions that are looked at."""
+        return UPTO["copying" if self.what in KERNELS else "city"]
+
+
+def jobs() -> list[Job]:
+    """Every model that is trained."""
+    most = [(what, variant) for what in KERNELS for variant in SMALL_VARIANTS
+            if what == "fading kernel" or variant not in RATES]  # fmt: skip
+    most += [("city", "as documented"), ("city", "fast bias"), ("geolife", "as documented")]
+    others = [(what, "fast bias") for what in CITIES]
+    others += [("short memory", "as documented"), ("no recency", "as documented")]
+    others += [("city", "bias off"), ("city", "frozen"), ("city", "frozen upside down")]
+    plan = [(pair, SEEDS) for pair in most] + [(pair, FEW) for pair in others]
+    return [Job(*pair, seed) for pair, seeds in plan for seed in seeds]
+
+
+@lru_cache(2)
+def world(what: str, seed: int) -> Dataset:
+    """The windows of a world; where the seed does not matter, those of the one there is."""
+    if what == "city" or what == "geolife":
+        return runs.dataset("city" if what == "city" else "geolife_published")
+    if what in CITIES:
+        people = city.simulate(seed=100 + seed, behaviour=Behaviour(**CITIES[what]))
+        return prepare(people.visits, protocol="exact")
+    data = prepare(recency_world.simulate_copying(KERNELS[what], seed=seed), protocol="exact")
+    train, valid, test = (copied(windows) for windows in (data.train, data.valid, data.test))
+    return Dataset(train, valid, test, data.vocabulary)
+
+
+def copied(windows: Windows) -> Windows:
+    """The windows whose target was copied; nothing can be said of the others."""
+    return windows.subset(windows.in_window)
+
+
+def true_curve(what: str) -> np.ndarray:
+    """(positions,) log of the kernel that the world's people follow, by position from the end.
+
+    In a city it is the recency of a past visit alone; which visits are alike, and what happens when
+    several are to one place, is not in it.
+    """
+    if what in KERNELS:
+        return np.log(KERNELS[what])
+    truth = Behaviour(**CITIES.get(what, {}))
+    return np.log(truth.recency_decay ** np.arange(truth.memory) + truth.always)
+
+
+def untrained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, TrainConfig]:
+    """A job's model with its first weights, and the settings of its training."""
+    sizes = data.vocabulary.n_locations, data.vocabulary.n_users
+    torch.manual_seed(job.seed)
+    if job.what in KERNELS:
+        config = ModelConfig(*sizes, dropout=0.0, max_len=30, **SMALL,
+                             without=BARE + SMALL_VARIANTS[job.variant])  # fmt: skip
+        training = SMALL_TRAINING
+    else:
+        config = ModelConfig(
+            *sizes, when="day" if job.what == "geolife" else "unknown",
+            without=("position_bias",) if job.variant == "bias off" else (),
+        )  # fmt: skip
+        training = runs.DATA["geolife_published" if job.what == "geolife" else "city"].training
+    model = PointerGeneratorTransformer(config)
+    if job.variant.startswith("frozen"):
+        curve = true_curve(job.what) * (-1 if job.variant == "frozen upside down" else 1)
+        if job.what in KERNELS:
+            curve = np.append(curve, curve.min() - 10)  # nobody remembers more
+        freeze_bias(model, curve)
+    return model, replace(training, seed=job.seed)
+
+
+def trained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, int, float]:
+    """A job's trained model, made or taken from where it is kept; its best epoch; the seconds."""
+    model, training = untrained(job, data)
+    times = RATES.get(job.variant, 1.0)
+    code = code_mark(("lab.position_bias:untrained", "pgt.train:fit", *runs.SCORING))
+    settings = hashlib.sha256(f"{model.config} {training} {times}".encode()).hexdigest()[:12]
+    name = f"{job.what}-{job.variant}-{job.seed}-{settings}-{code}.safetensors".replace(" ", "_")
+    path = Path(tempfile.gettempdir()) / "pgt-runs" / "bias" / name
+    if path.exists():
+        tensors, info = checkpoint.read(path)
+        checkpoint.load_weights(model, tensors, path.name)
+        return model.eval(), info["notes"]["epochs"], info["notes"]["seconds"]
+    with faster_bias(model, times) if times != 1 else nullcontext():
+        history = fit(model, data.train, data.valid, training, progress=False)
+    notes = {"epochs": history.best_epoch, "seconds": history.seconds}
+    checkpoint.save_model(path, model, data.vocabulary, notes)
+    return model, history.best_epoch, history.seconds
+
+
+@torch.no_grad()
+def best_loss(data: Dataset, kernel: np.ndarray) -> float:
+    """Mean loss on the test windows of who knows the kernel and nothing else, in nats."""
+    losses = []
+    for batch in data.test.batches(512):
+        table = torch.zeros(int(batch.length.max()) + 1, dtype=torch.float64)
+        table[1 : len(kernel) + 1] = torch.from_numpy(kernel)
+        weight = table[batch.position_from_end]  # (B, L), 0 at padding
+        hit = (weight * (batch.location == batch.target[:, None])).sum(1)
+        losses.append(-(hit / weight.sum(1)).log())
+    return float(torch.cat(losses).mean())
+
+
+def one(job: Job) -> dict[str, Any]:
+    """Train one model and describe its pointer."""
+    torch.set_num_threads(1)
+    data = world(job.what, job.seed)
+    model, epochs, seconds = trained(job, data)
+    batches = data.test.batches(512)
+    loss = torch.cat([loss_of(model.scores(batch), batch.target) for batch in batches])
+    score = metrics.gains(metrics.evaluate(model, data.test))["acc@1"].mean()
+    row: dict[str, Any] = asdict(job) | {"epochs": epochs, "seconds": seconds}
+    row |= {"acc@1": 100 * float(score), "loss": float(loss.mean())}
+    if job.what in KERNELS:
+        row["best"] = best_loss(data, KERNELS[job.what])
+    for letter, curve in zip("bc", by_position(model, data.test, job.upto), strict=True):
+        row |= {f"{letter}{position}": float(value) for position, value in enumerate(curve, 1)}
+    return row
+
+
+def _rows() -> Iterator[dict[str, Any]]:
+    began = time.perf_counter()
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+        for job, row in zip(jobs(), pool.map(one, jobs()), strict=True):
+            print(f"{time.perf_counter() - began:7.0f} s  {job}  Acc@1 {row['acc@1']:.1f}",
+                  flush=True)  # fmt: skip
+            del row["seconds"]
+            yield row
+
+
+REPORT = Report(
+    question="What does the position bias learn, and what does it mean?",
+    rows=_rows,
+    data=("city", "geolife_published"),
+    starts=("jobs", "one"),
+)

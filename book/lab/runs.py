@@ -1,0 +1,312 @@
+"""One run of an experiment: a model, trained and scored once on one data set.
+
+A run knows by itself what it depends on: the windows it sees and the code it executes. Finished
+runs are kept under a name made of both, so that an interrupted experiment goes on where it
+stopped, and two experiments that share a run make it once.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from lab.provenance import code_mark, fingerprint
+from lab.search_space import DOCUMENTED, TUNED, build, build_pgt, tuned
+from pgt import city, metrics
+from pgt.baselines import ContextKernel, all_baselines, fitted
+from pgt.config import CITY, ModelConfig, TrainConfig, ablate
+from pgt.contextual import presets
+from pgt.contextual.history import remember
+from pgt.improvements.registry import IMPROVEMENTS, improved, recipe
+from pgt.io.sources import (
+    GEOLIFE,
+    GEOLIFE_WINDOWS,
+    from_environment,
+    has_data,
+    read_source,
+    read_windows_folder,
+)
+from pgt.model import Network, PointerGeneratorTransformer
+from pgt.train import Loss, fit, loss_of
+from pgt.windows import Dataset, Protocol, prepare
+
+Trained = tuple[metrics.Predictor, dict[str, Any]]
+RANKS = ["user", "better", "tied", "known", "in_window"]
+
+# What every run reaches through objects only, so that a mark cannot follow it there.
+SCORING = ("pgt.metrics:evaluate", "pgt.metrics:summarize", "pgt.windows:Windows.batches",
+           "pgt.batch:Batch")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set that experiments run on.
+
+    Attributes
+    ----------
+    name : str
+        For the rows.
+    load : callable
+        Gives the visits.
+    protocol : {"published", "exact"}
+    needs : str
+        Environment variable that points to the data, if they are not part of the package.
+    training : TrainConfig
+        Settings of every PGT on it; the seed is each run's.
+    """
+
+    name: str
+    load: Callable[[], pd.DataFrame]
+    protocol: Protocol
+    needs: str = ""
+    training: TrainConfig = field(default_factory=TrainConfig)
+
+    @property
+    def there(self) -> bool:
+        """Whether the data can be loaded."""
+        return not self.needs or has_data(self.needs)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row's worth of work: which model, in which variant, told what, with which seed."""
+
+    model: str
+    variant: str = "full"
+    when: str = "unknown"
+    seed: int | None = None
+
+    @property
+    def key(self) -> str:
+        """As in ``pgt-no_pointer-day-42``."""
+        return "-".join(str(part) for part in asdict(self).values())
+
+
+def _checkins() -> pd.DataFrame:
+    """Visits of 500 people of a large town, three in ten missing, none with an end."""
+    from pgt.city.checkins import sampled  # it imports this module
+
+    visits = sampled(city.simulate(preset="large").visits.drop(columns="split"), people=500)
+    return visits.assign(finished_at=visits.started_at)
+
+
+DATA: dict[str, Data] = {
+    "city": Data("city", lambda: city.load().visits, "exact", training=CITY),
+    "geolife_published": Data(
+        "geolife", lambda: read_windows_folder(from_environment(GEOLIFE_WINDOWS)), "published",
+        GEOLIFE_WINDOWS,
+    ),
+    "geolife_exact": Data(
+        "geolife", lambda: read_source(from_environment(GEOLIFE)), "exact", GEOLIFE
+    ),
+    "city_large": Data(
+        "large city", lambda: city.simulate(preset="large").visits, "exact", training=CITY
+    ),
+    "checkins": Data("check-ins", _checkins, "exact", training=CITY),
+}  # fmt: skip
+
+
+@cache
+def dataset(key: str) -> Dataset:
+    """The windows of an entry of `DATA`, prepared once a process."""
+    return prepare(DATA[key].load(), protocol=DATA[key].protocol)
+
+
+@cache
+def data_fingerprint(key: str) -> str:
+    """Of an entry of `DATA`."""
+    return fingerprint(dataset(key))
+
+
+def code_of(model: str) -> str:
+    """Mark of the code that trains and scores a model.
+
+    Examples
+    --------
+    >>> code_of("pgt") != code_of("kernel")
+    True
+    """
+    return code_mark(starts_of(model))
+
+
+def starts_of(model: str) -> tuple[str, ...]:
+    """Where the code of a model begins."""
+    return (f"lab.runs:{MAKERS[model].__name__}", *SCORING)
+
+
+def windows_of(key: str, run: Run) -> Dataset:
+    """What a run is trained and scored on: the windows, with a memory if it has one."""
+    if run.model == "kernel_memory":
+        return _with_memory(key, run)
+    if run.model == "contextual":
+        return presets.windows(dataset(key), presets.VARIANTS[run.variant])
+    if run.model == "improved":
+        data = dataset(key)
+        return replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
+    return dataset(key)
+
+
+def untrained(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    """A run's network with its first weights, and the settings of its training.
+
+    A variant "tuned" has the settings that were best on the validation windows
+    (`lab.search_space`); an LSTM or MHSA that is "full" those that its authors published; PGT's
+    variants are ablations of the documented model.
+    """
+    return NETWORKS[run.model](key, run)
+
+
+def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
+    """Make and train a run's model.
+
+    Returns
+    -------
+    predictor
+    notes : dict
+        What the results file keeps of the training.
+    """
+    return MAKERS[run.model](key, run)
+
+
+def _pgt(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    assert run.seed is not None
+    if run.variant == "tuned":
+        return build_pgt(tuned(run.model), dataset(key).vocabulary, run.seed)
+    torch.manual_seed(run.seed)
+    model = PointerGeneratorTransformer(ablate(_config(key, run), run.variant))
+    return model, replace(DATA[key].training, seed=run.seed)
+
+
+def _rival(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    assert run.seed is not None
+    settings = tuned(run.model) if run.variant == "tuned" else DOCUMENTED[run.model]
+    return build(run.model, settings, dataset(key).vocabulary, run.seed)
+
+
+def _contextual(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    assert run.seed is not None
+    asks = {"unknown": "where next", "hour": "at hour", "time": "at time"}[run.when]
+    network: Any = presets.build(presets.VARIANTS[run.variant], dataset(key), run.seed, asks)
+    return network  # its batches are of another kind, and `fit` does not mind
+
+
+def _improved(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    assert run.seed is not None
+    torch.manual_seed(run.seed)
+    config = _config(key, run)
+    training = recipe(run.variant, replace(DATA[key].training, seed=run.seed))
+    return improved(config, dataset(key).train, run.variant), training
+
+
+def _config(key: str, run: Run) -> ModelConfig:
+    """PGT as documented, of the data's size and told what the run says."""
+    vocabulary = dataset(key).vocabulary
+    return ModelConfig(vocabulary.n_locations, vocabulary.n_users, when=run.when)  # type: ignore[arg-type]
+
+
+def _trained_pgt(key: str, run: Run) -> Trained:
+    return _learned(*_pgt(key, run), dataset(key))
+
+
+def _trained_rival(key: str, run: Run) -> Trained:
+    return _learned(*_rival(key, run), dataset(key))
+
+
+def _trained_contextual(key: str, run: Run) -> Trained:
+    data = presets.windows(dataset(key), presets.VARIANTS[run.variant])
+    return _learned(*_contextual(key, run), data)
+
+
+def _trained_improved(key: str, run: Run) -> Trained:
+    data = dataset(key)
+    data = replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
+    return _learned(*_improved(key, run), data, IMPROVEMENTS[run.variant].loss(data.train))
+
+
+def _learned(network: Network, training: TrainConfig, data: Dataset, loss: Loss = loss_of
+             ) -> Trained:  # fmt: skip
+    history = fit(network, data.train, data.valid, training, progress=False, loss=loss)
+    return network, {"parameters": network.n_parameters(), "epochs": history.best_epoch}
+
+
+def _fitted(key: str, run: Run) -> Trained:
+    return _noted(fitted(run.model, dataset(key).train, dataset(key).valid))
+
+
+def _fitted_with_memory(key: str, run: Run) -> Trained:
+    data = _with_memory(key, run)
+    return _noted(fitted("kernel", data.train, data.valid))
+
+
+def _with_memory(key: str, run: Run) -> Dataset:
+    return remember(dataset(key), int(run.variant.removeprefix("memory_")))
+
+
+def _noted(baseline: metrics.Predictor) -> Trained:
+    if isinstance(baseline, ContextKernel):
+        return baseline, {name: getattr(baseline, name) for name in ContextKernel.GRID}
+    return baseline, {}
+
+
+# How each model is made, and how it is made and trained.
+NETWORKS: dict[str, Callable[[str, Run], tuple[Network, TrainConfig]]] = {
+    "pgt": _pgt, "lstm": _rival, "mhsa": _rival, "contextual": _contextual, "improved": _improved,
+}  # fmt: skip
+MAKERS: dict[str, Callable[[str, Run], Trained]] = {
+    "pgt": _trained_pgt, "lstm": _trained_rival, "mhsa": _trained_rival,
+    "contextual": _trained_contextual, "improved": _trained_improved,
+    "kernel_memory": _fitted_with_memory, **dict.fromkeys(all_baselines(), _fitted),
+}  # fmt: skip
+
+
+def one_run(key: str, run: Run) -> dict[str, Any]:
+    """Train and score once; rows for the results file, and the test ranks."""
+    torch.set_num_threads(1)
+    began = time.perf_counter()
+    predictor, notes = trained(key, run)
+    data = windows_of(key, run)
+    rows = []
+    for split in ("valid", "test"):
+        ranks = metrics.evaluate(predictor, getattr(data, split))
+        table = metrics.summarize(ranks)
+        about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
+        rows += [about | {"split": split} | row for row in table.to_dict("records")]
+    ranks["user"] = pd.factorize(ranks.user_id)[0]
+    small = ranks[RANKS].astype({"user": "int16", "better": "int32", "tied": "int32"})
+    return {"rows": rows, "ranks": small, "notes": notes, "seconds": time.perf_counter() - began}
+
+
+def kept(key: str, run: Run) -> Path:
+    """Where a finished run is kept; other data or other code is another place."""
+    folder = Path(tempfile.gettempdir()) / "pgt-runs" / f"{key}-{data_fingerprint(key)}"
+    settings = f"-{TUNED[run.model]}" if run.variant == "tuned" else ""
+    return folder / f"{run.key}{settings}-{code_of(run.model)}.json"
+
+
+def make(job: tuple[str, Run]) -> str:
+    """Do a run unless it is kept already; returns its name."""
+    key, run = job
+    path = kept(key, run)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        result = one_run(key, run)
+        result.pop("ranks").to_parquet(path.with_suffix(".parquet"), index=False)
+        half = path.with_suffix(".part")
+        half.write_text(json.dumps(result))
+        half.replace(path)
+    return f"{key} {run.key}"
+
+
+def read_kept(key: str, run: Run) -> tuple[dict[str, Any], pd.DataFrame]:
+    """A finished run: its rows, notes and seconds, and its ranks."""
+    path = kept(key, run)
+    return json.loads(path.read_text()), pd.read_parquet(path.with_suffix(".parquet"))

@@ -1,0 +1,143 @@
+"""How well diaries are summarized: with and without a pointer, coverage and a beam, for chapter 16.
+
+    python book/lab/run.py summarizer
+
+writes ``book/results/summarizer.json``. A row is ``what`` was tried with one ``seed`` and one
+``search`` (greedy or beam), on the test diaries; scores are in percent. Rows without a seed are of
+rules that learn nothing: "first words" is the beginning of the diary, as long as a summary usually
+is; "reference" is the true summaries themselves. All networks of a seed see the same batches, and
+as many of them. One seed of Adagrad, the optimizer of the paper, is there to compare.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab.reports import Report, Row
+from pgt import city
+from pgt.relatives.summarizer.diaries import Diaries, write_diaries
+from pgt.relatives.summarizer.model import SMALL, PointerGenerator
+from pgt.relatives.summarizer.scores import scores, written
+from pgt.relatives.summarizer.training import SummarizerTraining, new_summarizer, stream, train
+from pgt.relatives.summarizer.words import Text, Words
+
+SEEDS = (0, 1, 2)
+TRAINING = SummarizerTraining()
+ADAGRAD = replace(TRAINING, optimizer="adagrad", learning_rate=0.15)
+
+
+def fingerprint(diaries: Diaries) -> str:
+    """A short hash of every word of the diaries.
+
+    Examples
+    --------
+    >>> fingerprint(Diaries([], [], []))
+    '4f53cda18c2b'
+    """
+    told = [[d.pair for d in part] for part in (diaries.train, diaries.valid, diaries.test)]
+    flat = [" ".join((*source, "|", *summary)) for part in told for source, summary in part]
+    return hashlib.sha256(str(flat).encode()).hexdigest()[:12]
+
+
+def networks(
+    diaries: Diaries, training: SummarizerTraining
+) -> Iterator[tuple[str, PointerGenerator, Words, pd.DataFrame]]:
+    """The trained networks of one seed: what it is, the model, its vocabulary, its history."""
+    pairs = [diary.pair for diary in diaries.train]
+    words, every = diaries.words(SMALL.n_words), diaries.words()
+    both = training.steps + training.coverage_steps
+    for what, known in (
+        ("sequence to sequence", words),
+        ("sequence to sequence, all words", every),
+    ):
+        config = replace(SMALL, n_words=len(known), pointer=False)
+        model = new_summarizer(config, training, known)
+        history = train(model, stream(pairs, known, config, training), both, training)
+        yield what, model.eval(), known, history
+    yield from pointers(pairs, words, training)
+
+
+def pointers(
+    pairs: Sequence[tuple[Text, Text]], words: Words, training: SummarizerTraining
+) -> Iterator[tuple[str, PointerGenerator, Words, pd.DataFrame]]:
+    """The pointer-generator with and without coverage, which differ in the last steps only."""
+    begun = new_summarizer(SMALL, training, words)
+    first = train(begun, stream(pairs, words, SMALL, training), training.steps, training)
+    for what, model in (
+        ("pointer-generator", copy.deepcopy(begun)),
+        ("pointer-generator, coverage", begun.with_coverage()),
+    ):
+        rest = islice(stream(pairs, words, SMALL, training), training.steps, None)
+        last = train(model, rest, training.coverage_steps, training)
+        yield what, model.eval(), words, pd.concat([first, last], ignore_index=True)
+
+
+def measured(diaries: Diaries) -> Iterator[dict[str, Any]]:
+    """All rows."""
+    words = diaries.words(SMALL.n_words)
+    about = {"split": "test", "group": "all", "n": len(diaries.test)}
+    usual = round(np.mean([len(diary.summary) for diary in diaries.train]))
+    rules = {
+        "first words": [diary.source[:usual] for diary in diaries.test],
+        "reference": [diary.summary for diary in diaries.test],
+    }
+    for what, texts in rules.items():
+        yield about | {"what": what, "seed": None} | scores(texts, diaries.test, words)
+    for seed in SEEDS:
+        training = replace(TRAINING, seed=seed)
+        for what, model, known, history in networks(diaries, training):
+            searches = {"greedy": 1, "beam": SMALL.beam} if model.config.pointer else {"greedy": 1}
+            for search, beam in searches.items():
+                yield row(what, search, beam, seed, model, known, history, diaries) | about
+    pairs = [diary.pair for diary in diaries.train]
+    *_, (what, model, known, history) = pointers(pairs, words, ADAGRAD)
+    yield row(f"{what}, Adagrad", "greedy", 1, 0, model, known, history, diaries) | about
+
+
+def row(
+    what: str, search: str, beam: int, seed: int, model: PointerGenerator, known: Words,
+    history: pd.DataFrame, diaries: Diaries,
+) -> dict[str, Any]:  # fmt: skip
+    """One row."""
+    texts, drafts = written(model, known, diaries.test, beam)
+    # A word is unknown if the small vocabulary lacks it, whatever the network's own one.
+    values = scores(texts, diaries.test, diaries.words(SMALL.n_words))
+    end = history.tail(TRAINING.coverage_steps)
+    values["p_gen"] = float(np.mean([p for draft in drafts for p in draft.p_gen]))
+    values["p_gen_training"] = float(end.p_gen.mean())
+    values["log_prob"] = float(np.mean([draft.score for draft in drafts]))
+    values["train_words"] = float(end.words.mean())
+    found = {"what": what, "seed": seed, "search": search, "parameters": model.n_parameters()}
+    print(f"{what}, {search}, seed {seed}: ROUGE-1 {values['rouge1']:.1f}, names "
+          f"{values['unknown_right']:.1f}", flush=True)  # fmt: skip
+    return found | values
+
+
+def _rows() -> Iterator[dict[str, Any]]:
+    yield from measured(write_diaries(city.load()))
+
+
+def _data(_: list[Row]) -> list[Row]:
+    diaries = write_diaries(city.load())
+    return [{
+        "name": "trip diaries of the city",
+        "fingerprint": fingerprint(diaries),
+        "diaries to train on": len(diaries.train),
+        "to test on": len(diaries.test),
+    }]  # fmt: skip
+
+
+REPORT = Report(
+    question="What do pointer, coverage and beam search do for summaries of diaries?",
+    rows=_rows,
+    data=_data,
+    more={"training": vars(TRAINING)},
+)

@@ -1,0 +1,178 @@
+"""The next set, predicted: DNNTSP, its parts and plain counting, for chapter 18.
+
+    PGT_DC=…/DC.json python book/lab/run.py temporal_sets
+
+writes ``book/results/temporal_sets.json``. Scores are in percent, means over people or days; no
+person, element or moment can be told from them. With ``--keep FOLDER`` finished runs are stored
+there and not made again.
+
+Rows by ``group``: ``all`` for a run; ``low`` and ``high`` for the 95 % interval of the mean over
+seeds, people and seeds resampled; ``lead``, ``lead low`` and ``lead high`` for the difference to
+personal frequency (``personal``, variant ``backoff``); ``gain``, ``gain low`` and ``gain high`` for
+that to the whole network. ``facts`` tells of the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from lab.reports import Report
+from pgt.relatives.temporal_sets.baselines import Personal, Popular, chosen
+from pgt.relatives.temporal_sets.metrics import KS, METRICS, evaluate, resampled_means
+from pgt.relatives.temporal_sets.model import VARIANTS, SetConfig, SetPredictor
+from pgt.relatives.temporal_sets.sequences import DC, Sequences, read_baskets
+from pgt.relatives.temporal_sets.training import SetTraining, fit
+from pgt.visits import DataError
+
+Row = dict[str, Any]
+Parts = dict[str, Sequences]
+
+SEEDS = (42, 1, 2, 3, 4)
+COLUMNS = (*METRICS, *(f"{kind}@{k}" for kind in ("repeated", "new") for k in KS))
+REFERENCE = ("personal", "backoff")
+WHOLE = ("dnntsp", "full")
+
+
+def baskets() -> Parts:
+    """The sequences of DC, where the environment says that they are."""
+    if not os.environ.get(DC):
+        raise DataError(f"Set {DC} to the place of DC.json to measure on it.")
+    return read_baskets(os.environ[DC])
+
+
+def fingerprint(parts: Parts) -> str:
+    """A short hash of every sequence."""
+    digest = hashlib.sha256()
+    for one in parts.values():
+        for tensor in (one.elements, one.present, one.length, one.target):
+            digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()[:12]
+
+
+def facts(parts: Parts) -> Row:
+    """What the data are like, in percent and counts, over the test sequences."""
+    one = parts["test"]
+    size = one.present.sum(1)  # (U, T) elements in a set
+    filled = size > 0
+    truth, seen = one.truth(), one.seen()
+    return {
+        "alone": 100 * float((size == 1).sum() / filled.sum()),
+        "repeats": 100 * float((truth & seen).sum() / truth.sum()),
+        "set_size": float(size[filled].float().mean()),
+        "sets": float(one.length.float().mean()),
+        "n_elements": one.n_elements,
+    }
+
+
+def trained(parts: Parts, variant: str, training: SetTraining) -> pd.DataFrame:
+    """One network, trained and scored on the test sequences."""
+    torch.manual_seed(training.seed)
+    config = SetConfig(parts["train"].n_elements, **VARIANTS[variant])
+    model = SetPredictor(config)
+    began = time.process_time()
+    history = fit(model, parts["train"], parts["valid"], training)
+    seconds = time.process_time() - began
+    print(f"  {variant} seed {training.seed}: {len(history)} epochs, {seconds:.0f} s", flush=True)
+    return evaluate(model, parts["test"]).assign(seconds=seconds)
+
+
+def counted(parts: Parts) -> dict[tuple[str, str], pd.DataFrame]:
+    """What needs no training, by model and variant."""
+    train, valid, test = parts["train"], parts["valid"], parts["test"]
+    best = chosen(train, valid)
+    print(f"  half-life chosen: {best.half_life} sets", flush=True)
+    return {
+        ("popular", "full"): evaluate(Popular().fit(train), test),
+        ("personal", "own"): evaluate(Personal(backoff=False).fit(train), test),
+        REFERENCE: evaluate(Personal().fit(train), test),
+        ("personal", "half_life"): evaluate(best, test),
+    }
+
+
+def rows_of(
+    tables: dict[tuple[str, str], list[pd.DataFrame]], seeds: Sequence[int | None], about: Row
+) -> Iterator[Row]:
+    """The rows of one data set: every run's, the intervals, and the paired differences."""
+    stacks = {key: _stacked(runs) for key, runs in tables.items()}
+    for (model, variant), runs in tables.items():
+        head = about | {"model": model, "variant": variant, "split": "test"}
+        own: Sequence[int | None] = [None] if model != WHOLE[0] else seeds
+        for seed, table in zip(own, runs, strict=False):
+            values = 100 * table[list(COLUMNS)].mean()
+            yield head | {"seed": seed, "group": "all", "n": len(table)} | values.to_dict()
+        users = runs[0].user_id.to_numpy()
+        compared = {"": None, "lead": REFERENCE, "gain": WHOLE}
+        for name, other in compared.items():
+            if other is not None and (other not in stacks or other == (model, variant)):
+                continue
+            # Paired by seed; what needs no training is the same for all seeds.
+            value = stacks[model, variant] - (0 if other is None else stacks[other])
+            drawn = 100 * resampled_means(value, users)
+            ends = dict(
+                zip(("low", "high"), np.quantile(drawn, [0.025, 0.975], axis=0), strict=True)
+            )
+            if other is not None:
+                ends[""] = 100 * np.nanmean(value.mean(axis=0), axis=0)
+            for end, numbers in ends.items():
+                group = {"group": f"{name} {end}".strip(), "seed": None, "n": len(users)}
+                yield head | group | dict(zip(COLUMNS, map(float, numbers), strict=True))
+
+
+def _stacked(runs: list[pd.DataFrame]) -> np.ndarray:
+    """(S, U, M) what every sequence got in every run."""
+    return np.stack([table[list(COLUMNS)].to_numpy(float) for table in runs])
+
+
+def measured(
+    parts: Parts, seeds: Sequence[int], variants: Sequence[str], keep: Path | None
+) -> tuple[list[Row], float]:
+    """All rows, and the seconds that the runs took which an earlier call has kept."""
+    about: Row = {"data": "dc", "protocol": "next set", "when": "unknown"}
+    told = about | {"model": "none", "variant": "full", "split": "test", "seed": None,
+                    "group": "facts", "n": len(parts["test"])} | facts(parts)  # fmt: skip
+    kept = 0.0
+    tables = {key: [table] for key, table in counted(parts).items()}
+    for seed in seeds:
+        for variant in variants:
+            path = keep / f"dc-{variant}-{seed}.parquet" if keep else None
+            if path is not None and path.is_file():
+                table = pd.read_parquet(path)
+                kept += float(table["seconds"].iloc[0])
+            else:
+                table = trained(parts, variant, replace(SetTraining(), seed=seed))
+                if path is not None:
+                    table.to_parquet(path)
+            tables.setdefault((WHOLE[0], variant), []).append(table)
+    return [told, *rows_of(tables, seeds, about)], kept
+
+
+def _rows() -> Iterator[Row]:
+    rows, _ = measured(baskets(), SEEDS, list(VARIANTS), None)
+    yield from rows
+
+
+def _data(_: list[Row]) -> list[Row]:
+    parts = baskets()
+    return [{
+        "name": "dc", "protocol": "next set", "fingerprint": fingerprint(parts),
+        "windows": {part: len(one) for part, one in parts.items()},
+        "training": asdict(SetTraining()),
+    }]  # fmt: skip
+
+
+REPORT = Report(
+    question="Which elements does the next set hold: a network against counting",
+    rows=_rows,
+    data=_data,
+    starts=("baskets", "measured"),
+)

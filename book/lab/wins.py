@@ -1,0 +1,268 @@
+"""Where PGT and the context kernel win against each other on GeoLife, and why, for chapter 22.
+
+    PGT_GEOLIFE=… python book/lab/run.py wins
+
+writes ``book/results/wins.json``. Its rows belong to several tables, told apart by ``table``:
+
+- ``windows``: test windows by a property (``by``, ``group``): who is right, in percent;
+- ``people``: quantiles over people of the kernel's lead, in points;
+- ``ratio`` and ``factor``: how each model's weights over visits rise with a cue
+(`pgt.analysis.disagreement`);
+- ``clock``: mean weight, times the visits in the window, by hours of the day from now;
+- ``without``: the kernel without a cue, its other numbers chosen anew on the validation windows;
+  on all test windows, and on those whose target is the last place; ``together``: both mixed;
+- ``agree``: how often two models guess the same place; ``guesses``: how often each guesses the
+  place where the person is;
+- ``cells``: means over the cells of a grid with many people in each (`pgt.analysis.grid`).
+
+PGT's values are means over seeds. Groups and cells with too few people behind them are left out
+(`pgt.analysis.grid.many`), and a grouping as a whole where what is left out could be had by
+subtraction; no person, place or moment can be told from the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from lab import runs
+from lab.reports import Report
+from lab.runs import Run
+from pgt import metrics
+from pgt.analysis import disagreement, grid
+from pgt.baselines import ContextKernel
+from pgt.batch import Batch
+from pgt.model import PointerGeneratorTransformer
+from pgt.windows import Dataset, Windows
+
+KEY = "geolife_exact"
+SEEDS = (42, 1, 2, 3, 4)
+ZONE = "Asia/Shanghai"  # the published pipeline leaves UTC; hours are told in Beijing's
+SIZES = (2.0, 3.0, 4.0)  # kilometres; the finest grid with enough cells is taken
+ENOUGH_CELLS = 8
+Row = dict[str, Any]
+
+
+@dataclass
+class Opened:
+    """Test windows with what every model did on them.
+
+    Attributes
+    ----------
+    windows : Windows
+    kernel : ndarray
+        (W,) hits, 0 to 1.
+    pgt : list of ndarray
+        (W,) hits of each seed.
+    gate : ndarray
+        (W,) mean over seeds.
+    visits : list of DataFrame
+        `pgt.analysis.disagreement.opened`, by seed.
+    predicted : dict
+        (W,) each model's first guess; of PGT one a seed.
+    """
+
+    windows: Windows
+    kernel: np.ndarray
+    pgt: list[np.ndarray]
+    gate: np.ndarray
+    visits: list[pd.DataFrame]
+    predicted: dict[str, list[np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Together:
+    """Both models, their probabilities mixed; ``share`` is that of the network, 0 to 1."""
+
+    network: PointerGeneratorTransformer
+    kernel: ContextKernel
+    share: float
+
+    @torch.no_grad()
+    def scores(self, batch: Batch) -> Tensor:
+        """(B, V) probabilities."""
+        votes = self.kernel.scores(batch).clamp(min=0)  # places outside the window: no vote
+        votes = votes / votes.sum(1, keepdim=True)
+        mixed: Tensor = self.share * self.network(batch).log_probs.exp() + (1 - self.share) * votes
+        return mixed
+
+
+def hits(predictor: metrics.Predictor, windows: Windows) -> np.ndarray:
+    """(W,) 1 where the first guess is right, a fraction where it shares its score."""
+    return metrics.gains(metrics.evaluate(predictor, windows))["acc@1"].to_numpy()
+
+
+def models(data: Dataset) -> Iterator[Any]:
+    """The kernel, then PGT with each seed."""
+    yield runs.trained(KEY, Run("kernel"))[0]
+    for seed in SEEDS:
+        yield runs.trained(KEY, Run("pgt", seed=seed))[0]
+
+
+def opened(kernel: ContextKernel, nets: list[PointerGeneratorTransformer], data: Dataset) -> Opened:
+    """Score the test windows once and keep what happened inside."""
+    rivals_of: dict[str, list[metrics.Predictor]] = {
+        "kernel": [kernel],
+        "pgt": [*nets],
+        "most_frequent": [runs.trained(KEY, Run("most_frequent"))[0]],
+    }
+    scored = {
+        name: [metrics.evaluate(one, data.test) for one in some] for name, some in rivals_of.items()
+    }
+    found = {name: [metrics.gains(r)["acc@1"].to_numpy() for r in some]
+             for name, some in scored.items()}  # fmt: skip
+    inside = [disagreement.opened(net, kernel, data.test) for net in nets]
+    gate = np.mean([gate for gate, _ in inside], axis=0)
+    predicted = {name: [r.predicted.to_numpy() for r in some] for name, some in scored.items()}
+    visits = [visits for _, visits in inside]
+    return Opened(data.test, found["kernel"][0], found["pgt"], gate, visits, predicted)
+
+
+def windows(seen: Opened, train: Windows) -> Iterator[Row]:
+    """Who is right, by what kind of question it is; then the spread over people."""
+    table = disagreement.described(seen.windows, seen.visits[0], ZONE)
+    users = seen.windows.users
+    counts = train.visits.user_id.value_counts()
+    past = counts.reindex(users, fill_value=0).to_numpy()
+    table["history"] = disagreement.bins(past, [150, 400, 800], "visits in training")
+    table.insert(0, "all", "all")
+    for by in table:
+        names = table[by].cat.categories if by != "all" else ["all"]
+        masks = {name: (table[by] == name).to_numpy() for name in names}
+        left = np.ones(len(users), dtype=bool)
+        for mask in masks.values():
+            left &= ~mask if grid.many(users[mask]) else True
+        if left.any() and not grid.many(users[left]):
+            continue  # the whole minus the groups shown would be a few people
+        for name, mask in masks.items():
+            values = disagreement.versus(seen.kernel, seen.pgt, users, mask)
+            if values:
+                named = {key.replace("one", "kernel").replace("other", "pgt"): value
+                         for key, value in values.items()}  # fmt: skip
+                yield {"table": "windows", "by": by, "group": name} | named
+    lead = seen.kernel - np.mean(seen.pgt, axis=0)
+    yield {"table": "people", "by": "kernel - pgt"} | disagreement.by_person(lead, users)
+
+
+def weights(seen: Opened) -> Iterator[Row]:
+    """How attention and votes rise with each cue."""
+    for name, measure in (("ratio", disagreement.ratios), ("factor", disagreement.factors)):
+        for model, some in (("kernel", seen.visits[:1]), ("pgt", seen.visits)):
+            found = pd.DataFrame([measure(visits, model) for visits in some])
+            for cue in found:
+                yield {"table": name, "model": model, "group": cue, "value": found[cue].mean(),
+                       "low": found[cue].min(), "high": found[cue].max()}  # fmt: skip
+    for model, some in (("kernel", seen.visits[:1]), ("pgt", seen.visits)):
+        curves = []
+        for visits in some:
+            length = visits.groupby("window").age.transform("max")
+            half_hours = visits["apart"].clip(upper=719) // 30
+            curves.append((visits[model] * length).groupby(half_hours.to_numpy()).mean())
+        for k, value in enumerate(pd.concat(curves, axis=1).reindex(range(24)).mean(axis=1)):
+            yield {"table": "clock", "model": model, "hours": k / 2 + 0.25, "value": value}
+
+
+def without(data: Dataset, kinds: np.ndarray) -> Iterator[Row]:
+    """The kernel without a cue, its other numbers chosen anew; ``kinds`` are those of targets."""
+    less: dict[str, dict[str, tuple[float, ...]]] = {
+        "nothing": {}, "the clock": {"clock": (0.0,), "width": (1.0,)},
+        "the place before": {"same": (0.0,)},
+        "the clock and the place before": {"clock": (0.0,), "width": (1.0,), "same": (0.0,)},
+        "decay": {"decay": (1.0,)},
+    }  # fmt: skip
+    for name, fixed in less.items():
+        restricted: Any = type("Restricted", (ContextKernel,), {"GRID": ContextKernel.GRID | fixed})
+        right = hits(restricted().fit(data.train).choose(data.valid), data.test)
+        for group in ("all", "last place"):
+            value = 100 * float(right[(kinds == group) | (group == "all")].mean())
+            yield {"table": "without", "group": name, "by": group, "value": value}
+
+
+def together(
+    kernel: ContextKernel, nets: list[PointerGeneratorTransformer], data: Dataset
+) -> Iterator[Row]:
+    """Both models mixed, the share of each chosen on the validation windows."""
+    for seed, net in zip(SEEDS, nets, strict=True):
+        net.eval()
+        mixes = [Together(net, kernel, share) for share in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
+        best = max(mixes, key=lambda mix: float(hits(mix, data.valid).mean()))
+        yield {"table": "together", "seed": seed, "share": best.share,
+               "value": 100 * float(hits(best, data.test).mean())}  # fmt: skip
+
+
+def agree(seen: Opened) -> Iterator[Row]:
+    """How often two models guess the same place."""
+    names = list(seen.predicted)
+    for k, one in enumerate(names):
+        for other in names[k + 1 :]:
+            same = [(a == b).mean() for a in seen.predicted[one] for b in seen.predicted[other]]
+            yield {"table": "agree", "model": one, "group": other,
+                   "value": 100 * float(np.mean(same))}  # fmt: skip
+
+
+def guesses(seen: Opened) -> Iterator[Row]:
+    """How often the first guess is the place where the person is, and how often the next is."""
+    last = seen.windows.features[0].numpy()[seen.windows.target]
+    said = seen.predicted | {"truth": [seen.windows.targets]}
+    for model, some in said.items():
+        share = 100 * float(np.mean([guess == last for guess in some]))
+        yield {"table": "guesses", "model": model, "group": "last place", "value": share}
+
+
+def cells(seen: Opened) -> Iterator[Row]:
+    """Means by where the person is now, and by where the visits are that get the attention."""
+    now = seen.windows.visits.iloc[seen.windows.target - 1].reset_index(drop=True)
+    now = now.assign(gate=seen.gate, kernel=100 * seen.kernel, in_window=seen.windows.in_window,
+                     pgt=100 * np.mean(seen.pgt, axis=0))  # fmt: skip
+    past = seen.windows.visits.iloc[seen.visits[0].row].reset_index(drop=True)
+    length = seen.visits[0].groupby("window").age.transform("max").to_numpy()
+    attention = np.mean([visits.pgt for visits in seen.visits], axis=0)
+    past = past.assign(attention=attention * length, votes=seen.visits[0].kernel * length,
+                       window=seen.visits[0].window, visit=seen.visits[0].row)  # fmt: skip
+    for size in SIZES:
+        asked = grid.aggregated(now, ["gate", "in_window", "pgt", "kernel"], size)
+        if len(asked) >= ENOUGH_CELLS:
+            break
+    looked = grid.aggregated(
+        past, ["attention", "votes"], size, asked.attrs.get("origin"), each=("window", "visit")
+    )
+    for by, table in (("now", asked), ("visits", looked)):
+        for row in table.to_dict("records"):
+            yield {"table": "cells", "by": by, "size_km": size} | {
+                str(k): v for k, v in row.items()
+            }
+
+
+def _rows() -> Iterator[Row]:
+    data = runs.dataset(KEY)
+    kernel, *nets = models(data)
+    seen = opened(kernel, nets, data)
+    kinds = disagreement.described(data.test, seen.visits[0]).target.to_numpy()
+    yield from (
+        *windows(seen, data.train), *weights(seen), *without(data, kinds),
+        *together(kernel, nets, data), *agree(seen), *guesses(seen), *cells(seen),
+    )  # fmt: skip
+
+
+REPORT = Report(
+    question="Where do PGT and the context kernel win against each other, and why?",
+    rows=_rows,
+    data=(KEY,),
+    starts=("models", "opened", "windows", "weights", "without", "together", "agree", "guesses",
+            "cells"),
+    models=("kernel", "pgt", "most_frequent"),
+    more={
+        "seeds": list(SEEDS),
+        "cell_rule": {
+            "people": grid.PEOPLE,
+            "windows": grid.WINDOWS,
+            "largest_share_of_one_person": grid.LARGEST,
+        },
+    },
+)  # fmt: skip

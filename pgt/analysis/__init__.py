@@ -1,0 +1,1 @@
+"""What a prediction is worth: results files, calibration, comparisons, limits."""

@@ -1,0 +1,111 @@
+"""Results files, read: the one place from which chapters and tests take measured numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pgt import metrics
+from pgt.shipped import folder
+from pgt.visits import DataError
+
+KEYS = ["data", "protocol", "model", "variant", "when", "seed"]  # what tells runs apart
+
+
+def results_folder() -> Path:
+    """Where results files are: in the repository, or in the installed package."""
+    return folder("results")
+
+
+@dataclass(frozen=True)
+class Results:
+    """A results file, opened.
+
+    Attributes
+    ----------
+    name : str
+    header : dict
+        How it was made.
+    rows : DataFrame
+        One row per data, protocol, model, variant, seed, split and group; metrics in percent.
+    folder : Path
+        Where the file, and the ranks beside it, lie.
+    """
+
+    name: str
+    header: dict[str, Any]
+    rows: pd.DataFrame
+    folder: Path
+
+    def select(self, group: str = "all", split: str = "test", **where: Any) -> pd.DataFrame:
+        """Rows of one group and split, and of one model, variant, … when given."""
+        keep = (self.rows.group == group) & (self.rows.split == split)
+        for column, value in where.items():
+            keep &= self.rows[column] == value
+        return self.rows[keep]
+
+    def mean(self, metric: str = "acc@1", **where: Any) -> float:
+        """Mean over seeds.
+
+        Examples
+        --------
+        >>> read_results("city").mean("acc@1", model="kernel") > 0
+        True
+        """
+        chosen = self.select(**where)
+        if chosen.empty:
+            raise KeyError(f"{self.name}.json has no row with {where}.")
+        return float(chosen[metric].mean())
+
+    def spread(self, metric: str = "acc@1", **where: Any) -> float:
+        """Standard deviation over seeds (ddof 1; 0 for a single row)."""
+        chosen = self.select(**where)[metric]
+        return float(chosen.std()) if len(chosen) > 1 else 0.0
+
+    def ranks(self, **where: Any) -> Iterator[pd.DataFrame]:
+        """The test ranks of every matching run, for `pgt.metrics.interval`."""
+        table = pd.read_parquet(self.folder / f"{self.name}.ranks.parquet")
+        for column, value in where.items():
+            table = table[table[column] == value]
+        keys = [key for key in KEYS if key in table]
+        for _, part in table.groupby(keys, observed=True, dropna=False):
+            yield part.rename(columns={"user": "user_id"}).reset_index(drop=True)
+
+    def interval(self, metric: str = "acc@1", group: str = "all", **where: Any
+                 ) -> tuple[float, float]:  # fmt: skip
+        """95 % interval of the mean over seeds, by resampling users."""
+        runs = list(self.ranks(**where))
+        if not runs:
+            raise KeyError(f"{self.name}.ranks.parquet has no run with {where}.")
+        return metrics.interval_of_mean(runs, metric, group=group)
+
+    def difference(
+        self, one: dict[str, Any], other: dict[str, Any], metric: str = "acc@1", group: str = "all"
+    ) -> tuple[float, float, float]:
+        """Mean of ``one`` minus mean of ``other``, paired by window, with its 95 % interval."""
+        runs = [list(self.ranks(**where)) for where in (one, other)]
+        low, high = metrics.interval_of_mean(runs[0], metric, against=runs[1], group=group)
+        gap = self.mean(metric, group=group, **one) - self.mean(metric, group=group, **other)
+        return gap, low, high
+
+
+def read_results(name: str, folder: Path | None = None) -> Results:
+    """Open ``book/results/NAME.json``.
+
+    Raises
+    ------
+    DataError
+        When there is no such file.
+    """
+    folder = folder or results_folder()
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        raise DataError(f"There is no {path.name}; make it with python book/lab/run.py {name}.")
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    rows = pd.DataFrame(raw.pop("rows"))
+    return Results(name, raw, rows, folder)

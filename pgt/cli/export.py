@@ -1,0 +1,76 @@
+"""The command that takes a trained model out of PyTorch; its arguments are in `pgt.cli.parser`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from pgt import city
+from pgt.checkpoint import load_model, shipped
+from pgt.cli.model import _table, _writable, _write_text, load
+from pgt.io.onnx import write_onnx
+from pgt.io.weights_json import as_json
+from pgt.visits import DataError
+from pgt.viz import live
+from pgt.windows import prepare
+
+
+def export(args: argparse.Namespace) -> None:
+    """Write a model as JSON, as a page, as ONNX, or as all of them."""
+    if not (args.out or args.html or args.onnx):
+        raise DataError("Nothing to write; give --out FILE.json, --html FILE.html or --onnx FILE.")
+    for path, suffix in ((args.out, ".json"), (args.html, ".html"), (args.onnx, ".onnx")):
+        if path:
+            _writable(path, suffix)
+    if args.visits and not args.html:
+        raise DataError("--visits is for the page; give --html FILE.html as well.")
+    if args.visits and not args.model:
+        raise DataError("--visits needs --model, the model that was trained on that table.")
+    source = args.model or shipped("city")
+    model, vocabulary = load_model(source)
+    if args.out:
+        _write_text(args.out, json.dumps(as_json(model, vocabulary), separators=(",", ":")))
+        _say(args.out, f"{model.n_parameters():,} weights")
+    if args.html:
+        shown = _own(args) if args.model else live.playground()
+        shown.save(args.html)
+        _say(args.html, "open it in a browser")
+    if args.onnx:
+        write_onnx(model, args.onnx)
+        _say(args.onnx, "ONNX")
+
+
+def _own(args: argparse.Namespace) -> live.Playground:
+    """The page of a reader's own model, with the people of its own table."""
+    model, vocabulary, notes = load(args.model)
+    if not args.visits:
+        town = city.load()
+        if not set(town.places.location_id) >= set(vocabulary.locations):
+            raise DataError(
+                "--html needs --visits, the table that the model was trained on: the page shows "
+                "its people and places."
+            )
+        return live.of_town(model, vocabulary, town)
+    table = _table(args.visits)
+    days, least = notes["days"], notes["min_visits"]
+    data = prepare(table, days=days, min_visits=least, vocabulary=vocabulary)
+    windows = next((w for w in (data.test, data.valid, data.train) if len(w)), None)
+    if windows is None:
+        raise DataError(
+            f"{args.visits.name} yields no window of {least} visits in {days} days; the page needs "
+            "at least one."
+        )
+    columns = [c for c in ("location_id", "name", "lon", "lat") if c in table.columns]
+    places: pd.DataFrame = table[columns].drop_duplicates("location_id")
+    return live.build(
+        model, windows, places=places, title=f"The live model of {args.model.stem}",
+        caption="A trained model, computed in this page. The page holds the visits of its test "
+        "windows: think before you share those of real people.",
+    )  # fmt: skip
+
+
+def _say(path: Path, what: str) -> None:
+    print(f"written to {path} ({path.stat().st_size / 1e6:.2f} MB; {what})")

@@ -1,0 +1,53 @@
+"""The command that makes visits of position fixes; its arguments are in `pgt.cli.parser`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pgt.gps import GpsResult, fixes_to_visits
+from pgt.io import tables
+from pgt.io.fixes import TABLES, read_fixes
+from pgt.io.fixes_base import Report
+from pgt.visits import DataError
+
+
+def visits(args: argparse.Namespace) -> None:
+    """Read fixes, write the visits, print what every step kept."""
+    if args.out.suffix not in (".csv", ".parquet") or args.out.is_dir():
+        raise DataError(
+            f"Cannot write {args.out}: give a file whose name ends in .csv or .parquet."
+        )
+    report = Report()
+    frames = read_fixes(
+        args.fixes, columns=args.columns, report=report, progress=not args.quiet,
+        # Only a table can hold times without a zone.
+        timezone=args.timezone if _is_table(args.fixes) else None,
+    )  # fmt: skip
+    journey = fixes_to_visits(
+        frames, timezone=args.timezone or "UTC", haversine_order=args.haversine_order,
+        everybody=args.everybody, eps=args.eps, min_samples=args.min_samples,
+    )  # fmt: skip
+    tables.write(journey.visits, args.out)
+    if args.quiet:
+        print(report)
+    print(describe(journey))
+    print(f"written to {args.out}")
+
+
+def describe(journey: GpsResult) -> str:
+    """Say what every step kept, and why people are missing in the end."""
+    rows = journey.counts.assign(people=journey.counts.people.astype(object).fillna(""))
+    width = max(len(step) for step in rows.step)
+    lines = [f"{'':{width}}  {'count':>12}  {'people':>7}"]
+    lines += [f"{row.step:{width}}  {row.n:12,}  {row.people!s:>7}" for row in rows.itertuples()]
+    gone = journey.people["left"].value_counts()
+    gone = gone[gone.index != ""]
+    if len(gone):
+        lines.append("left out: " + ", ".join(f"{n} ({why})" for why, n in gone.items()))
+    return "\n".join(lines)
+
+
+def _is_table(path: Path) -> bool:
+    files = path.iterdir() if path.is_dir() else [path]
+    return any(file.name.lower().endswith(TABLES) for file in files)

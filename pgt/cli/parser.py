@@ -1,0 +1,271 @@
+"""The command line: python -m pgt COMMAND, a command for every step from data to prediction."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from pgt.cli import export, gps
+from pgt.cli import model as commands
+from pgt.config import PARTS, PRESETS
+from pgt.visits import SPLITS, DataError
+
+EXAMPLES = {
+    "": """examples:
+  python -m pgt city town                              simulate a town into the folder town/
+  python -m pgt prepare town town.parquet              check it, split it, count its windows
+  python -m pgt train town.parquet --out m.safetensors
+  python -m pgt evaluate town.parquet m.safetensors --baselines
+  python -m pgt predict town.parquet m.safetensors --top 3
+
+COMMAND --help tells more of each.""",
+    "city": """examples:
+  python -m pgt city town
+  python -m pgt city --preset large --seed 3 big_town""",
+    "visits": """examples:
+  python -m pgt visits Geolife.zip --out visits.csv --timezone Asia/Shanghai
+  python -m pgt visits Geolife.zip --out visits.parquet --haversine-order swapped
+  python -m pgt visits my_tracks/ --out visits.csv --everybody   a folder of GPX files
+
+The steps and their settings are those of Hong et al. (2023), whose figures rest on UTC and on the
+swapped order.""",
+    "download": """examples:
+  python -m pgt download geolife --to data                     shows the terms, and stops
+  python -m pgt download geolife --to data --accept-licence
+
+Killed, it goes on from what has arrived when called again. Nothing is unpacked.""",
+    "prepare": """examples:
+  python -m pgt prepare visits.csv visits.parquet --timezone Europe/Vienna
+  python -m pgt prepare checkins.csv visits.parquet --checkins \\
+      --columns user_id=user,location_id=venue,started_at=time --timezone Asia/Tokyo
+  python -m pgt prepare geolife_windows geolife.parquet   a folder of train, valid and test.csv""",
+    "train": """examples:
+  python -m pgt train visits.parquet --out model.safetensors
+  python -m pgt train visits.parquet --out no_pointer.safetensors --without pointer --seed 1
+
+Killed, it goes on from its last whole epoch when called again the same way.""",
+    "evaluate": """examples:
+  python -m pgt evaluate visits.parquet model.safetensors --baselines
+  python -m pgt evaluate visits.parquet model.safetensors --split valid --json result.json""",
+    "predict": """examples:
+  python -m pgt predict visits.parquet model.safetensors --user 7
+  python -m pgt predict visits.parquet model.safetensors --at 2024-05-01T12:00+02:00 --out next.csv
+
+A person or a place that training has not seen is no error: such a person is predicted with the
+vector of an unseen person, such a place is read as "unknown".""",
+    "export": """examples:
+  python -m pgt export --html city.html                the live model of the shipped town
+  python -m pgt export --model m.safetensors --out m.json
+  python -m pgt export --model m.safetensors --visits visits.parquet --html m.html
+  python -m pgt export --model m.safetensors --onnx m.onnx
+
+The page holds the model and the visits of the test windows; it needs no server and no network.
+For ONNX: pip install onnx onnxscript onnxruntime""",
+}  # fmt: skip
+
+
+def _positive(text: str) -> int:
+    value = int(text) if text.isdecimal() else 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
+    return value
+
+
+def _columns(text: str) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    if not all(ours and theirs for ours, _, theirs in pairs):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not of the form OURS=THEIRS,..., such as user_id=uid,location_id=place"
+        )
+    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    parts = tuple(part.strip() for part in text.split(",") if part.strip())
+    unknown = [part for part in parts if part not in PARTS]
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"there is no part {unknown[0]!r}; choose of {', '.join(PARTS)}"
+        )
+    return parts
+
+
+def _device(text: str) -> torch.device:
+    try:
+        device = torch.device(text)
+    except RuntimeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no device; use cpu or cuda") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise argparse.ArgumentTypeError("there is no CUDA device here; use cpu")
+    return device
+
+
+def _moment(text: str) -> pd.Timestamp:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no ISO 8601 time, such as 2024-05-01T12:00+02:00"
+        ) from None
+    return pd.Timestamp(moment)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments of every command."""
+    top = argparse.ArgumentParser(
+        prog="pgt", description="Next-location prediction with the Pointer-Generator Transformer.",
+        epilog=EXAMPLES[""], formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    choices = top.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(run: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
+        name = run.__name__
+        sub = choices.add_parser(
+            name, help=text, description=text[0].upper() + text[1:] + ".", epilog=EXAMPLES[name],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        sub.set_defaults(run=run)
+        return sub
+
+    sub = command(commands.city, "simulate a town and the visits of its people")
+    sub.add_argument("out", type=Path, metavar="OUT", help="folder to write")
+    sub.add_argument("--preset", choices=("small", "large"), default="small")
+    sub.add_argument("--seed", type=int, default=7, help="default: %(default)s")
+
+    sub = command(gps.visits, "find the visits in recorded positions (GPS)")
+    sub.add_argument(
+        "fixes", type=Path, metavar="FIXES",
+        help="GeoLife (archive or folder), GPX, .csv or .parquet, or a folder of such files",
+    )  # fmt: skip
+    sub.add_argument("--out", type=Path, required=True, metavar="OUT", help=".csv or .parquet")
+    sub.add_argument("--timezone", metavar="ZONE",
+                     help="the local zone, such as Asia/Shanghai (default: UTC)")  # fmt: skip
+    sub.add_argument(
+        "--haversine-order", choices=("right", "swapped"), default="right",
+        help="(latitude, longitude), or the other way round as in the published figures",
+    )  # fmt: skip
+    sub.add_argument("--everybody", action="store_true",
+                     help="keep people however briefly they were tracked")  # fmt: skip
+    sub.add_argument("--eps", type=float, default=20.0, metavar="METRES",
+                     help="staypoints this near are neighbours (%(default)g)")  # fmt: skip
+    sub.add_argument("--min-samples", type=_positive, default=2,
+                     help="staypoints that found a location (%(default)s)")  # fmt: skip
+    sub.add_argument(
+        "--columns", type=_columns, metavar="OURS=THEIRS,...", help="names in your table"
+    )
+    sub.add_argument("--quiet", action="store_true", help="no progress bar")
+
+    sub = command(commands.download, "fetch GeoLife from Microsoft Research, verified")
+    sub.add_argument("what", choices=("geolife",), metavar="geolife", help="the data set")
+    sub.add_argument("--to", type=Path, required=True, metavar="FOLDER")
+    sub.add_argument("--accept-licence", action="store_true", help="you have read its terms")
+    sub.add_argument("--url", help="the archive's address, should it have moved")
+    sub.add_argument("--quiet", action="store_true", help="no progress bar")
+
+    sub = command(
+        commands.prepare, "check a table of visits, split it by days and count its windows"
+    )
+    sub.add_argument(
+        "input",
+        type=Path,
+        metavar="INPUT",
+        help=".csv, .parquet, or a folder (of city, or of windows)",
+    )
+    sub.add_argument(
+        "out",
+        type=Path,
+        metavar="OUT",
+        help="the visits table, .parquet (a CSV would lose the zone)",
+    )
+    sub.add_argument("--timezone", metavar="ZONE", help="the local zone, such as Europe/Vienna")
+    sub.add_argument(
+        "--columns", type=_columns, metavar="OURS=THEIRS,...", help="names in your file"
+    )
+    sub.add_argument("--checkins", action="store_true", help="visits have no end: end = start")
+    sub.add_argument("--drop-duplicates", action="store_true", help="drop repeated visits")
+    _history(sub, "; only for the counts, the table keeps all visits")
+
+    sub = command(commands.train, "train a model")
+    sub.add_argument("visits", type=Path, metavar="VISITS", help="a visits table (prepare)")
+    sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
+    sub.add_argument("--preset", choices=tuple(PRESETS), default="documented")
+    sub.add_argument("--seed", type=int, default=42, help="default: %(default)s")
+    sub.add_argument("--epochs", type=_positive, help="at most so many")
+    sub.add_argument("--when", choices=("unknown", "day"), help="what it is told of the target")
+    sub.add_argument(
+        "--protocol", choices=("published", "exact"), default="published",
+        help="places that training has not seen are one 'unknown', or themselves",
+    )  # fmt: skip
+    sub.add_argument("--without", type=_parts, default=(), metavar="PART,...",
+                     help="leave parts out: " + ", ".join(PARTS))  # fmt: skip
+    sub.add_argument(
+        "--checkpoint", type=Path, metavar="FILE",
+        help="where the run is kept until it is done (default: beside --out)",
+    )  # fmt: skip
+    sub.add_argument("--fresh", action="store_true", help="start anew, whatever the checkpoint")
+    sub.add_argument("--device", type=_device, help="cpu or cuda (default: cuda if it is there)")
+    sub.add_argument("--quiet", action="store_true", help="no progress bar")
+    _history(sub)
+
+    sub = command(commands.evaluate, "measure a model, by group and with intervals")
+    sub.add_argument("visits", type=Path, metavar="VISITS")
+    sub.add_argument("model", type=Path, metavar="MODEL")
+    sub.add_argument("--split", choices=SPLITS, default="test")
+    sub.add_argument("--baselines", action="store_true", help="put the baselines beside it")
+    sub.add_argument("--json", type=Path, metavar="OUT", help="also write the rows as JSON")
+
+    sub = command(commands.predict, "predict where people go next")
+    sub.add_argument("visits", type=Path, metavar="VISITS")
+    sub.add_argument("model", type=Path, metavar="MODEL")
+    sub.add_argument("--user", metavar="ID", help="only this person")
+    sub.add_argument("--at", type=_moment, metavar="TIME",
+                     help="after the last visit before this moment, local time if it names no "
+                     "offset (default: after the last visit)")  # fmt: skip
+    sub.add_argument("--top", type=_positive, default=5, help="default: %(default)s")
+    sub.add_argument("--out", type=Path, metavar="CSV", help="write a table instead of printing")
+
+    sub = command(export.export, "write a model for the web (JSON, a live page) or ONNX")
+    sub.add_argument(
+        "--model", type=Path, metavar="FILE", help="a trained model (default: that of the town)"
+    )
+    sub.add_argument("--out", type=Path, metavar="FILE.json", help="weights and vocabulary")
+    sub.add_argument("--html", type=Path, metavar="FILE.html", help="the live model as a page")
+    sub.add_argument("--visits", type=Path, metavar="VISITS",
+                     help="the table that the model was trained on, for the page")  # fmt: skip
+    sub.add_argument("--onnx", type=Path, metavar="FILE.onnx", help="for onnxruntime and others")
+    return top
+
+
+def _history(sub: argparse.ArgumentParser, note: str = "") -> None:
+    sub.add_argument("--days", type=_positive, default=7, help=f"of history (%(default)s){note}")
+    sub.add_argument("--min-visits", type=_positive, default=3,
+                     help=f"in a window (%(default)s){note}")  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit status."""
+    args = parser().parse_args(argv)
+    try:
+        args.run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, say `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (DataError, FloatingPointError, OSError) as error:
+        print(f"pgt: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as stop:
+        print(f"\npgt: stopped; {stop}" if str(stop) else "\npgt: stopped", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

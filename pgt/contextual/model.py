@@ -1,0 +1,177 @@
+"""The contextual pointer: PGT, whose pointer is told what a person would look at.
+
+PGT's pointer weighs a past visit by a match of two learned vectors and by its position. Here, terms
+are added that look at one fact each (`pgt.contextual.features`). A visit can be worth going back to
+for several reasons, each a sum of terms, scaled by what is known of now:
+
+    weight of visit i = exp(content_i + bias_i + interplay_i) · Σ_r exp(Σ_t scale_rt(now) · f_rt(i))
+
+Without terms, this is PGT. With three reasons and no encoder it can be the context kernel, whose
+reasons to go back are "any", "it came after the place where I am" and "it began at this hour".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from pgt.checkpoint import load_weights, read_parts
+from pgt.contextual.config import ContextualConfig
+from pgt.contextual.history import Past
+from pgt.contextual.scorer import Reasons
+from pgt.encoder import Encoder
+from pgt.mixture import log_mixture, scatter_log_probs
+from pgt.model import Embeddings, Gate, Generator, Output, Pointer, at_least_float32  # fmt: skip
+from pgt.visits import DataError
+from pgt.vocabulary import Vocabulary
+
+UNKNOWN = 1
+
+
+class ContextualPointer(nn.Module):
+    """Next location = copy one of the past's, for a reason, or generate one of the vocabulary's.
+
+    Examples
+    --------
+    >>> import pgt.city, pgt.windows
+    >>> from pgt.contextual.history import remember
+    >>> data = remember(pgt.windows.prepare(pgt.city.load().visits, protocol="exact"), memory=50)
+    >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
+    >>> model = ContextualPointer(ContextualConfig(*size, n_known=2 + data.vocabulary.n_known))
+    >>> out = model.eval()(data.test.batch([0, 1]))
+    >>> bool(torch.allclose(out.log_probs.exp().sum(1), torch.ones(2), atol=1e-5))
+    True
+    """
+
+    def __init__(self, config: ContextualConfig) -> None:
+        super().__init__()
+        self.config = config
+        inner = config.inner
+        looks = config.content or config.has("generator")
+        self.embeddings = Embeddings(inner) if looks else None
+        self.encoder = Encoder(inner) if looks and config.encoder else None
+        self.pointer = Pointer(inner) if config.content else None
+        self.reasons = Reasons(config) if config.asked else None
+        self.generator = Generator(inner) if config.has("generator") else None
+        both = config.has("generator") and config.has("gate")
+        self.gate = Gate(inner) if both else None
+
+    def forward(self, batch: Past, attention: bool = False) -> Output:
+        """Predict every window of a batch.
+
+        Parameters
+        ----------
+        batch : Past
+            Of `pgt.contextual.history.Histories`; every window has at least one visit.
+        attention : bool
+            Also return the encoder's attention weights.
+        """
+        if not isinstance(batch, Past):
+            raise DataError(
+                "The contextual pointer needs windows that know what came before each visit; make "
+                "them with pgt.contextual.history.remember(data)."
+            )
+        full = batch
+        recent = self._recent(batch)
+        context: Tensor | None = None
+        encoded: Tensor | None = None
+        seen: tuple[Tensor, ...] = ()
+        if self.embeddings is not None:
+            encoded = self.embeddings(recent)  # (B, L', D)
+            if self.encoder is not None:
+                encoded, seen = self.encoder(encoded, recent.padding, attention)
+            rows = torch.arange(len(batch), device=batch.length.device)
+            context = encoded[rows, recent.length - 1]  # (B, D) the last visit
+
+        scores = torch.zeros(batch.location.shape, device=batch.length.device)
+        if self.reasons is not None:
+            scores = scores + at_least_float32(self.reasons(full))  # (B, L)
+        if self.pointer is not None:
+            assert context is not None and encoded is not None
+            scores = scores + self._content(context, encoded, recent, full)
+        log_weights = F.log_softmax(scores.masked_fill(full.padding, -math.inf), dim=-1)
+        answers = self.config.n_locations
+        pointer = scatter_log_probs(log_weights, full.location, answers)  # (B, V)
+        generator = self._generated(context, pointer)  # (B, V)
+        if self.generator is None:
+            logit = log_weights.new_full((len(batch),), math.inf)
+            log_probs = pointer
+        else:
+            logit = self._gate_logit(context)  # (B,)
+            neither = (pointer == -math.inf) & (generator == -math.inf)
+            mixed = log_mixture(logit, pointer, generator.masked_fill(neither, 0.0))
+            log_probs = mixed.masked_fill(neither, -math.inf)
+        return Output(log_probs, torch.sigmoid(logit), log_weights.exp(), pointer, generator, seen)
+
+    def _recent(self, batch: Past) -> Past:
+        """The visits that PGT's parts see; places without weights of their own are unknown."""
+        recent = batch.most_recent(self.config.recent)
+        assert isinstance(recent, Past)
+        if not self.config.n_known:
+            return recent
+        strange = recent.location >= self.config.n_known
+        return replace(recent, location=recent.location.masked_fill(strange, UNKNOWN))
+
+    def _content(self, context: Tensor, encoded: Tensor, recent: Past, full: Past) -> Tensor:
+        """(B, L) PGT's score of the recent visits, 0 for those further back."""
+        assert self.pointer is not None
+        score = self.pointer(context, encoded, recent)  # (B, L') log-weights, -inf at padding
+        width = full.location.shape[1]
+        if width == recent.location.shape[1]:
+            return score.masked_fill(recent.padding, 0.0)
+        # Log-weights sum to one over the recent visits: put them on the scale of one visit each.
+        score = score + recent.length.log()[:, None]
+        steps = torch.arange(recent.location.shape[1], device=full.length.device)
+        at = (full.length - recent.length)[:, None] + steps
+        at = at.clamp(max=width - 1)
+        kept = score.masked_fill(recent.padding, 0.0)
+        return torch.zeros_like(full.location, dtype=score.dtype).scatter_add(1, at, kept)
+
+    def _generated(self, context: Tensor | None, like: Tensor) -> Tensor:
+        """(B, V) log-probabilities; -inf for places without weights of their own."""
+        out = torch.full_like(like, -math.inf)
+        if self.generator is None or context is None:
+            return out
+        scores = at_least_float32(self.generator(context))  # (B, K)
+        if self.config.n_known:
+            scores = scores.index_fill(1, torch.arange(2, device=scores.device), -math.inf)
+        return F.pad(
+            F.log_softmax(scores, dim=-1), (0, out.shape[1] - scores.shape[1]), value=-math.inf
+        )
+
+    def _gate_logit(self, context: Tensor | None) -> Tensor:
+        """(B,) logit of the gate; 0 if it is fixed."""
+        assert context is not None
+        if self.gate is None:
+            return at_least_float32(context).new_zeros(len(context))
+        return at_least_float32(self.gate(context)).squeeze(-1)  # (B, 1) -> (B,)
+
+    @torch.no_grad()
+    def scores(self, batch: Past) -> Tensor:
+        """(B, V) log-probabilities, in evaluation mode; the interface that baselines share."""
+        was_training = self.training
+        self.eval()
+        try:
+            return self(batch).log_probs
+        finally:
+            self.train(was_training)
+
+    def n_parameters(self) -> int:
+        """Count the trained numbers."""
+        return sum(p.numel() for p in self.parameters() if p.requires_grad)
+
+
+def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
+    """Load a contextual pointer, in evaluation mode, and its vocabulary.
+
+    As `pgt.checkpoint.load_model` does for PGT.
+    """
+    config, vocabulary, tensors = read_parts(path, ContextualConfig)
+    model = ContextualPointer(config)
+    load_weights(model, tensors, Path(path).name)
+    return model.eval(), vocabulary

@@ -1,0 +1,154 @@
+"""The contextual pointer as it is measured: its settings, its variants, and its training.
+
+One set of settings serves every data set; each variant changes what its name says and nothing
+else. All were chosen on validation windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from pgt.baselines import ContextKernel
+from pgt.config import TrainConfig
+from pgt.contextual.config import ContextualConfig
+from pgt.contextual.features import TERMS
+from pgt.contextual.history import remember
+from pgt.contextual.model import ContextualPointer
+from pgt.contextual.pseudo_unknown import rehearse
+from pgt.contextual.scorer import like_kernel
+from pgt.vocabulary import UNKNOWN
+from pgt.windows import Dataset
+
+MEMORY = 100  # visits
+OLDER = 100  # summaries of places further back
+
+TRAINING = TrainConfig(
+    learning_rate=5e-3, weight_decay=1e-2, betas=(0.9, 0.99), batch_size=64, label_smoothing=0.03,
+    warmup_epochs=1, max_epochs=5, patience=2, clip=1.0, monitor="acc@1",
+)  # fmt: skip
+
+# Reasons alone: neither PGT's embeddings nor its encoder, generator and gate.
+ALONE: dict[str, Any] = {
+    "encoder": False, "content": False, "without": ("generator", "gate"), "dropout": 0.2,
+    "interplay": 0,
+}  # fmt: skip
+# With all of PGT around them; many more weights, so a lower rate and more dropout.
+AROUND: dict[str, Any] = {"dropout": 0.4, "interplay": 0}
+AROUND_TRAINING = replace(TRAINING, learning_rate=1e-3)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to use the contextual pointer.
+
+    Attributes
+    ----------
+    change : dict
+        Fields of `ContextualConfig`.
+    memory, older : int
+        Of `pgt.contextual.history.remember`.
+    rehearsed : bool
+        Whether unknown places are rehearsed, if there are any (see `has_unknown`).
+    from_kernel : bool
+        Whether its first tables are those of the context kernel.
+    training : TrainConfig
+    """
+
+    change: dict[str, Any] = field(default_factory=lambda: ALONE)
+    memory: int = MEMORY
+    older: int = OLDER
+    rehearsed: bool = True
+    from_kernel: bool = True
+    training: TrainConfig = TRAINING
+
+
+# The story of chapter 20: the kernel's cues first, then the others, one after the other.
+STEPS: dict[str, tuple[str, ...]] = {
+    "count_only": ("age",),
+    "and_before": ("age", "before"),
+    "and_clock": ("age", "before", "clock"),
+    "and_day": ("age", "before", "clock", "ahead", "weekday", "days"),
+    "and_stays": (
+        "age", "before", "clock", "ahead", "weekday", "days", "stay", "stayed", "left", "gap",
+    ),
+}  # fmt: skip
+
+VARIANTS: dict[str, Variant] = {
+    "full": Variant(),
+    "window": Variant(memory=0, older=0),
+    "around": Variant(AROUND, training=AROUND_TRAINING),
+    "around_window": Variant(AROUND, memory=0, older=0, training=AROUND_TRAINING),
+    "no_scale": Variant(ALONE | {"scaled": False}),
+    "interplay": Variant(ALONE | {"interplay": 32}),
+    "one_reason": Variant(ALONE | {"reasons": 1}, from_kernel=False),
+    "random_start": Variant(from_kernel=False),
+    "no_rehearsal": Variant(rehearsed=False),
+} | {
+    f"memory_{memory}": Variant(memory=memory, older=0) for memory in (10, 20, 50, 100, 200, 400)
+} | {
+    f"no_{name}": Variant(ALONE | {"terms": tuple(term for term in TERMS if term != name)})
+    for name in TERMS
+} | {
+    name: Variant(ALONE | {"terms": terms, "scaled": False}, older=0)
+    for name, terms in STEPS.items()
+}  # fmt: skip
+
+
+VARIANTS_WHERE_NOTHING_IS_MERGED = tuple(name for name in VARIANTS if name != "no_rehearsal")
+VARIANTS_WITH_UNKNOWN = ("full", "window", "around", "around_window", "no_rehearsal")
+
+
+def has_unknown(data: Dataset) -> bool:
+    """Whether places that training never shows are merged to one location, "unknown".
+
+    The vocabulary alone cannot tell: where nobody finds a new place later, it is the same under
+    both protocols. But then neither merges any, and there is nothing to rehearse. The validation
+    visits decide; the test visits are not asked.
+    """
+    closed = data.vocabulary.n_known + 2 == data.vocabulary.n_locations
+    return closed and bool((data.valid.features[0] == UNKNOWN).any())
+
+
+def windows(data: Dataset, variant: Variant) -> Dataset:
+    """The windows that a variant is trained and scored on."""
+    seen = remember(data, variant.memory, variant.older)
+    if variant.rehearsed and has_unknown(data):
+        return replace(seen, train=rehearse(data, variant.memory, variant.older))
+    return seen
+
+
+def build(
+    variant: Variant, data: Dataset, seed: int, asks: str = "where next"
+) -> tuple[ContextualPointer, TrainConfig]:
+    """A model with its first weights, and how to train it.
+
+    Parameters
+    ----------
+    variant : Variant
+    data : Dataset
+        Its vocabulary decides: with places beyond the known ones it is an open one.
+    seed : int
+    asks : {"where next", "at hour", "at time"}
+
+    Examples
+    --------
+    >>> import pgt.city, pgt.windows
+    >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
+    >>> model, training = build(VARIANTS["full"], data, seed=1)
+    >>> model.n_parameters() < 20_000, training.seed
+    (True, 1)
+    """
+    vocabulary = data.vocabulary
+    known = vocabulary.n_known + 2
+    torch.manual_seed(seed)
+    config = ContextualConfig(
+        vocabulary.n_locations, vocabulary.n_users, asks=asks,  # type: ignore[arg-type]
+        n_known=known if known < vocabulary.n_locations else 0, **variant.change,
+    )  # fmt: skip
+    model = ContextualPointer(config)
+    if variant.from_kernel and model.reasons is not None:
+        like_kernel(model.reasons, ContextKernel())
+    return model, replace(variant.training, seed=seed)

@@ -1,0 +1,106 @@
+"""Where each section and row of three design documents went: into which code and which chapter.
+
+The map itself is ``sources_map.toml`` beside this file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module, resources
+from typing import Any
+
+DOCUMENTS = {
+    "comparison": "Original and proposed",
+    "temporal": "Temporal dependency",
+    "improvements": "Improvements",
+}  # key in the map, and what the document is called in the book
+REPOSITORY = "https://github.com/where-next-book/where-next/blob/main/"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of the map.
+
+    Attributes
+    ----------
+    document : str
+        A key of `DOCUMENTS`.
+    section, row : str
+        Where in the document.
+    code : tuple of str
+        ``module:attribute``, one or more.
+    chapter : str
+        Name of the chapter's file, without ending.
+    heading : str
+        A section of the chapter; empty if the chapter as a whole is meant.
+    """
+
+    document: str
+    section: str
+    row: str
+    code: tuple[str, ...]
+    chapter: str
+    heading: str
+
+
+def read_map() -> list[Entry]:
+    """The whole map, in the order of the documents.
+
+    Examples
+    --------
+    >>> read_map()[0].code
+    ('pgt.relatives.summarizer.model:PointerGenerator',)
+    """
+    text = resources.files("pgt.exercises").joinpath("sources_map.toml").read_text("utf-8")
+    found = []
+    for document, sections in tomllib.loads(text).items():
+        for section, rows in sections.items():
+            for row, (code, where) in rows.items():
+                chapter, _, heading = where.partition("#")
+                found.append(Entry(document, section, row, tuple(code.split()), chapter, heading))
+    return found
+
+
+def resolve(code: str) -> Any:
+    """What ``module:attribute`` names.
+
+    Examples
+    --------
+    >>> resolve("pgt.batch:Batch.padding") is resolve("pgt.batch:Batch").padding
+    True
+    """
+    module, _, path = code.partition(":")
+    thing: Any = import_module(module)
+    for name in path.split("."):
+        thing = getattr(thing, name)
+    return thing
+
+
+def as_markdown(entries: Sequence[Entry], document: str) -> str:
+    """The map of one document as a Markdown table, with links.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+    document : str
+        A key of `DOCUMENTS`.
+    """
+    lines = ["| section | row | code | where to read |", "|---|---|---|---|"]
+    before = ""
+    for entry in (entry for entry in entries if entry.document == document):
+        # A section's name stands in its first row only, like a heading.
+        section = "" if entry.section == before else entry.section
+        before = entry.section
+        code = "<br>".join(_linked(name) for name in entry.code)
+        number = int(entry.chapter[:2])
+        where = f"[chapter {number}]({entry.chapter}.ipynb)"
+        where += f", {entry.heading}" if entry.heading else ""
+        lines.append(f"| {section} | {entry.row} | {code} | {where} |")
+    return "\n".join(lines)
+
+
+def _linked(code: str) -> str:
+    module, _, path = code.partition(":")
+    return f"[`{path}`]({REPOSITORY}{module.replace('.', '/')}.py)"

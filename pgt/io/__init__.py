@@ -1,0 +1,1 @@
+"""Files in, files out: tables of visits, position fixes, archives, downloads, exported models."""

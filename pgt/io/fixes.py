@@ -1,0 +1,229 @@
+"""Position fixes: GeoLife, GPX, CSV and Parquet -> one table a person."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tqdm import tqdm
+
+from pgt.io import tables
+from pgt.io.fixes_base import Report, Source, UserId, tidy
+from pgt.io.fixes_geolife import Geolife, trajectory_folders
+from pgt.visits import DataError
+
+# Part of every cache key: a change of what is read makes older copies void.
+VERSION = 1
+TABLES = (".csv", ".csv.gz", ".parquet")
+
+
+def read_fixes(
+    path: str | Path,
+    *,
+    users: Collection[UserId] | None = None,
+    columns: dict[str, str] | None = None,
+    timezone: str | None = None,
+    time_unit: Literal["s", "ms"] = "s",
+    since: str | pd.Timestamp | None = None,
+    until: str | pd.Timestamp | None = None,
+    cache: str | Path | None = None,
+    report: Report | None = None,
+    progress: bool = False,
+) -> Iterator[pd.DataFrame]:
+    """Read the position fixes of one person after the other.
+
+    Only one person's fixes are in memory at a time. Lines that are no fix are kept out, counted
+    by reason, and named in the report; if no report is asked for, its sentence is printed at the
+    end as soon as anything was kept out.
+
+    Parameters
+    ----------
+    path : path
+        GeoLife in its official layout, as a folder or as the zip archive (which is read as it
+        lies, not unpacked); a GPX file, or a folder of them (a file is a person, or a sub-folder
+        is); a table of fixes as .csv, .csv.gz or .parquet, or a folder of such files.
+    users : collection, optional
+        Only these people.
+    columns : dict, optional
+        For tables: names in the project -> names in the file, for example
+        ``{"tracked_at": "t"}``. The usual other names (uid, timestamp, latitude, lng, ...) are
+        found without it.
+    timezone : str, optional
+        For tables: the zone of times that carry none. Numbers are Unix times and need none.
+    time_unit : {"s", "ms"}
+        For tables: the unit of times that are numbers.
+    since, until : str or Timestamp, optional
+        Keep out what lies before or after (UTC if no zone is given). Without them, everything
+        from the first satellite (1980-01-06) to tomorrow.
+    cache : path, optional
+        A folder in which every person that is done is kept as Parquet. A read that was stopped
+        goes on from there; people whose files have changed since are read again.
+    report : Report, optional
+        Is filled while reading.
+    progress : bool
+        Show a bar, and print the report's sentence at the end.
+
+    Yields
+    ------
+    DataFrame
+        One a person with at least one fix: ``user_id``, ``tracked_at`` (datetime64[us, UTC]),
+        ``lon`` and ``lat`` (degrees, WGS 84) and, where the source has it, ``trajectory``
+        (categorical: the name of the file, without its ending). Sorted by time; fixes of the same
+        second stay in file order.
+
+    Raises
+    ------
+    DataError
+        If the path is nothing of the above, a file is wholly wrong, or no fix is left at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = Path(folder.name) / "fixes.csv"
+    >>> _ = file.write_text("uid,timestamp,latitude,longitude\\n"
+    ...                     "7,2024-05-01T09:00:00Z,48.2,16.4\\n7,1,48.2,16.4\\n")
+    >>> report = Report()
+    >>> [len(person) for person in read_fixes(file, report=report)]
+    [1]
+    >>> report.n_fixes, report.n_bad
+    (1, 1)
+    >>> folder.cleanup()
+    """
+    source = _source(Path(path), columns, timezone, time_unit)
+    wanted = source.users
+    if users is not None:
+        missing = [user for user in users if user not in source.users]
+        if missing:
+            raise DataError(
+                f"There is no person {missing[0]!r} in {path} (it has {_some(source.users)})."
+            )
+        wanted = [user for user in source.users if user in users]
+    limits = _moment(since, "since"), _moment(until, "until")
+    folder = None if cache is None else Path(cache)
+    return _frames(source, wanted, limits, folder, report, progress, str(path))
+
+
+def _frames(
+    source: Source,
+    users: list[UserId],
+    limits: tuple[pd.Timestamp | None, pd.Timestamp | None],
+    cache: Path | None,
+    report: Report | None,
+    progress: bool,
+    name: str,
+) -> Iterator[pd.DataFrame]:
+    total = Report() if report is None else report
+    total.add(source.report)
+    keys = {user: _key(source.key(user), limits) for user in users} if cache else {}
+    kept = {user for user in users if cache and _cached_key(_file(cache, user)) == keys[user]}
+    fresh = source.frames([user for user in users if user not in kept])
+    bar = tqdm(users, unit=" people", file=sys.stdout, disable=not progress)
+    for user in bar:
+        frame = None
+        if cache and user in kept:
+            try:
+                frame = pd.read_parquet(_file(cache, user))
+                own = Report.from_dict(json.loads(frame.attrs.pop("report")))
+            except (OSError, ValueError, KeyError):
+                frame = None
+        if frame is None:
+            raw, own = next(source.frames([user]) if user in kept else fresh)
+            frame = tidy(raw, own, *limits)
+            del raw
+            if cache:
+                frame.attrs = {"key": keys[user], "report": json.dumps(own.as_dict())}
+                tables.write(frame, _file(cache, user))
+        total.add(own)
+        if len(frame):
+            frame.attrs = {}
+            yield frame
+        del frame
+    if total.n_fixes == 0:
+        why = f": {total}" if total.n_bad else ""
+        raise DataError(
+            f"There is no usable fix in {name}{why} Check the file; are the columns the right ones "
+            "(lon and lat not swapped), and the times as said?"
+        )
+    if progress or (report is None and total.n_bad):
+        print(total)
+
+
+def _source(
+    path: Path, columns: dict[str, str] | None, timezone: str | None, time_unit: str
+) -> Source:
+    """Find out what a path is."""
+    if not path.exists():
+        raise DataError(f"There is no file or folder {path}; check the path.")
+    here = _visible(path.iterdir()) if path.is_dir() else [path]
+    below = _visible(path.rglob("*.[gG][pP][xX]")) if path.is_dir() else [path]
+    is_table = [file for file in here if file.name.lower().endswith(TABLES)]
+    is_gpx = [file for file in below if file.suffix.lower() == ".gpx"]
+    geolife = path.suffix.lower() == ".zip" or (path.is_dir() and trajectory_folders(path))
+    if is_table and not (is_gpx or geolife):
+        from pgt.io.fixes_table import Table
+
+        return Table(is_table, columns or {}, timezone, time_unit)
+    if columns or timezone or time_unit != "s":
+        raise DataError(
+            f"{path} is no table; columns, timezone and time_unit are for tables, leave them out."
+        )
+    if geolife and not (is_table or is_gpx):
+        return Geolife(path)
+    if is_gpx and not (is_table or geolife):
+        from pgt.io.fixes_gpx import Gpx
+
+        return Gpx(path, is_gpx)
+    if is_table or is_gpx or geolife:
+        raise DataError(
+            f"{path} mixes kinds of files (GeoLife, GPX, tables); give a folder for each."
+        )
+    raise DataError(
+        f"{path} is not known as fixes; give GeoLife (the zip archive or its folder), GPX, a .csv "
+        "or .parquet table of fixes, or a folder of such files."
+    )
+
+
+def _visible(paths: Iterator[Path]) -> list[Path]:
+    """Files, without the hidden ones that some systems put beside the true ones."""
+    return sorted(path for path in paths if not path.name.startswith(".") and path.is_file())
+
+
+def _moment(value: str | pd.Timestamp | None, name: str) -> pd.Timestamp | None:
+    if value is None:
+        return None
+    try:
+        moment = pd.Timestamp(value)
+    except ValueError as error:
+        raise DataError(f"{name} is {value!r}, which is no time such as 2007-04-01.") from error
+    return moment.tz_localize("UTC") if moment.tz is None else moment.tz_convert("UTC")
+
+
+def _some(users: list[UserId]) -> str:
+    return ", ".join(map(repr, users[:5])) + (f", … {len(users)} in all" if users[5:] else "")
+
+
+def _key(source: str, limits: tuple[pd.Timestamp | None, ...]) -> str:
+    return hashlib.sha256(f"{VERSION} {source} {limits}".encode()).hexdigest()
+
+
+def _file(cache: Path, user: UserId) -> Path:
+    # 7 and "7" are two people, and a name may hold what a file's name may not.
+    return cache / f"{type(user).__name__}-{quote(str(user), safe='')}.parquet"
+
+
+def _cached_key(path: Path) -> str | None:
+    """Read the key of a cached person without reading the fixes."""
+    try:
+        attributes = json.loads((pq.read_schema(path).metadata or {})[b"PANDAS_ATTRS"])
+        return str(attributes["key"])
+    except (OSError, pa.ArrowInvalid, KeyError, ValueError):
+        return None

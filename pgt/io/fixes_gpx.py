@@ -1,0 +1,102 @@
+"""GPX tracks: a file is a person, or a sub-folder is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import gpxpy
+import gpxpy.gpx
+import numpy as np
+import pandas as pd
+
+from pgt.io.fixes_base import Raw, Report, UserId
+from pgt.visits import DataError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Gpx:
+    """One GPX file, or a folder of them.
+
+    Files right in the folder are a person each, named like the file; a sub-folder is one person,
+    whatever lies below it. Only track points are fixes: waypoints and routes are places somebody
+    marked or planned, not places somebody was at.
+    """
+
+    def __init__(self, path: Path, files: Sequence[Path]) -> None:
+        self.report = Report()
+        self.folder = path if path.is_dir() else path.parent
+        self.files: dict[UserId, list[Path]] = {}
+        for file in files:
+            below = file.relative_to(self.folder).parts
+            name = below[0] if len(below) > 1 else file.stem
+            mates = self.files.setdefault(name, [])
+            if mates and (len(below) == 1 or mates[0].parent == self.folder):
+                raise DataError(
+                    f"{mates[0].relative_to(self.folder)} and {'/'.join(below)} would both be "
+                    f"person {name!r}; rename one, or put both into a folder {name} if it is one "
+                    "person."
+                )
+            mates.append(file)
+        self.users: list[UserId] = sorted(self.files, key=str)
+
+    def key(self, user: UserId) -> str:
+        """Fingerprint the names, sizes and times of a person's files."""
+        stats = [(str(file), file.stat()) for file in self.files[user]]
+        text = "\n".join(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def frames(self, users: Sequence[UserId]) -> Iterator[tuple[Raw, Report]]:
+        """Read these people, one at a time."""
+        for user in users:
+            files = self.files[user]
+            points = [_points(file) for file in files]
+            counts = [len(part[0]) for part in points]
+            times, lon, lat = (np.concatenate(part) for part in zip(*points, strict=True))
+            owner = np.repeat(np.arange(len(files)), counts)
+            first = np.cumsum(counts) - counts
+            labels = [file.relative_to(self.folder).as_posix() for file in files]
+            names = [file.relative_to(self.folder).with_suffix("").as_posix() for file in files]
+            names = names if len(set(names)) == len(names) else labels  # a.gpx beside a.GPX
+
+            def place(
+                row: int, labels: list[str] = labels, owner: np.ndarray = owner,
+                first: np.ndarray = first,
+            ) -> str:  # fmt: skip
+                # The library tells no line numbers.
+                return f"{labels[owner[row]]}, point {row - first[owner[row]] + 1}"
+
+            trajectory = pd.Categorical.from_codes(owner, names)
+            yield Raw(user, times, lon, lat, trajectory, place), Report(n_files=len(files))
+
+
+def _points(file: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times, longitudes and latitudes of a file's track points."""
+    try:
+        gpx = gpxpy.parse(file.read_bytes())
+    except (gpxpy.gpx.GPXException, ValueError, LookupError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise DataError(
+            f"{file.name} is no GPX that can be read ({reason}); repair it or export it again."
+        ) from error
+    points = [p for track in gpx.tracks for segment in track.segments for p in segment.points]
+    if not points:
+        raise DataError(
+            f"{file.name} has no track points (waypoints and routes are no fixes); export the "
+            "recorded track, or take the file out of the folder."
+        )
+    times = np.array([_microseconds(point.time) for point in points], dtype="datetime64[us]")
+    lon = np.array([point.longitude for point in points], dtype=float)
+    lat = np.array([point.latitude for point in points], dtype=float)
+    return times, lon, lat
+
+
+def _microseconds(time: datetime | None) -> np.datetime64:
+    """Times in GPX are UTC; one without a zone is taken as such."""
+    if time is None:
+        return np.datetime64("NaT", "us")
+    utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return np.datetime64(utc.replace(tzinfo=None), "us")

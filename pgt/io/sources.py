@@ -1,0 +1,137 @@
+"""Sources: known files -> visits."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pandas as pd
+
+from pgt.io.tables import read
+from pgt.visits import SPLITS, DataError, check
+
+WINDOW_COLUMNS = (
+    "id", "user_id", "location_id", "duration", "start_day", "end_day", "start_min", "end_min",
+    "weekday",
+)  # fmt: skip
+
+
+def is_windows_folder(path: str | Path) -> bool:
+    """Whether the folder holds train.csv, valid.csv and test.csv."""
+    return all((Path(path) / f"{name}.csv").is_file() for name in SPLITS)
+
+
+def read_windows_folder(folder: str | Path) -> pd.DataFrame:
+    """Read the prepared windows' visits of the published protocol.
+
+    Three CSV files hold each split's visits with locations already numbered (1 = "not seen in
+    training") and times as a day number per person and a minute of the day. The day number says
+    nothing of the date, so each person's day 0 is placed in the first week of 2000, on the
+    weekday that the file gives. There are no coordinates.
+
+    Parameters
+    ----------
+    folder : path
+        Holds ``train.csv``, ``valid.csv`` and ``test.csv`` with the columns id, user_id,
+        location_id, duration (minutes), start_day, end_day, start_min, end_min, weekday (0 =
+        Monday).
+
+    Returns
+    -------
+    DataFrame
+        Visits with ``split``; times are labelled UTC, as the published pipeline takes them.
+    """
+    folder = Path(folder)
+    parts = []
+    for split in SPLITS:
+        path = folder / f"{split}.csv"
+        if not path.is_file():
+            raise DataError(f"There is no {split}.csv in {folder}; it needs train, valid and test.")
+        try:
+            part = pd.read_csv(path)
+        except (ValueError, OSError) as error:
+            raise DataError(f"{path} cannot be read ({error}); it must be a CSV.") from error
+        missing = [name for name in WINDOW_COLUMNS if name not in part.columns]
+        if missing:
+            raise DataError(
+                f"Column '{missing[0]}' is missing in {path.name}; is it the right file?"
+            )
+        parts.append(part.assign(split=split))
+    raw = pd.concat(parts, ignore_index=True)
+    monday = pd.Timestamp("2000-01-03", tz="UTC")
+    first_weekday = (raw.weekday - raw.start_day) % 7
+    if (first_weekday.groupby(raw.user_id).nunique() > 1).any():
+        raise DataError(f"weekday and start_day disagree in {folder}; the files are not one set.")
+    start = (
+        monday
+        + pd.to_timedelta(first_weekday + raw.start_day, unit="D")
+        + pd.to_timedelta(raw.start_min, unit="min")
+    )
+    visits = pd.DataFrame(
+        {
+            "user_id": raw.user_id,
+            "location_id": raw.location_id,
+            "started_at": start,
+            # end_day and end_min slip by a day at midnight in some rows; duration does not.
+            "finished_at": start + pd.to_timedelta(raw.duration, unit="min"),
+            "split": raw.split,
+        }
+    )
+    return check(visits)
+
+
+def read_source(
+    path: str | Path,
+    *,
+    timezone: str | None = None,
+    columns: dict[str, str] | None = None,
+    checkins: bool = False,
+    drop_duplicates: bool = False,
+) -> pd.DataFrame:
+    """Read whatever is known: a simulated city or a windows folder, or a table of visits.
+
+    See `pgt.io.tables.read` for the options, which apply to tables.
+    """
+    path = Path(path)
+    if path.is_dir():
+        is_city = (path / "city.json").is_file()
+        if is_city or is_windows_folder(path):
+            if timezone or columns or checkins or drop_duplicates:
+                raise DataError(
+                    f"{path} is a folder whose format is known; timezone, columns, checkins and "
+                    "drop_duplicates are for tables, leave them out."
+                )
+            if is_city:
+                from pgt.city import load
+
+                return load(path).visits
+            return read_windows_folder(path)
+        raise DataError(
+            f"{path} is a folder without train.csv, valid.csv and test.csv; "
+            "give a table of visits (.csv or .parquet), or a folder with those three."
+        )
+    return read(
+        path,
+        timezone=timezone,
+        columns=columns,
+        checkins=checkins,
+        drop_duplicates=drop_duplicates,
+    )
+
+
+GEOLIFE_WINDOWS = "PGT_GEOLIFE_WINDOWS"  # folder with train.csv, valid.csv and test.csv
+
+
+GEOLIFE = "PGT_GEOLIFE"  # a table of GeoLife visits
+
+
+def from_environment(name: str) -> Path:
+    """The path in an environment variable, or one sentence on how to set it."""
+    if not os.environ.get(name):
+        raise DataError(f"Set {name} to the path of the GeoLife data; chapter 22 says which.")
+    return Path(os.environ[name])
+
+
+def has_data(name: str) -> bool:
+    """Whether an environment variable points to data that is there."""
+    return bool(os.environ.get(name)) and Path(os.environ[name]).exists()

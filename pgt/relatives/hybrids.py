@@ -1,0 +1,168 @@
+"""The two pointer-generators with each other's parts, on windows of visits.
+
+`Original` is the summarizer of See et al. (2017) whose words are places and whose summaries have
+one word, the next place; with its decoder or without. `WithDecoder` is PGT with the summarizer's
+decoder between its encoder and its pointer. Both are trained by `pgt.train.fit`.
+
+Shapes: B windows, L visits, E = width of the embeddings, H = hidden size, D = d_model, V locations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from pgt.batch import Batch
+from pgt.config import ModelConfig
+from pgt.mixture import log_mixture, scatter_log_probs
+from pgt.model import Output, PointerGeneratorTransformer, at_least_float32
+from pgt.relatives.hong import Prediction
+from pgt.relatives.summarizer.model import mixture
+from pgt.relatives.summarizer.parts import AdditiveAttention, Decoder, Encoder, ReduceState
+
+
+@dataclass(frozen=True)
+class OriginalConfig:
+    """What shapes an `Original`.
+
+    Parameters
+    ----------
+    n_locations : int
+        V, its words.
+    embedding, hidden : int
+        E and H.
+    decoder : bool
+        Whether an LSTM step stands between the encoder and the answer.
+    max_len : int
+        The most visits it reads; of longer windows the most recent ones.
+    """
+
+    n_locations: int
+    embedding: int = 64
+    hidden: int = 64
+    decoder: bool = True
+    max_len: int = 150
+
+    def __post_init__(self) -> None:
+        for name in ("n_locations", "embedding", "hidden", "max_len"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least 1.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+class Original(nn.Module):
+    """Reads places as a text, and writes the next place as a summary of one word.
+
+    It sees places in order and nothing else: no person, no time, no duration.
+
+    Examples
+    --------
+    >>> import pgt.city, pgt.windows
+    >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
+    >>> model = Original(OriginalConfig(data.vocabulary.n_locations))
+    >>> said = model(data.test.batch([0, 1])).log_probs.exp().sum(1)
+    >>> bool(torch.allclose(said, torch.ones(2), atol=1e-5))
+    True
+    """
+
+    def __init__(self, config: OriginalConfig) -> None:
+        super().__init__()
+        self.config = config
+        width, hidden = config.embedding, config.hidden
+        self.embedding = nn.Embedding(config.n_locations, width)
+        self.encoder = Encoder(width, hidden)
+        self.reduce = ReduceState(hidden)
+        self.decoder = Decoder(width, hidden) if config.decoder else None
+        self.start = nn.Parameter(torch.zeros(width)) if config.decoder else None
+        self.attention = None if config.decoder else AdditiveAttention(2 * hidden, 2 * hidden)
+        self.gate = nn.Linear(4 * hidden + (width if config.decoder else 0), 1)
+        self.project = nn.Linear(3 * hidden, hidden)
+        self.generate = nn.Linear(hidden, config.n_locations)
+
+    def forward(self, batch: Batch) -> Prediction:
+        """(B, V) log-probabilities of the next place."""
+        batch = batch.most_recent(self.config.max_len)
+        states, last = self.encoder(self.embedding(batch.location), batch.length)  # (B, L, 2H)
+        h, c = self.reduce(*last)  # (B, H) each
+        if self.decoder is not None and self.start is not None:
+            memory = self.decoder.remember(states, batch.padding)
+            word = self.start.expand(len(batch), -1)  # (B, E) "begin"
+            carried, fused, attention = self.decoder(word, self.decoder.start(h, c, memory), memory)
+            h, c, context = carried.h, carried.c, carried.context
+            evidence = torch.cat([context, c, h, fused], dim=-1)
+        else:
+            assert self.attention is not None
+            state, features = torch.cat([c, h], dim=-1), self.attention.features(states)
+            context, attention = self.attention(state, states, features, batch.padding)
+            evidence = torch.cat([context, c, h], dim=-1)
+        p_gen = self.gate(evidence).sigmoid()[..., 0]  # (B,)
+        said = self.generate(self.project(torch.cat([h, context], dim=-1))).softmax(-1)  # (B, V)
+        mixed = mixture(p_gen, said, attention, batch.location, 0)
+        return Prediction(mixed.clamp_min(torch.finfo(mixed.dtype).tiny).log())
+
+    @torch.no_grad()
+    def scores(self, batch: Batch) -> Tensor:
+        """(B, V) log-probabilities, in evaluation mode."""
+        was_training = self.training
+        self.eval()
+        try:
+            return self(batch).log_probs
+        finally:
+            self.train(was_training)
+
+    def n_parameters(self) -> int:
+        """Numbers that training sets."""
+        return sum(p.numel() for p in self.parameters() if p.requires_grad)
+
+
+class WithDecoder(PointerGeneratorTransformer):
+    """PGT with one step of the summarizer's decoder after its encoder.
+
+    The encoded last visit starts an LSTM, which is told to begin, attends to all visits and makes
+    the vector that asks the pointer, the generator and the gate.
+
+    Examples
+    --------
+    >>> config = ModelConfig(n_locations=100, n_users=10)
+    >>> WithDecoder(config).n_parameters() > PointerGeneratorTransformer(config).n_parameters()
+    True
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        if self.pointer is None or self.generator is None or self.gate is None:
+            raise ValueError("A decoder needs the whole model; leave pointer, generator and gate.")
+        d = config.d_model
+        self.reduce = ReduceState(d // 2)
+        self.decoder = Decoder(d, d // 2)
+        self.start = nn.Parameter(torch.zeros(d))
+        self.project = nn.Linear(d // 2 + d, d)
+
+    def decoded(self, encoded: Tensor, last: Tensor, padding: Tensor) -> Tensor:
+        """(B, L, D), (B, D), (B, L) -> (B, D) what the decoder makes of the window."""
+        memory = self.decoder.remember(encoded, padding)
+        h, c = self.reduce(last, last)  # (B, D / 2) each
+        begin = self.decoder.start(h, c, memory)
+        carried, _, _ = self.decoder(self.start.expand(len(last), -1), begin, memory)
+        return self.project(torch.cat([carried.h, carried.context], dim=-1))
+
+    def forward(self, batch: Batch, attention: bool = False) -> Output:
+        """Predict every window of a batch."""
+        assert self.pointer is not None and self.generator is not None
+        batch = batch.most_recent(self.config.max_len)
+        x, seen = self.encoder(self.embeddings(batch), batch.padding, attention)  # (B, L, D)
+        rows = torch.arange(len(batch), device=x.device)
+        context = self.decoded(x, x[rows, batch.length - 1], batch.padding)  # (B, D)
+        weights = self.pointer(context, x, batch)  # (B, L)
+        pointer = scatter_log_probs(weights, batch.location, self.config.n_locations)
+        generator = F.log_softmax(at_least_float32(self.generator(context)), dim=-1)  # (B, V)
+        logit = self._gate_logit(context)  # (B,)
+        mixed = log_mixture(logit, pointer, generator)
+        return Output(mixed, logit.sigmoid(), weights.exp(), pointer, generator, seen)

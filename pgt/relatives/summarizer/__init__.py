@@ -1,0 +1,1 @@
+"""The pointer-generator that writes summaries (See et al. 2017)."""

@@ -1,0 +1,1 @@
+"""The predictor of next baskets (DNNTSP; Yu et al. 2020)."""

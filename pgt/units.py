@@ -1,0 +1,44 @@
+"""Units: metres on the Earth, microseconds of a moment, minutes around the clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+EARTH_RADIUS = 6_371_000.0  # metres, as in trackintel
+MINUTES_OF_DAY = 1440
+
+
+def microseconds(times: pd.Series) -> np.ndarray:
+    """Microseconds since 1970, int64, whatever the resolution of the column.
+
+    Parameters
+    ----------
+    times : Series
+        Of moments with a time zone.
+
+    Examples
+    --------
+    >>> microseconds(pd.Series(pd.to_datetime(["1970-01-01T00:00:01Z"]))).tolist()
+    [1000000]
+    """
+    return times.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy("datetime64[us]").view("i8")
+
+
+def around_the_clock(one: Tensor, other: Tensor) -> Tensor:
+    """Minutes between two times of day, 0 … 720.
+
+    Parameters
+    ----------
+    one, other : Tensor
+        Minutes of the day, of shapes that broadcast.
+
+    Examples
+    --------
+    >>> around_the_clock(torch.tensor([10, 600]), torch.tensor([1430, 0])).tolist()
+    [20, 600]
+    """
+    apart = (one - other).abs()
+    return torch.minimum(apart, MINUTES_OF_DAY - apart)

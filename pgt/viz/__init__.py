@@ -1,0 +1,1 @@
+"""What one looks at: figures, maps, and the model that runs in a page."""

@@ -1,0 +1,190 @@
+"""All windows at once, by district: where attention points, and where people went.
+
+For each pair of districts a flow: from where people are (the last visit) to where the pointer
+looks, to where they went, or to where their past visits lie. Shares of districts over many people
+tell of nobody.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import folium
+import numpy as np
+import pandas as pd
+import torch
+
+from pgt.city import City
+from pgt.model import PointerGeneratorTransformer
+from pgt.viz.basemap import ShownMap, arch, base_map, dot, finish, legend, run
+from pgt.viz.figures import COPIED, MUTED, TRUTH
+from pgt.windows import Windows
+
+SHOWN = 24  # flows a layer
+HEIGHT = 620  # pixels
+ROOM = np.array([0.004, 0.009])  # degrees around the middles, for discs and names
+STYLE = """<style>#flows{order:0;padding:6px 10px}#flows label{display:flex;gap:8px;
+align-items:center;min-height:34px}#flows select{font:inherit;min-height:30px;min-width:0;
+color:inherit;background:#fff}#flows-told{order:2;display:block;padding:6px 10px 0;min-height:4.5em}
+</style>"""
+
+
+@torch.no_grad()
+def flows(
+    model: PointerGeneratorTransformer,
+    windows: Windows,
+    group_of: pd.Series,
+    batch_size: int = 512,
+) -> pd.DataFrame:
+    """Shares of visits, attention and answers between groups of places.
+
+    Only windows whose target is in the window count, so that attention could be right everywhere.
+
+    Parameters
+    ----------
+    model : PointerGeneratorTransformer
+        One with a pointer.
+    windows : Windows
+    group_of : Series
+        The group (a district) of each place, by ``location_id``.
+    batch_size : int
+        Windows in one forward pass.
+
+    Returns
+    -------
+    DataFrame
+        One row for each pair of groups between which anything flows: ``here`` (the group of the
+        last visit), ``there``, and in percent of all such windows ``visits`` (if every visit of a
+        window had the same weight), ``attention`` (the pointer's) and ``answers`` (targets). Each
+        column adds up to 100.
+
+    Raises
+    ------
+    ValueError
+        The target is in none of the windows.
+
+    Examples
+    --------
+    >>> import pgt.city, pgt.windows
+    >>> from pgt.config import ModelConfig
+    >>> town = pgt.city.load()
+    >>> data = pgt.windows.prepare(town.visits, protocol="exact")
+    >>> v = data.vocabulary
+    >>> model = PointerGeneratorTransformer(ModelConfig(v.n_locations, v.n_users))
+    >>> table = flows(model, data.valid, town.places.set_index("location_id").district)
+    >>> table[["visits", "attention", "answers"]].sum().round(1).tolist()
+    [100.0, 100.0, 100.0]
+    """
+    if not windows.in_window.any():
+        raise ValueError("No window has its target among its visits; give other windows.")
+    model.eval()
+    names = pd.Index(sorted(group_of.unique()))
+    size = len(names)
+    codes = pd.Series(names.get_indexer(group_of), index=group_of.index)
+    groups = np.zeros(model.config.n_locations, dtype=np.int64)  # (V,)
+    groups[windows.vocabulary.encode_locations(codes.index.to_series())] = codes
+    group = torch.from_numpy(groups)
+    totals = torch.zeros(3, size * size, dtype=torch.double)
+    for whole in windows.batches(batch_size, max_len=model.config.max_len):
+        inside = [int(i) for i in whole.index if windows.in_window[int(i)]]
+        if not inside:
+            continue
+        batch = windows.batch(inside, model.config.max_len)
+        attention = model(batch).pointer_attention  # (B, L)
+        real = ~batch.padding
+        here = group[batch.location.gather(1, batch.length[:, None] - 1)]  # (B, 1)
+        cell = here * size + group[batch.location]  # (B, L)
+        even = real / batch.length[:, None]
+        for total, weight in zip(totals, (even, attention), strict=False):
+            total.index_add_(0, cell[real], weight[real].double())
+        goal = here.squeeze(1) * size + group[batch.target]  # (B,)
+        totals[2].index_add_(0, goal, torch.ones(len(batch), dtype=torch.double))
+    shares = (100 * totals / totals.sum(1, keepdim=True)).numpy()
+    table = pd.DataFrame(shares.T, columns=["visits", "attention", "answers"])
+    table.insert(0, "here", np.repeat(names, size))
+    table.insert(1, "there", np.tile(names, size))
+    return table[shares.sum(0) > 0].reset_index(drop=True)
+
+
+def flow_map(city: City, table: pd.DataFrame, *, title: str, caption: str) -> ShownMap:
+    """Flows between a town's districts, with a choice of what is drawn.
+
+    Parameters
+    ----------
+    city : City
+    table : DataFrame
+        Of `flows`, by the town's districts.
+    title, caption : str
+        For screen readers, and below the map.
+
+    Returns
+    -------
+    ShownMap
+        With the flows drawn as a table; its columns are in percent.
+    """
+    chart = base_map(city)
+    middles = {
+        str(f["properties"]["name"]): np.array(f["geometry"]["coordinates"][0])[:, ::-1].mean(0)
+        for f in city.base["features"]
+        if f["properties"]["kind"] == "district"
+    }
+    number = {name: i for i, name in enumerate(middles)}
+    table = table.assign(difference=table.attention - table.answers)
+    layers = [
+        _layer(table, "difference", number, COPIED, TRUTH,
+               "Where the pointer looks too often (solid) and too seldom (dashed)."),
+        _layer(table, "attention", number, COPIED, COPIED, "Where the pointer looks from here."),
+        _layer(table, "answers", number, TRUTH, TRUTH, "Where people went from here."),
+        _layer(table, "visits", number, MUTED, MUTED, "Where people's past visits lie."),
+    ]  # fmt: skip
+    root: Any = chart.get_root()
+    root.header.add_child(folium.Element(STYLE))
+    options = "".join(
+        f'<option value="{i}">{html.escape(text)}</option>'
+        for i, text in enumerate(
+            ("attention minus trips", "pointer attention", "trips", "past visits, evenly weighted")
+        )
+    )
+    root.html.add_child(
+        folium.Element(
+            f'<div id="flows"><label>Draw <select id="flows-choice">{options}</select>'
+            "</label></div>"
+            '<output id="flows-told" for="flows-choice"></output>'
+        )
+    )
+    spots = np.array(list(middles.values()))
+    corners = np.array([spots.min(0) - ROOM, spots.max(0) + ROOM]).round(5)
+    data = {
+        "districts": [[*spot.round(5).tolist(), name] for name, spot in middles.items()],
+        "layers": layers,
+        "bounds": corners.tolist(),
+    }
+    run(chart, data, "map_marks.js", "map_flows.js")
+    legend(
+        chart, "",
+        [(dot(COPIED), "attention within a district"), (dot(TRUTH), "trips within a district"),
+         (arch(COPIED), "between districts, bending to the left"),
+         (arch(TRUTH, "3 2"), "dashed: more trips than attention")],
+    )  # fmt: skip
+    largest = table.loc[table.difference.abs().sort_values(ascending=False).index].head(SHOWN)
+    return finish(chart, title, caption, largest.round(2).reset_index(drop=True), HEIGHT)
+
+
+def _layer(
+    table: pd.DataFrame, column: str, number: dict[str, int], colour: str, other: str, about: str
+) -> dict[str, Any]:
+    """The largest flows of one column, ready for the script."""
+    part = table[table.here.isin(list(number)) & table.there.isin(list(number))]
+    part = part.loc[part[column].abs().sort_values(ascending=False).index].head(SHOWN)
+    return {
+        "about": about,
+        "colour": colour,
+        "other": other,
+        "difference": column == "difference",
+        "largest": round(float(part[column].abs().max()), 3),
+        "flows": [
+            [number[here], number[there], round(float(value), 3)]
+            for here, there, value in zip(part.here, part.there, part[column], strict=True)
+        ],
+    }

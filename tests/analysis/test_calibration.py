@@ -1,0 +1,156 @@
+"""Scores of probabilities: identities, known answers, and forecasts of known quality."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import brier_score_loss, roc_auc_score
+
+from pgt.analysis import calibration
+from pgt.visits import DataError
+
+
+def made(
+    seed: int = 0, n: int = 6000, users: int = 30
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Calibrated forecasts, what happened, and whose they are."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(4, 2, n)
+    return p, (rng.uniform(size=n) < p).astype(float), rng.integers(0, users, n)
+
+
+def bent(p: np.ndarray, shift: float, slope: float) -> np.ndarray:
+    """Other forecasts with the same order."""
+    return 1 / (1 + np.exp(-(shift + slope * calibration.logit(p))))
+
+
+@pytest.mark.parametrize("equal", ["count", "width"])
+@pytest.mark.parametrize("bins", [1, 3, 10, 5000])
+def test_the_parts_of_the_brier_score_add_up(bins: int, equal: calibration.Equal) -> None:
+    p, y, _ = made()
+    parts = calibration.brier(bent(p, 0.4, 2.0), y, bins=bins, equal=equal)
+    total = parts.reliability - parts.resolution + parts.uncertainty + parts.rest
+    assert parts.score == pytest.approx(total, abs=1e-12)
+    assert parts.score == pytest.approx(brier_score_loss(y, bent(p, 0.4, 2.0)))
+    assert parts.reliability >= 0 and parts.resolution >= 0
+
+
+def test_the_skill_of_the_overall_share_is_zero_and_of_knowing_is_one() -> None:
+    _, y, _ = made()
+    assert calibration.brier(np.full(len(y), y.mean()), y).skill == pytest.approx(0)
+    assert calibration.brier(y, y).skill == pytest.approx(1)
+    assert calibration.brier(1 - y, y).skill < 0
+
+
+def test_a_shift_hurts_reliability_and_leaves_resolution_and_order() -> None:
+    p, y, _ = made()
+    before, after = calibration.brier(p, y), calibration.brier(bent(p, -1.0, 1.0), y)
+    assert after.reliability > before.reliability + 0.02
+    assert after.resolution == pytest.approx(before.resolution)
+    assert calibration.auc(bent(p, -1.0, 1.0), y) == pytest.approx(calibration.auc(p, y))
+
+
+def test_the_line_finds_how_forecasts_were_bent() -> None:
+    p, y, _ = made(n=60_000)
+    shift, slope = calibration.calibration_line(p, y)
+    assert (shift, slope) == pytest.approx((0, 1), abs=0.06)
+    # Forecasts at half the log-odds hedge: the line stretches them again.
+    assert calibration.calibration_line(bent(p, 0.0, 0.5), y)[1] == pytest.approx(2, abs=0.12)
+    assert calibration.calibration_line(bent(p, 0.7, 1.0), y)[0] == pytest.approx(-0.7, abs=0.1)
+
+
+def test_the_line_stands_certainty_and_one_sided_outcomes() -> None:
+    shift, slope = calibration.calibration_line([0, 1, 0.4, 0.6, 0.5], [0, 1, 1, 0, 1])
+    assert np.isfinite([shift, slope]).all()
+    assert np.isnan(calibration.calibration_line([0.2, 0.7], [1, 1])).all()
+
+
+@pytest.mark.parametrize("digits", [1, 6])
+def test_the_auc_is_that_of_scikit_learn_with_ties_and_without(digits: int) -> None:
+    p, y, _ = made(n=800)
+    p = p.round(digits)
+    assert calibration.auc(p, y) == pytest.approx(roc_auc_score(y, p))
+    assert calibration.auc(-p, y) == pytest.approx(1 - roc_auc_score(y, p))
+    assert np.isnan(calibration.auc(p, np.ones(len(p))))
+
+
+def test_who_alone_is_chance_within_people() -> None:
+    p, y, users = made(n=2000, users=5)
+    base = np.linspace(0.1, 0.9, 5)[users]
+    rng = np.random.default_rng(1)
+    happened = rng.uniform(size=len(users)) < base
+    assert calibration.auc(base, happened) > 0.7
+    assert calibration.auc_within(base, happened, users) == 0.5
+    # With one person both are one.
+    assert calibration.auc_within(p, y, np.zeros(len(p))) == pytest.approx(calibration.auc(p, y))
+    pairs = [(int((y[users == k] == 1).sum() * (y[users == k] == 0).sum()), k) for k in range(5)]
+    by_hand = sum(n * calibration.auc(p[users == k], y[users == k]) for n, k in pairs)
+    expected = by_hand / sum(n for n, _ in pairs)
+    assert calibration.auc_within(p, y, users) == pytest.approx(expected)
+    assert np.isnan(calibration.auc_within([0.1, 0.9], [0, 1], [1, 2]))
+
+
+def test_the_reliability_table_counts_every_forecast_once() -> None:
+    p, y, users = made(n=997)
+    for equal in ("count", "width"):
+        table = calibration.reliability(p, y, users, bins=7, equal=equal)  # type: ignore[arg-type]
+        assert table.n.sum() == len(p)
+        assert (table.n * table.observed).sum() == pytest.approx(y.sum())
+        assert (table.n * table.forecast).sum() == pytest.approx(p.sum())
+        assert table.forecast.is_monotonic_increasing
+        assert ((table.low <= table.observed) & (table.observed <= table.high)).all()
+    sizes = calibration.reliability(p, y, bins=7).n
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_equal_forecasts_share_a_bin_and_one_is_in_the_last() -> None:
+    assert set(calibration.bins_of([0.3] * 9, 4)) == {0}
+    some = calibration.bins_of([0.1, 0.1, 0.1, 0.1, 0.5, 0.9], 3)
+    assert some[0] == some[3] and list(np.unique(some)) == list(range(some.max() + 1))
+    assert calibration.bins_of([0.0, 0.05, 0.95, 1.0], 10, "width").tolist() == [0, 0, 9, 9]
+
+
+def test_the_calibration_error_of_honest_forecasts_is_small() -> None:
+    p, y, _ = made(n=60_000)
+    assert calibration.expected_calibration_error(p, y) < 0.01
+    assert calibration.expected_calibration_error(np.full(len(p), 0.9), y) == pytest.approx(
+        0.9 - y.mean()
+    )
+
+
+def test_intervals_resample_people_not_rows() -> None:
+    rng = np.random.default_rng(0)
+    users = np.repeat(np.arange(20), 200)
+    value = np.repeat(rng.normal(size=20), 200)  # everybody says the same thing 200 times
+    low, high = calibration.interval(np.mean, users, value)
+    assert high - low > 0.5  # rows as such would give a tenth of that
+    assert low < value.mean() < high
+    assert calibration.interval(np.mean, users, value) == (low, high)
+    shuffled = rng.permutation(len(users))
+    again = calibration.interval(np.mean, users[shuffled], value[shuffled])
+    assert np.ptp(again) == pytest.approx(high - low, rel=0.3)
+
+
+def test_somebody_drawn_twice_is_two_people() -> None:
+    users = np.array([7, 7, 7, 9, 9])
+    for rows, who in calibration.resampled(users, np.arange(5), users, n_resamples=20):
+        assert len(set(who)) == 2
+        for person in set(who):
+            own = rows[who == person]
+            assert len(set(users[own])) == 1
+            assert len(own) == (users == users[own[0]]).sum()
+
+
+@pytest.mark.parametrize(
+    ("p", "y", "words"),
+    [
+        ([0.2, 1.4], [0, 1], "between 0 and 1"),
+        ([0.2, float("nan")], [0, 1], "between 0 and 1"),
+        ([0.2, 0.4], [0, 2], "neither 0 nor 1"),
+        ([0.2], [0, 1], "one length"),
+        ([], [], "something in them"),
+    ],
+)
+def test_what_is_no_forecast_is_refused(p: list[float], y: list[int], words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        calibration.brier(p, y)

@@ -1,0 +1,197 @@
+"""Comparisons of many variants with one: pairing, intervals, and the words for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgt.analysis.comparison import (
+    CANNOT_TELL,
+    CONFIRMED,
+    CONTRADICTED,
+    NOT_CONFIRMED,
+    Changes,
+    compare,
+    overall,
+    verdict,
+)
+from pgt.analysis.results import Results, read_results
+from pgt.metrics import gains, interval_of_mean
+from pgt.visits import DataError
+
+PLAIN = {"model": "m", "variant": "plain"}
+
+
+def made_up(folder: Path, lift: dict[str, float], people: int = 30, seeds: int = 5) -> Results:
+    """Ranks of variants that are right more often than the plain one, by chance alone or not."""
+    rng = np.random.default_rng(0)
+    user = np.repeat(np.arange(people), 40)
+    level = rng.uniform(0.2, 0.7, people)[user]
+    parts = []
+    for variant, more in {"plain": 0.0, **lift}.items():
+        for seed in range(seeds):
+            hit = rng.random(len(user)) < level + more
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "user": user, "better": np.where(hit, 0, 3), "tied": 1, "known": True,
+                        "in_window": True, "data": "town", "protocol": "exact", "model": "m",
+                        "variant": variant, "when": "unknown", "seed": seed,
+                    }
+                )
+            )  # fmt: skip
+    rule = parts[0].assign(model="rule", variant="full", seed=None)
+    table = pd.concat([*parts, rule], ignore_index=True).astype({"seed": "Int16"})
+    folder.mkdir(exist_ok=True)
+    table.to_parquet(folder / "made.ranks.parquet")
+    return Results("made", {}, pd.DataFrame(), folder)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    lift = {"good": 0.15, "bad": -0.15} | {f"idle {k}": 0.0 for k in range(20)}
+    return made_up(tmp_path_factory.mktemp("made"), lift)
+
+
+def variants(results: Results) -> dict[str, dict[str, str]]:
+    table = pd.read_parquet(results.folder / "made.ranks.parquet")
+    names = [v for v in table.variant.unique() if v not in ("plain", "full")]
+    return {name: {"model": "m", "variant": name} for name in names}
+
+
+def test_the_mean_change_is_the_mean_over_windows_and_seeds(results: Results) -> None:
+    changes = compare(results, variants(results), PLAIN)
+    table = pd.read_parquet(results.folder / "made.ranks.parquet")
+    hits = (
+        table[table.model == "m"]
+        .groupby(["variant", "seed"])
+        .better.apply(lambda b: (b == 0).mean())
+    )
+    for name, row in zip(changes.names, changes.seeds, strict=True):
+        assert np.allclose(row, 100 * (hits[name] - hits["plain"]).to_numpy())
+    assert changes.table()["mean"]["good"] > 10 > -10 > changes.table()["mean"]["bad"]
+
+
+def test_with_one_seed_the_interval_is_that_of_the_metrics(results: Results) -> None:
+    """Then only people are drawn, as `pgt.metrics.interval_of_mean` does."""
+    one = compare(
+        results, {"good": {"variant": "good", "seed": 2}}, PLAIN | {"seed": 2}, draws=9000
+    )
+    low, high = (float(end[0]) for end in one.interval())
+    runs = [list(results.ranks(model="m", variant=v, seed=2)) for v in ("good", "plain")]
+    assert (low, high) == pytest.approx(interval_of_mean(runs[0], against=runs[1]), abs=0.3)
+
+
+def test_it_is_the_interval_of_chapter_14() -> None:
+    """People and seeds drawn together, on the ablations' file; by loops."""
+    ablations = read_results("ablations")
+    where = {"data": "geolife", "protocol": "exact"}
+    full, other = ({"model": "pgt", "variant": v} for v in ("full", "no_user"))
+    changes = compare(ablations, {"no user": other}, full, **where, draws=1500)
+    runs = {v: {int(r.seed.iloc[0]): r for r in ablations.ranks(**where, model="pgt", variant=v)}
+            for v in ("full", "no_user")}  # fmt: skip
+    change = {
+        s: 100 * (gains(runs["no_user"][s]) - gains(runs["full"][s]))["acc@1"] for s in runs["full"]
+    }
+    user = runs["full"][42].user_id
+    assert np.allclose(sorted(changes.seeds[0]), sorted(c.mean() for c in change.values()))
+    rng, means = np.random.default_rng(5), []
+    total = {s: c.groupby(user).sum().to_numpy() for s, c in change.items()}
+    count = user.value_counts(sort=False).sort_index().to_numpy()
+    for _ in range(1500):
+        people = rng.integers(0, len(count), len(count))
+        seeds = rng.choice(list(total), len(total))
+        means.append(np.mean([total[s][people].sum() for s in seeds]) / count[people].sum())
+    assert [float(end[0]) for end in changes.interval()] == pytest.approx(
+        np.quantile(means, [0.025, 0.975]), abs=0.5
+    )
+
+
+def test_together_the_intervals_are_wider_and_hold_more_often(results: Results) -> None:
+    changes = compare(results, variants(results), PLAIN)
+    (low, high), (low_all, high_all) = changes.interval(), changes.together()
+    assert ((high_all - low_all) > (high - low)).all()
+    assert (high_all[0] - low_all[0]) < 2 * (high[0] - low[0])
+    alarms = changes.false_alarms()
+    assert 0.2 < (alarms > 0).mean() < 0.8  # at least one of 22, by chance
+    assert alarms.mean() == pytest.approx(0.05 * len(changes.names), rel=0.05)
+    factor = np.quantile(np.abs(changes.deviations).max(0), 0.95)
+    outside = (np.abs(changes.deviations) > factor).any(0).mean()
+    assert outside == pytest.approx(0.05, abs=0.001)
+
+
+def test_in_many_worlds_the_joint_intervals_seldom_err(tmp_path: Path) -> None:
+    """Nothing helps, twelve variants: how often does at least one interval miss zero?"""
+    apart = at_once = 0
+    for world in range(20):
+        folder = tmp_path / str(world)
+        folder.mkdir()
+        rng = np.random.default_rng(world)
+        seeds = rng.normal(size=(12, 5)) * 0.01
+        base = rng.normal(size=(1, 400))
+        draws = (rng.normal(size=(12, 400)) + base) / 2**0.5
+        changes = Changes(
+            tuple("abcdefghijkl"), seeds, draws + (rng.normal(size=(12, 1)) + rng.normal()) / 2**0.5
+        )
+        shift = changes.draws.mean(1, keepdims=True)
+        moved = Changes(changes.names, np.repeat(shift, 5, 1), changes.draws)
+        (low, high), (low_all, high_all) = moved.interval(), moved.together()
+        apart += bool(((low > 0) | (high < 0)).any())
+        at_once += bool(((low_all > 0) | (high_all < 0)).any())
+    assert at_once < apart and at_once <= 4
+
+
+def test_a_model_without_seeds_counts_for_every_seed(results: Results) -> None:
+    changes = compare(results, {"good": {"model": "m", "variant": "good"}}, {"model": "rule"})
+    plain = compare(results, {"good": {"model": "m", "variant": "good"}}, PLAIN)
+    assert changes.seeds.shape == (1, 5)
+    assert changes.seeds[0, 0] == pytest.approx(
+        plain.seeds[0, 0]
+    )  # the rule is the first plain run
+    back = compare(results, {"rule": {"model": "rule"}}, PLAIN)
+    assert back.seeds[0, 0] == pytest.approx(0.0)
+
+
+def test_one_that_never_differs_has_no_width(results: Results) -> None:
+    same = compare(results, {"same": PLAIN}, PLAIN)
+    assert not same.seeds.any() and not same.draws.any()
+    low, high = same.together()
+    assert low[0] == high[0] == 0 and not same.false_alarms().any()
+
+
+def test_what_cannot_be_compared_is_refused(results: Results) -> None:
+    with pytest.raises(DataError, match="no run with"):
+        compare(results, {"x": {"variant": "x"}}, PLAIN)
+    with pytest.raises(DataError, match="no run with"):
+        compare(results, variants(results), PLAIN, data="moon")
+    with pytest.raises(DataError, match="more than one run"):
+        compare(results, variants(results), {"model": "m"})
+    with pytest.raises(DataError, match="good has seeds"):
+        compare(results, {"good": {"variant": "good", "seed": 1}}, PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected", "word"),
+    [
+        (0.1, 0.5, 1, CONFIRMED), (-0.5, -0.1, 1, CONTRADICTED), (-0.5, 0.9, 1, NOT_CONFIRMED),
+        (-3.0, 0.9, 1, NOT_CONFIRMED), (-0.5, 1.1, 1, CANNOT_TELL), (-0.5, -0.1, -1, CONFIRMED),
+        (0.1, 0.5, -1, CONTRADICTED), (-0.9, 5.0, -1, NOT_CONFIRMED), (-1.1, 5.0, -1, CANNOT_TELL),
+        (0.0, 0.0, 1, NOT_CONFIRMED),
+        (0.1, 0.5, 0, CONTRADICTED), (-9.0, 0.9, 0, CONFIRMED), (-0.5, 1.1, 0, CANNOT_TELL),
+    ],
+)  # fmt: skip
+def test_words(low: float, high: float, expected: int, word: str) -> None:
+    assert verdict(low, high, expected) == word  # type: ignore[arg-type]
+
+
+def test_one_word_for_two_data_sets() -> None:
+    assert overall([CONFIRMED, CONFIRMED]) == CONFIRMED
+    assert overall([CONFIRMED, CANNOT_TELL]) == CANNOT_TELL
+    assert overall([CONTRADICTED, NOT_CONFIRMED]) == CONTRADICTED
+    assert overall([CONFIRMED, CONTRADICTED]) == CANNOT_TELL
+    assert overall([CANNOT_TELL, CANNOT_TELL]) == CANNOT_TELL
+    assert overall([CANNOT_TELL, NOT_CONFIRMED]) == CANNOT_TELL
+    assert overall([CONFIRMED, NOT_CONFIRMED]) == NOT_CONFIRMED

@@ -1,0 +1,164 @@
+"""Sets keep their promise where windows are exchangeable, and say where they are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pgt.analysis import conformal
+from pgt.visits import DataError
+
+from .test_temperature import drawn, made
+
+METHODS = ("simple", "adaptive", "drawn")
+
+
+def scored(method: str, log_probs: np.ndarray, seed: int = 0) -> np.ndarray:
+    probs = np.exp(log_probs)
+    if method == "simple":
+        return conformal.simple_scores(probs)
+    u = np.random.default_rng(seed).uniform(size=len(probs)) if method == "drawn" else None
+    return conformal.adaptive_scores(probs, u)
+
+
+def tables(n: int = 8000) -> tuple[np.ndarray, np.ndarray]:
+    return made(seed=11, n=n)
+
+
+def kept(method: str, alpha: float, spoilt: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Sets of the second half by a threshold of the first, and whether they hold the target."""
+    log_probs, target = tables()
+    log_probs = np.where(log_probs > -np.inf, spoilt * log_probs, -np.inf)
+    log_probs = log_probs - np.log(np.exp(log_probs).sum(1, keepdims=True))
+    scores = scored(method, log_probs)
+    half = len(scores) // 2
+    limit = conformal.threshold(conformal.of_target(scores[:half], target[:half]), alpha)
+    held = conformal.members(scores[half:], limit)
+    return held, held[np.arange(half), target[half:]]
+
+
+@pytest.mark.parametrize("spoilt", [1.0, 4.0, 0.2])
+@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_promise_is_kept_however_poor_the_model(
+    method: str, alpha: float, spoilt: float
+) -> None:
+    _, covered = kept(method, alpha, spoilt)
+    # Both halves have their luck.
+    luck = np.sqrt(2 * alpha * (1 - alpha) / len(covered))
+    assert covered.mean() > 1 - alpha - 3 * luck
+    if method != "adaptive":  # without draws, scores pile up, and it covers more
+        assert covered.mean() < 1 - alpha + 3 * luck
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_who_promises_more_gives_larger_sets_that_hold_the_smaller(method: str) -> None:
+    small, mid, large = (kept(method, alpha)[0] for alpha in (0.3, 0.1, 0.02))
+    assert (small <= mid).all() and (mid <= large).all()
+    assert small.sum() < mid.sum() < large.sum()
+
+
+def test_the_finite_sample_correction_is_there() -> None:
+    """With nine windows and 90 %, only the strangest will do: any smaller and it is 80 %."""
+    rng = np.random.default_rng(0)
+    hits = [rng.uniform() <= conformal.threshold(rng.uniform(size=9), 0.1) for _ in range(4000)]
+    assert np.mean(hits) == pytest.approx(0.9, abs=0.015)
+    assert conformal.threshold(np.arange(1.0, 100), 0.1) == 90
+    assert conformal.threshold(np.arange(8.0), 0.1) == np.inf
+    with pytest.raises(DataError, match="between 0 and 1"):
+        conformal.threshold([0.1], 1.0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sets_are_larger_for_harder_questions_and_drawn_ones_as_good(method: str) -> None:
+    log_probs, _ = tables()
+    covered = kept(method, 0.4)[1]
+    sure = np.exp(log_probs[len(log_probs) // 2 :].max(1))
+    easy, hard = sure > np.quantile(sure, 0.75), sure < np.quantile(sure, 0.25)
+    size = kept(method, 0.1)[0].sum(1)
+    assert size[hard].mean() > size[easy].mean() + 1
+    # The probabilities are right: only then, and only with draws, both kinds are covered alike.
+    apart = covered[easy].mean() - covered[hard].mean()
+    assert {"simple": apart > 0.1, "adaptive": apart < -0.1, "drawn": abs(apart) < 0.05}[method]
+
+
+def test_simple_sets_are_the_smallest() -> None:
+    sizes = {method: kept(method, 0.1)[0].sum(1).mean() for method in METHODS}
+    assert sizes["simple"] <= sizes["drawn"] < sizes["adaptive"]
+
+
+def test_scores_by_hand() -> None:
+    probs = np.array([[0.2, 0.5, 0.0, 0.3]])
+    assert conformal.simple_scores(probs)[0] == pytest.approx([0.8, 0.5, np.inf, 0.7])
+    assert conformal.adaptive_scores(probs)[0] == pytest.approx([1.0, 0.5, np.inf, 0.8])
+    drawn_scores = conformal.adaptive_scores(probs, [0.25])[0]
+    assert drawn_scores == pytest.approx([0.95, 0.375, np.inf, 0.725])
+    for method in METHODS:  # the likelier, the less strange
+        log_probs, _ = tables(200)
+        order = scored(method, log_probs).argsort(1, kind="stable")
+        likely = np.take_along_axis(log_probs, order, 1)
+        assert (np.diff(np.where(likely == -np.inf, -1e9, likely), axis=1) <= 0).all()
+
+
+def test_an_impossible_answer_is_in_no_set_and_its_windows_count() -> None:
+    scores = conformal.simple_scores(np.array([[0.9, 0.1, 0.0]] * 100))
+    target = np.where(np.arange(100) < 30, 2, 0)
+    own = conformal.of_target(scores, target)
+    assert conformal.threshold(own, 0.1) == np.inf  # seven in ten is all that can be had
+    assert conformal.members(scores, np.inf).sum(1).max() == 2
+    assert conformal.shuffled_coverage(own, 0.1) == pytest.approx(0.7, abs=0.03)
+
+
+def people(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Scores that are stranger for some people than for others, and whose they are."""
+    rng = np.random.default_rng(seed)
+    users = np.repeat(np.arange(40), 400)
+    return rng.normal(size=len(users)) + 0.1 * users, users
+
+
+def test_one_threshold_covers_people_unequally_and_own_thresholds_repair_it() -> None:
+    (before, users), (after, _) = people(5), people(6)
+    alike = after <= conformal.threshold(before, 0.1)
+    own = after <= conformal.thresholds_by_group(before, users, users, 0.1)
+    assert alike.mean() == pytest.approx(0.9, abs=0.02)
+    assert own.mean() == pytest.approx(0.9, abs=0.02)
+    one, each = conformal.by_person(alike, users), conformal.by_person(own, users)
+    assert one["q10"] < 0.75 and one["sd_true"] > 0.1
+    assert each["q10"] > 0.85 and each["sd_true"] < 0.03
+
+
+def test_groups_without_enough_windows_share_a_threshold_that_is_only_theirs() -> None:
+    scores = np.r_[np.full(50, 1.0), np.full(5, 7.0), np.full(5, 8.0)]
+    groups = np.repeat(["many", "few", "less"], [50, 5, 5])
+    found = conformal.thresholds_by_group(
+        scores, groups, ["many", "few", "less", "nobody"], alpha=0.5, enough=20
+    )
+    assert found.tolist() == [1.0, 8.0, 8.0, 8.0]
+    alone = conformal.thresholds_by_group(scores[:50], groups[:50], ["many", "nobody"], 0.5, 20)
+    assert alone.tolist() == [1.0, 1.0]
+
+
+def test_drift_breaks_the_promise_and_shuffling_restores_it() -> None:
+    rng = np.random.default_rng(8)
+    before, after = rng.normal(size=4000), rng.normal(loc=0.7, size=4000)
+    assert (after <= conformal.threshold(before, 0.1)).mean() < 0.8
+    assert conformal.shuffled_coverage(np.r_[before, after], 0.1) == pytest.approx(0.9, abs=0.005)
+
+
+def test_luck_alone_explains_the_spread_of_equal_people() -> None:
+    rng = np.random.default_rng(9)
+    users = rng.integers(0, 200, 12_000)
+    found = conformal.by_person(rng.uniform(size=len(users)) < 0.9, users)
+    assert found["sd"] == pytest.approx(found["sd_luck"], rel=0.2) and found["sd_true"] < 0.02
+    assert found["people"] == 200
+    quantiles = [found[f"q{q}"] for q in (10, 25, 50, 75, 90)]
+    assert quantiles == sorted(quantiles)
+    with pytest.raises(DataError, match="Only 19 people"):
+        conformal.by_person(np.ones(19 * 20), np.repeat(np.arange(19), 20))
+
+
+def test_targets_are_drawn_as_said() -> None:
+    log_probs, _ = tables(200)
+    many = drawn(np.tile(log_probs[:1], (20_000, 1)), np.random.default_rng(0))
+    share = np.bincount(many, minlength=log_probs.shape[1]) / len(many)
+    assert share == pytest.approx(np.exp(log_probs[0]), abs=0.015)

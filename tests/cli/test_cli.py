@@ -1,0 +1,251 @@
+"""The command line, from a table to a prediction."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from pgt import train as training
+from pgt.checkpoint import load_model, read
+from pgt.cli.parser import EXAMPLES, main
+from pgt.io.tables import write
+from pgt.metrics import GROUPS, evaluate, summarize
+from pgt.predict import latest, predict
+from pgt.visits import check
+from pgt.windows import prepare
+
+from ..helpers import random_visits, routine_visits, run_python
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A prepared table and a model trained on it for two epochs."""
+    folder = tmp_path_factory.mktemp("cli")
+    write(routine_visits(users=3, days=50), folder / "raw.csv")
+    assert main(["prepare", f"{folder}/raw.csv", f"{folder}/v.parquet", "--timezone", "UTC"]) == 0
+    assert train(folder, "--epochs", "2") == 0
+    return folder
+
+
+def train(folder: Path, *more: str, out: str = "m.safetensors") -> int:
+    options = ("--out", str(folder / out), "--device", "cpu", "--quiet")
+    return main(["train", str(folder / "v.parquet"), *options, *more])
+
+
+def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, example in EXAMPLES.items():
+        with pytest.raises(SystemExit) as stop:
+            main([command, "--help"] if command else ["--help"])
+        assert stop.value.code == 0
+        assert example.splitlines()[1].strip() in capsys.readouterr().out
+
+
+def test_prepare_tells_what_is_in_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    visits = random_visits(1, users=3, visits=100)
+    alone = visits.tail(1).assign(user_id=50)
+    late = visits.tail(1).assign(
+        started_at=visits.finished_at.iloc[-1] - pd.Timedelta(minutes=1),
+        finished_at=visits.finished_at.iloc[-1] + pd.Timedelta(minutes=1),
+    )
+    write(pd.concat([visits, alone, late]), tmp_path / "v.parquet")
+    out = tmp_path / "out.parquet"
+    assert main(["prepare", str(tmp_path / "v.parquet"), str(out)]) == 0
+    said = capsys.readouterr().out
+    table = pd.read_parquet(out)
+    data = prepare(table)
+    assert len(table) == 302
+    assert "4 people" in said and "302 visits" in said
+    assert "1 visits begin before" in said
+    windows = ", ".join(f"{k} {v}" for k, v in data.counts().items())
+    assert f"windows: {windows}" in said
+    assert "people without any window: 1 (" in said
+    # The counts depend on the history asked for, the table does not.
+    other = tmp_path / "other.parquet"
+    assert main(["prepare", str(tmp_path / "v.parquet"), str(other), "--days", "2"]) == 0
+    assert windows not in capsys.readouterr().out
+    pd.testing.assert_frame_equal(table, pd.read_parquet(other))
+
+
+def test_prepare_keeps_a_given_split(tmp_path: Path) -> None:
+    visits = random_visits(1, users=2, visits=90)
+    visits["split"] = np.where(np.arange(180) % 90 < 70, "train", "valid")
+    visits.loc[5, "split"] = None
+    write(visits, tmp_path / "v.parquet")
+    assert main(["prepare", str(tmp_path / "v.parquet"), str(tmp_path / "o.parquet")]) == 0
+    assert (
+        pd.read_parquet(tmp_path / "o.parquet").split.fillna("") == visits.split.fillna("")
+    ).all()
+
+
+def test_train_writes_a_model_with_notes_and_removes_its_run(folder: Path) -> None:
+    assert sorted(p.name for p in folder.iterdir() if "m." in p.name) == ["m.safetensors"]
+    notes = read(folder / "m.safetensors")[1]["notes"]
+    counts = prepare(pd.read_parquet(folder / "v.parquet")).counts()
+    assert notes["windows"] == counts
+    assert (notes["protocol"], notes["days"], notes["epochs"]) == ("published", 7, 2)
+    assert notes["best"]["valid_loss"] > 0
+
+
+def test_options_reach_the_model(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "v.parquet", tmp_path)
+    assert train(
+        tmp_path, "--preset", "diy", "--when", "unknown", "--without", "pointer,user",
+        "--protocol", "exact", "--days", "3", "--epochs", "1", "--seed", "9",
+    ) == 0  # fmt: skip
+    model, _ = load_model(tmp_path / "m.safetensors")
+    config = model.config
+    assert (config.d_feedforward, config.dropout, config.when) == (256, 0.2, "unknown")
+    assert config.without == ("pointer", "user")
+    notes = read(tmp_path / "m.safetensors")[1]["notes"]
+    assert (notes["protocol"], notes["days"], notes["seed"]) == ("exact", 3, 9)
+
+
+def test_control_c_keeps_the_run_and_the_next_call_goes_on(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(folder / "v.parquet", tmp_path)
+    calls = iter(range(10**9))
+    plain = training.loss_of
+    data = prepare(pd.read_parquet(folder / "v.parquet"))
+    epoch = -(-len(data.train) // 128) + 1  # training steps and one pass over validation
+
+    def interrupted(*arguments: object) -> torch.Tensor:
+        if next(calls) == epoch + 1:
+            raise KeyboardInterrupt
+        return plain(*arguments)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "loss_of", interrupted)
+        assert train(tmp_path, "--epochs", "2") == 130
+    said = capsys.readouterr().err.strip()
+    assert said.count("\n") == 0
+    assert "m.run.safetensors is kept, the same command goes on from it" in said
+    assert not (tmp_path / "m.safetensors").exists()
+    assert read(tmp_path / "m.run.safetensors")[1]["epoch"] == 1
+    assert train(tmp_path, "--epochs", "2") == 0
+    assert "going on from" in capsys.readouterr().out
+    assert not (tmp_path / "m.run.safetensors").exists()
+    one, two = (read(f / "m.safetensors")[0] for f in (folder, tmp_path))
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_evaluate_prints_and_writes_the_measured_rows(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(folder / "v.parquet"), str(folder / "m.safetensors")]
+    out = tmp_path / "deep" / "rows.json"
+    assert main(["evaluate", *files, "--baselines", "--json", str(out)]) == 0
+    said = capsys.readouterr().out
+    rows = json.loads(out.read_text())
+    assert [row["model"] for row in rows[::5]] == [
+        "pgt",
+        "last",
+        "most_frequent",
+        "markov",
+        "kernel",
+    ]
+    assert [row["group"] for row in rows[:5]] == list(GROUPS)
+    model, vocabulary = load_model(folder / "m.safetensors")
+    data = prepare(pd.read_parquet(folder / "v.parquet"), vocabulary=vocabulary)
+    expected = summarize(evaluate(model, data.test)).iloc[0]
+    assert rows[0]["acc@1"] == pytest.approx(expected["acc@1"])
+    assert rows[0]["n"] == len(data.test)
+    assert rows[0]["acc@1_low"] <= rows[0]["acc@1"] <= rows[0]["acc@1_high"]
+    assert f"{expected['acc@1']:.1f}" in said
+    empty = [row for row in rows if row["n"] == 0]
+    assert empty and all(row["acc@1"] is None for row in empty)  # JSON has no NaN
+    assert main(["evaluate", *files, "--split", "valid"]) == 0
+    assert f"valid: {len(data.valid)} windows" in capsys.readouterr().out
+
+
+def test_predict_is_the_models_answer(folder: Path) -> None:
+    model, vocabulary = load_model(folder / "m.safetensors")
+    visits = check(pd.read_parquet(folder / "v.parquet"))
+    answer = predict(model, vocabulary, visits, top=3)
+    windows = latest(visits, vocabulary)
+    with torch.no_grad():
+        out = model(windows.batch(np.arange(len(windows))))
+    for i, (user, part) in enumerate(answer.groupby("user_id")):
+        assert user == windows.users[i]
+        assert part["rank"].tolist() == [1, 2, 3]
+        probabilities = out.log_probs[i].exp()
+        probabilities[0] = 0
+        best = probabilities.topk(3)
+        assert part.probability.tolist() == pytest.approx(best.values.tolist())
+        assert part.location_id.tolist() == vocabulary.decode(best.indices.numpy()).tolist()
+        copied = out.gate[i] * out.pointer_log_probs[i].exp()[best.indices] / best.values
+        assert part.copied.tolist() == pytest.approx(copied.tolist(), abs=1e-6)
+        assert part.gate.iloc[0] == pytest.approx(out.gate[i].item())
+        assert (part.after == visits[visits.user_id == user].started_at.max()).all()
+    one = predict(model, vocabulary, visits, user="1", top=3)
+    pd.testing.assert_frame_equal(one, answer[answer.user_id == 1].reset_index(drop=True))
+    everything = predict(model, vocabulary, visits, user=1, top=10**6)
+    no_place = out.log_probs[1].exp()[0].item()  # padding: the generator gives it a share
+    assert everything.probability.sum() == pytest.approx(1 - no_place, abs=1e-5)
+    assert len(everything) == vocabulary.n_locations - 1
+    small = predict(model, vocabulary, visits, top=3, batch_size=1)
+    pd.testing.assert_frame_equal(small, answer, rtol=1e-5)
+
+
+def test_predict_prints_and_writes(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(folder / "v.parquet"), str(folder / "m.safetensors")]
+    assert main(["predict", *files, "--user", "2", "--at", "2024-04-20T12:30", "--top", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("user 2, after the visit of 2024-04-20 11:00, gate ")
+    assert len(lines) == 3 and lines[1].startswith("  1. ") and "copied)" in lines[1]
+    assert main(["predict", *files, "--out", str(tmp_path / "p.csv")]) == 0
+    table = pd.read_csv(tmp_path / "p.csv")
+    assert len(table) == 15
+    assert table.groupby("user_id").probability.sum().max() <= 1 + 1e-6
+
+
+def test_city_is_written_and_prepared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from pgt import city
+
+    small = city.load()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            city, "simulate", lambda preset, seed: small if (preset, seed) == ("small", 3) else None
+        )
+        assert main(["city", str(tmp_path / "town"), "--seed", "3"]) == 0
+    assert f"{len(small.visits)} visits" in capsys.readouterr().out
+    assert main(["prepare", str(tmp_path / "town"), str(tmp_path / "v.parquet")]) == 0
+    table = pd.read_parquet(tmp_path / "v.parquet")
+    assert len(table) == len(small.visits)
+    assert table.split.tolist() == small.visits.split.tolist()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["train", "v.parquet"], ["train", "v.parquet", "--out", "m.safetensors", "--without", "gait"],
+     ["train", "v.parquet", "--out", "m.safetensors", "--epochs", "0"],
+     ["train", "v.parquet", "--out", "m.safetensors", "--device", "abacus"],
+     ["prepare", "a.csv", "b.parquet", "--columns", "user_id"],
+     ["predict", "v.parquet", "m.safetensors", "--at", "noon"], [], ["nothing"]],
+)  # fmt: skip
+def test_wrong_arguments_are_explained(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert "error:" in capsys.readouterr().err
+
+
+def test_a_process_says_one_line_and_no_traceback(tmp_path: Path) -> None:
+    done = run_python("-m", "pgt", "evaluate", "nothing.csv", "nothing.safetensors", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "pgt: There is no checkpoint nothing.safetensors; train one with python -m pgt train.\n"
+    )
+    assert done.stdout == ""

@@ -1,0 +1,121 @@
+"""Rehearsed training windows look like those of a later split."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import torch
+
+from pgt.contextual.history import NOT_SEEN, remember
+from pgt.contextual.pseudo_unknown import as_if_earlier, rehearse
+from pgt.visits import DataError
+from pgt.vocabulary import UNKNOWN
+from pgt.windows import Dataset, prepare
+
+from ..helpers import random_visits
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    """People who find new places all the time."""
+    visits = random_visits(3, visits=120, places=60)
+    return prepare(visits, protocol="published")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_new_places_become_unknown_and_others_stay(data: Dataset, whole: bool) -> None:
+    train, later = data.train, as_if_earlier(data.train, 0.5, whole_windows=whole)
+    number = train.visits.groupby("user_id").cumcount()
+    half = number < 0.5 * train.visits.groupby("user_id").user_id.transform("size")
+    known = set(train.visits.location_id[half])
+    ids = later.features[0, 1:].numpy()
+    for place, then, now in zip(
+        train.visits.location_id, train.features[0, 1:].numpy(), ids, strict=True
+    ):
+        assert now == (then if place in known else UNKNOWN)
+    assert (ids == UNKNOWN).any() and not (train.features[0, 1:] == UNKNOWN).any()
+    asked = later.first if whole else later.target
+    assert len(later) and not half.to_numpy()[asked].any()
+
+
+@pytest.mark.parametrize(("memory", "older"), [(0, 0), (30, 10)])
+def test_rehearsal_adds_windows_that_keep_to_themselves(
+    data: Dataset, memory: int, older: int
+) -> None:
+    rehearsed = rehearse(data, memory, older, shares=(0.4, 0.7))
+    size = len(data.train.visits)
+    rows = rehearsed._rows(np.arange(len(rehearsed)), None)
+    copies = rehearsed.target // size
+    assert set(copies) == {0, 1, 2}
+    for i in range(len(rehearsed)):
+        assert set(rows[i][rows[i] >= 0] // size) == {copies[i]}
+    assert (rehearsed.targets == UNKNOWN).any() and (copies == 0).sum() == len(data.train)
+    first = rehearsed.batch(np.flatnonzero(copies == 0))
+    assert not (first.target == UNKNOWN).any()
+    batch = rehearsed.batch(np.arange(len(rehearsed)))
+    assert (batch.target.numpy() == rehearsed.targets).all()
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_without_a_memory_the_whole_window_lies_after_the_moment(
+    data: Dataset, share: float
+) -> None:
+    rehearsed = rehearse(data, shares=(share,))
+    size = len(data.train.visits)
+    of = data.train.visits.groupby("user_id")
+    late = of.cumcount() >= share * of.user_id.transform("size")
+    batch = rehearsed.batch(np.arange(len(rehearsed)))
+    again = np.flatnonzero(rehearsed.target >= size)
+    rows = rehearsed._rows(again, None)
+    assert late.to_numpy()[rows[rows >= 0] - size].all()
+    # As in the splits: a window of the copy is one of the plain ones, all later ones are there.
+    plain = data.train.first[late.to_numpy()[data.train.first]]
+    assert (rehearsed.first[again] - size == plain).all() and len(again) < len(data.train)
+    assert (batch.before[:, 0] == NOT_SEEN).all()
+
+
+def test_with_a_memory_all_later_targets_are_asked(data: Dataset) -> None:
+    share = 0.5
+    rehearsed = rehearse(data, 1000, 10, shares=(share,))
+    size = len(data.train.visits)
+    of = data.train.visits.groupby("user_id")
+    late = (of.cumcount() >= share * of.user_id.transform("size")).to_numpy()
+    again = np.flatnonzero(rehearsed.target >= size)
+    expected = data.train.target[late[data.train.target]]
+    assert (rehearsed.target[again] - size == expected).all()
+    # The past before the moment is remembered, and of that no place is unknown.
+    batch = rehearsed.batch(again)
+    row = torch.from_numpy(rehearsed._rows(again, None)) - size
+    early = torch.from_numpy(~late)[row.clamp(min=0)] & (row >= 0)
+    assert early.any() and (batch.location[early] > UNKNOWN).all()
+    assert (batch.location[~early & (row >= 0)] == UNKNOWN).any()
+    # What came before a visit is told in the words of the same copy.
+    following = batch.before[:, 1:][~batch.padding[:, 1:]]
+    assert (following == batch.location[:, :-1][~batch.padding[:, 1:]]).all()
+
+
+def test_no_share_is_no_rehearsal(data: Dataset) -> None:
+    plain, none = remember(data, 20, 5).train, rehearse(data, 20, 5, shares=())
+    index = np.arange(len(plain))
+    one, two = plain.batch(index), none.batch(index)
+    assert len(none) == len(plain) and (none.in_window == plain.in_window).all()
+    for field in fields(one):
+        assert torch.equal(getattr(one, field.name), getattr(two, field.name)), field.name
+
+
+def test_text_ids_are_rehearsed_too(data: Dataset) -> None:
+    visits = random_visits(3, visits=120, places=60)
+    named = prepare(visits.assign(location_id="place " + visits.location_id.astype(str)))
+    assert ((rehearse(named).targets == UNKNOWN) == (rehearse(data).targets == UNKNOWN)).all()
+
+
+def test_windows_that_remember_cannot_be_rehearsed(data: Dataset) -> None:
+    with pytest.raises(DataError, match="remember already"):
+        rehearse(remember(data, 20))
+
+
+def test_a_share_must_be_one(data: Dataset) -> None:
+    with pytest.raises(DataError, match="between 0 and 1"):
+        rehearse(data, shares=(1.0,))

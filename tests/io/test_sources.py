@@ -1,0 +1,81 @@
+"""Known files become visits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgt.io.sources import is_windows_folder, read_source, read_windows_folder
+from pgt.io.tables import write
+from pgt.visits import SPLITS, DataError, check, split_by_days
+from pgt.windows import prepare
+
+from ..helpers import random_visits
+
+
+def windows_folder(folder: Path, visits: pd.DataFrame) -> None:
+    """Write visits the way the published pipeline leaves them."""
+    visits = split_by_days(check(visits))
+    start = visits.started_at
+    day = start.dt.tz_localize(None).dt.normalize()
+    first = day.groupby(visits.user_id).transform("min")
+    rows = pd.DataFrame(
+        {
+            "id": np.arange(len(visits)),
+            "user_id": visits.user_id,
+            "location_id": visits.location_id,
+            "duration": (visits.finished_at - start).dt.total_seconds() // 60,
+            "start_day": (day - first).dt.days,
+            "end_day": (day - first).dt.days,
+            "start_min": start.dt.hour * 60 + start.dt.minute,
+            "end_min": 0,
+            "weekday": start.dt.day_of_week,
+            "split": visits.split,
+        }
+    )
+    for name in SPLITS:
+        rows[rows.split == name].drop(columns="split").to_csv(folder / f"{name}.csv", index=False)
+
+
+def test_a_windows_folder_gives_the_same_windows_as_the_visits(tmp_path: Path) -> None:
+    visits = random_visits(8, users=3, visits=100, zone="UTC")
+    windows_folder(tmp_path, visits)
+    assert is_windows_folder(tmp_path)
+    table = read_source(tmp_path)
+    pd.testing.assert_frame_equal(table, read_windows_folder(tmp_path))
+    one, two = prepare(visits), prepare(table)
+    for name in SPLITS:
+        a, b = getattr(one, name), getattr(two, name)
+        assert a.first.tolist() == b.first.tolist()
+        assert a.target.tolist() == b.target.tolist()
+        x, y = a.batch(np.arange(len(a))), b.batch(np.arange(len(b)))
+        for field in ("location", "time", "weekday", "duration", "days_ago", "gap_days", "target"):
+            assert getattr(x, field).tolist() == getattr(y, field).tolist(), field
+
+
+def test_a_folder_that_is_not_one_set_is_refused(tmp_path: Path) -> None:
+    windows_folder(tmp_path, random_visits(8, zone="UTC"))
+    raw = pd.read_csv(tmp_path / "test.csv")
+    raw.assign(weekday=(raw.weekday + 1) % 7).to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(DataError, match="weekday and start_day disagree"):
+        read_source(tmp_path)
+    raw.drop(columns="start_min").to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(DataError, match=r"'start_min' is missing in test\.csv"):
+        read_source(tmp_path)
+    with pytest.raises(DataError, match="for tables"):
+        read_source(tmp_path, timezone="UTC")
+
+
+def test_any_table_is_read(tmp_path: Path) -> None:
+    visits = check(random_visits(9))
+    for name in ("v.parquet", "v.csv", "v.csv.gz"):
+        path = tmp_path / name
+        if name.endswith("gz"):
+            visits.to_csv(path, index=False)
+        else:
+            write(visits, path)
+        read = read_source(path, timezone="Europe/Vienna")
+        pd.testing.assert_frame_equal(read, visits, check_dtype=False)

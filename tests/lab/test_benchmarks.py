@@ -1,0 +1,154 @@
+"""The benchmarks compare like with like: same windows, same model, a well-formed file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "book" / "lab" / "bench"))
+
+import bench  # noqa: E402
+from documented_model import DocumentedModel, SampleDataset, collate, from_batch  # noqa: E402
+from windows_loop import prepare_by_loop  # noqa: E402
+
+from pgt.config import ModelConfig  # noqa: E402
+from pgt.model import PointerGeneratorTransformer  # noqa: E402
+from pgt.train import loss_of  # noqa: E402
+from pgt.windows import Dataset, prepare  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    """Three people at irregular hours for two months, with gaps and with places new in the test."""
+    rng = np.random.default_rng(3)
+    parts = []
+    for user in ("ann", "bob", "cy"):
+        hours = np.cumsum(rng.exponential(9, size=160) + (rng.random(160) < 0.05) * 150 + 1)
+        start = pd.Timestamp("2024-03-01 05:20", tz="Europe/Vienna") + pd.to_timedelta(
+            (hours * 60).round(), unit="min"
+        )
+        stay = pd.to_timedelta(rng.integers(1, 60, size=160), unit="min")
+        place = rng.zipf(1.6, size=160).clip(max=9) + np.arange(160) // 140 * 20
+        parts.append(
+            pd.DataFrame(
+                {"user_id": user, "location_id": place, "started_at": start,
+                 "finished_at": start + stay}
+            )
+        )  # fmt: skip
+    return prepare(pd.concat(parts, ignore_index=True))
+
+
+def test_loop_builds_the_same_windows(data: Dataset) -> None:
+    samples = prepare_by_loop(data)
+    for name, count in data.counts().items():
+        windows = getattr(data, name)
+        assert len(samples[name]) == count > 0
+        for i, sample in enumerate(samples[name]):
+            batch = windows.batch([i])
+            for key in ("location", "time", "weekday", "duration", "start_minute"):
+                np.testing.assert_array_equal(sample[key], getattr(batch, key)[0].numpy(), key)
+            days = (batch.days_ago[0] + batch.gap_days).numpy()
+            np.testing.assert_array_equal(sample["diff"], days)
+            assert sample["gap"] == batch.gap_days.item()
+            assert sample["user"] == batch.user.item()
+            assert sample["target"] == batch.target.item()
+
+
+def test_some_target_is_unknown(data: Dataset) -> None:
+    assert (data.test.targets == 1).any(), "the comparison above must cover unknown places"
+
+
+def test_collated_samples_equal_the_batch(data: Dataset) -> None:
+    samples = SampleDataset(prepare_by_loop(data)["train"])
+    locations, target, rest = collate([samples[i] for i in range(7)])
+    ours = from_batch(data.train.batch(list(range(7))))
+    torch.testing.assert_close((locations, target), ours[:2])
+    assert rest.keys() == ours[2].keys()
+    for key, value in rest.items():
+        torch.testing.assert_close(value, ours[2][key], msg=key)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_documented_forward_equals_ours(data: Dataset, training: bool) -> None:
+    vocabulary = data.vocabulary
+    config = ModelConfig(vocabulary.n_locations, vocabulary.n_users, dropout=0.0, when="day")
+    torch.manual_seed(0)
+    model = PointerGeneratorTransformer(config)
+    assert model.pointer is not None and model.pointer.position_bias is not None
+    torch.nn.init.normal_(model.pointer.position_bias)
+    documented = DocumentedModel(config).copy_weights(model)
+    model.train(training)
+    documented.train(training)
+    batch = data.test.batch(list(range(16)))
+    ours = model(batch).log_probs
+    locations, target, rest = from_batch(batch)
+    theirs = documented(locations, rest)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
+
+    loss = torch.nn.CrossEntropyLoss(label_smoothing=0.03)(theirs, target)
+    torch.testing.assert_close(loss_of(ours, target, 0.03).mean(), loss, rtol=0, atol=1e-5)
+
+
+def test_documented_model_refuses_ablations() -> None:
+    with pytest.raises(ValueError, match="every part"):
+        DocumentedModel(ModelConfig(10, 3, when="unknown"))
+
+
+def test_quick_bench_writes_a_valid_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("PGT_GEOLIFE_WINDOWS", raising=False)
+    out = tmp_path / "bench.json"
+    bench.main(["--quick", "--only", "windows", "training", "city", "--out", str(out)])
+    assert "ratio" in capsys.readouterr().out
+
+    result = json.loads(out.read_text(encoding="utf-8"))
+    assert result["data"]["name"] == "city"
+    assert result["command"].startswith("python book/lab/bench/bench.py --quick")
+    assert {"experiment", "versions", "device", "threads", "seconds"} <= result.keys()
+    assert str(ROOT) not in out.read_text(encoding="utf-8")
+    assert len(result["rows"]) >= 5
+    for row in result["rows"]:
+        assert row.keys() == {"name", "ours", "reference", "ratio", "unit", "device"}
+        assert row["ours"] > 0
+        assert row["ratio"] is None or row["ratio"] > 0
+
+
+def test_without_fixes_the_section_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("PGT_GEOLIFE_FIXES", raising=False)
+    assert list(bench.bench_gps(bench.QUICK)) == []
+    assert "PGT_GEOLIFE_FIXES" in capsys.readouterr().out
+
+
+def test_without_trackintel_the_comparison_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PGT_GEOLIFE_FIXES", str(tmp_path))
+    monkeypatch.delenv("PGT_TRACKINTEL_PYTHON", raising=False)
+    assert list(bench.bench_gps(bench.QUICK)) == []
+    assert "PGT_TRACKINTEL_PYTHON" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_chapters_run_alone_in_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    pytest.importorskip("nbclient")
+    cell = nbformat.v4.new_code_cell("import os\nassert os.listdir() == []")
+    (tmp_path / "book").mkdir()
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "book" / "01_one.ipynb")
+    monkeypatch.setattr(bench, "ROOT", tmp_path)
+    chapter, book = bench.bench_chapters(bench.QUICK)
+    assert chapter["name"].startswith("chapter 01_one")
+    assert 0 < chapter["ours"] <= book["ours"]

@@ -1,0 +1,135 @@
+"""The rows on confidence and sets are what the models say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from lab import confidence
+
+from pgt import city
+from pgt.analysis.predictions import Said, asked
+from pgt.analysis.results import read_results
+from pgt.baselines import ContextKernel
+from pgt.windows import Dataset, prepare
+
+from ..analysis.test_temperature import made
+
+USERS = 25
+
+
+def said(seed: int, n: int = 1500) -> Said:
+    """Log-probabilities of twelve places, the last of which cannot be named."""
+    log_probs, target = made(seed, n)
+    named = log_probs > -np.inf
+    named[:, -1] = False
+    users = np.random.default_rng(seed).integers(0, USERS, n)
+    return Said(log_probs, named, target, users, np.arange(n) < n // 2)
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    both = {"valid": said(1), "test": said(2)}
+    rng = np.random.default_rng(3)
+    never = {split: rng.uniform(0.05, 0.4, len(part.target)) for split, part in both.items()}
+    return pd.DataFrame(confidence.rows_of(both, never))
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return prepare(city.load().visits, protocol="exact")
+
+
+def test_no_stage_changes_who_is_right(rows: pd.DataFrame) -> None:
+    own = rows[(rows.table == "calibration") & (rows.split == "test")]
+    assert sorted(own.stage) == sorted(confidence.STAGES)
+    assert own.accuracy.nunique() == 1
+    assert (own.confidence - own.accuracy).to_numpy() == pytest.approx(own.gap.to_numpy())
+    assert ((own.low < own.gap) & (own.gap < own.high)).all()
+    # The made model is calibrated: a temperature near one, and no more error than by luck.
+    assert (rows.temperature.dropna() - 1).abs().max() < 0.1
+    assert (own.error < 1.5 * own.floor_high).all()
+    bins = rows[(rows.table == "reliability") & (rows.stage == "as is")]
+    assert bins.n.sum() == 1500 and set(bins.split) == {"test"}
+
+
+def test_groups_of_sets_add_up(rows: pd.DataFrame) -> None:
+    own = rows[(rows.table == "sets") & (rows.alpha == confidence.DETAILED)]
+    for _, part in own[own.stage == "somewhere new"].groupby(["method", "limits"]):
+        by = part.set_index("group")
+        for names in (["new", "named"], ["early", "late"]):
+            some = by.loc[names]
+            assert some.n.sum() == by.n["all"] == 1500
+            for value in ("coverage", "size", "holds_new", "by_name"):
+                mean = np.average(some[value], weights=some.n)
+                assert mean == pytest.approx(by.loc["all", value])
+        assert by.by_name["new"] == 0 and by.by_name["named"] == by.coverage["named"]
+        assert by.coverage["new"] == by.holds_new["new"]
+
+
+def test_made_windows_are_exchangeable_and_covered(rows: pd.DataFrame) -> None:
+    own = rows[(rows.table == "sets") & (rows.group == "all") & (rows.limits == "all")]
+    assert len(own) == 2 * 3 * 3
+    assert (own.coverage > 1 - own.alpha - 0.035).all()
+    assert (own.shuffled > 1 - own.alpha - 0.01).all()
+    for _, part in own.groupby(["stage", "method"]):
+        assert part.sort_values("alpha")["size"].is_monotonic_decreasing
+
+
+def test_the_kernels_votes_are_probabilities_of_what_it_saw(data: Dataset) -> None:
+    kernel = ContextKernel().fit(data.train)
+    some = data.valid.subset(np.arange(0, len(data.valid), 20))
+    found = asked(kernel, some, n_known=0)
+    p = np.exp(found.log_probs)
+    assert p.sum(1) == pytest.approx(1, abs=1e-4)
+    assert (found.new == ~some.in_window).all()
+    one = some.batch([0])
+    votes = kernel.scores(one)[0].clamp(min=0)
+    assert p[0] == pytest.approx((votes / votes.sum()).numpy(), abs=1e-5)
+    # A model of trained places can name them wherever they are.
+    assert (asked(kernel, some, n_known=10**6).named == (found.log_probs > -np.inf)).all()
+
+
+def test_halves_are_each_persons_own(data: Dataset) -> None:
+    some = data.test
+    found = asked(_Nothing(data.vocabulary.n_locations), some, n_known=0)
+    begun = pd.DataFrame({"user": some.users, "early": found.early, "row": some.target})
+    for _, own in begun.groupby("user"):
+        assert abs(own.early.sum() - (~own.early).sum()) <= 1
+        if len(own) > 1:
+            assert own.row[own.early].max() < own.row[~own.early].min()
+
+
+class _Nothing:
+    """All places alike."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def scores(self, batch: object) -> torch.Tensor:
+        return torch.zeros(len(batch), self.size)  # type: ignore[arg-type]
+
+
+def test_an_answer_that_cannot_be_named_is_somewhere_new() -> None:
+    one = said(4, n=200)
+    assert (one.answer[one.new] == one.log_probs.shape[1]).all()
+    assert (one.answer[~one.new] == one.target[~one.new]).all()
+    assert (one.only_named()[~one.named] == -np.inf).all()
+    assert replace(one, named=np.ones_like(one.named)).new.sum() == 0
+
+
+def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
+    report = read_results("confidence")
+    rows = report.rows
+    assert report.header["command"] == "python book/lab/run.py confidence"
+    assert not {"user_id", "location_id", "started_at"} & set(rows.columns)
+    for _, part in rows.groupby(["data", "protocol"]):
+        for model, seeds in (("contextual", 3), ("pgt", 3), ("kernel", 0)):
+            own = part[part.model == model]
+            assert own.seed.nunique() == seeds
+            assert len(own[own.table == "temperature"]) == max(seeds, 1)
+            assert set(own.stage.dropna()) == set(confidence.STAGES)
+    assert rows.n.dropna().min() >= 100 and rows.people.dropna().min() >= 20

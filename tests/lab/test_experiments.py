@@ -1,0 +1,205 @@
+"""Results files: complete, consistent with their ranks, and reproducible."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from lab import experiments, runs
+from lab.experiments import EXPERIMENTS, SEEDS, Experiment
+from lab.reports import stale
+from lab.runs import DATA, Data, Run
+
+from pgt import metrics
+from pgt.analysis.results import read_results, results_folder
+from pgt.visits import DataError
+
+from ..helpers import random_visits
+
+FILES = list(EXPERIMENTS)
+KEYS = ["model", "variant", "when", "seed"]
+COLUMNS = {
+    "data", "protocol", "when", "model", "variant", "seed", "split", "group", "n", *metrics.METRICS,
+}  # fmt: skip
+
+
+def jobs(name: str) -> list[tuple[str, Run]]:
+    """Some runs of each data set of an experiment: not all, since reading ranks takes time."""
+    return [(key, run) for key, some in EXPERIMENTS[name].runs.items() for run in some[:6]]
+
+
+def where(key: str, run: Run) -> dict[str, object]:
+    """How `Results` finds a run."""
+    about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
+    return {name: value for name, value in about.items() if value is not None}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_results_file_is_complete(name: str) -> None:
+    results = read_results(name)
+    assert {
+        "experiment",
+        "command",
+        "data",
+        "code",
+        "versions",
+        "device",
+        "seconds",
+        "runs",
+    } <= set(results.header)
+    assert set(results.rows.columns) == COLUMNS
+    assert set(results.rows.group) == set(metrics.GROUPS)
+    rows = results.rows.astype(object).where(results.rows.notna(), None)
+    found = set(map(tuple, rows[["data", "protocol", *KEYS]].to_numpy()))
+    expected = {
+        (DATA[key].name, DATA[key].protocol, *asdict(run).values())
+        for key, run in EXPERIMENTS[name].jobs
+    }
+    assert found == expected
+    assert len(rows) == len(expected) * 2 * len(metrics.GROUPS)
+    assert len(SEEDS) >= 5
+    sources = results.header["data"]
+    for source in sources if isinstance(sources, list) else [sources]:
+        n = results.select(data=source["name"], protocol=source["protocol"]).n
+        assert set(n) == {source["windows"]["test"]}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_ranks_give_the_rows(name: str) -> None:
+    results = read_results(name)
+    for key, run in jobs(name):
+        (ranks,) = results.ranks(**where(key, run))
+        for group in metrics.GROUPS:
+            row = results.select(group, **where(key, run)).iloc[0]
+            mask = metrics.group_mask(ranks, group)
+            assert row.n == mask.sum()
+            gains = 100 * metrics.gains(ranks)[mask].mean()
+            assert gains["acc@1"] == pytest.approx(row["acc@1"], abs=1e-3, nan_ok=True)
+            assert gains["mrr"] == pytest.approx(row["mrr"], abs=1e-3, nan_ok=True)
+        low, high = results.interval(**where(key, run))
+        assert low < results.mean(**where(key, run)) < high
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_ranks_tell_neither_places_nor_times(name: str) -> None:
+    table = pd.read_parquet(results_folder() / f"{name}.ranks.parquet")
+    assert set(table.columns) == {*runs.RANKS, "data", "protocol", *KEYS}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_code_that_made_a_file_is_the_code_that_is_here(name: str) -> None:
+    assert stale(read_results(name)) == [], f"python book/lab/run.py {name} --confirm"
+
+
+def cheapest(name: str) -> list[tuple[str, Run]]:
+    """For each data set the runs that take no training, or else the shortest one."""
+    results, chosen = read_results(name), []
+    for key, some in EXPERIMENTS[name].runs.items():
+        quick = [run for run in some if run.model in ("last", "most_frequent", "markov")]
+        notes = results.header["runs"]
+        label = "{}" if len(EXPERIMENTS[name].runs) == 1 else f"{key}/{{}}"
+        taken = {run: notes.get(label.format(run.key), {"seconds": 1e9})["seconds"] for run in some}
+        chosen += [(key, run) for run in quick or [min(taken, key=lambda run: taken[run])]]
+    return chosen
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "run"),
+    [pytest.param(name, *job, id=f"{name}-{job[0]}-{job[1].key}")
+     for name in FILES for job in cheapest(name)],
+)  # fmt: skip
+def test_a_cheap_row_is_made_again(name: str, key: str, run: Run) -> None:
+    if not DATA[key].there:
+        pytest.skip(f"{DATA[key].needs} is not set")
+    results = read_results(name)
+    sources = results.header["data"]
+    marks = {s["fingerprint"] for s in (sources if isinstance(sources, list) else [sources])}
+    assert runs.data_fingerprint(key) in marks
+    family = where(key, run) | {"seed": run.seed}
+    if run.seed is None:
+        del family["seed"]
+    # Without a seed the same number; with one, other machines add up in another order.
+    spread = {"all": 3 * results.spread(**{k: v for k, v in family.items() if k != "seed"})}
+    for row in runs.one_run(key, run)["rows"]:
+        if run.seed is not None and row["group"] != "all":
+            continue
+        before = results.select(row["group"], row["split"], **family).iloc[0]
+        for metric in metrics.METRICS if run.seed is None else ["acc@1"]:
+            allowed = 1e-3 if run.seed is None else spread["all"]
+            assert before[metric] == pytest.approx(row[metric], abs=allowed, nan_ok=True)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An experiment of three small runs; returns the folder for its results."""
+    monkeypatch.setattr(runs.tempfile, "gettempdir", lambda: str(tmp_path / "work"))
+    data = Data("tiny", lambda: random_visits(3, visits=400), "exact",
+                training=runs.TrainConfig(max_epochs=1))  # fmt: skip
+    some = (Run("last"), Run("kernel"), Run("pgt", "full", "unknown", 1))
+    monkeypatch.setitem(DATA, "tiny", data)
+    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Does it run?", {"tiny": some}))
+    runs.dataset.cache_clear()
+    runs.data_fingerprint.cache_clear()
+    return tmp_path
+
+
+def test_an_experiment_runs_resumes_and_is_read_again(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Run] = []
+    original = runs.one_run
+
+    def counted(key: str, run: Run) -> dict[str, object]:
+        calls.append(run)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(key, run)
+
+    monkeypatch.setattr(runs, "one_run", counted)
+    with pytest.raises(KeyboardInterrupt):
+        experiments.execute("tiny", tiny, workers=0)
+    path = experiments.execute("tiny", tiny, workers=0)
+    assert [run.model for run in calls] == ["last", "kernel", "kernel", "pgt"]
+    assert json.loads(path.read_text())["command"] == "python book/lab/run.py tiny"
+    results = read_results("tiny", tiny)
+    assert 0 <= results.mean(model="pgt") <= 100
+    assert results.spread(model="pgt") == 0
+    with pytest.raises(KeyError, match="no row"):
+        results.mean(model="lstm")
+
+
+def test_changed_code_makes_results_stale_and_the_same_ranks_confirm_them(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = experiments.execute("tiny", tiny, workers=0)
+    before = path.read_text()
+    assert stale(read_results("tiny", tiny)) == []
+    code_of = runs.code_of
+    monkeypatch.setattr(runs, "code_of", lambda model: code_of(model)[::-1])
+    assert stale(read_results("tiny", tiny)) == ["last", "kernel", "pgt"]
+    experiments.confirm("tiny", tiny)
+    assert stale(read_results("tiny", tiny)) == []
+    assert json.loads(path.read_text())["rows"] == json.loads(before)["rows"]
+    # The same fingerprints once more, but now the code gives other ranks.
+    monkeypatch.setattr(runs, "code_of", code_of)
+    monkeypatch.setattr(runs.ContextKernel, "choose", lambda self, valid: self)
+    monkeypatch.setattr(runs.ContextKernel, "weights", lambda self, batch: 1.0 * ~batch.padding)
+    kept = path.read_text()
+    with pytest.raises(DataError, match=r"stale.*run python book/lab/run\.py tiny again"):
+        experiments.confirm("tiny", tiny)
+    assert path.read_text() == kept
+
+
+def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"python book/lab/run\.py city"):
+        read_results("city", tmp_path)
+
+
+def test_missing_data_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, runs.GEOLIFE, "")
+    with pytest.raises(DataError, match=f"Set {runs.GEOLIFE}"):
+        runs.from_environment(runs.GEOLIFE)

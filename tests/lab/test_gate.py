@@ -1,0 +1,76 @@
+"""The rows of chapter 11's results file are what the gates say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from lab import gate as gate_report
+
+from pgt.analysis import calibration
+from pgt.analysis.results import read_results
+
+N, USERS = 2000, 25
+
+
+def table(seed: int) -> pd.DataFrame:
+    """Gates that know something, half a seed different each time."""
+    rng = np.random.default_rng(7)
+    p = rng.beta(5, 2, N)
+    inside = rng.uniform(size=N) < p
+    users = rng.integers(0, USERS, N)
+    gate = np.clip(p + 0.1 * np.random.default_rng(seed).normal(size=N), 0.01, 0.99)
+    return pd.DataFrame(
+        {
+            "user_id": users, "gate": gate, "correct": inside & (rng.uniform(size=N) < 0.5),
+            "in_window": inside, "returned": inside | (rng.uniform(size=N) < 0.3),
+            "known": rng.uniform(size=N) < 0.9,
+        }
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    tables = [table(seed) for seed in gate_report.SEEDS]
+    return pd.DataFrame(gate_report.rows_of(tables, {"data": "made"}))
+
+
+def test_groups_of_windows_add_up(rows: pd.DataFrame) -> None:
+    for _, own in rows.dropna(subset="seed").groupby("seed"):
+        by = own.set_index("group")
+        whole = by.loc["all"]
+        tenths = by.loc[[f"tenth {k}" for k in range(1, 11)]]
+        assert tenths.n.sum() == by.loc[["in_window", "not_in_window"], "n"].sum() == N
+        assert np.average(tenths.gate, weights=tenths.n) == pytest.approx(whole.gate)
+        assert np.average(tenths["acc@1"], weights=tenths.n) == pytest.approx(whole["acc@1"])
+        assert tenths.gate.is_monotonic_increasing
+        assert (by.loc["in_window", "in_window"], by.loc["not_in_window", "in_window"]) == (1, 0)
+
+
+def test_scores_are_those_of_each_outcome(rows: pd.DataFrame) -> None:
+    first, whole = table(42), rows[(rows.seed == 42) & (rows.group == "all")].iloc[0]
+    for outcome in ("in_window", "returned"):
+        expected = calibration.auc(first.gate, first[outcome])
+        assert whole[f"auc_{outcome}"] == pytest.approx(expected)
+        slope = calibration.calibration_line(first.gate, first[outcome])[1]
+        assert whole[f"slope_{outcome}"] == pytest.approx(slope)
+    assert whole["acc@1"] == pytest.approx(100 * first.correct.mean())
+
+
+def test_intervals_hold_the_means(rows: pd.DataFrame) -> None:
+    ends = rows[rows.seed.isna()].set_index("group")
+    means = rows[(rows.group == "all") & rows.seed.notna()].mean(numeric_only=True)
+    for name in ("gate", "acc@1", "auc_in_window", "slope_returned", "skill_in_window"):
+        assert ends.loc["low", name] < means[name] < ends.loc["high", name]
+
+
+def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
+    report = read_results("gate")
+    assert set(report.rows.data) == {"city", "geolife"}
+    for where in ("city", "geolife"):
+        runs = report.select(data=where, model="pgt", variant="full")
+        assert sorted(runs.seed) == sorted(gate_report.SEEDS)
+        assert not {"user_id", "location_id", "started_at"} & set(report.rows.columns)
+        smallest = report.rows[(report.rows.data == where) & report.rows.n.notna()].n.min()
+        assert smallest >= 100  # no group is so small that it could be one person's
+    assert report.header["command"] == "python book/lab/run.py gate"

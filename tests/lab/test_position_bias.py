@@ -1,0 +1,140 @@
+"""The rows of chapter 12's results file: which models, and what they must tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lab import position_bias
+from lab.position_bias import (
+    KERNELS,
+    SEEDS,
+    Job,
+    best_loss,
+    jobs,
+    one,
+    true_curve,
+    untrained,
+    world,
+)
+
+from pgt.analysis.results import read_results
+from pgt.city import recency_world
+from pgt.city.people import Behaviour
+from pgt.windows import Dataset, prepare
+
+
+@pytest.fixture(scope="module")
+def small() -> Dataset:
+    visits = recency_world.simulate_copying(recency_world.fading(), people=25)
+    data = prepare(visits, protocol="exact")
+    return replace(
+        data, train=position_bias.copied(data.train), test=position_bias.copied(data.test)
+    )
+
+
+def test_every_model_is_trained_once_and_the_curves_have_ten_seeds() -> None:
+    plan = jobs()
+    assert len(set(plan)) == len(plan)
+    seeds = Counter((job.what, job.variant) for job in plan)
+    assert len(SEEDS) >= 10
+    for what in ("city", "geolife"):
+        assert seeds[what, "as documented"] == len(SEEDS)
+    assert seeds["city", "fast bias"] == len(SEEDS)
+    for variant in ("bias off", "frozen", "frozen upside down"):
+        assert seeds["city", variant] >= 3  # the same seeds as the documented model, for pairs
+
+
+def test_true_curves_are_the_simulators() -> None:
+    np.testing.assert_allclose(np.exp(true_curve("fading kernel")), recency_world.fading())
+    assert np.ptp(true_curve("flat kernel")) == np.ptp(true_curve("no recency")) == 0
+    town, short = true_curve("city"), true_curve("short memory")
+    assert town[0] == pytest.approx(np.log(1 + Behaviour().always))
+    assert (np.diff(town) < 0).all() and short[10] < town[10] < town[0]
+
+
+def test_worlds_of_other_people_differ_by_seed_and_the_town_does_not() -> None:
+    assert world("other people", 0).counts() != world("other people", 1).counts()
+    assert world("city", 0) is world("city", 1)
+
+
+def test_nobody_does_better_than_who_knows_the_kernel(small: Dataset) -> None:
+    right, wrong = (
+        best_loss(small, kernel) for kernel in (recency_world.fading(), recency_world.flat())
+    )
+    even = best_loss(small, recency_world.fading(0.95))
+    assert right < even < wrong
+    third = np.array([0.0, 0.0, 1.0])
+    sure = prepare(recency_world.simulate_copying(third, people=5), protocol="exact")
+    sure = replace(sure, test=position_bias.copied(sure.test))
+    assert best_loss(sure, third) == 0
+    assert best_loss(sure, np.array([0.0, 0.0, 0.5, 0.5])) > 0
+
+
+def test_variants_have_what_their_names_say(small: Dataset) -> None:
+    job = Job("fading kernel", "bias only", 0)
+    models = {v: untrained(replace(job, variant=v), small)[0] for v in position_bias.SMALL_VARIANTS}
+    for variant, model in models.items():
+        assert model.pointer is not None
+        table = model.pointer.position_bias
+        embedded = "position_from_end" in model.embeddings.tables
+        assert (table is None) == (variant in ("embedding only", "neither"))
+        assert embedded == (variant.startswith("both") or variant == "embedding only")
+        assert set(model.embeddings.tables) <= {"location", "position_from_end"}
+        if table is not None:
+            assert table.requires_grad == (variant != "frozen")
+    _, training = untrained(replace(job, seed=3), small)
+    assert training.seed == 3
+
+
+def test_a_row_is_the_same_from_a_kept_model(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(position_bias, "world", lambda what, seed: small)
+    monkeypatch.setattr(position_bias.tempfile, "gettempdir", lambda: str(tmp_path))
+    quick = replace(position_bias.SMALL_TRAINING, max_epochs=1, warmup_epochs=0)
+    monkeypatch.setattr(position_bias, "SMALL_TRAINING", quick)
+    job = Job("fading kernel", "frozen", 0)
+    first = one(job)
+    assert len(list(tmp_path.rglob("*.safetensors"))) == 1
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(position_bias, "fit", never)
+    assert one(job) == first
+    kernel = np.log(recency_world.fading())
+    for p in range(1, recency_world.MEMORY + 1):
+        assert first[f"b{p}"] == pytest.approx(kernel[p - 1] - kernel.mean(), abs=1e-5)
+    assert "b0" not in first and f"b{recency_world.MEMORY + 1}" not in first
+
+
+def curves(what: str, variant: str) -> tuple[np.ndarray, np.ndarray]:
+    """(seeds, positions) bias and content of the results file."""
+    rows = read_results("position_bias").rows
+    rows = rows[(rows.what == what) & (rows.variant == variant)].dropna(axis=1)
+    n = sum(name.startswith("b") and name[1:].isdigit() for name in rows)
+    return tuple(  # type: ignore[return-value]
+        rows[[f"{letter}{p}" for p in range(1, n + 1)]].to_numpy() for letter in "bc"
+    )
+
+
+def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
+    report = read_results("position_bias")
+    made = set(zip(report.rows.what, report.rows.variant, report.rows.seed, strict=True))
+    assert made == {(job.what, job.variant, job.seed) for job in jobs()}
+    assert not {"user_id", "location_id", "started_at"} & set(report.rows.columns)
+    assert "b0" not in report.rows and "c0" not in report.rows  # padding
+    assert report.header["command"] == "python book/lab/run.py position_bias"
+
+
+@pytest.mark.parametrize("what", KERNELS)
+def test_the_kernel_is_found_by_bias_or_content_or_both(what: str) -> None:
+    truth = true_curve(what) - true_curve(what).mean()
+    for variant in ("bias only", "both", "embedding only"):
+        bias, content = curves(what, variant)
+        error = np.abs((bias + content).mean(0) - truth)
+        assert error[:15].max() < 0.3, variant

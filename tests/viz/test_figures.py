@@ -1,0 +1,78 @@
+"""Figures: alt text, theme colours, the same bytes every time."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+from pgt.viz import figures, plots
+
+
+def draw() -> figures.Shown:
+    figure, axes = plt.subplots()
+    axes.plot([1, 2, 3], color=figures.COPIED)
+    axes.set(xlabel="steps", ylabel="metres")
+    return figures.show(
+        figure, alt='A line that rises: "1" to 3 & <b>more</b>.', caption="A <line>."
+    )
+
+
+def test_alt_text_and_caption_are_there_and_escaped() -> None:
+    page = draw()._repr_mimebundle_()["text/html"]
+    assert 'role="img" aria-label="A line that rises: &quot;1&quot; to 3 &amp; &lt;b&gt;' in page
+    assert "<figcaption>A &lt;line&gt;.</figcaption>" in page
+    assert "<b>" not in page
+
+
+@pytest.mark.parametrize("missing", ["alt", "caption"])
+def test_a_figure_without_words_is_refused(missing: str) -> None:
+    words = {"alt": "What it shows.", "caption": "Below it.", missing: "  "}
+    figure, _ = plt.subplots()
+    with pytest.raises(ValueError, match=f"needs {missing}"):
+        figures.show(figure, **words)
+    plt.close(figure)
+
+
+def test_colours_follow_the_theme_and_have_fallbacks() -> None:
+    svg = draw().svg
+    for colour in (figures.INK, figures.PAPER, figures.COPIED):
+        bare = svg.count(colour) - svg.count(f"var({figures.VARIABLES[colour]}, {colour})")
+        assert bare == 0, colour
+        assert f"var({figures.VARIABLES[colour]}, {colour})" in svg
+
+
+def test_the_book_gives_every_colour_a_value_in_both_themes() -> None:
+    from pathlib import Path
+
+    css = Path(__file__).resolve().parents[2].joinpath("book/_static/book.css").read_text()
+    for variable in figures.VARIABLES.values():
+        assert css.count(f"{variable}:") >= 2, variable
+
+
+def test_the_same_figure_is_the_same_bytes() -> None:
+    assert draw().svg == draw().svg
+
+
+def test_showing_closes_the_figure() -> None:
+    before = len(plt.get_fignums())
+    draw()
+    assert len(plt.get_fignums()) == before
+
+
+def test_bars_write_their_values() -> None:
+    shown = plots.bars(
+        {"one": 12.34, "two": 50.0},
+        intervals={"one": (10.0, 15.0), "two": (45.0, 55.0)},
+        highlight=["two"],
+        xlabel="Acc@1 (%)",
+        alt="Two bars.",
+        caption="Two bars.",
+    )
+    assert shown.png.startswith(b"\x89PNG")
+
+
+def test_gate_histogram_of_one_group_only() -> None:
+    table = pd.DataFrame({"gate": [0.2, 0.4, 0.9], "in_window": True})
+    shown = plots.gate_histogram(table, alt="Gates.", caption="Gates.")
+    assert shown.svg.startswith("<svg")

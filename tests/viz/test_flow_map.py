@@ -1,0 +1,103 @@
+"""Flows between districts: shares that add up, counted as one would by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from pgt import city
+from pgt.config import ModelConfig
+from pgt.look import look
+from pgt.model import PointerGeneratorTransformer
+from pgt.viz.flow_map import SHOWN, flow_map, flows
+from pgt.windows import Dataset, prepare
+
+from ..helpers import random_visits
+
+EVIL = "</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return prepare(random_visits(5, visits=300), protocol="exact")
+
+
+@pytest.fixture(scope="module")
+def model(data: Dataset) -> PointerGeneratorTransformer:
+    torch.manual_seed(0)
+    config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, d_model=16)
+    return PointerGeneratorTransformer(config).eval()
+
+
+@pytest.fixture(scope="module")
+def group_of(data: Dataset) -> pd.Series:
+    places = pd.Index(data.test.visits.location_id.unique())
+    return pd.Series([f"group {i % 3}" for i in range(len(places))], index=places)
+
+
+def test_flows_are_what_counting_window_by_window_gives(
+    data: Dataset, model: PointerGeneratorTransformer, group_of: pd.Series
+) -> None:
+    table = flows(model, data.test, group_of, batch_size=7).set_index(["here", "there"])
+    expected = dict.fromkeys(table.index, (0.0, 0.0, 0.0))
+    inside = np.flatnonzero(data.test.in_window)
+    for i in inside:
+        seen = look(model, data.test, int(i))
+        groups = seen.visits.location_id.map(group_of)
+        here, n = groups.iloc[-1], len(groups)
+        for there, weight in zip(groups, seen.visits.attention, strict=True):
+            visits, attention, answers = expected[here, there]
+            expected[here, there] = (visits + 1 / n, attention + weight, answers)
+        visits, attention, answers = expected[here, group_of[seen.target.location_id]]
+        expected[here, group_of[seen.target.location_id]] = (visits, attention, answers + 1)
+    for key, row in table.iterrows():
+        np.testing.assert_allclose(
+            row[["visits", "attention", "answers"]].astype(float),
+            100 * np.array(expected[key]) / len(inside), atol=1e-3,
+        )  # fmt: skip
+    np.testing.assert_allclose(table.sum(), 100)
+
+
+def test_without_a_target_in_any_window_there_is_nothing_to_compare(
+    data: Dataset, model: PointerGeneratorTransformer, group_of: pd.Series
+) -> None:
+    class Never:
+        in_window = np.zeros(3, dtype=bool)
+
+    with pytest.raises(ValueError, match="No window has its target"):
+        flows(model, Never(), group_of)  # type: ignore[arg-type]
+
+
+def test_the_map_says_in_its_table_what_it_draws() -> None:
+    town = city.load()
+    names = [
+        str(f["properties"]["name"])
+        for f in town.base["features"]
+        if f["properties"]["kind"] == "district"
+    ]
+    table = pd.DataFrame(
+        {"here": names[0], "there": names, "visits": 1.0, "attention": np.arange(len(names)) + 1.0,
+         "answers": 2.0}
+    )  # fmt: skip
+    shown = flow_map(town, table, title="Flows", caption="All windows.")
+    assert len(shown.table) == min(SHOWN, len(names))
+    assert shown.table.there[0] == names[-1]
+    assert shown.table.difference[0] == pytest.approx(len(names) - 2.0)
+    assert shown.table.difference.abs().is_monotonic_decreasing
+    assert len(shown.page) < 80_000 and "<label>Draw <select" in shown.page
+
+
+def test_names_of_districts_stay_text() -> None:
+    town = city.load()
+    base = {**town.base, "features": [dict(f) for f in town.base["features"]]}
+    for feature in base["features"]:
+        feature["properties"] = {**feature["properties"], "name": EVIL}
+    table = pd.DataFrame(
+        {"here": [EVIL], "there": [EVIL], "visits": [1.0], "attention": [2.0], "answers": [1.0]}
+    )
+    page = flow_map(replace(town, base=base), table, title="Flows", caption="Text.").page
+    assert "onerror" in page and "</script><img" not in page and "<img src=x" not in page
