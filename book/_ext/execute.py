@@ -27,12 +27,14 @@ import nbformat
 from colab import TIMEOUT, WHENCE, Colab, Report, read
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
+from threads import fair_share
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "_build" / ".jupyter_cache"
 # Whatever a chapter's output and its report may depend on, apart from the chapter itself.
 INPUTS = (
     "pgt", "data", "book/results", "requirements.txt", "book/_ext/colab.py", "book/_ext/execute.py",
+    "book/_ext/threads.py",
 )  # fmt: skip
 IGNORED = ("__pycache__", ".DS_Store")
 
@@ -65,16 +67,13 @@ def drop_stale_cache() -> None:
 
 def run_nbmake(colab: Colab, paths: list[Path]) -> int:
     """Execute the notebooks at `paths`, in place, and return pytest's exit status."""
-    cores = os.cpu_count() or 1
-    workers = max(1, min(cores, len(paths), 4))
+    workers = max(1, min(os.cpu_count() or 1, len(paths), 4))
     settings = colab.top / "pytest.ini"
     settings.write_text("[pytest]\n")
     command = [str(colab.python), "-m", "pytest", "--nbmake", "--overwrite", "-q", "--durations=0"]
     command += [f"--nbmake-timeout={TIMEOUT}", "-n", str(workers), "-p", "no:cacheprovider"]
     command += ["-c", str(settings), "--rootdir", str(colab.top / "work"), *map(str, paths)]
-    # Torch takes every core by default; several kernels at once would then only wait for each other.
-    threads = os.environ.get("OMP_NUM_THREADS", str(max(1, cores // workers)))
-    environment = colab.environment(OMP_NUM_THREADS=threads)
+    environment = colab.environment(**fair_share(workers))
     return subprocess.run(command, cwd=colab.top / "scratch", env=environment).returncode
 
 
