@@ -1,4 +1,4 @@
-"""``pytest --nbmake book``, with or without ``-n``: chapters side by side share the cores."""
+"""``pytest --nbmake book``, with or without ``-n``, runs the chapters as the book does."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
-from colab import TIMEOUT
-from threads import fair_share
+from colab import THREADS, TIMEOUT
+
+os.environ.setdefault(THREADS, "1")  # the kernels inherit it
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -19,11 +20,3 @@ def pytest_configure(config: pytest.Config) -> None:
     words = config.invocation_params.args
     if not any(word.startswith("--nbmake-timeout") for word in words):
         config.option.nbmake_timeout = TIMEOUT
-
-
-def pytest_runtest_setup() -> None:
-    """Set the number of threads before a chapter's kernel starts, which inherits it.
-
-    Not earlier: the process that starts the workers would hand its own share down to them.
-    """
-    os.environ.update(fair_share())

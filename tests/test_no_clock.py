@@ -20,7 +20,7 @@ import colab
 CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time"}
 CLOCKS |= {f"{name}_ns" for name in (*CLOCKS, "time")}
 IN_A_PAGE = re.compile(r"\b(performance|Date)\.now\(")
-IN_A_COMMAND = re.compile(r"--[a-z-]*timeout[= ]\d")
+IN_A_COMMAND = re.compile(r"--[a-z-]*timeout[= ]\d{1,3}\b")
 # What the package, the chapters' reports and the benchmarks call a time that they have measured.
 MEASURED = {"seconds", "execution_seconds", "processor_seconds", "took"}
 ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)

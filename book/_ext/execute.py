@@ -27,14 +27,12 @@ import nbformat
 from colab import TIMEOUT, WHENCE, Colab, Report, read
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
-from threads import fair_share
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "_build" / ".jupyter_cache"
 # Whatever a chapter's output and its report may depend on, apart from the chapter itself.
 INPUTS = (
     "pgt", "data", "book/results", "requirements.txt", "book/_ext/colab.py", "book/_ext/execute.py",
-    "book/_ext/threads.py",
 )  # fmt: skip
 IGNORED = ("__pycache__", ".DS_Store")
 
@@ -73,8 +71,8 @@ def run_nbmake(colab: Colab, paths: list[Path]) -> int:
     command = [str(colab.python), "-m", "pytest", "--nbmake", "--overwrite", "-q", "--durations=0"]
     command += [f"--nbmake-timeout={TIMEOUT}", "-n", str(workers), "-p", "no:cacheprovider"]
     command += ["-c", str(settings), "--rootdir", str(colab.top / "work"), *map(str, paths)]
-    environment = colab.environment(**fair_share(workers))
-    return subprocess.run(command, cwd=colab.top / "scratch", env=environment).returncode
+    scratch = colab.top / "scratch"
+    return subprocess.run(command, cwd=scratch, env=colab.environment()).returncode
 
 
 def complete(notebook: Any) -> bool:
