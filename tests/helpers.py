@@ -23,6 +23,8 @@ from pgt.windows import Dataset
 torch.set_num_threads(1)
 
 ROOT = Path(__file__).resolve().parent.parent
+# Milliseconds after which a browser hangs, surely: a busy machine is slow, not wrong.
+PATIENCE = 600_000
 ZONE = "Europe/Vienna"
 MONDAY = pd.Timestamp("2024-04-01", tz=ZONE)
 

@@ -26,8 +26,13 @@ import nbformat
 ROOT = Path(__file__).resolve().parents[2]
 # What the first cell of a chapter installs.
 ADDRESS = "https://github.com/where-next-book/where-next/archive/main.zip"
-# Seconds that one cell may take; the same limit stands in _config.yml.
-TIMEOUT = 300
+# Seconds after which a cell hangs, surely: the slowest takes about forty on a quiet machine, and
+# several minutes on a busy one. The same limit stands in _config.yml.
+TIMEOUT = 1800
+# A kernel computes with one thread, unless the variable is set. Torch and the libraries below NumPy
+# would take every core. Where other programs need the cores too, as with several chapters side by
+# side, such threads wait for each other without sleeping, and a chapter takes several times as long.
+THREADS = "OMP_NUM_THREADS"
 
 # Runs at the start of each Python of the environment. Colab has its module loaded, too. A kernel
 # and whatever it starts is watched; the programs around it write where they must.
@@ -231,7 +236,7 @@ class Colab:
 
     def environment(self, **more: str) -> dict[str, str]:
         """All the variables that a process here sees."""
-        kept = ("LANG", "LC_ALL", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "CI")
+        kept = ("LANG", "LC_ALL", "MKL_NUM_THREADS", "CI")
         scratch = self.top / "scratch"
         return {
             **{name: os.environ[name] for name in kept if name in os.environ},
@@ -246,6 +251,7 @@ class Colab:
             "JUPYTER_DATA_DIR": str(scratch / "data"),
             "JUPYTER_RUNTIME_DIR": str(scratch / "runtime"),
             "MPLCONFIGDIR": str(scratch / "matplotlib"),
+            THREADS: os.environ.get(THREADS, "1"),
             **more,
         }
 

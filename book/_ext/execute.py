@@ -65,17 +65,14 @@ def drop_stale_cache() -> None:
 
 def run_nbmake(colab: Colab, paths: list[Path]) -> int:
     """Execute the notebooks at `paths`, in place, and return pytest's exit status."""
-    cores = os.cpu_count() or 1
-    workers = max(1, min(cores, len(paths), 4))
+    workers = max(1, min(os.cpu_count() or 1, len(paths), 4))
     settings = colab.top / "pytest.ini"
     settings.write_text("[pytest]\n")
     command = [str(colab.python), "-m", "pytest", "--nbmake", "--overwrite", "-q", "--durations=0"]
     command += [f"--nbmake-timeout={TIMEOUT}", "-n", str(workers), "-p", "no:cacheprovider"]
     command += ["-c", str(settings), "--rootdir", str(colab.top / "work"), *map(str, paths)]
-    # Torch takes every core by default; several kernels at once would then only wait for each other.
-    threads = os.environ.get("OMP_NUM_THREADS", str(max(1, cores // workers)))
-    environment = colab.environment(OMP_NUM_THREADS=threads)
-    return subprocess.run(command, cwd=colab.top / "scratch", env=environment).returncode
+    scratch = colab.top / "scratch"
+    return subprocess.run(command, cwd=scratch, env=colab.environment()).returncode
 
 
 def complete(notebook: Any) -> bool:

@@ -34,7 +34,7 @@ SUBTITLE = "Predicting where people go with a Pointer-Generator Transformer"
 AUTHOR = "The Where Next? authors"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
-WAIT = 180_000  # milliseconds for all formulas of the book
+WAIT = 1_800_000  # milliseconds; for all formulas of the book, a busy machine needs a tenth
 
 # What has no use on paper.
 OFF = ", ".join(
@@ -319,6 +319,7 @@ def take_pictures(browser: Any, source: Path, target: Path) -> list[str]:
     page = browser.new_page(
         viewport={"width": 1200, "height": 900}, device_scale_factor=2, color_scheme="light"
     )
+    page.set_default_timeout(WAIT)
     page.goto(source.as_uri(), wait_until="load")
     page.add_style_tag(content=".bd-header, .bd-header-article { display: none !important }")
     names: list[str] = []
@@ -435,10 +436,10 @@ def write(html_folder: Path, target: Path) -> int:
             combine(book, articles, static, str(citation.get("version", "")), year), "utf-8"
         )
         paper = browser.new_page()
-        paper.goto(whole.as_uri(), wait_until="load", timeout=WAIT)
+        paper.set_default_timeout(WAIT)
+        paper.goto(whole.as_uri(), wait_until="load")
         paper.wait_for_function(
-            "[...document.querySelectorAll('.math')].every(m => m.querySelector('mjx-container'))",
-            timeout=WAIT,
+            "[...document.querySelectorAll('.math')].every(m => m.querySelector('mjx-container'))"
         )
         paper.evaluate("document.fonts.ready")
         paper.set_viewport_size({"width": WIDTH, "height": 900})

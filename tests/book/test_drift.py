@@ -7,13 +7,12 @@ with one of the two changed a little, and must then fail on such an assertion.
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import jupytext
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from ..helpers import ROOT, run_python
 
 # What is changed in the package, by chapter: a little, and only in the part the chapter is about.
 PACKAGE = {
@@ -79,10 +78,7 @@ def code_of(chapter: str) -> str:
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     script = folder / "chapter.py"
     script.write_text("import matplotlib\nmatplotlib.use('Agg')\n" + code, encoding="utf-8")
-    command = [sys.executable, str(script)]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=280, check=False
-    )
+    return run_python(str(script), cwd=folder)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ..helpers import ROOT, give_up
+from ..helpers import PATIENCE, ROOT, give_up
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
@@ -68,8 +68,7 @@ class Visit:
         """Wait until the formulas are set and the maps are drawn."""
         self.page.wait_for_function(
             "[...document.querySelectorAll('.bd-article .math')]"
-            ".every(m => m.querySelector('mjx-container'))",
-            timeout=120_000,
+            ".every(m => m.querySelector('mjx-container'))"
         )
         for handle in self.page.query_selector_all("figure.pgt-map iframe"):
             handle.scroll_into_view_if_needed()
@@ -88,7 +87,7 @@ def visit(browser: Any, addresses: dict[str, str]) -> Any:
     def open_page(name: str, scheme: str = "http", width: int = 1280, **options: Any) -> Any:
         base = addresses[scheme]
         context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        context.set_default_timeout(120_000)  # a busy machine is slow, not wrong
+        context.set_default_timeout(PATIENCE)
         visit = Visit(context.new_page())
 
         def guard(route: Any) -> None:

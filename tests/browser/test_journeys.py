@@ -95,7 +95,7 @@ def test_teacher_prepares_a_lecture(visit: Any, html: Path) -> None:
     """Finds a chapter by searching, a figure with words, a notebook to hand out; prints a page."""
     with visit("search.html?q=gate") as opened:
         page = opened.page
-        page.wait_for_selector("#search-results li a", timeout=15_000)
+        page.wait_for_selector("#search-results li a")
         results = page.locator("#search-results li a").evaluate_all("all => all.map(a => a.href)")
         assert any("11_gate" in address for address in results)
     with visit("book/11_gate.html") as opened:

@@ -116,5 +116,5 @@ def test_the_theme_button_changes_the_colours_of_figures_too(visit: Any) -> None
 
 def test_search_finds_words_from_disk(visit: Any) -> None:
     with visit("search.html?q=gate", "file") as opened:
-        opened.page.wait_for_selector("#search-results li", timeout=15_000)
+        opened.page.wait_for_selector("#search-results li")
         assert opened.outside == []
