@@ -8,7 +8,6 @@ through them; without a script the ground and the captions remain, and no dead b
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +20,8 @@ from sphinx.application import Sphinx
 from pgt import city as towns
 from pgt.checkpoint import load_model, shipped
 from pgt.look import look, story
-from pgt.viz.basemap import GROUND, WIDE_STREETS, safe_json
+from pgt.viz.basemap import GROUND, WIDE_STREETS
+from pgt.viz.page_text import safe_html, safe_json
 from pgt.viz.prediction_map import film
 from pgt.windows import Windows, prepare
 
@@ -111,7 +111,7 @@ def fragment() -> str:
         "steps": steps,
     }
     hits = sum(s["candidates"][0][0] == s["truth"][0] for s in steps if s["candidates"])
-    label = html.escape(
+    label = safe_html(
         "Map of a simulated town. Discs show where the pointer looks among the places that one "
         "person has visited in the past seven days, a ring the model's first guess, a diamond "
         "where the person went. The text below the map says the same."

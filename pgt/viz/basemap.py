@@ -7,8 +7,6 @@ map weighs a third.
 
 from __future__ import annotations
 
-import html
-import json
 from collections.abc import Sequence
 from importlib import resources
 from typing import Any
@@ -21,6 +19,7 @@ from folium.template import Template
 
 from pgt.city import City
 from pgt.viz.figures import COPIED, GENERATED, TRUTH
+from pgt.viz.page_text import safe_html, safe_json
 
 # Quiet colours, so that the data is what one sees.
 GROUND: dict[str, dict[str, Any]] = {
@@ -81,10 +80,10 @@ class ShownMap:
         table = self.table.to_html(index=False, escape=True, border=0, classes="pgt-table")
         return (
             '<figure class="pgt-map">'
-            f'<iframe title="{html.escape(self.title, quote=True)}" loading="lazy" '
-            f'srcdoc="{html.escape(self.page, quote=True)}" '
+            f'<iframe title="{safe_html(self.title)}" loading="lazy" '
+            f'srcdoc="{safe_html(self.page)}" '
             f'style="width:100%;height:{self.height}px;border:0"></iframe>'
-            f"<figcaption>{html.escape(self.caption)}</figcaption>"
+            f"<figcaption>{safe_html(self.caption)}</figcaption>"
             f"<details><summary>The same as a table</summary>{table}</details></figure>"
         )
 
@@ -117,18 +116,6 @@ def steps(line: Sequence[Sequence[float]]) -> list[int]:
     corners = np.rint(np.asarray(line)[:, ::-1] / UNIT).astype(int)
     flat: list[int] = np.diff(corners, axis=0, prepend=0).ravel().tolist()
     return flat
-
-
-def safe_json(value: Any) -> str:
-    """JSON that may stand in a script of a page: no text in it can end the script.
-
-    Examples
-    --------
-    >>> print(safe_json({"name": "</script>"}))
-    {"name":"\\u003c/script\\u003e"}
-    """
-    text = json.dumps(value, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 class _Ground(MacroElement):
@@ -179,7 +166,7 @@ class _Ground(MacroElement):
             layers.setdefault((kind, weight), []).append(steps(line))
             if kind == "district":
                 middle = np.array(line)[:, ::-1].mean(0).round(5).tolist()
-                labels.append((middle, html.escape(str(about["name"]))))
+                labels.append((middle, safe_html(about["name"])))
         # From the ground up; wide streets over narrow ones.
         order = sorted(layers, key=lambda layer: (list(GROUND).index(layer[0]), layer[1]))
         self.layers = safe_json([[{**GROUND[k], "weight": w}, layers[k, w]] for k, w in order])
@@ -213,10 +200,10 @@ def legend(chart: folium.Map, title: str, rows: Sequence[tuple[str, str]]) -> No
     """A line below the map: (SVG, meaning) rows."""
     items = "".join(
         '<span><svg aria-hidden="true" width="16" height="16" viewBox="-8 -8 16 16">'
-        f"{sign}</svg>{html.escape(text)}</span>"
+        f"{sign}</svg>{safe_html(text)}</span>"
         for sign, text in rows
     )
-    head = f"<b>{html.escape(title)}</b>" if title else ""
+    head = f"<b>{safe_html(title)}</b>" if title else ""
     root: Any = chart.get_root()
     root.html.add_child(folium.Element(f'<div class="pgt-legend">{head}{items}</div>'))
 
@@ -227,6 +214,6 @@ def finish(
     """The map as it is shown: with a title, a caption and a table."""
     root: Any = chart.get_root()
     root.header.add_child(folium.Element(STYLE))
-    root.title = title
+    root.title = safe_html(title)
     page = root.render().replace("<html>", '<html lang="en">', 1)
     return ShownMap(page, title, caption, table, height)

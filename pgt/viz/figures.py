@@ -7,7 +7,6 @@ Every figure carries alt text and a caption.
 
 from __future__ import annotations
 
-import html
 import io
 import re
 from typing import Any
@@ -16,6 +15,8 @@ import matplotlib as mpl
 from cycler import cycler
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+
+from pgt.viz.page_text import safe_html
 
 INK, PAPER, GRID, MUTED = "#1b1f24", "#ffffff", "#d9dde2", "#5f6b7a"
 # One meaning, one colour, through the whole book; told apart by colour-blind readers as well.
@@ -67,12 +68,12 @@ class Shown:
         self.svg, self.png, self.alt, self.caption, self.width = svg, png, alt, caption, width
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        label = html.escape(self.alt, quote=True)
+        label = safe_html(self.alt)
         svg = self.svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
         style = f"max-width:{self.width:.0f}px"
         page = (
             f'<figure class="pgt-figure"><div class="pgt-scroll" style="{style}">{svg}</div>'
-            f"<figcaption>{html.escape(self.caption)}</figcaption></figure>"
+            f"<figcaption>{safe_html(self.caption)}</figcaption></figure>"
         )
         return {"text/html": page, "image/png": self.png, "text/plain": self.alt}
 

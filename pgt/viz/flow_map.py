@@ -7,7 +7,6 @@ tell of nobody.
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import folium
@@ -19,6 +18,7 @@ from pgt.city import City
 from pgt.model import PointerGeneratorTransformer
 from pgt.viz.basemap import ShownMap, arch, base_map, dot, finish, legend, run
 from pgt.viz.figures import COPIED, MUTED, TRUTH
+from pgt.viz.page_text import safe_html
 from pgt.windows import Windows
 
 SHOWN = 24  # flows a layer
@@ -141,7 +141,7 @@ def flow_map(city: City, table: pd.DataFrame, *, title: str, caption: str) -> Sh
     root: Any = chart.get_root()
     root.header.add_child(folium.Element(STYLE))
     options = "".join(
-        f'<option value="{i}">{html.escape(text)}</option>'
+        f'<option value="{i}">{safe_html(text)}</option>'
         for i, text in enumerate(
             ("attention minus trips", "pointer attention", "trips", "past visits, evenly weighted")
         )

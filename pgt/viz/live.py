@@ -7,7 +7,6 @@ shows as an output and `Playground.save` writes as a file.
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -23,8 +22,8 @@ from pgt.io.weights_json import pack
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import DataError
-from pgt.viz.basemap import safe_json
 from pgt.viz.live_data import ground_of, people_of, places_of, start_of, switches_of
+from pgt.viz.page_text import safe_html, safe_json
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Windows, prepare
 
@@ -75,8 +74,8 @@ class Playground:
         folder = resources.files("pgt.viz") / "web"
         source = {name: folder.joinpath(name).read_text("utf-8") for name in SCRIPTS}
         body = Template(folder.joinpath("live.html").read_text("utf-8")).substitute(
-            id=html.escape(self.data["id"], quote=True), kind=self.data["kind"],
-            title=html.escape(self.title, quote=True), caption=html.escape(self.caption),
+            id=safe_html(self.data["id"]), kind=self.data["kind"],
+            title=safe_html(self.title), caption=safe_html(self.caption),
             open=" open" if self.data["kind"] == "full" else "",
         )  # fmt: skip
         style = folder.joinpath("live.css").read_text("utf-8")
@@ -94,7 +93,7 @@ class Playground:
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{html.escape(self.title)}</title>\n"
+            f"<title>{safe_html(self.title)}</title>\n"
             "<style>body{margin:0 auto;padding:12px;max-width:1100px;"
             "font:16px/1.5 system-ui,sans-serif}"
             "@media screen{html[data-theme=dark] body{background:#14181d}}</style>\n"

@@ -6,13 +6,13 @@ screen readers, and a table with the same content below it.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 
 import folium
 
 from pgt.city import City
 from pgt.viz.basemap import ShownMap, base_map, dot, finish, legend
+from pgt.viz.page_text import safe_html
 
 KIND_COLOURS = {
     "home": "#5f6b7a", "work": "#0b68a8", "school": "#3a8fb7", "food": "#c04f00",
@@ -22,9 +22,9 @@ KIND_COLOURS = {
 OTHER_KIND = "#444444"
 
 
-def _lines(*lines: str) -> str:
+def _lines(*lines: object) -> str:
     """Text from data, escaped, one line each."""
-    body = "<br>".join(html.escape(line) for line in lines)
+    body = "<br>".join(safe_html(line) for line in lines)
     return f'<div style="font:13px system-ui,sans-serif">{body}</div>'
 
 
@@ -35,26 +35,28 @@ def city_map(city: City, *, title: str, caption: str, kinds: Sequence[str] = ())
     places = city.places[city.places.location_id.isin(visits.index)]
     if kinds:
         places = places[places.kind.isin(list(kinds))]
-    # One layer for all dots, with few sizes, keeps the page ten times smaller than one each.
+    # One layer for all dots, with few sizes, keeps the page ten times smaller than one each. Folium
+    # writes ids and properties into its script as they are: of text only what `_lines` made safe.
     steps = (visits.reindex(places.location_id).to_numpy() ** 0.5 / 2).round() * 2
     features = [
         {
             "type": "Feature",
-            "geometry": {"type": "Point", "coordinates": [place.lon, place.lat]},
+            "id": number,
+            "geometry": {"type": "Point", "coordinates": [float(place.lon), float(place.lat)]},
             "properties": {
-                "kind": place.kind, "radius": 1.5 + 0.55 * step,
+                "radius": 1.5 + 0.55 * step, "colour": KIND_COLOURS.get(place.kind, OTHER_KIND),
                 "text": _lines(place.name, f"{place.kind}, {place.district}",
                                f"{visits[place.location_id]} visits"),
             },
         }
-        for place, step in zip(places.itertuples(), steps, strict=True)
+        for number, (place, step) in enumerate(zip(places.itertuples(), steps, strict=True))
     ]  # fmt: skip
     folium.GeoJson(
         {"type": "FeatureCollection", "features": features},
         marker=folium.CircleMarker(weight=0.5, color="#ffffff", fill=True, fill_opacity=0.8),
         style_function=lambda feature: {
             "radius": feature["properties"]["radius"],
-            "fillColor": KIND_COLOURS.get(feature["properties"]["kind"], OTHER_KIND),
+            "fillColor": feature["properties"]["colour"],
         },
         popup=folium.GeoJsonPopup(fields=["text"], labels=False),
     ).add_to(chart)

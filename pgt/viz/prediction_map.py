@@ -7,7 +7,6 @@ they do everywhere else. Below the map of a film stands the same in words and ba
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +29,7 @@ from pgt.viz.basemap import (
     run,
 )
 from pgt.viz.figures import COPIED, EXTRA, GENERATED, TRUTH
+from pgt.viz.page_text import safe_html
 
 COLOURS = {"copied": COPIED, "generated": GENERATED, "truth": TRUTH, "head": EXTRA}
 LEGEND = (
@@ -221,7 +221,7 @@ def as_table(data: dict[str, Any]) -> pd.DataFrame:
 
 def _controls(data: dict[str, Any]) -> str:
     options = "".join(
-        f'<option value="{i}">{html.escape(name)}</option>' for i, name in enumerate(data["heads"])
+        f'<option value="{i}">{safe_html(name)}</option>' for i, name in enumerate(data["heads"])
     )
     return (
         '<div id="film" role="group" aria-label="What is drawn">'

@@ -49,7 +49,9 @@ def test_a_kernel_has_one_thread_unless_the_reader_wants_more(book: Path) -> Non
     assert run(book, "-n", "2", threads="3") == "3"
 
 
-@pytest.mark.parametrize(("words", "limit"), [([], colab.TIMEOUT), (["--nbmake-timeout=9999"], 9999)])
+@pytest.mark.parametrize(
+    ("words", "limit"), [([], colab.TIMEOUT), (["--nbmake-timeout=9999"], 9999)]
+)
 def test_a_cell_has_the_time_of_the_book_unless_the_reader_says_otherwise(
     book: Path, words: list[str], limit: int
 ) -> None:

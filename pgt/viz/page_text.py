@@ -1,0 +1,70 @@
+"""Text and numbers from data on their way into a page: shown as they are, never run.
+
+Whatever a map, a legend, a title or a live page takes from data goes through one of these two
+functions. They guard three languages at once: HTML, JavaScript, and Jinja. The last one because
+branca reads what a map element wrote as a template once more, so that ``{{ … }}`` in the name of
+a place would run as Python.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+# In JSON an opening brace is followed by one of these only inside a string.
+_JINJA = re.compile(r"\{(?=[{%#])")
+
+
+def safe_html(text: object) -> str:
+    """Text that may stand in a page, between tags or in a quoted attribute.
+
+    Parameters
+    ----------
+    text : object
+        Anything; what is not a string is shown as `str` writes it.
+
+    Returns
+    -------
+    str
+        HTML without a tag, a quote or an opening brace.
+
+    Examples
+    --------
+    >>> safe_html("The <b>Owl & Fox</b>")
+    'The &lt;b&gt;Owl &amp; Fox&lt;/b&gt;'
+    >>> safe_html("{{ 7*191 }}")
+    '&#123;&#123; 7*191 }}'
+    """
+    return html.escape(str(text), quote=True).replace("{", "&#123;")
+
+
+def safe_json(value: Any) -> str:
+    """JSON that may stand in a script of a page: no text in it ends the script or is a template.
+
+    Parameters
+    ----------
+    value : Any
+        What `json.dumps` can write.
+
+    Returns
+    -------
+    str
+        JSON in one line of ASCII, which reads back as `value`.
+
+    Raises
+    ------
+    TypeError
+        JSON has no form for a value.
+
+    Examples
+    --------
+    >>> print(safe_json({"name": "</script>"}))
+    {"name":"\\u003c/script\\u003e"}
+    >>> print(safe_json({"name": "{{ 7*191 }}"}))
+    {"name":"\\u007b{ 7*191 }}"}
+    """
+    text = json.dumps(value, separators=(",", ":"))
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return _JINJA.sub(r"\\u007b", text)

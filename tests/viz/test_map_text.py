@@ -1,0 +1,152 @@
+"""Every map with hostile text in every name: the page is the same page, and says the same text."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup, NavigableString, Tag
+
+from pgt.viz import live, maps, prediction_map
+from pgt.viz.basemap import base_map, dot, finish, legend
+from pgt.viz.flow_map import flow_map
+
+from ..helpers import ROOT
+from ..hostile import HOSTILE, Scene, scene
+
+PLAIN = "plainword"
+DRAWINGS = {"ShownMap", "Playground", "folium.Map"}
+
+
+def legend_and_title(now: Scene) -> maps.ShownMap:
+    """What every map has: signs with their meaning, a title, a caption and a table."""
+    chart = base_map(now.town)
+    legend(chart, now.text, [(dot("#000"), now.text)])
+    return finish(chart, now.text, now.text, pd.DataFrame({now.text: [now.text]}))
+
+
+def about(now: Scene) -> dict[str, str]:
+    """Title and caption."""
+    return {"title": f"{now.text} title", "caption": f"{now.text} caption"}
+
+
+# What draws a map, by module and name.
+MAPS: dict[str, Callable[[Scene], Any]] = {
+    "basemap.base_map": lambda now: base_map(now.town),
+    "basemap.finish": legend_and_title,
+    "maps.city_map": lambda now: maps.city_map(now.town, **about(now)),
+    "prediction_map.window_map": lambda now: prediction_map.window_map(
+        now.town, now.looks[0], **about(now)
+    ),
+    "prediction_map.film_map": lambda now: prediction_map.film_map(
+        now.town, now.looks, **about(now)
+    ),
+    "flow_map.flow_map": lambda now: flow_map(now.town, now.flows, **about(now)),
+    "live.playground": lambda now: live.playground(small="pointer", state=now.text),
+    "live.of_town": lambda now: live.of_town(
+        now.model, now.windows.vocabulary, now.town, window=0, state=now.text
+    ),
+    "live.build": lambda now: live.build(now.model, now.windows, state=now.text, **about(now)),
+}
+
+
+def page_of(drawn: Any) -> str:
+    """The whole page, with the frame around it where there is one."""
+    if isinstance(drawn, live.Playground):
+        return drawn.html()
+    if isinstance(drawn, maps.ShownMap):
+        with pd.option_context("display.max_colwidth", None):
+            return drawn._repr_html_()
+    page: str = drawn.get_root().render()
+    return page
+
+
+# ---- What a reader of the page gets ---------------------------------------------------------
+
+STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
+LABELS = re.compile(r"(\[\[\[.*\]\])\.forEach")
+
+
+def read(page: str, text: str) -> list[Any]:
+    """Tags, attributes, texts and the strings of scripts in order, with PLAIN for the text."""
+
+    def clean(read_back: str) -> str:
+        # Pandas shows the end of a line in a table as a sign.
+        return read_back.replace(text, PLAIN).replace(text.replace("\n", "\\n"), PLAIN)
+
+    def script(code: str) -> list[Any]:
+        parts: list[Any] = []
+        for label in LABELS.findall(code):  # Leaflet takes these as HTML
+            parts += [read(name, text) for _, name in json.loads(label)]
+        for part in STRING.split(LABELS.sub("", code)):
+            try:
+                value = json.loads(part) if part.startswith('"') else part
+            except ValueError:
+                value = part
+            # Popups are HTML, too.
+            parts.append(read(value, text) if value.startswith("<div") else clean(value))
+        return parts
+
+    parts: list[Any] = []
+    for node in BeautifulSoup(page, "html.parser").descendants:
+        if isinstance(node, Tag):
+            values = {name: node.get_attribute_list(name) for name in node.attrs}
+            frame = values.pop("srcdoc", None)
+            parts.append([node.name, {k: [clean(str(v)) for v in vs] for k, vs in values.items()}])
+            parts += [read(str(inner), text) for inner in frame or ()]
+        elif isinstance(node, NavigableString):
+            scripted = node.parent is not None and node.parent.name == "script"
+            parts.append([type(node).__name__, script(node) if scripted else clean(node)])
+    return parts
+
+
+def tags(page: str) -> list[str]:
+    """The names of a page's tags, in order."""
+    return [tag.name for tag in BeautifulSoup(page, "html.parser").find_all()]
+
+
+@lru_cache
+def drawn(name: str, text: str) -> str:
+    """The page of a map, without what differs from one drawing to the next."""
+    page = page_of(MAPS[name](scene(text)))
+    page = re.sub(r"[0-9a-f]{32}", "number", page)  # names of folium's elements
+    return re.sub(r'("fingerprint":)"\w{6}"', r'\1""', page)  # of the vocabulary
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("name", MAPS)
+def test_hostile_text_is_text(name: str, text: str) -> None:
+    page, plain = drawn(name, text), drawn(name, PLAIN)
+    expected = read(plain, PLAIN)
+    assert PLAIN in str(expected), "the map shows none of the text"
+    assert page.count("1337") == plain.count("1337"), "a template ran"
+    assert tags(page) == tags(plain), "text became a tag"
+    assert read(page, text) == expected
+
+
+def test_no_map_is_left_out() -> None:
+    found = set()
+    for path in (ROOT / "pgt").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                result = ast.unparse(node.returns) if node.returns else ""
+                if result in DRAWINGS:
+                    found.add(f"{path.stem}.{node.name}")
+    assert found == set(MAPS)
+
+
+@pytest.mark.parametrize("column", ["lon", "lat"])
+def test_a_coordinate_is_a_number_or_an_error(column: str) -> None:
+    now = scene(PLAIN)
+    places = now.town.places.assign(**{column: "{{ 7*191 }}"})
+    evil = replace(now, town=replace(now.town, places=places))
+    for name in ("maps.city_map", "prediction_map.film_map"):
+        with pytest.raises(ValueError, match="could not convert string to float"):
+            MAPS[name](evil)
