@@ -43,7 +43,7 @@ $(STAMPS)/lint: $(ENV) $(CODE) $(TESTS) $(CHAPTERS)
 	@$(MAKE) lint
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/spelling: $(STAMPS)/speller $(CHAPTERS) $(PROSE) book/_ext/spelling.py
+$(STAMPS)/spelling: $(STAMPS)/speller $(CHAPTERS) $(PROSE)
 	@$(MAKE) spelling
 	@mkdir -p $(STAMPS) && touch $@
 
@@ -61,7 +61,8 @@ lint: $(ENV) ## Run ruff, mypy and codespell
 	$(BIN)/codespell
 
 spelling: $(STAMPS)/speller ## Check the spelling of the prose; words of the book are in book/words.txt
-	PATH="$$PATH:$(CURDIR)/$(BIN)" $(BIN)/python book/_ext/spelling.py
+	PATH="$$PATH:$(CURDIR)/$(BIN)" node .ci/spelling/node_modules/cspell/bin.mjs lint \
+	  --config .ci/spelling/cspell.json --no-progress
 
 chapters: $(STAMPS)/chapters ## Execute every chapter with nbmake, unless nothing changed
 
