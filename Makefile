@@ -15,9 +15,9 @@ CODE      := $(shell find pgt book/_ext -type f ! -name '*.pyc' 2>/dev/null)
 TESTS     := $(shell find tests benchmarks -name '*.py' -o -name '*.js' 2>/dev/null)
 PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cspell.json
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
-PAGES     := $(wildcard book/*.md book/*.bib book/_static/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
+PAGES     := $(wildcard book/*.md book/*.bib book/_static/* book/_root/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
 
-.PHONY: book test unit lint spelling chapters browser pdf links weight bench notebooks vendor wheel clean help
+.PHONY: book test unit lint spelling chapters browser pdf links bench notebooks vendor wheel clean help
 .DELETE_ON_ERROR:
 
 help: ## Say what the targets do
@@ -73,10 +73,7 @@ pdf: $(HTML) ## Print the whole book to one file: _build/where-next.pdf
 	$(BIN)/python book/_ext/pdf.py
 
 links: $(HTML) ## Follow every link of the built book, those to elsewhere too (needs the network)
-	$(BIN)/python book/_ext/links.py --external
-
-weight: $(HTML) ## Say what a reader's device fetches for each page
-	$(BIN)/python book/_ext/weight.py
+	$(BIN)/lychee --config .ci/lychee.toml _build/html
 
 bench: $(ENV) ## Measure speed
 	$(BIN)/python benchmarks/bench.py

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from html import escape
 from pathlib import Path
 from typing import Any
+
+from evidence import read_by, sources
+
+from pgt.reports import NO_CODE
 
 # Columns of the table of experiments, with the least width that keeps each readable, in rem.
 COLUMNS = {
@@ -15,33 +19,22 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def sources(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The data of a results file; a header with only one has no list."""
-    data = raw["data"]
-    return data if isinstance(data, list) else [data]
-
-
-def experiments(
-    root: Path, readers: Mapping[str, Iterable[str]], pages: Collection[str], without: Collection[str]
-) -> str:  # fmt: skip
+def experiments(root: Path, built: Collection[str]) -> str:
     """The table of experiments, as HTML.
 
     Parameters
     ----------
     root : Path
         The repository.
-    readers : mapping of str to iterable of str
-        The pages that read each results file.
-    pages : collection of str
-        Pages that are built, and so can be linked.
-    without : collection of str
-        Results files that are left out.
+    built : collection of str
+        Names of the pages that can be linked.
     """
+    readers = read_by(root)
     rows = []
     for path in sorted((root / "book" / "results").glob("*.json")):
-        if path.stem not in without:
+        if path.stem not in NO_CODE:
             raw = json.loads(path.read_text(encoding="utf-8"))
-            rows.append(_row(path.stem, raw, readers.get(path.stem, ()), pages))
+            rows.append(_row(path.stem, raw, readers.get(path.stem, ()), built))
     return _scrolling("Table of experiments", ("Name", *COLUMNS), rows)
 
 

@@ -262,7 +262,7 @@ class _Cells(HTMLParser):
 
 
 def test_the_table_of_experiments_holds_every_file() -> None:
-    found = evidence.tables(ROOT, {"04_baselines"})["experiments"]
+    found = results_tables.experiments(ROOT, {"04_baselines"})
     cells = _Cells(found)
     head, *rows = cells.rows
     paths = [path for path in (ROOT / "book" / "results").glob("*.json")
@@ -275,7 +275,7 @@ def test_the_table_of_experiments_holds_every_file() -> None:
         assert all(version in row["Made with"] for version in raw["versions"].values())
         assert all(
             f"{n:,}" in row["Data"]
-            for source in results_tables.sources(raw)
+            for source in evidence.sources(raw)
             for n in source.get("windows", {}).values()
         )
         assert row["Main figures"]
@@ -288,6 +288,6 @@ def test_the_table_of_experiments_holds_every_file() -> None:
 
 def test_the_table_of_speeds_holds_every_row() -> None:
     raw = json.loads((ROOT / "book" / "results" / "bench.json").read_text())
-    cells = _Cells(evidence.tables(ROOT, set())["speed"])
+    cells = _Cells(results_tables.speeds(ROOT))
     assert [row[0] for row in cells.rows[1:]] == [row["name"] for row in raw["rows"]]
     assert 'id="experiments"' in (ROOT / "book" / "experiments.md").read_text()

@@ -122,7 +122,7 @@ portable = extension("portable")
 def test_links_to_papers_become_citations_and_others_stay() -> None:
     keys = portable.addresses(ROOT / "book" / "references.bib")
     text = "[S (2010)](https://doi.org/10.1126/science.1177170) and [x](https://example.org)"
-    cited = portable.cite(text, keys)
+    cited = portable.enrich(text, keys)
     assert cited == "{cite:t}`song2010limits` and [x](https://example.org)"
 
 
@@ -138,7 +138,7 @@ def read_by_sphinx(path: Path) -> dict[str, object]:
         env=SimpleNamespace(doc2path=lambda docname: ROOT / f"{docname}.ipynb"),
     )
     source = [path.read_text(encoding="utf-8")]
-    portable.cite_links(app, f"book/{path.stem}", source)
+    portable.enrich_source(app, f"book/{path.stem}", source)
     found: dict[str, object] = json.loads(source[0])
     return found
 
@@ -171,7 +171,7 @@ def test_the_book_runs_the_code_that_the_chapter_has(script: Path) -> None:
     before, read = json.loads(path.read_text(encoding="utf-8")), read_by_sphinx(path)
     assert cells(read, "code") == cells(before, "code")
     keys = portable.addresses(ROOT / "book" / "references.bib")
-    assert cells(read, "markdown") == [portable.cite(t, keys) for t in cells(before, "markdown")]
+    assert cells(read, "markdown") == [portable.enrich(t, keys) for t in cells(before, "markdown")]
 
 
 def test_pages_without_code_are_cited_as_before() -> None:
@@ -181,7 +181,7 @@ def test_pages_without_code_are_cited_as_before() -> None:
         env=SimpleNamespace(doc2path=lambda docname: ROOT / f"{docname}.md"),
     )
     source = [WRAPPED]
-    portable.cite_links(app, "book/glossary", source)
+    portable.enrich_source(app, "book/glossary", source)
     assert source == ["As {cite:t}`song2010limits` says."]
 
 

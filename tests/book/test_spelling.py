@@ -6,8 +6,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from ..helpers import ROOT, give_up
 
 TOOL = ROOT / ".ci" / "spelling"
