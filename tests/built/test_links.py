@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -33,9 +34,11 @@ def lychee(folder: Path) -> str:
     return (done.stdout + done.stderr) if done.returncode else ""
 
 
+@cache
 def soup(path: Path) -> BeautifulSoup:
-    """A built page."""
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    """A built page, without its drawings and the insides of its maps, which are long."""
+    text = re.sub(r"<svg\b.*?</svg>|\bsrcdoc=\"[^\"]*\"", "", path.read_text("utf-8"), flags=re.S)
+    return BeautifulSoup(text, "html.parser")
 
 
 @pytest.mark.built
