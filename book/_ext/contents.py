@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 
 import execute
-import yaml  # type: ignore[import-untyped]
+import toc
 
 # Minutes as the chapters say them.
 MINUTES = {
@@ -90,9 +90,9 @@ def contents(root: Path, built: set[str]) -> str:
     """
     took = {name: report.execution_seconds for name, report in execute.reports().items()}
     blocks, minutes, names = [], 0, []
-    for part in yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))["parts"]:
+    for caption, pages in toc.parts(root).items():
         items = []
-        for name in (Path(chapter["file"]).name for chapter in part["chapters"]):
+        for name in pages:
             if name not in built or not (root / "book" / f"{name}.ipynb").exists():
                 continue
             names.append(name)
@@ -108,8 +108,7 @@ def contents(root: Path, built: set[str]) -> str:
             )
         if items:
             blocks.append(
-                f'<h3 class="part">{escape(part["caption"])}</h3>'
-                f'<ol class="chapters">{"".join(items)}</ol>'
+                f'<h3 class="part">{escape(caption)}</h3><ol class="chapters">{"".join(items)}</ol>'
             )
     total = f"About {minutes / 60:.0f} hours of reading"
     if names and took.keys() >= set(names):

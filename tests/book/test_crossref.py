@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import jupytext
+import portable
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
 from .sphinx_helpers import ROOT, Built, build
-
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-import portable
 
 SEVEN = r"""# Pointer
 

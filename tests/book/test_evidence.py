@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import evidence
+import measured
 import pytest
+import results_tables
 
 from pgt.baselines import ContextKernel
 from pgt.reports import NO_CODE, outdated, run_fingerprints, stale, write_report
 from pgt.results import read_results
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-import evidence  # noqa: E402
-import measured  # noqa: E402
-import results_tables  # noqa: E402
-
 PAPER = "https://doi.org/10.1016/j.trc.2023.104315"
 KNOWN = frozenset({PAPER})
 

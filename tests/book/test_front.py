@@ -6,21 +6,17 @@ import doctest
 import importlib
 import json
 import re
-import sys
 from pathlib import Path
 
+import accessible
+import contents
+import facts
+import hero
+import previews
 import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-import accessible  # noqa: E402
-import contents  # noqa: E402
-import facts  # noqa: E402
-import hero  # noqa: E402
-import previews  # noqa: E402
-
 FRONT = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
+import notebooks
+import offline
+import portable
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
-
-
-def extension(name: str) -> ModuleType:
-    """Import one of the book's own scripts, which are not a package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "book" / "_ext" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-notebooks = extension("notebooks")
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
@@ -81,9 +70,6 @@ def test_unknown_cell_metadata_is_refused() -> None:
         notebooks.render('# %% colour="red"\n1\n')
 
 
-offline = extension("offline")
-
-
 def test_folium_frames_load_from_the_vendor_folder() -> None:
     folium = pytest.importorskip("folium")
     import html
@@ -114,9 +100,6 @@ def test_the_audit_finds_whatever_would_be_fetched(page: str) -> None:
 def test_the_audit_lets_links_be() -> None:
     assert offline.external('<a href="https://example.org">there</a>') == []
     assert offline.external('<link rel="canonical" href="https://example.org/">') == []
-
-
-portable = extension("portable")
 
 
 def test_links_to_papers_become_citations_and_others_stay() -> None:

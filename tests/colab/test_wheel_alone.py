@@ -10,19 +10,15 @@ from __future__ import annotations
 import ast
 import os
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
+import colab as colab_place
+import execute
 import nbformat
 import pytest
 
 from ..helpers import ROOT, give_up
-
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-import colab as colab_place
-import execute
 
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 EVERY_CHAPTER = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
