@@ -1,4 +1,4 @@
-"""A place like Colab: the libraries are there, the package is not, nor is the repository.
+"""A place like Colab, which nbmake alone does not make: libraries, but no package, no repository.
 
 Chapters are executed here and nowhere else (see execute.py), so that the outputs in the book are
 what a reader of Colab gets. The environment sees the libraries that are installed beside this

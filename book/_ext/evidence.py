@@ -1,4 +1,4 @@
-"""Sphinx extension: no number in the prose without a source, and no stale results.
+"""Sphinx extension: no number without a source, no stale results; no linter knows either.
 
 Measured numbers are computed in code cells from ``book/results``, so a number that is typed should
 be a definition, an example, or somebody else's, cited beside it. This extension reads the prose of

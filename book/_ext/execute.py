@@ -1,4 +1,4 @@
-"""Execute the chapters once, as on Colab, with nbmake, for the tests and for the book.
+"""Execute the chapters once, as on Colab; nbmake and Jupyter Book would each run them all.
 
 Jupyter Book keeps executed notebooks in a cache, keyed by the code in their cells. That key does
 not know the package: after a change in ``pgt`` the old outputs would be shown. So this script

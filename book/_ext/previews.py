@@ -1,4 +1,4 @@
-"""Sphinx extension: what a link leads to, shown beside it; sphinx-tippy needs the network for that.
+"""Sphinx extension: what a link leads to, shown beside it; Escape does not close sphinx-tippy's.
 
 ``book.js`` does the showing. After the build, each page receives the previews of its own links: the formula of a numbered
 equation, the goal of a chapter, the meaning of a word of the glossary. They travel with the page,

@@ -1,4 +1,4 @@
-"""The tables of ``book/experiments.md``: every results file, and every measurement of speed."""
+"""The tables of ``book/experiments.md``, from the headers of our results, which no tool reads."""
 
 from __future__ import annotations
 

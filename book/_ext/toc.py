@@ -1,4 +1,4 @@
-"""The pages of the book by its parts; Sphinx knows their order only while it builds."""
+"""The pages of the book by its parts, for what runs when no Sphinx does."""
 
 from __future__ import annotations
 

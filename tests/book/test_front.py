@@ -18,12 +18,12 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 FRONT = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
+EXTENSIONS = sorted(path.stem for path in (ROOT / "book" / "_ext").glob("*.py")
+                    if ">>>" in path.read_text(encoding="utf-8"))  # fmt: skip
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 
 
-@pytest.mark.parametrize(
-    "name", ["accessible", "contents", "facts", "hero", "portable", "previews"]
-)
+@pytest.mark.parametrize("name", EXTENSIONS)
 def test_examples_of_the_extensions_run(name: str) -> None:
     tested = doctest.testmod(importlib.import_module(name))
     assert tested.attempted and not tested.failed
