@@ -16,7 +16,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -112,10 +112,6 @@ class Report:
     package: str
     torch: str
     repository: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 def build_wheel(folder: Path) -> Path:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import execute
 import toc
+from results_tables import duration
 
 # Minutes as the chapters say them.
 MINUTES = {
@@ -65,19 +66,6 @@ def opening(chapter: Path) -> Opening:
     return Opening(title, goal, MINUTES[found["read"]])
 
 
-def said(seconds: float) -> str:
-    """Seconds as one reads them.
-
-    Examples
-    --------
-    >>> said(6.2), said(43.0), said(95.0)
-    ('5\xa0s', '45\xa0s', '2\xa0min')
-    """
-    if seconds <= 60:
-        return f"{max(5, 5 * round(seconds / 5))}\u00a0s"
-    return f"{max(1, round(seconds / 60))}\u00a0min"
-
-
 def contents(root: Path, built: set[str]) -> str:
     """The parts and their chapters, as HTML.
 
@@ -100,7 +88,7 @@ def contents(root: Path, built: set[str]) -> str:
             minutes += one.minutes
             times = f"{one.minutes}\u00a0min"
             if name in took:
-                times += f" · runs {said(took[name])}"
+                times += f" · runs {duration(took[name])}"
             items.append(
                 f'<li value="{int(name[:2])}"><a class="reference internal" href="{name}.html">'
                 f'{escape(one.title)}</a> <span class="times">{times}</span>'
@@ -112,6 +100,6 @@ def contents(root: Path, built: set[str]) -> str:
             )
     total = f"About {minutes / 60:.0f} hours of reading"
     if names and took.keys() >= set(names):
-        total += f"; the code of all chapters takes {said(sum(took[name] for name in names))}"
+        total += f"; the code of all chapters takes {duration(sum(took[name] for name in names))}"
         total += " on one processor core"
     return f'<p class="total">{total}.</p>{"".join(blocks)}'

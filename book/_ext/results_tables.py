@@ -50,7 +50,7 @@ def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collecti
         "Data": "<br>".join(escape(_data(source)) for source in sources(raw)),
         "Seeds": escape(", ".join(str(seed) for seed in seeds)) or "none",
         "Chapters": ", ".join(_link(page, pages) for page in readers) or "none",
-        "Made with": escape(f"{raw['device'].upper()}, {_duration(raw['seconds'])}; {versions}"),
+        "Made with": escape(f"{raw['device'].upper()}, {duration(raw['seconds'])}; {versions}"),
         "Command": f"<code>{escape(raw['command'])}</code>",
     }
     head = f'<th scope="row" id="results-{name}">{escape(name)}</th>'
@@ -77,17 +77,17 @@ def _link(page: str, pages: Collection[str]) -> str:
     return f'<a href="{page}.html"{spoken}>{escape(label)}</a>'
 
 
-def _duration(seconds: float) -> str:
-    """In words of a size that is read at a glance.
+def duration(seconds: float) -> str:
+    r"""In words of a size that is read at a glance.
 
     Examples
     --------
-    >>> _duration(41.7), _duration(478.9), _duration(9000)
-    ('42 s', '8 min', '2.5 h')
+    >>> duration(41.7), duration(478.9), duration(9000)
+    ('42\xa0s', '8\xa0min', '2.5\xa0h')
     """
     if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+        return f"{seconds:.0f}\u00a0s"
+    return f"{seconds / 60:.0f}\u00a0min" if seconds < 6000 else f"{seconds / 3600:.1f}\u00a0h"
 
 
 def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
