@@ -15,9 +15,9 @@ CODE      := $(shell find pgt book/lab book/_ext -type f ! -name '*.pyc' 2>/dev/
 TESTS     := $(shell find tests -name '*.py' -o -name '*.js' 2>/dev/null)
 PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cspell.json
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
-PAGES     := $(wildcard book/*.md book/*.bib book/_static/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
+PAGES     := $(wildcard book/*.md book/*.bib book/_static/* book/_root/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
 
-.PHONY: book test unit lint spelling chapters browser pdf links weight bench notebooks vendor wheel clean help
+.PHONY: book test unit lint spelling chapters browser pdf links bench notebooks vendor wheel clean help
 .DELETE_ON_ERROR:
 
 help: ## Say what the targets do
@@ -43,7 +43,7 @@ $(STAMPS)/lint: $(ENV) $(CODE) $(TESTS) $(CHAPTERS)
 	@$(MAKE) lint
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/spelling: $(STAMPS)/speller $(CHAPTERS) $(PROSE) book/_ext/spelling.py
+$(STAMPS)/spelling: $(STAMPS)/speller $(CHAPTERS) $(PROSE)
 	@$(MAKE) spelling
 	@mkdir -p $(STAMPS) && touch $@
 
@@ -61,7 +61,8 @@ lint: $(ENV) ## Run ruff, mypy and codespell
 	$(BIN)/codespell
 
 spelling: $(STAMPS)/speller ## Check the spelling of the prose; words of the book are in book/words.txt
-	PATH="$$PATH:$(CURDIR)/$(BIN)" $(BIN)/python book/_ext/spelling.py
+	PATH="$$PATH:$(CURDIR)/$(BIN)" node .ci/spelling/node_modules/cspell/bin.mjs lint \
+	  --config .ci/spelling/cspell.json --no-progress
 
 chapters: $(STAMPS)/chapters ## Execute every chapter with nbmake, unless nothing changed
 
@@ -72,10 +73,7 @@ pdf: $(HTML) ## Print the whole book to one file: _build/where-next.pdf
 	$(BIN)/python book/_ext/pdf.py
 
 links: $(HTML) ## Follow every link of the built book, those to elsewhere too (needs the network)
-	$(BIN)/python book/_ext/links.py --external
-
-weight: $(HTML) ## Say what a reader's device fetches for each page
-	$(BIN)/python book/_ext/weight.py
+	$(BIN)/lychee --config .ci/lychee.toml _build/html
 
 bench: $(ENV) ## Measure speed
 	$(BIN)/python book/lab/bench/bench.py

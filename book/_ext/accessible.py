@@ -1,4 +1,4 @@
-"""Sphinx extension: what the theme leaves undone for screen readers, in every page.
+"""Sphinx extension: mends for screen readers what no option of the theme mends, in every page.
 
 The built book is judged by axe-core (``tests/browser/test_axe.py``). What it found in the theme's
 own templates is mended here, at the place it comes from; what it found in the book's text and

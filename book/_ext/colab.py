@@ -1,4 +1,4 @@
-"""A place like Colab: the libraries are there, the package is not, nor is the repository.
+"""A place like Colab, which nbmake alone does not make: libraries, but no package, no repository.
 
 Chapters are executed here and nowhere else (see execute.py), so that the outputs in the book are
 what a reader of Colab gets. The environment sees the libraries that are installed beside this
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -117,10 +117,6 @@ class Report:
     package: str
     torch: str
     repository: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 def build_wheel(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Sphinx extension: no number in the prose without a source, and no stale results.
+"""Sphinx extension: no number without a source, no stale results; no linter knows either.
 
 Measured numbers are computed in code cells from ``book/results``, so a number that is typed should
 be a definition, an example, or somebody else's, cited beside it. This extension reads the prose of
@@ -7,9 +7,6 @@ content if the paragraph, list item or table row cites a work of the bibliograph
 documents or the errata, if code on the page is written with that number, or if
 ``book/numbers.toml`` says why it needs no measurement. Anything else is a warning, and warnings
 fail the build. So is a results file that is stale, that nobody reads, or that is missing.
-
-It also writes the tables of experiments and of speeds (``<div id="experiments">`` and
-``<div id="speed">`` on a page).
 """
 
 from __future__ import annotations
@@ -17,8 +14,9 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +24,10 @@ from typing import Any
 import jupytext
 import portable
 from measured import Hit, is_setting, plain, settings, spoken, suspicious
-from results_tables import experiments, sources, speeds
 from sphinx.application import Sphinx
 from sphinx.util import logging
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the laboratory is in book/
 
 LOG = logging.getLogger(__name__)
 
@@ -195,6 +194,12 @@ def doubtful(root: Path) -> Iterator[str]:
                 yield f"{file} was measured on another city; run {raw['command']}"
 
 
+def sources(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The data of a results file; a header with only one has no list."""
+    data = raw["data"]
+    return data if isinstance(data, list) else [data]
+
+
 def _read_by_code(root: Path, name: str) -> bool:
     """Whether the package or a test takes something from a results file."""
     call = re.compile(rf"read_results\(\s*[\"']{name}[\"']")
@@ -212,41 +217,7 @@ def check(app: Sphinx) -> None:
         LOG.warning("%s", sentence, type="evidence")  # a sentence may hold per cent signs
 
 
-def tables(root: Path, built: set[str]) -> dict[str, str]:
-    """Each table, by the id of its place on a page.
-
-    Parameters
-    ----------
-    root : Path
-    built : set of str
-        Names of the pages that can be linked.
-    """
-    from lab.reports import NO_CODE
-
-    return {
-        "experiments": experiments(root, read_by(root), built, NO_CODE),
-        "speed": speeds(root),
-    }
-
-
-def write_tables(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Put the tables where a page asks for them."""
-    if (
-        '<div id="experiments"></div>' not in source[0]
-        and '<div id="speed"></div>' not in source[0]
-    ):
-        return
-    root = Path(app.srcdir)
-    built = {name.removeprefix("book/") for name in app.env.found_docs}
-    for place, table in tables(root, built).items():
-        source[0] = source[0].replace(f'<div id="{place}"></div>', table)
-    # The page is made again when a results file changes, or a chapter that may read it.
-    for path in (*root.glob("book/results/*.json"), *root.glob("book/[0-9]*.py")):
-        app.env.dependencies[docname].add(str(path))
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.connect("builder-inited", check)
-    app.connect("source-read", write_tables)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

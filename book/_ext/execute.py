@@ -1,4 +1,4 @@
-"""Execute the chapters once, as on Colab, with nbmake, for the tests and for the book.
+"""Execute the chapters once, as on Colab; nbmake and Jupyter Book would each run them all.
 
 Jupyter Book keeps executed notebooks in a cache, keyed by the code in their cells. That key does
 not know the package: after a change in ``pgt`` the old outputs would be shown. So this script
@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -90,51 +91,39 @@ def keep(chapter: Path, done: Any, report: Report) -> None:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = twin.outputs, twin.execution_count
     notebook.metadata = done.metadata
-    bundle = CacheBundleIn(notebook, str(chapter), data=report.as_dict())
+    bundle = CacheBundleIn(notebook, str(chapter), data=asdict(report))
     get_cache(CACHE).cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+
+
+def record(chapter: Path) -> Any:
+    """Return what the cache holds for a chapter, or None when it has not run since it changed."""
+    try:
+        return get_cache(CACHE).match_cache_notebook(read(chapter))
+    except KeyError:
+        return None
 
 
 def reports() -> dict[str, Report]:
     """How each chapter ran whose outputs the cache holds, by the name of its file without suffix.
 
-    A chapter that has changed since, or that nothing but a build of the book has executed, is not
-    among them.
+    A chapter that nothing but a build of the book has executed is not among them.
     """
     found: dict[str, Report] = {}
-    if not CACHE.exists():
-        return found
-    cache = get_cache(CACHE)
-    for path in sorted((ROOT / "book").glob("*.ipynb")):
-        try:
-            record = cache.match_cache_notebook(read(path))
-            found[path.stem] = Report(**record.data)
-        except (KeyError, TypeError):
-            continue
+    for path in sorted((ROOT / "book").glob("*.ipynb")) if CACHE.exists() else []:
+        if (it := record(path)) is not None and "cells" in (it.data or {}):
+            found[path.stem] = Report(**it.data)
     return found
 
 
 def executed(chapter: Path) -> Any:
     """Return a chapter with its outputs, from the cache."""
-    cache = get_cache(CACHE)
-    return cache.get_cache_bundle(cache.match_cache_notebook(read(chapter)).pk).nb
-
-
-def missing(chapters: list[Path]) -> list[Path]:
-    """Return those of `chapters` that the cache does not hold."""
-    cache = get_cache(CACHE)
-    found = []
-    for path in chapters:
-        try:
-            cache.match_cache_notebook(read(path))
-        except KeyError:
-            found.append(path)
-    return found
+    return get_cache(CACHE).get_cache_bundle(record(chapter).pk).nb
 
 
 def main() -> int:
     """Bring the cache up to date; return the exit status."""
     drop_stale_cache()
-    todo = missing(sorted((ROOT / "book").glob("*.ipynb")))
+    todo = [path for path in sorted((ROOT / "book").glob("*.ipynb")) if record(path) is None]
     if not todo:
         print("Every chapter has been executed with the present package and data.")
         return 0

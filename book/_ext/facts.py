@@ -1,4 +1,4 @@
-"""Sphinx extension: measured numbers on pages without code, read from ``book/results``.
+"""Sphinx extension: measured numbers on pages without code; glue wants MyST-NB on Colab.
 
 Chapters compute their numbers in cells. A page such as the front page has none, so it names a
 fact, as in ``{fact}`kernel-published```, and the build puts the number there. A fact that is not

@@ -1,4 +1,4 @@
-"""Sphinx extension: the moving map of the front page, ``<div id="front-map"></div>``.
+"""The moving map of the front page, an SVG, because a map of folium weighs too much for it.
 
 One person's week in the simulated town, as the shipped model sees it: the numbers are those of the
 film of chapter 13 (`pgt.viz.prediction_map.film`), the picture is an inline SVG of a few kilobytes, so it is
@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sphinx.application import Sphinx
 
 from pgt import city as towns
 from pgt.checkpoint import load_model, shipped
@@ -25,7 +23,6 @@ from pgt.viz.page_text import safe_html, safe_json
 from pgt.viz.prediction_map import film
 from pgt.windows import Windows, prepare
 
-PLACE = '<div id="front-map"></div>'
 WIDTH, HEIGHT = 1000, 560  # units of the picture
 MARGIN = 70  # units around the places
 DAYS = 7
@@ -132,19 +129,5 @@ def fragment() -> str:
         "The town is simulated; the model is the one of this book.</span></figcaption>"
         "<noscript><style>.front-controls{display:none!important}</style></noscript>"
         f'<script type="application/json">{safe_json(numbers)}</script></figure>'
+        '<script defer src="../_static/front-map.js"></script>'
     )
-
-
-def insert(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Put the map where a page asks for it."""
-    if PLACE in source[0]:
-        source[0] = source[0].replace(PLACE, fragment())
-        app.add_js_file("front-map.js", defer="defer")
-        for name in ("pgt/map_film.py", "pgt/look.py", "pgt/model.py"):
-            app.env.dependencies[docname].add(str(Path(app.srcdir) / name))
-
-
-def setup(app: Sphinx) -> dict[str, Any]:
-    """Register with Sphinx."""
-    app.connect("source-read", insert)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

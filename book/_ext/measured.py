@@ -1,4 +1,4 @@
-"""Numbers in prose that look measured, and whether something beside them says where they are from.
+"""Numbers in prose that look measured and have no source beside them; no linter of prose asks.
 
 What a reader sees as prose is read: Markdown cells, and in code cells the sentences, captions and
 alternative texts that are shown, without the values that are computed into them.

@@ -1,4 +1,4 @@
-"""Render each chapter's notebook from its percent-format script.
+"""Render each chapter's notebook from its script; jupytext alone gives other cell ids each time.
 
 ``book/NN_name.py`` is what people edit; ``book/NN_name.ipynb`` is what Colab, pytest and Jupyter
 Book read. The rendering is a pure function of the script: the same script gives the same bytes on

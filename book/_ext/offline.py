@@ -1,4 +1,4 @@
-"""Sphinx extension: a book that needs no network.
+"""Sphinx extension: no page needs the network; folium and the theme have no such option.
 
 Notebooks keep the addresses that folium writes (content delivery networks, which Colab can reach).
 After the build, this extension rewrites every page: the few libraries that the book needs are

@@ -1,283 +1,29 @@
-"""The whole book as one PDF, printed by headless Chromium from the built pages.
+"""The whole book as one PDF, because no tool prints pages that scripts draw and numbers their index.
 
     python book/_ext/pdf.py            # _build/where-next.pdf, from _build/html
 
-The articles of all pages are put one after the other into one page, so that every link within the
-book stays a link. What only works on a screen is changed: a map becomes a picture of itself, folded
-solutions lie open, code that only writes a sentence or a figure stays out. Chromium prints the page
-twice: the first time tells on which page everything lies, the second has that in the contents and
-in the index.
+Headless Chromium prints the one page that ``paper.py`` puts together, twice: the first time tells on
+which page everything lies, the second has that in the contents and in the index.
 """
 
 from __future__ import annotations
 
 import argparse
-import html
-import os
 import re
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
-from bs4 import BeautifulSoup, Tag
+from paper import AUTHOR, LIVE, SUBTITLE, TITLE, article, combine, pages
+from toc import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-HERE = Path(__file__).resolve().parent
-SITE = "https://where-next-book.github.io/where-next/"
-TITLE = "Where Next?"
-SUBTITLE = "Predicting where people go with a Pointer-Generator Transformer"
-AUTHOR = "The Where Next? authors"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 WAIT = 1_800_000  # milliseconds; for all formulas of the book, a busy machine needs a tenth
-
-# What has no use on paper.
-OFF = ", ".join(
-    (
-        "a.headerlink", "script", "style.anchorjs", "button", "noscript", "p.actions", ".toctree-wrapper",
-        ".tag_hide-input .cell_input", ".tag_hide-input > details", "figure.pgt-map details",
-        ".screen-only",
-    )
-)  # fmt: skip
-# What is drawn by a script, and becomes a picture.
-LIVE = "iframe, canvas, .live-body"
-
-
-@dataclass
-class Page:
-    """One page of the book.
-
-    Attributes
-    ----------
-    name
-        Its file without suffix, without folder, as ``07_pointer``.
-    title
-        Its heading.
-    part
-        The part of the book that it opens, or nothing.
-    """
-
-    name: str
-    title: str = ""
-    part: str = ""
-
-    @property
-    def number(self) -> str:
-        """The number of a chapter, or nothing."""
-        found = re.match(r"(\d\d)_", self.name)
-        return str(int(found[1])) if found else ""
-
-
-@dataclass
-class Book:
-    """All pages, in reading order; the first is the front page."""
-
-    pages: list[Page] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, toc: Path) -> Book:
-        """Read the table of contents."""
-        raw = yaml.safe_load(toc.read_text(encoding="utf-8"))
-        pages = [Page(Path(raw["root"]).name)]
-        for part in raw["parts"]:
-            caption = part["caption"]
-            for chapter in part["chapters"]:
-                pages.append(Page(Path(chapter["file"]).name, part=caption))
-                caption = ""
-        return cls(pages)
-
-
-def address(link: str, page: str, pages: set[str]) -> str:
-    """Return where a link of the site leads in the one page.
-
-    Parameters
-    ----------
-    link, page
-        The link, and the page on which it stands.
-    pages
-        Names of all pages that are printed.
-
-    Examples
-    --------
-    >>> address("#the-gate", "08_gate", {"07_pointer", "08_gate"})
-    '#08_gate--the-gate'
-    >>> address("07_pointer.html", "08_gate", {"07_pointer", "08_gate"})
-    '#07_pointer'
-    >>> address("07_pointer.html#id2", "08_gate", {"07_pointer", "08_gate"})
-    '#07_pointer--id2'
-    >>> address("https://example.org", "08_gate", set())
-    'https://example.org'
-    >>> address("../_sources/book/07_pointer.ipynb", "08_gate", set())
-    'https://where-next-book.github.io/where-next/_sources/book/07_pointer.ipynb'
-    """
-    if re.match(r"[a-z]+:|//", link):
-        return link
-    file, _, anchor = link.partition("#")
-    name = file.removeprefix("../book/").removesuffix(".html") or page
-    if name in pages:
-        return f"#{name}--{anchor}" if anchor else f"#{name}"
-    parts = f"book/{link}".split("/")
-    while ".." in parts:
-        at = parts.index("..")
-        del parts[at - 1 : at + 1]
-    return SITE + "/".join(parts)
-
-
-def article(page: Page, text: str, pages: set[str], pictures: list[str], static: str) -> str:
-    """Return the article of a built page, fit for the one page.
-
-    Parameters
-    ----------
-    page
-        Its title is filled in.
-    text
-        HTML of the built page.
-    pages
-        Names of all pages that are printed.
-    pictures
-        Addresses of the pictures of what is live on the page, in order.
-    static
-        Address of the folder with the built book, with a final slash.
-    """
-    found = BeautifulSoup(text, "html.parser").select_one("article.bd-article")
-    if found is None:
-        raise ValueError(f"{page.name}.html has no article; was it built with the book's theme?")
-    for unwanted in found.select(OFF):
-        unwanted.decompose()
-    live = [tag for tag in found.select(LIVE) if not tag.find_parent(class_="live-body")]
-    for tag, picture in zip(live, pictures, strict=True):
-        around = tag.find_parent("figure")
-        name = tag.get("title") or (around.get("aria-label") if around else None)
-        tag.replace_with(BeautifulSoup(f'<img class="picture" src="{picture}">', "html.parser"))
-        found.select(f'img[src="{picture}"]')[0]["alt"] = str(name or "What is live on the screen")
-    for table in found.select("table[border]"):
-        del table["border"]
-    for empty in found.select("section#contents"):  # the front page lists what comes on paper, too
-        empty.decompose()
-    for details in found.select("details"):
-        unfold(details)
-    heading = found.find("h1")
-    page.title = heading.get_text().strip() if isinstance(heading, Tag) else page.name
-    for level in (4, 3, 2, 1):  # the parts of the book are above the chapters
-        for tag in found.find_all(f"h{level}"):
-            tag.name = f"h{level + 1}"
-    if isinstance(heading, Tag) and page.number:
-        kicker = BeautifulSoup(f'<span class="kicker">Chapter {page.number}</span> ', "html.parser")
-        heading.insert(0, kicker)
-    rename(found, page.name, pages, static)
-    found.name = "article"
-    found["id"], found["class"] = page.name, "chapter"
-    found["style"] = f"page: {css_name(page)}"
-    return str(found)
-
-
-def unfold(details: Tag) -> None:
-    """Lay a folded part open, under its name."""
-    summary = details.find("summary", recursive=False)
-    solution = "solution" in (details.get("class") or []) or details.find_parent(
-        class_="tag_solution"
-    )
-    details.name = "div"
-    details["class"] = "solution" if solution else "unfolded"
-    if isinstance(summary, Tag):
-        words = summary.find(class_="collapsed") or summary
-        said = re.sub(r"^(Show|Hide) ", "", words.get_text().strip())
-        summary.name, summary.attrs = "p", {"class": "folded-name"}
-        summary.string = said[:1].upper() + said[1:]
-
-
-def rename(found: Tag, name: str, pages: set[str], static: str) -> None:
-    """Give every id the page's name before it, and turn every address to its new place."""
-    for tag in found.find_all(True):
-        for key, value in list(tag.attrs.items()):
-            if key == "id":
-                tag[key] = f"{name}--{value}"
-            elif key in {"aria-labelledby", "aria-describedby", "for", "headers"}:
-                words = value if isinstance(value, list) else str(value).split()
-                tag[key] = " ".join(f"{name}--{word}" for word in words)
-            elif key == "href" and tag.name == "a":
-                tag[key] = address(str(value), name, pages)
-            elif key in {"href", "xlink:href"} and str(value).startswith("#"):
-                tag[key] = f"#{name}--{str(value)[1:]}"
-            elif key == "src" and not re.match(r"[a-z]+:|pictures/", str(value)):
-                tag[key] = static + "book/" + str(value)
-            elif isinstance(value, str) and "url(#" in value:
-                tag[key] = value.replace("url(#", f"url(#{name}--")
-
-
-def css_name(page: Page) -> str:
-    """The name of a page's kind of paper, which bears its running head."""
-    return "paper-" + re.sub(r"\W", "-", page.name)
-
-
-def running_heads(book: Book) -> str:
-    """Style sheet: what stands at the head of each page of paper."""
-    rules = []
-    for page in book.pages[1:]:
-        head = f"Chapter {page.number}" if page.number else TITLE
-        left, right = (text.replace("\\", "").replace('"', "'") for text in (head, page.title))
-        rules.append(
-            f'@page {css_name(page)} {{ @top-left {{ content: "{left}" }} '
-            f'@top-right {{ content: "{right}" }} }}'
-        )
-    return "\n".join(rules)
-
-
-def contents(book: Book) -> str:
-    """The table of contents; the numbers are filled in after the first printing."""
-    rows = []
-    for page in book.pages[1:]:
-        if page.part:
-            rows.append(f'<li class="part-name">{html.escape(page.part)}</li>')
-        rows.append(
-            f'<li><a href="#{page.name}"><span class="no">{page.number}</span>'
-            f'<span class="name">{html.escape(page.title)}</span>'
-            f'<span class="page-of" data-of="{page.name}">000</span></a></li>'
-        )
-    return f'<nav class="contents"><h1>Contents</h1><ul>{"".join(rows)}</ul></nav>'
-
-
-def cover(version: str, year: str) -> str:
-    """The first page."""
-    return (
-        f'<section class="cover"><p class="cover-title">{TITLE}</p>'
-        f'<p class="cover-subtitle">{SUBTITLE}</p><p class="cover-author">{AUTHOR}</p>'
-        f'<p class="cover-note">Version {version}, {year}. The text is under '
-        '<a href="https://creativecommons.org/licenses/by/4.0/">CC BY 4.0</a>, the code under the '
-        f"MIT licence. The book with its live maps, and every chapter as a notebook: "
-        f'<a href="{SITE}">{SITE.removeprefix("https://").rstrip("/")}</a></p></section>'
-    )
-
-
-def combine(book: Book, articles: list[str], static: str, version: str, year: str) -> str:
-    """Put all together into one page."""
-    parts = []
-    for page, text in zip(book.pages, articles, strict=True):
-        if page.part:
-            name = html.escape(page.part)
-            # The part's name opens its first chapter and leads the outline.
-            text = text.replace(">", f'><h1 class="part">{name}</h1>', 1)
-        parts.append(text)
-    styles = "".join(
-        f'<link rel="stylesheet" href="{static}_static/{name}">'
-        for name in ("pygments.css", "book.css")
-    )
-    print_css = (HERE / "print.css").read_text(encoding="utf-8")
-    fonts = (ROOT / "book" / "_web" / "node_modules").as_uri()
-    return (
-        '<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8">'
-        f"<title>{TITLE}</title>{styles}"
-        f"<style>{print_css.replace('FONTS', fonts)}\n{running_heads(book)}</style>"
-        '<script>window.MathJax = {options: {processHtmlClass: "math", '
-        'ignoreHtmlClass: "mathjax_ignore"}}</script>'
-        f'<script defer src="{static}_static/vendor/mathjax/tex-chtml.js"></script>'
-        f"</head><body>{cover(version, year)}{contents(book)}{''.join(parts)}</body></html>"
-    )
 
 
 def find_chromium() -> str | None:
@@ -293,21 +39,12 @@ def chromium() -> Iterator[Any]:
     path = find_chromium()
     if path is None:
         raise SystemExit("The PDF is printed by Chromium or Chrome; please install one of them.")
-    # Chromium's sandbox refuses to start for root, as in most containers.
-    root = hasattr(os, "geteuid") and os.geteuid() == 0
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox"] if root else []
-        )
+        browser = playwright.chromium.launch(executable_path=path)
         yield browser
         browser.close()
 
 
-SETTLED = """() => [...document.querySelectorAll("figure.pgt-map iframe")].every(frame => {
-  const inside = frame.contentDocument;
-  return inside && inside.querySelector(
-    ".leaflet-overlay-pane path, .leaflet-overlay-pane canvas, .leaflet-marker-pane *");
-})"""
 # Buttons make no sense in a picture.
 STILL = ".leaflet-control-zoom { display: none !important }"
 
@@ -415,15 +152,15 @@ def write(html_folder: Path, target: Path) -> int:
     """Print the built book to `target`; return how many pages it has."""
     from pypdf import PdfReader, PdfWriter
 
-    book = Book.of(ROOT / "_toc.yml")
+    book = pages()
     work = html_folder.parent / "print"
     shutil.rmtree(work, ignore_errors=True)
     (work / "pictures").mkdir(parents=True)
     static = f"../{html_folder.name}/"
-    names = {page.name for page in book.pages}
+    names = {page.name for page in book}
     with chromium() as browser:
         articles = []
-        for page in book.pages:
+        for page in book:
             source = html_folder / "book" / f"{page.name}.html"
             pictures = take_pictures(browser, source, work / "pictures")
             text = source.read_text(encoding="utf-8")

@@ -1,16 +1,20 @@
-"""Sphinx extension: plain Markdown that also reads well in Colab, made richer in the book.
+r"""Sphinx extension: plain Markdown that reads well in Colab, where MyST shows as raw text.
 
-Directives such as ``{note}`` and ``{cite}`` show as raw text in Colab and on GitHub. Chapters use
-plain Markdown instead, and the book build recognises two habits:
+Directives and roles such as ``{note}``, ``{cite}`` and ``{eq}`` mean nothing to Colab and GitHub.
+Chapters use plain Markdown instead, and the book build recognises some habits:
 
 * A block quote that starts with a bold word and a full stop (``> **Pitfall.** …``) becomes a box
   with the classes ``callout`` and ``callout-pitfall``.
 * A link whose address is the DOI (or the URL) of an entry in ``references.bib`` becomes a
   citation: ``[Vinyals et al. (2015)](https://arxiv.org/abs/1506.03134)`` is then listed in the
   bibliography, with links both ways.
+* ``\tag{7.3}`` inside ``$$…$$`` numbers an equation. MathJax sets the number beside the formula
+  everywhere; in the book, "equation (7.3)" and "equations (7.3) and (8.1)" link to it as well.
+* Links between chapters name notebooks. MyST turns those in the text into links to pages; those in
+  what a cell printed are turned here.
 
-Both are habits of prose. Code cells stay as they are: there, a citation's braces would be those of
-an f-string, and other code would not be found among the executed chapters.
+Code cells stay as they are: there, a citation's braces would be those of an f-string, and other
+code would not be found among the executed chapters.
 """
 
 from __future__ import annotations
@@ -23,8 +27,20 @@ from typing import Any
 from docutils import nodes
 from pybtex.database import parse_file
 from sphinx.application import Sphinx
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
 
 LINK = re.compile(r"\[[^\][]+\]\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)")
+NOTEBOOK = re.compile(r"(?P<page>\d\d_\w+)\.ipynb(?P<place>#.*)?")
+TAG = re.compile(r"\s*\\tag\{([^{}]*)\}\s*")
+NUMBER = re.compile(r"\((\d+\.\d+)\)")
+# The words that refer to equations; code is matched first, to be left alone.
+EQUATIONS = re.compile(
+    r"(?P<code>^(?P<fence>```+).*?^(?P=fence)|(?P<ticks>`+)[^`].*?(?P=ticks))|"
+    r"\b[Ee]quations?\s+\(\d+\.\d+\)(?:(?:,|,?\s+and|\s+or|\s+to|\s*–)\s*\(\d+\.\d+\))*",
+    re.S | re.M,
+)
 
 
 def addresses(bibliography: Path) -> dict[str, str]:
@@ -38,39 +54,41 @@ def addresses(bibliography: Path) -> dict[str, str]:
     return keys
 
 
-def cite(text: str, keys: dict[str, str]) -> str:
-    """Return `text` with each link to a known paper replaced by a citation.
+def enrich(text: str, keys: dict[str, str]) -> str:
+    """Return Markdown with links to known papers as citations, and equations as references.
 
     Examples
     --------
-    >>> cite("[A (2015)](https://doi.org/10.1/A)", {"https://doi.org/10.1/a": "a2015"})
+    >>> enrich("[A (2015)](https://doi.org/10.1/A)", {"https://doi.org/10.1/a": "a2015"})
     '{cite:t}`a2015`'
+    >>> enrich("Equations (7.1) and (8.2), not `equation (7.1)`.", {})
+    'Equations {eq}`7.1` and {eq}`8.2`, not `equation (7.1)`.'
     """
 
-    def replace(match: re.Match[str]) -> str:
+    def cite(match: re.Match[str]) -> str:
         url = match[1]
         key = keys.get(url.lower() if url.startswith("https://doi.org/") else url)
         return f"{{cite:t}}`{key}`" if key else match[0]
 
-    return LINK.sub(replace, text)
+    def refer(match: re.Match[str]) -> str:
+        return match[0] if match["code"] else NUMBER.sub(r"{eq}`\1`", match[0])
+
+    return EQUATIONS.sub(refer, LINK.sub(cite, text))
 
 
-def cite_in_notebook(text: str, keys: dict[str, str]) -> str:
-    """Return a notebook, as JSON, with citations in its Markdown cells only."""
-    notebook = json.loads(text)
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "markdown":
-            cell["source"] = cite("".join(cell["source"]), keys)
-    return json.dumps(notebook)
-
-
-def cite_links(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Turn links to known papers into citations before the page is parsed."""
+def enrich_source(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Enrich a page, or the Markdown cells of a notebook, before it is parsed."""
     keys: dict[str, str] = {}
     for name in app.config.bibtex_bibfiles:
         keys |= addresses(Path(app.srcdir) / name)
-    is_notebook = str(app.env.doc2path(docname)).endswith(".ipynb")
-    source[0] = (cite_in_notebook if is_notebook else cite)(source[0], keys)
+    if not str(app.env.doc2path(docname)).endswith(".ipynb"):
+        source[0] = enrich(source[0], keys)
+        return
+    notebook = json.loads(source[0])
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = enrich("".join(cell["source"]), keys)
+    source[0] = json.dumps(notebook)
 
 
 def mark_callouts(_app: Sphinx, doctree: nodes.document) -> None:
@@ -86,8 +104,40 @@ def mark_callouts(_app: Sphinx, doctree: nodes.document) -> None:
             quote.replace_self(box)
 
 
+def number_equations(app: Sphinx, doctree: nodes.document) -> None:
+    """Make each tagged equation known to Sphinx, by its number."""
+    known: dict[str, tuple[str, str]] = app.env.get_domain("math").data["objects"]
+    for block in doctree.findall(nodes.math_block):
+        if found := TAG.search(block.astext()):
+            number = found[1].strip()
+            known[number] = (app.env.docname, number)
+            block["ids"] = [*block["ids"], nodes.make_id(f"equation-{number}")]
+            # Sphinx splits lines in this way, but would leave the tag inside, where TeX forbids it.
+            body = TAG.sub(" ", block.astext()).strip()
+            if r"\\" in body:
+                body = rf"\begin{{split}}{body}\end{{split}}"
+            block["nowrap"] = True
+            block[:] = [nodes.Text(rf"\[{body} \tag{{{number}}}\]")]
+
+
+def link_chapters(app: Sphinx, doctree: nodes.document) -> None:
+    """Turn links to notebooks into links to their pages."""
+    for link in doctree.findall(nodes.reference):
+        match = NOTEBOOK.fullmatch(link.get("refuri", ""))
+        if match is None:
+            continue
+        page = f"{app.env.docname.rpartition('/')[0]}/{match['page']}".lstrip("/")
+        if page not in app.env.found_docs:
+            logger.warning("There is no chapter %s.", page, location=link)
+        target = app.builder.get_relative_uri(app.env.docname, page)
+        link["refuri"] = target + (match["place"] or "")
+        link["internal"] = True
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
-    app.connect("source-read", cite_links)
+    app.connect("source-read", enrich_source)
     app.connect("doctree-read", mark_callouts)
+    app.connect("doctree-read", number_equations)
+    app.connect("doctree-read", link_chapters)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

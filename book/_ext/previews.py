@@ -1,6 +1,6 @@
-"""Sphinx extension: what a link leads to, shown beside it (``book.js`` does the showing).
+"""Sphinx extension: what a link leads to, shown beside it; Escape does not close sphinx-tippy's.
 
-After the build, each page receives the previews of its own links: the formula of a numbered
+``book.js`` does the showing. After the build, each page receives the previews of its own links: the formula of a numbered
 equation, the goal of a chapter, the meaning of a word of the glossary. They travel with the page,
 because a page opened from disk may not fetch anything, not even its neighbour.
 """
@@ -21,7 +21,7 @@ TERM = re.compile(
     r'<dt id="(term-[\w-]+)">(.*?)<a class="headerlink".*?</dt>\s*<dd>\s*<p>(.*?)</p>', re.S
 )
 TITLE = re.compile(r"<h1>(.*?)<a class=\"headerlink\"", re.S)
-WORDS = re.compile(r'<meta name="description" content="([^"]*)">')
+GOAL = re.compile(r"<p>(<em>You will be able to</em>.*?)<em>You need</em>", re.S)
 OLD = re.compile(r'<script type="application/json" id="previews">.*?</script>\n?', re.S)
 LONGEST = 320  # characters
 
@@ -59,9 +59,9 @@ def targets(name: str, page: str) -> dict[str, dict[str, str]]:
         found[f"{name}#{match[1]}"] = {"tex": html.unescape(match[2])}
     for match in TERM.finditer(page):
         found[f"{name}#{match[1]}"] = {"title": text(match[2]), "text": text(match[3])}
-    title, words = TITLE.search(page), WORDS.search(page)
-    if title and words and re.match(r"\d\d_", name):
-        found[name] = {"title": text(title[1]), "text": html.unescape(words[1])}
+    title, goal = TITLE.search(page), GOAL.search(page)
+    if title and goal:
+        found[name] = {"title": text(title[1]), "text": text(goal[1])}
     return found
 
 

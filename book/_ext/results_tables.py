@@ -1,12 +1,15 @@
-"""The tables of ``book/experiments.md``: every results file, and every measurement of speed."""
+"""The tables of ``book/experiments.md``, from the headers of our results, which no tool reads."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from html import escape
 from pathlib import Path
 from typing import Any
+
+from evidence import read_by, sources
+from lab.reports import NO_CODE
 
 # Columns of the table of experiments, with the least width that keeps each readable, in rem.
 COLUMNS = {
@@ -15,33 +18,22 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def sources(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The data of a results file; a header with only one has no list."""
-    data = raw["data"]
-    return data if isinstance(data, list) else [data]
-
-
-def experiments(
-    root: Path, readers: Mapping[str, Iterable[str]], pages: Collection[str], without: Collection[str]
-) -> str:  # fmt: skip
+def experiments(root: Path, built: Collection[str]) -> str:
     """The table of experiments, as HTML.
 
     Parameters
     ----------
     root : Path
         The repository.
-    readers : mapping of str to iterable of str
-        The pages that read each results file.
-    pages : collection of str
-        Pages that are built, and so can be linked.
-    without : collection of str
-        Results files that are left out.
+    built : collection of str
+        Names of the pages that can be linked.
     """
+    readers = read_by(root)
     rows = []
     for path in sorted((root / "book" / "results").glob("*.json")):
-        if path.stem not in without:
+        if path.stem not in NO_CODE:
             raw = json.loads(path.read_text(encoding="utf-8"))
-            rows.append(_row(path.stem, raw, readers.get(path.stem, ()), pages))
+            rows.append(_row(path.stem, raw, readers.get(path.stem, ()), built))
     return _scrolling("Table of experiments", ("Name", *COLUMNS), rows)
 
 
@@ -57,7 +49,7 @@ def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collecti
         "Data": "<br>".join(escape(_data(source)) for source in sources(raw)),
         "Seeds": escape(", ".join(str(seed) for seed in seeds)) or "none",
         "Chapters": ", ".join(_link(page, pages) for page in readers) or "none",
-        "Made with": escape(f"{raw['device'].upper()}, {_duration(raw['seconds'])}; {versions}"),
+        "Made with": escape(f"{raw['device'].upper()}, {duration(raw['seconds'])}; {versions}"),
         "Command": f"<code>{escape(raw['command'])}</code>",
     }
     head = f'<th scope="row" id="results-{name}">{escape(name)}</th>'
@@ -84,17 +76,17 @@ def _link(page: str, pages: Collection[str]) -> str:
     return f'<a href="{page}.html"{spoken}>{escape(label)}</a>'
 
 
-def _duration(seconds: float) -> str:
-    """In words of a size that is read at a glance.
+def duration(seconds: float) -> str:
+    r"""In words of a size that is read at a glance.
 
     Examples
     --------
-    >>> _duration(41.7), _duration(478.9), _duration(9000)
-    ('42 s', '8 min', '2.5 h')
+    >>> duration(41.7), duration(478.9), duration(9000)
+    ('42\xa0s', '8\xa0min', '2.5\xa0h')
     """
     if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+        return f"{seconds:.0f}\u00a0s"
+    return f"{seconds / 60:.0f}\u00a0min" if seconds < 6000 else f"{seconds / 3600:.1f}\u00a0h"
 
 
 def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:

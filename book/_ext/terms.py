@@ -1,4 +1,4 @@
-"""Sphinx extension: an index like that of a printed book, made from how the chapters are written.
+"""Sphinx extension: an index with titles of chapters; Sphinx's has [1] and [2], marked by hand.
 
 Nothing is marked by hand. The words of the index are those of the glossary, and a page is listed
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,7 @@ def line(app: Sphinx, docname: str, word: str, pages: dict[str, str]) -> nodes.l
 
 
 def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Put the lists into the page that asks for them."""
+    """Put the lists into the page that asks for them; letters stand above the words."""
     for raw in list(doctree.findall(nodes.raw)):
         place = re.search(r'<div id="(index-of-\w+)">', raw.astext())
         if place is None:
@@ -165,14 +166,11 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if not listed:
             logger.warning("The index is empty.", location=docname)
         new: list[nodes.Node] = []
-        for word, pages in listed.items():
-            letter = word[0].upper()
-            if not PLACES[place[1]] and (not new or letter != new[-2].astext()):
+        for letter, words in groupby(listed, key=lambda word: word[0].upper()):
+            if not PLACES[place[1]]:
                 new.append(nodes.paragraph("", letter, classes=["index-letter"]))
-                new.append(nodes.bullet_list(classes=["book-index"]))
-            elif not new:
-                new.append(nodes.bullet_list(classes=["book-index"]))
-            new[-1] += line(app, docname, word, pages)
+            lines = [line(app, docname, word, listed[word]) for word in words]
+            new.append(nodes.bullet_list("", *lines, classes=["book-index"]))
         raw.replace_self(new)
 
 

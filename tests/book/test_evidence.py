@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import evidence
+import measured
 import pytest
+import results_tables
 from lab import reports
 from lab.reports import NO_CODE, outdated, run_fingerprints, stale
 
@@ -18,12 +20,6 @@ from pgt.baselines import ContextKernel
 from pgt.visits import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-import evidence  # noqa: E402
-import measured  # noqa: E402
-import results_tables  # noqa: E402
-
 PAPER = "https://doi.org/10.1016/j.trc.2023.104315"
 KNOWN = frozenset({PAPER})
 
@@ -294,7 +290,7 @@ class _Cells(HTMLParser):
 
 
 def test_the_table_of_experiments_holds_every_file() -> None:
-    found = evidence.tables(ROOT, {"04_baselines"})["experiments"]
+    found = results_tables.experiments(ROOT, {"04_baselines"})
     cells = _Cells(found)
     head, *rows = cells.rows
     paths = [path for path in (ROOT / "book" / "results").glob("*.json")
@@ -307,7 +303,7 @@ def test_the_table_of_experiments_holds_every_file() -> None:
         assert all(version in row["Made with"] for version in raw["versions"].values())
         assert all(
             f"{n:,}" in row["Data"]
-            for source in results_tables.sources(raw)
+            for source in evidence.sources(raw)
             for n in source.get("windows", {}).values()
         )
         assert row["Main figures"]
@@ -320,6 +316,6 @@ def test_the_table_of_experiments_holds_every_file() -> None:
 
 def test_the_table_of_speeds_holds_every_row() -> None:
     raw = json.loads((ROOT / "book" / "results" / "bench.json").read_text())
-    cells = _Cells(evidence.tables(ROOT, set())["speed"])
+    cells = _Cells(results_tables.speeds(ROOT))
     assert [row[0] for row in cells.rows[1:]] == [row["name"] for row in raw["rows"]]
     assert 'id="experiments"' in (ROOT / "book" / "experiments.md").read_text()

@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
+import notebooks
+import offline
+import portable
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
 
 
-def extension(name: str) -> ModuleType:
-    """Import one of the book's own scripts, which are not a package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "book" / "_ext" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def test_every_notebook_is_what_its_script_renders_to() -> None:
+    assert notebooks.outdated() == [], "Edit the .py and run `make notebooks`."
 
 
-notebooks = extension("notebooks")
-
-
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_the_notebook_is_what_its_script_renders_to(script: Path) -> None:
-    notebook = script.with_suffix(".ipynb")
-    expected = notebooks.render(script.read_text(encoding="utf-8")).encode()
-    assert notebook.exists(), f"{notebook.name} is missing: run `make notebooks`."
-    same = notebook.read_bytes() == expected
-    assert same, f"{notebook.name} is out of date: edit {script.name} and run `make notebooks`."
-
-
-def test_every_notebook_has_a_script() -> None:
-    strays = [
-        path.name
-        for path in (ROOT / "book").glob("*.ipynb")
-        if not path.with_suffix(".py").exists()
-    ]
-    assert not strays, f"{strays} have no .py beside them: the .py is the one that people edit."
+def test_an_edited_a_missing_and_a_stray_notebook_are_noticed(tmp_path: Path) -> None:
+    for name in ("01_edited", "02_missing"):
+        (tmp_path / f"{name}.py").write_text("# %%\n1 + 1\n")
+    for name in ("01_edited", "03_stray"):
+        (tmp_path / f"{name}.ipynb").write_text(notebooks.render("# %%\n1 + 2\n"))
+    found = " ".join(notebooks.outdated(tmp_path))
+    assert "01_edited.ipynb differs" in found
+    assert "02_missing.ipynb is missing" in found
+    assert "03_stray.ipynb has no script" in found
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
@@ -81,9 +67,6 @@ def test_unknown_cell_metadata_is_refused() -> None:
         notebooks.render('# %% colour="red"\n1\n')
 
 
-offline = extension("offline")
-
-
 def test_folium_frames_load_from_the_vendor_folder() -> None:
     folium = pytest.importorskip("folium")
     import html
@@ -116,13 +99,10 @@ def test_the_audit_lets_links_be() -> None:
     assert offline.external('<link rel="canonical" href="https://example.org/">') == []
 
 
-portable = extension("portable")
-
-
 def test_links_to_papers_become_citations_and_others_stay() -> None:
     keys = portable.addresses(ROOT / "book" / "references.bib")
     text = "[S (2010)](https://doi.org/10.1126/science.1177170) and [x](https://example.org)"
-    cited = portable.cite(text, keys)
+    cited = portable.enrich(text, keys)
     assert cited == "{cite:t}`song2010limits` and [x](https://example.org)"
 
 
@@ -138,7 +118,7 @@ def read_by_sphinx(path: Path) -> dict[str, object]:
         env=SimpleNamespace(doc2path=lambda docname: ROOT / f"{docname}.ipynb"),
     )
     source = [path.read_text(encoding="utf-8")]
-    portable.cite_links(app, f"book/{path.stem}", source)
+    portable.enrich_source(app, f"book/{path.stem}", source)
     found: dict[str, object] = json.loads(source[0])
     return found
 
@@ -171,7 +151,7 @@ def test_the_book_runs_the_code_that_the_chapter_has(script: Path) -> None:
     before, read = json.loads(path.read_text(encoding="utf-8")), read_by_sphinx(path)
     assert cells(read, "code") == cells(before, "code")
     keys = portable.addresses(ROOT / "book" / "references.bib")
-    assert cells(read, "markdown") == [portable.cite(t, keys) for t in cells(before, "markdown")]
+    assert cells(read, "markdown") == [portable.enrich(t, keys) for t in cells(before, "markdown")]
 
 
 def test_pages_without_code_are_cited_as_before() -> None:
@@ -181,7 +161,7 @@ def test_pages_without_code_are_cited_as_before() -> None:
         env=SimpleNamespace(doc2path=lambda docname: ROOT / f"{docname}.md"),
     )
     source = [WRAPPED]
-    portable.cite_links(app, "book/glossary", source)
+    portable.enrich_source(app, "book/glossary", source)
     assert source == ["As {cite:t}`song2010limits` says."]
 
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-import sys
 from pathlib import Path
 
 import jupytext
 import pytest
+import terms
 
 from .sphinx_helpers import ROOT, Built, build
-
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-import terms
 
 SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
 GLOSSARY = (ROOT / "book" / "glossary.md").read_text(encoding="utf-8")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
 
 import pytest
+from colab import build_wheel
 
 from ..helpers import ROOT
-
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-from colab import build_wheel
 
 
 @pytest.fixture(scope="module")

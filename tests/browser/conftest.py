@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pdf import chromium, find_chromium
 
-from ..helpers import PATIENCE, ROOT, give_up
-
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-from pdf import find_chromium
+from ..helpers import PATIENCE, give_up
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -42,18 +37,11 @@ def addresses(html: Path) -> Iterator[dict[str, str]]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Headless Chromium of the machine."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    path = find_chromium()
-    if path is None:
+    pytest.importorskip("playwright.sync_api")
+    if find_chromium() is None:
         give_up("There is no Chromium or Chrome on this machine.")
-    with sync_api.sync_playwright() as playwright:
-        # Chromium's sandbox refuses to start for root, as in most containers.
-        root = hasattr(os, "geteuid") and os.geteuid() == 0
-        chromium = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox"] if root else []
-        )
-        yield chromium
-        chromium.close()
+    with chromium() as opened:
+        yield opened
 
 
 @dataclass

@@ -171,21 +171,3 @@ def test_keyboard_alone_gets_to_the_text(visit: Any) -> None:
         assert page.evaluate("location.hash") == "#main-content"
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.closest('main') !== null")
-
-
-@pytest.mark.parametrize("name", ["book/index.html", "book/20_contextual_pointer.html"])
-def test_a_shared_link_has_a_picture_and_words(visit: Any, html: Path, name: str) -> None:
-    with visit(name) as opened:
-        meta = dict(
-            opened.page.eval_on_selector_all(
-                "meta[property^='og:'], meta[name='description']",
-                "all => all.map(m => [m.getAttribute('property') || 'description', m.content])",
-            )
-        )
-    assert meta["og:title"] and 40 < len(meta["og:description"]) <= 210
-    assert meta["description"] == meta["og:description"]
-    picture = html / "_static" / meta["og:image"].rsplit("/", 1)[-1]
-    assert meta["og:image"].startswith("https://") and picture.stat().st_size < 400_000
-    header = picture.read_bytes()[:24]
-    size = [int.from_bytes(header[i : i + 4]) for i in (16, 20)]
-    assert size == [int(meta["og:image:width"]), int(meta["og:image:height"])]

@@ -5,24 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import paper
 import pytest
-import yaml
 
 pytestmark = pytest.mark.browser
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def files(node: Any) -> list[str]:
-    """Return the files that a part of the table of contents names, in order."""
-    if isinstance(node, list):
-        return [name for item in node for name in files(item)]
-    if isinstance(node, dict):
-        own = [node[key] for key in ("root", "file") if key in node]
-        return own + [name for value in node.values() for name in files(value)]
-    return []
-
-
-PAGES = [f"{name}.html" for name in files(yaml.safe_load((ROOT / "_toc.yml").read_text()))]
+PAGES = [f"book/{page.name}.html" for page in paper.pages()]
 EVERY_PAGE = pytest.mark.parametrize("name", PAGES)
 
 POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")

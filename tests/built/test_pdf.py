@@ -8,13 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import paper
+import pdf as printer
 import pytest
 
 from ..helpers import ROOT, give_up
-
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-import pdf as printer
 
 PAGES = {"07_pointer", "08_gate"}
 
@@ -37,9 +35,9 @@ def reader(html: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture(scope="module")
-def book() -> printer.Book:
+def book() -> list[paper.Page]:
     """What must be in it."""
-    return printer.Book.of(ROOT / "_toc.yml")
+    return paper.pages()
 
 
 def titles(outline: list[Any]) -> list[str]:
@@ -55,22 +53,22 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.built
-def test_every_page_of_the_book_is_there_and_marked(reader: Any, book: printer.Book) -> None:
+def test_every_page_of_the_book_is_there_and_marked(reader: Any, book: list[paper.Page]) -> None:
     marks = titles(reader.outline)
-    chapters = [page for page in book.pages if page.number]
+    chapters = [page for page in book if page.number]
     assert len(reader.pages) > 5 * len(chapters)
     for page in chapters:
         script = (ROOT / "book" / f"{page.name}.py").read_text(encoding="utf-8")
         name = re.search(r"^# # (.+)$", script, re.M)
         assert name is not None
         assert f"Chapter {page.number} {name[1]}" in marks
-    assert {page.part for page in book.pages if page.part} <= set(marks)
+    assert {page.part for page in book if page.part} <= set(marks)
     top = [item for item in reader.outline if not isinstance(item, list)]
-    assert len(top) == 1 + len({page.part for page in book.pages if page.part})  # and the contents
+    assert len(top) == 1 + len({page.part for page in book if page.part})  # and the contents
 
 
 @pytest.mark.built
-def test_links_stay_links(reader: Any, book: printer.Book) -> None:
+def test_links_stay_links(reader: Any, book: list[paper.Page]) -> None:
     inside, outside = set(), set()
     places = reader.named_destinations
     for page in reader.pages:
@@ -83,9 +81,9 @@ def test_links_stay_links(reader: Any, book: printer.Book) -> None:
                 if isinstance(target, str):
                     assert target in places, f"{target} is nowhere."
                 inside.add(str(target))
-    assert len(inside) > len(book.pages)
+    assert len(inside) > len(book)
     assert not [address for address in outside if not address.startswith(("https://", "mailto:"))]
-    assert {page.name for page in book.pages[1:]} <= {name.lstrip("/") for name in places}
+    assert {page.name for page in book[1:]} <= {name.lstrip("/") for name in places}
 
 
 @pytest.mark.built
@@ -107,10 +105,10 @@ def test_maps_are_pictures_and_formulas_are_set(reader: Any, html: Path) -> None
 
 
 @pytest.mark.built
-def test_the_contents_tell_the_right_pages(reader: Any, book: printer.Book) -> None:
+def test_the_contents_tell_the_right_pages(reader: Any, book: list[paper.Page]) -> None:
     text = "\n".join(reader.pages[i].extract_text() for i in (1, 2))
     places = reader.named_destinations
-    for page in book.pages[1:]:
+    for page in book[1:]:
         number = reader.get_destination_page_number(places[f"/{page.name}"]) + 1
         assert re.search(rf"\b{number}\b", text), f"{page.name} begins on page {number}."
         assert str(number) in reader.pages[number - 1].extract_text()
@@ -121,10 +119,10 @@ def test_the_contents_tell_the_right_pages(reader: Any, book: printer.Book) -> N
 
 def fit(body: str, pictures: tuple[str, ...] = ()) -> str:
     """An article as it is printed."""
-    page = printer.Page("07_pointer")
+    page = paper.Page("07_pointer")
     heading = '<h1>The pointer<a class="headerlink">#</a></h1>'
     text = f'<article class="bd-article">{heading}{body}</article>'
-    return printer.article(page, text, PAGES, list(pictures), "../html/")
+    return paper.article(page, text, PAGES, list(pictures), "../html/")
 
 
 def test_ids_and_links_become_those_of_the_one_page() -> None:
@@ -163,8 +161,8 @@ def test_pictures_inside_drawings_keep_their_own_ids() -> None:
     assert 'clip-path="url(#07_pointer--c)"' in done
 
 
-def test_the_table_of_contents_is_read_in_order(book: printer.Book) -> None:
-    assert book.pages[0].name == "index"
-    numbers = [int(page.number) for page in book.pages if page.number]
+def test_the_table_of_contents_is_read_in_order(book: list[paper.Page]) -> None:
+    assert book[0].name == "index"
+    numbers = [int(page.number) for page in book if page.number]
     assert numbers == sorted(numbers)
-    assert book.pages[1].part
+    assert book[1].part

@@ -10,20 +10,15 @@ from __future__ import annotations
 import ast
 import os
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
+import colab as colab_place
+import execute
 import nbformat
 import pytest
 
 from ..helpers import ROOT, give_up
-
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-import colab as colab_place
-import execute
-import times
 
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 EVERY_CHAPTER = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
@@ -113,21 +108,6 @@ def test_a_chapter_names_its_neighbours_as_notebooks_that_exist(chapter: Path) -
     text = "\n".join(c.source for c in colab_place.read(chapter).cells if c.cell_type == "markdown")
     linked = set(re.findall(r"\]\((\d\d_\w+\.ipynb)", text))
     assert linked <= {path.name for path in CHAPTERS}
-
-
-# ---- The page of execution times --------------------------------------------------------------
-
-
-def test_times_come_from_the_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    report = colab_place.Report(63.2, 64.0, [1.2, 62.0], [], [], [], "wheel", "libraries", False)
-    monkeypatch.setattr(execute, "reports", lambda: {"01_where_next": report})
-    assert times.chapter_times() == {"01_where_next": times.Took(63.2, 64.0, 62.0, 2)}
-    page = times.table(ROOT / "book", {"01_where_next", "nothing"})
-    assert page.count("<tr>") == 2
-    assert "63 seconds" in page
-    assert ">Where next?</a>" in page
-    assert f'href="{times.COLAB}/book/01_where_next.ipynb"' in page
-    assert 'href="../_sources/book/01_where_next.ipynb" download=' in page
 
 
 # ---- The place --------------------------------------------------------------------------------

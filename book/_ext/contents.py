@@ -1,0 +1,105 @@
+"""The contents of the front page, because a toctree knows neither goals nor times.
+
+A chapter's opening lines say what its reader will be able to do and how long it takes to read.
+Running time was measured when the chapter was executed for this build (see ``execute.py``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import execute
+import toc
+from results_tables import duration
+
+# Minutes as the chapters say them.
+MINUTES = {
+    "ten": 10, "fifteen": 15, "a quarter of an hour": 15, "twenty": 20, "twenty-five": 25,
+    "thirty": 30, "half an hour": 30, "thirty-five": 35, "forty": 40, "forty-five": 45,
+    "fifty": 50, "an hour": 60,
+}  # fmt: skip
+OPENING = re.compile(
+    r"\*You will be able to\* (?P<goal>.*?)\. \*You need\*.*?"
+    rf"\*It takes\*.*?\b(?P<read>{'|'.join(sorted(MINUTES, key=len, reverse=True))})"
+    r"(?: minutes)? to read"
+)
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a chapter says at its beginning.
+
+    Attributes
+    ----------
+    title, goal : str
+        As plain text.
+    minutes : int
+        How long it takes to read.
+    """
+
+    title: str
+    goal: str
+    minutes: int
+
+
+def opening(chapter: Path) -> Opening:
+    """Read the opening lines of a chapter, a notebook.
+
+    Raises
+    ------
+    ValueError
+        When they do not say what they should.
+    """
+    text = "".join(json.loads(chapter.read_text(encoding="utf-8"))["cells"][0]["source"])
+    title, _, rest = text.removeprefix("# ").partition("\n")
+    found = OPENING.match(" ".join(rest.split()))
+    if found is None:
+        raise ValueError(
+            f"{chapter.name} must begin with a title, then: *You will be able to* …. "
+            "*You need* …. *It takes* … minutes to read …"
+        )
+    goal = re.sub(r"\]\([^)]*\)|[*`\[]", "", found["goal"])
+    return Opening(title, goal, MINUTES[found["read"]])
+
+
+def contents(root: Path, built: set[str]) -> str:
+    """The parts and their chapters, as HTML.
+
+    Parameters
+    ----------
+    root : Path
+        The repository.
+    built : set of str
+        Names of the pages that can be linked.
+    """
+    took = {name: report.execution_seconds for name, report in execute.reports().items()}
+    blocks, minutes, names = [], 0, []
+    for caption, pages in toc.parts(root).items():
+        items = []
+        for name in pages:
+            if name not in built or not (root / "book" / f"{name}.ipynb").exists():
+                continue
+            names.append(name)
+            one = opening(root / "book" / f"{name}.ipynb")
+            minutes += one.minutes
+            times = f"{one.minutes}\u00a0min"
+            if name in took:
+                times += f" · runs {duration(took[name])}"
+            items.append(
+                f'<li value="{int(name[:2])}"><a class="reference internal" href="{name}.html">'
+                f'{escape(one.title)}</a> <span class="times">{times}</span>'
+                f'<span class="goal">{escape(one.goal[:1].upper() + one.goal[1:])}.</span></li>'
+            )
+        if items:
+            blocks.append(
+                f'<h3 class="part">{escape(caption)}</h3><ol class="chapters">{"".join(items)}</ol>'
+            )
+    total = f"About {minutes / 60:.0f} hours of reading"
+    if names and took.keys() >= set(names):
+        total += f"; the code of all chapters takes {duration(sum(took[name] for name in names))}"
+        total += " on one processor core"
+    return f'<p class="total">{total}.</p>{"".join(blocks)}'
