@@ -4,7 +4,7 @@ A mark starts at named definitions and follows the names that they use, from def
 definition, through imports and re-exports. Of each definition that it reaches it takes the syntax
 tree without what does not change results: where the code stands, what it is called there, import
 lines, docstrings, comments, annotations, and the texts of errors. So a mark stays the same when
-code moves, when a definition gets another name, when an unused neighbour changes, and on every
+code moves, when a definition or a local value is renamed, when a neighbour changes, and on every
 version of Python; it changes with every constant, call or branch that is reached.
 
 Names that are looked up at run time (a method of an object that came as an argument, say) cannot
@@ -253,6 +253,7 @@ class _Resolver(ast.NodeTransformer):
     def __init__(self, tree: Tree, module: str, own: str = "") -> None:
         self.tree, self.module, self.own = tree, module, own
         self.scopes: list[tuple[bool, dict[str, Binding]]] = []  # (of a class, names)
+        self.labels: list[dict[str, str]] = []  # by scope, what local names are called in the text
         self.uses: set[Target] = set()
 
     def _look(self, name: str) -> tuple[bool, Binding]:
@@ -264,6 +265,15 @@ class _Resolver(ast.NodeTransformer):
                     return False, self.tree.resolve(bound.module, bound.name)
                 return bound is None, bound
         return False, self.tree.resolve(self.module, name)
+
+    def _label(self, name: str) -> str:
+        """What a local name is called in the text: it may be renamed without changing the mark."""
+        for depth, ((of_class, names), labels) in enumerate(
+            zip(reversed(self.scopes), reversed(self.labels), strict=True)
+        ):
+            if name in names and not (of_class and depth):
+                return labels.get(name, name)
+        return name
 
     def _use(self, target: Target) -> ast.Name:
         some = [target]
@@ -279,7 +289,7 @@ class _Resolver(ast.NodeTransformer):
             return ast.Name("@self" if node.id == self.own else "@other", node.ctx)
         local, bound = self._look(node.id)
         if local or bound is None or not isinstance(node.ctx, ast.Load):
-            return node
+            return ast.Name(self._label(node.id), node.ctx)
         return self._use(bound) if isinstance(bound, Target) else ast.Name(bound, node.ctx)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -321,17 +331,21 @@ class _Resolver(ast.NodeTransformer):
             with _Scope(self, False, names):
                 node.body = self.visit(node.body)
             return node
-        if not self.scopes:
-            node.name = "@self"
+        node.name = self._label(node.name) if self.scopes else "@self"
         node.decorator_list = [self.visit(one) for one in node.decorator_list]
-        names |= _locals(node.body, self.tree, self.module)
-        with _Scope(self, False, names):
+        own = _locals(node.body, self.tree, self.module)
+        local = [name for name, bound in own.items() if bound is None and name not in names]
+        labels = {name: f"@local{number}" for number, name in enumerate(local)}
+        with _Scope(self, False, names | own, labels):
             node.body = self._body(node.body)
         return node
 
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        node.name = node.name and self._label(node.name)
+        return self.generic_visit(node)
+
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        if not self.scopes:
-            node.name = "@self"
+        node.name = self._label(node.name) if self.scopes else "@self"
         node.decorator_list = [self.visit(one) for one in node.decorator_list]
         node.bases = [self.visit(one) for one in node.bases]
         node.keywords = [self.visit(one) for one in node.keywords]
@@ -344,13 +358,14 @@ class _Resolver(ast.NodeTransformer):
         return kept or [ast.Pass()]
 
     def _comprehension(self, node: ast.AST) -> ast.AST:
-        names = {
+        names = [
             part.id
             for one in node.generators  # type: ignore[attr-defined]
             for part in ast.walk(one.target)
             if isinstance(part, ast.Name)
-        }
-        with _Scope(self, False, dict.fromkeys(names)):
+        ]
+        labels = {name: f"@each{number}" for number, name in enumerate(dict.fromkeys(names))}
+        with _Scope(self, False, dict.fromkeys(names), labels):
             return self.generic_visit(node)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
@@ -387,14 +402,22 @@ class _Resolver(ast.NodeTransformer):
 class _Scope:
     """A scope for as long as its body is visited."""
 
-    def __init__(self, resolver: _Resolver, of_class: bool, names: dict[str, Binding]) -> None:
-        self.resolver, self.scope = resolver, (of_class, names)
+    def __init__(
+        self,
+        resolver: _Resolver,
+        of_class: bool,
+        names: dict[str, Binding],
+        labels: dict[str, str] | None = None,
+    ) -> None:
+        self.resolver, self.scope, self.labels = resolver, (of_class, names), labels or {}
 
     def __enter__(self) -> None:
         self.resolver.scopes.append(self.scope)
+        self.resolver.labels.append(self.labels)
 
     def __exit__(self, *problem: object) -> None:
         self.resolver.scopes.pop()
+        self.resolver.labels.pop()
 
 
 def read_sources(*folders: Path) -> dict[str, str]:
@@ -431,8 +454,6 @@ def _locals(body: list[ast.stmt], tree: Tree, module: str) -> dict[str, Binding]
             found |= tree.bindings(node, module)
         elif isinstance(node, ast.Global | ast.Nonlocal):
             elsewhere |= set(node.names)
-        elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
-            found.setdefault(node.name)
     return {name: bound for name, bound in found.items() if name not in elsewhere}
 
 
