@@ -413,7 +413,7 @@ table.assign(home=(100 * table.home).round(1), again=(100 * table.again).round(1
 # right.)
 
 # %%
-told = {when: geolife["published"].mean(model="pgt", variant="full", when=when) for when in ("day", "unknown")}
+told = {target_time: geolife["published"].mean(model="pgt", variant="full", target_time=target_time) for target_time in ("day", "unknown")}
 pd.Series(told).rename({"day": "told the target's day", "unknown": "not told"}).round(1).rename(
     "Acc@1, % (GeoLife, published)").to_frame()
 

@@ -303,7 +303,7 @@ def markov(batch):
 
 ours = {"last": last, "most_frequent": most_frequent_place, "markov": markov}
 some = data.test.batch(np.arange(0, len(data.test), 5))
-theirs = {name: rule.fit(data.train) for name, rule in baselines.all_baselines().items()}
+theirs = {name: rule.fit(data.train) for name, rule in baselines.baselines().items()}
 for name, rule in ours.items():
     assert torch.equal(rule(some), theirs[name].scores(some)), name
 ranks = {name: evaluate(Rule(rule), data.test) for name, rule in ours.items()}
@@ -537,12 +537,12 @@ prediction_map.window_map(
 # and the loop come in [chapter 10](10_training.ipynb); here we only read the results. First the simulated town.
 
 # %%
-def contest(results, when):
+def contest(results, target_time):
     """Acc@1 and its interval for every model of a results file."""
     rows = {"last place": {"model": "last"}, "Markov": {"model": "markov"},
             "most frequent place": {"model": "most_frequent"},
-            "PGT without pointer": {"model": "pgt", "variant": "no_pointer", "when": when},
-            "PGT": {"model": "pgt", "variant": "full", "when": when},
+            "PGT without pointer": {"model": "pgt", "variant": "no_pointer", "target_time": target_time},
+            "PGT": {"model": "pgt", "variant": "full", "target_time": target_time},
             "context kernel": {"model": "kernel"}}
     rows = {name: where for name, where in rows.items() if len(results.select(**where))}
     return ({name: results.mean(**where) for name, where in rows.items()},
@@ -588,10 +588,10 @@ def duel(results, **where):
 
 rows = {}
 for name, title in titles.items():
-    trained = files[name].select(model="pgt")[["variant", "when"]].drop_duplicates()
-    for variant, when in trained.itertuples(index=False):
-        told = "" if when == "unknown" else ", told the day"
-        rows[title, variant.replace("_", " ") + told] = duel(files[name], model="pgt", variant=variant, when=when)
+    trained = files[name].select(model="pgt")[["variant", "target_time"]].drop_duplicates()
+    for variant, target_time in trained.itertuples(index=False):
+        told = "" if target_time == "unknown" else ", told the day"
+        rows[title, variant.replace("_", " ") + told] = duel(files[name], model="pgt", variant=variant, target_time=target_time)
 verdicts = pd.DataFrame(rows).T
 verdicts.rename_axis(["data", "PGT"]).astype(dict.fromkeys(("network - kernel", "from", "to"), float)).round(1)
 
@@ -602,7 +602,7 @@ Markdown(
     f"Of {len(verdicts)} comparisons the kernel is ahead in **{wins.get('kernel ahead', 0)}**, the network in "
     f"**{wins.get('network ahead', 0)}**, and in {wins.get('cannot tell', 0)} these people cannot tell. On GeoLife, as "
     f"published, five numbers reach {geolife.mean(model='kernel'):.1f} %, the documented network "
-    f"{geolife.mean(model='pgt', variant='full', when='day'):.1f} %, and without its pointer "
+    f"{geolife.mean(model='pgt', variant='full', target_time='day'):.1f} %, and without its pointer "
     f"{geolife.mean(model='pgt', variant='no_pointer'):.1f} %."
 )
 
@@ -621,7 +621,7 @@ Markdown(
 
 # %%
 published = files["geolife_published"]
-pd.DataFrame({name: {group: published.mean(group=group, model="pgt", variant=variant, when="day")
+pd.DataFrame({name: {group: published.mean(group=group, model="pgt", variant=variant, target_time="day")
                      for group in ("all", "known", "unknown")}
               for name, variant in (("with pointer", "full"), ("without", "no_pointer"))}).assign(
     difference=lambda table: table["with pointer"] - table["without"]).rename_axis("Acc@1, %").round(1)

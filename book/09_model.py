@@ -77,12 +77,12 @@ def table_sizes(c):
     }
 
 # %%
-def indices(batch, when):
+def indices(batch, target_time):
     """Seven (B, L) tensors of row numbers, and where the padding is."""
     step = torch.arange(batch.location.shape[1])  # (L,)
     padding = step >= batch.length[:, None]  # (B, L)
     # "day": counted back from the target's day, which tells a little of the future
-    days = batch.days_ago + (batch.gap_days[:, None] if when == "day" else 0)
+    days = batch.days_ago + (batch.gap_days[:, None] if target_time == "day" else 0)
     return {
         "location": batch.location,
         "user": batch.user[:, None].expand_as(batch.location),
@@ -220,7 +220,7 @@ class Walk(dict):
 
 
 def encode(self, batch, step):
-    ids, padding = indices(batch, self.c.when)
+    ids, padding = indices(batch, self.c.target_time)
     step("location ids", batch.location)
     x = torch.cat([table(ids[k]) for k, table in self.tables.items()], -1)
     step("seven embeddings, side by side", x)

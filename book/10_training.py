@@ -32,7 +32,7 @@ from pgt.config import ModelConfig, TrainConfig
 from pgt.exercises import check
 from pgt.metrics import GROUPS, evaluate, interval, summarize
 from pgt.model import PointerGeneratorTransformer
-from pgt.train import fit, loss_of
+from pgt.train import cross_entropy, fit
 from pgt.viz import plots
 from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, show
 from pgt.windows import prepare
@@ -177,7 +177,7 @@ config = TrainConfig()
 eps, V = config.label_smoothing, size.n_locations
 smoothed = (1 - eps) * nll - eps * log_probs.mean()
 builtin = nn.CrossEntropyLoss(label_smoothing=eps)(log_probs, batch.target)
-ours = loss_of(log_probs, batch.target, eps).mean()            # the package's, (B,) -> ()
+ours = cross_entropy(log_probs, batch.target, eps).mean()            # the package's, (B,) -> ()
 assert torch.isclose(smoothed, builtin, atol=1e-5) and torch.isclose(smoothed, ours, atol=1e-5)
 
 best = torch.full((V,), eps / V, dtype=torch.float64)          # the perfect answer to a smoothed target
@@ -259,7 +259,7 @@ def epoch_one(model, windows, config):
     for step, batch in enumerate(windows.batches(config.batch_size, shuffle=shuffle)):
         for group in optimizer.param_groups:
             group["lr"] = config.rate(step, steps)
-        loss = loss_of(model(batch).log_probs, batch.target, config.label_smoothing)  # (B,)
+        loss = cross_entropy(model(batch).log_probs, batch.target, config.label_smoothing)  # (B,)
         optimizer.zero_grad()
         loss.mean().backward()
         norms.append(float(nn.utils.clip_grad_norm_(model.parameters(), config.clip)))
@@ -366,7 +366,7 @@ Markdown(
 def losses(model, windows):
     out = np.zeros(len(windows))
     for batch in windows.batches(512):
-        out[batch.index] = loss_of(model.scores(batch), batch.target)  # (B,) nats
+        out[batch.index] = cross_entropy(model.scores(batch), batch.target)  # (B,) nats
     return out
 
 
@@ -503,7 +503,7 @@ pd.DataFrame({name: summarize(ranks, ["all"]).iloc[0][["acc@1", "acc@5", "acc@10
 # written beside it.
 
 # %%
-which = {"model": "pgt", "variant": "full", "when": "unknown"}
+which = {"model": "pgt", "variant": "full", "target_time": "unknown"}
 print({key: results.header["data"]["training"][key] for key in ("max_epochs", "patience", "monitor", "label_smoothing")})
 test = results.select(**which).set_index("seed")
 seeds = pd.DataFrame({
@@ -539,7 +539,7 @@ show(fig,
 # %%
 rows = {}
 for variant in ("full", "no_pointer", "no_generator"):
-    chosen_runs = {"model": "pgt", "variant": variant, "when": "unknown"}
+    chosen_runs = {"model": "pgt", "variant": variant, "target_time": "unknown"}
     kept = [run["epochs"] for key, run in results.header["runs"].items() if key.startswith(f"pgt-{variant}-unknown-")]
     rows[variant] = {"test Acc@1": results.mean(**chosen_runs), "± seeds": results.spread(**chosen_runs),
                      "epoch kept, mean": np.mean(kept), "earliest": min(kept), "latest": max(kept)}

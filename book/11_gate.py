@@ -776,8 +776,8 @@ Markdown(
 # %%
 ablations = read_results("ablations")
 rows = {}
-for name, where in (("town", {"data": "city", "when": "unknown"}),
-                    ("GeoLife, published protocol", {"data": "geolife", "protocol": "published", "when": "day"})):
+for name, where in (("town", {"data": "city", "target_time": "unknown"}),
+                    ("GeoLife, published protocol", {"data": "geolife", "protocol": "published", "target_time": "day"})):
     full, half = ({**where, "model": "pgt", "variant": v} for v in ("full", "no_gate"))
     gap, low, high = ablations.difference(half, full)
     rows[name] = {"with a gate": ablations.mean(**full), "half and half": ablations.mean(**half),

@@ -44,7 +44,7 @@ from pgt.config import CITY, ModelConfig
 from pgt.exercises import check
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
-from pgt.train import fit, loss_of
+from pgt.train import cross_entropy, fit
 from pgt.viz.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
 from pgt.windows import prepare
 
@@ -185,7 +185,7 @@ some = data.train.subset(np.arange(300))                                  # agai
 gets, should = pulls(model, some)
 model.zero_grad()
 batch = some.batch(np.arange(300))
-loss_of(model(batch).log_probs, batch.target).mean().backward()
+cross_entropy(model(batch).log_probs, batch.target).mean().backward()
 slope = model.pointer.position_bias.grad[1:16]
 assert torch.allclose((gets - should).mean(0), slope, atol=1e-6)
 
@@ -237,7 +237,7 @@ pd.DataFrame({
 }).T.round(2)
 
 # %% tags=["hide-input"]
-trained_loss = torch.cat([loss_of(model.scores(b), b.target) for b in data.train.batches(512)]).mean().item()
+trained_loss = torch.cat([cross_entropy(model.scores(b), b.target) for b in data.train.batches(512)]).mean().item()
 assert gain < 0.005
 Markdown(
     f"The best bias that the trained model could have would lower its loss on the training windows by **{gain:.4f}** nats, of {trained_loss:.2f}. So the verdict is: "
@@ -489,7 +489,7 @@ rows, favourite, before = {}, {}, {}
 for name, one in models.items():
     log_probs = [one.scores(batch) for batch in data.test.batches(512)]          # (B, V) each
     favourite[name] = torch.cat([each.argmax(1) for each in log_probs])
-    loss = torch.cat([loss_of(each, b.target) for each, b in zip(log_probs, data.test.batches(512), strict=True)])
+    loss = torch.cat([cross_entropy(each, b.target) for each, b in zip(log_probs, data.test.batches(512), strict=True)])
     moved = [(x.exp() - y.exp()).abs().sum(1) / 2 for x, y in zip(log_probs, before or log_probs, strict=True)]
     before = before or log_probs
     rows[name] = {

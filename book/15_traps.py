@@ -124,7 +124,7 @@ Markdown(
 # that mixes the two compares nothing.
 #
 # > **Remedy.** Write down what the model is told of the moment it must predict. In `pgt` it is a field
-# > of the configuration, `when`, and a column of the results files that score it.
+# > of the configuration, `target_time`, and a column of the results files that score it.
 #
 # ## 3. A few people are the benchmark
 #
@@ -149,12 +149,12 @@ Markdown(
 import numpy as np
 
 from pgt import city
-from pgt.baselines import fitted
+from pgt.baselines import fit_baseline
 from pgt.metrics import evaluate, interval
 from pgt.windows import prepare
 
 data = prepare(city.load().visits, protocol="exact")
-ranks = evaluate(fitted("kernel", data.train, data.valid), data.test)
+ranks = evaluate(fit_baseline("kernel", data.train, data.valid), data.test)
 by_people = interval(ranks)
 by_windows = interval(ranks.assign(user_id=np.arange(len(ranks))))
 print(f"people resampled  {by_people[0]:.1f} to {by_people[1]:.1f} %")
@@ -492,10 +492,10 @@ which = {
 }
 
 
-def cell(results, when, group="all", **model):
-    low, high = results.interval(group=group, when=when, **model)
+def cell(results, target_time, group="all", **model):
+    low, high = results.interval(group=group, target_time=target_time, **model)
     return (
-        f"{results.mean(group=group, when=when, **model):.1f} [{low:.1f}, {high:.1f}]"
+        f"{results.mean(group=group, target_time=target_time, **model):.1f} [{low:.1f}, {high:.1f}]"
     )
 
 
@@ -545,7 +545,7 @@ from pgt.metrics import gains
 
 def kernel_accuracy(protocol):
     data = prepare(city.load().visits, protocol=protocol)
-    ranks = evaluate(fitted("kernel", data.train, data.valid), data.test)
+    ranks = evaluate(fit_baseline("kernel", data.train, data.valid), data.test)
     return 100 * gains(ranks)["acc@1"].mean()
 
 

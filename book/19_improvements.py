@@ -667,7 +667,7 @@ def spent(model):
     return pd.Series(size) / 1000
 
 
-big = {**PRESETS["geolife"].model, "when": "unknown"}
+big = {**PRESETS["geolife"].model, "target_time": "unknown"}
 budget = pd.DataFrame(
     {
         "documents' GeoLife size, 2 layers": spent(
@@ -1100,7 +1100,7 @@ gaps.sort_values(("GeoLife", "mean"), ascending=False).head(6).round(1)
 from pgt.viz.plots import bars
 
 pointer = read_results("beyond")
-WINDOW = {"model": "contextual", "variant": "window", "when": "unknown", "protocol": "exact"}
+WINDOW = {"model": "contextual", "variant": "window", "target_time": "unknown", "protocol": "exact"}
 winner = ends["GeoLife"]["mean"].idxmax()
 values = {
     "PGT": level["GeoLife"],

@@ -28,10 +28,10 @@ from matplotlib import pyplot as plt
 from pgt import city
 from pgt.analysis import disagreement
 from pgt.analysis.results import read_results
-from pgt.baselines import fitted
+from pgt.baselines import fit_baseline
 from pgt.checkpoint import load_model, shipped
 from pgt.contextual import presets
-from pgt.contextual.history import remember
+from pgt.contextual.history import with_history
 from pgt.exercises import check
 from pgt.look import story
 from pgt.metrics import evaluate, gains, summarize
@@ -71,7 +71,7 @@ Markdown(
 # it gets to do so: how often does each pair, *now* and *a past visit*, occur in the training windows?
 
 # %%
-week = remember(data)  # the same windows; each visit also tells what came before it
+week = with_history(data)  # the same windows; each visit also tells what came before it
 train = week.train.batch(np.arange(len(week.train)))
 inside = ~train.padding
 here = train.location.gather(1, train.length[:, None] - 1)  # (B, 1) where the person is
@@ -134,7 +134,7 @@ def curve(table, knots, fact):
 
 KNOTS = torch.tensor([0.0, 15, 30, 60, 90, 120, 180, 240, 360, 480, 720])  # minutes
 minutes = torch.arange(0.0, 721)
-kernel = fitted("kernel", data.train, data.valid)  # its five numbers, chosen on validation
+kernel = fit_baseline("kernel", data.train, data.valid)  # its five numbers, chosen on validation
 line = curve(-KNOTS / kernel.width, KNOTS, minutes)
 assert torch.allclose(line, -minutes / kernel.width, atol=1e-5)
 kernel
@@ -295,7 +295,7 @@ from pgt.contextual.scorer import like_kernel
 
 network = load_model(shipped("city"))
 network = network[0] if isinstance(network, tuple) else network
-bare = ContextualConfig(**vars(network.config) | {"terms": (), "recent": network.config.max_len})
+bare = ContextualConfig(**vars(network.config) | {"features": (), "recent": network.config.max_len})
 without_terms = ContextualPointer(bare).eval()
 without_terms.load_state_dict(network.state_dict())  # the same parts by the same names
 with torch.no_grad():
@@ -306,12 +306,12 @@ print(f"No terms: PGT, with its {network.n_parameters():,} numbers.")
 # %%
 sizes = data.vocabulary.n_locations, data.vocabulary.n_users
 as_kernel = ContextualPointer(kernel_config(ContextualConfig(*sizes))).double().eval()
-like_kernel(as_kernel.reasons, kernel)
+like_kernel(as_kernel.scorer, kernel)
 with torch.no_grad():
     out = as_kernel(some)
 score = kernel.scores(some).double().clamp(min=0)  # (B, V) -inf where there is no visit
 assert torch.allclose(out.log_probs.exp(), score / score.sum(1, keepdim=True), atol=1e-6)
-parts, _ = as_kernel.reasons.parts(some)  # (B, L, 3)
+parts, _ = as_kernel.scorer.parts(some)  # (B, L, 3)
 mine, real = kernel_reasons(some), ~some.padding
 assert torch.allclose(parts.exp()[real], mine.exp()[real], atol=1e-12)  # float64
 print(f"The kernel's tables: the kernel, with {as_kernel.n_parameters()} numbers.")
@@ -355,7 +355,7 @@ Markdown(
 # %%
 def vote(model, **change):
     """Weight of a visit of age 3, another place before, three hours off, but for one fact."""
-    tables = {name: table.detach() for name, table in model.reasons.tables.items()}
+    tables = {name: table.detach() for name, table in model.scorer.tables.items()}
     held = {"age": 3, "before": 0, "clock": 6} | change  # rows of the tables
     return sum(tables[name][row] for name, row in held.items()).exp().sum(-1)
 
@@ -422,8 +422,8 @@ LADDER = {
 MEMORY = {"model": "kernel_memory"}
 rungs = {
     text: [
-        results.mean(**EXACT, model="contextual", variant=variant, when="unknown"),
-        results.spread(**EXACT, model="contextual", variant=variant, when="unknown"),
+        results.mean(**EXACT, model="contextual", variant=variant, target_time="unknown"),
+        results.spread(**EXACT, model="contextual", variant=variant, target_time="unknown"),
     ]
     for variant, text in LADDER.items()
 }
@@ -481,14 +481,14 @@ Markdown(
 # These are the terms of the package, with the knots of their tables.
 
 # %%
-from pgt.contextual.features import NOW, TERMS
+from pgt.contextual.features import HISTORY_FEATURES, NOW
 
 with pd.option_context("display.max_colwidth", None):
     display(
         pd.DataFrame(
             {
                 name: {"looks at": term.about, "knots": len(term.knots)}
-                for name, term in TERMS.items()
+                for name, term in HISTORY_FEATURES.items()
             }
         ).T
     )
@@ -519,7 +519,7 @@ history.table()[["train_loss", "valid_loss", "valid_acc@1"]].round(2)
 # %%
 from pgt.baselines import ContextKernel
 
-longer = remember(data, memory=100)
+longer = with_history(data, memory=100)
 chosen = results.header["runs"][
     "city/kernel_memory-memory_100-unknown-None"
 ]  # its numbers, chosen on validation
@@ -572,7 +572,7 @@ Markdown(
 @torch.no_grad()
 def by_reason(model, batch):
     """(B, L, 3) weight of each visit for each reason; sums to one in each window."""
-    return weights(model.reasons.parts(batch)[0], batch.padding)
+    return weights(model.scorer.parts(batch)[0], batch.padding)
 
 
 def by_place(weight, batch, most=7):
@@ -652,9 +652,9 @@ show(
 def scales(model, batch):
     """(B, T, 3) the scale of each term in each reason."""
     now = torch.cat(
-        [table(NOW[name].of(batch)) for name, table in model.reasons.now.items()], dim=-1
+        [table(NOW[name].of(batch)) for name, table in model.scorer.now.items()], dim=-1
     )
-    return 1 + model.reasons.scale(now).view(len(batch), len(TERMS), 3)
+    return 1 + model.scorer.scale(now).view(len(batch), len(HISTORY_FEATURES), 3)
 
 
 scale = torch.cat([scales(model, batch) for batch in seen.test.batches(512)]).mean(0)  # (T, 3)
@@ -666,23 +666,23 @@ AXES = {
 }
 fig, panels = plt.subplots(2, 2, figsize=(7.4, 5.2))
 for axes, (name, (label, upto)) in zip(panels.flat, AXES.items(), strict=True):
-    values = model.reasons.tables[name].detach() * scale[list(TERMS).index(name)]  # (K, 3)
+    values = model.scorer.tables[name].detach() * scale[list(HISTORY_FEATURES).index(name)]  # (K, 3)
     for (reason, (colour, _)), column, style in zip(
         REASONS.items(), values.T, ("-", "--", ":"), strict=True
     ):
         axes.plot(
-            TERMS[name].knots, column - column[0], color=colour, ls=style, marker=".", label=reason
+            HISTORY_FEATURES[name].knots, column - column[0], color=colour, ls=style, marker=".", label=reason
         )
     axes.set(
-        title=name, xlabel=label, xlim=(TERMS[name].knots[0], upto), ylabel="log-weight (nats)"
+        title=name, xlabel=label, xlim=(HISTORY_FEATURES[name].knots[0], upto), ylabel="log-weight (nats)"
     )
-    drawn = (values - values[0])[torch.tensor(TERMS[name].knots) <= upto]
+    drawn = (values - values[0])[torch.tensor(HISTORY_FEATURES[name].knots) <= upto]
     axes.set_ylim(float(drawn.min()) - 0.25, float(drawn.max()) + 0.15)
 fig.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
 span = {
     name: float(
         (
-            model.reasons.tables["clock"][:, k].max() - model.reasons.tables["clock"][:, k].min()
+            model.scorer.tables["clock"][:, k].max() - model.scorer.tables["clock"][:, k].min()
         ).detach()
     )
     for k, name in enumerate(REASONS)
@@ -704,7 +704,7 @@ show(
 # visit rise when it shows a cue, the others held?
 
 # %%
-_, opened = disagreement.opened(network, kernel, data.test)
+_, opened = disagreement.visit_weights(network, kernel, data.test)
 ages, weight, window = [], [], []
 with torch.no_grad():
     for batch in seen.test.batches(512):
@@ -744,7 +744,7 @@ pd.DataFrame({title: disagreement.factors(opened, name) for name, title in colum
 found = {}
 for ranks in results.ranks():
     key = tuple(
-        ranks[column].iloc[0] for column in ("data", "protocol", "model", "variant", "when")
+        ranks[column].iloc[0] for column in ("data", "protocol", "model", "variant", "target_time")
     )
     found.setdefault(key, []).append((ranks.seed.iloc[0], gains(ranks)["acc@1"].to_numpy()))
     found[key[:2], "people"] = pd.factorize(ranks.user_id)[0]
@@ -771,9 +771,9 @@ def change(one, other, where=("geolife", "exact"), draws=2000):
 
 
 # %%
-def contextual(variant, when="unknown"):
+def contextual(variant, target_time="unknown"):
     """A key of `hits`."""
-    return ("contextual", variant, when)
+    return ("contextual", variant, target_time)
 
 
 def forest(axes, table):
@@ -793,25 +793,25 @@ def forest(axes, table):
 
 
 # %%
-terms = {name: change(contextual(f"no_{name}"), contextual("full")) for name in TERMS}
-terms = dict(sorted(terms.items(), key=lambda row: row[1][0]))
+features = {name: change(contextual(f"no_{name}"), contextual("full")) for name in HISTORY_FEATURES}
+features = dict(sorted(features.items(), key=lambda row: row[1][0]))
 fig, axes = plt.subplots(figsize=(7.0, 4.6))
-forest(axes, terms)
+forest(axes, features)
 axes.set_xlabel("change of Acc@1 without the term (points)")
 show(
     fig,
     alt="Forest plot of single-term ablations. Largest loss: without "
-    + ", ".join(f"{name} {row[0]:+.1f}" for name, row in list(terms.items())[:3])
+    + ", ".join(f"{name} {row[0]:+.1f}" for name, row in list(features.items())[:3])
     + " points.",
     caption="GeoLife, exact protocol. Dots and lines: mean over five seeds and 95 % interval over people and seeds, filled "
     "where the interval leaves out zero; ticks: single seeds.",
 )
 
 # %% tags=["hide-input"]
-certain = [name for name, row in terms.items() if row[2] < 0]
-clockless = terms["clock"]
+certain = [name for name, row in features.items() if row[2] < 0]
+clockless = features["clock"]
 Markdown(
-    f"Only **{len(certain)} of {len(terms)}** terms lose something that the interval can show: {', '.join(certain) or 'none'}. "
+    f"Only **{len(certain)} of {len(features)}** terms lose something that the interval can show: {', '.join(certain) or 'none'}. "
     f"Without the clock, the kernel's whole lead, it is only {clockless[0]:+.1f} points, against {rise['and_clock']:+.1f} in the "
     "ladder. That is redundancy, the trouble of every ablation: *ahead* and *left* look at the clock as well."
 )
@@ -822,10 +822,10 @@ Markdown(
 # without it the model loses nothing. Yet its row is not zero: what is made after its table starts from other random values.
 
 # %% tags=["hide-input"]
-nothing = abs(terms["unknown"][0])
-alike = [name for name, row in terms.items() if abs(row[0]) <= nothing and name != "unknown"]
+nothing = abs(features["unknown"][0])
+alike = [name for name, row in features.items() if abs(row[0]) <= nothing and name != "unknown"]
 Markdown(
-    f"Its row says {terms['unknown'][0]:+.2f} points [{terms['unknown'][1]:.2f}, {terms['unknown'][2]:.2f}]. Of the other rows "
+    f"Its row says {features['unknown'][0]:+.2f} points [{features['unknown'][1]:.2f}, {features['unknown'][2]:.2f}]. Of the other rows "
     f"{len(alike)} are not further from zero than nothing at all: {', '.join(alike) or 'none'}. Put a placebo into your own ablation table; "
     "it costs one row."
 )
@@ -844,8 +844,8 @@ CHOICES = {
         contextual("around_window"),
         contextual("window"),
     ),
-    "terms also meet in a hidden layer": (contextual("interplay"), contextual("full")),
-    "one reason instead of three": (contextual("one_reason"), contextual("full")),
+    "terms also meet in a hidden layer": (contextual("interaction"), contextual("full")),
+    "one reason instead of three": (contextual("one_component"), contextual("full")),
     "random first tables": (contextual("random_start"), contextual("full")),
     "no scale": (contextual("no_scale"), contextual("full")),
     "no summaries of older places": (contextual("memory_100"), contextual("full")),
@@ -902,11 +902,11 @@ Markdown(
 # place, *unknown*. It is asked for in test, and training never asks for it.
 
 # %%
-from pgt.contextual.pseudo_unknown import rehearse
+from pgt.contextual.pseudo_unknown import with_pseudo_unknowns
 
 merged = prepare(town.visits, protocol="published")
-rehearsed = rehearse(merged, memory=100)
-asked = {"training": merged.train, "training, rehearsed": rehearsed, "test": merged.test}
+pseudo_unknowns = with_pseudo_unknowns(merged, memory=100)
+asked = {"training": merged.train, "training, rehearsed": pseudo_unknowns, "test": merged.test}
 pd.DataFrame(
     {
         name: {
@@ -930,18 +930,18 @@ PUBLISHED = ("geolife", "published")
 drill = {
     group: {
         split: results.mean(group=group, split=split, variant="full", **drilled)
-        - results.mean(group=group, split=split, variant="no_rehearsal", **drilled)
+        - results.mean(group=group, split=split, variant="no_pseudo_unknowns", **drilled)
         for split in ("valid", "test")
     }
     for group in ("all", "known", "unknown")
     for drilled in [
-        dict(zip(("data", "protocol"), PUBLISHED, strict=True), model="contextual", when="unknown")
+        dict(zip(("data", "protocol"), PUBLISHED, strict=True), model="contextual", target_time="unknown")
     ]
 }
 pd.DataFrame(drill).T.rename_axis("targets").map("{:+.1f}".format)
 
 # %% tags=["hide-input"]
-total = change(contextual("full"), contextual("no_rehearsal"), PUBLISHED)
+total = change(contextual("full"), contextual("no_pseudo_unknowns"), PUBLISHED)
 Markdown(
     f"The table shows what the rehearsal changes on GeoLife. Unknown targets are named far more often, "
     f"{drill['unknown']['test']:+.1f} points on the test windows, and known ones "
@@ -967,19 +967,19 @@ Markdown(
 
 # %%
 MODELS = {
-    "PGT": PGT | {"when": "unknown"},
+    "PGT": PGT | {"target_time": "unknown"},
     "kernel": KERNEL,
     "kernel, last hundred visits": MEMORY,
     "contextual pointer, seven days": {
         "model": "contextual",
         "variant": "window",
-        "when": "unknown",
+        "target_time": "unknown",
     },
-    "contextual pointer": {"model": "contextual", "variant": "full", "when": "unknown"},
+    "contextual pointer": {"model": "contextual", "variant": "full", "target_time": "unknown"},
     "contextual pointer, PGT around it": {
         "model": "contextual",
         "variant": "around",
-        "when": "unknown",
+        "target_time": "unknown",
     },
 }
 SETS = {
@@ -1104,16 +1104,16 @@ fig, axes = plt.subplots(figsize=(7.0, 2.9))
 told = {}
 for n, title in enumerate(("GeoLife, exact", "GeoLife, published")):
     where = SETS[title]
-    for k, when in enumerate(ASKED):
-        which = where | {"model": "contextual", "variant": "full", "when": when}
+    for k, target_time in enumerate(ASKED):
+        which = where | {"model": "contextual", "variant": "full", "target_time": target_time}
         if not len(results.select(**which)):
             continue
-        told[title, when] = results.mean(**which)
+        told[title, target_time] = results.mean(**which)
         low, high = results.interval(**which)
         axes.errorbar(
-            told[title, when],
+            told[title, target_time],
             k + 0.14 * (2 * n - 1),
-            xerr=[[told[title, when] - low], [high - told[title, when]]],
+            xerr=[[told[title, target_time] - low], [high - told[title, target_time]]],
             fmt="os"[n],
             color=(EXTRA, COPIED)[n],
             capsize=3,
@@ -1126,7 +1126,7 @@ fig.legend(loc="outside upper center", ncols=2)
 show(
     fig,
     alt="Accuracy by what is told of the next visit: "
-    + ", ".join(f"{title}, {ASKED[when]} {value:.1f}" for (title, when), value in told.items())
+    + ", ".join(f"{title}, {ASKED[target_time]} {value:.1f}" for (title, target_time), value in told.items())
     + " per cent.",
     caption="The contextual pointer on three questions. Whiskers: 95 % intervals over people.",
 )
@@ -1138,8 +1138,8 @@ more = {
 }
 hour = told.get(("GeoLife, published", "hour"), float("nan"))
 in_city = {
-    when: results.mean(**SETS["city, exact"], model="contextual", variant="full", when=when)
-    for when in ASKED
+    target_time: results.mean(**SETS["city, exact"], model="contextual", variant="full", target_time=target_time)
+    for target_time in ASKED
 }
 Markdown(
     f"Knowing the time is worth {more['GeoLife, exact']:.1f} points by the exact protocol and {more['GeoLife, published']:.1f} by the "
@@ -1305,7 +1305,7 @@ by_hour = (
             pd.DataFrame(
                 {
                     "hour": batch.now_minute.numpy() // 60,
-                    "scale": scales(model, batch)[:, list(TERMS).index("clock"), 2],
+                    "scale": scales(model, batch)[:, list(HISTORY_FEATURES).index("clock"), 2],
                 }
             )
             for batch in seen.test.batches(512)
@@ -1349,12 +1349,12 @@ for name, relation in relations.items():
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
 for k, name in enumerate(REASONS):
-    saved = model.reasons.tables["age"].detach().clone()
+    saved = model.scorer.tables["age"].detach().clone()
     with torch.no_grad():
-        model.reasons.tables["age"][:, k] -= 30.0
+        model.scorer.tables["age"][:, k] -= 30.0
     left_over = summarize(evaluate(model, seen.test), ["all"])["acc@1"].item()
     with torch.no_grad():
-        model.reasons.tables["age"].copy_(saved)
+        model.scorer.tables["age"].copy_(saved)
     print(f"without '{name}': {left_over - table['all']['contextual pointer']:+.1f} points")
 # The others were trained to be right together with it; trained anew, they could take over a part of its work.
 
@@ -1365,7 +1365,7 @@ for k, name in enumerate(REASONS):
 # <details class="solution">
 # <summary>Solution 5</summary>
 #
-# Give `pgt.contextual.features.TERMS` an entry with knots such as 0, 1, 2, 5, 10 and 20, whose function looks up two tables of coordinates by
+# Give `pgt.contextual.features.HISTORY_FEATURES` an entry with knots such as 0, 1, 2, 5, 10 and 20, whose function looks up two tables of coordinates by
 # `batch.location` and by the last visit's location. Train the variant "full" with it, with at least three seeds. Expect little:
 # the tables already know which visits came after the present place, so near places are favoured for the better reason that
 # one goes there from here.

@@ -29,7 +29,7 @@ from pgt.analysis import calibration
 from pgt.analysis.results import read_results
 from pgt.checkpoint import load_model, shipped
 from pgt.contextual import presets
-from pgt.contextual.history import remember
+from pgt.contextual.history import with_history
 from pgt.exercises import check
 from pgt.metrics import evaluate, summarize
 from pgt.train import fit
@@ -275,7 +275,7 @@ pd.DataFrame({name: table.set_index("group")["acc@1"] for name, table in rows.it
 
 # %% tags=["hide-input"]
 results = read_results("beyond")
-REAL = {"data": "geolife", "model": "contextual", "variant": "full", "when": "unknown", "group": "unknown"}
+REAL = {"data": "geolife", "model": "contextual", "variant": "full", "target_time": "unknown", "group": "unknown"}
 credited, named = (results.mean(**REAL, protocol=protocol) for protocol in ("published", "exact"))
 Markdown(
     f"And on real people? On GeoLife the same pointer is *credited* with {credited:.1f} % of the targets that training never shows when "
@@ -307,7 +307,7 @@ def remembered(places, memory, older):
     return kept + recent, visits + [0] * len(recent)
 
 
-short = remember(data, memory=30, older=12)                            # small numbers, for the eye
+short = with_history(data, memory=30, older=12)                            # small numbers, for the eye
 for w in range(0, len(short.test), 100):
     batch = short.test.batch([w])
     last = short.test.target[w]
@@ -351,7 +351,7 @@ show(
 # %%
 def measured(memory, older):
     """Reach, accuracy and cost of the trained model with so much memory."""
-    windows = remember(data, memory, older).test
+    windows = with_history(data, memory, older).test
     found = [(b.location == b.target[:, None]).any(1) for b in windows.batches(512)]
     began = time.process_time()
     score = summarize(evaluate(model, windows), ["all", "not_in_window"]).set_index("group")
@@ -380,7 +380,7 @@ Markdown(
 # On GeoLife each memory has its own training, with five seeds, so nobody is surprised by a past that they were not trained for.
 
 # %%
-EXACT = {"data": "geolife", "protocol": "exact", "model": "contextual", "when": "unknown"}
+EXACT = {"data": "geolife", "protocol": "exact", "model": "contextual", "target_time": "unknown"}
 SIZES = (10, 20, 50, 100, 200, 400)
 
 
@@ -561,10 +561,10 @@ Markdown(
 
 # %%
 from pgt.analysis import conformal, temperature
-from pgt.analysis.predictions import asked
+from pgt.analysis.predictions import collect
 from pgt.analysis.window_features import first_visits
 
-said = {name: asked(model, getattr(memory, name), 0) for name in ("valid", "test")}  # 0: it names what it copies
+said = {name: collect(model, getattr(memory, name), 0) for name in ("valid", "test")}  # 0: it names what it copies
 valid, test = said["valid"], said["test"]
 
 
@@ -591,9 +591,9 @@ def sure(answers):
 
 never = first_visits(data)                                           # a forecast from cues; see below
 new = temperature.recalibrated(never["valid"], valid.new, never["test"])
-stages = {"as it is": temperature.with_new(test.log_probs, test.named),
-          "temperature": temperature.with_new(test.at(chosen), test.named),
-          "with an answer for somewhere new": temperature.with_new(test.at(chosen), test.named, new)}
+stages = {"as it is": temperature.with_unseen(test.log_probs, test.named),
+          "temperature": temperature.with_unseen(test.at(chosen), test.named),
+          "with an answer for somewhere new": temperature.with_unseen(test.at(chosen), test.named, new)}
 fig, axes = plt.subplots(figsize=(6.0, 4.6))
 axes.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=":", label="as often as it says")
 drawn, errors = dict(zip(stages, ((EXTRA, "s-"), (GENERATED, "^--"), (TRUTH, "o-")), strict=True)), {}
@@ -642,7 +642,7 @@ Markdown(
 # be exact for few windows, of $N$ probabilities in rising order the one with number $\lfloor (N + 1) / 10 \rfloor$ is taken.
 
 # %%
-answers = {"valid": temperature.with_new(valid.at(chosen), valid.named,
+answers = {"valid": temperature.with_unseen(valid.at(chosen), valid.named,
                                         temperature.recalibrated(never["valid"], valid.new, never["valid"])),
            "test": stages["with an answer for somewhere new"]}
 own = np.sort(np.exp(answers["valid"])[np.arange(len(valid.target)), valid.answer])
@@ -752,7 +752,7 @@ print(f"{answers} answers, {together:.2f} together, {0.6:.1f} at most: the gate"
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 for name in ("seven days", "100 visits", "everything"):
-    windows = remember(data, *MEMORIES[name]).test
+    windows = with_history(data, *MEMORIES[name]).test
     found = summarize(evaluate(model, windows), ["known", "unknown"]).set_index("group")["acc@1"]
     print(f"{name}: known {found['known']:.1f} %, never in training {found['unknown']:.1f} %")
 # What training never shows is recent: it was first visited in the last weeks. Nearly every older visit that the memory
@@ -787,7 +787,7 @@ print((100 * pd.DataFrame({"everybody": scored.groupby("group").hit.mean(),
 # @title Solution 4
 from collections import Counter
 
-past = remember(data, memory=100).test
+past = with_history(data, memory=100).test
 place = past.features[0, 1:].tolist()
 reached = Counter()
 for first, target, floor in zip(past.first, past.target, past.floor, strict=True):
@@ -798,7 +798,7 @@ for first, target, floor in zip(past.first, past.target, past.floor, strict=True
     reached["latest"] += place[target] in recent | last_20
     reached["most visited"] += place[target] in recent | most_20
 check.same(reached["latest"] / len(past),
-           float(np.mean(np.concatenate([(b.location == b.target[:, None]).any(1) for b in remember(data, 100, 20).test.batches(512)]))),
+           float(np.mean(np.concatenate([(b.location == b.target[:, None]).any(1) for b in with_history(data, 100, 20).test.batches(512)]))),
            name="reach of the package's summaries")
 print({name: f"{100 * n / len(past):.1f} %" for name, n in reached.items()})
 

@@ -43,11 +43,11 @@ about = ("command", "data", "versions", "device", "seconds")
 {key: published.header[key] for key in about}
 
 # %%
-columns = ["model", "variant", "when", "seed", "split", "group", "n", "acc@1", "mrr"]
+columns = ["model", "variant", "target_time", "seed", "split", "group", "n", "acc@1", "mrr"]
 published.rows[columns].sample(5, random_state=3).sort_index()
 
 # %% [markdown]
-# `when` says what the model is told of the moment it must predict. `unknown` is the plain question,
+# `target_time` says what the model is told of the moment it must predict. `unknown` is the plain question,
 # *where next?* `day` is what the design documents of this model do: they count how many days ago each
 # visit was *from the target's day*, so the model learns on which day the next visit happens. That
 # is a small look into the future. We report both.
@@ -71,9 +71,9 @@ MODELS = {
     "LSTM, tuned": {"model": "lstm", "variant": "tuned"},
     "MHSA, tuned": {"model": "mhsa", "variant": "tuned"},
     "PGT without the pointer, told the day": {"variant": "no_pointer"},
-    "PGT": {"model": "pgt", "variant": "full", "when": "unknown"},
-    "PGT, tuned": {"model": "pgt", "variant": "tuned", "when": "unknown"},
-    "PGT, told the day": {"model": "pgt", "variant": "full", "when": "day"},
+    "PGT": {"model": "pgt", "variant": "full", "target_time": "unknown"},
+    "PGT, tuned": {"model": "pgt", "variant": "tuned", "target_time": "unknown"},
+    "PGT, told the day": {"model": "pgt", "variant": "full", "target_time": "day"},
     "PGT without the generator, told the day": {"variant": "no_generator"},
     "context kernel": {"model": "kernel"},
 }
@@ -572,7 +572,7 @@ print("epochs until the best validation loss:", notes)
 # %%
 import os
 
-from pgt.baselines import all_baselines
+from pgt.baselines import baselines
 from pgt.io.sources import read_windows_folder
 from pgt.metrics import evaluate, summarize
 from pgt.windows import prepare
@@ -581,7 +581,7 @@ if has_data(GEOLIFE_WINDOWS):
     real = prepare(read_windows_folder(os.environ[GEOLIFE_WINDOWS]))
     assert real.counts() == published.header["data"]["windows"]
     for name in ("last", "most_frequent", "markov"):
-        ranks = evaluate(all_baselines()[name].fit(real.train), real.test)
+        ranks = evaluate(baselines()[name].fit(real.train), real.test)
         again = summarize(ranks, ["all"])["acc@1"].iloc[0]
         assert abs(again - published.mean(model=name)) < 0.01, name
     print("Recomputed: the baselines agree with the committed file.")

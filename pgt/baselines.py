@@ -193,7 +193,7 @@ class ContextKernel:
 Baseline = Last | MostFrequent | Markov | ContextKernel
 
 
-def all_baselines() -> dict[str, Baseline]:
+def baselines() -> dict[str, Baseline]:
     """The baselines by the names that results files use."""
     return {
         "last": Last(),
@@ -203,17 +203,17 @@ def all_baselines() -> dict[str, Baseline]:
     }
 
 
-def fitted(name: str, train: Windows, valid: Windows) -> Baseline:
+def fit_baseline(name: str, train: Windows, valid: Windows) -> Baseline:
     """A baseline, fitted; the kernel's numbers are chosen on the validation windows, if any.
 
     Examples
     --------
     >>> import pgt.city, pgt.windows
     >>> data = pgt.windows.prepare(pgt.city.load().visits)
-    >>> fitted("kernel", data.train, data.valid).scores(data.test.batch([0])).shape[0]
+    >>> fit_baseline("kernel", data.train, data.valid).scores(data.test.batch([0])).shape[0]
     1
     """
-    baseline = all_baselines()[name].fit(train)
+    baseline = baselines()[name].fit(train)
     if isinstance(baseline, ContextKernel) and len(valid):
         return baseline.choose(valid)
     return baseline

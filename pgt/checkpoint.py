@@ -121,8 +121,8 @@ def read_parts(
     name = Path(path).name
     try:
         # Only a contextual pointer has terms: the header needs no word for what it is.
-        contextual = "terms" in kind.__dataclass_fields__
-        if ("terms" in info["model"]) != contextual:
+        contextual = "features" in kind.__dataclass_fields__
+        if ("features" in info["model"]) != contextual:
             other = "load_model" if contextual else "load_contextual"
             raise DataError(f"{name} holds a model of another kind; open it with {other}.")
         config = kind.from_dict(info["model"])

@@ -24,7 +24,7 @@ class ModelConfig:
         As in PyTorch's ``TransformerEncoderLayer``.
     max_len : int
         The most visits the model looks at; of longer windows it keeps the most recent ones.
-    when : {"unknown", "day"}
+    target_time : {"unknown", "day"}
         What the model is told of the target's time: nothing (recency counts back from the last
         visit), or its day (recency counts back from the target's day, as the design documents
         have it).
@@ -47,7 +47,7 @@ class ModelConfig:
     d_feedforward: int = 128
     dropout: float = 0.15
     max_len: int = 150
-    when: Literal["unknown", "day"] = "unknown"
+    target_time: Literal["unknown", "day"] = "unknown"
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -60,8 +60,8 @@ class ModelConfig:
             raise ValueError(
                 f"d_model={self.d_model} must be divisible by n_heads={self.n_heads} and by 4."
             )
-        if self.when not in ("unknown", "day"):
-            raise ValueError(f"when is {self.when!r}; it must be 'unknown' or 'day'.")
+        if self.target_time not in ("unknown", "day"):
+            raise ValueError(f"target_time is {self.target_time!r}; it must be 'unknown' or 'day'.")
         for name in ("n_locations", "n_users", "d_model", "n_heads", "n_layers", "max_len"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1.")
@@ -170,13 +170,13 @@ PRESETS: dict[str, Preset] = {
     # The two configurations of the design documents.
     "diy": Preset(
         {"d_model": 64, "n_heads": 4, "n_layers": 2, "d_feedforward": 256, "dropout": 0.2,
-         "when": "day"},
+         "target_time": "day"},
         TrainConfig(learning_rate=5e-4, weight_decay=1e-5, batch_size=64, label_smoothing=0.05,
                     warmup_epochs=7),
     ),
     "geolife": Preset(
         {"d_model": 96, "n_heads": 2, "n_layers": 2, "d_feedforward": 192, "dropout": 0.25,
-         "when": "day"},
+         "target_time": "day"},
         TrainConfig(learning_rate=1e-3, weight_decay=1e-5, batch_size=64, label_smoothing=0.0,
                     warmup_epochs=5),
     ),

@@ -92,7 +92,7 @@ class Embeddings(nn.Module):
             "user": batch.user[:, None].expand_as(batch.location),
             "time": batch.time,
             "weekday": batch.weekday,
-            "recency": recency(batch, self.config.when),
+            "recency": recency(batch, self.config.target_time),
             "duration": batch.duration,
             "position_from_end": batch.position_from_end,
         }
@@ -100,10 +100,10 @@ class Embeddings(nn.Module):
         return self.norm(self.project(torch.cat(parts, dim=-1)))  # (B, L, sum) -> (B, L, D)
 
 
-def recency(batch: Batch, when: str) -> Tensor:
+def recency(batch: Batch, target_time: str) -> Tensor:
     """(B, L) 1 = the same day … 8 = seven days before and more; 0 at padding."""
     days = batch.days_ago
-    if when == "day":
+    if target_time == "day":
         days = days + batch.gap_days[:, None]
     return (days.clamp(0, RECENCIES - 1) + 1).masked_fill(batch.padding, 0)  # (B, L)
 

@@ -118,7 +118,7 @@ def predict(
     A person whom training has not seen is predicted with the vector of an unseen person
     (``known_user`` is False). A place that training has not seen is read as "unknown" (id 1), and
     may be predicted as such: its ``location_id`` is then None. A model that is told the target's
-    day (``when="day"``) is told the day of ``at``, or the day on which the last visit ended.
+    day (``target_time="day"``) is told the day of ``at``, or the day on which the last visit ended.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ Loss = Callable[[Tensor, Tensor, float], Tensor]
 
 
 @dataclass
-class History:
+class TrainingLog:
     """What happened, epoch by epoch.
 
     Attributes
@@ -63,7 +63,7 @@ class History:
         return sum(row["seconds"] for row in self.rows)
 
 
-def loss_of(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
+def cross_entropy(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
     """(B, V), (B,) -> (B,) cross-entropy in nats with label smoothing.
 
     The smoothed target is (1 - ε) · one-hot + ε / V (Szegedy et al. 2016). Locations that a model
@@ -98,7 +98,7 @@ def fit(
     progress: bool = True,
     after_epoch: Callable[[dict[str, float]], None] | None = None,
     loss: Loss | None = None,
-) -> History:
+) -> TrainingLog:
     """Train the model and leave it with its best weights, on the CPU, in evaluation mode.
 
     Parameters
@@ -116,7 +116,7 @@ def fit(
     after_epoch : callable, optional
         Gets every new row of the history.
     loss : callable, optional
-        What training makes small: `loss_of`, unless another is given, such as one of
+        What training makes small: `cross_entropy`, unless another is given, such as one of
         `pgt.improvements.losses`. Validation is scored by the cross-entropy whatever it is.
 
     Returns
@@ -175,7 +175,7 @@ class _Run:
         device: torch.device,
         loss: Loss | None,
     ) -> None:
-        self.loss = loss or loss_of
+        self.loss = loss or cross_entropy
         self.loss_name = getattr(loss, "__name__", repr(loss)) if loss else "cross-entropy"
         self.model = model.to(device)
         self.train, self.valid = train.to(device), valid.to(device)
@@ -191,7 +191,7 @@ class _Run:
         self.epoch = 0
         self.best_score = math.inf
         self.best: dict[str, Tensor] = {}
-        self.history = History(device=device.type)
+        self.history = TrainingLog(device=device.type)
 
     @property
     def finished(self) -> bool:
@@ -263,7 +263,7 @@ class _Run:
             def scores(_, batch: Batch) -> Tensor:
                 nonlocal total
                 log_probs = self.forward(batch)
-                total += float(loss_of(log_probs, batch.target).sum())
+                total += float(cross_entropy(log_probs, batch.target).sum())
                 return log_probs
 
         ranks = evaluate(Listener(), self.valid)

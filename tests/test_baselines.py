@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, all_baselines
+from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, baselines
 from pgt.metrics import evaluate, gains
 from pgt.windows import Dataset, Windows, prepare
 
@@ -122,9 +122,9 @@ def test_choose_finds_the_best_of_the_grid(data: Dataset) -> None:
     assert chosen.n_locations == kernel.n_locations
 
 
-@pytest.mark.parametrize("name", all_baselines())
+@pytest.mark.parametrize("name", baselines())
 def test_batch_mates_change_nothing(data: Dataset, name: str) -> None:
-    predictor = all_baselines()[name].fit(data.train)
+    predictor = baselines()[name].fit(data.train)
     whole = predictor.scores(data.test.batch(np.arange(10)))
     for i in range(10):
         torch.testing.assert_close(predictor.scores(data.test.batch([i]))[0], whole[i])
@@ -134,7 +134,7 @@ def test_a_clockwork_life_is_predicted() -> None:
     data = prepare(routine_visits())
     accuracy = {
         name: 100 * gains(evaluate(base.fit(data.train), data.test))["acc@1"].mean()
-        for name, base in all_baselines().items()
+        for name, base in baselines().items()
     }
     assert accuracy["kernel"] == 100  # the hour says which of the two visits to work it was
     assert accuracy["last"] == 0

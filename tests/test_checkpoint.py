@@ -29,7 +29,7 @@ def data(request: pytest.FixtureRequest) -> Dataset:
 
 def test_a_model_comes_back_as_it_was(data: Dataset, tmp_path: Path) -> None:
     path = tmp_path / "deep" / "model.safetensors"
-    model = model_of(tiny_config(data, without=("gate",), when="day")).float()
+    model = model_of(tiny_config(data, without=("gate",), target_time="day")).float()
     save_model(path, model, data.vocabulary, {"days": 7})
     loaded, vocabulary = load_model(path)
     assert loaded.config == model.config
@@ -132,7 +132,9 @@ def test_the_shipped_model_scores_what_its_card_says() -> None:
     data = prepare(city.load().visits, protocol="exact", vocabulary=vocabulary)
     assert vocabulary == prepare(city.load().visits, protocol="exact").vocabulary
     ranks = evaluate(model, data.test)
-    promised = read_results("city").mean(model="pgt", variant="full", when="unknown", seed=42)
+    promised = read_results("city").mean(
+        model="pgt", variant="full", target_time="unknown", seed=42
+    )
     assert 100 * gains(ranks)["acc@1"].mean() == pytest.approx(promised, abs=0.5)
 
 

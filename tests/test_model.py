@@ -15,7 +15,7 @@ from pgt.batch import Batch
 from pgt.config import ABLATIONS, PARTS, PRESETS, ModelConfig, ablate
 from pgt.encoder import Dropout, EncoderLayer, sinusoids
 from pgt.model import Embeddings, Output, Pointer, PointerGeneratorTransformer, recency
-from pgt.train import loss_of
+from pgt.train import cross_entropy
 from pgt.windows import Dataset, prepare
 
 from .helpers import changed, model_of, pad_to, random_visits, tiny_config
@@ -153,7 +153,7 @@ def test_every_ablation_takes_a_step(data: Dataset, batch: Batch, name: str) -> 
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     losses = []
     for _ in range(2):
-        loss = loss_of(model(batch).log_probs, batch.target).mean()
+        loss = cross_entropy(model(batch).log_probs, batch.target).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -179,11 +179,11 @@ def test_ablations_are_one_field_each(data: Dataset) -> None:
 # --- what the model is told of the target
 
 
-@pytest.mark.parametrize("when", ["unknown", "day"])
+@pytest.mark.parametrize("target_time", ["unknown", "day"])
 def test_erratum_15_the_target_is_hidden_but_for_its_day_where_that_is_declared(
-    data: Dataset, batch: Batch, when: str
+    data: Dataset, batch: Batch, target_time: str
 ) -> None:
-    model = model_of(tiny_config(data, when=when))
+    model = model_of(tiny_config(data, target_time=target_time))
     base = model(batch).log_probs
     hidden = changed(
         batch,
@@ -193,7 +193,7 @@ def test_erratum_15_the_target_is_hidden_but_for_its_day_where_that_is_declared(
     )
     assert torch.equal(model(hidden).log_probs, base)
     moved = changed(batch, gap_days=batch.gap_days + 2)
-    assert torch.equal(model(moved).log_probs, base) == (when == "unknown")
+    assert torch.equal(model(moved).log_probs, base) == (target_time == "unknown")
 
 
 def test_nothing_but_the_listed_fields_is_read(data: Dataset, batch: Batch) -> None:
@@ -342,7 +342,7 @@ def test_erratum_1_entry_0_of_the_position_bias_never_matters(data: Dataset, bat
     model = model_of(tiny_config(data))
     assert model.pointer is not None and model.pointer.position_bias is not None
     base = model(batch).log_probs
-    loss_of(base, batch.target).mean().backward()
+    cross_entropy(base, batch.target).mean().backward()
     gradient = model.pointer.position_bias.grad
     assert gradient is not None
     assert gradient[0] == 0
@@ -360,7 +360,7 @@ def test_erratum_1_all_visits_of_a_full_window_have_positions_of_their_own(data:
     assert batch.position_from_end.tolist() == [list(range(n, 0, -1))]
     model = model_of(config)
     assert model.pointer is not None and model.pointer.position_bias is not None
-    loss_of(model(batch).log_probs, batch.target).mean().backward()
+    cross_entropy(model(batch).log_probs, batch.target).mean().backward()
     gradient = model.embeddings.tables["position_from_end"].weight.grad
     assert isinstance(gradient, Tensor)
     assert (gradient[1:].abs().sum(1) > 0).all()  # every entry of the table is used …
@@ -445,13 +445,13 @@ def test_presets_are_those_of_the_documents() -> None:
         ModelConfig(10, 10, **PRESETS["diy"].model),
         ModelConfig(10, 10, **PRESETS["geolife"].model),
     )
-    shape = ("d_model", "n_heads", "n_layers", "d_feedforward", "dropout", "when")
+    shape = ("d_model", "n_heads", "n_layers", "d_feedforward", "dropout", "target_time")
     assert [getattr(diy, name) for name in shape] == [64, 4, 2, 256, 0.2, "day"]
     assert [getattr(geolife, name) for name in shape] == [96, 2, 2, 192, 0.25, "day"]
 
 
 def test_configuration_survives_json() -> None:
-    config = ModelConfig(10, 3, without=("gate", "user"), when="day")
+    config = ModelConfig(10, 3, without=("gate", "user"), target_time="day")
     assert ModelConfig.from_dict(config.to_dict()) == config
 
 
@@ -462,7 +462,7 @@ def test_configuration_survives_json() -> None:
         ({"without": ("pointer", "generator")}, "nothing is left"),
         ({"d_model": 30}, "divisible"),
         ({"n_heads": 3}, "divisible"),
-        ({"when": "time"}, "'unknown' or 'day'"),
+        ({"target_time": "time"}, "'unknown' or 'day'"),
         ({"n_layers": 0}, "at least 1"),
     ],
 )

@@ -19,7 +19,7 @@ from pgt.checkpoint import load_model, read
 from pgt.config import PRESETS, TrainConfig
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
-from pgt.train import History, fit, loss_of
+from pgt.train import TrainingLog, cross_entropy, fit
 from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
 
@@ -38,7 +38,7 @@ def new_model(data: Dataset, seed: int = 0, **changes: Any) -> PointerGeneratorT
     return PointerGeneratorTransformer(tiny_config(data, **changes))
 
 
-def run(data: Dataset, config: TrainConfig = QUICK, **options: Any) -> tuple[Any, History]:
+def run(data: Dataset, config: TrainConfig = QUICK, **options: Any) -> tuple[Any, TrainingLog]:
     model = new_model(data, **options.pop("model", {}))
     history = fit(model, data.train, data.valid, config, progress=False, device="cpu", **options)
     return model, history
@@ -61,7 +61,7 @@ def test_erratum_6_the_loss_is_pytorchs_cross_entropy_on_logits_and_on_log_probs
 ) -> None:
     logits = 3 * torch.randn(9, 12, dtype=torch.float64)
     target = torch.randint(12, (9,))
-    ours = loss_of(logits.log_softmax(1), target, smoothing)
+    ours = cross_entropy(logits.log_softmax(1), target, smoothing)
     theirs = nn.CrossEntropyLoss(label_smoothing=smoothing, reduction="none")
     torch.testing.assert_close(ours, theirs(logits, target))
     torch.testing.assert_close(ours, theirs(logits.log_softmax(1), target))
@@ -71,9 +71,9 @@ def test_a_place_that_the_pure_pointer_cannot_name_costs_a_constant_without_grad
     scores = torch.randn(2, 3, requires_grad=True)
     log_probs = torch.full((2, 5), -math.inf).scatter(1, torch.tensor([[2, 3, 4]] * 2), 0.0)
     log_probs = log_probs + nn.functional.pad(scores.log_softmax(1), (2, 0))
-    loss = loss_of(log_probs, torch.tensor([1, 3]), 0.1)
+    loss = cross_entropy(log_probs, torch.tensor([1, 3]), 0.1)
     assert loss.isfinite().all()
-    plain = loss_of(log_probs, torch.tensor([1, 3]))
+    plain = cross_entropy(log_probs, torch.tensor([1, 3]))
     assert plain[0].item() == pytest.approx(-math.log(1e-10))
     plain[0].backward()
     assert scores.grad is not None
@@ -133,7 +133,7 @@ def test_the_history_tells_the_truth(data: Dataset) -> None:
     best = history.rows[history.best_epoch - 1]
     batch = data.valid.batch(np.arange(len(data.valid)))
     with torch.no_grad():
-        loss = loss_of(model(batch).log_probs, batch.target).mean().item()
+        loss = cross_entropy(model(batch).log_probs, batch.target).mean().item()
     assert best["valid_loss"] == pytest.approx(loss, rel=1e-5)
     accuracy = 100 * gains(evaluate(model, data.valid))["acc@1"].mean()
     assert best["valid_acc@1"] == pytest.approx(accuracy)
@@ -233,13 +233,13 @@ class Killed(Exception):
 
 
 def stop_at(call: int) -> Any:
-    """A `loss_of` that fails the given time it is called."""
+    """A `cross_entropy` that fails the given time it is called."""
     calls = iter(range(1, 10**9))
 
     def fails(*arguments: Any) -> torch.Tensor:
         if next(calls) == call:
             raise Killed
-        return loss_of(*arguments)
+        return cross_entropy(*arguments)
 
     return fails
 
@@ -251,7 +251,7 @@ def test_a_run_cut_off_goes_on_to_the_very_same_weights(
     whole, expected = run(data)
     path = tmp_path / "run.safetensors"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "loss_of", stop_at(after))
+        patch.setattr(training, "cross_entropy", stop_at(after))
         with pytest.raises(Killed):
             run(data, checkpoint=path)
     done = read(path)[1]["epoch"] if path.exists() else 0
@@ -299,7 +299,7 @@ steps = -(-len(data.train) // config.batch_size)
 def fit(checkpoint, kill=False):
     torch.manual_seed(0)
     model = train.PointerGeneratorTransformer(helpers.tiny_config(data))
-    plain, calls = train.loss_of, iter(range(1, 10**9))
+    plain, calls = train.cross_entropy, iter(range(1, 10**9))
     validations = len(list(data.valid.batches(512)))
 
     def deadly(*arguments):
@@ -308,7 +308,7 @@ def fit(checkpoint, kill=False):
             os.kill(os.getpid(), signal.SIGKILL)
         return plain(*arguments)
 
-    train.loss_of = deadly if kill else plain
+    train.cross_entropy = deadly if kill else plain
     train.fit(model, data.train, data.valid, config, checkpoint=checkpoint, progress=False,
               device="cpu")
     return model.state_dict()

@@ -82,7 +82,7 @@ def parameters(model: str) -> Callable[[Results], str]:
 GEOLIFE: dict[str, Any] = {"data": "geolife", "protocol": "published"}
 FACTS: dict[str, Fact] = {
     "kernel": ("geolife_published", percent(model="kernel")),
-    "network": ("geolife_published", percent(model="pgt", variant="tuned", when="unknown")),
+    "network": ("geolife_published", percent(model="pgt", variant="tuned", target_time="unknown")),
     "mhsa": ("geolife_published", percent(model="mhsa", variant="tuned")),
     "lstm": ("geolife_published", percent(model="lstm", variant="tuned")),
     "no-pointer": without("no_pointer"),
@@ -108,11 +108,11 @@ FACTS: dict[str, Fact] = {
     "kernel-exact": ("beyond", percent(model="kernel", data="geolife", protocol="exact")),
     "contextual": (
         "beyond",
-        percent(model="contextual", variant="full", when="unknown", **GEOLIFE),
+        percent(model="contextual", variant="full", target_time="unknown", **GEOLIFE),
     ),
     "contextual-week": (
         "beyond",
-        percent(model="contextual", variant="window", when="unknown", **GEOLIFE),
+        percent(model="contextual", variant="window", target_time="unknown", **GEOLIFE),
     ),
     "contextual-parameters": ("beyond", parameters("contextual")),
     "network-parameters": ("beyond", parameters("pgt")),

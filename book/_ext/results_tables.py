@@ -95,7 +95,7 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
     Examples
     --------
     >>> row = {"split": "test", "group": "all", "data": "city", "protocol": "exact",
-    ...        "model": "kernel", "variant": "full", "when": "unknown", "acc@1": 41.24}
+    ...        "model": "kernel", "variant": "full", "target_time": "unknown", "acc@1": 41.24}
     >>> main_figures([row, row | {"model": "last", "acc@1": 12.0}])
     ['city, exact: test Acc@1 kernel 41.2\xa0%, last 12.0\xa0%']
     >>> main_figures([{"trap": "twins"}, {"trap": "unknown token"}])
@@ -111,7 +111,7 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
     for row in rows:
         if (row.get("split"), row.get("group")) == (split, "all") and row.get(metric) is not None:
             models = scores.setdefault((row["data"], row["protocol"]), {})
-            models.setdefault((row["model"], row["variant"], row["when"]), []).append(row[metric])
+            models.setdefault((row["model"], row["variant"], row["target_time"]), []).append(row[metric])
     lines = []
     for (data, protocol), models in scores.items():
         means = {key: sum(values) / len(values) for key, values in models.items()}
@@ -129,10 +129,10 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
     return ["; ".join(dict.fromkeys(str(row[topic]) for row in rows))] if topic else []
 
 
-def _name(model: str, variant: str, when: str) -> str:
+def _name(model: str, variant: str, target_time: str) -> str:
     """As in ``pgt (no pointer, told the day)``."""
     more = [] if variant == "full" else [variant.replace("_", " ")]
-    more += [] if when == "unknown" else [f"told the {when}"]
+    more += [] if target_time == "unknown" else [f"told the {target_time}"]
     return model.replace("_", " ") + (f" ({', '.join(more)})" if more else "")
 
 

@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab.alike import Likeness, agreement
+from lab.context_matching import ContextMatch, repeat_rate
 from pgt.analysis import predictability
 from pgt.analysis.predictability import accuracy_between, max_predictability
-from pgt.contextual.history import Histories
+from pgt.contextual.history import HistoryWindows
 
 FEWEST = 5  # people that a row must be of
 # From any two situations to the most alike; each but the last has those of the next one in it.
-LIKE: dict[str, Likeness] = {
-    "anything": Likeness(),
-    "hour": Likeness(minutes=60),
-    "place": Likeness(place=True),
-    "place, 2 h": Likeness(place=True, minutes=120),
-    "place, 1 h": Likeness(place=True, minutes=60),
-    "place, 1 h, day": Likeness(place=True, minutes=60, day=True),
-    "place, 1 h, day, before": Likeness(place=True, minutes=60, day=True, before=True),
-    "the same, 100 visits": Likeness(place=True, minutes=60, day=True, memory=100),
+LIKE: dict[str, ContextMatch] = {
+    "anything": ContextMatch(),
+    "hour": ContextMatch(minutes=60),
+    "place": ContextMatch(place=True),
+    "place, 2 h": ContextMatch(place=True, minutes=120),
+    "place, 1 h": ContextMatch(place=True, minutes=60),
+    "place, 1 h, day": ContextMatch(place=True, minutes=60, day=True),
+    "place, 1 h, day, before": ContextMatch(place=True, minutes=60, day=True, before=True),
+    "the same, 100 visits": ContextMatch(place=True, minutes=60, day=True, memory=100),
 }
 MOST_ALIKE = "place, 1 h, day, before"
 LENGTHS = (50, 100, 200, 400)
@@ -53,7 +53,7 @@ def percent(row: Row, *names: str) -> Row:
     return row | {name: 100 * row[name] for name in chosen}
 
 
-def sequences(windows: Histories) -> Iterator[tuple[Any, dict[str, np.ndarray]]]:
+def sequences(windows: HistoryWindows) -> Iterator[tuple[Any, dict[str, np.ndarray]]]:
     """Each person's places: visit by visit, moves only, hour by hour, and in random order."""
     place = windows.features.numpy()[0, 1:]
     table = windows.visits
@@ -96,7 +96,7 @@ def bounds(sequence: np.ndarray) -> Row:
     }
 
 
-def entropies(windows: Histories) -> Iterator[Row]:
+def entropies(windows: HistoryWindows) -> Iterator[Row]:
     """The bound of every person, averaged over the test windows; and from fewer visits."""
     people = dict(sequences(windows))
     users, places = windows.users, int(windows.features[0].max()) - 1
@@ -159,12 +159,12 @@ def biases(repeats: int = 10) -> Iterator[Row]:
             )
 
 
-def alike(windows: Histories, hits: dict[str, np.ndarray]) -> Iterator[Row]:
+def alike(windows: HistoryWindows, hits: dict[str, np.ndarray]) -> Iterator[Row]:
     """How often like situations led to the same place, the more alike the better.
 
     ``hits`` are further (W,) values, of which the rows get the means over the same windows.
     """
-    found = {name: agreement(windows, likeness) for name, likeness in LIKE.items()}
+    found = {name: repeat_rate(windows, likeness) for name, likeness in LIKE.items()}
     common = (found[MOST_ALIKE].n >= 2).to_numpy()
     pairs = np.full(len(windows), np.nan)
     level = np.zeros(len(windows), dtype=np.int64)
@@ -197,7 +197,7 @@ def _agreed(
     yield {"table": "agreement", "group": group, "windows": which} | percent(row, *shares)
 
 
-def novelty(windows: Histories) -> Iterator[Row]:
+def novelty(windows: HistoryWindows) -> Iterator[Row]:
     """Targets that the person has not visited within the window, a memory, or the whole past."""
     rows = pd.Series(np.arange(len(windows.visits)))
     place = windows.features.numpy()[0, 1:]

@@ -1,9 +1,9 @@
 """What Larkmere's people could have done: the chances of every choice, for an ideal yardstick.
 
-The simulator draws each next place from probabilities that are nowhere kept. `chances` lives all
-the lives again, with the same random numbers, and writes down the probabilities just before each
-choice. Nobody who is told less than the simulator knows can guess better in the long run than the
-likeliest place.
+The simulator draws each next place from probabilities that are nowhere kept. `choice_probabilities`
+lives all the lives again, with the same random numbers, and writes down the probabilities just
+before each choice. Nobody who is told less than the simulator knows can guess better in the long
+run than the likeliest place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pgt.city.places import KINDS
 from pgt.visits import DataError
 
 
-def chances(city: City) -> pd.DataFrame:
+def choice_probabilities(city: City) -> pd.DataFrame:
     """The chances that the simulator gave each visit's place before it was chosen.
 
     Parameters
@@ -50,7 +50,7 @@ def chances(city: City) -> pd.DataFrame:
     >>> town = pgt.city.load()
     >>> visits = town.visits.query("user_id <= 3")
     >>> few = dataclasses.replace(town, people=town.people[:3], visits=visits)
-    >>> table = chances(few)
+    >>> table = choice_probabilities(few)
     >>> bool((table.agreement <= table.best + 1e-9).all()), len(table) == len(visits)
     (True, True)
     """

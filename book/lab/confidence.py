@@ -42,8 +42,8 @@ from lab import runs
 from lab.reports import Report
 from lab.runs import DATA, Run
 from pgt.analysis import calibration, conformal, temperature
-from pgt.analysis.grid import many
-from pgt.analysis.predictions import Said, asked
+from pgt.analysis.grid import enough_people
+from pgt.analysis.predictions import Predictions, collect
 from pgt.analysis.window_features import first_visits
 
 DATA_SETS = ("city", "geolife_exact")
@@ -61,28 +61,30 @@ BINS = (10, 8, 6, 5, 4)  # the first with many people in each
 Row = dict[str, Any]
 
 
-def opened(key: str, run: Run) -> dict[str, Said]:
+def opened(key: str, run: Run) -> dict[str, Predictions]:
     """What a run's model says, by split."""
     model, _ = runs.trained(key, run)
     data = runs.windows_of(key, run)
     known = data.vocabulary.n_known if run.model == "pgt" else 0  # others name what they copy
-    return {split: asked(model, getattr(data, split), known) for split in ("valid", "test")}
+    return {split: collect(model, getattr(data, split), known) for split in ("valid", "test")}
 
 
-def stages(said: dict[str, Said], never: dict[str, np.ndarray]) -> tuple[Row, dict[str, Any]]:
+def stages(
+    said: dict[str, Predictions], never: dict[str, np.ndarray]
+) -> tuple[Row, dict[str, Any]]:
     """The temperatures, and by stage and split the log-probabilities of the answers."""
     valid, test = said["valid"], said["test"]
     t = temperature.temperature(valid.log_probs, valid.target)
     among = temperature.temperature(valid.only_named(), valid.target)
     out: dict[str, Any] = {stage: {} for stage in STAGES}
-    only = {split: temperature.tempered(part.only_named(), among) for split, part in said.items()}
+    only = {split: temperature.scale(part.only_named(), among) for split, part in said.items()}
     # Where a model is unsure among the places it can name, it is likelier to be none of them.
     cues = {split: np.column_stack([never[split], np.exp(only[split].max(1))]) for split in said}
     for split, part in said.items():
         new = temperature.recalibrated(cues["valid"], valid.new, cues[split])
-        out["as is"][split] = temperature.with_new(part.log_probs, part.named)
-        out["temperature"][split] = temperature.with_new(part.at(t), part.named)
-        out["somewhere new"][split] = temperature.with_new(only[split], part.named, new)
+        out["as is"][split] = temperature.with_unseen(part.log_probs, part.named)
+        out["temperature"][split] = temperature.with_unseen(part.at(t), part.named)
+        out["somewhere new"][split] = temperature.with_unseen(only[split], part.named, new)
     before, after = (temperature.losses(test.at(one), test.target) for one in (1.0, t))
     possible = np.isfinite(before)
     row = {
@@ -93,7 +95,7 @@ def stages(said: dict[str, Said], never: dict[str, np.ndarray]) -> tuple[Row, di
     return row, out
 
 
-def calibrated(said: Said, answers: np.ndarray) -> Iterator[Row]:
+def calibrated(said: Predictions, answers: np.ndarray) -> Iterator[Row]:
     """Rows of the tables ``calibration`` and ``reliability`` of one stage."""
     best = temperature.top(answers, said.answer)
     p, y = best.confidence.to_numpy(), best.hit.to_numpy(dtype=float)
@@ -110,14 +112,14 @@ def calibrated(said: Said, answers: np.ndarray) -> Iterator[Row]:
     }  # fmt: skip
     for bins in BINS:
         at = calibration.bins_of(p, bins)
-        if all(many(said.users[at == k]) for k in np.unique(at)):
+        if all(enough_people(said.users[at == k]) for k in np.unique(at)):
             table = calibration.reliability(p, y, said.users, bins=bins)
             for k, row in enumerate(table.to_dict("records")):
                 yield {"table": "reliability", "bin": k + 1} | row
             return
 
 
-def foretold(said: Said, answers: np.ndarray) -> Row:
+def foretold(said: Predictions, answers: np.ndarray) -> Row:
     """How good the probability of somewhere new is."""
     p, y = np.exp(answers[:, -1]), said.new.astype(float)
     return {
@@ -129,7 +131,7 @@ def foretold(said: Said, answers: np.ndarray) -> Row:
     }  # fmt: skip
 
 
-def described(said: Said, held: np.ndarray, group: np.ndarray) -> Row:
+def described(said: Predictions, held: np.ndarray, group: np.ndarray) -> Row:
     """Coverage and size of the sets of some windows."""
     covered = held[np.arange(len(held)), said.answer][group]
     by_name = covered & ~said.new[group]
@@ -153,7 +155,7 @@ def strangeness(method: str, log_probs: np.ndarray) -> np.ndarray:
     return conformal.adaptive_scores(probs, u if method == "adaptive, drawn" else None)
 
 
-def sets(stage: str, said: dict[str, Said], answers: dict[str, np.ndarray]) -> Iterator[Row]:
+def sets(stage: str, said: dict[str, Predictions], answers: dict[str, np.ndarray]) -> Iterator[Row]:
     """Rows of the tables ``sets`` and ``people`` of one stage."""
     test, last = said["test"], stage == STAGES[-1]
     scored = {method: [strangeness(method, answers[name]) for name in said] for method in METHODS}
@@ -177,16 +179,16 @@ def sets(stage: str, said: dict[str, Said], answers: dict[str, np.ndarray]) -> I
             yield {"table": "people"} | about | conformal.by_person(covered, test.users)
 
 
-def groups(test: Said, all_of_them: bool) -> Iterator[tuple[str, np.ndarray]]:
+def groups(test: Predictions, all_of_them: bool) -> Iterator[tuple[str, np.ndarray]]:
     """Names and masks of test windows, of those with many people in them."""
     yield "all", np.ones(len(test.target), dtype=bool)
     for name, mask in (("new", test.new), ("early", test.early)) if all_of_them else ():
-        if many(test.users[mask]) and many(test.users[~mask]):
+        if enough_people(test.users[mask]) and enough_people(test.users[~mask]):
             yield name, mask
             yield {"new": "named", "early": "late"}[name], ~mask
 
 
-def rows_of(said: dict[str, Said], never: dict[str, np.ndarray]) -> Iterator[Row]:
+def rows_of(said: dict[str, Predictions], never: dict[str, np.ndarray]) -> Iterator[Row]:
     """All rows of one model."""
     row, answers = stages(said, never)
     yield {"table": "temperature"} | row
@@ -207,7 +209,8 @@ def measured() -> Iterator[Row]:
         never = first_visits(runs.dataset(key))
         for run in RUNS:
             about = {"data": DATA[key].name, "protocol": DATA[key].protocol, "model": run.model,
-                     "variant": run.variant, "when": run.when, "seed": run.seed}  # fmt: skip
+                     "variant": run.variant, "target_time": run.target_time,
+                     "seed": run.seed}  # fmt: skip
             began = time.perf_counter()
             for row in rows_of(opened(key, run), never):
                 if row["table"] in ("temperature", "calibration"):

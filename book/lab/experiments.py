@@ -22,7 +22,7 @@ from lab import runs
 from lab.reports import about_data, environment, stale, write_results
 from lab.runs import DATA, Run
 from pgt.analysis.results import read_results
-from pgt.baselines import all_baselines
+from pgt.baselines import baselines
 from pgt.config import ABLATIONS
 from pgt.contextual import presets
 from pgt.improvements.registry import IMPROVEMENTS
@@ -57,26 +57,28 @@ def _seeded(variants: list[tuple[str, str, str]]) -> tuple[Run, ...]:
     return tuple(Run(*variant, seed) for variant in variants for seed in SEEDS)
 
 
-BASELINES = tuple(Run(name) for name in all_baselines())
+BASELINES = tuple(Run(name) for name in baselines())
 
 
-def _headline(*when: str) -> tuple[Run, ...]:
+def _headline(*target_time: str) -> tuple[Run, ...]:
     """Baselines, and PGT with and without its two halves."""
-    halves = [("pgt", variant, when[0]) for variant in ("full", "no_pointer", "no_generator")]
-    return BASELINES + _seeded(halves + [("pgt", "full", other) for other in when[1:]])
+    halves = [
+        ("pgt", variant, target_time[0]) for variant in ("full", "no_pointer", "no_generator")
+    ]
+    return BASELINES + _seeded(halves + [("pgt", "full", other) for other in target_time[1:]])
 
 
 # As others publish them, and PGT with the same care: settings from `lab.search_space`.
 TUNED = _seeded([(model, "tuned", "unknown") for model in ("lstm", "mhsa", "pgt")])
 
 
-def _ablations(when: str) -> tuple[Run, ...]:
-    return _seeded([("pgt", variant, when) for variant in ABLATIONS])
+def _ablations(target_time: str) -> tuple[Run, ...]:
+    return _seeded([("pgt", variant, target_time) for variant in ABLATIONS])
 
 
 def _contextual(*variants: str) -> tuple[Run, ...]:
     """The contextual pointer and its variants beside its rivals."""
-    asked = [("contextual", "full", when) for when in ("unknown", "hour", "time")]
+    asked = [("contextual", "full", target_time) for target_time in ("unknown", "hour", "time")]
     asked += [("contextual", variant, "unknown") for variant in variants if variant != "full"]
     rivals = (Run("kernel"), Run("kernel_memory", "memory_100"))
     return rivals + _seeded([("pgt", "full", "unknown"), *asked])
@@ -174,7 +176,7 @@ def write(name: str, folder: Path) -> Path:
     }  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     table = pd.concat(tables, ignore_index=True).astype({"seed": "Int16"})
-    for column in ("data", "protocol", "model", "variant", "when"):
+    for column in ("data", "protocol", "model", "variant", "target_time"):
         table[column] = table[column].astype("category")
     table.to_parquet(folder / f"{name}.ranks.parquet", index=False, compression="zstd")
     return write_results(folder / f"{name}.json", header, rows)

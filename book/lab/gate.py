@@ -123,7 +123,7 @@ def without_network(
     key: str, tables: list[pd.DataFrame], about: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """The same scores for a regression on cues, and how far its AUC is ahead of the gates'."""
-    about = about | {"model": "cues", "when": "unknown", "seed": None, "n": len(tables[0])}
+    about = about | {"model": "cues", "target_time": "unknown", "seed": None, "n": len(tables[0])}
     asked = {"in_window": lambda windows: windows.in_window, "returned": returned}
     found: dict[str, float] = {}
     ahead: dict[str, float] = {}
@@ -149,15 +149,15 @@ def without_network(
 
 def measured() -> Iterator[dict[str, Any]]:
     """The rows of every data set."""
-    for key, when in TOLD.items():
+    for key, target_time in TOLD.items():
         tables = []
         for seed in SEEDS:
-            table = opened(key, Run("pgt", "full", when, seed))
+            table = opened(key, Run("pgt", "full", target_time, seed))
             outcome = returned(runs.dataset(key).test)
             tables.append(table if outcome is None else table.assign(returned=outcome))
             print(f"{key} seed {seed}: mean gate {table.gate.mean():.3f}", flush=True)
         about = {"data": DATA[key].name, "protocol": DATA[key].protocol, "model": "pgt",
-                 "variant": "full", "when": when, "split": "test"}  # fmt: skip
+                 "variant": "full", "target_time": target_time, "split": "test"}  # fmt: skip
         yield from rows_of(tables, about)
         yield from without_network(key, tables, about)
         learned = runs.dataset(key).train

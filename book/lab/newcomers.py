@@ -31,10 +31,10 @@ from lab.runs import DATA
 from pgt import metrics
 from pgt.analysis.results import read_results
 from pgt.analysis.window_features import ENDS, group_of
-from pgt.baselines import fitted
+from pgt.baselines import fit_baseline
 from pgt.config import ModelConfig
 from pgt.contextual import presets
-from pgt.contextual.history import remember
+from pgt.contextual.history import with_history
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.visits import check, local_day, split_by_days
@@ -114,8 +114,8 @@ def been_there(windows: Windows) -> np.ndarray:
 
 def most_frequent(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
     """Ranks of the most frequent of the last hundred visits' places."""
-    seen = remember(data, presets.MEMORY)
-    return metrics.evaluate(fitted("most_frequent", seen.train, seen.valid), seen.test)
+    seen = with_history(data, presets.MEMORY)
+    return metrics.evaluate(fit_baseline("most_frequent", seen.train, seen.valid), seen.test)
 
 
 def kernel(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
@@ -123,9 +123,9 @@ def kernel(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
 
     Its numbers are chosen on every fourth validation window: so many visits make the choice slow.
     """
-    seen = remember(data, presets.MEMORY)
+    seen = with_history(data, presets.MEMORY)
     some = seen.valid.subset(np.arange(0, len(seen.valid), 4))
-    return metrics.evaluate(fitted("kernel", seen.train, some), seen.test)
+    return metrics.evaluate(fit_baseline("kernel", seen.train, some), seen.test)
 
 
 def contextual(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
@@ -189,7 +189,7 @@ def seen_before(key: str) -> dict[tuple[str, int | None], pd.DataFrame]:
     return known | {("pgt", SEEDS["pgt"][0]): about}
 
 
-RUN_OF_PGT = {"model": "pgt", "variant": "full", "when": "unknown", "seed": SEEDS["pgt"][0]}
+RUN_OF_PGT = {"model": "pgt", "variant": "full", "target_time": "unknown", "seed": SEEDS["pgt"][0]}
 
 
 def same_windows(ranks: pd.DataFrame, key: str) -> pd.DataFrame:
@@ -233,7 +233,7 @@ def summary(
 
 def measured(key: str) -> Iterator[dict[str, Any]]:
     """The rows of a data set."""
-    about = {"data": DATA[key].name, "protocol": DATA[key].protocol, "when": "unknown",
+    about = {"data": DATA[key].name, "protocol": DATA[key].protocol, "target_time": "unknown",
              "split": "test"}  # fmt: skip
     found, known = asked(key), seen_before(key)
     for name, seeds in SEEDS.items():

@@ -24,7 +24,7 @@ import pandas as pd
 
 from lab.reports import Report, Row
 from pgt import city, metrics
-from pgt.baselines import fitted
+from pgt.baselines import fit_baseline
 from pgt.city.checkins import as_checkins, sampled
 from pgt.config import PRESETS
 from pgt.windows import prepare
@@ -50,7 +50,7 @@ def ends(visits: pd.DataFrame, share: float) -> Iterator[dict[str, Any]]:
     ):
         data = prepare(table, protocol="exact")
         for model in ("most_frequent", "kernel"):
-            ranks = metrics.evaluate(fitted(model, data.train, data.valid), data.test)
+            ranks = metrics.evaluate(fit_baseline(model, data.train, data.valid), data.test)
             yield {"table": "ends", "share": share, "group": name, "model": model, "n": len(ranks),
                    "value": 100 * float(metrics.gains(ranks)["acc@1"].mean())}  # fmt: skip
 

@@ -37,7 +37,7 @@ from pgt.city import recency_world
 from pgt.city.people import Behaviour
 from pgt.config import ModelConfig, TrainConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.train import fit, loss_of
+from pgt.train import cross_entropy, fit
 from pgt.windows import Dataset, Windows, prepare
 
 SEEDS = tuple(range(10))
@@ -138,7 +138,7 @@ def untrained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, Tra
         training = SMALL_TRAINING
     else:
         config = ModelConfig(
-            *sizes, when="day" if job.what == "geolife" else "unknown",
+            *sizes, target_time="day" if job.what == "geolife" else "unknown",
             without=("position_bias",) if job.variant == "bias off" else (),
         )  # fmt: skip
         training = runs.DATA["geolife_published" if job.what == "geolife" else "city"].training
@@ -189,7 +189,7 @@ def one(job: Job) -> dict[str, Any]:
     data = world(job.what, job.seed)
     model, epochs, seconds = trained(job, data)
     batches = data.test.batches(512)
-    loss = torch.cat([loss_of(model.scores(batch), batch.target) for batch in batches])
+    loss = torch.cat([cross_entropy(model.scores(batch), batch.target) for batch in batches])
     score = metrics.gains(metrics.evaluate(model, data.test))["acc@1"].mean()
     row: dict[str, Any] = asdict(job) | {"epochs": epochs, "seconds": seconds}
     row |= {"acc@1": 100 * float(score), "loss": float(loss.mean())}

@@ -39,14 +39,14 @@ import pandas as pd
 
 from lab import runs
 from lab.ceilings import Row, alike, biases, entropies, interval, novelty, percent
-from lab.city_chances import chances
+from lab.city_chances import choice_probabilities
 from lab.reports import Report
 from lab.runs import DATA
 from pgt import city, metrics
 from pgt.analysis.predictability import hits_at, oracle
 from pgt.analysis.results import read_results, results_folder
-from pgt.baselines import all_baselines, fitted
-from pgt.contextual.history import Histories, remember
+from pgt.baselines import baselines, fit_baseline
+from pgt.contextual.history import HistoryWindows, with_history
 
 KEYS = ("geolife_exact", "geolife_published", "city")
 MODELS = (
@@ -60,7 +60,7 @@ Ranks = dict[tuple[str, str], list[pd.DataFrame]]
 def ranks_of(key: str) -> Ranks:
     """The test ranks of every model of `MODELS` that has been run on a data set, by seed."""
     found: Ranks = {}
-    about = {"data": DATA[key].name, "protocol": DATA[key].protocol, "when": "unknown"}
+    about = {"data": DATA[key].name, "protocol": DATA[key].protocol, "target_time": "unknown"}
     for name in names_of_results(key):
         here: Ranks = {}
         for table in read_results(name).ranks(**about):
@@ -88,8 +88,8 @@ def named(key: str) -> tuple[np.ndarray, list[pd.DataFrame]]:
     """(W,) how many different places the baselines name first, and their ranks."""
     data = runs.dataset(key)
     tables = [
-        metrics.evaluate(fitted(name, data.train, data.valid), data.test)
-        for name in all_baselines()
+        metrics.evaluate(fit_baseline(name, data.train, data.valid), data.test)
+        for name in baselines()
     ]
     guesses = np.sort(np.stack([table.predicted for table in tables]), axis=0)
     return 1 + (guesses[1:] != guesses[:-1]).sum(0), tables
@@ -115,15 +115,15 @@ def oracles(key: str, ranks: Ranks, users: np.ndarray) -> Iterator[Row]:
             single = np.mean([hits_at(table, k) for table in tables], axis=0)
             yield row(f"{k} seeds", tables[:k], single, k) | {"model": who[0]}
     different, tables = named(key)
-    kernel = tables[list(all_baselines()).index("kernel")]
+    kernel = tables[list(baselines()).index("kernel")]
     single = hits_at(kernel, different)
     yield row("baselines", tables, single, float(different.mean())) | {"model": "kernel"}
 
 
-def truths(windows: Histories) -> pd.DataFrame:
+def truths(windows: HistoryWindows) -> pd.DataFrame:
     """The city's chances at each test window's target."""
     town = city.load()
-    table = chances(town)
+    table = choice_probabilities(town)
     tested = table[(town.visits.split == "test").to_numpy()].reset_index(drop=True)
     at = runs.dataset("city").test
     assert len(tested) == len(at.visits) and len(at) == len(windows)
@@ -165,8 +165,8 @@ def pick(rows: list[Row], table: str, group: str) -> float:
 
 def measured(key: str) -> list[Row]:
     """Every row of one data set."""
-    windows = remember(runs.dataset(key), memory=1).test
-    assert isinstance(windows, Histories)
+    windows = with_history(runs.dataset(key), memory=1).test
+    assert isinstance(windows, HistoryWindows)
     users, ranks = windows.users, ranks_of(key)
     hits = {
         name: np.mean([hits_at(table, 1) for table in ranks[name, "full"]], axis=0)

@@ -12,7 +12,7 @@ import numpy as np
 
 import pgt
 from lab.marks import Tree, read_sources
-from pgt.contextual.history import remember
+from pgt.contextual.history import with_history
 from pgt.windows import Dataset, Windows
 
 LAB = Path(__file__).resolve().parent
@@ -27,7 +27,7 @@ STOPS = frozenset(
         "pgt.city.simulation:load",
         "pgt.windows:prepare",
         "pgt.windows:build",
-        "pgt.contextual.history:remember",
+        "pgt.contextual.history:with_history",
         "lab.runs:DATA",
         "lab.runs:dataset",
         "lab.runs:data_fingerprint",
@@ -62,7 +62,7 @@ def fingerprint(data: Dataset) -> str:
     for part in (data.train, data.valid, data.test):
         for array in _seen(part, np.arange(len(part))):
             digest.update(array)
-    past = remember(data, MEMORY, MEMORY)
+    past = with_history(data, MEMORY, MEMORY)
     for part in (past.train, past.valid, past.test):
         for array in _seen(part, np.unique(np.linspace(0, len(part) - 1, SAMPLE).astype(int))):
             digest.update(array)

@@ -190,7 +190,7 @@ def run_fingerprints(results: Results) -> dict[str, str]:
     'kernel-full-unknown'
     """
     marks = {}
-    for about, part in results.rows.groupby(["model", "variant", "when"]):
+    for about, part in results.rows.groupby(["model", "variant", "target_time"]):
         # A column that other models have does not count.
         rows = part.dropna(axis=1, how="all").to_json(orient="records", double_precision=6)
         marks["-".join(about)] = hashlib.sha256(rows.encode()).hexdigest()[:12]

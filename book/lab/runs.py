@@ -22,10 +22,10 @@ import torch
 from lab.provenance import code_mark, fingerprint
 from lab.search_space import DOCUMENTED, TUNED, build, build_pgt, tuned
 from pgt import city, metrics
-from pgt.baselines import ContextKernel, all_baselines, fitted
+from pgt.baselines import ContextKernel, baselines, fit_baseline
 from pgt.config import CITY, ModelConfig, TrainConfig, ablate
 from pgt.contextual import presets
-from pgt.contextual.history import remember
+from pgt.contextual.history import with_history
 from pgt.improvements.registry import IMPROVEMENTS, improved, recipe
 from pgt.io.sources import (
     GEOLIFE,
@@ -36,7 +36,7 @@ from pgt.io.sources import (
     read_windows_folder,
 )
 from pgt.model import Network, PointerGeneratorTransformer
-from pgt.train import Loss, fit, loss_of
+from pgt.train import Loss, cross_entropy, fit
 from pgt.windows import Dataset, Protocol, prepare
 
 Trained = tuple[metrics.Predictor, dict[str, Any]]
@@ -82,7 +82,7 @@ class Run:
 
     model: str
     variant: str = "full"
-    when: str = "unknown"
+    target_time: str = "unknown"
     seed: int | None = None
 
     @property
@@ -194,7 +194,7 @@ def _rival(key: str, run: Run) -> tuple[Network, TrainConfig]:
 
 def _contextual(key: str, run: Run) -> tuple[Network, TrainConfig]:
     assert run.seed is not None
-    asks = {"unknown": "where next", "hour": "at hour", "time": "at time"}[run.when]
+    asks = {"unknown": "where next", "hour": "at hour", "time": "at time"}[run.target_time]
     network: Any = presets.build(presets.VARIANTS[run.variant], dataset(key), run.seed, asks)
     return network  # its batches are of another kind, and `fit` does not mind
 
@@ -210,7 +210,7 @@ def _improved(key: str, run: Run) -> tuple[Network, TrainConfig]:
 def _config(key: str, run: Run) -> ModelConfig:
     """PGT as documented, of the data's size and told what the run says."""
     vocabulary = dataset(key).vocabulary
-    return ModelConfig(vocabulary.n_locations, vocabulary.n_users, when=run.when)  # type: ignore[arg-type]
+    return ModelConfig(vocabulary.n_locations, vocabulary.n_users, target_time=run.target_time)  # type: ignore[arg-type]
 
 
 def _trained_pgt(key: str, run: Run) -> Trained:
@@ -232,23 +232,23 @@ def _trained_improved(key: str, run: Run) -> Trained:
     return _learned(*_improved(key, run), data, IMPROVEMENTS[run.variant].loss(data.train))
 
 
-def _learned(network: Network, training: TrainConfig, data: Dataset, loss: Loss = loss_of
+def _learned(network: Network, training: TrainConfig, data: Dataset, loss: Loss = cross_entropy
              ) -> Trained:  # fmt: skip
     history = fit(network, data.train, data.valid, training, progress=False, loss=loss)
     return network, {"parameters": network.n_parameters(), "epochs": history.best_epoch}
 
 
 def _fitted(key: str, run: Run) -> Trained:
-    return _noted(fitted(run.model, dataset(key).train, dataset(key).valid))
+    return _noted(fit_baseline(run.model, dataset(key).train, dataset(key).valid))
 
 
 def _fitted_with_memory(key: str, run: Run) -> Trained:
     data = _with_memory(key, run)
-    return _noted(fitted("kernel", data.train, data.valid))
+    return _noted(fit_baseline("kernel", data.train, data.valid))
 
 
 def _with_memory(key: str, run: Run) -> Dataset:
-    return remember(dataset(key), int(run.variant.removeprefix("memory_")))
+    return with_history(dataset(key), int(run.variant.removeprefix("memory_")))
 
 
 def _noted(baseline: metrics.Predictor) -> Trained:
@@ -264,7 +264,7 @@ NETWORKS: dict[str, Callable[[str, Run], tuple[Network, TrainConfig]]] = {
 MAKERS: dict[str, Callable[[str, Run], Trained]] = {
     "pgt": _trained_pgt, "lstm": _trained_rival, "mhsa": _trained_rival,
     "contextual": _trained_contextual, "improved": _trained_improved,
-    "kernel_memory": _fitted_with_memory, **dict.fromkeys(all_baselines(), _fitted),
+    "kernel_memory": _fitted_with_memory, **dict.fromkeys(baselines(), _fitted),
 }  # fmt: skip
 
 

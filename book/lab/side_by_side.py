@@ -30,7 +30,7 @@ from pgt.relatives.hybrids import Original, OriginalConfig, WithDecoder
 from pgt.relatives.side_by_side import ENCODERS, Kind, encoder_step, seconds
 from pgt.relatives.summarizer.model import DOCUMENT, PointerGenerator
 from pgt.relatives.summarizer.words import STOP, TextBatch
-from pgt.train import fit, loss_of
+from pgt.train import cross_entropy, fit
 
 SEEDS = (42, 1, 2)
 LENGTHS = (5, 10, 18, 50, 100, 200, 400)
@@ -80,7 +80,8 @@ def whole_models() -> Iterator[dict[str, Any]]:
     typical = [k for k, size in enumerate(data.train.lengths) if size == TYPICAL][:16]
     windows = data.train.batch(typical)
     spent = seconds(
-        _step(pgt, lambda: loss_of(pgt(windows).log_probs, windows.target).mean()), at_least=1.0
+        _step(pgt, lambda: cross_entropy(pgt(windows).log_probs, windows.target).mean()),
+        at_least=1.0,
     )
     yield {"table": "model", "model": "pgt", "variant": "window", "items": len(typical),
            "length": TYPICAL, "milliseconds": 1000 * spent,
@@ -130,7 +131,7 @@ def trainings() -> Iterator[dict[str, Any]]:
                           device="cpu", progress=False)  # fmt: skip
             spent = time.process_time() - began
             about = {"table": "training", "data": "city", "protocol": "exact", "model": name,
-                     "variant": variant, "when": "unknown", "seed": seed, "split": "test",
+                     "variant": variant, "target_time": "unknown", "seed": seed, "split": "test",
                      "parameters": model.n_parameters(), "epochs": len(history.rows),
                      "best_epoch": history.best_epoch, "cpu_seconds": spent}  # fmt: skip
             ranks = metrics.evaluate(model, data.test)

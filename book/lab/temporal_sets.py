@@ -137,7 +137,7 @@ def measured(
     parts: Parts, seeds: Sequence[int], variants: Sequence[str], keep: Path | None
 ) -> tuple[list[Row], float]:
     """All rows, and the seconds that the runs took which an earlier call has kept."""
-    about: Row = {"data": "dc", "protocol": "next set", "when": "unknown"}
+    about: Row = {"data": "dc", "protocol": "next set", "target_time": "unknown"}
     told = about | {"model": "none", "variant": "full", "split": "test", "seed": None,
                     "group": "facts", "n": len(parts["test"])} | facts(parts)  # fmt: skip
     kept = 0.0

@@ -20,8 +20,8 @@ import torch
 from lab import runs
 from pgt import metrics
 from pgt.analysis.results import Results
-from pgt.baselines import fitted
-from pgt.train import fit, loss_of
+from pgt.baselines import fit_baseline
+from pgt.train import cross_entropy, fit
 from pgt.visits import SPLITS
 from pgt.windows import Dataset, prepare
 
@@ -36,7 +36,7 @@ def row(what: str, value: Any, unit: str = "%", **more: Any) -> Row:
 
 def accuracy(data: Dataset, name: str = "kernel") -> tuple[float, pd.DataFrame]:
     """Test Acc@1 in percent of a baseline chosen on validation, and its ranks."""
-    ranks = metrics.evaluate(fitted(name, data.train, data.valid), data.test)
+    ranks = metrics.evaluate(fit_baseline(name, data.train, data.valid), data.test)
     return 100 * float(metrics.gains(ranks)["acc@1"].mean()), ranks
 
 
@@ -49,8 +49,8 @@ def unknown_token(published: Results, visits: pd.DataFrame) -> Iterator[Row]:
         yield row(f"{split} targets that are the unknown token", share, n=len(part))
     models = {
         "kernel": {"model": "kernel"},
-        "PGT": {"model": "pgt", "variant": "full", "when": "day"},
-        "PGT without pointer": {"model": "pgt", "variant": "no_pointer", "when": "day"},
+        "PGT": {"model": "pgt", "variant": "full", "target_time": "day"},
+        "PGT without pointer": {"model": "pgt", "variant": "no_pointer", "target_time": "day"},
     }
     for name, where in models.items():
         shares = []
@@ -75,7 +75,9 @@ def unknown_token(published: Results, visits: pd.DataFrame) -> Iterator[Row]:
 
 def told_the_day(published: Results) -> Iterator[Row]:
     """What counting recency back from the target's day gives away."""
-    told, blind = ({"model": "pgt", "variant": "full", "when": w} for w in ("day", "unknown"))
+    told, blind = (
+        {"model": "pgt", "variant": "full", "target_time": w} for w in ("day", "unknown")
+    )
     yield row("PGT told the target's day", published.mean(**told))
     yield row("PGT told nothing of the target", published.mean(**blind))
     gap, low, high = published.difference(told, blind)
@@ -163,8 +165,8 @@ def twins(visits: pd.DataFrame) -> Iterator[Row]:
 
 def chosen_on_test(data: Dataset) -> Iterator[Row]:
     """What choosing the kernel's five numbers on the test windows would have added."""
-    honest = fitted("kernel", data.train, data.valid)
-    cheating = fitted("kernel", data.train, data.test)
+    honest = fit_baseline("kernel", data.train, data.valid)
+    cheating = fit_baseline("kernel", data.train, data.test)
     for what, kernel in (("validation", honest), ("test", cheating)):
         gains = metrics.gains(metrics.evaluate(kernel, data.test))["acc@1"]
         yield row(f"kernel chosen on {what}", 100 * float(gains.mean()))
@@ -182,7 +184,7 @@ def stopping(key: str = "geolife_published", seed: int = 42) -> Iterator[Row]:
     def listen(epoch: dict[str, float]) -> None:
         losses, known = [], []
         for batch in data.valid.batches(512):
-            losses.append(loss_of(model(batch).log_probs, batch.target))
+            losses.append(cross_entropy(model(batch).log_probs, batch.target))
             known.append(torch.from_numpy(data.vocabulary.is_known(batch.target.numpy())))
         loss, seen = torch.cat(losses), torch.cat(known)
         for group, mask in (("known", seen), ("unknown", ~seen), ("all", seen | ~seen)):

@@ -71,7 +71,8 @@ def choose(
         known = asdict(network.config) | asdict(training)  # type: ignore[call-overload]
         (scores,) = metrics.summarize(metrics.evaluate(network, valid), ["all"]).to_dict("records")
         rows[name] = (
-            {"model": model, "variant": name, "when": "unknown", "seed": SEED, "split": "valid"}
+            {"model": model, "variant": name, "target_time": "unknown", "seed": SEED,
+             "split": "valid"}
             | scores
             | {key: known[key] for key in SHOWN}
             | {"parameters": network.n_parameters(), "epochs": history.best_epoch,

@@ -16,8 +16,8 @@ writes ``book/results/wins.json``. Its rows belong to several tables, told apart
 - ``cells``: means over the cells of a grid with many people in each (`pgt.analysis.grid`).
 
 PGT's values are means over seeds. Groups and cells with too few people behind them are left out
-(`pgt.analysis.grid.many`), and a grouping as a whole where what is left out could be had by
-subtraction; no person, place or moment can be told from the rows.
+(`pgt.analysis.grid.enough_people`), and a grouping as a whole where what is left out could be had
+by subtraction; no person, place or moment can be told from the rows.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Opened:
     gate : ndarray
         (W,) mean over seeds.
     visits : list of DataFrame
-        `pgt.analysis.disagreement.opened`, by seed.
+        `pgt.analysis.disagreement.visit_weights`, by seed.
     predicted : dict
         (W,) each model's first guess; of PGT one a seed.
     """
@@ -117,7 +117,7 @@ def opened(kernel: ContextKernel, nets: list[PointerGeneratorTransformer], data:
     }
     found = {name: [metrics.gains(r)["acc@1"].to_numpy() for r in some]
              for name, some in scored.items()}  # fmt: skip
-    inside = [disagreement.opened(net, kernel, data.test) for net in nets]
+    inside = [disagreement.visit_weights(net, kernel, data.test) for net in nets]
     gate = np.mean([gate for gate, _ in inside], axis=0)
     predicted = {name: [r.predicted.to_numpy() for r in some] for name, some in scored.items()}
     visits = [visits for _, visits in inside]
@@ -126,7 +126,7 @@ def opened(kernel: ContextKernel, nets: list[PointerGeneratorTransformer], data:
 
 def windows(seen: Opened, train: Windows) -> Iterator[Row]:
     """Who is right, by what kind of question it is; then the spread over people."""
-    table = disagreement.described(seen.windows, seen.visits[0], ZONE)
+    table = disagreement.window_groups(seen.windows, seen.visits[0], ZONE)
     users = seen.windows.users
     counts = train.visits.user_id.value_counts()
     past = counts.reindex(users, fill_value=0).to_numpy()
@@ -137,11 +137,11 @@ def windows(seen: Opened, train: Windows) -> Iterator[Row]:
         masks = {name: (table[by] == name).to_numpy() for name in names}
         left = np.ones(len(users), dtype=bool)
         for mask in masks.values():
-            left &= ~mask if grid.many(users[mask]) else True
-        if left.any() and not grid.many(users[left]):
+            left &= ~mask if grid.enough_people(users[mask]) else True
+        if left.any() and not grid.enough_people(users[left]):
             continue  # the whole minus the groups shown would be a few people
         for name, mask in masks.items():
-            values = disagreement.versus(seen.kernel, seen.pgt, users, mask)
+            values = disagreement.paired_accuracy(seen.kernel, seen.pgt, users, mask)
             if values:
                 named = {key.replace("one", "kernel").replace("other", "pgt"): value
                          for key, value in values.items()}  # fmt: skip
@@ -243,7 +243,7 @@ def _rows() -> Iterator[Row]:
     data = runs.dataset(KEY)
     kernel, *nets = models(data)
     seen = opened(kernel, nets, data)
-    kinds = disagreement.described(data.test, seen.visits[0]).target.to_numpy()
+    kinds = disagreement.window_groups(data.test, seen.visits[0]).target.to_numpy()
     yield from (
         *windows(seen, data.train), *weights(seen), *without(data, kinds),
         *together(kernel, nets, data), *agree(seen), *guesses(seen), *cells(seen),

@@ -1,7 +1,8 @@
 """Two models on the same windows: who is right where, and what each gives weight to.
 
 Made for the question why a rule of five numbers beats a network (chapter 22), but any two
-predictors can be compared with `versus`, and any pair of weights over visits with `factors`.
+predictors can be compared with `paired_accuracy`, and any pair of weights over visits with
+`factors`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CUES = ("same_before", "same_hour", "log2_age", "log2_count")
 
 
 @torch.no_grad()
-def opened(
+def visit_weights(
     model: PointerGeneratorTransformer, kernel: ContextKernel, windows: Windows
 ) -> tuple[np.ndarray, pd.DataFrame]:
     """The gate of every window, and every visit in it with the weight that each model gives it.
@@ -85,7 +86,7 @@ def factors(visits: pd.DataFrame, weight: str) -> dict[str, float]:
     Parameters
     ----------
     visits : DataFrame
-        As `opened` returns it.
+        As `visit_weights` returns it.
     weight : str
         Its column with the weights, which are positive.
 
@@ -144,14 +145,14 @@ def ratios(visits: pd.DataFrame, weight: str) -> dict[str, float]:
     return found
 
 
-def described(windows: Windows, visits: pd.DataFrame, zone: str | None = None) -> pd.DataFrame:
+def window_groups(windows: Windows, visits: pd.DataFrame, zone: str | None = None) -> pd.DataFrame:
     """What kind of question each window is; every column is a way to group the windows.
 
     Parameters
     ----------
     windows : Windows
     visits : DataFrame
-        Of `opened`.
+        Of `visit_weights`.
     zone : str, optional
         Where hours and weekdays are read, if not where the visits say.
 
@@ -213,7 +214,7 @@ def bins(values: object, edges: list[float], unit: str) -> pd.Categorical:
     return pd.Categorical.from_codes(at.tolist(), names, ordered=True)
 
 
-def versus(
+def paired_accuracy(
     one: np.ndarray, others: Sequence[np.ndarray], users: np.ndarray, mask: np.ndarray
 ) -> dict[str, float] | None:
     """How one predictor does against the runs of another on a group of windows.
@@ -232,12 +233,12 @@ def versus(
     Returns
     -------
     dict or None
-        None for a group with too few behind it (`pgt.analysis.grid.many`). ``n``, ``people``; in
-        percent of the windows ``one`` and ``other`` (right), ``both``, ``only_one``,
+        None for a group with too few behind it (`pgt.analysis.grid.enough_people`). ``n``,
+        ``people``; in percent of the windows ``one`` and ``other`` (right), ``both``, ``only_one``,
         ``only_other``, ``neither`` (means over seeds); and ``difference`` (one - other) with
         ``low`` and ``high``, the 95 % interval, people resampled.
     """
-    if not grid.many(users[mask]):
+    if not grid.enough_people(users[mask]):
         return None
     a, b = one[mask], np.mean(others, axis=0)[mask]
     both = 100 * float((a * b).mean())

@@ -42,7 +42,7 @@ def cells(lon: pd.Series, lat: pd.Series, size_km: float) -> np.ndarray:
     return np.floor(np.column_stack([east, north]) / size_km).astype(int)
 
 
-def many(users: Sequence[object] | np.ndarray | pd.Series) -> bool:
+def enough_people(users: Sequence[object] | np.ndarray | pd.Series) -> bool:
     """Whether a mean over these rows tells of nobody.
 
     Parameters
@@ -57,7 +57,7 @@ def many(users: Sequence[object] | np.ndarray | pd.Series) -> bool:
 
     Examples
     --------
-    >>> many([1, 2, 3, 4, 5] * 4), many([1, 2, 3, 4, 5] * 3), many([1, 2, 3, 4] + [5] * 16)
+    >>> enough_people([1, 2, 3, 4, 5] * 4), many([1, 2, 3, 4, 5] * 3), many([1, 2, 3, 4] + [5] * 16)
     (True, False, False)
     """
     own = pd.Series(np.asarray(users)).value_counts()
@@ -66,7 +66,7 @@ def many(users: Sequence[object] | np.ndarray | pd.Series) -> bool:
 
 
 def safe(cell: pd.Series, users: Sequence[object] | np.ndarray) -> set[object]:
-    """The cells that may be shown, those with `many` behind them.
+    """The cells that may be shown, those with `enough_people` behind them.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def safe(cell: pd.Series, users: Sequence[object] | np.ndarray) -> set[object]:
     {'busy'}
     """
     table = pd.DataFrame({"cell": cell.to_numpy(), "user": np.asarray(users)})
-    return {name for name, part in table.groupby("cell").user if many(part)}
+    return {name for name, part in table.groupby("cell").user if enough_people(part)}
 
 
 def aggregated(

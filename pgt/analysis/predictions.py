@@ -15,7 +15,7 @@ from pgt.windows import Windows
 
 
 @dataclass(frozen=True)
-class Said:
+class Predictions:
     """What a model says about the windows of one split.
 
     Attributes
@@ -23,7 +23,7 @@ class Said:
     log_probs : ndarray
         (N, V), -inf for what is no answer; of the kernel, its votes' shares.
     named : ndarray
-        (N, V) of bool, `pgt.analysis.temperature.can_name`.
+        (N, V) of bool, `pgt.analysis.temperature.nameable`.
     target : ndarray
         (N,) columns of ``log_probs``.
     users : ndarray
@@ -45,12 +45,12 @@ class Said:
 
     @property
     def answer(self) -> np.ndarray:
-        """(N,) columns of the targets among the answers of `pgt.analysis.temperature.with_new`."""
+        """(N,) columns of the targets among the answers of `temperature.with_unseen`."""
         return temperature.answer_of(self.target, self.named)
 
     def at(self, t: float) -> np.ndarray:
         """(N, V) log-probabilities at a temperature."""
-        return temperature.tempered(self.log_probs, t)
+        return temperature.scale(self.log_probs, t)
 
     def only_named(self) -> np.ndarray:
         """(N, V) log-probabilities of the places that can be named; -inf for all others."""
@@ -58,7 +58,7 @@ class Said:
 
 
 @torch.no_grad()
-def asked(predictor: Predictor, windows: Windows, n_known: int) -> Said:
+def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions:
     """Ask a model for the probabilities of all places.
 
     Parameters
@@ -72,9 +72,10 @@ def asked(predictor: Predictor, windows: Windows, n_known: int) -> Said:
     Examples
     --------
     >>> import pgt.city, pgt.windows
-    >>> from pgt.baselines import fitted
+    >>> from pgt.baselines import fit_baseline
     >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
-    >>> said = asked(fitted("kernel", data.train, data.valid.subset([])), data.valid, n_known=0)
+    >>> kernel = fit_baseline("kernel", data.train, data.valid.subset([]))
+    >>> said = collect(kernel, data.valid, n_known=0)
     >>> bool((said.new == ~data.valid.in_window).all())
     True
     """
@@ -91,5 +92,5 @@ def asked(predictor: Predictor, windows: Windows, n_known: int) -> Said:
     users = windows.users
     own = pd.Series(users).groupby(users)
     early = own.cumcount() < own.transform("size") / 2
-    named = temperature.can_name(table, copied, n_known)
-    return Said(table, named, windows.targets, users, early.to_numpy())
+    named = temperature.nameable(table, copied, n_known)
+    return Predictions(table, named, windows.targets, users, early.to_numpy())

@@ -14,7 +14,7 @@ from pgt import metrics
 from pgt.shipped import folder
 from pgt.visits import DataError
 
-KEYS = ["data", "protocol", "model", "variant", "when", "seed"]  # what tells runs apart
+KEYS = ["data", "protocol", "model", "variant", "target_time", "seed"]  # what tells runs apart
 
 
 def results_folder() -> Path:

@@ -5,8 +5,8 @@ flatter (T > 1) or sharper (T < 1), and their order stays: whoever is right stay
 is said about it changes. T is chosen on validation windows (`temperature`).
 
 No temperature moves anything to a place that the model cannot name: one that it neither copies nor
-has trained. All these together are one more answer, "somewhere new" (`with_new`), whose probability
-is the model's own rest or somebody else's forecast of it.
+has trained. All these together are one more answer, "somewhere new" (`with_unseen`), whose
+probability is the model's own rest or somebody else's forecast of it.
 
 What is said is compared with what happens by `pgt.analysis.calibration`; here it is the likeliest
 place (`top`), and what the calibration error would be by luck alone (`floor_of_error`).
@@ -39,7 +39,7 @@ def _checked(log_probs: ArrayLike) -> np.ndarray:
     return table
 
 
-def tempered(log_probs: ArrayLike, t: float) -> np.ndarray:
+def scale(log_probs: ArrayLike, t: float) -> np.ndarray:
     """Log-probabilities at another temperature.
 
     Parameters
@@ -57,7 +57,7 @@ def tempered(log_probs: ArrayLike, t: float) -> np.ndarray:
 
     Examples
     --------
-    >>> np.exp(tempered(np.log([[0.8, 0.2]]), 2.0)).round(3).tolist()
+    >>> np.exp(scale(np.log([[0.8, 0.2]]), 2.0)).round(3).tolist()
     [[0.667, 0.333]]
     """
     if not t > 0:
@@ -115,7 +115,7 @@ def temperature(log_probs: ArrayLike, target: ArrayLike) -> float:
     return float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
 
 
-def can_name(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarray:
+def nameable(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarray:
     """Which places a model can name: those that it copies, and those that it has trained.
 
     A closed vocabulary has weights for places that training never showed, and so a little
@@ -138,7 +138,7 @@ def can_name(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarra
 
     Examples
     --------
-    >>> can_name(np.log([[0.1, 0.1, 0.4, 0.2, 0.2]]), [[0, 0, 0, 0, 1]], n_known=1).tolist()
+    >>> nameable(np.log([[0.1, 0.1, 0.4, 0.2, 0.2]]), [[0, 0, 0, 0, 1]], n_known=1).tolist()
     [[False, False, True, False, True]]
     """
     table = np.asarray(log_probs, dtype=float)
@@ -147,7 +147,7 @@ def can_name(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarra
     return (table > -np.inf) & (place > UNKNOWN) & (trained | np.asarray(copied, dtype=bool))
 
 
-def with_new(log_probs: ArrayLike, named: ArrayLike, new: ArrayLike | None = None) -> np.ndarray:
+def with_unseen(log_probs: ArrayLike, named: ArrayLike, new: ArrayLike | None = None) -> np.ndarray:
     """Put one answer "somewhere new" in the place of all that cannot be named.
 
     Parameters
@@ -155,7 +155,7 @@ def with_new(log_probs: ArrayLike, named: ArrayLike, new: ArrayLike | None = Non
     log_probs : array-like
         (N, V), summing to one.
     named : array-like
-        (N, V) of bool, see `can_name`.
+        (N, V) of bool, see `nameable`.
     new : array-like, optional
         (N,) the probability of somewhere new; the others share the rest as before. Without it,
         what the model gives to places that cannot be named, and at least one in a thousand million.
@@ -167,7 +167,7 @@ def with_new(log_probs: ArrayLike, named: ArrayLike, new: ArrayLike | None = Non
 
     Examples
     --------
-    >>> said = with_new(np.log([[0.5, 0.4, 0.1]]), [[True, True, False]], new=[0.37])
+    >>> said = with_unseen(np.log([[0.5, 0.4, 0.1]]), [[True, True, False]], new=[0.37])
     >>> np.exp(said).round(2).tolist()
     [[0.35, 0.28, 0.0, 0.37]]
     """
@@ -180,7 +180,7 @@ def with_new(log_probs: ArrayLike, named: ArrayLike, new: ArrayLike | None = Non
 
 
 def answer_of(target: ArrayLike, named: ArrayLike) -> np.ndarray:
-    """(N,) the column of each target among the answers of `with_new`."""
+    """(N,) the column of each target among the answers of `with_unseen`."""
     column, named = np.asarray(target, dtype=int), np.asarray(named, dtype=bool)
     return np.where(named[np.arange(len(column)), column], column, named.shape[1])
 
@@ -227,7 +227,7 @@ def top(log_probs: ArrayLike, target: ArrayLike) -> pd.DataFrame:
     Parameters
     ----------
     log_probs : array-like
-        (N, V + 1) as `with_new` gives them; somewhere new is no place, and never chosen.
+        (N, V + 1) as `with_unseen` gives them; somewhere new is no place, and never chosen.
     target : array-like
         (N,) columns.
 

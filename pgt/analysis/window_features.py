@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from pgt.contextual.history import remember
+from pgt.contextual.history import with_history
 from pgt.windows import Dataset, Windows
 
 NUMBERS = ("length", "unique_share", "top_share", "here_share", "here_first", "days", "stay")
@@ -114,7 +114,7 @@ def first_visits(data: Dataset) -> dict[str, np.ndarray]:
 
     Learned from training windows, and the same for every model.
     """
-    past = remember(data, memory=10**6)  # whoever has been there at all, has it in sight
+    past = with_history(data, memory=10**6)  # whoever has been there at all, has it in sight
 
     def never(windows: Windows) -> np.ndarray:
         (split,) = (name for name in ("train", "valid", "test") if getattr(data, name) is windows)

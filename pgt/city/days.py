@@ -34,7 +34,7 @@ DAY = 24 * 60  # minutes
 WHY = ("start", "routine", "return", "explore")
 
 
-def live(
+def simulate_person(
     person: dict[str, float],
     changes: list[tuple[int, int, int]],
     town: Town,

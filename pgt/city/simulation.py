@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from pgt import shipped
-from pgt.city.days import WHY, live
+from pgt.city.days import WHY, simulate_person
 from pgt.city.hours import Town
 from pgt.city.map import NAME, TIMEZONE, draw
 from pgt.city.people import Behaviour, change, invent
@@ -127,7 +127,7 @@ def simulate(preset: str = "small", seed: int = 7, behaviour: Behaviour | None =
         own = moves.loc[moves["user_id"] == person["user_id"], ["day", "home", "work"]]
         changes = list(own.itertuples(index=False, name=None))
         rng = np.random.default_rng([seed, 3, person["user_id"]])
-        lived = live(person, changes, arrays, behaviour, rng)
+        lived = simulate_person(person, changes, arrays, behaviour, rng)
         parts.append(lived)
         users.append(np.full(len(lived), person["user_id"]))
     rows = np.concatenate(parts)

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 
 from pgt import checkpoint, metrics, model, visits
-from pgt.baselines import all_baselines, fitted
+from pgt.baselines import baselines, fit_baseline
 from pgt.config import PRESETS, ModelConfig
 from pgt.io import tables
 from pgt.io.sources import read_source
@@ -114,8 +114,8 @@ def train(args: argparse.Namespace) -> None:
         days=args.days, min_visits=args.min_visits, protocol=args.protocol,
     )  # fmt: skip
     shape, config = PRESETS[args.preset].model, PRESETS[args.preset].training
-    if args.when:
-        shape = shape | {"when": args.when}
+    if args.target_time:
+        shape = shape | {"target_time": args.target_time}
     config = replace(config, seed=args.seed, max_epochs=args.epochs or config.max_epochs)
     torch.manual_seed(args.seed)
     words = data.vocabulary
@@ -172,7 +172,7 @@ def evaluate(args: argparse.Namespace) -> None:
         raise DataError(f"There are no {args.split} windows in {args.visits}; try another --split.")
     predictors: dict[str, metrics.Predictor] = {"pgt": net}
     if args.baselines:
-        predictors |= {name: fitted(name, data.train, data.valid) for name in all_baselines()}
+        predictors |= {name: fit_baseline(name, data.train, data.valid) for name in baselines()}
     rows, ranked = [], {}
     for name, predictor in predictors.items():
         ranks = ranked[name] = rank_all(predictor, windows)
@@ -180,7 +180,7 @@ def evaluate(args: argparse.Namespace) -> None:
         without = net.config.without if ours else ()
         about = {
             "data": args.visits.stem, "protocol": notes["protocol"],
-            "when": net.config.when if ours else "unknown", "model": name,
+            "target_time": net.config.target_time if ours else "unknown", "model": name,
             "variant": "_".join(("no", *without)) if without else "full",
             "seed": notes.get("seed") if ours else None, "split": args.split,
         }  # fmt: skip
@@ -198,7 +198,7 @@ def evaluate(args: argparse.Namespace) -> None:
     shown = pd.DataFrame(rows)
     span = [f"[{low:.1f}, {high:.1f}]" if low == low else ""
             for low, high in zip(shown["acc@1_low"], shown["acc@1_high"], strict=True)]  # fmt: skip
-    table = shown[["model", "when", "group", "n", *metrics.METRICS]]
+    table = shown[["model", "target_time", "group", "n", *metrics.METRICS]]
     table.insert(5, "interval", span)
     print(table.to_string(index=False, float_format="%.1f", na_rep="-"))
     if args.baselines:

@@ -198,7 +198,8 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--preset", choices=tuple(PRESETS), default="documented")
     sub.add_argument("--seed", type=int, default=42, help="default: %(default)s")
     sub.add_argument("--epochs", type=_positive, help="at most so many")
-    sub.add_argument("--when", choices=("unknown", "day"), help="what it is told of the target")
+    sub.add_argument("--target-time", choices=("unknown", "day"),
+                     help="what it knows of the next visit's time")  # fmt: skip
     sub.add_argument(
         "--protocol", choices=("published", "exact"), default="published",
         help="places that training has not seen are one 'unknown', or themselves",

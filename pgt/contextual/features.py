@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from pgt.contextual.history import NOT_SEEN, Past
+from pgt.contextual.history import NOT_SEEN, HistoryBatch
 from pgt.units import MINUTES_OF_DAY, around_the_clock
 
 UNKNOWN = 1
 
 
 @dataclass(frozen=True)
-class Term:
+class Feature:
     """A fact about a past visit.
 
     Attributes
@@ -31,12 +31,12 @@ class Term:
     knots : tuple of float
         Where the table has a row; increasing.
     of : callable
-        Past -> (B, L) the fact; values between knots are interpolated, others clamped.
+        HistoryBatch -> (B, L) the fact; values between knots are interpolated, others clamped.
     """
 
     about: str
     knots: tuple[float, ...]
-    of: Callable[[Past], Tensor]
+    of: Callable[[HistoryBatch], Tensor]
 
 
 def _unless_unseen(seen: Tensor, value: Tensor) -> Tensor:
@@ -44,14 +44,14 @@ def _unless_unseen(seen: Tensor, value: Tensor) -> Tensor:
     return torch.where(seen != NOT_SEEN, value.float(), float(NOT_SEEN))
 
 
-def _last(batch: Past) -> tuple[Tensor, Tensor]:
+def _last(batch: HistoryBatch) -> tuple[Tensor, Tensor]:
     """(B, 1) the location of the last visit, and of the one before it."""
     rows = torch.arange(len(batch), device=batch.length.device)
     at = batch.length - 1
     return batch.location[rows, at][:, None], batch.before[rows, at][:, None]
 
 
-def _same_before(batch: Past) -> Tensor:
+def _same_before(batch: HistoryBatch) -> Tensor:
     """0 = another place before, 1 = the same as now, 2 = and the one earlier too, 3 = only that."""
     here, there = _last(batch)
     one = (batch.before == here) & (batch.before != NOT_SEEN)
@@ -59,7 +59,7 @@ def _same_before(batch: Past) -> Tensor:
     return one * 1 + (one & two) * 1 + (~one & two) * 3
 
 
-def _here(batch: Past) -> Tensor:
+def _here(batch: HistoryBatch) -> Tensor:
     """0 = elsewhere, 1 = where the person is now, 2 = where they were before."""
     here, there = _last(batch)
     now = batch.location == here
@@ -71,7 +71,7 @@ def _weekdays(one: Tensor, other: Tensor) -> Tensor:
     return ((one >= 6) == (other >= 6)) * 1 + (one == other) * 1
 
 
-def _now_weekday(batch: Past) -> Tensor:
+def _now_weekday(batch: HistoryBatch) -> Tensor:
     """(B,) 1 = Monday …: the day on which the last visit ended."""
     rows = torch.arange(len(batch), device=batch.length.device)
     at = batch.length - 1
@@ -79,7 +79,7 @@ def _now_weekday(batch: Past) -> Tensor:
     return (batch.weekday[rows, at] - 1 + days) % 7 + 1
 
 
-def _count(batch: Past) -> Tensor:
+def _count(batch: HistoryBatch) -> Tensor:
     """log2 of how many of the listed visits are to the visit's place."""
     inside = (~batch.padding).float()
     wide = int(batch.location.max()) + 1 if batch.location.numel() else 1
@@ -96,77 +96,79 @@ _HOURS = tuple(60.0 * hour for hour in range(25))
 _CLOCK = (0.0, 15.0, 30.0, 60.0, 90.0, 120.0, 180.0, 240.0, 360.0, 480.0, 720.0)
 _RATIO = (-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 
-TERMS: dict[str, Term] = {
-    "age": Term(
+HISTORY_FEATURES: dict[str, Feature] = {
+    "age": Feature(
         "visits back", (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 200, 400, 800),
         lambda batch: batch.age,
     ),
-    "days": Term(
+    "days": Feature(
         "days back", (0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 15, 21, 28, 60, 120),
         lambda batch: batch.days_ago,
     ),
-    "clock": Term(
+    "clock": Feature(
         "minutes between its time of day and now", _CLOCK,
         lambda batch: around_the_clock(batch.start_minute, batch.now_minute[:, None]),
     ),
-    "ahead": Term(
+    "ahead": Feature(
         "minutes from now to its time of day, around the clock", _HOURS,
         lambda batch: (batch.start_minute - batch.now_minute[:, None]) % MINUTES_OF_DAY,
     ),
-    "weekday": Term(
+    "weekday": Feature(
         "its weekday and today's: other kind, same kind, same", (0, 1, 2),
         lambda batch: _weekdays(batch.weekday, _now_weekday(batch)[:, None]),
     ),
-    "stay": Term(
+    "stay": Feature(
         "how long it lasted, log2(minutes + 15)", (4, 5, 6, 7, 8, 9, 10, 11),
         lambda batch: (batch.stay + 15.0).log2(),
     ),
-    "before": Term(
+    "before": Feature(
         "the place before it: other, as now, the last two as now, only the one earlier",
         (0, 1, 2, 3), _same_before,
     ),
-    "left": Term(
+    "left": Feature(
         "minutes between the time of day at which the visit before it ended and now",
         (-1.0, *_CLOCK),
         lambda batch: _unless_unseen(
             batch.end_before, around_the_clock(batch.end_before, batch.now_minute[:, None])
         ),
     ),
-    "stayed": Term(
+    "stayed": Feature(
         "how alike the stay before it and the last one are, |log2 of their ratio|", _RATIO,
         lambda batch: _unless_unseen(
             batch.stay_before, _alike(batch.stay_before, batch.last_stay[:, None])
         ),
     ),
-    "gap": Term(
+    "gap": Feature(
         "how long the way to it took, log2(minutes + 5)", (-1.0, 2, 3, 4, 5, 6, 8, 10, 12),
         lambda batch: _unless_unseen(
             batch.gap_before, (batch.gap_before.clamp(min=0) + 5.0).log2()
         ),
     ),
-    "here": Term("its place: elsewhere, where one is now, where one was before", (0, 1, 2), _here),
-    "count": Term("listed visits to its place, log2", (0, 1, 2, 3, 4, 5, 6), _count),
-    "unknown": Term(
+    "here": Feature(
+        "its place: elsewhere, where one is now, where one was before", (0, 1, 2), _here
+    ),
+    "count": Feature("listed visits to its place, log2", (0, 1, 2, 3, 4, 5, 6), _count),
+    "unknown": Feature(
         "an unknown place: neither, it, the last one, both", (0, 1, 2, 3),
         lambda batch: (batch.location == UNKNOWN) * 1 + (_last(batch)[0] == UNKNOWN) * 2,
     ),
-    "older": Term(
+    "older": Feature(
         "visits that a summary stands for, log2(1 + visits)", (0, 1, 2, 3, 4, 6),
         lambda batch: (batch.stands_for + 1.0).log2(),
     ),
 }  # fmt: skip
 
 # What may be looked at only by somebody who is told when the next visit begins.
-TOLD: dict[str, Term] = {
-    "then_clock": Term(
+TARGET_FEATURES: dict[str, Feature] = {
+    "then_clock": Feature(
         "minutes between its time of day and the target's", _CLOCK,
         lambda batch: around_the_clock(batch.start_minute, batch.target_minute[:, None]),
     ),
-    "then_weekday": Term(
+    "then_weekday": Feature(
         "its weekday and the target's: other kind, same kind, same", (0, 1, 2),
         lambda batch: _weekdays(batch.weekday, batch.target_weekday[:, None]),
     ),
-    "then_gap": Term(
+    "then_gap": Feature(
         "how alike the way to it and the time until the target are, |log2 of their ratio|", _RATIO,
         lambda batch: _unless_unseen(
             batch.gap_before,
@@ -181,7 +183,7 @@ class Fact:
     """Something about now, as an index below ``size``."""
 
     size: int
-    of: Callable[[Past], Tensor]
+    of: Callable[[HistoryBatch], Tensor]
 
 
 def _log_bucket(value: Tensor, size: int) -> Tensor:
@@ -203,7 +205,7 @@ THEN: dict[str, Fact] = {
 }
 
 
-def to_the_hour(batch: Past) -> Past:
+def to_the_hour(batch: HistoryBatch) -> HistoryBatch:
     """The same batch, told the target's hour only: its time becomes the middle of the hour.
 
     The wait until then follows; when it is already within the hour, it is none.

@@ -23,7 +23,7 @@ from pgt.batch import Batch
 from pgt.visits import SPLITS, DataError
 from pgt.windows import FEATURES, Dataset, Windows, encode
 
-# What is known of a visit beside `FEATURES`: rows of ``Histories.context``.
+# What is known of a visit beside `FEATURES`: rows of ``HistoryWindows.context``.
 CONTEXT = (
     "stay",
     "before",
@@ -37,7 +37,7 @@ NOT_SEEN = -1
 
 
 @dataclass(frozen=True)
-class Past(Batch):
+class HistoryBatch(Batch):
     """A batch that also tells what came before each visit.
 
     Beside the fields of `Batch`, all integer tensors, (B, L), 0 at padding: ``age`` (visits back
@@ -63,13 +63,13 @@ class Past(Batch):
     target_minute: Tensor
     wait: Tensor
 
-    def to(self, device: torch.device | str) -> Past:
+    def to(self, device: torch.device | str) -> HistoryBatch:
         """The same batch on another device."""
-        return Past(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
+        return HistoryBatch(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 
 
 @dataclass(frozen=True)
-class Histories(Windows):
+class HistoryWindows(Windows):
     """The windows of one split, each with the past that a model may look at.
 
     Attributes
@@ -102,16 +102,16 @@ class Histories(Windows):
         """(W,) whether the target is in the seven-day window."""
         return self.inside
 
-    def subset(self, keep: np.ndarray) -> Histories:
+    def subset(self, keep: np.ndarray) -> HistoryWindows:
         """Only the windows given by a mask or by their numbers."""
         per_window = ("first", "target", "floor", "older_at", "inside")
         return replace(self, **{name: getattr(self, name)[keep] for name in per_window})
 
-    def to(self, device: torch.device | str) -> Histories:
+    def to(self, device: torch.device | str) -> HistoryWindows:
         """The same windows, gathering their batches on another device."""
         return replace(self, features=self.features.to(device), context=self.context.to(device))
 
-    def batch(self, index: np.ndarray | list[int], max_len: int | None = None) -> Past:
+    def batch(self, index: np.ndarray | list[int], max_len: int | None = None) -> HistoryBatch:
         """Gather windows into one padded batch, each cut to its ``max_len`` most recent visits."""
         index = np.asarray(index)
         device = self.features.device
@@ -131,7 +131,7 @@ class Histories(Windows):
         listed = torch.from_numpy(self.first[index]).to(device)[:, None] <= row
         minutes = (then["start_day"] - last["end_day"]) * 1440
         minutes = minutes + then["start_minute"] - last["end_minute"]
-        return Past(
+        return HistoryBatch(
             location=seen["location"],
             time=seen["time"],
             weekday=seen["weekday"],
@@ -169,7 +169,7 @@ class Histories(Windows):
         return np.where(steps < length[:, None], rows, -1)
 
 
-def remember(data: Dataset, memory: int = 0, older: int = 0) -> Dataset:
+def with_history(data: Dataset, memory: int = 0, older: int = 0) -> Dataset:
     """The same questions, each with more of the person's past.
 
     Parameters
@@ -184,7 +184,7 @@ def remember(data: Dataset, memory: int = 0, older: int = 0) -> Dataset:
     Returns
     -------
     Dataset
-        Of `Histories`, with the same targets in the same order.
+        Of `HistoryWindows`, with the same targets in the same order.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def remember(data: Dataset, memory: int = 0, older: int = 0) -> Dataset:
     --------
     >>> import pgt.city, pgt.windows
     >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
-    >>> batch = remember(data, memory=100, older=50).test.batch([0, 1])
+    >>> batch = with_history(data, memory=100, older=50).test.batch([0, 1])
     >>> bool((batch.length >= data.test.batch([0, 1]).length).all())
     True
     """
@@ -204,7 +204,7 @@ def remember(data: Dataset, memory: int = 0, older: int = 0) -> Dataset:
         raise DataError(f"memory={memory} and older={older} must not be negative.")
     if older and not memory:
         raise DataError("Summaries of older places need a memory; give memory=100 or so.")
-    if any(isinstance(getattr(data, name), Histories) for name in SPLITS):
+    if any(isinstance(getattr(data, name), HistoryWindows) for name in SPLITS):
         raise DataError("These windows remember already; give those of pgt.windows.prepare.")
     table, columns = _joined(data)
     features = encode(table, data.vocabulary)
@@ -226,7 +226,7 @@ def remember(data: Dataset, memory: int = 0, older: int = 0) -> Dataset:
         summaries = [_older(following, *span, older) for span in zip(floor, first, target,
                                                                      strict=True)]  # fmt: skip
         ends = np.cumsum([len(some) for some in summaries], dtype=np.int64)
-        parts[name] = Histories(
+        parts[name] = HistoryWindows(
             visits=table, features=features, first=first, target=target,
             vocabulary=data.vocabulary, context=context, floor=floor,
             older=np.concatenate([np.empty(0, dtype=np.int64), *summaries]),

@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from pgt.checkpoint import load_weights, read_parts
 from pgt.contextual.config import ContextualConfig
-from pgt.contextual.history import Past
-from pgt.contextual.scorer import Reasons
+from pgt.contextual.history import HistoryBatch
+from pgt.contextual.scorer import AdditiveScorer
 from pgt.encoder import Encoder
 from pgt.mixture import log_mixture, scatter_log_probs
 from pgt.model import Embeddings, Gate, Generator, Output, Pointer, at_least_float32  # fmt: skip
@@ -39,8 +39,9 @@ class ContextualPointer(nn.Module):
     Examples
     --------
     >>> import pgt.city, pgt.windows
-    >>> from pgt.contextual.history import remember
-    >>> data = remember(pgt.windows.prepare(pgt.city.load().visits, protocol="exact"), memory=50)
+    >>> from pgt.contextual.history import with_history
+    >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
+    >>> data = with_history(data, memory=50)
     >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
     >>> model = ContextualPointer(ContextualConfig(*size, n_known=2 + data.vocabulary.n_known))
     >>> out = model.eval()(data.test.batch([0, 1]))
@@ -56,25 +57,25 @@ class ContextualPointer(nn.Module):
         self.embeddings = Embeddings(inner) if looks else None
         self.encoder = Encoder(inner) if looks and config.encoder else None
         self.pointer = Pointer(inner) if config.content else None
-        self.reasons = Reasons(config) if config.asked else None
+        self.scorer = AdditiveScorer(config) if config.used_features else None
         self.generator = Generator(inner) if config.has("generator") else None
         both = config.has("generator") and config.has("gate")
         self.gate = Gate(inner) if both else None
 
-    def forward(self, batch: Past, attention: bool = False) -> Output:
+    def forward(self, batch: HistoryBatch, attention: bool = False) -> Output:
         """Predict every window of a batch.
 
         Parameters
         ----------
-        batch : Past
-            Of `pgt.contextual.history.Histories`; every window has at least one visit.
+        batch : HistoryBatch
+            Of `pgt.contextual.history.HistoryWindows`; every window has at least one visit.
         attention : bool
             Also return the encoder's attention weights.
         """
-        if not isinstance(batch, Past):
+        if not isinstance(batch, HistoryBatch):
             raise DataError(
                 "The contextual pointer needs windows that know what came before each visit; make "
-                "them with pgt.contextual.history.remember(data)."
+                "them with pgt.contextual.history.with_history(data)."
             )
         full = batch
         recent = self._recent(batch)
@@ -89,8 +90,8 @@ class ContextualPointer(nn.Module):
             context = encoded[rows, recent.length - 1]  # (B, D) the last visit
 
         scores = torch.zeros(batch.location.shape, device=batch.length.device)
-        if self.reasons is not None:
-            scores = scores + at_least_float32(self.reasons(full))  # (B, L)
+        if self.scorer is not None:
+            scores = scores + at_least_float32(self.scorer(full))  # (B, L)
         if self.pointer is not None:
             assert context is not None and encoded is not None
             scores = scores + self._content(context, encoded, recent, full)
@@ -108,16 +109,18 @@ class ContextualPointer(nn.Module):
             log_probs = mixed.masked_fill(neither, -math.inf)
         return Output(log_probs, torch.sigmoid(logit), log_weights.exp(), pointer, generator, seen)
 
-    def _recent(self, batch: Past) -> Past:
+    def _recent(self, batch: HistoryBatch) -> HistoryBatch:
         """The visits that PGT's parts see; places without weights of their own are unknown."""
         recent = batch.most_recent(self.config.recent)
-        assert isinstance(recent, Past)
-        if not self.config.n_known:
+        assert isinstance(recent, HistoryBatch)
+        if not self.config.n_trained_ids:
             return recent
-        strange = recent.location >= self.config.n_known
+        strange = recent.location >= self.config.n_trained_ids
         return replace(recent, location=recent.location.masked_fill(strange, UNKNOWN))
 
-    def _content(self, context: Tensor, encoded: Tensor, recent: Past, full: Past) -> Tensor:
+    def _content(
+        self, context: Tensor, encoded: Tensor, recent: HistoryBatch, full: HistoryBatch
+    ) -> Tensor:
         """(B, L) PGT's score of the recent visits, 0 for those further back."""
         assert self.pointer is not None
         score = self.pointer(context, encoded, recent)  # (B, L') log-weights, -inf at padding
@@ -138,7 +141,7 @@ class ContextualPointer(nn.Module):
         if self.generator is None or context is None:
             return out
         scores = at_least_float32(self.generator(context))  # (B, K)
-        if self.config.n_known:
+        if self.config.n_trained_ids:
             scores = scores.index_fill(1, torch.arange(2, device=scores.device), -math.inf)
         return F.pad(
             F.log_softmax(scores, dim=-1), (0, out.shape[1] - scores.shape[1]), value=-math.inf
@@ -152,7 +155,7 @@ class ContextualPointer(nn.Module):
         return at_least_float32(self.gate(context)).squeeze(-1)  # (B, 1) -> (B,)
 
     @torch.no_grad()
-    def scores(self, batch: Past) -> Tensor:
+    def scores(self, batch: HistoryBatch) -> Tensor:
         """(B, V) log-probabilities, in evaluation mode; the interface that baselines share."""
         was_training = self.training
         self.eval()

@@ -14,10 +14,10 @@ import torch
 from pgt.baselines import ContextKernel
 from pgt.config import TrainConfig
 from pgt.contextual.config import ContextualConfig
-from pgt.contextual.features import TERMS
-from pgt.contextual.history import remember
+from pgt.contextual.features import HISTORY_FEATURES
+from pgt.contextual.history import with_history
 from pgt.contextual.model import ContextualPointer
-from pgt.contextual.pseudo_unknown import rehearse
+from pgt.contextual.pseudo_unknown import with_pseudo_unknowns
 from pgt.contextual.scorer import like_kernel
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset
@@ -33,10 +33,10 @@ TRAINING = TrainConfig(
 # Reasons alone: neither PGT's embeddings nor its encoder, generator and gate.
 ALONE: dict[str, Any] = {
     "encoder": False, "content": False, "without": ("generator", "gate"), "dropout": 0.2,
-    "interplay": 0,
+    "interaction": 0,
 }  # fmt: skip
 # With all of PGT around them; many more weights, so a lower rate and more dropout.
-AROUND: dict[str, Any] = {"dropout": 0.4, "interplay": 0}
+AROUND: dict[str, Any] = {"dropout": 0.4, "interaction": 0}
 AROUND_TRAINING = replace(TRAINING, learning_rate=1e-3)
 
 
@@ -49,8 +49,8 @@ class Variant:
     change : dict
         Fields of `ContextualConfig`.
     memory, older : int
-        Of `pgt.contextual.history.remember`.
-    rehearsed : bool
+        Of `pgt.contextual.history.with_history`.
+    pseudo_unknowns : bool
         Whether unknown places are rehearsed, if there are any (see `has_unknown`).
     from_kernel : bool
         Whether its first tables are those of the context kernel.
@@ -60,7 +60,7 @@ class Variant:
     change: dict[str, Any] = field(default_factory=lambda: ALONE)
     memory: int = MEMORY
     older: int = OLDER
-    rehearsed: bool = True
+    pseudo_unknowns: bool = True
     from_kernel: bool = True
     training: TrainConfig = TRAINING
 
@@ -82,23 +82,25 @@ VARIANTS: dict[str, Variant] = {
     "around": Variant(AROUND, training=AROUND_TRAINING),
     "around_window": Variant(AROUND, memory=0, older=0, training=AROUND_TRAINING),
     "no_scale": Variant(ALONE | {"scaled": False}),
-    "interplay": Variant(ALONE | {"interplay": 32}),
-    "one_reason": Variant(ALONE | {"reasons": 1}, from_kernel=False),
+    "interaction": Variant(ALONE | {"interaction": 32}),
+    "one_component": Variant(ALONE | {"n_components": 1}, from_kernel=False),
     "random_start": Variant(from_kernel=False),
-    "no_rehearsal": Variant(rehearsed=False),
+    "no_pseudo_unknowns": Variant(pseudo_unknowns=False),
 } | {
     f"memory_{memory}": Variant(memory=memory, older=0) for memory in (10, 20, 50, 100, 200, 400)
 } | {
-    f"no_{name}": Variant(ALONE | {"terms": tuple(term for term in TERMS if term != name)})
-    for name in TERMS
+    f"no_{name}": Variant(
+        ALONE | {"features": tuple(feature for feature in HISTORY_FEATURES if feature != name)}
+    )
+    for name in HISTORY_FEATURES
 } | {
-    name: Variant(ALONE | {"terms": terms, "scaled": False}, older=0)
-    for name, terms in STEPS.items()
+    name: Variant(ALONE | {"features": features, "scaled": False}, older=0)
+    for name, features in STEPS.items()
 }  # fmt: skip
 
 
-VARIANTS_WHERE_NOTHING_IS_MERGED = tuple(name for name in VARIANTS if name != "no_rehearsal")
-VARIANTS_WITH_UNKNOWN = ("full", "window", "around", "around_window", "no_rehearsal")
+VARIANTS_WHERE_NOTHING_IS_MERGED = tuple(name for name in VARIANTS if name != "no_pseudo_unknowns")
+VARIANTS_WITH_UNKNOWN = ("full", "window", "around", "around_window", "no_pseudo_unknowns")
 
 
 def has_unknown(data: Dataset) -> bool:
@@ -114,9 +116,9 @@ def has_unknown(data: Dataset) -> bool:
 
 def windows(data: Dataset, variant: Variant) -> Dataset:
     """The windows that a variant is trained and scored on."""
-    seen = remember(data, variant.memory, variant.older)
-    if variant.rehearsed and has_unknown(data):
-        return replace(seen, train=rehearse(data, variant.memory, variant.older))
+    seen = with_history(data, variant.memory, variant.older)
+    if variant.pseudo_unknowns and has_unknown(data):
+        return replace(seen, train=with_pseudo_unknowns(data, variant.memory, variant.older))
     return seen
 
 
@@ -146,9 +148,9 @@ def build(
     torch.manual_seed(seed)
     config = ContextualConfig(
         vocabulary.n_locations, vocabulary.n_users, asks=asks,  # type: ignore[arg-type]
-        n_known=known if known < vocabulary.n_locations else 0, **variant.change,
+        n_trained_ids=known if known < vocabulary.n_locations else 0, **variant.change,
     )  # fmt: skip
     model = ContextualPointer(config)
-    if variant.from_kernel and model.reasons is not None:
-        like_kernel(model.reasons, ContextKernel())
+    if variant.from_kernel and model.scorer is not None:
+        like_kernel(model.scorer, ContextKernel())
     return model, replace(variant.training, seed=seed)

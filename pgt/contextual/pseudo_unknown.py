@@ -15,30 +15,30 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pgt.contextual.history import Histories, remember
+from pgt.contextual.history import HistoryWindows, with_history
 from pgt.visits import DataError
 from pgt.windows import Dataset, Windows
 
 SHARES = (0.3, 0.5, 0.7)
 
 
-def rehearse(
+def with_pseudo_unknowns(
     data: Dataset, memory: int = 0, older: int = 0, shares: Sequence[float] = SHARES
-) -> Histories:
+) -> HistoryWindows:
     """Training windows with rehearsed unknown places, and the windows as they are.
 
     Parameters
     ----------
     data : Dataset
     memory, older : int
-        As in `pgt.contextual.history.remember`.
+        As in `pgt.contextual.history.with_history`.
     shares : sequence of float
         Each, between 0 and 1, plays the training days as if only that share of every person's
         visits had been known.
 
     Returns
     -------
-    Histories
+    HistoryWindows
         More windows than ``data.train`` has; about 1 + the sum of (1 - share) times as many.
 
     Raises
@@ -50,17 +50,20 @@ def rehearse(
     --------
     >>> import pgt.city, pgt.windows
     >>> data = pgt.windows.prepare(pgt.city.load().visits)
-    >>> len(rehearse(data)) > len(data.train), bool((rehearse(data).targets == 1).any())
+    >>> taught = with_pseudo_unknowns(data)
+    >>> len(taught) > len(data.train), bool((taught.targets == 1).any())
     (True, True)
     """
     if not all(0 < share < 1 for share in shares):
         raise DataError(f"shares are {tuple(shares)}; each must lie between 0 and 1.")
     valid, test = _nobody(data.valid), _nobody(data.test)
-    parts = [remember(Dataset(data.train, valid, test, data.vocabulary), memory, older).train]
+    parts = [with_history(Dataset(data.train, valid, test, data.vocabulary), memory, older).train]
     for share in shares:
         train = as_if_earlier(data.train, share, whole_windows=not memory)
-        parts.append(remember(Dataset(train, valid, test, data.vocabulary), memory, older).train)
-    return joined([part for part in parts if isinstance(part, Histories)])
+        parts.append(
+            with_history(Dataset(train, valid, test, data.vocabulary), memory, older).train
+        )
+    return joined([part for part in parts if isinstance(part, HistoryWindows)])
 
 
 def as_if_earlier(train: Windows, share: float, *, whole_windows: bool) -> Windows:
@@ -99,13 +102,13 @@ def _nowhere(location_id: pd.Series) -> int | str:
     return "\0nowhere"
 
 
-def joined(parts: Sequence[Histories]) -> Histories:
+def joined(parts: Sequence[HistoryWindows]) -> HistoryWindows:
     """Several sets of windows as one; each keeps to its own visits."""
     rows = np.cumsum([0] + [len(part.visits) for part in parts])
     olds = np.cumsum([0] + [len(part.older) for part in parts])
     moved = list(zip(parts, rows, olds, strict=False))
     padding = parts[0]
-    return Histories(
+    return HistoryWindows(
         visits=pd.concat([part.visits for part in parts], ignore_index=True),
         features=torch.cat([padding.features[:, :1]] + [p.features[:, 1:] for p in parts], dim=1),
         context=torch.cat([padding.context[:, :1]] + [p.context[:, 1:] for p in parts], dim=1),

@@ -14,46 +14,50 @@ from torch import Tensor, nn
 
 from pgt.baselines import ContextKernel
 from pgt.contextual.config import ContextualConfig
-from pgt.contextual.features import NOW, TERMS, THEN, TOLD, hats, to_the_hour
-from pgt.contextual.history import Past
+from pgt.contextual.features import HISTORY_FEATURES, NOW, TARGET_FEATURES, THEN, hats, to_the_hour
+from pgt.contextual.history import HistoryBatch
 
 FACT_WIDTH = 8
 NEVER = -30.0  # log of a weight that is none
 
 
-class Reasons(nn.Module):
+class AdditiveScorer(nn.Module):
     """(B, L) log-weights of visits from one fact each, for several reasons.
 
     Every term has one table; a row holds a value for each reason, and a vector that meets those of
-    the other terms in a hidden layer (the interplay).
+    the other terms in a hidden layer (the interaction).
     """
 
     def __init__(self, config: ContextualConfig) -> None:
         super().__init__()
         self.config = config
-        self.known = {name: (TERMS | TOLD)[name] for name in config.asked}
-        self.facts = NOW | (THEN if config.told else {})
-        width = config.reasons + config.interplay
+        self.known = {
+            name: (HISTORY_FEATURES | TARGET_FEATURES)[name] for name in config.used_features
+        }
+        self.facts = NOW | (THEN if config.knows_time else {})
+        width = config.n_components + config.interaction
         self.tables = nn.ParameterDict()
         for name, term in self.known.items():
             self.register_buffer(f"knots_{name}", torch.tensor(term.knots).float(), False)
             table = torch.zeros(len(term.knots), width)
-            nn.init.normal_(table[:, : config.reasons], std=0.1)
-            nn.init.normal_(table[:, config.reasons :], std=0.5)
+            nn.init.normal_(table[:, : config.n_components], std=0.1)
+            nn.init.normal_(table[:, config.n_components :], std=0.5)
             self.tables[name] = nn.Parameter(table)
-        facts = self.facts.items() if config.scaled or config.interplay else ()
+        facts = self.facts.items() if config.scaled or config.interaction else ()
         self.now = nn.ModuleDict(
             {name: nn.Embedding(fact.size, FACT_WIDTH) for name, fact in facts}
         )
         wide = FACT_WIDTH * len(self.facts)
-        scales = len(self.known) * config.reasons
+        scales = len(self.known) * config.n_components
         self.scale = _zero_ended(wide, scales, config.dropout) if config.scaled else None
-        self.meet = nn.Linear(wide, config.interplay) if config.interplay else None
-        self.out = _zero_ended(config.interplay, 1, config.dropout) if config.interplay else None
+        self.interaction = nn.Linear(wide, config.interaction) if config.interaction else None
+        self.out = (
+            _zero_ended(config.interaction, 1, config.dropout) if config.interaction else None
+        )
 
-    def parts(self, batch: Past) -> tuple[Tensor, Tensor]:
-        """(B, L, R) log-weight of each reason, and (B, L) what the interplay adds to all."""
-        n = self.config.reasons
+    def parts(self, batch: HistoryBatch) -> tuple[Tensor, Tensor]:
+        """(B, L, R) log-weight of each reason, and (B, L) what the interaction adds to all."""
+        n = self.config.n_components
         if self.config.asks == "at hour":
             batch = to_the_hour(batch)
         facts = [table(self.facts[name].of(batch)) for name, table in self.now.items()]
@@ -61,22 +65,22 @@ class Reasons(nn.Module):
         scales = None
         if self.scale is not None:
             scales = (1 + self.scale(now)).view(len(batch), len(self.known), n)  # (B, T, R)
-        shape = (*batch.location.shape, n + self.config.interplay)
+        shape = (*batch.location.shape, n + self.config.interaction)
         total = torch.zeros(shape, device=batch.length.device)  # (B, L, R + I)
         for t, (name, term) in enumerate(self.known.items()):
             low, high, share = hats(term.of(batch), self.get_buffer(f"knots_{name}"))
             table = self.tables[name]
             value = torch.lerp(table[low], table[high], share[..., None])  # (B, L, R + I)
             if scales is not None:
-                scale = F.pad(scales[:, t], (0, self.config.interplay), value=1.0)  # (B, R + I)
+                scale = F.pad(scales[:, t], (0, self.config.interaction), value=1.0)  # (B, R + I)
                 value = value * scale[:, None]
             total = total + value
-        each, hidden = total.split([n, self.config.interplay], dim=-1)
-        if self.meet is None or self.out is None:
+        each, hidden = total.split([n, self.config.interaction], dim=-1)
+        if self.interaction is None or self.out is None:
             return each, torch.zeros_like(each[..., 0])
-        return each, self.out(F.gelu(hidden + self.meet(now)[:, None])).squeeze(-1)
+        return each, self.out(F.gelu(hidden + self.interaction(now)[:, None])).squeeze(-1)
 
-    def forward(self, batch: Past) -> Tensor:
+    def forward(self, batch: HistoryBatch) -> Tensor:
         """(B, L) log-weights, of padding too."""
         each, together = self.parts(batch)
         return each.logsumexp(-1) + together
@@ -91,12 +95,12 @@ def _zero_ended(wide: int, out: int, dropout: float) -> nn.Sequential:
 
 
 @torch.no_grad()
-def like_kernel(reasons: Reasons, kernel: ContextKernel) -> None:
+def like_kernel(scorer: AdditiveScorer, kernel: ContextKernel) -> None:
     """Set tables so that the first three reasons are those of the context kernel.
 
     Parameters
     ----------
-    reasons : Reasons
+    scorer : AdditiveScorer
         With at least three reasons. The kernel's terms are age, before and clock; of those that
         it lacks the reason is as weak as "any", and other tables keep their values.
     kernel : ContextKernel
@@ -106,12 +110,13 @@ def like_kernel(reasons: Reasons, kernel: ContextKernel) -> None:
     ValueError
         With fewer reasons.
     """
-    if reasons.config.reasons < 3:
+    if scorer.config.n_components < 3:
         raise ValueError(
-            f"The context kernel has three reasons to go back and reasons={reasons.config.reasons} "
-            "cannot hold them; give at least 3, or leave the tables as they are."
+            "The context kernel has three components and "
+            f"n_components={scorer.config.n_components} cannot hold them; give at least 3, or "
+            "leave the tables as they are."
         )
-    tables = reasons.tables
+    tables = scorer.tables
     strength = [
         kernel.base,
         kernel.same if "before" in tables else kernel.base,
@@ -121,11 +126,11 @@ def like_kernel(reasons: Reasons, kernel: ContextKernel) -> None:
         if name in tables:
             tables[name][:, :3] = 0.0
     if "age" in tables:
-        tables["age"][:, :3] = reasons.get_buffer("knots_age")[:, None] * math.log(kernel.decay)
+        tables["age"][:, :3] = scorer.get_buffer("knots_age")[:, None] * math.log(kernel.decay)
     if "before" in tables:
         tables["before"][:, 1] = torch.tensor([NEVER, 0.0, 0.0, NEVER])
     if "clock" in tables:
-        tables["clock"][:, 2] = -reasons.get_buffer("knots_clock") / kernel.width
+        tables["clock"][:, 2] = -scorer.get_buffer("knots_clock") / kernel.width
     # How strong each reason is may be written into any table, since every visit has a row there.
     first = next(iter(tables.values()))
     first[:, :3] += torch.tensor([math.log(value) if value > 0 else NEVER for value in strength])

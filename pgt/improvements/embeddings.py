@@ -141,7 +141,7 @@ class CrossModalEmbeddings(Embeddings):
         indices = {
             "time": batch.time,
             "weekday": batch.weekday,
-            "recency": recency(batch, self.config.when),
+            "recency": recency(batch, self.config.target_time),
             "duration": batch.duration,
             "position_from_end": batch.position_from_end,
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pgt.train import Loss, loss_of
+from pgt.train import Loss, cross_entropy
 from pgt.windows import Windows
 
 
@@ -23,9 +23,9 @@ def focal(gamma: float = 2.0) -> Loss:
     """
 
     def focal_loss(log_probs: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
-        own = loss_of(log_probs, target)  # (B,)
+        own = cross_entropy(log_probs, target)  # (B,)
         chance = (-own).exp()
-        return (1 - chance) ** gamma * loss_of(log_probs, target, label_smoothing)
+        return (1 - chance) ** gamma * cross_entropy(log_probs, target, label_smoothing)
 
     focal_loss.__name__ = f"focal_{gamma:g}"
     return focal_loss
@@ -44,6 +44,6 @@ def balanced(train: Windows) -> Loss:
 
     def balanced_loss(log_probs: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
         weight = weights.to(log_probs.device)[target]
-        return weight * loss_of(log_probs, target, label_smoothing)
+        return weight * cross_entropy(log_probs, target, label_smoothing)
 
     return balanced_loss

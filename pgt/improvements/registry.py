@@ -18,7 +18,7 @@ from pgt.encoder import EncoderLayer
 from pgt.improvements import attention, embeddings, generators, layers, losses, pointers
 from pgt.improvements.augmentation import cropped
 from pgt.model import Pointer, PointerGeneratorTransformer
-from pgt.train import Loss, loss_of
+from pgt.train import Loss, cross_entropy
 from pgt.windows import Windows
 
 Plug = Callable[[PointerGeneratorTransformer, Windows], None]
@@ -44,7 +44,7 @@ class Improvement:
 
     change: dict[str, Any] = field(default_factory=dict)
     plug: tuple[Plug, ...] = ()
-    loss: Callable[[Windows], Loss] = lambda train: loss_of
+    loss: Callable[[Windows], Loss] = lambda train: cross_entropy
     training: dict[str, Any] = field(default_factory=dict)
     windows: Callable[[Windows], Windows] = lambda train: train
 

@@ -47,7 +47,7 @@ class _Plain(nn.Module):
 
 def inputs(model: PointerGeneratorTransformer) -> tuple[str, ...]:
     """The names of the ONNX file's inputs; only a model that is told the day reads ``gap_days``."""
-    return (*VISITS, *(WINDOW if model.config.when == "day" else WINDOW[:2]))
+    return (*VISITS, *(WINDOW if model.config.target_time == "day" else WINDOW[:2]))
 
 
 def feed(model: PointerGeneratorTransformer, batch: Batch) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ style()
 
 
 def history(table: pd.DataFrame, *, best_epoch: int, alt: str, caption: str) -> Shown:
-    """Loss and accuracy by epoch (`pgt.train.History.table`), with the best epoch marked."""
+    """Loss and accuracy by epoch (`pgt.train.TrainingLog.table`), with the best epoch marked."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
     left.plot(table.index, table.train_loss, color=COPIED, label="training")
     left.plot(table.index, table.valid_loss, color=GENERATED, ls="--", label="validation")

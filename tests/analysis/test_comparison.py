@@ -39,7 +39,7 @@ def made_up(folder: Path, lift: dict[str, float], people: int = 30, seeds: int =
                     {
                         "user": user, "better": np.where(hit, 0, 3), "tied": 1, "known": True,
                         "in_window": True, "data": "town", "protocol": "exact", "model": "m",
-                        "variant": variant, "when": "unknown", "seed": seed,
+                        "variant": variant, "target_time": "unknown", "seed": seed,
                     }
                 )
             )  # fmt: skip

@@ -30,7 +30,7 @@ def data() -> tuple[Windows, PointerGeneratorTransformer]:
 @pytest.fixture(scope="module")
 def seen(data: tuple[Windows, PointerGeneratorTransformer]) -> pd.DataFrame:
     windows, model = data
-    return disagreement.opened(model, KERNEL, windows)[1]
+    return disagreement.visit_weights(model, KERNEL, windows)[1]
 
 
 def test_every_visit_of_every_window_once_with_its_weight(
@@ -87,7 +87,7 @@ def test_each_window_is_one_kind_of_question(
     data: tuple[Windows, PointerGeneratorTransformer], seen: pd.DataFrame
 ) -> None:
     windows, _ = data
-    table = disagreement.described(windows, seen, "UTC")
+    table = disagreement.window_groups(windows, seen, "UTC")
     assert len(table) == len(windows)
     assert not table.isna().any().any()
     outside = table["rank"] == "not in the window"
@@ -112,25 +112,27 @@ def test_the_shares_of_a_comparison_add_up() -> None:
     users = rng.integers(0, 8, 400)
     one, others = rng.random(400), [rng.integers(0, 2, 400) for _ in range(3)]
     everything = np.ones(400, dtype=bool)
-    found = disagreement.versus(one, others, users, everything)
+    found = disagreement.paired_accuracy(one, others, users, everything)
     assert found is not None
     total = found["both"] + found["only_one"] + found["only_other"] + found["neither"]
     assert total == pytest.approx(100)
     assert found["difference"] == pytest.approx(found["only_one"] - found["only_other"])
     assert found["low"] < found["difference"] < found["high"]
-    assert disagreement.versus(one, others, users, users < 4) is None  # four people
+    assert disagreement.paired_accuracy(one, others, users, users < 4) is None  # four people
     few = np.zeros(400, dtype=bool)
     few[:19] = True
-    assert disagreement.versus(one, others, users, few) is None  # nineteen windows
+    assert disagreement.paired_accuracy(one, others, users, few) is None  # nineteen windows
     crowd = np.where(rng.random(400) < 0.6, 0, users)
-    assert disagreement.versus(one, others, crowd, everything) is None  # most are one person's
+    assert (
+        disagreement.paired_accuracy(one, others, crowd, everything) is None
+    )  # most are one person's
 
 
 def test_nothing_can_be_had_by_subtraction(
     data: tuple[Windows, PointerGeneratorTransformer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     windows, model = data
-    gate, visits = disagreement.opened(model, KERNEL, windows)
+    gate, visits = disagreement.visit_weights(model, KERNEL, windows)
     hits = np.arange(len(windows)) % 2.0
     seen = wins.Opened(windows, hits, [1 - hits], gate, [visits], {})
     # Everybody's windows are in "most" but those of one person.
@@ -144,7 +146,7 @@ def test_nothing_can_be_had_by_subtraction(
         rows = wins.windows(seen, windows)
         return {row["by"] for row in rows if row["table"] == "windows"}
 
-    assert grid.many(windows.users[who == "most"])
+    assert grid.enough_people(windows.users[who == "most"])
     assert "kind" not in groupings(pd.DataFrame({"kind": kinds}))
     fair = pd.Categorical(np.where(np.arange(len(who)) % 2, "odd", "even"), ["odd", "even"])
     assert "kind" in groupings(pd.DataFrame({"kind": fair}))

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from lab import ceilings
 from lab import predictability as report_of
-from lab.alike import Likeness, agreement
-from lab.city_chances import _Witnessed, chances
+from lab.city_chances import _Witnessed, choice_probabilities
+from lab.context_matching import ContextMatch, repeat_rate
 
 from pgt import city
 from pgt.analysis import predictability as p
@@ -20,7 +20,7 @@ from pgt.analysis.results import read_results
 from pgt.city.days import _Life
 from pgt.city.hours import Town
 from pgt.city.people import Behaviour
-from pgt.contextual.history import Histories, remember
+from pgt.contextual.history import HistoryWindows, with_history
 from pgt.visits import DataError
 from pgt.windows import FEATURES, prepare
 from tests.helpers import routine_visits
@@ -133,19 +133,21 @@ def test_agreement_encloses_the_best_accuracy() -> None:
     assert low <= np.mean([q.max() for q in situations]) <= high == math.sqrt(low)
 
 
-def windows_of(visits: pd.DataFrame) -> Histories:
-    test = remember(prepare(visits, protocol="exact"), memory=1).test
-    assert isinstance(test, Histories)
+def windows_of(visits: pd.DataFrame) -> HistoryWindows:
+    test = with_history(prepare(visits, protocol="exact"), memory=1).test
+    assert isinstance(test, HistoryWindows)
     return test
 
 
 @pytest.fixture(scope="module")
-def larkmere() -> Histories:
+def larkmere() -> HistoryWindows:
     return windows_of(city.load().visits)
 
 
 @pytest.mark.parametrize("where", ["larkmere", "shared"])
-def test_agreement_counts_the_past_of_the_same_person_only(where: str, larkmere: Histories) -> None:
+def test_agreement_counts_the_past_of_the_same_person_only(
+    where: str, larkmere: HistoryWindows
+) -> None:
     # In the other table everybody goes to the same places: whose visit it is must count.
     shared = routine_visits(users=3)
     shared["location_id"] %= 10
@@ -153,8 +155,8 @@ def test_agreement_counts_the_past_of_the_same_person_only(where: str, larkmere:
     columns = dict(zip(FEATURES, windows.features.numpy()[:, 1:], strict=True))
     place, minute, weekday = columns["location"], columns["end_minute"], columns["weekday"]
     users = windows.visits.user_id.to_numpy()
-    like = Likeness(place=True, minutes=90, day=True, before=True)
-    table = agreement(windows, like)
+    like = ContextMatch(place=True, minutes=90, day=True, before=True)
+    table = repeat_rate(windows, like)
     for at in range(0, len(windows), 97 if where == "larkmere" else 7):
         target = int(windows.target[at])
         here, next_places = target - 1, []
@@ -176,16 +178,16 @@ def test_agreement_counts_the_past_of_the_same_person_only(where: str, larkmere:
         assert table.now[at] == pytest.approx(now, nan_ok=True)
 
 
-def test_a_memory_leaves_out_what_is_further_back(larkmere: Histories) -> None:
-    table = agreement(larkmere, Likeness(memory=30))
+def test_a_memory_leaves_out_what_is_further_back(larkmere: HistoryWindows) -> None:
+    table = repeat_rate(larkmere, ContextMatch(memory=30))
     assert table.n.max() == 30
-    assert (table.n <= agreement(larkmere, Likeness()).n).all()
+    assert (table.n <= repeat_rate(larkmere, ContextMatch()).n).all()
 
 
 def test_routine_agrees_with_itself_and_the_clock_tells_what_the_place_does_not() -> None:
     windows = windows_of(routine_visits(users=5))
-    place = agreement(windows, Likeness(place=True))  # from work to lunch or home
-    clock = agreement(windows, Likeness(place=True, minutes=60))
+    place = repeat_rate(windows, ContextMatch(place=True))  # from work to lunch or home
+    clock = repeat_rate(windows, ContextMatch(place=True, minutes=60))
     assert clock.pairs.mean() == clock.now.mean() == 1.0
     assert place.pairs.mean() < 0.8
 
@@ -193,7 +195,7 @@ def test_routine_agrees_with_itself_and_the_clock_tells_what_the_place_does_not(
 # -- the city's truth ------------------------------------------------------------
 @pytest.fixture(scope="module")
 def truth() -> pd.DataFrame:
-    return chances(city.load())
+    return choice_probabilities(city.load())
 
 
 def test_the_citys_chances_come_true(truth: pd.DataFrame) -> None:
@@ -247,10 +249,10 @@ def test_another_citys_visits_are_refused() -> None:
     town = city.load()
     one = town.people.user_id.iloc[0]
     few = replace(town, people=town.people[:1], visits=town.visits[town.visits.user_id == one])
-    assert len(chances(few)) == len(few.visits)
+    assert len(choice_probabilities(few)) == len(few.visits)
     changed = few.visits.assign(location_id=few.visits.location_id.iloc[::-1].to_numpy())
     with pytest.raises(DataError, match="live otherwise"):
-        chances(replace(few, visits=changed))
+        choice_probabilities(replace(few, visits=changed))
 
 
 # -- oracles ---------------------------------------------------------------------
@@ -292,7 +294,7 @@ def test_what_has_no_bound_is_refused() -> None:
 
 
 # -- rows and file ---------------------------------------------------------------
-def test_novelty_is_what_the_past_does_not_show(larkmere: Histories) -> None:
+def test_novelty_is_what_the_past_does_not_show(larkmere: HistoryWindows) -> None:
     rows = {row["group"]: row["value"] for row in ceilings.novelty(larkmere)}
     explored = larkmere.visits.explored.to_numpy()[larkmere.target]
     assert rows["whole past"] == pytest.approx(100 * explored.mean())
@@ -308,7 +310,7 @@ def test_intervals_draw_people() -> None:
     assert row["low"] < row["value"] < row["high"] and row["high"] - row["low"] > 0.5
 
 
-def test_hours_repeat_visits_and_moves_do_not(larkmere: Histories) -> None:
+def test_hours_repeat_visits_and_moves_do_not(larkmere: HistoryWindows) -> None:
     for _, own in list(ceilings.sequences(larkmere))[:5]:
         assert len(own["moves"]) < len(own["visits"]) < len(own["hours"])
         assert (own["moves"][1:] != own["moves"][:-1]).all()

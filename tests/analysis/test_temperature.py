@@ -17,7 +17,7 @@ def made(seed: int = 0, n: int = N) -> tuple[np.ndarray, np.ndarray]:
     scores = rng.normal(scale=2.0, size=(n, PLACES))
     scores[rng.uniform(size=scores.shape) < 0.3] = -np.inf
     scores[:, 0] = 0.0
-    log_probs = temperature.tempered(scores, 1.0)
+    log_probs = temperature.scale(scores, 1.0)
     return log_probs, drawn(log_probs, rng)
 
 
@@ -30,11 +30,11 @@ def drawn(log_probs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 @pytest.mark.parametrize("factor", [1.0, 3.0, 0.5])
 def test_the_temperature_undoes_what_was_done_to_the_scores(factor: float) -> None:
     log_probs, target = made()
-    said = temperature.tempered(factor * log_probs, 1.0)
+    said = temperature.scale(factor * log_probs, 1.0)
     found = temperature.temperature(said, target)
     assert found == pytest.approx(factor, rel=0.06)
-    assert temperature.tempered(said, factor) == pytest.approx(log_probs)
-    loss = [temperature.losses(temperature.tempered(said, t), target).mean()
+    assert temperature.scale(said, factor) == pytest.approx(log_probs)
+    loss = [temperature.losses(temperature.scale(said, t), target).mean()
             for t in (0.9 * found, found, 1.1 * found)]  # fmt: skip
     assert loss[1] < min(loss[0], loss[2])
 
@@ -42,7 +42,7 @@ def test_the_temperature_undoes_what_was_done_to_the_scores(factor: float) -> No
 @pytest.mark.parametrize("t", [0.1, 0.7, 2.0, 30.0])
 def test_a_temperature_changes_no_order_and_no_impossibility(t: float) -> None:
     log_probs, target = made(n=500)
-    other = temperature.tempered(log_probs, t)
+    other = temperature.scale(log_probs, t)
     assert np.exp(other).sum(1) == pytest.approx(1)
     assert ((other == -np.inf) == (log_probs == -np.inf)).all()
     possible = np.where(log_probs == -np.inf, -1e9, log_probs)
@@ -68,7 +68,7 @@ def test_somewhere_new_gets_exactly_what_cannot_be_named() -> None:
     log_probs, target = made(n=800)
     named = np.random.default_rng(1).uniform(size=log_probs.shape) < 0.6
     named[:, 0] = True
-    own = temperature.with_new(log_probs, named)
+    own = temperature.with_unseen(log_probs, named)
     p = np.exp(own)
     assert p.sum(1) == pytest.approx(1)
     assert np.where(named, p[:, :-1], 0) == pytest.approx(np.where(named, np.exp(log_probs), 0))
@@ -84,23 +84,23 @@ def test_a_forecast_of_somewhere_new_shrinks_the_places_alike() -> None:
     log_probs, _ = made(n=300)
     named = log_probs > -np.inf
     new = np.random.default_rng(2).uniform(size=300)
-    p = np.exp(temperature.with_new(log_probs, named, new))
+    p = np.exp(temperature.with_unseen(log_probs, named, new))
     assert p[:, -1] == pytest.approx(new)
     assert p[:, :-1] == pytest.approx(np.exp(log_probs) * (1 - new)[:, None])
     # Nothing is left for it by a model that names all: it comes last, and is possible still.
-    least = temperature.with_new(log_probs, named)[:, -1]
+    least = temperature.with_unseen(log_probs, named)[:, -1]
     assert np.isfinite(least).all() and (np.exp(least) < 1e-8).all()
-    assert np.isfinite(temperature.with_new(log_probs, named, np.ones(300))[:, 0]).all()
+    assert np.isfinite(temperature.with_unseen(log_probs, named, np.ones(300))[:, 0]).all()
 
 
 def test_what_can_be_named() -> None:
     said = np.log([[0.1, 0.1, 0.2, 0.2, 0.2, 0.2]])
     said[0, 2] = -np.inf
     copied = np.array([[False, True, False, False, False, True]])
-    found = temperature.can_name(said, copied, n_known=2)
+    found = temperature.nameable(said, copied, n_known=2)
     # Ids 0 and 1 are no places; 2 is impossible; 3 trained; 4 neither copied nor trained.
     assert found.tolist() == [[False, False, False, True, False, True]]
-    assert temperature.can_name(said, copied, n_known=0).sum() == 1
+    assert temperature.nameable(said, copied, n_known=0).sum() == 1
 
 
 def test_the_top_is_a_place_even_where_new_is_likelier() -> None:
@@ -111,8 +111,8 @@ def test_the_top_is_a_place_even_where_new_is_likelier() -> None:
 
 def test_tempering_repairs_the_reliability_of_the_top() -> None:
     log_probs, target = made(n=30_000)
-    said = temperature.with_new(temperature.tempered(log_probs, 1 / 3), log_probs > -np.inf)
-    right = temperature.with_new(log_probs, log_probs > -np.inf)
+    said = temperature.with_unseen(temperature.scale(log_probs, 1 / 3), log_probs > -np.inf)
+    right = temperature.with_unseen(log_probs, log_probs > -np.inf)
 
     def error(table: np.ndarray) -> float:
         best = temperature.top(table, target)
@@ -164,4 +164,4 @@ def test_the_floor_is_what_honest_forecasts_show_and_it_sinks_with_their_number(
 )
 def test_what_is_no_table_or_temperature_is_refused(table: list, t: float, words: str) -> None:
     with pytest.raises(DataError, match=words):
-        temperature.tempered(table, t)
+        temperature.scale(table, t)

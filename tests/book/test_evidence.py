@@ -132,7 +132,7 @@ def test_the_readme_says_what_the_files_say() -> None:
     assert len(ContextKernel.GRID) == 5
     results = read_results("geolife_published")
     kernel = results.mean(model="kernel")
-    rows = results.select(model="pgt", when="unknown")
+    rows = results.select(model="pgt", target_time="unknown")
     assert len(rows) and kernel > rows["acc@1"].max()
     # The highest published figure for a model that is not told the target's time: the documents'.
     assert kernel > 53.97

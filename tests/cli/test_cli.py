@@ -102,7 +102,7 @@ def test_options_reach_the_model(folder: Path, tmp_path: Path) -> None:
     ) == 0  # fmt: skip
     model, _ = load_model(tmp_path / "m.safetensors")
     config = model.config
-    assert (config.d_feedforward, config.dropout, config.when) == (256, 0.2, "unknown")
+    assert (config.d_feedforward, config.dropout, config.target_time) == (256, 0.2, "unknown")
     assert config.without == ("pointer", "user")
     notes = read(tmp_path / "m.safetensors")[1]["notes"]
     assert (notes["protocol"], notes["days"], notes["seed"]) == ("exact", 3, 9)
@@ -113,7 +113,7 @@ def test_control_c_keeps_the_run_and_the_next_call_goes_on(
 ) -> None:
     shutil.copy(folder / "v.parquet", tmp_path)
     calls = iter(range(10**9))
-    plain = training.loss_of
+    plain = training.cross_entropy
     data = prepare(pd.read_parquet(folder / "v.parquet"))
     epoch = -(-len(data.train) // 128) + 1  # training steps and one pass over validation
 
@@ -123,7 +123,7 @@ def test_control_c_keeps_the_run_and_the_next_call_goes_on(
         return plain(*arguments)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "loss_of", interrupted)
+        patch.setattr(training, "cross_entropy", interrupted)
         assert train(tmp_path, "--epochs", "2") == 130
     said = capsys.readouterr().err.strip()
     assert said.count("\n") == 0

@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt.contextual.features import NOW, TERMS, THEN, TOLD, hats, to_the_hour
-from pgt.contextual.history import Histories, Past, remember
+from pgt.contextual.features import HISTORY_FEATURES, NOW, TARGET_FEATURES, THEN, hats, to_the_hour
+from pgt.contextual.history import HistoryBatch, HistoryWindows, with_history
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, prepare
 
 from ..helpers import ZONE, at, random_visits
 
 MEMORY, OLDER = 15, 10
-ALL = TERMS | TOLD
+ALL = HISTORY_FEATURES | TARGET_FEATURES
 WEEK = 7 * 1440
 
 
@@ -26,12 +26,12 @@ WEEK = 7 * 1440
 def data(request: pytest.FixtureRequest) -> Dataset:
     """Windows with summaries; published, so that some places are unknown, and exact."""
     visits = random_visits(4, users=3, visits=90, places=25)
-    return remember(prepare(visits, protocol=request.param), MEMORY, OLDER)
+    return with_history(prepare(visits, protocol=request.param), MEMORY, OLDER)
 
 
-def everything(data: Dataset) -> Past:
+def everything(data: Dataset) -> HistoryBatch:
     """The test windows as one batch, with lengths that differ."""
-    test = cast(Histories, data.test)
+    test = cast(HistoryWindows, data.test)
     return test.batch(np.arange(len(test)))
 
 
@@ -59,7 +59,7 @@ def kind(one: pd.Timestamp, other: pd.Timestamp) -> int:
 
 def facts(data: Dataset, i: int, row: int, rows: list[int]) -> dict[str, float]:
     """All facts about one visit of window ``i``, straight from the table."""
-    test = cast(Histories, data.test)
+    test = cast(HistoryWindows, data.test)
     table, target = test.visits, int(test.target[i])
     place = data.vocabulary.encode_locations(table.location_id)
     own = np.flatnonzero(table.user_id == table.user_id[target])
@@ -109,7 +109,7 @@ def facts(data: Dataset, i: int, row: int, rows: list[int]) -> dict[str, float]:
 
 
 def test_every_fact_equals_a_loop(data: Dataset) -> None:
-    test, batch = cast(Histories, data.test), everything(data)
+    test, batch = cast(HistoryWindows, data.test), everything(data)
     found = {name: term.of(batch) for name, term in ALL.items()}
     kinds: dict[str, set[float]] = {name: set() for name in ALL}
     for i in range(0, len(batch), 3):
@@ -123,14 +123,14 @@ def test_every_fact_equals_a_loop(data: Dataset) -> None:
                 kinds[name].add(round(float(value), 3))
     # The table is varied enough for every kind of fact to occur.
     for name in ("weekday", "before", "here", "then_weekday"):
-        assert len(kinds[name]) >= len(TERMS["weekday"].knots), name
+        assert len(kinds[name]) >= len(HISTORY_FEATURES["weekday"].knots), name
     if data.vocabulary.n_known + 2 == data.vocabulary.n_locations:
         assert kinds["unknown"] == {0, 1, 2, 3}
     assert len(kinds["older"]) > 2
 
 
 def test_facts_about_now_and_then_equal_a_loop(data: Dataset) -> None:
-    test, batch = cast(Histories, data.test), everything(data)
+    test, batch = cast(HistoryWindows, data.test), everything(data)
     found = {name: fact.of(batch) for name, fact in (NOW | THEN).items()}
     for name, fact in (NOW | THEN).items():
         assert (found[name] >= 0).all() and (found[name] < fact.size).all(), name
@@ -164,18 +164,18 @@ def test_now_is_the_day_on_which_the_last_visit_ended() -> None:
         after = last.assign(started_at=at("2024-04-16 08:00"), finished_at=at("2024-04-16 09:00"))
         before = table[table.started_at < last.started_at[0]]
         visits = pd.concat([before, last, after], ignore_index=True).assign(split="train")
-        train = remember(prepare(visits), 100).train
-        batch = cast(Past, train.batch([len(train) - 1]))
+        train = with_history(prepare(visits), 100).train
+        batch = cast(HistoryBatch, train.batch([len(train) - 1]))
         assert batch.target_minute == 8 * 60 and batch.length == len(before) + 1
         assert int(NOW["weekday"].of(batch)) == weekday
         monday = batch.weekday[0, :-1] == weekday
-        same = TERMS["weekday"].of(batch)[0, :-1] == 2
+        same = HISTORY_FEATURES["weekday"].of(batch)[0, :-1] == 2
         assert torch.equal(same, monday)
 
 
 def test_of_a_single_visit_nothing_is_known_to_come_before() -> None:
     visits = random_visits(4, users=3, visits=90, places=25)
-    test = cast(Histories, remember(prepare(visits, days=1, min_visits=1)).test)
+    test = cast(HistoryWindows, with_history(prepare(visits, days=1, min_visits=1)).test)
     batch = test.batch(np.flatnonzero(test.lengths == 1))
     assert len(batch) and batch.location.shape[1] == 1
     for name, value in (("before", 0), ("left", -1), ("stayed", -1), ("gap", -1),
@@ -184,13 +184,13 @@ def test_of_a_single_visit_nothing_is_known_to_come_before() -> None:
 
 
 def test_no_fact_is_about_the_person_or_the_rest_of_the_batch(data: Dataset) -> None:
-    test, batch = cast(Histories, data.test), everything(data)
+    test, batch = cast(HistoryWindows, data.test), everything(data)
     other = replace(batch, user=batch.user.flip(0) + 1, index=batch.index + 3)
     for name, term in ALL.items():
         together = term.of(batch)
         assert torch.equal(term.of(other), together), name
         for i in range(0, len(batch), 9):
-            alone = term.of(cast(Past, test.batch([i])))[0]
+            alone = term.of(cast(HistoryBatch, test.batch([i])))[0]
             assert torch.equal(alone, together[i, : len(alone)]), name
     for name, fact in (NOW | THEN).items():
         assert torch.equal(fact.of(other), fact.of(batch)), name
@@ -202,9 +202,9 @@ def test_what_is_not_told_is_not_read(data: Dataset) -> None:
     assert {f.name for f in fields(batch) if "target" in f.name} <= set(about_target)
     none: dict[str, Any] = {name: torch.full_like(batch.target, 3) for name in about_target}
     silent = replace(batch, **none)
-    for name, one in (TERMS | NOW).items():
+    for name, one in (HISTORY_FEATURES | NOW).items():
         assert torch.equal(one.of(silent), one.of(batch)), name
-    for name, one in (TOLD | THEN).items():
+    for name, one in (TARGET_FEATURES | THEN).items():
         assert not torch.equal(one.of(silent), one.of(batch)), name
 
 

@@ -12,7 +12,7 @@ import torch
 
 from pgt import city
 from pgt.batch import Batch
-from pgt.contextual.history import NOT_SEEN, Histories, Past, remember
+from pgt.contextual.history import NOT_SEEN, HistoryBatch, HistoryWindows, with_history
 from pgt.visits import SPLITS, DataError, split_by_days
 from pgt.windows import Dataset, prepare
 
@@ -27,9 +27,9 @@ def data() -> Dataset:
     return prepare(random_visits(1, visits=100, places=20), protocol="exact")
 
 
-def histories(data: Dataset, split: str, memory: int, older: int) -> Histories:
+def histories(data: Dataset, split: str, memory: int, older: int) -> HistoryWindows:
     """One split with a memory."""
-    return cast(Histories, getattr(remember(data, memory, older), split))
+    return cast(HistoryWindows, getattr(with_history(data, memory, older), split))
 
 
 def past_of(table: pd.DataFrame, target: pd.Series, memory: int, older: int) -> list[int]:
@@ -140,11 +140,11 @@ def test_changing_the_future_changes_nothing(data: Dataset) -> None:
     cut = visits.groupby("user_id").cumcount() >= 92
     other = visits.assign(location_id=visits.location_id.where(~cut, visits.location_id.iloc[0]))
     before, after = (
-        cast(Histories, remember(prepare(v, protocol="exact"), 20, 20).valid) for v in
+        cast(HistoryWindows, with_history(prepare(v, protocol="exact"), 20, 20).valid) for v in
         (visits, other)
     )  # fmt: skip
     one, two = before.batch(np.arange(len(before))), after.batch(np.arange(len(after)))
-    for field in fields(Past):
+    for field in fields(HistoryBatch):
         assert torch.equal(getattr(one, field.name), getattr(two, field.name)), field.name
 
 
@@ -166,7 +166,7 @@ def test_a_batch_is_cut_moved_and_selected(data: Dataset) -> None:
         assert torch.equal(cut.age[i], whole.age[i, n - 6 : n])
     part = seen.subset(np.array([2, 0]))
     assert torch.equal(part.batch([0]).location, seen.batch([2]).location)
-    assert isinstance(whole.to("cpu"), Past) and isinstance(seen.to("cpu"), Histories)
+    assert isinstance(whole.to("cpu"), HistoryBatch) and isinstance(seen.to("cpu"), HistoryWindows)
     nothing = seen.subset(np.empty(0, dtype=int))
     assert (
         len(nothing) == 0 and len(nothing.batch(np.arange(0))) == 0 and not list(nothing.batches(8))
@@ -198,8 +198,10 @@ def test_every_batch_is_gathered_on_its_device(data: Dataset) -> None:
     seen = histories(data, "test", 30, 10)
     moved = seen.to("meta")
     for batch in (seen.batch([0, 1]).to("meta"), moved.batch([0, 1])):
-        assert isinstance(batch, Past)
-        assert {getattr(batch, field.name).device.type for field in fields(Past)} == {"meta"}
+        assert isinstance(batch, HistoryBatch)
+        assert {getattr(batch, field.name).device.type for field in fields(HistoryBatch)} == {
+            "meta"
+        }
         shape = seen.batch([0, 1]).location.shape
         assert batch.location.shape == shape == batch.most_recent(1000).age.shape
 
@@ -221,7 +223,7 @@ def test_one_visit_and_visits_that_overlap() -> None:
     lonely = visits.iloc[[0]].assign(user_id=99)
     late = visits.finished_at.where(visits.index != 50, visits.started_at + pd.Timedelta(days=2))
     data = prepare(pd.concat([visits.assign(finished_at=late), lonely], ignore_index=True))
-    seen = cast(Histories, remember(data, 50).train)
+    seen = cast(HistoryWindows, with_history(data, 50).train)
     assert 99 not in seen.users and 99 in set(seen.visits.user_id)
     batch = seen.batch(np.arange(len(seen)))
     assert ((batch.wait >= 0) & (batch.wait < 7 * 1440)).all()
@@ -247,7 +249,7 @@ def test_a_persons_very_first_visit_has_nothing_before_it(data: Dataset) -> None
 
 def test_the_citys_windows_stay_as_they_are() -> None:
     data = prepare(city.load().visits, protocol="exact")
-    seen = cast(Histories, remember(data).test)
+    seen = cast(HistoryWindows, with_history(data).test)
     index = np.arange(0, len(data.test), 7)
     plain, past = data.test.batch(index, max_len=40), seen.batch(index, max_len=40)
     assert plain.padding.any()
@@ -257,9 +259,9 @@ def test_the_citys_windows_stay_as_they_are() -> None:
 
 def test_bad_numbers_are_refused(data: Dataset) -> None:
     with pytest.raises(DataError, match="must not be negative"):
-        remember(data, -1)
+        with_history(data, -1)
     with pytest.raises(DataError, match="need a memory"):
-        remember(data, 0, 5)
+        with_history(data, 0, 5)
 
 
 @pytest.mark.parametrize("memory", [0, 20])
@@ -277,7 +279,7 @@ def test_splits_out_of_order_are_refused(memory: int, order: tuple[str, ...], wo
     part = visits.groupby("user_id").cumcount() * len(order) // 100
     wrong = visits.split.where(visits.user_id != 3, part.map(dict(enumerate(order))))
     with pytest.raises(DataError, match=words) as found:
-        remember(prepare(visits.assign(split=wrong), min_visits=1), memory)
+        with_history(prepare(visits.assign(split=wrong), min_visits=1), memory)
     assert "split_by_days" in str(found.value)
     assert str(found.value).endswith(".") and str(found.value).count(". ") == 0  # one sentence
 
@@ -293,15 +295,15 @@ def test_splits_may_be_empty_or_touch() -> None:
     begin = begin.where(visits.user_id == 2, visits.started_at)
     tied = visits.assign(split=split, started_at=begin)
     data = prepare(tied.iloc[::-1], min_visits=1)
-    seen = remember(data, 30)
+    seen = with_history(data, 30)
     for name in SPLITS:
         assert (getattr(seen, name).targets == getattr(data, name).targets).all()
-    assert set(cast(Histories, seen.train).visits.split) == set(SPLITS)
+    assert set(cast(HistoryWindows, seen.train).visits.split) == set(SPLITS)
 
 
 def test_windows_that_remember_are_refused(data: Dataset) -> None:
-    once = remember(data, 20, 5)
+    once = with_history(data, 20, 5)
     half = Dataset(data.train, data.valid, once.test, data.vocabulary)
     for again in (once, half):
         with pytest.raises(DataError, match=r"remember already; .* pgt\.windows\.prepare\.$"):
-            remember(again, 20, 5)
+            with_history(again, 20, 5)

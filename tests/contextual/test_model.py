@@ -17,12 +17,12 @@ from pgt.checkpoint import load_model, save_model
 from pgt.config import TrainConfig
 from pgt.contextual import ContextualPointer, presets
 from pgt.contextual.config import ContextualConfig, kernel_config
-from pgt.contextual.features import NOW, TERMS
-from pgt.contextual.history import Histories, Past, remember
+from pgt.contextual.features import HISTORY_FEATURES, NOW
+from pgt.contextual.history import HistoryBatch, HistoryWindows, with_history
 from pgt.contextual.model import load_contextual
 from pgt.contextual.scorer import like_kernel
 from pgt.model import PointerGeneratorTransformer
-from pgt.train import fit, loss_of
+from pgt.train import cross_entropy, fit
 from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
 
@@ -34,14 +34,14 @@ ABOUT_TARGET = ("target", "target_time", "target_weekday", "gap_days", "target_m
 @pytest.fixture(scope="module")
 def data() -> Dataset:
     """Windows with a memory of twenty visits, open vocabulary."""
-    return remember(prepare(random_visits(4, visits=90, places=25), protocol="exact"), 20, 10)
+    return with_history(prepare(random_visits(4, visits=90, places=25), protocol="exact"), 20, 10)
 
 
 def config(data: Dataset, **changes: Any) -> ContextualConfig:
     """A small configuration."""
     known = data.vocabulary.n_known + 2
     base = {name: getattr(tiny_config(data), name) for name in tiny_config(data).to_dict()}
-    return ContextualConfig(**{**base, "n_known": known, "recent": 12, "interplay": 8, **changes})
+    return ContextualConfig(**{**base, "n_known": known, "recent": 12, "interaction": 8, **changes})
 
 
 def scrambled(model: ContextualPointer, seed: int = 0) -> ContextualPointer:
@@ -56,9 +56,9 @@ def scrambled(model: ContextualPointer, seed: int = 0) -> ContextualPointer:
     return model.eval()
 
 
-def some(data: Dataset, n: int = 40) -> Past:
+def some(data: Dataset, n: int = 40) -> HistoryBatch:
     """A batch of windows of different lengths."""
-    test = cast(Histories, data.test)
+    test = cast(HistoryWindows, data.test)
     return test.batch(np.arange(min(n, len(test))))
 
 
@@ -79,14 +79,14 @@ def test_without_terms_it_is_pgt(where: str, dtype: torch.dtype, of_the_city: Da
     with torch.no_grad():
         for values in pgt.parameters():
             values.add_(0.3 * torch.randn_like(values))
-    same = config(plain, terms=(), interplay=0, scaled=False, n_known=0, recent=150)
+    same = config(plain, features=(), interaction=0, scaled=False, n_known=0, recent=150)
     model = ContextualPointer(same).to(dtype).eval()
     model.load_state_dict(pgt.state_dict())
     index = np.arange(len(plain.test))[:: 1 if where == "random" else 9]
     batch = plain.test.batch(index)
     assert batch.padding.any() and batch.location.shape[1] <= 150
     one = pgt(batch, attention=True)
-    two = model(remember(plain).test.batch(index), attention=True)  # type: ignore[arg-type]
+    two = model(with_history(plain).test.batch(index), attention=True)  # type: ignore[arg-type]
     tight = 1e-5 if dtype == torch.float32 else 1e-12
     for name in ("log_probs", "gate", "pointer_attention", "generator_log_probs"):
         assert getattr(two, name).dtype == dtype
@@ -105,14 +105,14 @@ def test_with_the_kernels_terms_it_is_the_kernel(
     plain = of_the_city
     if where == "random":
         plain = prepare(random_visits(5, visits=90), protocol="exact")
-    seen = remember(plain)
+    seen = with_history(plain)
     model = ContextualPointer(kernel_config(config(seen, n_known=0))).eval()
-    assert model.reasons is not None
-    like_kernel(model.reasons, kernel)
+    assert model.scorer is not None
+    like_kernel(model.scorer, kernel)
     index = np.arange(len(plain.test))[:: 1 if where == "random" else 9]
     votes = kernel.fit(plain.train).scores(plain.test.batch(index))
     shares = votes.clamp(min=0) / votes.clamp(min=0).sum(1, keepdim=True)
-    found = model(cast(Histories, seen.test).batch(index)).log_probs.exp()
+    found = model(cast(HistoryWindows, seen.test).batch(index)).log_probs.exp()
     assert torch.allclose(found, shares, atol=1e-5)
     ranks = [
         metrics.evaluate(m, d.test) for m, d in ((model, seen), (kernel.fit(plain.train), plain))
@@ -125,19 +125,23 @@ def test_with_the_kernels_terms_it_is_the_kernel(
 def test_a_weight_is_what_the_equation_says(data: Dataset) -> None:
     """The sum over reasons of the products of scaled terms, by a plain loop."""
     model = scrambled(ContextualPointer(config(data, **presets.ALONE | {"dropout": 0.0})))
-    reasons, batch = model.reasons, some(data)
-    assert reasons is not None and reasons.scale is not None
-    now = torch.cat([table(NOW[name].of(batch)) for name, table in reasons.now.items()], dim=-1)
-    scales = (1 + reasons.scale(now)).reshape(len(batch), len(TERMS), 3).detach().numpy()
+    n_components, batch = model.scorer, some(data)
+    assert n_components is not None and n_components.scale is not None
+    now = torch.cat(
+        [table(NOW[name].of(batch)) for name, table in n_components.now.items()], dim=-1
+    )
+    scales = (
+        (1 + n_components.scale(now)).reshape(len(batch), len(HISTORY_FEATURES), 3).detach().numpy()
+    )
     found = model(batch).pointer_attention.detach().numpy()
-    facts = {name: term.of(batch).numpy() for name, term in TERMS.items()}
+    facts = {name: term.of(batch).numpy() for name, term in HISTORY_FEATURES.items()}
     for i in range(0, len(batch), 8):
         weights = np.zeros(int(batch.length[i]))
         for k in range(len(weights)):
             for r in range(3):
                 total = 0.0
-                for t, (name, term) in enumerate(TERMS.items()):
-                    curve = reasons.tables[name][:, r].detach().numpy()
+                for t, (name, term) in enumerate(HISTORY_FEATURES.items()):
+                    curve = n_components.tables[name][:, r].detach().numpy()
                     total += scales[i, t, r] * np.interp(facts[name][i, k], term.knots, curve)
                 weights[k] += np.exp(total)
         assert found[i, : len(weights)] == pytest.approx(weights / weights.sum(), abs=1e-4)
@@ -147,20 +151,20 @@ def test_a_weight_is_what_the_equation_says(data: Dataset) -> None:
 def test_where_terms_meet_the_order_of_adding_does_not_matter(data: Dataset) -> None:
     """Interplay adds the same to every reason of a visit, and can tell what no sum can."""
     model = scrambled(ContextualPointer(config(data, dropout=0.0)))
-    assert model.reasons is not None
+    assert model.scorer is not None
     batch = some(data)
-    each, together = model.reasons.parts(batch)
+    each, together = model.scorer.parts(batch)
     assert each.shape == (*batch.location.shape, 3) and together.shape == batch.location.shape
     assert together.std() > 0
     weights = each.exp().sum(-1).log() + together
-    assert torch.allclose(model.reasons(batch), weights, atol=1e-4)
-    fresh = ContextualPointer(config(data)).reasons
+    assert torch.allclose(model.scorer(batch), weights, atol=1e-4)
+    fresh = ContextualPointer(config(data)).scorer
     assert fresh is not None
     assert (fresh.parts(batch)[1] == 0).all()  # at first it says nothing
 
 
 def test_beyond_the_recent_visits_only_terms_speak(data: Dataset) -> None:
-    model = scrambled(ContextualPointer(config(data, terms=(), recent=6)))
+    model = scrambled(ContextualPointer(config(data, features=(), recent=6)))
     batch = some(data)
     out = model(batch)
     far = (batch.position_from_end > 6) & ~batch.padding
@@ -242,7 +246,7 @@ def test_told_the_hour_it_does_not_see_the_minute(data: Dataset) -> None:
 
 
 def test_padding_and_batch_mates_change_nothing(data: Dataset) -> None:
-    model, test = scrambled(ContextualPointer(config(data))), cast(Histories, data.test)
+    model, test = scrambled(ContextualPointer(config(data))), cast(HistoryWindows, data.test)
     together = model(some(data)).log_probs
     for i in range(0, len(together), 5):
         alone = model(test.batch([i])).log_probs
@@ -302,7 +306,7 @@ def test_gradients_are_finite_where_nobody_can_name_a_place(
     unnamed = log_probs == -torch.inf
     assert unnamed.any()
     for loss in (log_probs[~unnamed].mean(), log_probs.clamp(min=-20).mean(),
-                 loss_of(log_probs, unnamed.int().argmax(1), 0.03).mean()):  # fmt: skip
+                 cross_entropy(log_probs, unnamed.int().argmax(1), 0.03).mean()):  # fmt: skip
         model.zero_grad()
         loss.backward(retain_graph=True)  # type: ignore[no-untyped-call]
         found = [p.grad for p in model.parameters() if p.grad is not None]
@@ -311,19 +315,19 @@ def test_gradients_are_finite_where_nobody_can_name_a_place(
 
 def test_a_plain_batch_is_refused(data: Dataset) -> None:
     plain = prepare(random_visits(4, visits=90, places=25), protocol="exact")
-    with pytest.raises(DataError, match=r"pgt\.contextual\.history\.remember"):
+    with pytest.raises(DataError, match=r"pgt\.contextual\.history\.with_history"):
         ContextualPointer(config(data))(plain.test.batch([0]))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"terms": ("hour",)}, "names 'hour'"),
+        ({"features": ("hour",)}, "names 'hour'"),
         ({"asks": "when"}, "must be one of"),
-        ({"terms": (), "content": False}, "needs terms or content"),
+        ({"features": (), "content": False}, "needs terms or content"),
         ({"without": ("pointer",)}, "cannot do without"),
-        ({"reasons": 0}, "must be at least"),
-        ({"interplay": -1}, "must be at least"),
+        ({"n_components": 0}, "must be at least"),
+        ({"interaction": -1}, "must be at least"),
         ({"recent": 0}, "must be at least"),
         ({"n_known": 10_000}, "must lie between"),
         ({"n_known": -1}, "must lie between"),
@@ -331,8 +335,8 @@ def test_a_plain_batch_is_refused(data: Dataset) -> None:
         ({"n_known": 2}, "it at least 3"),
         ({"n_known": 2, "without": ("gate",)}, "it at least 3"),
         ({"n_known": 1, "without": ("generator", "gate")}, "it at least 2"),
-        ({"terms": (), "asks": "at hour"}, "asks='at hour' needs terms"),
-        ({"terms": (), "asks": "at time"}, "asks='at time' needs terms"),
+        ({"features": (), "asks": "at hour"}, "asks='at hour' needs terms"),
+        ({"features": (), "asks": "at time"}, "asks='at time' needs terms"),
         ({"without": ("hands",)}, "names 'hands'"),
     ],
 )
@@ -351,33 +355,35 @@ def test_the_smallest_open_vocabulary_answers(data: Dataset, without: tuple[str,
     assert torch.allclose(probs.sum(1), torch.ones(len(probs)), atol=1e-5)
 
 
-@pytest.mark.parametrize("reasons", [1, 2])
-@pytest.mark.parametrize("interplay", [0, 8])
+@pytest.mark.parametrize("n_components", [1, 2])
+@pytest.mark.parametrize("interaction", [0, 8])
 def test_too_few_reasons_cannot_hold_the_kernels(
-    data: Dataset, reasons: int, interplay: int
+    data: Dataset, n_components: int, interaction: int
 ) -> None:
-    """Nothing is written, least of all where the interplay's vectors are."""
-    model = ContextualPointer(config(data, reasons=reasons, interplay=interplay))
-    assert model.reasons is not None
+    """Nothing is written, least of all where the interaction's vectors are."""
+    model = ContextualPointer(config(data, n_components=n_components, interaction=interaction))
+    assert model.scorer is not None
     before = {name: values.clone() for name, values in model.state_dict().items()}
-    with pytest.raises(ValueError, match=f"three reasons .* reasons={reasons} cannot hold them"):
-        like_kernel(model.reasons, ContextKernel())
+    with pytest.raises(
+        ValueError, match=f"three reasons .* reasons={n_components} cannot hold them"
+    ):
+        like_kernel(model.scorer, ContextKernel())
     for name, values in model.state_dict().items():
         assert torch.equal(values, before[name]), name
 
 
 def test_the_kernels_reasons_leave_others_and_the_interplay_alone(data: Dataset) -> None:
-    model = ContextualPointer(config(data, reasons=4, interplay=8))
-    assert model.reasons is not None
-    before = {name: values.clone() for name, values in model.reasons.tables.items()}
-    like_kernel(model.reasons, ContextKernel())
-    for name, table in model.reasons.tables.items():
+    model = ContextualPointer(config(data, n_components=4, interaction=8))
+    assert model.scorer is not None
+    before = {name: values.clone() for name, values in model.scorer.tables.items()}
+    like_kernel(model.scorer, ContextKernel())
+    for name, table in model.scorer.tables.items():
         assert torch.equal(table[:, 3:], before[name][:, 3:]), name
-    assert not torch.equal(model.reasons.tables["before"][:, :3], before["before"][:, :3])
+    assert not torch.equal(model.scorer.tables["before"][:, :3], before["before"][:, :3])
 
 
 def test_a_configuration_survives_json(data: Dataset) -> None:
-    one = config(data, terms=("age", "clock"), asks="at hour", without=("gate",))
+    one = config(data, features=("age", "clock"), asks="at hour", without=("gate",))
     read = ContextualConfig.from_dict(json.loads(json.dumps(one.to_dict())))
     assert read == one and hash(read) == hash(one) and read.inner == one.inner
 

@@ -15,8 +15,8 @@ from lab import runs
 from pgt.baselines import ContextKernel
 from pgt.contextual import ContextualPointer, presets
 from pgt.contextual.config import ContextualConfig
-from pgt.contextual.features import TERMS
-from pgt.contextual.history import Histories
+from pgt.contextual.features import HISTORY_FEATURES
+from pgt.contextual.history import HistoryWindows
 from pgt.contextual.presets import MEMORY, STEPS, VARIANTS, Variant
 from pgt.visits import check, split_by_days
 from pgt.windows import Dataset, Protocol, prepare
@@ -46,28 +46,30 @@ CHANGES: dict[str, set[str]] = {
     "around": AROUND,
     "around_window": AROUND | {"memory", "older"},
     "no_scale": {"scaled"},
-    "interplay": {"interplay"},
-    "one_reason": {"reasons", "from_kernel"},  # the kernel has three
+    "interaction": {"interaction"},
+    "one_component": {"n_components", "from_kernel"},  # the kernel has three
     "random_start": {"from_kernel"},
-    "no_rehearsal": {"rehearsed"},
+    "no_pseudo_unknowns": {"rehearsed"},
     f"memory_{MEMORY}": {"older"},
 } | {
     name: {"memory", "older"} for name in VARIANTS
     if name.startswith("memory_") and name != f"memory_{MEMORY}"
-} | {f"no_{name}": {"terms"} for name in TERMS} | {
-    name: {"terms", "scaled", "older"} for name in STEPS
+} | {f"no_{name}": {"features"} for name in HISTORY_FEATURES} | {
+    name: {"features", "scaled", "older"} for name in STEPS
 }  # fmt: skip
 
 
 def test_a_variant_changes_what_its_name_says() -> None:
     assert {name: differences(variant) for name, variant in VARIANTS.items()} == CHANGES
-    assert config(FULL).terms == tuple(TERMS)  # so that there is something to leave out
+    assert config(FULL).features == tuple(
+        HISTORY_FEATURES
+    )  # so that there is something to leave out
 
 
 def test_every_term_is_left_out_once_and_nothing_else() -> None:
-    for name in TERMS:
-        left = config(VARIANTS[f"no_{name}"]).terms
-        assert left == tuple(term for term in TERMS if term != name)
+    for name in HISTORY_FEATURES:
+        left = config(VARIANTS[f"no_{name}"]).features
+        assert left == tuple(term for term in HISTORY_FEATURES if term != name)
     for name, variant in VARIANTS.items():
         if name.startswith("memory_"):
             assert variant.memory == int(name.removeprefix("memory_"))
@@ -75,10 +77,10 @@ def test_every_term_is_left_out_once_and_nothing_else() -> None:
 
 def test_steps_add_terms_one_after_the_other() -> None:
     before: set[str] = set()
-    for name, terms in STEPS.items():
-        assert before < set(terms) <= set(TERMS), name
-        assert VARIANTS[name].change["terms"] == terms
-        before = set(terms)
+    for name, features in STEPS.items():
+        assert before < set(features) <= set(HISTORY_FEATURES), name
+        assert VARIANTS[name].change["features"] == features
+        before = set(features)
 
 
 def test_experiments_ask_for_variants_that_exist() -> None:
@@ -99,7 +101,7 @@ def test_every_variant_is_built_and_answers(name: str) -> None:
         model, training = presets.build(variant, data, seed=3)
         assert training == replace(variant.training, seed=3)
         seen = presets.windows(data, variant)
-        assert isinstance(seen.test, Histories)
+        assert isinstance(seen.test, HistoryWindows)
         size = variant.memory + variant.older
         assert seen.test.lengths.max() <= (size or data.test.lengths.max()) <= model.config.max_len
         batch = seen.test.batch(np.arange(3))
@@ -139,8 +141,8 @@ def test_told_the_time_the_model_may_look_at_it() -> None:
     data = tables("exact")
     for asks, told in (("where next", False), ("at hour", True), ("at time", True)):
         model, _ = presets.build(FULL, data, 0, asks)
-        assert model.config.told == told
-        assert ("then_clock" in model.config.asked) == told
+        assert model.config.knows_time == told
+        assert ("then_clock" in model.config.used_features) == told
 
 
 def test_unknown_places_are_rehearsed_where_there_are_any() -> None:
@@ -152,7 +154,7 @@ def test_unknown_places_are_rehearsed_where_there_are_any() -> None:
             assert (seen.train.targets == 1).any() == more
             for split in ("valid", "test"):  # questions to answer are never rehearsed
                 assert (getattr(seen, split).targets == getattr(data, split).targets).all()
-        assert len(presets.windows(data, VARIANTS["no_rehearsal"]).train) == len(data.train)
+        assert len(presets.windows(data, VARIANTS["no_pseudo_unknowns"]).train) == len(data.train)
 
 
 @pytest.mark.parametrize("protocol", ["published", "exact"])
@@ -161,20 +163,20 @@ def test_where_nothing_is_merged_nothing_is_rehearsed(protocol: Protocol) -> Non
     data = prepare(routine_visits(days=40), protocol=protocol)
     assert data.vocabulary.n_known + 2 == data.vocabulary.n_locations  # as if places were merged
     for name in ("full", "window"):
-        seen, plain = (presets.windows(data, VARIANTS[v]) for v in (name, "no_rehearsal"))
+        seen, plain = (presets.windows(data, VARIANTS[v]) for v in (name, "no_pseudo_unknowns"))
         assert len(seen.train) == len(plain.train) == len(data.train)
     assert presets.build(FULL, data, 0)[0].config.n_known == 0
 
 
 @pytest.mark.parametrize(("split", "rehearsed"), [("valid", True), ("test", False)])
-def test_one_unknown_place_in_validation_is_enough(split: str, rehearsed: bool) -> None:
+def test_one_unknown_place_in_validation_is_enough(split: str, pseudo_unknowns: bool) -> None:
     visits = split_by_days(check(routine_visits(days=40)))
     row = visits.index[visits.split == split][-1]
     visits.loc[row, "location_id"] = 999
-    assert presets.has_unknown(prepare(visits)) is rehearsed  # the test visits are not asked
+    assert presets.has_unknown(prepare(visits)) is pseudo_unknowns  # the test visits are not asked
     assert not presets.has_unknown(prepare(visits, protocol="exact"))
     more = len(presets.windows(prepare(visits), FULL).train) > len(prepare(visits).train)
-    assert more is rehearsed
+    assert more is pseudo_unknowns
 
 
 def test_an_open_vocabulary_has_nothing_to_rehearse() -> None:
@@ -242,7 +244,11 @@ def test_a_run_goes_to_the_end(
     row = table["all", "test"]
     assert row["n"] == len(data.test) == len(result["ranks"])
     assert 0 < row["acc@10"] <= 100
-    assert (row["model"], row["variant"], row["when"]) == (run.model, run.variant, run.when)
+    assert (row["model"], row["variant"], row["target_time"]) == (
+        run.model,
+        run.variant,
+        run.target_time,
+    )
     # The groups are those of the seven-day window, whatever the memory.
     assert table["in_window", "test"]["n"] == data.test.in_window.sum()
     assert table["unknown", "valid"]["n"] == (~data.vocabulary.is_known(data.valid.targets)).sum()
@@ -264,6 +270,6 @@ def test_a_run_sees_the_windows_of_its_variant(tiny: Callable[[Protocol], str]) 
     assert longest["window"] == runs.dataset(key).test.lengths.max()
     kernel = runs.windows_of(key, runs.Run("kernel_memory", "memory_20")).test
     assert kernel.lengths.max() == 20
-    for when, asks in (("unknown", "where next"), ("hour", "at hour"), ("time", "at time")):
-        model, training = runs.untrained(key, runs.Run("contextual", "full", when, 7))
+    for target_time, asks in (("unknown", "where next"), ("hour", "at hour"), ("time", "at time")):
+        model, training = runs.untrained(key, runs.Run("contextual", "full", target_time, 7))
         assert model.config.to_dict()["asks"] == asks and training.seed == 7

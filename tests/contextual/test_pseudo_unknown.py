@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from pgt.contextual.history import NOT_SEEN, remember
-from pgt.contextual.pseudo_unknown import as_if_earlier, rehearse
+from pgt.contextual.history import NOT_SEEN, with_history
+from pgt.contextual.pseudo_unknown import as_if_earlier, with_pseudo_unknowns
 from pgt.visits import DataError
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, prepare
@@ -44,50 +44,50 @@ def test_new_places_become_unknown_and_others_stay(data: Dataset, whole: bool) -
 def test_rehearsal_adds_windows_that_keep_to_themselves(
     data: Dataset, memory: int, older: int
 ) -> None:
-    rehearsed = rehearse(data, memory, older, shares=(0.4, 0.7))
+    pseudo_unknowns = with_pseudo_unknowns(data, memory, older, shares=(0.4, 0.7))
     size = len(data.train.visits)
-    rows = rehearsed._rows(np.arange(len(rehearsed)), None)
-    copies = rehearsed.target // size
+    rows = pseudo_unknowns._rows(np.arange(len(pseudo_unknowns)), None)
+    copies = pseudo_unknowns.target // size
     assert set(copies) == {0, 1, 2}
-    for i in range(len(rehearsed)):
+    for i in range(len(pseudo_unknowns)):
         assert set(rows[i][rows[i] >= 0] // size) == {copies[i]}
-    assert (rehearsed.targets == UNKNOWN).any() and (copies == 0).sum() == len(data.train)
-    first = rehearsed.batch(np.flatnonzero(copies == 0))
+    assert (pseudo_unknowns.targets == UNKNOWN).any() and (copies == 0).sum() == len(data.train)
+    first = pseudo_unknowns.batch(np.flatnonzero(copies == 0))
     assert not (first.target == UNKNOWN).any()
-    batch = rehearsed.batch(np.arange(len(rehearsed)))
-    assert (batch.target.numpy() == rehearsed.targets).all()
+    batch = pseudo_unknowns.batch(np.arange(len(pseudo_unknowns)))
+    assert (batch.target.numpy() == pseudo_unknowns.targets).all()
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6])
 def test_without_a_memory_the_whole_window_lies_after_the_moment(
     data: Dataset, share: float
 ) -> None:
-    rehearsed = rehearse(data, shares=(share,))
+    pseudo_unknowns = with_pseudo_unknowns(data, shares=(share,))
     size = len(data.train.visits)
     of = data.train.visits.groupby("user_id")
     late = of.cumcount() >= share * of.user_id.transform("size")
-    batch = rehearsed.batch(np.arange(len(rehearsed)))
-    again = np.flatnonzero(rehearsed.target >= size)
-    rows = rehearsed._rows(again, None)
+    batch = pseudo_unknowns.batch(np.arange(len(pseudo_unknowns)))
+    again = np.flatnonzero(pseudo_unknowns.target >= size)
+    rows = pseudo_unknowns._rows(again, None)
     assert late.to_numpy()[rows[rows >= 0] - size].all()
     # As in the splits: a window of the copy is one of the plain ones, all later ones are there.
     plain = data.train.first[late.to_numpy()[data.train.first]]
-    assert (rehearsed.first[again] - size == plain).all() and len(again) < len(data.train)
+    assert (pseudo_unknowns.first[again] - size == plain).all() and len(again) < len(data.train)
     assert (batch.before[:, 0] == NOT_SEEN).all()
 
 
 def test_with_a_memory_all_later_targets_are_asked(data: Dataset) -> None:
     share = 0.5
-    rehearsed = rehearse(data, 1000, 10, shares=(share,))
+    pseudo_unknowns = with_pseudo_unknowns(data, 1000, 10, shares=(share,))
     size = len(data.train.visits)
     of = data.train.visits.groupby("user_id")
     late = (of.cumcount() >= share * of.user_id.transform("size")).to_numpy()
-    again = np.flatnonzero(rehearsed.target >= size)
+    again = np.flatnonzero(pseudo_unknowns.target >= size)
     expected = data.train.target[late[data.train.target]]
-    assert (rehearsed.target[again] - size == expected).all()
+    assert (pseudo_unknowns.target[again] - size == expected).all()
     # The past before the moment is remembered, and of that no place is unknown.
-    batch = rehearsed.batch(again)
-    row = torch.from_numpy(rehearsed._rows(again, None)) - size
+    batch = pseudo_unknowns.batch(again)
+    row = torch.from_numpy(pseudo_unknowns._rows(again, None)) - size
     early = torch.from_numpy(~late)[row.clamp(min=0)] & (row >= 0)
     assert early.any() and (batch.location[early] > UNKNOWN).all()
     assert (batch.location[~early & (row >= 0)] == UNKNOWN).any()
@@ -96,8 +96,8 @@ def test_with_a_memory_all_later_targets_are_asked(data: Dataset) -> None:
     assert (following == batch.location[:, :-1][~batch.padding[:, 1:]]).all()
 
 
-def test_no_share_is_no_rehearsal(data: Dataset) -> None:
-    plain, none = remember(data, 20, 5).train, rehearse(data, 20, 5, shares=())
+def test_no_share_is_no_pseudo_unknown(data: Dataset) -> None:
+    plain, none = with_history(data, 20, 5).train, with_pseudo_unknowns(data, 20, 5, shares=())
     index = np.arange(len(plain))
     one, two = plain.batch(index), none.batch(index)
     assert len(none) == len(plain) and (none.in_window == plain.in_window).all()
@@ -108,14 +108,17 @@ def test_no_share_is_no_rehearsal(data: Dataset) -> None:
 def test_text_ids_are_rehearsed_too(data: Dataset) -> None:
     visits = random_visits(3, visits=120, places=60)
     named = prepare(visits.assign(location_id="place " + visits.location_id.astype(str)))
-    assert ((rehearse(named).targets == UNKNOWN) == (rehearse(data).targets == UNKNOWN)).all()
+    assert (
+        (with_pseudo_unknowns(named).targets == UNKNOWN)
+        == (with_pseudo_unknowns(data).targets == UNKNOWN)
+    ).all()
 
 
 def test_windows_that_remember_cannot_be_rehearsed(data: Dataset) -> None:
     with pytest.raises(DataError, match="remember already"):
-        rehearse(remember(data, 20))
+        with_pseudo_unknowns(with_history(data, 20))
 
 
 def test_a_share_must_be_one(data: Dataset) -> None:
     with pytest.raises(DataError, match="between 0 and 1"):
-        rehearse(data, shares=(1.0,))
+        with_pseudo_unknowns(data, shares=(1.0,))

@@ -14,7 +14,7 @@ from pgt.config import ModelConfig
 from pgt.improvements import losses
 from pgt.improvements.generators import AdaptiveSoftmax, ManyHeads, MixtureOfSoftmaxes, Tempered
 from pgt.model import Generator
-from pgt.train import loss_of
+from pgt.train import cross_entropy
 from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits
@@ -36,7 +36,7 @@ def predictions() -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_focal_without_focus_is_cross_entropy(smoothing: float) -> None:
     log_probs, target = predictions()
-    plain = loss_of(log_probs, target, smoothing)
+    plain = cross_entropy(log_probs, target, smoothing)
     assert torch.equal(losses.focal(0.0)(log_probs, target, smoothing), plain)
     focal = losses.focal(2.0)(log_probs, target, smoothing)
     chance = log_probs.exp()[torch.arange(N), target]
@@ -47,7 +47,7 @@ def test_focal_without_focus_is_cross_entropy(smoothing: float) -> None:
 def test_focal_loss_forgets_what_is_sure() -> None:
     log_probs = torch.tensor([[0.99, 0.01], [0.01, 0.99]], dtype=torch.float64).log()
     target = torch.tensor([0, 0])
-    easy, hard = losses.focal(2.0)(log_probs, target, 0.0) / loss_of(log_probs, target)
+    easy, hard = losses.focal(2.0)(log_probs, target, 0.0) / cross_entropy(log_probs, target)
     assert np.isclose(easy, 1e-4) and np.isclose(hard, 0.99**2)
 
 
@@ -74,9 +74,9 @@ def test_balanced_loss_smooths_as_the_plain_one(data: Dataset) -> None:
     targets = torch.from_numpy(data.train.targets[:50])
     log_probs = torch.randn(50, data.vocabulary.n_locations).log_softmax(1)
     balanced = losses.balanced(data.train)
-    weight = balanced(log_probs, targets, 0.0) / loss_of(log_probs, targets, 0.0)
+    weight = balanced(log_probs, targets, 0.0) / cross_entropy(log_probs, targets, 0.0)
     torch.testing.assert_close(balanced(log_probs, targets, 0.1),
-                               weight * loss_of(log_probs, targets, 0.1))  # fmt: skip
+                               weight * cross_entropy(log_probs, targets, 0.1))  # fmt: skip
 
 
 # --- heads

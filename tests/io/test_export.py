@@ -189,7 +189,7 @@ def test_onnx_gives_the_shipped_models_probabilities(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_onnx_of_another_configuration(tmp_path: Path) -> None:
     pytest.importorskip("onnxscript")
-    model = small(when="day", without=("generator", "user"))
+    model = small(target_time="day", without=("generator", "user"))
     path = write_onnx(model, tmp_path / "m.onnx")
     assert differences(model, path, [(1, 1), (4, 9), (2, 20)]) < 1e-5
 

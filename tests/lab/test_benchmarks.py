@@ -20,7 +20,7 @@ from windows_loop import prepare_by_loop  # noqa: E402
 
 from pgt.config import ModelConfig  # noqa: E402
 from pgt.model import PointerGeneratorTransformer  # noqa: E402
-from pgt.train import loss_of  # noqa: E402
+from pgt.train import cross_entropy  # noqa: E402
 from pgt.windows import Dataset, prepare  # noqa: E402
 
 
@@ -78,7 +78,7 @@ def test_collated_samples_equal_the_batch(data: Dataset) -> None:
 @pytest.mark.parametrize("training", [False, True])
 def test_documented_forward_equals_ours(data: Dataset, training: bool) -> None:
     vocabulary = data.vocabulary
-    config = ModelConfig(vocabulary.n_locations, vocabulary.n_users, dropout=0.0, when="day")
+    config = ModelConfig(vocabulary.n_locations, vocabulary.n_users, dropout=0.0, target_time="day")
     torch.manual_seed(0)
     model = PointerGeneratorTransformer(config)
     assert model.pointer is not None and model.pointer.position_bias is not None
@@ -93,12 +93,12 @@ def test_documented_forward_equals_ours(data: Dataset, training: bool) -> None:
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
 
     loss = torch.nn.CrossEntropyLoss(label_smoothing=0.03)(theirs, target)
-    torch.testing.assert_close(loss_of(ours, target, 0.03).mean(), loss, rtol=0, atol=1e-5)
+    torch.testing.assert_close(cross_entropy(ours, target, 0.03).mean(), loss, rtol=0, atol=1e-5)
 
 
 def test_documented_model_refuses_ablations() -> None:
     with pytest.raises(ValueError, match="every part"):
-        DocumentedModel(ModelConfig(10, 3, when="unknown"))
+        DocumentedModel(ModelConfig(10, 3, target_time="unknown"))
 
 
 def test_quick_bench_writes_a_valid_file(

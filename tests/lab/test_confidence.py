@@ -11,7 +11,7 @@ import torch
 from lab import confidence
 
 from pgt import city
-from pgt.analysis.predictions import Said, asked
+from pgt.analysis.predictions import Predictions, collect
 from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.windows import Dataset, prepare
@@ -21,13 +21,13 @@ from ..analysis.test_temperature import made
 USERS = 25
 
 
-def said(seed: int, n: int = 1500) -> Said:
+def said(seed: int, n: int = 1500) -> Predictions:
     """Log-probabilities of twelve places, the last of which cannot be named."""
     log_probs, target = made(seed, n)
     named = log_probs > -np.inf
     named[:, -1] = False
     users = np.random.default_rng(seed).integers(0, USERS, n)
-    return Said(log_probs, named, target, users, np.arange(n) < n // 2)
+    return Predictions(log_probs, named, target, users, np.arange(n) < n // 2)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_made_windows_are_exchangeable_and_covered(rows: pd.DataFrame) -> None:
 def test_the_kernels_votes_are_probabilities_of_what_it_saw(data: Dataset) -> None:
     kernel = ContextKernel().fit(data.train)
     some = data.valid.subset(np.arange(0, len(data.valid), 20))
-    found = asked(kernel, some, n_known=0)
+    found = collect(kernel, some, n_known=0)
     p = np.exp(found.log_probs)
     assert p.sum(1) == pytest.approx(1, abs=1e-4)
     assert (found.new == ~some.in_window).all()
@@ -90,12 +90,12 @@ def test_the_kernels_votes_are_probabilities_of_what_it_saw(data: Dataset) -> No
     votes = kernel.scores(one)[0].clamp(min=0)
     assert p[0] == pytest.approx((votes / votes.sum()).numpy(), abs=1e-5)
     # A model of trained places can name them wherever they are.
-    assert (asked(kernel, some, n_known=10**6).named == (found.log_probs > -np.inf)).all()
+    assert (collect(kernel, some, n_known=10**6).named == (found.log_probs > -np.inf)).all()
 
 
 def test_halves_are_each_persons_own(data: Dataset) -> None:
     some = data.test
-    found = asked(_Nothing(data.vocabulary.n_locations), some, n_known=0)
+    found = collect(_Nothing(data.vocabulary.n_locations), some, n_known=0)
     begun = pd.DataFrame({"user": some.users, "early": found.early, "row": some.target})
     for _, own in begun.groupby("user"):
         assert abs(own.early.sum() - (~own.early).sum()) <= 1

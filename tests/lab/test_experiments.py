@@ -21,9 +21,10 @@ from pgt.visits import DataError
 from ..helpers import random_visits
 
 FILES = list(EXPERIMENTS)
-KEYS = ["model", "variant", "when", "seed"]
+KEYS = ["model", "variant", "target_time", "seed"]
 COLUMNS = {
-    "data", "protocol", "when", "model", "variant", "seed", "split", "group", "n", *metrics.METRICS,
+    "data", "protocol", "target_time", "model", "variant", "seed", "split", "group", "n",
+    *metrics.METRICS,
 }  # fmt: skip
 
 

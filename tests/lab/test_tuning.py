@@ -55,7 +55,7 @@ def test_every_model_has_the_same_chances(data: Dataset) -> None:
             known = {**network.config.to_dict(), **vars(training)}
             assert {name: known[name] for name in LEVELS} == at
             assert training.seed == 3
-            assert known.get("when", "unknown") == "unknown"
+            assert known.get("target_time", "unknown") == "unknown"
             if isinstance(network, NeuralBaseline):
                 assert network.config.kind == model
                 assert network.config.head_dropout == at["dropout"]
@@ -160,7 +160,7 @@ def test_the_settings_in_use_won_on_validation() -> None:
 def test_the_table_holds_validation_windows_only() -> None:
     results = read_results("tuning")
     assert set(results.rows.split) == {"valid"}
-    assert set(results.rows.when) == {"unknown"}
+    assert set(results.rows.target_time) == {"unknown"}
     for source in results.header["data"]:
         assert set(source["windows"]) == {"train", "valid"}
 

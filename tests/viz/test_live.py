@@ -157,7 +157,7 @@ def test_the_scripts_write_no_html() -> None:
 def own() -> tuple[PointerGeneratorTransformer, Dataset]:
     data = prepare(random_visits(1, users=4, visits=130))
     torch.manual_seed(0)
-    return PointerGeneratorTransformer(tiny_config(data, when="day")).eval(), data
+    return PointerGeneratorTransformer(tiny_config(data, target_time="day")).eval(), data
 
 
 def test_without_coordinates_there_is_no_map(

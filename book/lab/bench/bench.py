@@ -133,7 +133,7 @@ def bench_training(name: str, visits: pd.DataFrame, settings: Settings) -> Itera
     """Epochs with validation in turn, and the test accuracy of both after the last one."""
     data = prepare(visits)
     samples = prepare_by_loop(data)
-    shape = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, when="day")
+    shape = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, target_time="day")
     seconds: list[tuple[float, float]] = []
     accuracies: list[tuple[float, float]] = []
     for seed in settings.seeds:

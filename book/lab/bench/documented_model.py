@@ -83,14 +83,15 @@ class DocumentedModel(nn.Module):
     Parameters
     ----------
     config : ModelConfig
-        With every part, and ``when="day"``: the documents count recency back from the target's day.
+        With every part, and ``target_time="day"``: the documents count recency back from the
+        target's day.
     """
 
     positions: Tensor
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        if config.without or config.when != "day":
+        if config.without or config.target_time != "day":
             raise ValueError("The documented model has every part and is told the target's day.")
         d, narrow = config.d_model, config.d_model // 4
         self.config = config

@@ -78,7 +78,7 @@ const softmax = (scores) => {
 // Which row of each table a visit uses; 1 = first kind, 0 would be padding.
 const indices = (config, window, i) => {
   const visit = window.visits[i];
-  const days = visit.daysAgo + (config.when === "day" ? window.gapDays || 0 : 0);
+  const days = visit.daysAgo + (config.target_time === "day" ? window.gapDays || 0 : 0);
   return {
     location: visit.location,
     user: window.user,

@@ -45,7 +45,7 @@ const original = (person, moment) => ({
 // How many days later the next visit begins: only a model that is told the day reads it.
 const gapOf = (person, moment) => {
   const { visits, moments } = page.people[person], target = moments[moment][1];
-  return page.model.config.when === "day" ? day(visits[target][1]) - day(visits[target - 1][1]) : 0;
+  return page.model.config.target_time === "day" ? day(visits[target][1]) - day(visits[target - 1][1]) : 0;
 };
 // A day of one's own has no moment; `from` is the [person, moment] that it was made of.
 const comesFrom = ({ person, moment, from }) =>
@@ -91,7 +91,7 @@ const write = (state) => {
   if (state.off.length) fields.push("o" + state.off.join("."));
   if (state.times !== 1) fields.push(`t${state.times}`);
   if (state.hand !== null) fields.push(`h${state.hand}`);
-  if (page.model.config.when === "day") fields.push(`g${state.gap}`);
+  if (page.model.config.target_time === "day") fields.push(`g${state.gap}`);
   return `${KEY}=${fields.join(",")}`;
 };
 // Text from a link may be anything: what does not fit gives null.
@@ -555,7 +555,7 @@ for (const [part, label] of SWITCHES) {
 find("times").addEventListener("input", (event) => {
   change((next) => (next.times = TIMES[event.target.value]), "times");
 });
-find("gaprow").hidden = page.model.config.when !== "day";
+find("gaprow").hidden = page.model.config.target_time !== "day";
 find("gap").addEventListener("change", (event) => {
   change((next) => (next.gap = within(Math.round(Number(event.target.value)), 0, 30)));
 });

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from pgt.contextual.history import Histories
+from pgt.contextual.history import HistoryWindows
 from pgt.windows import FEATURES
 
 DAY = 24 * 60
 
 
 @dataclass(frozen=True)
-class Likeness:
+class ContextMatch:
     """What two situations of one person must share.
 
     Attributes
@@ -44,14 +44,14 @@ class Likeness:
     memory: int = 0
 
 
-def agreement(windows: Histories, likeness: Likeness) -> pd.DataFrame:
+def repeat_rate(windows: HistoryWindows, likeness: ContextMatch) -> pd.DataFrame:
     """Of every window, how past situations like its own went on.
 
     Parameters
     ----------
-    windows : Histories
-        Of `pgt.contextual.history.remember` with a memory: the past of each window is the person's
-        whole one.
+    windows : HistoryWindows
+        Of `pgt.contextual.history.with_history` with a memory: the past of each window is the
+        person's whole one.
     likeness : Likeness
 
     Returns
@@ -66,9 +66,9 @@ def agreement(windows: Histories, likeness: Likeness) -> pd.DataFrame:
     --------
     >>> import pgt.city, pgt.windows, pgt.contextual.history
     >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
-    >>> windows = pgt.contextual.history.remember(data, memory=1).test
-    >>> table = agreement(windows, Likeness(place=True, minutes=60))
-    >>> bool(table.pairs.mean() > agreement(windows, Likeness()).pairs.mean())
+    >>> windows = pgt.contextual.history.with_history(data, memory=1).test
+    >>> table = repeat_rate(windows, ContextMatch(place=True, minutes=60))
+    >>> bool(table.pairs.mean() > repeat_rate(windows, ContextMatch()).pairs.mean())
     True
     """
     features = dict(zip(FEATURES, windows.features.numpy()[:, 1:], strict=True))
