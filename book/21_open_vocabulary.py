@@ -145,7 +145,7 @@ show(
 #
 # ## In the package
 #
-# `ContextualConfig(n_known=K)` makes a model with an open vocabulary. Compare it with ours, on the town: pointer, generator and gate, with weights
+# `ContextualConfig(n_trained_ids=K)` makes a model with an open vocabulary. Compare it with ours, on the town: pointer, generator and gate, with weights
 # at random, since the arithmetic does not care.
 
 # %%
@@ -153,7 +153,7 @@ variant = presets.VARIANTS["around"]                                # the pointe
 seen = presets.windows(data, variant)
 package, _ = presets.build(variant, data, seed=1)
 package.eval()
-print("n_known", package.config.n_known, "of", V, "ids; rows in its table:",
+print("n_trained_ids", package.config.n_trained_ids, "of", V, "ids; rows in its table:",
       package.embeddings.tables["location"].num_embeddings)
 
 

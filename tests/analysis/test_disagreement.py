@@ -142,7 +142,7 @@ def test_nothing_can_be_had_by_subtraction(
     monkeypatch.setattr(disagreement, "by_person", lambda lead, users: spread)
 
     def groupings(table: pd.DataFrame) -> set[str]:
-        monkeypatch.setattr(disagreement, "described", lambda *_: table)
+        monkeypatch.setattr(disagreement, "window_groups", lambda *_: table)
         rows = wins.windows(seen, windows)
         return {row["by"] for row in rows if row["table"] == "windows"}
 

@@ -41,7 +41,9 @@ def config(data: Dataset, **changes: Any) -> ContextualConfig:
     """A small configuration."""
     known = data.vocabulary.n_known + 2
     base = {name: getattr(tiny_config(data), name) for name in tiny_config(data).to_dict()}
-    return ContextualConfig(**{**base, "n_known": known, "recent": 12, "interaction": 8, **changes})
+    return ContextualConfig(
+        **{**base, "n_trained_ids": known, "recent": 12, "interaction": 8, **changes}
+    )
 
 
 def scrambled(model: ContextualPointer, seed: int = 0) -> ContextualPointer:
@@ -79,7 +81,7 @@ def test_without_terms_it_is_pgt(where: str, dtype: torch.dtype, of_the_city: Da
     with torch.no_grad():
         for values in pgt.parameters():
             values.add_(0.3 * torch.randn_like(values))
-    same = config(plain, features=(), interaction=0, scaled=False, n_known=0, recent=150)
+    same = config(plain, features=(), interaction=0, scaled=False, n_trained_ids=0, recent=150)
     model = ContextualPointer(same).to(dtype).eval()
     model.load_state_dict(pgt.state_dict())
     index = np.arange(len(plain.test))[:: 1 if where == "random" else 9]
@@ -106,7 +108,7 @@ def test_with_the_kernels_terms_it_is_the_kernel(
     if where == "random":
         plain = prepare(random_visits(5, visits=90), protocol="exact")
     seen = with_history(plain)
-    model = ContextualPointer(kernel_config(config(seen, n_known=0))).eval()
+    model = ContextualPointer(kernel_config(config(seen, n_trained_ids=0))).eval()
     assert model.scorer is not None
     like_kernel(model.scorer, kernel)
     index = np.arange(len(plain.test))[:: 1 if where == "random" else 9]
@@ -324,19 +326,19 @@ def test_a_plain_batch_is_refused(data: Dataset) -> None:
     [
         ({"features": ("hour",)}, "names 'hour'"),
         ({"asks": "when"}, "must be one of"),
-        ({"features": (), "content": False}, "needs terms or content"),
+        ({"features": (), "content": False}, "needs features or content"),
         ({"without": ("pointer",)}, "cannot do without"),
         ({"n_components": 0}, "must be at least"),
         ({"interaction": -1}, "must be at least"),
         ({"recent": 0}, "must be at least"),
-        ({"n_known": 10_000}, "must lie between"),
-        ({"n_known": -1}, "must lie between"),
-        ({"n_known": 1}, "it at least 3"),
-        ({"n_known": 2}, "it at least 3"),
-        ({"n_known": 2, "without": ("gate",)}, "it at least 3"),
-        ({"n_known": 1, "without": ("generator", "gate")}, "it at least 2"),
-        ({"features": (), "asks": "at hour"}, "asks='at hour' needs terms"),
-        ({"features": (), "asks": "at time"}, "asks='at time' needs terms"),
+        ({"n_trained_ids": 10_000}, "must lie between"),
+        ({"n_trained_ids": -1}, "must lie between"),
+        ({"n_trained_ids": 1}, "it at least 3"),
+        ({"n_trained_ids": 2}, "it at least 3"),
+        ({"n_trained_ids": 2, "without": ("gate",)}, "it at least 3"),
+        ({"n_trained_ids": 1, "without": ("generator", "gate")}, "it at least 2"),
+        ({"features": (), "asks": "at hour"}, "asks='at hour' needs features"),
+        ({"features": (), "asks": "at time"}, "asks='at time' needs features"),
         ({"without": ("hands",)}, "names 'hands'"),
     ],
 )
@@ -350,7 +352,7 @@ def test_a_wrong_configuration_is_named(data: Dataset, changes: Any, words: str)
 def test_the_smallest_open_vocabulary_answers(data: Dataset, without: tuple[str, ...]) -> None:
     """One known place if there is a generator to name it, and none without."""
     n_known = 2 if "generator" in without else 3
-    model = scrambled(ContextualPointer(config(data, n_known=n_known, without=without)))
+    model = scrambled(ContextualPointer(config(data, n_trained_ids=n_known, without=without)))
     probs = model(some(data)).log_probs.exp()
     assert torch.allclose(probs.sum(1), torch.ones(len(probs)), atol=1e-5)
 
@@ -365,7 +367,7 @@ def test_too_few_reasons_cannot_hold_the_kernels(
     assert model.scorer is not None
     before = {name: values.clone() for name, values in model.state_dict().items()}
     with pytest.raises(
-        ValueError, match=f"three reasons .* reasons={n_components} cannot hold them"
+        ValueError, match=f"three components .* n_components={n_components} cannot hold them"
     ):
         like_kernel(model.scorer, ContextKernel())
     for name, values in model.state_dict().items():

@@ -108,7 +108,7 @@ def test_every_variant_is_built_and_answers(name: str) -> None:
         total = model.scores(batch).exp().sum(1)  # type: ignore[arg-type]
         assert torch.allclose(total, torch.ones(3), atol=1e-5)
         opened = data.vocabulary.n_known + 2 if protocol == "exact" else 0
-        assert model.config.n_known == opened
+        assert model.config.n_trained_ids == opened
 
 
 def test_a_seed_gives_the_same_weights_and_another_one_others() -> None:
@@ -165,7 +165,7 @@ def test_where_nothing_is_merged_nothing_is_rehearsed(protocol: Protocol) -> Non
     for name in ("full", "window"):
         seen, plain = (presets.windows(data, VARIANTS[v]) for v in (name, "no_pseudo_unknowns"))
         assert len(seen.train) == len(plain.train) == len(data.train)
-    assert presets.build(FULL, data, 0)[0].config.n_known == 0
+    assert presets.build(FULL, data, 0)[0].config.n_trained_ids == 0
 
 
 @pytest.mark.parametrize(("split", "rehearsed"), [("valid", True), ("test", False)])
@@ -201,9 +201,9 @@ def test_it_is_small_enough(places: int) -> None:
     """GeoLife's vocabularies, closed and open."""
     for n_known in (0, 1183):
         for variant in VARIANTS.values():
-            one = ContextualConfig(places, 46, n_known=n_known, **variant.change)
+            one = ContextualConfig(places, 46, n_trained_ids=n_known, **variant.change)
             assert ContextualPointer(one).n_parameters() <= 500_000
-        whole = ContextualConfig(places, 46, n_known=n_known, **FULL.change)
+        whole = ContextualConfig(places, 46, n_trained_ids=n_known, **FULL.change)
         assert ContextualPointer(whole).n_parameters() < 10_000
 
 
