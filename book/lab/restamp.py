@@ -21,9 +21,13 @@ FOLDERS = (PACKAGE.relative_to(ROOT), LAB.relative_to(ROOT))
 def restamp(folder: Path, since: str, names: Path | None = None) -> Iterator[str]:
     """Bring up to date the marks of code that only has other names.
 
-    A mark is blind to where a definition stands and to what it is called. What it does see is
-    renamed in the old code as ``names`` says: ``[words]`` are attributes, parameters, keywords and
-    local names, ``[texts]`` are whole strings.
+    A mark is blind to where a definition stands, to what it is called, and to local names. What it
+    does see is renamed in the old code as ``names`` says:
+
+    - ``[words]``: attributes, parameters and keywords. ``word = "new"`` everywhere, ``".word"``
+      attributes and keywords alone, ``"pgt.model:word"`` in one module.
+    - ``[texts]``: whole strings.
+    - ``[definitions]``: ``"pgt.model:new" = "old"`` finds where a mark begins or stops.
 
     Parameters
     ----------
@@ -47,10 +51,11 @@ def restamp(folder: Path, since: str, names: Path | None = None) -> Iterator[str
     tables = tomllib.loads(names.read_text(encoding="utf-8")) if names else {}
     sources = _sources(since)
     before = Tree(sources)
+    words, texts = tables.get("words", {}), tables.get("texts", {})
     renamed = Tree({
-        name: rename(text, tables.get("words", {}), tables.get("texts", {}))
-        for name, text in sources.items()
+        name: rename(text, _words_of(name, words), texts) for name, text in sources.items()
     })  # fmt: skip
+    called = tables.get("definitions", {})
     where = {}
     for path in sorted(folder.glob("*.json")):
         text = path.read_text(encoding="utf-8")
@@ -62,9 +67,9 @@ def restamp(folder: Path, since: str, names: Path | None = None) -> Iterator[str
                 continue
             if part not in where:
                 starts = _starts(part)
-                then = before.mark(_there(before, starts), _there(before, STOPS, strict=False))
-                same = renamed.mark(_there(renamed, starts), _there(renamed, STOPS, strict=False))
-                where[part] = (then, same)
+                begin = _there(before, starts, called)
+                stop = _there(before, STOPS, called, strict=False)
+                where[part] = (before.mark(begin, stop), renamed.mark(begin, stop))
             then, same = where[part]
             if mark != then:
                 raise DataError(
@@ -94,20 +99,37 @@ def rename(source: str, words: Mapping[str, str], texts: Mapping[str, str]) -> s
 
 class _Renamer(ast.NodeTransformer):
     def __init__(self, words: Mapping[str, str], texts: Mapping[str, str]) -> None:
-        self.words, self.texts = words, texts
+        self.texts = texts
+        self.names = {word: new for word, new in words.items() if not word.startswith(".")}
+        self.members = self.names | {
+            word[1:]: new for word, new in words.items() if word.startswith(".")
+        }
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        # Whatever field holds an identifier: names, attributes, arguments, keywords, imports.
+        member = isinstance(node, ast.Attribute | ast.keyword | ast.FunctionDef)
+        words = self.members if member else self.names
         for name, value in ast.iter_fields(node):
-            if name in ("id", "attr", "arg", "name", "asname") and isinstance(value, str):
-                parts = [self.words.get(part, part) for part in value.split(".")]
-                setattr(node, name, ".".join(parts))
+            if name in ("id", "attr", "arg", "name") and isinstance(value, str):
+                setattr(node, name, words.get(value, value))
         return super().generic_visit(node)
+
+    def visit_alias(self, node: ast.alias) -> ast.AST:
+        return node  # a mark is blind to the names of what is imported
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         if isinstance(node.value, str):
             node.value = self.texts.get(node.value, node.value)
         return node
+
+
+def _words_of(module: str, words: Mapping[str, str]) -> dict[str, str]:
+    """The words that are renamed in a module."""
+    found = {word: new for word, new in words.items() if ":" not in word}
+    for word, new in words.items():
+        where, colon, own = word.partition(":")
+        if colon and where == module:
+            found[own] = new
+    return found
 
 
 def _sources(since: str) -> dict[str, str]:
@@ -135,13 +157,17 @@ def _starts(part: str) -> tuple[str, ...]:
     return runs.starts_of(part) if part in runs.MAKERS else reports.starts_of(part)
 
 
-def _there(old: Tree, starts: Iterable[str], strict: bool = True) -> list[str]:
+def _there(
+    old: Tree, starts: Iterable[str], called: Mapping[str, str], strict: bool = True
+) -> list[str]:
     """Where definitions of today stood: in the same module, or in the only one with that name."""
     found = []
     for start in starts:
         module, colon, name = start.partition(":")
+        if start in called:
+            name = called[start]
         if not colon or (module in old.sources and old.offers(module, name)):
-            found.append(start)
+            found.append(f"{module}{colon}{name}")
             continue
         homes = [home for home in old.sources if old.defines(home, name)]
         if len(homes) == 1:
