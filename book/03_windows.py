@@ -408,7 +408,7 @@ table.assign(home=(100 * table.home).round(1), again=(100 * table.again).round(1
 # The rows differ. A model that is told the gap knows something about the answer, and what it knows is
 # from the future. We therefore count from the day of the *last visit* of the window, which is 0 by
 # definition. `gap_days` exists in a batch as a separate field, so that whoever uses it has to say so:
-# `when="day"` in the model's configuration. Here is what it was worth on GeoLife, to the same model on the
+# `target_time="day"` in the model's configuration. Here is what it was worth on GeoLife, to the same model on the
 # same windows from the same seeds. (Acc@1 is the share of windows in which the model's first guess is
 # right.)
 

@@ -187,7 +187,7 @@ pd.DataFrame({
 #
 # > **Note.** Recency here counts back from the *last visit*, so it asks nothing about the target. The documents
 # > count back from the target's day. That tells the model a little about the future, and is the option
-# > `when="day"`.
+# > `target_time="day"`.
 #
 # ## Side by side
 #

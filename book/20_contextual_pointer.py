@@ -107,9 +107,9 @@ pd.DataFrame(
 # A query and a key *can* draw the clock; exercise 3 counts how many numbers they need. They have to find
 # it first.
 #
-# ## One term
+# ## One feature
 #
-# So let us hand the pointer relations. A **term** looks at one fact about a past visit, most of them in
+# So let us hand the pointer relations. A **feature** looks at one fact about a past visit, most of them in
 # relation to now, such as the minutes between its time of day and the present one. What the fact
 # is worth, the training shall say. We do not want to guess the shape, so take a table: a few **knots**
 # $\Xi_k$ on the axis of the fact, in increasing order, with a learned value $\chi(\Xi_k)$ at each. Between two
@@ -176,19 +176,19 @@ show(
 #
 # Now the kernel's three cues together. Equation (4.4) has a bracket with a sum in it: the base, the
 # place before, and the clock. Multiply it out and every visit has three ways to be worth something. Call
-# each a **reason**:
+# each a **reason** (the package counts them as `n_components`):
 #
 # $$
 # w_i = \sum_m \exp\Big( \sum_\nu \Lambda_{m\nu}\, \chi_{m\nu}\big(\Xi_\nu(i)\big) \Big),
 # \qquad a_i = \frac{w_i}{\sum_j w_j} . \tag{20.2}
 # $$
 #
-# The outer sum runs over the reasons $m$, the inner one over the terms $\nu$; $\Xi_\nu(i)$ is the fact that
-# term $\nu$ sees in visit $i$, and $\chi_{m\nu}$ its table for reason $m$. The scale $\Lambda_{m\nu}$ is 1 until
-# later. Read it as logic. *Within* a reason terms add up as logarithms, so they multiply: all of them must
+# The outer sum runs over the reasons $m$, the inner one over the features $\nu$; $\Xi_\nu(i)$ is the fact that
+# feature $\nu$ sees in visit $i$, and $\chi_{m\nu}$ its table for reason $m$. The scale $\Lambda_{m\nu}$ is 1 until
+# later. Read it as logic. *Within* a reason features add up as logarithms, so they multiply: all of them must
 # agree. *Between* reasons weights add up: one good reason is enough.
 #
-# The kernel is three reasons of three terms, age, place before and clock. Here they are, from tensors up.
+# The kernel is three reasons of three features, age, place before and clock. Here they are, from tensors up.
 
 
 # %%
@@ -285,7 +285,7 @@ show(
 # ## Between two models
 #
 # In the package this is `pgt.contextual.ContextualPointer`: PGT, to whose pointer score the logarithm of equation (20.2) is
-# added. It has two ends that we know. With no terms it must be PGT. Without PGT's own score, and with the kernel's tables, it
+# added. It has two ends that we know. With no features it must be PGT. Without PGT's own score, and with the kernel's tables, it
 # must be the kernel. First the one end, with the weights of the trained network that the package ships.
 
 # %%
@@ -301,7 +301,7 @@ without_terms.load_state_dict(network.state_dict())  # the same parts by the sam
 with torch.no_grad():
     some = week.test.batch(np.arange(0, len(week.test), 4))
     assert torch.allclose(without_terms(some).log_probs, network(some).log_probs, atol=1e-5)
-print(f"No terms: PGT, with its {network.n_parameters():,} numbers.")
+print(f"No features: PGT, with its {network.n_parameters():,} numbers.")
 
 # %%
 sizes = data.vocabulary.n_locations, data.vocabulary.n_users
@@ -321,7 +321,7 @@ print(f"The kernel's tables: the kernel, with {as_kernel.n_parameters()} numbers
 #
 # ## Let it learn
 #
-# The kernel's numbers were chosen from a grid. Now give the same three terms tables with *random* values,
+# The kernel's numbers were chosen from a grid. Now give the same three features tables with *random* values,
 # three reasons that mean nothing yet, and gradient descent. It sees the same seven-day windows.
 
 # %%
@@ -475,10 +475,10 @@ Markdown(
 # the clock is in already.
 
 # %% [markdown]
-# ## More terms, a scale, a memory
+# ## More features, a scale, a memory
 #
 # What else could speak for a past visit? Anything that compares it with now, or tells how much it matters.
-# These are the terms of the package, with the knots of their tables.
+# These are the features of the package, with the knots of their tables.
 
 # %%
 from pgt.contextual.features import HISTORY_FEATURES, NOW
@@ -496,7 +496,7 @@ with pd.option_context("display.max_colwidth", None):
 # %% [markdown]
 # Two more parts, and the model is complete.
 #
-# **The scale.** Late at night the clock may say little, in the morning much. So each term is multiplied
+# **The scale.** Late at night the clock may say little, in the morning much. So each feature is multiplied
 # by a number that depends on now: $\Lambda_{m\nu}$ in equation (20.2) is 1 plus the output of a small network
 # that is told the hour, the weekday, how long the last visit was, and how many visits are remembered. Its last layer
 # starts at zero, so all scales start at 1.
@@ -735,9 +735,9 @@ pd.DataFrame({title: disagreement.factors(opened, name) for name, title in colum
 # The new pointer reads the cues that PGT's attention hardly reads. Beyond them it weighs facts that these four rows do not know; so
 # its last row is far below the kernel's, which is made of hardly anything else.
 #
-# ## Which terms matter?
+# ## Which features matter?
 #
-# An ablation again, now of the model that wins: GeoLife, exact protocol, each term left out in turn, five
+# An ablation again, now of the model that wins: GeoLife, exact protocol, each feature left out in turn, five
 # seeds. Intervals resample people and seeds, as in [chapter 14](14_ablations.ipynb).
 
 # %%
@@ -797,10 +797,10 @@ features = {name: change(contextual(f"no_{name}"), contextual("full")) for name 
 features = dict(sorted(features.items(), key=lambda row: row[1][0]))
 fig, axes = plt.subplots(figsize=(7.0, 4.6))
 forest(axes, features)
-axes.set_xlabel("change of Acc@1 without the term (points)")
+axes.set_xlabel("change of Acc@1 without the feature (points)")
 show(
     fig,
-    alt="Forest plot of single-term ablations. Largest loss: without "
+    alt="Forest plot of single-feature ablations. Largest loss: without "
     + ", ".join(f"{name} {row[0]:+.1f}" for name, row in list(features.items())[:3])
     + " points.",
     caption="GeoLife, exact protocol. Dots and lines: mean over five seeds and 95 % interval over people and seeds, filled "
@@ -811,14 +811,14 @@ show(
 certain = [name for name, row in features.items() if row[2] < 0]
 clockless = features["clock"]
 Markdown(
-    f"Only **{len(certain)} of {len(features)}** terms lose something that the interval can show: {', '.join(certain) or 'none'}. "
+    f"Only **{len(certain)} of {len(features)}** features lose something that the interval can show: {', '.join(certain) or 'none'}. "
     f"Without the clock, the kernel's whole lead, it is only {clockless[0]:+.1f} points, against {rise['and_clock']:+.1f} in the "
     "ladder. That is redundancy, the trouble of every ablation: *ahead* and *left* look at the clock as well."
 )
 
 # %% [markdown]
-# One row is a **placebo**. The term *unknown* asks whether a place is the place "unknown", and by the exact protocol none
-# is. It sees the same in every visit: all it can do is to raise or lower a whole reason, which the other terms can do as well. So
+# One row is a **placebo**. The feature *unknown* asks whether a place is the place "unknown", and by the exact protocol none
+# is. It sees the same in every visit: all it can do is to raise or lower a whole reason, which the other features can do as well. So
 # without it the model loses nothing. Yet its row is not zero: what is made after its table starts from other random values.
 
 # %% tags=["hide-input"]
@@ -834,7 +834,7 @@ Markdown(
 # ## What does the rest of PGT add?
 #
 # So far the pointer is alone. Now put everything that Part II built around it: embeddings of places, people and times, the
-# encoder, PGT's own pointer score, the generator and the gate. Any of it may help; the terms stay.
+# encoder, PGT's own pointer score, the generator and the gate. Any of it may help; the features stay.
 # The same forest also shows the smaller choices.
 
 # %%
@@ -844,7 +844,7 @@ CHOICES = {
         contextual("around_window"),
         contextual("window"),
     ),
-    "terms also meet in a hidden layer": (contextual("interaction"), contextual("full")),
+    "features also meet in a hidden layer": (contextual("interaction"), contextual("full")),
     "one reason instead of three": (contextual("one_component"), contextual("full")),
     "random first tables": (contextual("random_start"), contextual("full")),
     "no scale": (contextual("no_scale"), contextual("full")),
@@ -889,14 +889,14 @@ Markdown(
 # %% [markdown]
 # Three details deserve a sentence. **A start from the kernel** is a convenience: tables from random values end at about the same
 # score. **More than one reason** is worth something, but not much; the single reason starts from random tables, so a part of its row is
-# theirs. A hidden layer, in which terms could meet in any way they like,
+# theirs. A hidden layer, in which features could meet in any way they like,
 # does not help; with some thousand windows, freedom is not what is missing.
 #
 # > **Pitfall.** It is tempting to read this as "Transformers do not work". It says that *these* windows, of some dozen
 # > people, do not hold what the Transformer could learn beyond the cues. With a million people the row may turn
 # > around. Our rows tell about data of this size.
 #
-# ## The unknown, rehearsed
+# ## The unknown, in training
 #
 # One trap is left from [chapter 15](15_traps.ipynb). Under the published protocol all places that training has never shown are one
 # place, *unknown*. It is asked for in test, and training never asks for it.
@@ -906,7 +906,7 @@ from pgt.contextual.pseudo_unknown import with_pseudo_unknowns
 
 merged = prepare(town.visits, protocol="published")
 pseudo_unknowns = with_pseudo_unknowns(merged, memory=100)
-asked = {"training": merged.train, "training, rehearsed": pseudo_unknowns, "test": merged.test}
+asked = {"training": merged.train, "training, with pseudo-unknowns": pseudo_unknowns, "test": merged.test}
 pd.DataFrame(
     {
         name: {
@@ -922,7 +922,7 @@ pd.DataFrame(
 
 # %% [markdown]
 # So training cannot find out that "unknown" is a place to which people go often, and which is never the same twice. The way
-# out is a **rehearsal**: play the training days through as if they had ended earlier. What is first visited after that day becomes unknown,
+# out are **pseudo-unknowns**: play the training days through as if they had ended earlier. What is first visited after that day becomes unknown,
 # and only later windows are asked. We do it three times, with three such days, and add the windows to the others.
 
 # %% tags=["hide-input"]
@@ -943,11 +943,11 @@ pd.DataFrame(drill).T.rename_axis("targets").map("{:+.1f}".format)
 # %% tags=["hide-input"]
 total = change(contextual("full"), contextual("no_pseudo_unknowns"), PUBLISHED)
 Markdown(
-    f"The table shows what the rehearsal changes on GeoLife. Unknown targets are named far more often, "
+    f"The table shows what pseudo-unknowns change on GeoLife. Unknown targets are named far more often, "
     f"{drill['unknown']['test']:+.1f} points on the test windows, and known ones "
     f"{'less' if drill['known']['test'] < 0 else 'more'} often, {drill['known']['test']:+.1f}. The sum is {says(total)}. "
     + (
-        "So the rehearsal teaches what it was made for, and the mean does not show it: what the model says more often of the one, it says less "
+        "So pseudo-unknowns teach what they were made for, and the mean does not show it: what the model says more often of the one, it says less "
         f"often of the other. On the validation windows the balance was {drill['all']['valid']:+.1f}, and so we kept it. "
         if total[1] < 0 < total[2]
         else ""
@@ -1091,7 +1091,7 @@ Markdown(
 #
 # "Where next?" is one question. "Where will she be on Tuesday at three?" is another, and easier: who is told the time of the next visit
 # may look at it. Results for the two are often printed in one table. Here they stand apart. The same model, told
-# nothing, told the hour and weekday of the next visit, or told its time to the minute, with three more terms that
+# nothing, told the hour and weekday of the next visit, or told its time to the minute, with three more features that
 # compare a past visit with *then* instead of *now*.
 
 # %%
@@ -1270,8 +1270,8 @@ Markdown(
 #
 # - The kernel's cues are relations between a past visit and now. Contents, multiplied, must learn them pair by pair; a table over the
 #   relation has all examples at once.
-# - A term is a learned curve over one fact. Terms multiply within a reason, reasons add up. The kernel is one point of this family, PGT's
-#   pointer with no terms another.
+# - A feature is a learned curve over one fact. Features multiply within a reason, reasons add up. The kernel is one point of this family, PGT's
+#   pointer with no features another.
 # - With the kernel's cues, some more, and a memory, a few thousand numbers lead PGT by far and the kernel clearly; a kernel with the same
 #   memory is close behind.
 # - An ablation table needs a placebo: a row that cannot matter.
@@ -1359,7 +1359,7 @@ for k, name in enumerate(REASONS):
 # The others were trained to be right together with it; trained anew, they could take over a part of its work.
 
 # %% [markdown]
-# **Exercise 5** (project). Add a term of your own: the distance from where the person is to the visit's place, in kilometres. The coordinates
+# **Exercise 5** (project). Add a feature of your own: the distance from where the person is to the visit's place, in kilometres. The coordinates
 # are in `town.places`. What do you expect, and what do you find?
 #
 # <details class="solution">

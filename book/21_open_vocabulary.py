@@ -810,7 +810,7 @@ print({name: f"{100 * n / len(past):.1f} %" for name, n in reached.items()})
 # <summary>Solution 5</summary>
 #
 # Count, over the training visits of all people, how often a place is entered in each hour, with a little added to every count, and divide by the hour's
-# sum. That is a generator without a network. Let the gate be a curve over the number of visits so far, with the knots of the term *age*, and train it with
+# sum. That is a generator without a network. Let the gate be a curve over the number of visits so far, with the knots of the feature *age*, and train it with
 # equation (21.2). Judge it as in this chapter, on folds of people. Expect a gain in the first ten visits and none later. On GeoLife, where places are flats and offices that
 # few people share, expect less than in the city: look at the column `known` of the results file first.
 #

@@ -51,7 +51,7 @@ class Variant:
     memory, older : int
         Of `pgt.contextual.history.with_history`.
     pseudo_unknowns : bool
-        Whether unknown places are rehearsed, if there are any (see `has_unknown`).
+        Whether training has pseudo-unknown places, if there are unknown ones (see `has_unknown`).
     from_kernel : bool
         Whether its first tables are those of the context kernel.
     training : TrainConfig
@@ -107,7 +107,7 @@ def has_unknown(data: Dataset) -> bool:
     """Whether places that training never shows are merged to one location, "unknown".
 
     The vocabulary alone cannot tell: where nobody finds a new place later, it is the same under
-    both protocols. But then neither merges any, and there is nothing to rehearse. The validation
+    both protocols. But then neither merges any, and there is nothing to teach. The validation
     visits decide; the test visits are not asked.
     """
     closed = data.vocabulary.n_known + 2 == data.vocabulary.n_locations

@@ -1,4 +1,4 @@
-"""Rehearsing the unknown: teach a model in training what it will meet only later.
+"""Pseudo-unknown places: teach a model in training what it will meet only later.
 
 Under the published protocol every place that training never shows is one location, "unknown".
 Training itself has none, so nothing can be learned about it, while it is every fifth target of
@@ -25,7 +25,7 @@ SHARES = (0.3, 0.5, 0.7)
 def with_pseudo_unknowns(
     data: Dataset, memory: int = 0, older: int = 0, shares: Sequence[float] = SHARES
 ) -> HistoryWindows:
-    """Training windows with rehearsed unknown places, and the windows as they are.
+    """Training windows with pseudo-unknown places, and the windows as they are.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ CHANGES: dict[str, set[str]] = {
     "interaction": {"interaction"},
     "one_component": {"n_components", "from_kernel"},  # the kernel has three
     "random_start": {"from_kernel"},
-    "no_pseudo_unknowns": {"rehearsed"},
+    "no_pseudo_unknowns": {"pseudo_unknowns"},
     f"memory_{MEMORY}": {"older"},
 } | {
     name: {"memory", "older"} for name in VARIANTS
@@ -152,7 +152,7 @@ def test_unknown_places_are_rehearsed_where_there_are_any() -> None:
             seen = presets.windows(data, VARIANTS[name])
             assert (len(seen.train) > len(data.train)) == more
             assert (seen.train.targets == 1).any() == more
-            for split in ("valid", "test"):  # questions to answer are never rehearsed
+            for split in ("valid", "test"):  # questions to answer are never made so
                 assert (getattr(seen, split).targets == getattr(data, split).targets).all()
         assert len(presets.windows(data, VARIANTS["no_pseudo_unknowns"]).train) == len(data.train)
 
