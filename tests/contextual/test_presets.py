@@ -168,7 +168,7 @@ def test_where_nothing_is_merged_nothing_is_rehearsed(protocol: Protocol) -> Non
     assert presets.build(FULL, data, 0)[0].config.n_trained_ids == 0
 
 
-@pytest.mark.parametrize(("split", "rehearsed"), [("valid", True), ("test", False)])
+@pytest.mark.parametrize(("split", "pseudo_unknowns"), [("valid", True), ("test", False)])
 def test_one_unknown_place_in_validation_is_enough(split: str, pseudo_unknowns: bool) -> None:
     visits = split_by_days(check(routine_visits(days=40)))
     row = visits.index[visits.split == split][-1]
