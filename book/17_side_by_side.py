@@ -39,9 +39,9 @@ from pgt.metrics import evaluate, gains
 from pgt.mixture import log_mixture
 from pgt.model import PointerGeneratorTransformer
 from pgt.relatives import side_by_side
+from pgt.relatives.summarizer import model as summarizer
 from pgt.relatives.summarizer.diaries import write_diaries
-from pgt.relatives.summarizer.model import model as summarizer
-from pgt.relatives.summarizer.parts import one_bias
+from pgt.relatives.summarizer.parts import AdditiveAttention, one_bias
 from pgt.relatives.summarizer.words import PAD, TextBatch, text_batch
 from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, show
 from pgt.windows import prepare
@@ -500,7 +500,7 @@ rest = parts.drop(["embedding", "output"]).sum()
 table("summary", {
     "embedding": (f"{parts.summarizer['embedding']:,}", f"{parts.PGT['embedding']:,}", judge(tables > 1), "one table, several tables"),
     "encoder": (f"{parts.summarizer['encoder']:,}", f"{parts.PGT['encoder']:,}", judge(count(original, torch.nn.LSTM) == 1 and count(ours, torch.nn.LSTM) == 0), "BiLSTM, Transformer"),
-    "attention": (f"{parts.summarizer['attention']:,}", f"{parts.PGT['attention']:,}", judge(count(original, summarizer.AdditiveAttention) == 1), "additive, dot product"),
+    "attention": (f"{parts.summarizer['attention']:,}", f"{parts.PGT['attention']:,}", judge(count(original, AdditiveAttention) == 1), "additive, dot product"),
     "decoder": (f"{parts.summarizer['decoder'] + parts.summarizer['state reduction']:,}", "none", judge(parts.PGT["decoder"] == 0), "there, removed"),
     "gate": (f"{parts.summarizer['gate']:,}", f"{parts.PGT['gate']:,}", judge(parts.PGT["gate"] > parts.summarizer["gate"]), "linear, two layers"),
     "output": (f"{parts.summarizer['output']:,}", f"{parts.PGT['output']:,}", judge(sizes["n_locations"] > known, True), "the fixed vocabulary still copies what it has an id for"),

@@ -162,7 +162,7 @@ Markdown(
 # %% tags=["hide-input"]
 from importlib import resources
 
-script = resources.files("pgt").joinpath("live.js").read_text(encoding="utf-8")
+script = resources.files("pgt.viz").joinpath("web", "live.js").read_text(encoding="utf-8")
 lines = script.splitlines()
 
 
