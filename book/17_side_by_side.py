@@ -41,7 +41,7 @@ from pgt.model import PointerGeneratorTransformer
 from pgt.relatives import side_by_side
 from pgt.relatives.summarizer import model as summarizer
 from pgt.relatives.summarizer.diaries import write_diaries
-from pgt.relatives.summarizer.parts import AdditiveAttention, one_bias
+from pgt.relatives.summarizer.parts import AdditiveAttention, masked_softmax, one_bias
 from pgt.relatives.summarizer.words import PAD, TextBatch, text_batch
 from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, show
 from pgt.windows import prepare
@@ -536,7 +536,7 @@ Markdown(
 torch.manual_seed(1)
 scores = torch.randn(4, 9)
 padding = torch.arange(9) >= torch.tensor([[9], [5], [3], [1]])
-ours_masked = summarizer.masked_softmax(scores, padding)
+ours_masked = masked_softmax(scores, padding)
 theirs_masked = summarizer.renormalised_softmax(scores, padding)
 far = scores.masked_fill(padding, 120.0)  # padding that happens to have a high score
 bound = float(original.decoder.attention.v.detach().abs().sum())
