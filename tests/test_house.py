@@ -150,10 +150,8 @@ def test_the_core_is_small() -> None:
 
 
 def test_lines_that_speak_are_not_lines_of_code() -> None:
-    assert (
-        lines_of_code('"""Says.\n\nMore."""\n\n# why\nx = 1\n\ndef f():\n    "d"\n    y = 2\n'
+    source = '"""Says.\n\nMore."""\n\n# why\nx = 1\n\ndef f():\n    "d"\n    y = 2\n'
     assert lines_of_code(source) == 3
-    )
 
 
 def test_the_tests_mirror_the_rooms() -> None:
