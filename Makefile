@@ -17,7 +17,7 @@ PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cs
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
 PAGES     := $(wildcard book/*.md book/*.bib book/_static/* book/_root/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
 
-.PHONY: book test unit lint spelling chapters browser pdf links bench notebooks vendor wheel clean help
+.PHONY: book test unit lint spelling chapters browser pdf links bench notebooks rooms vendor wheel clean help
 .DELETE_ON_ERROR:
 
 help: ## Say what the targets do
@@ -54,11 +54,12 @@ $(STAMPS)/browser: $(HTML) $(TESTS)
 unit: $(ENV) ## Run the tests of the package and of the book's sources
 	$(BIN)/python -m pytest tests -m "not browser and not built" -n $(WORKERS) --dist loadfile
 
-lint: $(ENV) ## Run ruff, mypy and codespell
+lint: $(ENV) ## Run ruff, mypy, codespell, and the rules of who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
+	PYTHONPATH=book $(BIN)/lint-imports --no-cache
 
 spelling: $(STAMPS)/speller ## Check the spelling of the prose; words of the book are in book/words.txt
 	PATH="$$PATH:$(CURDIR)/$(BIN)" node .ci/spelling/node_modules/cspell/bin.mjs lint \
@@ -80,6 +81,9 @@ bench: $(ENV) ## Measure speed
 
 notebooks: $(ENV) ## Render book/*.ipynb from book/*.py
 	$(BIN)/python book/_ext/notebooks.py
+
+rooms: $(ENV) ## Draw the picture of the package's rooms: book/_static/rooms.svg
+	$(BIN)/python book/_ext/rooms.py
 
 vendor: $(STAMPS)/vendor ## Install the libraries that the pages load
 

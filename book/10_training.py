@@ -30,9 +30,10 @@ from pgt import city
 from pgt.baselines import ContextKernel, MostFrequent
 from pgt.config import ModelConfig, TrainConfig
 from pgt.exercises import check
+from pgt.losses import cross_entropy
 from pgt.metrics import GROUPS, evaluate, interval, summarize
 from pgt.model import PointerGeneratorTransformer
-from pgt.train import cross_entropy, fit
+from pgt.train import fit
 from pgt.viz import plots
 from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, show
 from pgt.windows import prepare

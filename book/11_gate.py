@@ -47,12 +47,12 @@ from pgt.analysis.calibration import (
     logit,
     reliability,
 )
+from pgt.analysis.gates import gates
 from pgt.analysis.results import read_results
 from pgt.analysis.window_features import NUMBERS, cues, forecast
 from pgt.checkpoint import load_model, shipped
 from pgt.config import CITY, ModelConfig
 from pgt.exercises import check
-from pgt.look import gates
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.viz.figures import EXTRA, GATE, INK, MUTED, TRUTH, show

@@ -42,9 +42,10 @@ from pgt.checkpoint import load_model, shipped
 from pgt.city import recency_world
 from pgt.config import CITY, ModelConfig
 from pgt.exercises import check
+from pgt.losses import cross_entropy
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
-from pgt.train import cross_entropy, fit
+from pgt.train import fit
 from pgt.viz.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
 from pgt.windows import prepare
 

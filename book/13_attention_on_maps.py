@@ -36,10 +36,12 @@ from IPython.display import Markdown
 from scipy.stats import entropy, spearmanr
 
 from pgt import city
+from pgt.analysis.gates import gates
+from pgt.analysis.position_bias import position_bias
 from pgt.checkpoint import load_model, shipped
 from pgt.config import CITY, ModelConfig
 from pgt.exercises import check
-from pgt.look import gates, look, position_bias
+from pgt.look import look
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.viz import plots, prediction_map

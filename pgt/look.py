@@ -94,64 +94,6 @@ def look(model: PointerGeneratorTransformer, windows: Windows, i: int, top: int 
     )
 
 
-@torch.no_grad()
-def gates(
-    model: PointerGeneratorTransformer, windows: Windows, batch_size: int = 512
-) -> pd.DataFrame:
-    """The gate of every window, beside what may explain it.
-
-    Returns
-    -------
-    DataFrame
-        One row a window, in order: ``user_id``, ``gate``, ``target_probability`` and its two
-        sources ``pointer_probability`` and ``generator_probability`` (before the gate),
-        ``correct``, ``in_window``, ``known``, ``length`` (visits), ``unique_share`` (different
-        locations / visits), ``hour`` and ``weekday`` (1 = Monday) of the last visit.
-    """
-    model.eval()
-    n = len(windows)
-    probabilities = ("target_probability", "pointer_probability", "generator_probability")
-    others = ("correct", "length", "unique_share", "hour", "weekday")
-    table = {name: np.zeros(n) for name in ("gate", *probabilities, *others)}
-    for batch in windows.batches(batch_size, max_len=model.config.max_len):
-        out = model(batch)
-        at = batch.index.numpy()
-        rows = torch.arange(len(batch))
-        last = batch.length - 1
-        ordered = batch.location.sort(dim=1).values  # (B, L), padding first
-        fresh = (ordered[:, 1:] != ordered[:, :-1]) & (ordered[:, 1:] > 0)
-        unique = fresh.sum(1) + (ordered[:, 0] > 0).long()
-        table["gate"][at] = out.gate.numpy()
-        for name, log_probs in zip(
-            probabilities,
-            (out.log_probs, out.pointer_log_probs, out.generator_log_probs),
-            strict=True,
-        ):
-            own = log_probs.gather(1, batch.target[:, None]).squeeze(1)  # (B,)
-            table[name][at] = own.exp().numpy()
-        table["correct"][at] = (out.log_probs.argmax(1) == batch.target).numpy()
-        table["length"][at] = batch.length.numpy()
-        table["unique_share"][at] = (unique / batch.length).numpy()
-        table["hour"][at] = batch.start_minute[rows, last].numpy() // 60
-        table["weekday"][at] = batch.weekday[rows, last].numpy()
-    frame = pd.DataFrame({"user_id": windows.users, **table})
-    frame["correct"] = frame.correct.astype(bool)
-    frame["in_window"] = windows.in_window
-    frame["known"] = windows.vocabulary.is_known(windows.targets)
-    return frame.astype({"length": int, "hour": int, "weekday": int})
-
-
-def position_bias(model: PointerGeneratorTransformer) -> pd.DataFrame:
-    """The learned bias by position from the end, 1 = last visit; padding's entry is left out.
-
-    Only differences between positions matter: a softmax forgets a common constant.
-    """
-    if model.pointer is None or model.pointer.position_bias is None:
-        raise ValueError("This model has no position bias; it was built without it.")
-    bias = model.pointer.position_bias.detach()[1:].numpy()  # (max_len,)
-    return pd.DataFrame({"position_from_end": np.arange(1, len(bias) + 1), "bias": bias})
-
-
 def story(windows: Windows) -> int:
     """The window that Part II of the book follows, found by rule.
 

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from pgt import look as looking
+from pgt.analysis.gates import gates
+from pgt.analysis.position_bias import position_bias
 from pgt.config import ModelConfig
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Dataset, prepare
@@ -48,7 +50,7 @@ def test_the_attention_shown_makes_the_probability_shown(
 def test_look_agrees_with_scoring_the_whole_split(
     data: Dataset, model: PointerGeneratorTransformer
 ) -> None:
-    table = looking.gates(model, data.test)
+    table = gates(model, data.test)
     for i in range(0, len(data.test), 11):
         seen = looking.look(model, data.test, i)
         assert table.gate[i] == pytest.approx(seen.gate, abs=1e-6)
@@ -65,7 +67,7 @@ def test_look_agrees_with_scoring_the_whole_split(
 def test_the_two_sources_mixed_by_the_gate_are_the_probability(
     data: Dataset, model: PointerGeneratorTransformer
 ) -> None:
-    table = looking.gates(model, data.test)
+    table = gates(model, data.test)
     mixed = table.gate * table.pointer_probability + (1 - table.gate) * table.generator_probability
     np.testing.assert_allclose(mixed, table.target_probability, atol=1e-6)
     assert ((table.pointer_probability > 0) == table.in_window).all()
@@ -87,7 +89,7 @@ def test_erratum_1_the_bias_curve_starts_at_the_last_visit_and_never_shows_paddi
     assert model.pointer is not None and model.pointer.position_bias is not None
     with torch.no_grad():
         model.pointer.position_bias[0] = 1e6
-    curve = looking.position_bias(model)
+    curve = position_bias(model)
     assert curve.position_from_end.tolist() == list(range(1, 151))
     assert curve.bias.abs().max() < 100
 
@@ -96,4 +98,4 @@ def test_a_model_without_position_bias_says_so(data: Dataset) -> None:
     for part in ("position_bias", "pointer"):
         config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, without=(part,))
         with pytest.raises(ValueError, match="no position bias"):
-            looking.position_bias(PointerGeneratorTransformer(config))
+            position_bias(PointerGeneratorTransformer(config))

@@ -14,12 +14,14 @@ import pytest
 import torch
 from torch import nn
 
-from pgt import train as training
+from pgt import training_run
 from pgt.checkpoint import load_model, read
 from pgt.config import PRESETS, TrainConfig
+from pgt.losses import cross_entropy
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
-from pgt.train import TrainingLog, cross_entropy, fit
+from pgt.train import fit
+from pgt.training_run import TrainingLog
 from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
 
@@ -168,7 +170,7 @@ def test_early_stopping_restores_the_best_weights(data: Dataset) -> None:
         seen.append(weights(model))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training._Run, "score", lambda run: (next(scores), 0.0))
+        patch.setattr(training_run.TrainingRun, "score", lambda run: (next(scores), 0.0))
         history = fit(
             model, data.train, data.valid, replace(QUICK, max_epochs=50, patience=3),
             progress=False, device="cpu", after_epoch=remember,
@@ -193,7 +195,7 @@ def test_the_steps_are_as_long_as_the_schedule_says(data: Dataset) -> None:
 def test_accuracy_can_be_monitored(data: Dataset) -> None:
     pairs = iter([(1.0, 10.0), (2.0, 30.0), (3.0, 20.0)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training._Run, "score", lambda run: next(pairs))
+        patch.setattr(training_run.TrainingRun, "score", lambda run: next(pairs))
         _, history = run(data, replace(QUICK, max_epochs=3, monitor="acc@1"))
     assert history.best_epoch == 2
 
@@ -206,7 +208,7 @@ def test_a_loss_that_is_no_number_stops_with_a_sentence(data: Dataset, which: st
             model.embeddings.project.weight.fill_(math.nan)
     with pytest.MonkeyPatch.context() as patch:
         if which == "valid":
-            patch.setattr(training._Run, "score", lambda run: (math.nan, 0.0))
+            patch.setattr(training_run.TrainingRun, "score", lambda run: (math.nan, 0.0))
         with pytest.raises(FloatingPointError, match=rf"{which}_loss is nan in epoch 1; lower"):
             fit(model, data.train, data.valid, QUICK, progress=False, device="cpu")
 
@@ -251,7 +253,7 @@ def test_a_run_cut_off_goes_on_to_the_very_same_weights(
     whole, expected = run(data)
     path = tmp_path / "run.safetensors"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "cross_entropy", stop_at(after))
+        patch.setattr(training_run, "cross_entropy", stop_at(after))
         with pytest.raises(Killed):
             run(data, checkpoint=path)
     done = read(path)[1]["epoch"] if path.exists() else 0
@@ -277,7 +279,7 @@ def test_the_best_score_so_far_survives(data: Dataset, tmp_path: Path) -> None:
         return value, 0.0
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training._Run, "score", score)
+        patch.setattr(training_run.TrainingRun, "score", score)
         with pytest.raises(Killed):
             run(data, checkpoint=path)
         best = read(path)[0]
@@ -290,16 +292,18 @@ KILL = """
 import json, os, signal, sys, torch
 sys.path.insert(0, {root!r})
 from tests import helpers
-from pgt import train
+from pgt import train, training_run
+from pgt.config import TrainConfig
+from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare
 data = prepare(helpers.routine_visits(users=3, days=40))
-config = train.TrainConfig(batch_size=32, max_epochs=4, warmup_epochs=1)
+config = TrainConfig(batch_size=32, max_epochs=4, warmup_epochs=1)
 steps = -(-len(data.train) // config.batch_size)
 
 def fit(checkpoint, kill=False):
     torch.manual_seed(0)
-    model = train.PointerGeneratorTransformer(helpers.tiny_config(data))
-    plain, calls = train.cross_entropy, iter(range(1, 10**9))
+    model = PointerGeneratorTransformer(helpers.tiny_config(data))
+    plain, calls = training_run.cross_entropy, iter(range(1, 10**9))
     validations = len(list(data.valid.batches(512)))
 
     def deadly(*arguments):
@@ -308,7 +312,7 @@ def fit(checkpoint, kill=False):
             os.kill(os.getpid(), signal.SIGKILL)
         return plain(*arguments)
 
-    train.cross_entropy = deadly if kill else plain
+    training_run.cross_entropy = deadly if kill else plain
     train.fit(model, data.train, data.valid, config, checkpoint=checkpoint, progress=False,
               device="cpu")
     return model.state_dict()

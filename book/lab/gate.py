@@ -23,8 +23,8 @@ from lab import runs
 from lab.reports import Report
 from lab.runs import DATA, Run
 from pgt.analysis import calibration
+from pgt.analysis.gates import gates
 from pgt.analysis.window_features import forecast
-from pgt.look import gates
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows
 

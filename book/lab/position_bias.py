@@ -36,8 +36,9 @@ from pgt.analysis.position_bias import by_position, faster_bias, freeze_bias
 from pgt.city import recency_world
 from pgt.city.people import Behaviour
 from pgt.config import ModelConfig, TrainConfig
+from pgt.losses import cross_entropy
 from pgt.model import PointerGeneratorTransformer
-from pgt.train import cross_entropy, fit
+from pgt.train import fit
 from pgt.windows import Dataset, Windows, prepare
 
 SEEDS = tuple(range(10))

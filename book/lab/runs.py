@@ -35,8 +35,9 @@ from pgt.io.sources import (
     read_source,
     read_windows_folder,
 )
+from pgt.losses import Loss, cross_entropy
 from pgt.model import Network, PointerGeneratorTransformer
-from pgt.train import Loss, cross_entropy, fit
+from pgt.train import fit
 from pgt.windows import Dataset, Protocol, prepare
 
 Trained = tuple[metrics.Predictor, dict[str, Any]]

@@ -25,12 +25,13 @@ from lab.runs import DATA, dataset
 from pgt import metrics
 from pgt.config import PRESETS, ModelConfig
 from pgt.improvements.layers import RecurrentEncoder
+from pgt.losses import cross_entropy
 from pgt.model import Network, PointerGeneratorTransformer
 from pgt.relatives.hybrids import Original, OriginalConfig, WithDecoder
 from pgt.relatives.side_by_side import ENCODERS, Kind, encoder_step, seconds
 from pgt.relatives.summarizer.model import DOCUMENT, PointerGenerator
 from pgt.relatives.summarizer.words import STOP, TextBatch
-from pgt.train import cross_entropy, fit
+from pgt.train import fit
 
 SEEDS = (42, 1, 2)
 LENGTHS = (5, 10, 18, 50, 100, 200, 400)

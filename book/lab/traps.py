@@ -21,7 +21,8 @@ from lab import runs
 from pgt import metrics
 from pgt.analysis.results import Results
 from pgt.baselines import fit_baseline
-from pgt.train import cross_entropy, fit
+from pgt.losses import cross_entropy
+from pgt.train import fit
 from pgt.visits import SPLITS
 from pgt.windows import Dataset, prepare
 

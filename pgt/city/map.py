@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pgt.city.geometry import clip, densify, pieces, smooth
 from pgt.city.names import STREET_NAMES, STREET_TYPES
 
 NAME = "Larkmere"
@@ -131,23 +132,9 @@ def _blob(blob: tuple[str, float, float, float, float, float], n: int = 36) -> n
     return np.stack([cx + rx * r * np.cos(angle), cy + ry * r * np.sin(angle)], axis=1)
 
 
-def _smooth(points: np.ndarray, per_step: int = 8) -> np.ndarray:
-    """A Catmull-Rom curve through the rows of ``points``."""
-    p = np.vstack([2 * points[0] - points[1], points, 2 * points[-1] - points[-2]])
-    t = np.linspace(0, 1, per_step, endpoint=False)[:, None]
-    pieces = []
-    for a, b, c, d in zip(p[:-3], p[1:-2], p[2:-1], p[3:], strict=True):
-        pieces.append(
-            0.5
-            * (2 * b + (c - a) * t + (2 * a - 5 * b + 4 * c - d) * t**2
-               + (3 * b - a - 3 * c + d) * t**3)
-        )  # fmt: skip
-    return np.vstack([*pieces, points[-1:]])
-
-
 def _river() -> tuple[np.ndarray, np.ndarray]:
     """Centreline with half width ``(n, 3)`` and unit normals ``(n, 2)``."""
-    line = _smooth(RIVER)
+    line = smooth(RIVER)
     along = np.gradient(line[:, :2], axis=0)
     along /= np.linalg.norm(along, axis=1, keepdims=True)
     return line, np.stack([-along[:, 1], along[:, 0]], axis=1)
@@ -164,19 +151,6 @@ def _outline() -> np.ndarray:
     return way / (_reach(way) ** (1 / 2.6))[:, None]
 
 
-def _clip(polygon: np.ndarray, normal: np.ndarray, offset: float) -> np.ndarray:
-    """Keep the part of a convex polygon where ``point @ normal <= offset``."""
-    side = polygon @ normal - offset
-    kept: list[np.ndarray] = []
-    for i in range(len(polygon)):
-        a, b, sa, sb = polygon[i - 1], polygon[i], side[i - 1], side[i]
-        if (sa > 0) != (sb > 0):
-            kept.append(a + (b - a) * sa / (sa - sb))
-        if sb <= 0:
-            kept.append(b)
-    return np.array(kept)
-
-
 def _cells() -> list[np.ndarray]:
     """Each district's polygon: the points of the town nearest to its seed."""
     seeds = np.array([d[1:3] for d in DISTRICTS])
@@ -186,20 +160,9 @@ def _cells() -> list[np.ndarray]:
         for j, other in enumerate(seeds):
             if i != j:
                 normal = other - here
-                cell = _clip(cell, normal, float(normal @ (here + other)) / 2)
+                cell = clip(cell, normal, float(normal @ (here + other)) / 2)
         cells.append(cell)
     return cells
-
-
-def _densify(points: np.ndarray, step: float, closed: bool = False) -> np.ndarray:
-    ends = np.vstack([points[1:], points[:1]]) if closed else points[1:]
-    out = []
-    for a, b in zip(points, ends, strict=False):
-        n = max(1, round(float(np.linalg.norm(b - a)) / step))
-        out.append(a + (b - a) * np.arange(n)[:, None] / n)
-    if not closed:
-        out.append(points[-1:])
-    return np.vstack(out)
 
 
 def _grid(cell: np.ndarray, angle: float, spacing: float) -> list[np.ndarray]:
@@ -220,13 +183,6 @@ def _grid(cell: np.ndarray, angle: float, spacing: float) -> list[np.ndarray]:
                 ends.sort(key=lambda p: float(p @ along))
                 lines.append(np.array(ends))
     return lines
-
-
-def _pieces(line: np.ndarray, free: np.ndarray) -> list[np.ndarray]:
-    """Cut a line where it is not free; keep pieces of at least three points."""
-    cut = np.flatnonzero(np.diff(free.astype(int)) != 0) + 1
-    return [p for p, f in zip(np.split(line, cut), np.split(free, cut), strict=True)
-            if f[0] and len(p) >= 3]  # fmt: skip
 
 
 def _feature(kind: str, name: str, xy: np.ndarray, **more: str) -> dict[str, Any]:
@@ -257,13 +213,13 @@ def draw() -> TownMap:
     features: list[dict[str, Any]] = []
     cells = _cells()
     for (name, *_, character), cell in zip(DISTRICTS, cells, strict=True):
-        bent = warp(_densify(cell, 140, closed=True))
+        bent = warp(densify(cell, 140, closed=True))
         features.append(_feature("district", name, bent, character=character))
     bank = [line[:, :2] + side * normal * line[:, 2:] for side in (1, -1)]
     features.append(_feature("river", RIVER_NAME, np.vstack([bank[0], bank[1][::-1]])))
     features += [_feature("park", park[0], _blob(park)) for park in PARKS]
     features.append(_feature("lake", LAKE[0], _blob(LAKE)))
-    rail = _smooth(np.array([(-4600.0, -1900), (-2400, -1420), (-300, -1330), (1500, -1230),
+    rail = smooth(np.array([(-4600.0, -1900), (-2400, -1420), (-300, -1330), (1500, -1230),
                              (3000, -1500), (4800, -900)]))  # fmt: skip
     features.append(_feature("rail", "Prairie Line", rail))
 
@@ -274,12 +230,12 @@ def draw() -> TownMap:
     for (district, _, _, angle, spacing, _), cell in zip(DISTRICTS, cells, strict=True):
         points, labels = [], []
         for street in _grid(cell, angle, spacing):
-            bent = warp(_densify(street, 110))
+            bent = warp(densify(street, 110))
             gap = np.linalg.norm(bent[:, None] - line[None, :, :2], axis=2) - line[:, 2]
             free = gap.min(axis=1) > 75
             for park in PARKS:
                 free &= ~inside_blob(bent, park)
-            for piece in _pieces(bent, free):
+            for piece in pieces(bent, free):
                 name = names.pop()
                 features.append(_feature("street", name, piece, level="street"))
                 points.append(piece)
@@ -292,10 +248,10 @@ def draw() -> TownMap:
     square = np.array([-120.0, 330.0])
     for name, degrees in AVENUES:
         way = np.array([math.cos(math.radians(degrees)), math.sin(math.radians(degrees))])
-        road = _densify(np.array([square, square + 5000 * way]), 100)
+        road = densify(np.array([square, square + 5000 * way]), 100)
         road = warp(road[_reach(road) < 1.12])
         features.append(_feature("street", name, road, level="avenue"))
     for name, share in (("Ramparts", 0.27), ("Ring Road", 0.66)):
-        loop = _densify(_outline() * share + square * (1 - share), 150, closed=True)
+        loop = densify(_outline() * share + square * (1 - share), 150, closed=True)
         features.append(_feature("street", name, warp(np.vstack([loop, loop[:1]])), level="avenue"))
     return town

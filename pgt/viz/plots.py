@@ -99,7 +99,7 @@ def mixture(look: Look, names: Mapping[object, str], *, alt: str, caption: str) 
 
 
 def gate_histogram(table: pd.DataFrame, *, alt: str, caption: str) -> Shown:
-    """Gate values where the target was in the window and where it was not (`pgt.look.gates`)."""
+    """Gate values where the target was in the window and where it was not (`gates`)."""
     figure, axes = plt.subplots()
     bins = np.linspace(0, 1, 41)
     for inside, colour, label, hatch in (

@@ -1,0 +1,232 @@
+"""One training run: its epochs, and the state from which it goes on after an interruption."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from pgt import checkpoint as files
+from pgt.batch import Batch
+from pgt.config import TrainConfig
+from pgt.losses import Loss, cross_entropy
+from pgt.metrics import evaluate, gains
+from pgt.model import Network, PointerGeneratorTransformer
+from pgt.visits import DataError
+from pgt.windows import Windows
+
+
+@dataclass
+class TrainingLog:
+    """What happened, epoch by epoch.
+
+    Attributes
+    ----------
+    rows : list of dict
+        epoch (from 1), train_loss, valid_loss (nats), valid_acc@1 (percent), learning_rate,
+        gradient_norm (mean before clipping), seconds.
+    best_epoch : int
+        The epoch whose weights the model has now.
+    device : str
+    """
+
+    rows: list[dict[str, float]] = field(default_factory=list)
+    best_epoch: int = 0
+    device: str = "cpu"
+
+    def table(self) -> pd.DataFrame:
+        """The rows as a table indexed by epoch."""
+        return pd.DataFrame(self.rows).set_index("epoch")
+
+    @property
+    def seconds(self) -> float:
+        """Training time in all."""
+        return sum(row["seconds"] for row in self.rows)
+
+
+class TrainingRun:
+    """The state of one training run: all that a checkpoint must hold."""
+
+    def __init__(
+        self,
+        model: PointerGeneratorTransformer | Network,
+        train: Windows,
+        valid: Windows,
+        config: TrainConfig,
+        device: torch.device,
+        loss: Loss | None,
+    ) -> None:
+        self.loss = loss or cross_entropy
+        self.loss_name = getattr(loss, "__name__", repr(loss)) if loss else "cross-entropy"
+        self.model = model.to(device)
+        self.train, self.valid = train.to(device), valid.to(device)
+        self.config, self.device = config, device
+        self.names, self.parameters = zip(*model.named_parameters(), strict=True)
+        self.optimizer = torch.optim.AdamW(
+            self.parameters, lr=config.learning_rate, betas=config.betas, eps=config.eps,
+            weight_decay=config.weight_decay, fused=True,
+        )  # fmt: skip
+        self.amp = config.amp == "on" or (
+            config.amp == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
+        )
+        self.epoch = 0
+        self.best_score = math.inf
+        self.best: dict[str, Tensor] = {}
+        self.history = TrainingLog(device=device.type)
+
+    @property
+    def finished(self) -> bool:
+        stale = self.epoch - self.history.best_epoch >= self.config.patience
+        return self.epoch >= self.config.max_epochs or (self.epoch > 0 and stale)
+
+    def forward(self, batch: Batch) -> Tensor:
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
+            return self.model(batch).log_probs
+
+    def one_epoch(self) -> dict[str, float]:
+        began = time.perf_counter()
+        config = self.config
+        torch.manual_seed(config.seed * 100_003 + self.epoch)
+        shuffle = np.random.default_rng([config.seed, self.epoch])
+        steps = math.ceil(len(self.train) / config.batch_size)
+        step = self.epoch * steps
+        max_len = self.model.config.max_len
+        self.model.train()
+        loss_sum = torch.zeros((), device=self.device)
+        norm_sum = torch.zeros((), device=self.device)
+        rate = 0.0
+        for batch in self.train.batches(config.batch_size, shuffle=shuffle, max_len=max_len):
+            rate = config.rate(step, steps)
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            loss = self.loss(self.forward(batch), batch.target, config.label_smoothing)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.mean().backward()
+            norm_sum += nn.utils.clip_grad_norm_(self.parameters, config.clip)
+            self.optimizer.step()
+            loss_sum += loss.detach().sum()
+            step += 1
+        valid_loss, accuracy = self.score()
+        self.epoch += 1
+        row = {
+            "epoch": self.epoch,
+            "train_loss": float(loss_sum) / len(self.train),
+            "valid_loss": valid_loss,
+            "valid_acc@1": accuracy,
+            "learning_rate": rate,
+            "gradient_norm": float(norm_sum) / steps,
+            "seconds": time.perf_counter() - began,
+        }
+        self.history.rows.append(row)
+        score = valid_loss if config.monitor == "loss" else -accuracy
+        for name in ("train_loss", "valid_loss"):
+            if math.isfinite(row[name]):
+                continue
+            raise FloatingPointError(
+                f"The {name} is {row[name]} in epoch {self.epoch}; lower the "
+                f"learning rate ({config.learning_rate:g}) or the gradient clip ({config.clip:g})."
+            )
+        if score < self.best_score:
+            self.best_score = score
+            self.history.best_epoch = self.epoch
+            self.best = {k: v.detach().cpu().clone() for k, v in self.model.state_dict().items()}
+        return row
+
+    @torch.no_grad()
+    def score(self) -> tuple[float, float]:
+        """Validation loss without smoothing, and Acc@1 in percent."""
+        self.model.eval()
+        total = 0.0
+
+        class Listener:
+            """Adds up the loss of what `evaluate` asks for, so that one pass serves both."""
+
+            def scores(_, batch: Batch) -> Tensor:
+                nonlocal total
+                log_probs = self.forward(batch)
+                total += float(cross_entropy(log_probs, batch.target).sum())
+                return log_probs
+
+        ranks = evaluate(Listener(), self.valid)
+        return total / len(self.valid), 100 * float(gains(ranks)["acc@1"].mean())
+
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint must agree with to be resumed."""
+        raw = {
+            "model": self.model.config.to_dict(),
+            "training": asdict(self.config) | {"loss": self.loss_name},
+            "vocabulary": json.loads(self.train.vocabulary.to_json()),
+            "windows": {
+                "train": len(self.train),
+                "valid": len(self.valid),
+                "fingerprint": fingerprint(self.train, self.valid),
+            },
+        }
+        return json.loads(json.dumps(raw))
+
+    def store(self, path: Path) -> None:
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        tensors |= {f"best.{k}": v for k, v in self.best.items()}
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            for key, value in self.optimizer.state[parameter].items():
+                tensors[f"optimizer.{key}.{name}"] = value
+        info = self.identity() | {
+            "epoch": self.epoch, "best_score": self.best_score,
+            "best_epoch": self.history.best_epoch, "history": self.history.rows,
+        }  # fmt: skip
+        files.write(path, tensors, info)
+
+    def restore(self, path: Path) -> None:
+        tensors, info = files.read(path)
+        for key, now in self.identity().items():
+            if key not in info:
+                raise DataError(
+                    f"{path.name} is a finished model, not a training run; choose another name."
+                )
+            if info[key] != now:
+                raise DataError(
+                    f"{path.name} was trained with another {key}{difference(info[key], now)}; "
+                    "remove it, choose another name, or train with resume=False (--fresh)."
+                )
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+        for name, value in tensors.items():
+            part, _, rest = name.partition(".")
+            parts[part][rest] = value
+        files.load_weights(self.model, parts["model"], path.name)
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            self.optimizer.state[parameter] = {
+                key: parts["optimizer"][f"{key}.{name}"].to(self.device)
+                for key in ("step", "exp_avg", "exp_avg_sq")
+            }
+        self.best = parts["best"]
+        self.epoch, self.best_score = info["epoch"], info["best_score"]
+        self.history.rows = info["history"]
+        self.history.best_epoch = info["best_epoch"]
+
+
+def fingerprint(*parts: Windows) -> str:
+    """A short hash that differs when the windows' contents do."""
+    digest = hashlib.sha256()
+    for part in parts:
+        # Windows with a memory have summaries of older places as well.
+        summaries = [getattr(part, name) for name in ("older", "older_at") if hasattr(part, name)]
+        for array in (part.features.cpu().numpy(), part.first, part.target, *summaries):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:12]
+
+
+def difference(then: dict[str, Any], now: dict[str, Any]) -> str:
+    """Name the first setting that differs, when it is short enough to read."""
+    for key in now:
+        if then.get(key) != now[key] and not isinstance(now[key], list):
+            return f" ({key} was {then.get(key)}, now {now[key]})"
+    return ""
