@@ -41,7 +41,12 @@ from pgt.model import PointerGeneratorTransformer
 from pgt.relatives import side_by_side
 from pgt.relatives.summarizer import model as summarizer
 from pgt.relatives.summarizer.diaries import write_diaries
-from pgt.relatives.summarizer.parts import AdditiveAttention, masked_softmax, one_bias
+from pgt.relatives.summarizer.parts import (
+    AdditiveAttention,
+    masked_softmax,
+    one_bias,
+    renormalised_softmax,
+)
 from pgt.relatives.summarizer.words import PAD, TextBatch, text_batch
 from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, show
 from pgt.windows import prepare
@@ -537,7 +542,7 @@ torch.manual_seed(1)
 scores = torch.randn(4, 9)
 padding = torch.arange(9) >= torch.tensor([[9], [5], [3], [1]])
 ours_masked = masked_softmax(scores, padding)
-theirs_masked = summarizer.renormalised_softmax(scores, padding)
+theirs_masked = renormalised_softmax(scores, padding)
 far = scores.masked_fill(padding, 120.0)  # padding that happens to have a high score
 bound = float(original.decoder.attention.v.detach().abs().sum())
 print("largest difference:", f"{float((ours_masked - theirs_masked).abs().max()):.0e}")
@@ -557,7 +562,7 @@ change = (covered.attention - plain.attention).abs().amax((0, 2))  # (T,) by wor
 print("change of the attention by coverage, word by word:", [f"{x:.0e}" for x in change.tolist()])
 
 # %% tags=["hide-input"]
-lost = summarizer.renormalised_softmax(far, padding).isnan().any()
+lost = renormalised_softmax(far, padding).isnan().any()
 additive = original.decoder.attention
 table(
     "4 Attention",
