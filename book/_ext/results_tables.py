@@ -111,7 +111,9 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
     for row in rows:
         if (row.get("split"), row.get("group")) == (split, "all") and row.get(metric) is not None:
             models = scores.setdefault((row["data"], row["protocol"]), {})
-            models.setdefault((row["model"], row["variant"], row["target_time"]), []).append(row[metric])
+            models.setdefault((row["model"], row["variant"], row["target_time"]), []).append(
+                row[metric]
+            )
     lines = []
     for (data, protocol), models in scores.items():
         means = {key: sum(values) / len(values) for key, values in models.items()}
