@@ -13,7 +13,7 @@ import pandas as pd
 
 from lab.entropy import entropy_of
 from pgt.city import City
-from pgt.city.days import DAY, _Life
+from pgt.city.days import DAY, Life
 from pgt.city.hours import CURIOSITY, HOMING, OPENING, Town
 from pgt.city.people import Behaviour
 from pgt.city.places import KINDS
@@ -74,7 +74,7 @@ def choice_probabilities(city: City) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-class _Witnessed(_Life):
+class _Witnessed(Life):
     """A life whose chances are written down; it draws exactly the random numbers of the other."""
 
     def __init__(self, *args: object) -> None:

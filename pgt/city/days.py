@@ -63,10 +63,10 @@ def simulate_person(
         first Monday, local time), explored (0/1), probability of exploring as it
         stood before the choice, index into :data:`WHY`.
     """
-    return _Life(person, changes, town, b, rng).run()
+    return Life(person, changes, town, b, rng).run()
 
 
-class _Life:
+class Life:
     """One person's past, and the choices that follow from it."""
 
     def __init__(

@@ -16,7 +16,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
 from pgt.io.fixes_base import Report
-from pgt.io.tables import OFFSET, _parse_times
+from pgt.io.tables import OFFSET, parse_times
 from pgt.visits import DataError
 
 # What others call our columns, in lower case.
@@ -243,7 +243,7 @@ def _localized(series: pd.Series, file: File, timezone: str | None) -> pd.Series
             f"Times in '{file.columns['tracked_at']}' of {file.path.name} have no time zone; name "
             "it with timezone= (--timezone), for example UTC or Asia/Shanghai."
         )
-    return _parse_times(series, file.columns["tracked_at"], timezone)
+    return parse_times(series, file.columns["tracked_at"], timezone)
 
 
 def _microseconds(series: pd.Series) -> np.ndarray:

@@ -16,9 +16,7 @@ from pgt.visits import REQUIRED, DataError, check, first_row, require_columns
 OFFSET = r"\d[T ].*\d(Z|[+-]\d\d(?::?\d\d)?)$"
 
 
-def _parse_times(
-    raw: pd.Series, name: str, timezone: str | None, *, utc: bool = False
-) -> pd.Series:
+def parse_times(raw: pd.Series, name: str, timezone: str | None, *, utc: bool = False) -> pd.Series:
     """Turn a column of text or times into local times with a zone.
 
     ``utc`` says that times without a zone are in UTC; otherwise they are local.
@@ -163,7 +161,7 @@ def read(
     require_columns(visits)
     for name in ("started_at", "finished_at"):
         utc = says_utc(called.get(name, ""))
-        visits[name] = _parse_times(visits[name], name, timezone, utc=utc)
+        visits[name] = parse_times(visits[name], name, timezone, utc=utc)
     if "split" in visits.columns:
         visits["split"] = visits["split"].replace({"val": "valid", "validation": "valid"})
     if drop_duplicates:

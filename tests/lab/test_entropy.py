@@ -17,7 +17,7 @@ from lab.context_matching import ContextMatch, repeat_rate
 
 from pgt import city
 from pgt.analysis.results import read_results
-from pgt.city.days import _Life
+from pgt.city.days import Life
 from pgt.city.hours import Town
 from pgt.city.people import Behaviour
 from pgt.contextual.history import HistoryWindows, with_history
@@ -234,7 +234,7 @@ def test_chances_are_how_often_the_simulator_chooses(hour: int, weekend: bool) -
     life.h_weight[: life.n // 2] = 0.02  # as after a change of life
     for here in {int(life.rows[-1][0]), life.home}:
         odds = life._odds(here, now, hour, weekend, False)
-        drawn = [_Life._choose(life, here, now, hour, weekend, False)[0] for _ in range(n)]
+        drawn = [Life._choose(life, here, now, hour, weekend, False)[0] for _ in range(n)]
         shares = np.bincount(drawn, minlength=len(odds)) / n
         assert odds.sum() == pytest.approx(1)
         assert np.abs(shares - odds).max() < 0.012
