@@ -8,11 +8,13 @@
 
 # %% tags=["hide-input"]
 try:
+    import rouge_score  # noqa: F401
+
     import pgt  # noqa: F401
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
         "pip",
-        "install -q https://github.com/where-next-book/where-next/archive/main.zip",
+        "install -q 'pgt[summarizer] @ https://github.com/where-next-book/where-next/archive/main.zip'",
     )
 
 # %% [markdown]

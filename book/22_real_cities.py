@@ -423,7 +423,7 @@ Markdown(
 #
 # A map of real people's visits is a map of their homes. So nothing here is drawn by person or by
 # place. We laid a coarse grid over Beijing and kept a cell only if **at least five people and twenty
-# windows** stand behind it and **nobody owns more than half** of them (`pgt.analysis.grid`). What is left
+# windows** stand behind it and **nobody owns more than half** of them (`lab.grid`). What is left
 # are means over all windows of a cell.
 #
 # The grid has no names and no streets, and its zero is the busiest cell. That is a courtesy, not a

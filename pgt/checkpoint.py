@@ -7,7 +7,6 @@ no pickle anywhere, so opening somebody else's checkpoint runs nobody's code.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
@@ -16,6 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from pgt.config import ModelConfig
+from pgt.files import whole
 from pgt.model import NetworkConfig, PointerGeneratorTransformer
 from pgt.shipped import folder
 from pgt.visits import DataError
@@ -36,18 +36,10 @@ class HasWeights(Protocol):
 
 def write(path: str | Path, tensors: dict[str, Tensor], info: dict[str, Any]) -> None:
     """Write tensors and a JSON header; the name appears only once the file is complete."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.name}.part")
     body = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
-    try:
+    with whole(path) as half:
         save_file(body, half, metadata={"format": FORMAT, "info": json.dumps(info)})
         half.chmod(0o644)  # safetensors makes it the owner's alone
-        with open(half, "rb") as handle:
-            os.fsync(handle.fileno())
-        os.replace(half, path)
-    finally:
-        half.unlink(missing_ok=True)
 
 
 def read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -252,7 +252,7 @@ class NetworkConfig(Protocol):
 
 
 class Network(Protocol):
-    """What `pgt.train.fit` trains and a checkpoint holds: PGT, or one of `pgt.relatives.hong`.
+    """What `pgt.train.fit` trains and a checkpoint holds: PGT, or a rival of it.
 
     A ``torch.nn.Module`` with a configuration, that gives log-probabilities for a batch.
     """

@@ -45,7 +45,7 @@ def fit(
     Parameters
     ----------
     model : PointerGeneratorTransformer
-        Or another network, such as those of `pgt.relatives.hong`.
+        Or another `pgt.model.Network`.
     train, valid : Windows
     config : TrainConfig
     checkpoint : path, optional

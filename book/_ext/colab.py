@@ -213,7 +213,7 @@ class Colab:
         if ADDRESS not in cell.source:
             raise RuntimeError(f"The first cell of {chapter.name} does not install {ADDRESS}.")
         wheel = build_wheel(self.top / "wheel")
-        cell.source = cell.source.replace(ADDRESS, str(wheel))
+        cell.source = cell.source.replace(ADDRESS, wheel.as_uri())
         notebook.cells = [cell]
         path = self.lay("install", notebook)
         self.execute(path, PIP_NO_INDEX="1", PIP_NO_CACHE_DIR="1")

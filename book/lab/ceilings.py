@@ -13,8 +13,14 @@ import numpy as np
 import pandas as pd
 
 from lab.context_matching import ContextMatch, repeat_rate
-from pgt.analysis import predictability
-from pgt.analysis.predictability import accuracy_between, max_predictability
+from lab.entropy import (
+    accuracy_between,
+    chain_truth,
+    entropy_rate,
+    max_predictability,
+    sample_chain,
+    shannon_entropy,
+)
 from pgt.contextual.history import HistoryWindows
 
 FEWEST = 5  # people that a row must be of
@@ -81,8 +87,8 @@ def sequences(windows: HistoryWindows) -> Iterator[tuple[Any, dict[str, np.ndarr
 def bounds(sequence: np.ndarray) -> Row:
     """What the entropies of one sequence allow."""
     states = len(np.unique(sequence))
-    entropy = predictability.entropy_rate(sequence)
-    unordered = predictability.shannon_entropy(sequence)
+    entropy = entropy_rate(sequence)
+    unordered = shannon_entropy(sequence)
     return {
         "value": max_predictability(entropy, states),
         "unordered": max_predictability(unordered, states),
@@ -132,9 +138,9 @@ def chains() -> dict[str, np.ndarray]:
 def biases(repeats: int = 10) -> Iterator[Row]:
     """The estimates for chains of known truth, from shorter and longer samples."""
     for name, transitions in chains().items():
-        entropy, best = predictability.chain_truth(transitions)
+        entropy, best = chain_truth(transitions)
         for length in CHAIN_LENGTHS:
-            some = [predictability.sample_chain(transitions, length, i) for i in range(repeats)]
+            some = [sample_chain(transitions, length, i) for i in range(repeats)]
             table = pd.DataFrame([bounds(one) for one in some])
             # The wrong logarithm: entropy in nats, taken for bits.
             nats = [max_predictability(e * np.log(2), int(n))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pgt.analysis.predictability import entropy_of
+from lab.entropy import entropy_of
 from pgt.city import City
 from pgt.city.days import DAY, Life
 from pgt.city.hours import CURIOSITY, HOMING, OPENING, Town

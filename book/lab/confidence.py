@@ -38,11 +38,11 @@ from typing import Any
 
 import numpy as np
 
-from lab import runs
+from lab import coverage, runs
+from lab.grid import enough_people
 from lab.reports import Report
 from lab.runs import DATA, Run
 from pgt.analysis import calibration, conformal, temperature
-from pgt.analysis.grid import enough_people
 from pgt.analysis.predictions import Predictions, collect
 from pgt.analysis.window_features import first_visits
 
@@ -152,7 +152,7 @@ def strangeness(method: str, log_probs: np.ndarray) -> np.ndarray:
     if method == "simple":
         return conformal.simple_scores(probs)
     u = np.random.default_rng(0).uniform(size=len(probs))
-    return conformal.adaptive_scores(probs, u if method == "adaptive, drawn" else None)
+    return coverage.adaptive_scores(probs, u if method == "adaptive, drawn" else None)
 
 
 def sets(stage: str, said: dict[str, Predictions], answers: dict[str, np.ndarray]) -> Iterator[Row]:
@@ -164,19 +164,19 @@ def sets(stage: str, said: dict[str, Predictions], answers: dict[str, np.ndarray
         own = {name: conformal.of_target(scores[name], part.answer) for name, part in said.items()}
         limits = {"all": np.full(len(test.target), conformal.threshold(own["valid"], alpha))}
         if last:
-            limits["people"] = conformal.thresholds_by_group(
+            limits["people"] = coverage.thresholds_by_group(
                 own["valid"], said["valid"].users, test.users, alpha
             )
-        shuffled = conformal.shuffled_coverage(np.concatenate(list(own.values())), alpha)
+        shuffled = coverage.shuffled_coverage(np.concatenate(list(own.values())), alpha)
         for name, limit in limits.items():
             about = {"method": method, "alpha": alpha, "limits": name}
-            held = conformal.members(scores["test"], limit)
+            held = coverage.members(scores["test"], limit)
             for group, mask in groups(test, all_of_them=last and alpha == DETAILED):
                 more = {"shuffled": shuffled} if (group, name) == ("all", "all") else {}
                 found = described(test, held, mask) | more
                 yield {"table": "sets"} | about | {"group": group} | found
             covered = held[np.arange(len(held)), test.answer]
-            yield {"table": "people"} | about | conformal.by_person(covered, test.users)
+            yield {"table": "people"} | about | coverage.by_person(covered, test.users)
 
 
 def groups(test: Predictions, all_of_them: bool) -> Iterator[tuple[str, np.ndarray]]:

@@ -3,7 +3,7 @@
 A person's situation after a visit is where they are, when, and where they were before. Two past
 situations that are alike, followed by the same next place or not, tell how predictable the next
 place is from what they have in common, without any model
-(`pgt.analysis.predictability.accuracy_between`).
+(`lab.entropy.accuracy_between`).
 """
 
 from __future__ import annotations

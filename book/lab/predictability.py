@@ -40,10 +40,10 @@ import pandas as pd
 from lab import runs
 from lab.ceilings import Row, alike, biases, entropies, interval, novelty, percent
 from lab.city_chances import choice_probabilities
+from lab.entropy import hits_at, oracle
 from lab.reports import Report
 from lab.runs import DATA
 from pgt import city, metrics
-from pgt.analysis.predictability import hits_at, oracle
 from pgt.analysis.results import read_results, results_folder
 from pgt.baselines import baselines, fit_baseline
 from pgt.contextual.history import HistoryWindows, with_history

@@ -19,6 +19,7 @@ import pgt
 from lab import runs
 from lab.provenance import code_mark
 from pgt.analysis.results import Results, read_results
+from pgt.files import write_text
 from pgt.train import pick_device
 from pgt.visits import DataError
 
@@ -115,11 +116,7 @@ def write_results(
     rounded = (_rounded(row, decimals) for row in rows)
     lines = ",\n".join("  " + json.dumps(row, allow_nan=False) for row in rounded)
     head = json.dumps(header, indent=1, allow_nan=False)[:-2]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_suffix(".part")
-    half.write_text(head + f',\n "rows": [\n{lines}\n ]\n}}\n', encoding="utf-8")
-    half.replace(path)
-    return path
+    return write_text(path, head + f',\n "rows": [\n{lines}\n ]\n}}\n')
 
 
 def write_report(name: str, folder: Path) -> Path:

@@ -26,6 +26,7 @@ from pgt.baselines import ContextKernel, baselines, fit_baseline
 from pgt.config import CITY, ModelConfig, TrainConfig, ablate
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
+from pgt.files import write_text
 from pgt.improvements.registry import IMPROVEMENTS, improved, recipe
 from pgt.io.sources import (
     GEOLIFE,
@@ -301,9 +302,7 @@ def make(job: tuple[str, Run]) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         result = one_run(key, run)
         result.pop("ranks").to_parquet(path.with_suffix(".parquet"), index=False)
-        half = path.with_suffix(".part")
-        half.write_text(json.dumps(result))
-        half.replace(path)
+        write_text(path, json.dumps(result))
     return f"{key} {run.key}"
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
+from lab.hong import KINDS, PUBLISHED, NeuralConfig, neural
 from pgt.config import ModelConfig, TrainConfig
 from pgt.model import Network, PointerGeneratorTransformer
-from pgt.relatives.hong import KINDS, PUBLISHED, NeuralConfig, neural
 from pgt.vocabulary import Vocabulary
 
 MODELS = (*KINDS, "pgt")
@@ -27,7 +27,7 @@ class Settings:
     Attributes
     ----------
     shape : dict
-        Fields of the model's configuration: `pgt.relatives.hong.NeuralConfig`, or
+        Fields of the model's configuration: `lab.hong.NeuralConfig`, or
         `pgt.model.ModelConfig`.
     training : TrainConfig
     """

@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from lab.hybrids import Original, OriginalConfig, WithDecoder
 from lab.reports import Report
 from lab.runs import DATA, dataset
 from pgt import metrics
@@ -27,7 +28,6 @@ from pgt.config import PRESETS, ModelConfig
 from pgt.improvements.layers import RecurrentEncoder
 from pgt.losses import cross_entropy
 from pgt.model import Network, PointerGeneratorTransformer
-from pgt.relatives.hybrids import Original, OriginalConfig, WithDecoder
 from pgt.relatives.side_by_side import ENCODERS, Kind, encoder_step, seconds
 from pgt.relatives.summarizer.model import DOCUMENT, PointerGenerator
 from pgt.relatives.summarizer.words import STOP, TextBatch

@@ -15,6 +15,7 @@ that to the whole network. ``facts`` tells of the data.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -28,19 +29,65 @@ import torch
 
 from lab.reports import Report
 from pgt.relatives.temporal_sets.baselines import Personal, Popular, chosen
-from pgt.relatives.temporal_sets.metrics import KS, METRICS, evaluate, resampled_means
+from pgt.relatives.temporal_sets.metrics import KS, METRICS, evaluate
 from pgt.relatives.temporal_sets.model import VARIANTS, SetConfig, SetPredictor
-from pgt.relatives.temporal_sets.sequences import DC, Sequences, read_baskets
+from pgt.relatives.temporal_sets.sequences import Sequences, padded
 from pgt.relatives.temporal_sets.training import SetTraining, fit
 from pgt.visits import DataError
 
 Row = dict[str, Any]
 Parts = dict[str, Sequences]
 
+DC = "PGT_DC"  # the environment variable that names DC.json
+PARTS = {"train": "train", "valid": "validate", "test": "test"}  # ours: theirs
 SEEDS = (42, 1, 2, 3, 4)
 COLUMNS = (*METRICS, *(f"{kind}@{k}" for kind in ("repeated", "new") for k in KS))
 REFERENCE = ("personal", "backoff")
 WHOLE = ("dnntsp", "full")
+
+
+def read_baskets(path: Path | str) -> dict[str, Sequences]:
+    """Baskets in the file format of DNNTSP: part -> user -> baskets; the last one is the target.
+
+    Parameters
+    ----------
+    path : path
+        A JSON file such as ``DC.json`` of https://github.com/yule-BUAA/DNNTSP.
+
+    Returns
+    -------
+    dict
+        train, valid and test. Users of different parts are different people.
+
+    Raises
+    ------
+    DataError
+        When the file is not there, lacks a part, or somebody has fewer than two baskets.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"There is no {path.name}; set {DC} to the file's place.")
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    for theirs in PARTS.values():
+        if theirs not in raw:
+            raise DataError(f"{path.name} has no part {theirs!r}; is it a file of DNNTSP?")
+    everything = [baskets for theirs in PARTS.values() for baskets in raw[theirs].values()]
+    n_elements = 1 + max(e for baskets in everything for one in baskets for e in one)
+    found, first = {}, 0
+    for ours, theirs in PARTS.items():
+        for user, baskets in raw[theirs].items():
+            if len(baskets) < 2:
+                raise DataError(f"User {user} of {path.name} has one basket; two are needed.")
+        sequences = list(raw[theirs].values())
+        users = range(first, first + len(sequences))
+        first += len(sequences)
+        found[ours] = padded(
+            [baskets[:-1] for baskets in sequences],
+            [baskets[-1] for baskets in sequences],
+            n_elements,
+            users,
+        )
+    return found
 
 
 def baskets() -> Parts:
@@ -168,6 +215,47 @@ def _data(_: list[Row]) -> list[Row]:
         "windows": {part: len(one) for part, one in parts.items()},
         "training": asdict(SetTraining()),
     }]  # fmt: skip
+
+
+def resampled_means(
+    values: np.ndarray, users: np.ndarray, n_resamples: int = 2000, seed: int = 0
+) -> np.ndarray:
+    """Means over runs and sequences when runs and people are drawn with replacement.
+
+    Parameters
+    ----------
+    values : ndarray
+        (S, U, M) for S runs, U sequences and M metrics; NaN, left out, in the same places of all
+        runs.
+    users : ndarray
+        (U,) the person of each sequence.
+    n_resamples : int
+    seed : int
+
+    Returns
+    -------
+    ndarray
+        (n_resamples, M).
+
+    Examples
+    --------
+    >>> resampled_means(np.ones((2, 3, 1)), np.array([7, 7, 8]), n_resamples=2).tolist()
+    [[1.0], [1.0]]
+    """
+    person, _ = pd.factorize(users)
+    n_runs, n_people = len(values), int(person.max()) + 1
+    there = ~np.isnan(values[0])  # (U, M)
+    total = np.zeros((n_runs, n_people, values.shape[2]))
+    count = np.zeros((n_people, values.shape[2]))
+    np.add.at(count, person, there)
+    for own, sums in zip(values, total, strict=True):
+        np.add.at(sums, person, np.where(there, own, 0))
+    rng = np.random.default_rng(seed)
+    people = rng.multinomial(n_people, np.full(n_people, 1 / n_people), size=n_resamples)
+    runs = rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_resamples)
+    sums = np.einsum("rp,spm->rsm", people, total, optimize=True)
+    means: np.ndarray = np.einsum("rs,rsm->rm", runs / n_runs, sums) / (people @ count)
+    return means
 
 
 REPORT = Report(

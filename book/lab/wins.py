@@ -13,10 +13,10 @@ writes ``book/results/wins.json``. Its rows belong to several tables, told apart
   on all test windows, and on those whose target is the last place; ``together``: both mixed;
 - ``agree``: how often two models guess the same place; ``guesses``: how often each guesses the
   place where the person is;
-- ``cells``: means over the cells of a grid with many people in each (`pgt.analysis.grid`).
+- ``cells``: means over the cells of a grid with many people in each (`lab.grid`).
 
 PGT's values are means over seeds. Groups and cells with too few people behind them are left out
-(`pgt.analysis.grid.enough_people`), and a grouping as a whole where what is left out could be had
+(`lab.grid.enough_people`), and a grouping as a whole where what is left out could be had
 by subtraction; no person, place or moment can be told from the rows.
 """
 
@@ -31,11 +31,11 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from lab import runs
+from lab import grid, questions, runs
 from lab.reports import Report
 from lab.runs import Run
 from pgt import metrics
-from pgt.analysis import disagreement, grid
+from pgt.analysis import disagreement
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch
 from pgt.model import PointerGeneratorTransformer
@@ -126,11 +126,11 @@ def opened(kernel: ContextKernel, nets: list[PointerGeneratorTransformer], data:
 
 def windows(seen: Opened, train: Windows) -> Iterator[Row]:
     """Who is right, by what kind of question it is; then the spread over people."""
-    table = disagreement.window_groups(seen.windows, seen.visits[0], ZONE)
+    table = questions.window_groups(seen.windows, seen.visits[0], ZONE)
     users = seen.windows.users
     counts = train.visits.user_id.value_counts()
     past = counts.reindex(users, fill_value=0).to_numpy()
-    table["history"] = disagreement.bins(past, [150, 400, 800], "visits in training")
+    table["history"] = questions.bins(past, [150, 400, 800], "visits in training")
     table.insert(0, "all", "all")
     for by in table:
         names = table[by].cat.categories if by != "all" else ["all"]
@@ -141,18 +141,18 @@ def windows(seen: Opened, train: Windows) -> Iterator[Row]:
         if left.any() and not grid.enough_people(users[left]):
             continue  # the whole minus the groups shown would be a few people
         for name, mask in masks.items():
-            values = disagreement.paired_accuracy(seen.kernel, seen.pgt, users, mask)
+            values = questions.paired_accuracy(seen.kernel, seen.pgt, users, mask)
             if values:
                 named = {key.replace("one", "kernel").replace("other", "pgt"): value
                          for key, value in values.items()}  # fmt: skip
                 yield {"table": "windows", "by": by, "group": name} | named
     lead = seen.kernel - np.mean(seen.pgt, axis=0)
-    yield {"table": "people", "by": "kernel - pgt"} | disagreement.by_person(lead, users)
+    yield {"table": "people", "by": "kernel - pgt"} | questions.by_person(lead, users)
 
 
 def weights(seen: Opened) -> Iterator[Row]:
     """How attention and votes rise with each cue."""
-    for name, measure in (("ratio", disagreement.ratios), ("factor", disagreement.factors)):
+    for name, measure in (("ratio", questions.ratios), ("factor", disagreement.factors)):
         for model, some in (("kernel", seen.visits[:1]), ("pgt", seen.visits)):
             found = pd.DataFrame([measure(visits, model) for visits in some])
             for cue in found:
@@ -243,7 +243,7 @@ def _rows() -> Iterator[Row]:
     data = runs.dataset(KEY)
     kernel, *nets = models(data)
     seen = opened(kernel, nets, data)
-    kinds = disagreement.window_groups(data.test, seen.visits[0]).target.to_numpy()
+    kinds = questions.window_groups(data.test, seen.visits[0]).target.to_numpy()
     yield from (
         *windows(seen, data.train), *weights(seen), *without(data, kinds),
         *together(kernel, nets, data), *agree(seen), *guesses(seen), *cells(seen),

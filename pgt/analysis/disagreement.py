@@ -1,25 +1,19 @@
-"""Two models on the same windows: who is right where, and what each gives weight to.
+"""What a network and the context kernel give weight to, visit by visit of the same windows.
 
-Made for the question why a rule of five numbers beats a network (chapter 22), but any two
-predictors can be compared with `paired_accuracy`, and any pair of weights over visits with
-`factors`.
+Made for the question why a rule of five numbers beats a network (chapter 22); `factors` describes
+any weights over visits.
 """
 
 from __future__ import annotations
-
-import itertools
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import torch
 
-from pgt.analysis import calibration, grid
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch
 from pgt.model import PointerGeneratorTransformer
 from pgt.units import MINUTES_OF_DAY
-from pgt.visits import DataError
 from pgt.windows import Windows
 
 CLOSE = 60  # minutes: "the same hour"
@@ -120,152 +114,3 @@ def factors(visits: pd.DataFrame, weight: str) -> dict[str, float]:
     slope, *_ = np.linalg.lstsq(x, y, rcond=None)
     rest = float(((y - x @ slope) ** 2).sum() / (y**2).sum())
     return dict(zip(CUES, np.exp(slope).tolist(), strict=True)) | {"explained": 1 - rest}
-
-
-def ratios(visits: pd.DataFrame, weight: str) -> dict[str, float]:
-    """Mean weight of the visits that show a cue over that of the others in the same windows.
-
-    ``same_before`` and ``same_hour`` as in `factors`, ``recent`` (the last fifth of the visits) and
-    ``top_place`` (the place most visited); windows where all or none of the visits show it do not
-    count. Nothing is held: cues that come together share the credit.
-    """
-    length = visits.groupby("window").age.transform("max")
-    most = visits.groupby("window")["count"].transform("max")
-    shown = {
-        "same_before": visits.same_before,
-        "same_hour": visits["apart"] <= CLOSE,
-        "recent": visits.age <= np.ceil(length / 5),
-        "top_place": visits["count"] == most,
-    }
-    found = {}
-    for name, has in shown.items():
-        means = visits.groupby([visits.window, has.to_numpy()])[weight].mean().unstack()
-        both = means.reindex(columns=[True, False]).dropna().sum()
-        found[name] = float(both[True] / both[False]) if both[False] else float("nan")
-    return found
-
-
-def window_groups(windows: Windows, visits: pd.DataFrame, zone: str | None = None) -> pd.DataFrame:
-    """What kind of question each window is; every column is a way to group the windows.
-
-    Parameters
-    ----------
-    windows : Windows
-    visits : DataFrame
-        Of `visit_weights`.
-    zone : str, optional
-        Where hours and weekdays are read, if not where the visits say.
-
-    Returns
-    -------
-    DataFrame
-        (W rows) ``target`` (kind of place), ``rank`` (of the target's place by count), ``cue``
-        (what speaks for the target), ``length``, ``unique``, ``hour``, ``day``, ``gap``: categories
-        in order.
-    """
-    places = windows.features[0].numpy()[1:]
-    seen = visits.assign(place=places[visits.row], target=windows.targets[visits.window])
-    seen["hit"] = seen.place == seen.target
-    last = places[windows.target - 1]
-    top = seen.groupby("window")["count"].max().to_numpy()
-    own = seen["count"].where(seen.hit, 0).groupby(seen.window).max().to_numpy()
-    by_place = seen.drop_duplicates(["window", "place"])
-    more = by_place["count"] > own[by_place.window]
-    rank = 1 + more.groupby(by_place.window).sum().to_numpy()
-    inside, known = windows.in_window, windows.vocabulary.is_known(windows.targets)
-    follows = (seen.hit & seen.same_before).groupby(seen.window).any().to_numpy()
-    at_hour = (seen.hit & (seen["apart"] <= CLOSE)).groupby(seen.window).any().to_numpy()
-    now = windows.visits.finished_at.iloc[windows.target - 1]
-    now = now if zone is None else now.dt.tz_convert(zone)
-    gap = windows.visits.started_at.iloc[windows.target].array - now.array
-    unique = by_place.groupby("window").size().to_numpy() / windows.lengths
-    rest = "not in the window"
-    columns = {
-        "target": _choose(
-            [windows.targets == last, inside & (own == top), inside, known],
-            ["last place", "most frequent place", "other place in the window",
-             "known place, not in the window", "new place"],
-        ),
-        "rank": _choose([~inside, rank == 1, rank == 2, rank == 3],
-                        [rest, "1st", "2nd", "3rd", "4th or later"]),
-        "cue": _choose([~inside, follows & at_hour, follows, at_hour],
-                       [rest, "both", "same place before", "same hour", "neither"]),
-        "length": bins(windows.lengths, [8, 16, 24], "visits"),
-        "unique": bins(100 * unique, [30, 45, 60], "%"),
-        "hour": bins(now.dt.hour, [6, 10, 14, 18], "h"),
-        "day": _choose([now.dt.day_of_week < 5], ["Monday to Friday", "weekend"]),
-        "gap": bins(gap / pd.Timedelta(hours=1), [0.5, 1, 3, 12], "hours"),
-    }  # fmt: skip
-    return pd.DataFrame(columns)
-
-
-def _choose(conditions: Sequence[object], names: list[str]) -> pd.Categorical:
-    """The name of the first condition that holds; the last name where none does."""
-    arrays = [np.asarray(condition) for condition in conditions]
-    return pd.Categorical(np.select(arrays, names[:-1], names[-1]), names, ordered=True)
-
-
-def bins(values: object, edges: list[float], unit: str) -> pd.Categorical:
-    """Names such as "under 8 visits", "8 to 16 visits" (16 is in the next), "from 16 visits"."""
-    names = [f"under {edges[0]:g} {unit}"]
-    names += [f"{low:g} to {high:g} {unit}" for low, high in itertools.pairwise(edges)]
-    names.append(f"from {edges[-1]:g} {unit}")
-    at = np.searchsorted(edges, np.asarray(values, dtype=float), side="right")
-    return pd.Categorical.from_codes(at.tolist(), names, ordered=True)
-
-
-def paired_accuracy(
-    one: np.ndarray, others: Sequence[np.ndarray], users: np.ndarray, mask: np.ndarray
-) -> dict[str, float] | None:
-    """How one predictor does against the runs of another on a group of windows.
-
-    Parameters
-    ----------
-    one : ndarray
-        (W,) hits, 0 to 1 (a tie is a fraction).
-    others : sequence of ndarray
-        (W,) hits of each seed.
-    users : ndarray
-        (W,) whose window it is.
-    mask : ndarray
-        (W,) the group.
-
-    Returns
-    -------
-    dict or None
-        None for a group with too few behind it (`pgt.analysis.grid.enough_people`). ``n``,
-        ``people``; in percent of the windows ``one`` and ``other`` (right), ``both``, ``only_one``,
-        ``only_other``, ``neither`` (means over seeds); and ``difference`` (one - other) with
-        ``low`` and ``high``, the 95 % interval, people resampled.
-    """
-    if not grid.enough_people(users[mask]):
-        return None
-    a, b = one[mask], np.mean(others, axis=0)[mask]
-    both = 100 * float((a * b).mean())
-    right = 100 * float(a.mean()), 100 * float(b.mean())
-    low, high = calibration.interval(
-        lambda lead: 100 * float(lead.mean()), users[mask], a - b, n_resamples=1000
-    )
-    return {
-        "n": int(mask.sum()), "people": len(set(users[mask])), "one": right[0], "other": right[1],
-        "both": both, "only_one": right[0] - both, "only_other": right[1] - both,
-        "neither": 100 - right[0] - right[1] + both,
-        "difference": right[0] - right[1], "low": low, "high": high,
-    }  # fmt: skip
-
-
-def by_person(lead: np.ndarray, users: np.ndarray) -> dict[str, float]:
-    """How a lead is spread over people with at least 20 windows: quantiles only, in points.
-
-    Raises
-    ------
-    DataError
-        When there are fewer than 20 such people: quantiles would be single people.
-    """
-    table = pd.Series(100 * lead).groupby(users).agg(["mean", "size"])
-    means = table["mean"][table["size"] >= grid.WINDOWS]
-    if len(means) < 20:
-        raise DataError(f"Only {len(means)} people have 20 windows; quantiles need 20 people.")
-    levels = (0.1, 0.25, 0.5, 0.75, 0.9)
-    quantiles = {f"q{round(100 * level)}": float(means.quantile(level)) for level in levels}
-    return {"people": len(means), "better": 100 * float((means > 0).mean())} | quantiles

@@ -10,7 +10,8 @@ import pandas as pd
 
 from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.cli.model import _table, _writable, _write_text, load
+from pgt.cli.model import load, require_writable, table_of
+from pgt.files import write_text
 from pgt.io.onnx import write_onnx
 from pgt.io.weights_json import as_json
 from pgt.visits import DataError
@@ -24,7 +25,7 @@ def export(args: argparse.Namespace) -> None:
         raise DataError("Nothing to write; give --out FILE.json, --html FILE.html or --onnx FILE.")
     for path, suffix in ((args.out, ".json"), (args.html, ".html"), (args.onnx, ".onnx")):
         if path:
-            _writable(path, suffix)
+            require_writable(path, suffix)
     if args.visits and not args.html:
         raise DataError("--visits is for the page; give --html FILE.html as well.")
     if args.visits and not args.model:
@@ -32,7 +33,7 @@ def export(args: argparse.Namespace) -> None:
     source = args.model or shipped("city")
     model, vocabulary = load_model(source)
     if args.out:
-        _write_text(args.out, json.dumps(as_json(model, vocabulary), separators=(",", ":")))
+        write_text(args.out, json.dumps(as_json(model, vocabulary), separators=(",", ":")))
         _say(args.out, f"{model.n_parameters():,} weights")
     if args.html:
         shown = _own(args) if args.model else live.playground()
@@ -54,7 +55,7 @@ def _own(args: argparse.Namespace) -> live.Playground:
                 "its people and places."
             )
         return live.of_town(model, vocabulary, town)
-    table = _table(args.visits)
+    table = table_of(args.visits)
     days, least = notes["days"], notes["min_visits"]
     data = prepare(table, days=days, min_visits=least, vocabulary=vocabulary)
     windows = next((w for w in (data.test, data.valid, data.train) if len(w)), None)

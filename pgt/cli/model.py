@@ -49,7 +49,7 @@ def download(args: argparse.Namespace) -> None:
 
 def prepare(args: argparse.Namespace) -> None:
     """Read any source, write the visits table, print what is in it."""
-    _writable(args.out, ".parquet")
+    require_writable(args.out, ".parquet")
     table = read_source(
         args.input, timezone=args.timezone, columns=args.columns, checkins=args.checkins,
         drop_duplicates=args.drop_duplicates,
@@ -108,9 +108,9 @@ def far_from_sun(table: pd.DataFrame, hours: float = 3.5) -> bool:
 
 def train(args: argparse.Namespace) -> None:
     """Train, resume if there is something to resume, and save."""
-    _writable(args.out, ".safetensors")
+    require_writable(args.out, ".safetensors")
     data = windows_of(
-        _table(args.visits),
+        table_of(args.visits),
         days=args.days, min_visits=args.min_visits, protocol=args.protocol,
     )  # fmt: skip
     shape, config = PRESETS[args.preset].model, PRESETS[args.preset].training
@@ -123,7 +123,7 @@ def train(args: argparse.Namespace) -> None:
         ModelConfig(words.n_locations, words.n_users, without=args.without, **shape)
     )
     run = args.checkpoint or args.out.with_suffix(".run.safetensors")
-    _writable(run, ".safetensors")
+    require_writable(run, ".safetensors")
     if run.resolve() == args.out.resolve():
         raise DataError(f"--out and --checkpoint are both {run}; give them two names.")
     if run.exists() and not args.fresh:
@@ -164,7 +164,7 @@ def evaluate(args: argparse.Namespace) -> None:
     """Rank every window's target and print the table."""
     net, vocabulary, notes = load(args.model)
     data = windows_of(
-        _table(args.visits),
+        table_of(args.visits),
         days=notes["days"], min_visits=notes["min_visits"], vocabulary=vocabulary,
     )  # fmt: skip
     windows = getattr(data, args.split)
@@ -218,9 +218,9 @@ def _lead(ranked: dict[str, pd.DataFrame]) -> str:
 def predict(args: argparse.Namespace) -> None:
     """Print or write the likeliest next locations."""
     if args.out:
-        _writable(args.out, ".csv")
+        require_writable(args.out, ".csv")
     net, vocabulary, notes = load(args.model)
-    table = _table(args.visits)
+    table = table_of(args.visits)
     at = args.at
     if at is not None and at.tz is None:
         at = at.tz_localize(table.started_at.dt.tz, ambiguous=True, nonexistent="shift_forward")
@@ -243,7 +243,7 @@ def predict(args: argparse.Namespace) -> None:
             print(f"  {row['rank']}. {place}  {row.probability:.3f}  ({row.copied:.0%} copied)")
 
 
-def _table(path: Path) -> pd.DataFrame:
+def table_of(path: Path) -> pd.DataFrame:
     """Read a table for a command that takes none of the options for reading."""
     try:
         return read_source(path)
@@ -252,7 +252,7 @@ def _table(path: Path) -> pd.DataFrame:
         raise DataError(f"{error}{hint if ' --' in str(error) else ''}") from error
 
 
-def _writable(path: Path, *suffixes: str) -> None:
+def require_writable(path: Path, *suffixes: str) -> None:
     """Refuse a name that cannot be written, before the work and not after it."""
     if path.suffix not in suffixes:
         raise DataError(f"Cannot write {path}: its name must end in {' or '.join(suffixes)}.")

@@ -8,8 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module, resources
-from typing import Any
+from importlib import resources
 
 DOCUMENTS = {
     "comparison": "Original and proposed",
@@ -30,7 +29,7 @@ class Entry:
     section, row : str
         Where in the document.
     code : tuple of str
-        ``module:attribute``, one or more.
+        ``module:attribute``, one or more, of the package or of the laboratory.
     chapter : str
         Name of the chapter's file, without ending.
     heading : str
@@ -63,21 +62,6 @@ def read_map() -> list[Entry]:
     return found
 
 
-def resolve(code: str) -> Any:
-    """What ``module:attribute`` names.
-
-    Examples
-    --------
-    >>> resolve("pgt.batch:Batch.padding") is resolve("pgt.batch:Batch").padding
-    True
-    """
-    module, _, path = code.partition(":")
-    thing: Any = import_module(module)
-    for name in path.split("."):
-        thing = getattr(thing, name)
-    return thing
-
-
 def as_markdown(entries: Sequence[Entry], document: str) -> str:
     """The map of one document as a Markdown table, with links.
 
@@ -103,4 +87,5 @@ def as_markdown(entries: Sequence[Entry], document: str) -> str:
 
 def _linked(code: str) -> str:
     module, _, path = code.partition(":")
-    return f"[`{path}`]({REPOSITORY}{module.replace('.', '/')}.py)"
+    folder = "book/" if module.startswith("lab.") else ""
+    return f"[`{path}`]({REPOSITORY}{folder}{module.replace('.', '/')}.py)"

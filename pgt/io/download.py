@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from zipfile import ZipFile, ZipInfo
 
 import pooch
 
+from pgt.files import write_text
 from pgt.io.archive import members, open_zip, read_member
 from pgt.io.fixes_geolife import MEMBER
 from pgt.io.resume import Resume
@@ -111,9 +111,7 @@ def download_geolife(
         ))  # fmt: skip
     _check_number(path, n_trajectories)
     if trusted is None:
-        half = record.with_name(record.name + ".half")
-        half.write_text(f"{found}  {NAME}\n", encoding="utf-8")
-        os.replace(half, record)
+        write_text(record, f"{found}  {NAME}\n")
         print(
             f"No checksum is published for this archive; its SHA-256 is now recorded in {record} "
             f"and will be asked of it from now on (trust on first use): {found}"

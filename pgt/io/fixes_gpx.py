@@ -15,8 +15,6 @@ import pandas as pd
 from pgt.io.fixes_base import Raw, Report, UserId
 from pgt.visits import DataError
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 class Gpx:
     """One GPX file, or a folder of them.

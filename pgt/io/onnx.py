@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from pgt.batch import Batch
+from pgt.files import whole
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import DataError
 
@@ -109,13 +109,8 @@ def write_onnx(model: PointerGeneratorTransformer, path: str | Path) -> Path:
     model.train(was_training)
     if program is None:
         raise DataError("torch could not write this model as ONNX; update torch and onnxscript.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.name}.part")
-    try:
+    with whole(path) as half:
         program.save(str(half), external_data=False)
-        os.replace(half, path)
-    finally:
-        half.unlink(missing_ok=True)
     return path
 
 

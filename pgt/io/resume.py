@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import requests
 from tqdm import tqdm
 
+from pgt.files import write_text
 from pgt.visits import DataError
 
 # A connection that breaks off takes the chunk that has not arrived whole with it.
@@ -176,9 +177,7 @@ class Resume:
         return known if isinstance(known, dict) else {}
 
     def _remember(self, said: dict[str, Any]) -> None:
-        half = self.note.with_name(self.note.name + ".half")
-        half.write_text(json.dumps(said), encoding="utf-8")
-        os.replace(half, self.note)
+        write_text(self.note, json.dumps(said))
 
     def _drop(self) -> None:
         self.part.unlink(missing_ok=True)

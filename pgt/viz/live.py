@@ -18,6 +18,7 @@ import pandas as pd
 
 from pgt import city as towns
 from pgt.checkpoint import load_model, shipped
+from pgt.files import write_text
 from pgt.io.weights_json import pack
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
@@ -105,12 +106,7 @@ class Playground:
 
     def save(self, path: str | Path) -> Path:
         """Write the page; the name appears only once the file is complete."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_name(f".{path.name}.part")
-        half.write_text(self.html(), encoding="utf-8")
-        half.replace(path)
-        return path
+        return write_text(path, self.html())
 
 
 def playground(

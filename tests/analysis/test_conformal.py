@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from lab import coverage
 
 from pgt.analysis import conformal
 from pgt.visits import DataError
@@ -18,7 +19,7 @@ def scored(method: str, log_probs: np.ndarray, seed: int = 0) -> np.ndarray:
     if method == "simple":
         return conformal.simple_scores(probs)
     u = np.random.default_rng(seed).uniform(size=len(probs)) if method == "drawn" else None
-    return conformal.adaptive_scores(probs, u)
+    return coverage.adaptive_scores(probs, u)
 
 
 def tables(n: int = 8000) -> tuple[np.ndarray, np.ndarray]:
@@ -33,7 +34,7 @@ def kept(method: str, alpha: float, spoilt: float = 1.0) -> tuple[np.ndarray, np
     scores = scored(method, log_probs)
     half = len(scores) // 2
     limit = conformal.threshold(conformal.of_target(scores[:half], target[:half]), alpha)
-    held = conformal.members(scores[half:], limit)
+    held = coverage.members(scores[half:], limit)
     return held, held[np.arange(half), target[half:]]
 
 
@@ -90,8 +91,8 @@ def test_simple_sets_are_the_smallest() -> None:
 def test_scores_by_hand() -> None:
     probs = np.array([[0.2, 0.5, 0.0, 0.3]])
     assert conformal.simple_scores(probs)[0] == pytest.approx([0.8, 0.5, np.inf, 0.7])
-    assert conformal.adaptive_scores(probs)[0] == pytest.approx([1.0, 0.5, np.inf, 0.8])
-    drawn_scores = conformal.adaptive_scores(probs, [0.25])[0]
+    assert coverage.adaptive_scores(probs)[0] == pytest.approx([1.0, 0.5, np.inf, 0.8])
+    drawn_scores = coverage.adaptive_scores(probs, [0.25])[0]
     assert drawn_scores == pytest.approx([0.95, 0.375, np.inf, 0.725])
     for method in METHODS:  # the likelier, the less strange
         log_probs, _ = tables(200)
@@ -105,8 +106,8 @@ def test_an_impossible_answer_is_in_no_set_and_its_windows_count() -> None:
     target = np.where(np.arange(100) < 30, 2, 0)
     own = conformal.of_target(scores, target)
     assert conformal.threshold(own, 0.1) == np.inf  # seven in ten is all that can be had
-    assert conformal.members(scores, np.inf).sum(1).max() == 2
-    assert conformal.shuffled_coverage(own, 0.1) == pytest.approx(0.7, abs=0.03)
+    assert coverage.members(scores, np.inf).sum(1).max() == 2
+    assert coverage.shuffled_coverage(own, 0.1) == pytest.approx(0.7, abs=0.03)
 
 
 def people(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -119,10 +120,10 @@ def people(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
 def test_one_threshold_covers_people_unequally_and_own_thresholds_repair_it() -> None:
     (before, users), (after, _) = people(5), people(6)
     alike = after <= conformal.threshold(before, 0.1)
-    own = after <= conformal.thresholds_by_group(before, users, users, 0.1)
+    own = after <= coverage.thresholds_by_group(before, users, users, 0.1)
     assert alike.mean() == pytest.approx(0.9, abs=0.02)
     assert own.mean() == pytest.approx(0.9, abs=0.02)
-    one, each = conformal.by_person(alike, users), conformal.by_person(own, users)
+    one, each = coverage.by_person(alike, users), coverage.by_person(own, users)
     assert one["q10"] < 0.75 and one["sd_true"] > 0.1
     assert each["q10"] > 0.85 and each["sd_true"] < 0.03
 
@@ -130,11 +131,11 @@ def test_one_threshold_covers_people_unequally_and_own_thresholds_repair_it() ->
 def test_groups_without_enough_windows_share_a_threshold_that_is_only_theirs() -> None:
     scores = np.r_[np.full(50, 1.0), np.full(5, 7.0), np.full(5, 8.0)]
     groups = np.repeat(["many", "few", "less"], [50, 5, 5])
-    found = conformal.thresholds_by_group(
+    found = coverage.thresholds_by_group(
         scores, groups, ["many", "few", "less", "nobody"], alpha=0.5, enough=20
     )
     assert found.tolist() == [1.0, 8.0, 8.0, 8.0]
-    alone = conformal.thresholds_by_group(scores[:50], groups[:50], ["many", "nobody"], 0.5, 20)
+    alone = coverage.thresholds_by_group(scores[:50], groups[:50], ["many", "nobody"], 0.5, 20)
     assert alone.tolist() == [1.0, 1.0]
 
 
@@ -142,19 +143,19 @@ def test_drift_breaks_the_promise_and_shuffling_restores_it() -> None:
     rng = np.random.default_rng(8)
     before, after = rng.normal(size=4000), rng.normal(loc=0.7, size=4000)
     assert (after <= conformal.threshold(before, 0.1)).mean() < 0.8
-    assert conformal.shuffled_coverage(np.r_[before, after], 0.1) == pytest.approx(0.9, abs=0.005)
+    assert coverage.shuffled_coverage(np.r_[before, after], 0.1) == pytest.approx(0.9, abs=0.005)
 
 
 def test_luck_alone_explains_the_spread_of_equal_people() -> None:
     rng = np.random.default_rng(9)
     users = rng.integers(0, 200, 12_000)
-    found = conformal.by_person(rng.uniform(size=len(users)) < 0.9, users)
+    found = coverage.by_person(rng.uniform(size=len(users)) < 0.9, users)
     assert found["sd"] == pytest.approx(found["sd_luck"], rel=0.2) and found["sd_true"] < 0.02
     assert found["people"] == 200
     quantiles = [found[f"q{q}"] for q in (10, 25, 50, 75, 90)]
     assert quantiles == sorted(quantiles)
     with pytest.raises(DataError, match="Only 19 people"):
-        conformal.by_person(np.ones(19 * 20), np.repeat(np.arange(19), 20))
+        coverage.by_person(np.ones(19 * 20), np.repeat(np.arange(19), 20))
 
 
 def test_targets_are_drawn_as_said() -> None:

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from lab import wins
+from lab import grid, questions, wins
 
-from pgt.analysis import disagreement, grid
+from pgt.analysis import disagreement
 from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.model import PointerGeneratorTransformer
@@ -78,7 +78,7 @@ def test_ratios_compare_within_windows() -> None:
     base = {"apart": 100, "count": 1, "age": [2, 1]}
     one = pd.DataFrame({"window": 0, "same_before": [True, False], "w": [0.75, 0.25], **base})
     other = pd.DataFrame({"window": 1, "same_before": [False, False], "w": [0.5, 0.5], **base})
-    found = disagreement.ratios(pd.concat([one, other]), "w")
+    found = questions.ratios(pd.concat([one, other]), "w")
     assert found["same_before"] == pytest.approx(3.0)
     assert math.isnan(found["same_hour"])  # no window has both kinds
 
@@ -87,7 +87,7 @@ def test_each_window_is_one_kind_of_question(
     data: tuple[Windows, PointerGeneratorTransformer], seen: pd.DataFrame
 ) -> None:
     windows, _ = data
-    table = disagreement.window_groups(windows, seen, "UTC")
+    table = questions.window_groups(windows, seen, "UTC")
     assert len(table) == len(windows)
     assert not table.isna().any().any()
     outside = table["rank"] == "not in the window"
@@ -112,19 +112,19 @@ def test_the_shares_of_a_comparison_add_up() -> None:
     users = rng.integers(0, 8, 400)
     one, others = rng.random(400), [rng.integers(0, 2, 400) for _ in range(3)]
     everything = np.ones(400, dtype=bool)
-    found = disagreement.paired_accuracy(one, others, users, everything)
+    found = questions.paired_accuracy(one, others, users, everything)
     assert found is not None
     total = found["both"] + found["only_one"] + found["only_other"] + found["neither"]
     assert total == pytest.approx(100)
     assert found["difference"] == pytest.approx(found["only_one"] - found["only_other"])
     assert found["low"] < found["difference"] < found["high"]
-    assert disagreement.paired_accuracy(one, others, users, users < 4) is None  # four people
+    assert questions.paired_accuracy(one, others, users, users < 4) is None  # four people
     few = np.zeros(400, dtype=bool)
     few[:19] = True
-    assert disagreement.paired_accuracy(one, others, users, few) is None  # nineteen windows
+    assert questions.paired_accuracy(one, others, users, few) is None  # nineteen windows
     crowd = np.where(rng.random(400) < 0.6, 0, users)
     assert (
-        disagreement.paired_accuracy(one, others, crowd, everything) is None
+        questions.paired_accuracy(one, others, crowd, everything) is None
     )  # most are one person's
 
 
@@ -139,10 +139,10 @@ def test_nothing_can_be_had_by_subtraction(
     who = np.where(windows.users == windows.users[0], "one", "most")
     kinds = pd.Categorical(who, ["most", "one"])
     spread = {"people": 30}
-    monkeypatch.setattr(disagreement, "by_person", lambda lead, users: spread)
+    monkeypatch.setattr(questions, "by_person", lambda lead, users: spread)
 
     def groupings(table: pd.DataFrame) -> set[str]:
-        monkeypatch.setattr(disagreement, "window_groups", lambda *_: table)
+        monkeypatch.setattr(questions, "window_groups", lambda *_: table)
         rows = wins.windows(seen, windows)
         return {row["by"] for row in rows if row["table"] == "windows"}
 
@@ -154,11 +154,11 @@ def test_nothing_can_be_had_by_subtraction(
 
 def test_quantiles_over_people_need_people() -> None:
     users = np.repeat(np.arange(30), 25)
-    spread = disagreement.by_person(np.repeat(np.linspace(-1, 1, 30), 25), users)
+    spread = questions.by_person(np.repeat(np.linspace(-1, 1, 30), 25), users)
     assert spread["people"] == 30
     assert math.isclose(spread["q50"], 0, abs_tol=1e-9)
     with pytest.raises(DataError, match="Only 19 people have 20 windows"):
-        disagreement.by_person(np.ones(750), np.where(users < 19, users, 1000 + np.arange(750)))
+        questions.by_person(np.ones(750), np.where(users < 19, users, 1000 + np.arange(750)))
 
 
 def test_the_results_file_is_whole_and_tells_of_nobody() -> None:

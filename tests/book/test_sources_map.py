@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import jupytext
 import pytest
 
-from pgt.exercises.sources_map import DOCUMENTS, Entry, as_markdown, read_map, resolve
+from pgt.exercises.sources_map import DOCUMENTS, REPOSITORY, Entry, as_markdown, read_map
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = read_map()
@@ -182,6 +184,15 @@ SECTIONS: dict[str, dict[str, list[str]]] = {
 }
 
 
+def resolve(code: str) -> Any:
+    """What ``module:attribute`` names."""
+    module, _, path = code.partition(":")
+    thing: Any = import_module(module)
+    for name in path.split("."):
+        thing = getattr(thing, name)
+    return thing
+
+
 def headings(chapter: str) -> list[str]:
     """The sections of a chapter."""
     path = ROOT / "book" / f"{chapter}.py"
@@ -201,6 +212,13 @@ def test_every_row_of_the_documents_is_in_the_map() -> None:
 @pytest.mark.parametrize("code", sorted({code for entry in ENTRIES for code in entry.code}))
 def test_code_of_the_map_exists(code: str) -> None:
     assert resolve(code) is not None
+
+
+def test_links_to_code_lead_to_files_of_the_repository() -> None:
+    text = "\n".join(as_markdown(ENTRIES, document) for document in DOCUMENTS)
+    files = set(re.findall(rf"\]\({re.escape(REPOSITORY)}([^)]+)\)", text))
+    assert any(file.startswith("book/lab/") for file in files)
+    assert not {file for file in files if not (ROOT / file).is_file()}
 
 
 @pytest.mark.parametrize("chapter", sorted({entry.chapter for entry in ENTRIES}))

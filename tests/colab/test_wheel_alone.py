@@ -8,8 +8,10 @@ book/_ext/colab.py and execute.py) and leaves a report, which is read here. So t
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +43,33 @@ def report(chapter: Path, reports: dict[str, colab_place.Report]) -> colab_place
 # ---- The chapters -----------------------------------------------------------------------------
 
 
+def first_cell(path: Path) -> str:
+    """The source of the cell that installs the package."""
+    source: str = colab_place.first_code(colab_place.read(path)).source
+    return source
+
+
+def without_extras(source: str) -> str:
+    """A first cell as it is where nothing but the package is needed."""
+    source = re.sub(r"^    import (?!pgt\b).*\n", "", source, flags=re.M)
+    return re.sub(r"'pgt\[\w+\] @ (\S+)'", r"\1", source)
+
+
+def test_an_extra_brings_what_its_chapter_imports_and_is_here_as_on_colab() -> None:
+    offered = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras: dict[str, list[str]] = offered["optional-dependencies"]
+    for path in CHAPTERS:
+        source = first_cell(path)
+        wanted = re.findall(r"^    import (?!pgt\b)(\w+)", source, re.M)
+        (named,) = re.findall(r"'pgt\[(\w+)\] @ ", source) or [""]
+        assert bool(named) == bool(wanted), path.name
+        brought = {re.split(r"[<>=]", one)[0].replace("-", "_") for one in extras.get(named, [])}
+        assert set(wanted) == brought, path.name
+        assert all(importlib.util.find_spec(name) for name in wanted), path.name
+
+
 def test_every_chapter_begins_with_the_same_cell() -> None:
-    cells = {
-        path.name: ast.dump(ast.parse(colab_place.first_code(colab_place.read(path)).source))
-        for path in CHAPTERS
-    }
+    cells = {path.name: ast.dump(ast.parse(without_extras(first_cell(path)))) for path in CHAPTERS}
     common = cells[CHAPTERS[0].name]
     assert [name for name, cell in cells.items() if cell != common] == []
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from lab import tuning
+from lab.hong import NeuralBaseline
 from lab.runs import DATA, Data
 from lab.search_space import CORNERS, DOCUMENTED, LEVELS, MODELS, TUNED, Settings, build, candidates
 from lab.tuning import choose
 
 from pgt.analysis.results import read_results
-from pgt.relatives.hong import NeuralBaseline
 from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -161,3 +163,14 @@ def test_the_results_are_of_these_diaries(diaries: Diaries) -> None:
     about = json.loads(path.read_text(encoding="utf-8"))["data"]
     assert about["fingerprint"] == fingerprint(diaries)
     assert about["to test on"] == len(diaries.test)
+
+
+def test_without_the_library_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [f"pgt.relatives.summarizer.{name}" for name in ("rouge_library", "scores")]
+    for name in names:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r"install rouge-score\.$"):
+        importlib.import_module(names[1])

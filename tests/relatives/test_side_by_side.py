@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from lab.hybrids import Original, OriginalConfig, WithDecoder
 from torch.utils.flop_counter import FlopCounterMode
 
 from pgt import city
 from pgt.config import ModelConfig
 from pgt.model import PointerGeneratorTransformer
 from pgt.relatives import side_by_side
-from pgt.relatives.hybrids import Original, OriginalConfig, WithDecoder
 from pgt.relatives.summarizer.model import SMALL, PointerGenerator
 from pgt.relatives.summarizer.words import TextBatch
 from pgt.windows import Dataset, prepare

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pgt.relatives.summarizer.beam import beam_search, greedy
+from pgt.relatives.summarizer.beam import beam_search
 from pgt.relatives.summarizer.model import DOCUMENT, SMALL, PointerGenerator, mixture
 from pgt.relatives.summarizer.parts import (
     AdditiveAttention,
@@ -357,7 +357,7 @@ def trained() -> PointerGenerator:
 def test_it_overfits_one_batch_and_copies_names(trained: PointerGenerator, batch: TextBatch
                                                 ) -> None:  # fmt: skip
     assert trained.loss(batch).words < 0.15
-    drafts = greedy(trained, batch)
+    drafts = beam_search(trained, batch, beam=1)
     for draft, lent, (_, summary) in zip(drafts[:2], batch.lent, PAIRS, strict=False):
         assert draft.words(WORDS, lent) == summary
         assert any(number >= len(WORDS) for number in draft.numbers)
@@ -367,7 +367,7 @@ def test_a_new_name_in_the_same_place_is_copied(trained: PointerGenerator) -> No
     """To the embeddings the names are equal; only the pointer tells them apart."""
     other = [word.replace("Elm", "Gnu").replace("Row", "Yard") for word in PAIRS[0][0]]
     batch = text_batch([(other, [])], WORDS)
-    (draft,) = greedy(trained, batch)
+    (draft,) = beam_search(trained, batch, beam=1)
     assert draft.words(WORDS, batch.lent[0]) == "busy . mostly at Gnu Yard .".split()
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import torch
 from lab import temporal_sets as report
+from lab.temporal_sets import DC, read_baskets, resampled_means
 from torch import Tensor
 
 from pgt.relatives.temporal_sets.attention import (
@@ -22,9 +23,9 @@ from pgt.relatives.temporal_sets.attention import (
 )
 from pgt.relatives.temporal_sets.baselines import Personal, Popular, chosen
 from pgt.relatives.temporal_sets.graph import co_occurrence
-from pgt.relatives.temporal_sets.metrics import METRICS, evaluate, quality, resampled_means
+from pgt.relatives.temporal_sets.metrics import METRICS, evaluate, quality
 from pgt.relatives.temporal_sets.model import VARIANTS, GatedFusion, SetConfig, SetPredictor
-from pgt.relatives.temporal_sets.sequences import DC, Sequences, daily_places, padded, read_baskets
+from pgt.relatives.temporal_sets.sequences import Sequences, daily_places, padded
 from pgt.relatives.temporal_sets.training import SetTraining, batches, fit
 from pgt.visits import DataError
 

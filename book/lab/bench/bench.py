@@ -41,6 +41,7 @@ from windows_loop import prepare_by_loop  # noqa: E402
 
 from pgt import city, gps  # noqa: E402
 from pgt.config import CITY, ModelConfig, TrainConfig  # noqa: E402
+from pgt.files import write_text  # noqa: E402
 from pgt.io import sources  # noqa: E402
 from pgt.io.fixes import read_fixes  # noqa: E402
 from pgt.io.fixes_base import Report  # noqa: E402
@@ -328,10 +329,7 @@ def show(rows: list[Row]) -> None:
 
 def write(result: dict[str, Any], path: Path) -> None:
     """Write the file, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.name}.part")
-    half.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    half.replace(path)
+    write_text(path, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -145,8 +145,3 @@ def beam_search(
         # A finished summary is better than one that was cut off.
         best = [max(pair, key=lambda one: (one.finished, one.score)) for pair in pairs]
     return best
-
-
-def greedy(model: PointerGenerator, batch: TextBatch) -> list[Draft]:
-    """Always the most probable next word."""
-    return beam_search(model, batch, beam=1)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+import pgt.relatives.summarizer.rouge_library  # noqa: F401  says what to install
 from pgt.relatives.summarizer.beam import Draft, beam_search
 from pgt.relatives.summarizer.diaries import Diary
 from pgt.relatives.summarizer.model import PointerGenerator

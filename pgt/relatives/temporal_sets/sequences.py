@@ -7,20 +7,16 @@ of its sets each of them is: a table of ones and zeros, ``present``, with one ro
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
-from pgt.visits import DataError
+from pgt.visits import SPLITS, DataError
 
-DC = "PGT_DC"  # the environment variable that names DC.json
-PARTS = {"train": "train", "valid": "validate", "test": "test"}  # ours: theirs
 NOBODY = -1  # padding of elements and of targets
 
 
@@ -143,50 +139,6 @@ def padded(
     )
 
 
-def read_baskets(path: Path | str) -> dict[str, Sequences]:
-    """Baskets in the file format of DNNTSP: part -> user -> baskets; the last one is the target.
-
-    Parameters
-    ----------
-    path : path
-        A JSON file such as ``DC.json`` of https://github.com/yule-BUAA/DNNTSP.
-
-    Returns
-    -------
-    dict
-        train, valid and test. Users of different parts are different people.
-
-    Raises
-    ------
-    DataError
-        When the file is not there, lacks a part, or somebody has fewer than two baskets.
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise DataError(f"There is no {path.name}; set {DC} to the file's place.")
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    for theirs in PARTS.values():
-        if theirs not in raw:
-            raise DataError(f"{path.name} has no part {theirs!r}; is it a file of DNNTSP?")
-    everything = [baskets for theirs in PARTS.values() for baskets in raw[theirs].values()]
-    n_elements = 1 + max(e for baskets in everything for one in baskets for e in one)
-    found, first = {}, 0
-    for ours, theirs in PARTS.items():
-        for user, baskets in raw[theirs].items():
-            if len(baskets) < 2:
-                raise DataError(f"User {user} of {path.name} has one basket; two are needed.")
-        sequences = list(raw[theirs].values())
-        users = range(first, first + len(sequences))
-        first += len(sequences)
-        found[ours] = padded(
-            [baskets[:-1] for baskets in sequences],
-            [baskets[-1] for baskets in sequences],
-            n_elements,
-            users,
-        )
-    return found
-
-
 def daily_places(visits: pd.DataFrame, days: int = 7) -> dict[str, Sequences]:
     """The places of each active day as a set, and the sets of the active days before it.
 
@@ -210,7 +162,7 @@ def daily_places(visits: pd.DataFrame, days: int = 7) -> dict[str, Sequences]:
         "day": pd.DatetimeIndex(visits.started_at).tz_localize(None).normalize(),
     })  # fmt: skip
     found = {}
-    for split in PARTS:
+    for split in SPLITS:
         histories, targets, users = [], [], []
         for who, own in table[table.split == split].groupby("person"):
             sets = own.groupby("day").place.agg(lambda one: list(dict.fromkeys(one))).tolist()

@@ -100,17 +100,6 @@ def shannon_entropy(sequence: ArrayLike) -> float:
     return entropy_of(np.unique(np.asarray(sequence), return_counts=True)[1])
 
 
-def random_entropy(sequence: ArrayLike) -> float:
-    """Logarithm of the number of distinct symbols, in bits: entropy if all were as likely.
-
-    Examples
-    --------
-    >>> random_entropy(list("aaab"))
-    1.0
-    """
-    return math.log2(len(np.unique(np.asarray(sequence))))
-
-
 def entropy_of(weights: ArrayLike) -> float:
     """Entropy of a distribution given by weights that need not add up to one, in bits.
 

@@ -16,11 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lab.hong import Prediction
 from pgt.batch import Batch
 from pgt.config import ModelConfig
 from pgt.mixture import log_mixture, scatter_log_probs
 from pgt.model import Output, PointerGeneratorTransformer, at_least_float32
-from pgt.relatives.hong import Prediction
 from pgt.relatives.summarizer.model import mixture
 from pgt.relatives.summarizer.parts import AdditiveAttention, Decoder, Encoder, ReduceState
 

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from lab import ceilings
+from lab import entropy as p
 from lab import predictability as report_of
 from lab.city_chances import _Witnessed, choice_probabilities
 from lab.context_matching import ContextMatch, repeat_rate
 
 from pgt import city
-from pgt.analysis import predictability as p
 from pgt.analysis.results import read_results
 from pgt.city.days import Life
 from pgt.city.hours import Town
@@ -70,7 +70,7 @@ def test_order_is_what_the_entropy_rate_sees_and_shannons_does_not() -> None:
     assert p.entropy_rate(week) < 0.1 < p.shannon_entropy(week)
     assert p.shannon_entropy(mixed) == pytest.approx(p.shannon_entropy(week))
     assert p.entropy_rate(mixed) > 1.5
-    assert p.shannon_entropy(week) < p.random_entropy(week) == 2.0
+    assert p.shannon_entropy(week) < 2.0  # of four places, as likely
 
 
 def test_names_of_places_do_not_matter() -> None:

@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
-
-from pgt.batch import Batch
-from pgt.checkpoint import read
-from pgt.config import TrainConfig
-from pgt.encoder import Dropout
-from pgt.metrics import evaluate, gains
-from pgt.relatives.hong import (
+from lab.hong import (
     KINDS,
     PUBLISHED,
     BatchNorm,
@@ -25,6 +18,13 @@ from pgt.relatives.hong import (
     NeuralConfig,
     neural,
 )
+from torch import Tensor
+
+from pgt.batch import Batch
+from pgt.checkpoint import read
+from pgt.config import TrainConfig
+from pgt.encoder import Dropout
+from pgt.metrics import evaluate, gains
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
 

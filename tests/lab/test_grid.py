@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from lab import grid
 
-from pgt.analysis import grid
 from pgt.visits import DataError
 
 
