@@ -55,7 +55,7 @@ class WindowConfig:
         for name in ("days", "min_visits"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
-                raise DataError(f"{name} is {value!r}; it must be a whole number of at least 1.")
+                raise DataError(f"{name}={value!r} must be a whole number of at least 1.")
         for name, choices in (("protocol", get_args(Protocol)), ("anchor", get_args(Anchor))):
             if getattr(self, name) not in choices:
                 one, other = choices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -106,7 +106,7 @@ def test_from_the_last_visit_a_window_tells_nothing_of_the_targets_time() -> Non
 
 @pytest.mark.parametrize(
     ("wrong", "says"),
-    [({"days": 0}, "days is 0"), ({"days": 7.5}, "days is 7.5"), ({"min_visits": True}, "True"),
+    [({"days": 0}, "days=0"), ({"days": 7.5}, "days=7.5"), ({"min_visits": True}, "True"),
      ({"protocol": "both"}, "'published' or 'exact'"), ({"anchor": "noon"}, "'last_visit'")],
 )  # fmt: skip
 def test_a_window_configuration_refuses_what_it_cannot_be(wrong: dict[str, Any], says: str) -> None:
@@ -276,9 +276,11 @@ def test_erratum_4_duration_under_30_minutes_is_1_and_not_padding(stay: str, buc
 # --- latest: the question instead of the target
 
 
-def test_latest_is_the_window_that_the_next_visit_would_have_had() -> None:
+@pytest.mark.parametrize("anchor", get_args(Anchor))
+def test_latest_is_the_window_that_the_next_visit_would_have_had(anchor: Anchor) -> None:
     visits = check(random_visits(5, users=3, visits=50)).assign(split="train")
-    data = prepare(visits, days=7, min_visits=1)
+    config = WindowConfig(days=5, min_visits=1, anchor=anchor)
+    data = prepare(visits, config=config)
     exact = [f.name for f in fields(Batch) if f.name not in ("index", "target")]
     checked = 0
     for i in range(0, len(data.train), 7):
@@ -291,7 +293,7 @@ def test_latest_is_the_window_that_the_next_visit_would_have_had() -> None:
             continue
         # Everything up to just before the target; asked at the moment the target begins.
         past = visits[visits.started_at < target.started_at]
-        windows = latest(past, data.vocabulary, at=target.started_at)
+        windows = latest(past, data.vocabulary, config, at=target.started_at)
         batch = windows.batch(np.flatnonzero(windows.users == target.user_id))
         expected = data.train.batch([i])
         for name in exact:
@@ -299,6 +301,25 @@ def test_latest_is_the_window_that_the_next_visit_would_have_had() -> None:
         assert batch.target.tolist() == [PADDING]
         checked += 1
     assert checked > 5
+
+
+def test_latest_invents_no_visit() -> None:
+    visits = check(random_visits(5, users=3, visits=20))
+    windows = latest(visits, prepare(visits, days=1).vocabulary)
+    pd.testing.assert_frame_equal(windows.visits, visits)
+    assert windows.targets.tolist() == [PADDING] * 3
+    with pytest.raises(DataError, match="Window 1 has no target"):
+        windows.target_of(1)
+    # Whatever stands where a target would be, nothing of it shows.
+    features = windows.features.clone()
+    features[:, windows.target + 1] = 77
+    plain, other = windows.batch([0, 1, 2]), replace(windows, features=features).batch([0, 1, 2])
+    first = windows.first > 0  # their first visit may be another's "target"
+    for field in fields(Batch):
+        one, two = getattr(plain, field.name), getattr(other, field.name)
+        assert torch.equal(one[~first], two[~first]) or field.name == "index", field.name
+        assert field.name not in ("target", "target_time", "gap_days") or torch.equal(one, two)
+    assert windows.subset(np.array([2])).batch([0]).gap_days == plain.gap_days[2]
 
 
 def test_latest_never_sees_what_comes_after_the_question() -> None:

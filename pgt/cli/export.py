@@ -10,7 +10,7 @@ import pandas as pd
 
 from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.cli.model import _table, _writable, _write_text, load
+from pgt.cli.model import _table, _writable, _write_text, windows_config
 from pgt.io.onnx import write_onnx
 from pgt.io.weights_json import as_json
 from pgt.visits import DataError
@@ -45,7 +45,8 @@ def export(args: argparse.Namespace) -> None:
 
 def _own(args: argparse.Namespace) -> live.Playground:
     """The page of a reader's own model, with the people of its own table."""
-    model, vocabulary, notes = load(args.model)
+    model, vocabulary = load_model(args.model)
+    config = windows_config(args.model)
     if not args.visits:
         town = city.load()
         if not set(town.places.location_id) >= set(vocabulary.locations):
@@ -53,15 +54,14 @@ def _own(args: argparse.Namespace) -> live.Playground:
                 "--html needs --visits, the table that the model was trained on: the page shows "
                 "its people and places."
             )
-        return live.of_town(model, vocabulary, town)
+        return live.of_town(model, vocabulary, town, config=config)
     table = _table(args.visits)
-    days, least = notes["days"], notes["min_visits"]
-    data = prepare(table, days=days, min_visits=least, vocabulary=vocabulary)
+    data = prepare(table, config=config, vocabulary=vocabulary)
     windows = next((w for w in (data.test, data.valid, data.train) if len(w)), None)
     if windows is None:
         raise DataError(
-            f"{args.visits.name} yields no window of {least} visits in {days} days; the page needs "
-            "at least one."
+            f"{args.visits.name} yields no window of {config.min_visits} visits in {config.days} "
+            "days; the page needs at least one."
         )
     columns = [c for c in ("location_id", "name", "lon", "lat") if c in table.columns]
     places: pd.DataFrame = table[columns].drop_duplicates("location_id")

@@ -13,7 +13,7 @@ import torch
 
 from pgt import checkpoint, metrics, model, visits
 from pgt.baselines import baselines, fit_baseline
-from pgt.config import PRESETS, ModelConfig
+from pgt.config import PRESETS, ModelConfig, WindowConfig
 from pgt.io import tables
 from pgt.io.sources import read_source
 from pgt.metrics import evaluate as rank_all
@@ -160,6 +160,17 @@ def load(path: Path) -> tuple[model.PointerGeneratorTransformer, Vocabulary, dic
     return net, vocabulary, {"days": 7, "min_visits": 3, "protocol": protocol} | notes
 
 
+def windows_config(path: Path, days: int | None = None) -> WindowConfig:
+    """On which windows a model was trained; other days than those are refused."""
+    config = checkpoint.load_windows_config(path)
+    if days not in (None, config.days):
+        raise DataError(
+            f"{path.name} was trained on windows of {config.days} days, not of {days}; leave "
+            f"--days out, or train another model with --days {days}."
+        )
+    return config
+
+
 def evaluate(args: argparse.Namespace) -> None:
     """Rank every window's target and print the table."""
     net, vocabulary, notes = load(args.model)
@@ -219,13 +230,14 @@ def predict(args: argparse.Namespace) -> None:
     """Print or write the likeliest next locations."""
     if args.out:
         _writable(args.out, ".csv")
-    net, vocabulary, notes = load(args.model)
+    net, vocabulary = checkpoint.load_model(args.model)
+    windows = windows_config(args.model, args.days)
     table = _table(args.visits)
     at = args.at
     if at is not None and at.tz is None:
         at = at.tz_localize(table.started_at.dt.tz, ambiguous=True, nonexistent="shift_forward")
     answer = next_locations(
-        net, vocabulary, table, user=args.user, at=at, top=args.top, days=notes["days"]
+        net, vocabulary, table, windows=windows, user=args.user, at=at, top=args.top
     )
     if args.out:
         tables.write(answer, args.out)
