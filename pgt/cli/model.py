@@ -6,7 +6,6 @@ import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import torch
@@ -20,7 +19,6 @@ from pgt.metrics import evaluate as rank_all
 from pgt.predict import predict as next_locations
 from pgt.train import fit
 from pgt.visits import SPLITS, DataError
-from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset
 from pgt.windows import prepare as windows_of
 
@@ -140,24 +138,15 @@ def train(args: argparse.Namespace) -> None:
         raise KeyboardInterrupt(kept) from None
     best = history.rows[history.best_epoch - 1]
     notes = {
-        "windows": data.counts(), "days": args.days, "min_visits": args.min_visits,
-        "protocol": args.protocol, "preset": args.preset, "seed": args.seed,
+        "windows": data.counts(), "preset": args.preset, "seed": args.seed,
         "epochs": len(history.rows), "best": best, "seconds": history.seconds,
         "device": history.device,
     }  # fmt: skip
-    checkpoint.save_model(args.out, net, words, notes)
+    checkpoint.save_model(args.out, net, words, notes, data.config)
     run.unlink(missing_ok=True)
     print(f"{len(history.rows)} epochs in {history.seconds:.0f} s on {history.device}; best: epoch "
           f"{history.best_epoch}, valid loss {best['valid_loss']:.3f}, "
           f"Acc@1 {best['valid_acc@1']:.1f} %; written to {args.out}")  # fmt: skip
-
-
-def load(path: Path) -> tuple[model.PointerGeneratorTransformer, Vocabulary, dict[str, Any]]:
-    """A model, its vocabulary, and how its windows were made: days, min_visits, protocol."""
-    net, vocabulary = checkpoint.load_model(path)
-    notes = checkpoint.read(path)[1].get("notes", {})
-    protocol = "published" if vocabulary.n_known == len(vocabulary.locations) else "exact"
-    return net, vocabulary, {"days": 7, "min_visits": 3, "protocol": protocol} | notes
 
 
 def windows_config(path: Path, days: int | None = None) -> WindowConfig:
@@ -173,11 +162,10 @@ def windows_config(path: Path, days: int | None = None) -> WindowConfig:
 
 def evaluate(args: argparse.Namespace) -> None:
     """Rank every window's target and print the table."""
-    net, vocabulary, notes = load(args.model)
-    data = windows_of(
-        _table(args.visits),
-        days=notes["days"], min_visits=notes["min_visits"], vocabulary=vocabulary,
-    )  # fmt: skip
+    net, vocabulary = checkpoint.load_model(args.model)
+    config = windows_config(args.model, args.days)
+    seed = checkpoint.read(args.model)[1].get("notes", {}).get("seed")
+    data = windows_of(_table(args.visits), config=config, vocabulary=vocabulary)
     windows = getattr(data, args.split)
     if len(windows) == 0:
         raise DataError(f"There are no {args.split} windows in {args.visits}; try another --split.")
@@ -190,10 +178,10 @@ def evaluate(args: argparse.Namespace) -> None:
         ours = predictor is net
         without = net.config.without if ours else ()
         about = {
-            "data": args.visits.stem, "protocol": notes["protocol"],
+            "data": args.visits.stem, "protocol": config.protocol,
             "target_time": net.config.target_time if ours else "unknown", "model": name,
             "variant": "_".join(("no", *without)) if without else "full",
-            "seed": notes.get("seed") if ours else None, "split": args.split,
+            "seed": seed if ours else None, "split": args.split,
         }  # fmt: skip
         for group, row in metrics.summarize(ranks).set_index("group", drop=False).iterrows():
             low, high = metrics.interval(ranks, "acc@1", group=str(group))
@@ -204,7 +192,7 @@ def evaluate(args: argparse.Namespace) -> None:
         _write_text(args.json, json.dumps(plain, indent=1) + "\n")
     print(
         f"{args.split}: {len(windows)} windows of {len(set(windows.users))} people, protocol "
-        f"{notes['protocol']}, in percent; [95 % interval of acc@1, resampling people]"
+        f"{config.protocol}, in percent; [95 % interval of acc@1, resampling people]"
     )
     shown = pd.DataFrame(rows)
     span = [f"[{low:.1f}, {high:.1f}]" if low == low else ""

@@ -219,6 +219,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("visits", type=Path, metavar="VISITS")
     sub.add_argument("model", type=Path, metavar="MODEL")
     sub.add_argument("--split", choices=SPLITS, default="test")
+    _same_days(sub)
     sub.add_argument("--baselines", action="store_true", help="put the baselines beside it")
     sub.add_argument("--json", type=Path, metavar="OUT", help="also write the rows as JSON")
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from pgt import train as training
-from pgt.checkpoint import load_model, load_windows_config, read
+from pgt.checkpoint import load_model, load_windows_config, read, save_model
 from pgt.cli.parser import EXAMPLES, main
 from pgt.config import WindowConfig
 from pgt.io.tables import write
@@ -91,7 +91,8 @@ def test_train_writes_a_model_with_notes_and_removes_its_run(folder: Path) -> No
     notes = read(folder / "m.safetensors")[1]["notes"]
     counts = prepare(pd.read_parquet(folder / "v.parquet")).counts()
     assert notes["windows"] == counts
-    assert (notes["protocol"], notes["days"], notes["epochs"]) == ("published", 7, 2)
+    assert notes["epochs"] == 2
+    assert load_windows_config(folder / "m.safetensors") == WindowConfig()
     assert notes["best"]["valid_loss"] > 0
 
 
@@ -106,7 +107,8 @@ def test_options_reach_the_model(folder: Path, tmp_path: Path) -> None:
     assert (config.d_feedforward, config.dropout, config.target_time) == (256, 0.2, "unknown")
     assert config.without == ("pointer", "user")
     notes = read(tmp_path / "m.safetensors")[1]["notes"]
-    assert (notes["protocol"], notes["days"], notes["seed"]) == ("exact", 3, 9)
+    assert notes["seed"] == 9
+    assert load_windows_config(tmp_path / "m.safetensors") == WindowConfig(3, protocol="exact")
 
 
 def test_control_c_keeps_the_run_and_the_next_call_goes_on(
@@ -225,11 +227,26 @@ def test_predictions_use_the_windows_of_the_training(
         assert answer.probability.tolist() == pytest.approx(best.topk(5).values.tolist(), abs=1e-6)
     other = predict(model, vocabulary, past, windows=WindowConfig(), user=1, at=asked)
     assert other.probability.tolist() != pytest.approx(by_python.probability.tolist(), abs=1e-6)
-    capsys.readouterr()
-    assert main(["predict", *files, "--days", "7"]) == 2
-    said = capsys.readouterr().err.strip()
-    assert "\n" not in said
-    assert "m.safetensors was trained on windows of 14 days, not of 7; leave --days out" in said
+    for command in ("predict", "evaluate"):
+        capsys.readouterr()
+        assert main([command, *files, "--days", "7"]) == 2
+        said = capsys.readouterr().err.strip()
+        assert "\n" not in said
+        assert "m.safetensors was trained on windows of 14 days, not of 7; leave --days" in said
+
+
+def test_evaluate_uses_the_windows_of_the_training(folder: Path, tmp_path: Path) -> None:
+    """All four fields of the configuration, for a model that was saved with them."""
+    model, vocabulary = load_model(folder / "m.safetensors")
+    config = WindowConfig(days=2, min_visits=5, anchor="last_visit")
+    save_model(tmp_path / "m.safetensors", model, vocabulary, windows=config)
+    files = [str(folder / "v.parquet"), str(tmp_path / "m.safetensors")]
+    assert main(["evaluate", *files, "--json", str(tmp_path / "rows.json")]) == 0
+    data = prepare(pd.read_parquet(folder / "v.parquet"), config=config, vocabulary=vocabulary)
+    row = json.loads((tmp_path / "rows.json").read_text())[0]
+    assert row["n"] == len(data.test)
+    assert row["acc@1"] == pytest.approx(summarize(evaluate(model, data.test)).iloc[0]["acc@1"])
+    assert data.counts() != prepare(pd.read_parquet(folder / "v.parquet"), days=2).counts()
 
 
 def test_predict_prints_and_writes(
