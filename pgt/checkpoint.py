@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from pgt.config import ModelConfig
+from pgt.config import ModelConfig, WindowConfig
 from pgt.files import whole
 from pgt.model import NetworkConfig, PointerGeneratorTransformer
 from pgt.shipped import folder
@@ -71,13 +71,18 @@ def save_model(
     model: HasWeights,
     vocabulary: Vocabulary,
     notes: dict[str, Any] | None = None,
+    windows: WindowConfig | None = None,
 ) -> None:
-    """Save a trained model for `load_model` or `load_contextual`, with notes of your own."""
+    """Save a trained model for `load_model` or `load_contextual`, with notes of your own.
+
+    ``windows`` (``data.config`` of the training data) says on which windows it was trained;
+    `load_windows_config` reads it, so that predictions use the same.
+    """
     info = {
         "model": model.config.to_dict(),
         "vocabulary": json.loads(vocabulary.to_json()),
         "notes": notes or {},
-    }
+    } | ({"windows": windows.to_dict()} if windows else {})
     write(path, model.state_dict(), info)
 
 
@@ -103,6 +108,32 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     model = PointerGeneratorTransformer(config)
     load_weights(model, tensors, Path(path).name)
     return model.eval(), vocabulary
+
+
+def load_windows_config(path: str | Path) -> WindowConfig:
+    """On which windows a checkpoint's model was trained.
+
+    A file that does not hold it has the days, the fewest visits and the protocol of its notes;
+    where they are silent too, the default values, and the protocol that its vocabulary shows.
+
+    Examples
+    --------
+    >>> load_windows_config(shipped("city")).days
+    7
+    """
+    _, info = read(path)
+    try:
+        if "windows" in info:
+            return WindowConfig.from_dict(info["windows"])
+        vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
+        all_known = vocabulary.n_known == len(vocabulary.locations)
+        notes = info.get("notes", {})
+        noted = {name: notes[name] for name in ("days", "min_visits", "protocol") if name in notes}
+        return WindowConfig(**{"protocol": "published" if all_known else "exact"} | noted)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"The header of {Path(path).name} does not fit this version of pgt ({error})."
+        ) from error
 
 
 def read_parts(

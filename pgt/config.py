@@ -1,15 +1,76 @@
-"""The configuration of the model and of its training, the presets, and the ablations."""
+"""The configuration of windows, model and training, the presets, and the ablations."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+from pgt.visits import DataError
+
+Protocol = Literal["published", "exact"]
+Anchor = Literal["target_day", "last_visit"]
 
 PARTS = (
     "user", "time", "weekday", "recency", "duration", "position_from_end",  # embeddings
     "sinusoid", "position_bias", "pointer", "generator", "gate",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WindowConfig:
+    """Everything that shapes the windows.
+
+    Parameters
+    ----------
+    days : int
+        Days of history before the day that ``anchor`` names.
+    min_visits : int
+        Windows with fewer visits are left out.
+    protocol : {"published", "exact"}
+        What becomes of places that the training visits never show: one location "unknown"
+        (id 1), as in the literature, or each its own id after the known ones.
+    anchor : {"target_day", "last_visit"}
+        Which day the history goes back from: the target's, as in the literature, or that of the
+        last visit before it. From the target's day, a long pause leaves a short window, so the
+        window's length hints at when the next visit will be; from the last visit it tells nothing.
+
+    Raises
+    ------
+    DataError
+        A field is out of its range.
+
+    Examples
+    --------
+    >>> WindowConfig(days=14)
+    WindowConfig(days=14, min_visits=3, protocol='published', anchor='target_day')
+    """
+
+    days: int = 7
+    min_visits: int = 3
+    protocol: Protocol = "published"
+    anchor: Anchor = "target_day"
+
+    def __post_init__(self) -> None:
+        for name in ("days", "min_visits"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise DataError(f"{name}={value!r} must be a whole number of at least 1.")
+        for name, choices in (("protocol", get_args(Protocol)), ("anchor", get_args(Anchor))):
+            if getattr(self, name) not in choices:
+                one, other = choices
+                raise DataError(
+                    f"{name} is {getattr(self, name)!r}; it must be {one!r} or {other!r}."
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; `from_dict` reads it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, raw: dict[str, Any]) -> WindowConfig:
+        """Read what `to_dict` wrote."""
+        return cls(**raw)
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 
+from pgt.batch import Batch
+from pgt.config import WindowConfig
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import DataError, check
 from pgt.vocabulary import PADDING, Vocabulary
-from pgt.windows import FEATURES, Windows, encode
+from pgt.windows import DEFAULT, FEATURES, Windows, encode
 
 COLUMNS = ("user_id", "rank", "location_id", "probability", "copied", "gate", "known_user", "after")
 
@@ -34,18 +38,80 @@ def find_user(visits: pd.DataFrame, name: Any) -> Any:
     )
 
 
+@dataclass(frozen=True)
+class Questions(Windows):
+    """Windows without a target: what comes next is not there yet.
+
+    ``visits`` are those that have happened, ``target`` is the row behind a window's last visit,
+    and nothing of that row reaches a batch. ``features`` end with an empty column, for the window
+    that ends with the table. A batch's ``target`` is 0.
+
+    Attributes
+    ----------
+    moment : Tensor
+        (9, W) the moment of asking, as `FEATURES`; only clock, weekday and day mean anything.
+    """
+
+    moment: Tensor
+
+    @property
+    def users(self) -> np.ndarray:
+        """(W,) the ``user_id`` of each window."""
+        return self.visits.user_id.to_numpy()[self.target - 1]
+
+    @property
+    def targets(self) -> np.ndarray:
+        """(W,) 0: nobody knows yet."""
+        return np.full(len(self), PADDING)
+
+    @property
+    def in_window(self) -> np.ndarray:
+        """(W,) False: nobody knows yet."""
+        return np.zeros(len(self), dtype=bool)
+
+    def target_of(self, i: int) -> pd.Series:
+        """There is none.
+
+        Raises
+        ------
+        DataError
+        """
+        raise DataError(f"Window {i} has no target: what comes next has not happened yet.")
+
+    def subset(self, keep: np.ndarray) -> Questions:
+        """Only the windows given by a mask or by their numbers."""
+        moment = self.moment[:, torch.from_numpy(np.arange(len(self))[keep])]
+        return replace(self, first=self.first[keep], target=self.target[keep], moment=moment)
+
+    def to(self, device: torch.device | str) -> Questions:
+        """The same windows, gathering their batches on another device."""
+        return replace(self, features=self.features.to(device), moment=self.moment.to(device))
+
+    def batch(self, index: np.ndarray | list[int], max_len: int | None = None) -> Batch:
+        """Gather windows into one padded batch, each cut to its ``max_len`` most recent visits."""
+        batch = super().batch(index, max_len)
+        asked = dict(zip(FEATURES, self.moment[:, batch.index], strict=True))  # each (B,)
+        end = torch.from_numpy(self.target[np.asarray(index)]).to(self.features.device)
+        return replace(
+            batch,
+            target=torch.full_like(batch.target, PADDING),
+            target_time=asked["time"],
+            target_weekday=asked["weekday"],
+            gap_days=asked["start_day"] - self.features[FEATURES.index("start_day"), end],
+        )
+
+
 def latest(
     visits: pd.DataFrame,
     vocabulary: Vocabulary,
+    config: WindowConfig = DEFAULT,
     *,
-    days: int = 7,
     at: pd.Timestamp | None = None,
-) -> Windows:
+) -> Questions:
     """Build the window that asks for what comes next: one a person, its target not yet there.
 
-    In place of the target stands a row of its own: it begins at the moment of asking, its
-    location id is 0, and so is the batch's ``target``. The window holds the visits of the
-    ``days`` days before that moment's day and of that day itself, and always the last visit,
+    The window holds the visits of the days before the moment's day and of that day itself (or of
+    the days up to the last visit's, as ``config.anchor`` has it), and always the last visit,
     however long ago, so that everybody gets an answer.
 
     Parameters
@@ -54,8 +120,8 @@ def latest(
         As `pgt.visits.check` wants it; the splits, if any, do not matter.
     vocabulary : Vocabulary
         The trained model's.
-    days : int
-        Days of history, as the model was trained.
+    config : WindowConfig
+        That of the windows on which the model was trained; only ``days`` and ``anchor`` matter.
     at : Timestamp, optional
         The moment of asking, with time zone: visits that begin later are not used, and one that
         is still going on ends then, as far as anybody can know. Without it, each person is asked
@@ -63,7 +129,7 @@ def latest(
 
     Returns
     -------
-    Windows
+    Questions
         People without a visit before ``at`` have none.
 
     Examples
@@ -83,22 +149,24 @@ def latest(
         at = at.tz_convert(zone)
         visits = visits[visits.started_at <= at]
         visits = visits.assign(finished_at=visits.finished_at.where(visits.finished_at <= at, at))
-    last = visits.groupby("user_id", sort=False).tail(1)
-    moment = last.finished_at if at is None else at
-    # A stable sort by person puts each question right behind that person's last visit.
-    table = pd.concat([visits, last.assign(started_at=moment, finished_at=moment)])
-    table = table.sort_values("user_id", kind="stable", ignore_index=True)
-    user = table.user_id.to_numpy()
-    asks = np.append(user[1:] != user[:-1], True) if len(table) else np.zeros(0, dtype=bool)
-    features = encode(table, vocabulary)
-    features[0, 1:][torch.from_numpy(asks)] = PADDING
-    day = features[FEATURES.index("start_day")].numpy()[1:]
-    target = np.flatnonzero(asks)
-    first = np.append(0, target[:-1] + 1)[: len(target)]
+    visits = visits.reset_index(drop=True)
+    user = visits.user_id.to_numpy()
+    changes = np.flatnonzero(user[1:] != user[:-1]) + 1
+    target = np.append(changes, len(user)) if len(user) else changes
+    first = np.append(0, target[:-1])[: len(target)]
+    last = visits.iloc[target - 1]
+    time = last.finished_at if at is None else at
+    features = encode(visits, vocabulary)
+    # A visit without length, of which the clock and the calendar are taken and nothing else.
+    moment = encode(last.assign(started_at=time, finished_at=time), vocabulary)[:, 1:]  # (9, W)
+    row = FEATURES.index("start_day")
+    day = features[row].numpy()[1:]
+    back_from = moment[row].numpy() if config.anchor == "target_day" else day[target - 1]
     for i, end in enumerate(target):
-        recent = np.searchsorted(day[first[i] : end], day[end] - days)
+        recent = np.searchsorted(day[first[i] : end], back_from[i] - config.days)
         first[i] = min(first[i] + recent, end - 1)
-    return Windows(table, features, first, target, vocabulary)
+    empty = torch.zeros_like(features[:, :1])
+    return Questions(visits, torch.cat([features, empty], 1), first, target, vocabulary, moment)
 
 
 @torch.no_grad()
@@ -107,10 +175,10 @@ def predict(
     vocabulary: Vocabulary,
     visits: pd.DataFrame,
     *,
+    windows: WindowConfig,
     user: Any = None,
     at: pd.Timestamp | None = None,
     top: int = 5,
-    days: int = 7,
     batch_size: int = 256,
 ) -> pd.DataFrame:
     """Predict the next location of every person in the table, or of one.
@@ -126,6 +194,9 @@ def predict(
         Of `pgt.checkpoint.load_model`.
     visits : DataFrame
         As `pgt.visits.check` wants it.
+    windows : WindowConfig
+        Of `pgt.checkpoint.load_windows_config`: other windows than those of the training would
+        give other answers.
     user : optional
         Only this person (a ``user_id``, or how it is written).
     at : Timestamp, optional
@@ -146,24 +217,24 @@ def predict(
     vocabulary.require_shared(visits.location_id)
     if user is not None:
         visits = visits[visits.user_id == find_user(visits, user)]
-    windows = latest(visits, vocabulary, days=days, at=at)
-    if len(windows) == 0:
+    asked = latest(visits, vocabulary, windows, at=at)
+    if len(asked) == 0:
         who = "Nobody in the table" if user is None else f"User {user}"
         has = "has a" if user is None else "has no"
         raise DataError(f"{who} {has} visit before {at}; choose a later moment.")
     was_training = model.training
     model.eval()
     parts = []
-    for start in range(0, len(windows), batch_size):
-        index = np.arange(start, min(start + batch_size, len(windows)))
-        batch = windows.batch(index, model.config.max_len)
+    for start in range(0, len(asked), batch_size):
+        index = np.arange(start, min(start + batch_size, len(asked)))
+        batch = asked.batch(index, model.config.max_len)
         out = model(batch)
         log_probs = out.log_probs.clone()
         log_probs[:, PADDING] = -torch.inf  # no place at all, though the generator has a score
         best, places = log_probs.topk(min(top, log_probs.shape[1]), dim=1)  # (B, top)
         copied = out.gate[:, None] * out.pointer_log_probs.gather(1, places).exp() / best.exp()
         rows, ranks = np.nonzero((best > -torch.inf).numpy())
-        last = windows.visits.iloc[windows.target[index] - 1]
+        last = asked.visits.iloc[asked.target[index] - 1]
         parts.append(
             pd.DataFrame(
                 {

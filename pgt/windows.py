@@ -1,9 +1,9 @@
 """Windows: what the model sees of a person before each visit it must predict.
 
 A window is a stretch of one person's visits: those of the seven days before the target visit's
-day, and of that day itself up to the target. Visits are stored once, as flat arrays sorted by
-person and time; a window is two numbers, where it begins and where its target stands. A batch
-gathers windows into padded tensors, batch first.
+day (or before the last visit's), and from then on up to the target. Visits are stored once, as
+flat arrays sorted by person and time; a window is two numbers, where it begins and where its
+target stands. A batch gathers windows into padded tensors, batch first.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -19,10 +18,11 @@ import torch
 from torch import Tensor
 
 from pgt.batch import DURATIONS, Batch
+from pgt.config import Protocol, WindowConfig
 from pgt.visits import SPLITS, DataError, check, local_day, local_minute, split_by_days
 from pgt.vocabulary import Vocabulary
 
-Protocol = Literal["published", "exact"]
+DEFAULT = WindowConfig()
 
 # The columns of the flat visit table, in order.
 FEATURES = (
@@ -164,15 +164,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Windows of the three splits over one vocabulary.
-
-    Examples
-    --------
-    >>> import pgt.city
-    >>> data = prepare(pgt.city.load().visits)
-    >>> len(data.train) > len(data.valid) > 0
-    True
-    """
+    """Windows of the three splits over one vocabulary."""
 
     train: Windows
     valid: Windows
@@ -184,14 +176,32 @@ class Dataset:
         return {name: len(getattr(self, name)) for name in SPLITS}
 
 
+@dataclass(frozen=True)
+class PreparedDataset(Dataset):
+    """A data set that knows how `prepare` made its windows.
+
+    Examples
+    --------
+    >>> import pgt.city
+    >>> data = prepare(pgt.city.load().visits)
+    >>> len(data.train) > len(data.valid) > 0
+    True
+    >>> data.config.days
+    7
+    """
+
+    config: WindowConfig
+
+
 def prepare(
     visits: pd.DataFrame,
     *,
-    days: int = 7,
-    min_visits: int = 3,
-    protocol: Protocol = "published",
+    days: int = DEFAULT.days,
+    min_visits: int = DEFAULT.min_visits,
+    protocol: Protocol = DEFAULT.protocol,
     vocabulary: Vocabulary | None = None,
-) -> Dataset:
+    config: WindowConfig | None = None,
+) -> PreparedDataset:
     """Turn visits into the windows of the three splits.
 
     Parameters
@@ -199,45 +209,43 @@ def prepare(
     visits : DataFrame
         As `pgt.visits.check` wants it; without a ``split`` column it is split by each person's
         days (`pgt.visits.split_by_days`).
-    days : int
-        Days of history before the target's day. A target also needs that many days between the
-        person's first day in the split and its own.
-    min_visits : int
-        Windows with fewer visits are left out.
-    protocol : {"published", "exact"}
-        What becomes of places that the training visits never show: one location "unknown"
-        (id 1), as in the literature, or each its own id after the known ones.
+    days, min_visits, protocol
+        As in `pgt.config.WindowConfig`. A target also needs ``days`` days between the person's
+        first day in the split and the day that the history goes back from.
     vocabulary : Vocabulary, optional
-        Use this one (a trained model's) instead of the training visits'.
+        Use this one (a trained model's) instead of the training visits'; the protocol is then
+        the one that it was built with.
+    config : WindowConfig, optional
+        In place of ``days``, ``min_visits`` and ``protocol``.
 
-    Returns
-    -------
-    Dataset
+    Raises
+    ------
+    DataError
+        The visits or the configuration cannot be used, or both ways of configuring are.
 
     Notes
     -----
     The protocol of Hong et al. (2023): windows are built inside each split, so the first days of
     valid and test yield none.
     """
-    if days < 1 or min_visits < 1:
-        raise DataError(f"days={days} and min_visits={min_visits} must both be at least 1.")
+    alone = WindowConfig(days, min_visits, protocol)
+    if config is not None and alone != DEFAULT:
+        raise DataError("Give either config or days, min_visits and protocol, not both.")
+    config = config or alone
     visits = check(visits)
     if "split" not in visits.columns:
         visits = split_by_days(visits)
     if vocabulary is None:
-        vocabulary = Vocabulary.build(visits, protocol)
+        vocabulary = Vocabulary.build(visits, config.protocol)
     else:
         vocabulary.require_shared(visits.location_id)
-    parts = {
-        name: build(visits[visits.split == name], vocabulary, days=days, min_visits=min_visits)
-        for name in SPLITS
-    }
-    return Dataset(**parts, vocabulary=vocabulary)
+        if vocabulary.n_known < len(vocabulary.locations):
+            config = replace(config, protocol="exact")
+    parts = {name: build(visits[visits.split == name], vocabulary, config) for name in SPLITS}
+    return PreparedDataset(**parts, vocabulary=vocabulary, config=config)
 
 
-def build(
-    visits: pd.DataFrame, vocabulary: Vocabulary, *, days: int = 7, min_visits: int = 3
-) -> Windows:
+def build(visits: pd.DataFrame, vocabulary: Vocabulary, config: WindowConfig = DEFAULT) -> Windows:
     """Build the windows of one split's visits, sorted by person and time, all at once.
 
     A window never crosses from one person to another: days are made increasing over the whole
@@ -248,13 +256,16 @@ def build(
     columns = dict(zip(FEATURES, features.numpy()[:, 1:], strict=True))
     person, _ = pd.factorize(visits.user_id)
     start_day = columns["start_day"]
-    span = int(np.ptp(start_day)) + days + 1 if len(visits) else 1
+    span = int(np.ptp(start_day)) + config.days + 1 if len(visits) else 1
     # Out-of-order days cannot happen: visits are sorted by start within a person.
     key = start_day - start_day.min(initial=0) + person * span
-    first = np.searchsorted(key, key - days)
-    begins = start_day[np.searchsorted(person, person)]
     rows = np.arange(len(visits))
-    usable = (rows - first >= min_visits) & (start_day - begins >= days)
+    begins = np.searchsorted(person, person)  # first row of each row's person
+    # The visit whose day the history goes back from; a person's first visit has none before it.
+    back_from = rows if config.anchor == "target_day" else np.maximum(rows - 1, begins)
+    first = np.searchsorted(key, key[back_from] - config.days)
+    tracked = start_day[back_from] - start_day[begins]
+    usable = (rows - first >= config.min_visits) & (tracked >= config.days)
     return Windows(visits, features, first[usable], rows[usable], vocabulary)
 
 

@@ -12,7 +12,15 @@ from safetensors.torch import save_file
 
 from pgt import checkpoint, city
 from pgt.analysis.results import read_results
-from pgt.checkpoint import load_model, load_weights, read, save_model, write
+from pgt.checkpoint import (
+    load_model,
+    load_weights,
+    load_windows_config,
+    read,
+    save_model,
+    write,
+)
+from pgt.config import WindowConfig
 from pgt.metrics import evaluate, gains
 from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
@@ -39,6 +47,22 @@ def test_a_model_comes_back_as_it_was(data: Dataset, tmp_path: Path) -> None:
     assert torch.equal(loaded(batch).log_probs, model(batch).log_probs)
     assert read(path)[1]["notes"] == {"days": 7}
     assert [p.name for p in path.parent.iterdir()] == ["model.safetensors"]
+
+
+def test_the_windows_configuration_comes_back(data: Dataset, tmp_path: Path) -> None:
+    path, model = tmp_path / "m.safetensors", model_of(tiny_config(data))
+    config = WindowConfig(days=14, min_visits=2, protocol="exact", anchor="last_visit")
+    save_model(path, model, data.vocabulary, windows=config)
+    assert load_windows_config(path) == config
+    # Files of before have it in their notes, or nowhere.
+    save_model(path, model, data.vocabulary, {"days": 3, "protocol": "exact", "seed": 1})
+    assert load_windows_config(path) == WindowConfig(days=3, protocol="exact")
+    save_model(path, model, data.vocabulary)
+    assert load_windows_config(path) == WindowConfig()
+    assert load_windows_config(checkpoint.shipped("city")) == WindowConfig(protocol="exact")
+    save_model(path, model, data.vocabulary, {"days": "many"})
+    with pytest.raises(DataError, match=r"m\.safetensors does not fit .*'many'"):
+        load_windows_config(path)
 
 
 def test_a_crash_while_writing_leaves_the_old_file(

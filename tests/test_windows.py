@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import json
+from dataclasses import fields, replace
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 import torch
 
 from pgt.batch import Batch
+from pgt.config import Anchor, WindowConfig
 from pgt.predict import latest
 from pgt.visits import SPLITS, DataError, check, split_by_days
 from pgt.vocabulary import PADDING, Vocabulary
@@ -25,33 +28,43 @@ def days_between(first: pd.Timestamp, second: pd.Timestamp) -> int:
     return (second.date() - first.date()).days
 
 
-def loop(visits: pd.DataFrame, days: int, min_visits: int) -> list[tuple[list[int], int]]:
+def loop(visits: pd.DataFrame, config: WindowConfig) -> list[tuple[list[int], int]]:
     """The rows of every window and its target, one target after the other."""
     found = []
     user, start = visits.user_id.tolist(), visits.started_at.tolist()
     for target in range(len(visits)):
         own = [row for row in range(len(visits)) if user[row] == user[target]]
-        if days_between(start[own[0]], start[target]) < days:
+        before = [row for row in own if row < target]
+        if not before:
             continue
-        rows = [
-            row for row in own if row < target and days_between(start[row], start[target]) <= days
-        ]
-        if len(rows) >= min_visits:
+        day = start[target if config.anchor == "target_day" else before[-1]]
+        if days_between(start[own[0]], day) < config.days:
+            continue
+        rows = [row for row in before if days_between(start[row], day) <= config.days]
+        if len(rows) >= config.min_visits:
             found.append((rows, target))
     return found
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("anchor", get_args(Anchor))
 @pytest.mark.parametrize(("days", "min_visits"), [(7, 3), (1, 1), (3, 5)])
-def test_windows_equal_a_plain_loop(seed: int, days: int, min_visits: int) -> None:
+def test_windows_equal_a_plain_loop(seed: int, days: int, min_visits: int, anchor: Anchor) -> None:
     visits = random_visits(seed, users=3, visits=40 + 5 * seed)
-    data = prepare(visits, days=days, min_visits=min_visits)
+    # Pauses of days, so that the two anchors differ.
+    pause = visits.groupby("user_id").cumcount() // 9 * pd.Timedelta(hours=50)
+    visits = visits.assign(
+        started_at=visits.started_at + pause, finished_at=visits.finished_at + pause
+    )
+    config = WindowConfig(days, min_visits, anchor=anchor)
+    data = prepare(visits, config=config)
+    assert data.config == config
     split = split_by_days(check(visits))
     for name in SPLITS:
         windows: Windows = getattr(data, name)
         part = split[split.split == name].reset_index(drop=True)
         pd.testing.assert_frame_equal(windows.visits, part)
-        expected = loop(part, days, min_visits)
+        expected = loop(part, config)
         assert [rows[0] for rows, _ in expected] == windows.first.tolist()
         assert [target for _, target in expected] == windows.target.tolist()
         assert [len(rows) for rows, _ in expected] == windows.lengths.tolist()
@@ -60,6 +73,63 @@ def test_windows_equal_a_plain_loop(seed: int, days: int, min_visits: int) -> No
 @pytest.fixture(scope="module")
 def data() -> Dataset:
     return prepare(random_visits(1, users=4, visits=130))
+
+
+def test_from_the_last_visit_a_window_tells_nothing_of_the_targets_time() -> None:
+    """Later targets, up to weeks: the same windows, and only what is said of the target differs."""
+    config = WindowConfig(days=3, min_visits=2, anchor="last_visit")
+    visits = check(random_visits(4, users=2, visits=60)).assign(split="train")
+    before = prepare(visits, config=config).train
+    said = {"target_time", "target_weekday", "gap_days"}
+    seen = set()
+    for i in range(0, len(before), 5):
+        row = before.target[i]
+        later = pd.Timedelta(hours=7 * (1 + i))
+        moved = visits[: row + 1].copy()
+        moved.loc[row, ["started_at", "finished_at"]] += later
+        after = prepare(moved, config=config, vocabulary=before.vocabulary).train
+        (j,) = np.flatnonzero(after.target == row)
+        assert after.first[j] == before.first[i]
+        one, two = before.batch([i]), after.batch([j])
+        for field in fields(Batch):
+            same = torch.equal(getattr(one, field.name), getattr(two, field.name))
+            assert same or field.name in said | {"index"}, field.name
+            seen |= set() if same else {field.name}
+    assert seen >= said
+    # From the target's day the same change makes other windows.
+    anchored = WindowConfig(days=3, min_visits=1)
+    moved = visits.copy()
+    moved.loc[59, ["started_at", "finished_at"]] += pd.Timedelta(days=3)
+    lengths = [prepare(v[:60], config=anchored).train.lengths.tolist() for v in (visits, moved)]
+    assert lengths[0] != lengths[1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [({"days": 0}, "days=0"), ({"days": 7.5}, "days=7.5"), ({"min_visits": True}, "True"),
+     ({"protocol": "both"}, "'published' or 'exact'"), ({"anchor": "noon"}, "'last_visit'")],
+)  # fmt: skip
+def test_a_window_configuration_refuses_what_it_cannot_be(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        WindowConfig(**wrong)
+
+
+def test_a_window_configuration_comes_back_from_json() -> None:
+    config = WindowConfig(14, 2, "exact", "last_visit")
+    assert WindowConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_windows_are_configured_in_one_way_only() -> None:
+    visits = random_visits(1)
+    assert prepare(visits, days=3, protocol="exact").config == WindowConfig(3, protocol="exact")
+    with pytest.raises(DataError, match="not both"):
+        prepare(visits, days=3, config=WindowConfig())
+
+
+def test_the_protocol_is_that_of_the_vocabulary() -> None:
+    visits = random_visits(1, visits=100, places=40)
+    exact = prepare(visits, protocol="exact")
+    assert prepare(visits, vocabulary=exact.vocabulary).config == exact.config
 
 
 def test_no_window_crosses_people_or_splits(data: Dataset) -> None:
@@ -206,9 +276,11 @@ def test_erratum_4_duration_under_30_minutes_is_1_and_not_padding(stay: str, buc
 # --- latest: the question instead of the target
 
 
-def test_latest_is_the_window_that_the_next_visit_would_have_had() -> None:
+@pytest.mark.parametrize("anchor", get_args(Anchor))
+def test_latest_is_the_window_that_the_next_visit_would_have_had(anchor: Anchor) -> None:
     visits = check(random_visits(5, users=3, visits=50)).assign(split="train")
-    data = prepare(visits, days=7, min_visits=1)
+    config = WindowConfig(days=5, min_visits=1, anchor=anchor)
+    data = prepare(visits, config=config)
     exact = [f.name for f in fields(Batch) if f.name not in ("index", "target")]
     checked = 0
     for i in range(0, len(data.train), 7):
@@ -221,7 +293,7 @@ def test_latest_is_the_window_that_the_next_visit_would_have_had() -> None:
             continue
         # Everything up to just before the target; asked at the moment the target begins.
         past = visits[visits.started_at < target.started_at]
-        windows = latest(past, data.vocabulary, at=target.started_at)
+        windows = latest(past, data.vocabulary, config, at=target.started_at)
         batch = windows.batch(np.flatnonzero(windows.users == target.user_id))
         expected = data.train.batch([i])
         for name in exact:
@@ -229,6 +301,25 @@ def test_latest_is_the_window_that_the_next_visit_would_have_had() -> None:
         assert batch.target.tolist() == [PADDING]
         checked += 1
     assert checked > 5
+
+
+def test_latest_invents_no_visit() -> None:
+    visits = check(random_visits(5, users=3, visits=20))
+    windows = latest(visits, prepare(visits, days=1).vocabulary)
+    pd.testing.assert_frame_equal(windows.visits, visits)
+    assert windows.targets.tolist() == [PADDING] * 3
+    with pytest.raises(DataError, match="Window 1 has no target"):
+        windows.target_of(1)
+    # Whatever stands where a target would be, nothing of it shows.
+    features = windows.features.clone()
+    features[:, windows.target + 1] = 77
+    plain, other = windows.batch([0, 1, 2]), replace(windows, features=features).batch([0, 1, 2])
+    first = windows.first > 0  # their first visit may be another's "target"
+    for field in fields(Batch):
+        one, two = getattr(plain, field.name), getattr(other, field.name)
+        assert torch.equal(one[~first], two[~first]) or field.name == "index", field.name
+        assert field.name not in ("target", "target_time", "gap_days") or torch.equal(one, two)
+    assert windows.subset(np.array([2])).batch([0]).gap_days == plain.gap_days[2]
 
 
 def test_latest_never_sees_what_comes_after_the_question() -> None:

@@ -23,7 +23,7 @@ from lab.provenance import code_mark, fingerprint
 from lab.search_space import DOCUMENTED, TUNED, build, build_pgt, tuned
 from pgt import city, metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
-from pgt.config import CITY, ModelConfig, TrainConfig, ablate
+from pgt.config import CITY, ModelConfig, Protocol, TrainConfig, ablate
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
 from pgt.files import write_text
@@ -39,7 +39,7 @@ from pgt.io.sources import (
 from pgt.losses import Loss, cross_entropy
 from pgt.model import Network, PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.windows import Dataset, Protocol, prepare
+from pgt.windows import Dataset, prepare
 
 Trained = tuple[metrics.Predictor, dict[str, Any]]
 RANKS = ["user", "better", "tied", "known", "in_window"]

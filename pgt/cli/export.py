@@ -10,7 +10,7 @@ import pandas as pd
 
 from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.cli.model import load, require_writable, table_of
+from pgt.cli.model import require_writable, table_of, windows_config
 from pgt.files import write_text
 from pgt.io.onnx import write_onnx
 from pgt.io.weights_json import as_json
@@ -46,7 +46,8 @@ def export(args: argparse.Namespace) -> None:
 
 def _own(args: argparse.Namespace) -> live.Playground:
     """The page of a reader's own model, with the people of its own table."""
-    model, vocabulary, notes = load(args.model)
+    model, vocabulary = load_model(args.model)
+    config = windows_config(args.model)
     if not args.visits:
         town = city.load()
         if not set(town.places.location_id) >= set(vocabulary.locations):
@@ -54,15 +55,14 @@ def _own(args: argparse.Namespace) -> live.Playground:
                 "--html needs --visits, the table that the model was trained on: the page shows "
                 "its people and places."
             )
-        return live.of_town(model, vocabulary, town)
+        return live.of_town(model, vocabulary, town, config=config)
     table = table_of(args.visits)
-    days, least = notes["days"], notes["min_visits"]
-    data = prepare(table, days=days, min_visits=least, vocabulary=vocabulary)
+    data = prepare(table, config=config, vocabulary=vocabulary)
     windows = next((w for w in (data.test, data.valid, data.train) if len(w)), None)
     if windows is None:
         raise DataError(
-            f"{args.visits.name} yields no window of {least} visits in {days} days; the page needs "
-            "at least one."
+            f"{args.visits.name} yields no window of {config.min_visits} visits in {config.days} "
+            "days; the page needs at least one."
         )
     columns = [c for c in ("location_id", "name", "lon", "lat") if c in table.columns]
     places: pd.DataFrame = table[columns].drop_duplicates("location_id")

@@ -6,21 +6,19 @@ import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import torch
 
 from pgt import checkpoint, metrics, model, visits
 from pgt.baselines import baselines, fit_baseline
-from pgt.config import PRESETS, ModelConfig
+from pgt.config import PRESETS, ModelConfig, WindowConfig
 from pgt.io import tables
 from pgt.io.sources import read_source
 from pgt.metrics import evaluate as rank_all
 from pgt.predict import predict as next_locations
 from pgt.train import fit
 from pgt.visits import SPLITS, DataError
-from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset
 from pgt.windows import prepare as windows_of
 
@@ -140,33 +138,34 @@ def train(args: argparse.Namespace) -> None:
         raise KeyboardInterrupt(kept) from None
     best = history.rows[history.best_epoch - 1]
     notes = {
-        "windows": data.counts(), "days": args.days, "min_visits": args.min_visits,
-        "protocol": args.protocol, "preset": args.preset, "seed": args.seed,
+        "windows": data.counts(), "preset": args.preset, "seed": args.seed,
         "epochs": len(history.rows), "best": best, "seconds": history.seconds,
         "device": history.device,
     }  # fmt: skip
-    checkpoint.save_model(args.out, net, words, notes)
+    checkpoint.save_model(args.out, net, words, notes, data.config)
     run.unlink(missing_ok=True)
     print(f"{len(history.rows)} epochs in {history.seconds:.0f} s on {history.device}; best: epoch "
           f"{history.best_epoch}, valid loss {best['valid_loss']:.3f}, "
           f"Acc@1 {best['valid_acc@1']:.1f} %; written to {args.out}")  # fmt: skip
 
 
-def load(path: Path) -> tuple[model.PointerGeneratorTransformer, Vocabulary, dict[str, Any]]:
-    """A model, its vocabulary, and how its windows were made: days, min_visits, protocol."""
-    net, vocabulary = checkpoint.load_model(path)
-    notes = checkpoint.read(path)[1].get("notes", {})
-    protocol = "published" if vocabulary.n_known == len(vocabulary.locations) else "exact"
-    return net, vocabulary, {"days": 7, "min_visits": 3, "protocol": protocol} | notes
+def windows_config(path: Path, days: int | None = None) -> WindowConfig:
+    """On which windows a model was trained; other days than those are refused."""
+    config = checkpoint.load_windows_config(path)
+    if days not in (None, config.days):
+        raise DataError(
+            f"{path.name} was trained on windows of {config.days} days, not of {days}; leave "
+            f"--days out, or train another model with --days {days}."
+        )
+    return config
 
 
 def evaluate(args: argparse.Namespace) -> None:
     """Rank every window's target and print the table."""
-    net, vocabulary, notes = load(args.model)
-    data = windows_of(
-        table_of(args.visits),
-        days=notes["days"], min_visits=notes["min_visits"], vocabulary=vocabulary,
-    )  # fmt: skip
+    net, vocabulary = checkpoint.load_model(args.model)
+    config = windows_config(args.model, args.days)
+    seed = checkpoint.read(args.model)[1].get("notes", {}).get("seed")
+    data = windows_of(table_of(args.visits), config=config, vocabulary=vocabulary)
     windows = getattr(data, args.split)
     if len(windows) == 0:
         raise DataError(f"There are no {args.split} windows in {args.visits}; try another --split.")
@@ -179,10 +178,10 @@ def evaluate(args: argparse.Namespace) -> None:
         ours = predictor is net
         without = net.config.without if ours else ()
         about = {
-            "data": args.visits.stem, "protocol": notes["protocol"],
+            "data": args.visits.stem, "protocol": config.protocol,
             "target_time": net.config.target_time if ours else "unknown", "model": name,
             "variant": "_".join(("no", *without)) if without else "full",
-            "seed": notes.get("seed") if ours else None, "split": args.split,
+            "seed": seed if ours else None, "split": args.split,
         }  # fmt: skip
         for group, row in metrics.summarize(ranks).set_index("group", drop=False).iterrows():
             low, high = metrics.interval(ranks, "acc@1", group=str(group))
@@ -190,10 +189,10 @@ def evaluate(args: argparse.Namespace) -> None:
                         | {"acc@1_low": low, "acc@1_high": high})  # fmt: skip
     if args.json:
         plain = [{k: None if v != v else v for k, v in row.items()} for row in rows]
-        _write_text(args.json, json.dumps(plain, indent=1) + "\n")
+        write_text(args.json, json.dumps(plain, indent=1) + "\n")
     print(
         f"{args.split}: {len(windows)} windows of {len(set(windows.users))} people, protocol "
-        f"{notes['protocol']}, in percent; [95 % interval of acc@1, resampling people]"
+        f"{config.protocol}, in percent; [95 % interval of acc@1, resampling people]"
     )
     shown = pd.DataFrame(rows)
     span = [f"[{low:.1f}, {high:.1f}]" if low == low else ""
@@ -219,13 +218,14 @@ def predict(args: argparse.Namespace) -> None:
     """Print or write the likeliest next locations."""
     if args.out:
         require_writable(args.out, ".csv")
-    net, vocabulary, notes = load(args.model)
+    net, vocabulary = checkpoint.load_model(args.model)
+    windows = windows_config(args.model, args.days)
     table = table_of(args.visits)
     at = args.at
     if at is not None and at.tz is None:
         at = at.tz_localize(table.started_at.dt.tz, ambiguous=True, nonexistent="shift_forward")
     answer = next_locations(
-        net, vocabulary, table, user=args.user, at=at, top=args.top, days=notes["days"]
+        net, vocabulary, table, windows=windows, user=args.user, at=at, top=args.top
     )
     if args.out:
         tables.write(answer, args.out)
@@ -260,7 +260,7 @@ def require_writable(path: Path, *suffixes: str) -> None:
         raise DataError(f"Cannot write {path}: it is a folder; give a file name.")
 
 
-def _write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(f".{path.name}.part")
     half.write_text(text, encoding="utf-8")

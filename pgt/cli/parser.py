@@ -219,6 +219,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("visits", type=Path, metavar="VISITS")
     sub.add_argument("model", type=Path, metavar="MODEL")
     sub.add_argument("--split", choices=SPLITS, default="test")
+    _same_days(sub)
     sub.add_argument("--baselines", action="store_true", help="put the baselines beside it")
     sub.add_argument("--json", type=Path, metavar="OUT", help="also write the rows as JSON")
 
@@ -230,6 +231,7 @@ def parser() -> argparse.ArgumentParser:
                      help="after the last visit before this moment, local time if it names no "
                      "offset (default: after the last visit)")  # fmt: skip
     sub.add_argument("--top", type=_positive, default=5, help="default: %(default)s")
+    _same_days(sub)
     sub.add_argument("--out", type=Path, metavar="CSV", help="write a table instead of printing")
 
     sub = command(export.export, "write a model for the web (JSON, a live page) or ONNX")
@@ -248,6 +250,11 @@ def _history(sub: argparse.ArgumentParser, note: str = "") -> None:
     sub.add_argument("--days", type=_positive, default=7, help=f"of history (%(default)s){note}")
     sub.add_argument("--min-visits", type=_positive, default=3,
                      help=f"in a window (%(default)s){note}")  # fmt: skip
+
+
+def _same_days(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--days", type=_positive,
+                     help="of history; the model refuses other days than its own")  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:

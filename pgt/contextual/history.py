@@ -12,7 +12,7 @@ places that are only found further back, the latest visit each, and how many vis
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from pgt.batch import Batch
 from pgt.visits import SPLITS, DataError
-from pgt.windows import FEATURES, Dataset, Windows, encode
+from pgt.windows import FEATURES, Dataset, Windows
 
 # What is known of a visit beside `FEATURES`: rows of ``HistoryWindows.context``.
 CONTEXT = (
@@ -34,6 +34,7 @@ CONTEXT = (
     "visits_there",
 )
 NOT_SEEN = -1
+Data = TypeVar("Data", bound=Dataset)
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class HistoryWindows(Windows):
         return np.where(steps < length[:, None], rows, -1)
 
 
-def with_history(data: Dataset, memory: int = 0, older: int = 0) -> Dataset:
+def with_history(data: Data, memory: int = 0, older: int = 0) -> Data:
     """The same questions, each with more of the person's past.
 
     Parameters
@@ -206,8 +207,7 @@ def with_history(data: Dataset, memory: int = 0, older: int = 0) -> Dataset:
         raise DataError("Summaries of older places need a memory; give memory=100 or so.")
     if any(isinstance(getattr(data, name), HistoryWindows) for name in SPLITS):
         raise DataError("These windows remember already; give those of pgt.windows.prepare.")
-    table, columns = _joined(data)
-    features = encode(table, data.vocabulary)
+    table, features, places = _joined(data)
     context = _context(table, features)
     person = pd.factorize(table.user_id)[0]
     _require_order(table, person)
@@ -218,8 +218,7 @@ def with_history(data: Dataset, memory: int = 0, older: int = 0) -> Dataset:
     parts: dict[str, Any] = {}
     for name in SPLITS:
         windows: Windows = getattr(data, name)
-        target = columns[name][windows.target]
-        first = target - windows.lengths
+        first, target = places[name][windows.first], places[name][windows.target]
         floor = begins[target] if memory else first
         if memory:
             first = np.maximum(floor, target - memory)
@@ -234,7 +233,7 @@ def with_history(data: Dataset, memory: int = 0, older: int = 0) -> Dataset:
             else np.empty((0, 2), dtype=np.int64),
             inside=windows.in_window,
         )  # fmt: skip
-    return Dataset(**parts, vocabulary=data.vocabulary)
+    return replace(data, **parts)
 
 
 def _older(following: np.ndarray, floor: int, first: int, target: int, most: int) -> np.ndarray:
@@ -245,16 +244,18 @@ def _older(following: np.ndarray, floor: int, first: int, target: int, most: int
     return floor + only_there[-most:]
 
 
-def _joined(data: Dataset) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """All splits' visits by person and time, and the row there of each split's rows."""
-    parts = [getattr(data, name).visits.assign(split=name) for name in SPLITS]
-    table = pd.concat(parts, ignore_index=True)
-    order = table.sort_values(["user_id", "started_at"], kind="stable").index.to_numpy()
+def _joined(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]:
+    """All splits' visits and features by person and time, and where each split's rows are there."""
+    visits = [getattr(data, name).visits.assign(split=name) for name in SPLITS]
+    features = [getattr(data, name).features.cpu() for name in SPLITS]
+    table = pd.concat(visits, ignore_index=True)
+    order = table.sort_values(["user_id", "started_at"], kind="stable").index.to_numpy(copy=True)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    sizes = np.cumsum([0] + [len(part) for part in parts])
-    where = {name: place[sizes[i] : sizes[i + 1]] for i, name in enumerate(SPLITS)}
-    return table.loc[order].reset_index(drop=True), where
+    parts = np.split(place, np.cumsum([len(part) for part in visits])[:-1])
+    rows = torch.cat([part[:, 1:] for part in features], dim=1)[:, torch.from_numpy(order)]
+    joined = torch.cat([features[0][:, :1], rows], dim=1)  # (9, N + 1), padding first
+    return table.loc[order].reset_index(drop=True), joined, dict(zip(SPLITS, parts, strict=True))
 
 
 def _require_order(table: pd.DataFrame, person: np.ndarray) -> None:

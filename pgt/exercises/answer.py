@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from pgt import city
-from pgt.windows import Dataset, Protocol, prepare
+from pgt.config import Protocol
+from pgt.windows import Dataset, prepare
 
 
 @dataclass(frozen=True)

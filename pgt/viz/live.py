@@ -18,6 +18,7 @@ import pandas as pd
 
 from pgt import city as towns
 from pgt.checkpoint import load_model, shipped
+from pgt.config import WindowConfig
 from pgt.files import write_text
 from pgt.io.weights_json import pack
 from pgt.look import story
@@ -142,9 +143,13 @@ def of_town(
     small: Small | None = None,
     window: int | None = None,
     state: str = "",
+    config: WindowConfig | None = None,
 ) -> Playground:
-    """Any model that was trained on a simulated town, live in it; see `playground`."""
-    windows = prepare(town.visits, vocabulary=vocabulary).test
+    """Any model that was trained on a simulated town, live in it; see `playground`.
+
+    ``config`` is that of the windows on which it was trained.
+    """
+    windows = prepare(town.visits, vocabulary=vocabulary, config=config).test
     return build(
         model, windows, places=town.places, ground=town.base["features"],
         roles=town.people.set_index("user_id").role, small=small,

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from pgt import train as training
-from pgt.checkpoint import load_model, read
+from pgt.checkpoint import load_model, load_windows_config, read, save_model
 from pgt.cli.parser import EXAMPLES, main
+from pgt.config import WindowConfig
 from pgt.io.tables import write
 from pgt.metrics import GROUPS, evaluate, summarize
 from pgt.predict import latest, predict
@@ -90,7 +91,8 @@ def test_train_writes_a_model_with_notes_and_removes_its_run(folder: Path) -> No
     notes = read(folder / "m.safetensors")[1]["notes"]
     counts = prepare(pd.read_parquet(folder / "v.parquet")).counts()
     assert notes["windows"] == counts
-    assert (notes["protocol"], notes["days"], notes["epochs"]) == ("published", 7, 2)
+    assert notes["epochs"] == 2
+    assert load_windows_config(folder / "m.safetensors") == WindowConfig()
     assert notes["best"]["valid_loss"] > 0
 
 
@@ -105,7 +107,8 @@ def test_options_reach_the_model(folder: Path, tmp_path: Path) -> None:
     assert (config.d_feedforward, config.dropout, config.target_time) == (256, 0.2, "unknown")
     assert config.without == ("pointer", "user")
     notes = read(tmp_path / "m.safetensors")[1]["notes"]
-    assert (notes["protocol"], notes["days"], notes["seed"]) == ("exact", 3, 9)
+    assert notes["seed"] == 9
+    assert load_windows_config(tmp_path / "m.safetensors") == WindowConfig(3, protocol="exact")
 
 
 def test_control_c_keeps_the_run_and_the_next_call_goes_on(
@@ -169,7 +172,7 @@ def test_evaluate_prints_and_writes_the_measured_rows(
 def test_predict_is_the_models_answer(folder: Path) -> None:
     model, vocabulary = load_model(folder / "m.safetensors")
     visits = check(pd.read_parquet(folder / "v.parquet"))
-    answer = predict(model, vocabulary, visits, top=3)
+    answer = predict(model, vocabulary, visits, windows=WindowConfig(), top=3)
     windows = latest(visits, vocabulary)
     with torch.no_grad():
         out = model(windows.batch(np.arange(len(windows))))
@@ -185,14 +188,65 @@ def test_predict_is_the_models_answer(folder: Path) -> None:
         assert part.copied.tolist() == pytest.approx(copied.tolist(), abs=1e-6)
         assert part.gate.iloc[0] == pytest.approx(out.gate[i].item())
         assert (part.after == visits[visits.user_id == user].started_at.max()).all()
-    one = predict(model, vocabulary, visits, user="1", top=3)
+    one = predict(model, vocabulary, visits, windows=WindowConfig(), user="1", top=3)
     pd.testing.assert_frame_equal(one, answer[answer.user_id == 1].reset_index(drop=True))
-    everything = predict(model, vocabulary, visits, user=1, top=10**6)
+    everything = predict(model, vocabulary, visits, windows=WindowConfig(), user=1, top=10**6)
     no_place = out.log_probs[1].exp()[0].item()  # padding: the generator gives it a share
     assert everything.probability.sum() == pytest.approx(1 - no_place, abs=1e-5)
     assert len(everything) == vocabulary.n_locations - 1
-    small = predict(model, vocabulary, visits, top=3, batch_size=1)
+    small = predict(model, vocabulary, visits, windows=WindowConfig(), top=3, batch_size=1)
     pd.testing.assert_frame_equal(small, answer, rtol=1e-5)
+
+
+def test_predictions_use_the_windows_of_the_training(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Trained on 14 days, asked about the last test window: the answer is that window's."""
+    table = check(random_visits(3, users=2, visits=300))
+    write(table, tmp_path / "all.parquet")
+    main(["prepare", f"{tmp_path}/all.parquet", f"{tmp_path}/v.parquet", "--days", "14"])
+    assert train(tmp_path, "--days", "14", "--epochs", "1") == 0
+    path = tmp_path / "m.safetensors"
+    (model, vocabulary), config = load_model(path), load_windows_config(path)
+    assert config == WindowConfig(days=14)
+    test = prepare(table, config=config, vocabulary=vocabulary).test
+    i = int(np.flatnonzero(test.users == 1)[-1])
+    assert test.lengths[i] > prepare(table, vocabulary=vocabulary).test.lengths[-1]
+    with torch.no_grad():
+        best = model(test.batch([i])).log_probs[0].exp()
+    best[0] = 0
+    asked = test.target_of(i).started_at
+    past = table[table.started_at < asked]
+    write(past, tmp_path / "past.parquet")
+    files = [f"{tmp_path}/past.parquet", str(path)]
+    options = ["--user", "1", "--at", str(asked), "--out", f"{tmp_path}/p.csv"]
+    assert main(["predict", *files, *options, "--days", "14"]) == 0
+    by_command = pd.read_csv(tmp_path / "p.csv")
+    by_python = predict(model, vocabulary, past, windows=config, user=1, at=asked)
+    for answer in (by_command, by_python):
+        assert answer.probability.tolist() == pytest.approx(best.topk(5).values.tolist(), abs=1e-6)
+    other = predict(model, vocabulary, past, windows=WindowConfig(), user=1, at=asked)
+    assert other.probability.tolist() != pytest.approx(by_python.probability.tolist(), abs=1e-6)
+    for command in ("predict", "evaluate"):
+        capsys.readouterr()
+        assert main([command, *files, "--days", "7"]) == 2
+        said = capsys.readouterr().err.strip()
+        assert "\n" not in said
+        assert "m.safetensors was trained on windows of 14 days, not of 7; leave --days" in said
+
+
+def test_evaluate_uses_the_windows_of_the_training(folder: Path, tmp_path: Path) -> None:
+    """All four fields of the configuration, for a model that was saved with them."""
+    model, vocabulary = load_model(folder / "m.safetensors")
+    config = WindowConfig(days=2, min_visits=5, anchor="last_visit")
+    save_model(tmp_path / "m.safetensors", model, vocabulary, windows=config)
+    files = [str(folder / "v.parquet"), str(tmp_path / "m.safetensors")]
+    assert main(["evaluate", *files, "--json", str(tmp_path / "rows.json")]) == 0
+    data = prepare(pd.read_parquet(folder / "v.parquet"), config=config, vocabulary=vocabulary)
+    row = json.loads((tmp_path / "rows.json").read_text())[0]
+    assert row["n"] == len(data.test)
+    assert row["acc@1"] == pytest.approx(summarize(evaluate(model, data.test)).iloc[0]["acc@1"])
+    assert data.counts() != prepare(pd.read_parquet(folder / "v.parquet"), days=2).counts()
 
 
 def test_predict_prints_and_writes(

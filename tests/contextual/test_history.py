@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import cast
 
 import numpy as np
@@ -14,7 +14,7 @@ from pgt import city
 from pgt.batch import Batch
 from pgt.contextual.history import NOT_SEEN, HistoryBatch, HistoryWindows, with_history
 from pgt.visits import SPLITS, DataError, split_by_days
-from pgt.windows import Dataset, prepare
+from pgt.windows import FEATURES, Dataset, PreparedDataset, prepare
 
 from ..helpers import minutes, random_visits
 
@@ -307,3 +307,18 @@ def test_windows_that_remember_are_refused(data: Dataset) -> None:
     for again in (once, half):
         with pytest.raises(DataError, match=r"remember already; .* pgt\.windows\.prepare\.$"):
             with_history(again, 20, 5)
+
+
+@pytest.mark.parametrize("memory", [0, 20])
+def test_a_memory_is_made_of_the_windows_as_they_are(data: Dataset, memory: int) -> None:
+    """Whatever somebody wrote into the features of the windows is what a memory shows."""
+    features = data.test.features.clone()
+    features[FEATURES.index("weekday"), 1:] = 7
+    seen = with_history(replace(data, test=replace(data.test, features=features)), memory)
+    plain = with_history(data, memory).test.batch([3, 4])
+    batch = seen.test.batch([3, 4])
+    assert batch.target_weekday.tolist() == [7, 7]
+    assert torch.equal(batch.location, plain.location)
+    assert not torch.equal(batch.weekday, plain.weekday)
+    assert isinstance(data, PreparedDataset)
+    assert with_history(data, memory).config == data.config

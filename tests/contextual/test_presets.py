@@ -13,13 +13,14 @@ import torch
 from lab import runs
 
 from pgt.baselines import ContextKernel
+from pgt.config import Protocol
 from pgt.contextual import ContextualPointer, presets
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.features import HISTORY_FEATURES
 from pgt.contextual.history import HistoryWindows
 from pgt.contextual.presets import MEMORY, STEPS, VARIANTS, Variant
 from pgt.visits import check, split_by_days
-from pgt.windows import Dataset, Protocol, prepare
+from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits, routine_visits
 

@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 
 from pgt.checkpoint import save_model
 from pgt.cli.parser import main
-from pgt.config import TrainConfig
+from pgt.config import TrainConfig, WindowConfig
 from pgt.io.tables import read, write
 from pgt.predict import predict
 from pgt.train import fit
@@ -326,9 +326,9 @@ def test_unknown_people_and_places_are_predicted(
     visits = routine_visits(users=3, days=50)
     stranger = visits[visits.user_id == 0].head(1).assign(user_id=500, location_id=12345)
     table = pd.concat([visits, stranger])
-    answer = predict(model, vocabulary, table)
+    answer = predict(model, vocabulary, table, windows=WindowConfig())
     known = answer[answer.user_id != 500].reset_index(drop=True)
-    pd.testing.assert_frame_equal(known, predict(model, vocabulary, visits))
+    pd.testing.assert_frame_equal(known, predict(model, vocabulary, visits, windows=WindowConfig()))
     own = answer[answer.user_id == 500]
     assert not own.known_user.any()
     assert known.known_user.all()
