@@ -106,9 +106,12 @@ def fit(
     model : PointerGeneratorTransformer
         Or another network, such as those of `pgt.relatives.hong`.
     train, valid : Windows
-    config : TrainConfig
+    config : TrainConfig, optional
+        The documented settings otherwise.
     checkpoint : path, optional
         Written after every epoch. When it exists and ``resume``, training goes on from it.
+    resume : bool
+        Otherwise training begins anew and writes over the checkpoint.
     device : optional
         Chosen by itself otherwise.
     progress : bool
@@ -121,12 +124,24 @@ def fit(
 
     Returns
     -------
-    History
+    TrainingLog
+        What happened, epoch by epoch.
 
     Raises
     ------
     DataError
         When there are no windows, or the checkpoint is of other data or another configuration.
+
+    Examples
+    --------
+    >>> import pgt
+    >>> data = pgt.prepare(pgt.city.load().visits)
+    >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
+    >>> model = PointerGeneratorTransformer(pgt.ModelConfig(*size, d_model=16, n_layers=1))
+    >>> few, fewer = data.train.subset(np.arange(128)), data.valid.subset(np.arange(64))
+    >>> log = fit(model, few, fewer, TrainConfig(max_epochs=2), progress=False)
+    >>> len(log.table()), log.best_epoch in (1, 2)
+    (2, True)
     """
     config = config or TrainConfig()
     for name, part in (("train", train), ("valid", valid)):

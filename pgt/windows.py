@@ -44,6 +44,16 @@ class Windows:
     first, target : ndarray
         (W,) the row of each window's first visit, and of its target, which follows its last.
     vocabulary : Vocabulary
+
+    Examples
+    --------
+    >>> import pgt
+    >>> windows = pgt.prepare(pgt.city.load().visits).test
+    >>> seen, asked = windows.visits_of(0), windows.target_of(0)
+    >>> bool((seen.started_at < asked.started_at).all())
+    True
+    >>> windows.batch([0, 1]).location.shape[0]
+    2
     """
 
     visits: pd.DataFrame
@@ -166,6 +176,11 @@ class Windows:
 class Dataset:
     """Windows of the three splits over one vocabulary.
 
+    Attributes
+    ----------
+    train, valid, test : Windows
+    vocabulary : Vocabulary
+
     Examples
     --------
     >>> import pgt.city
@@ -214,10 +229,25 @@ def prepare(
     -------
     Dataset
 
+    Raises
+    ------
+    DataError
+        When the visits cannot be used as they are, or share no location with ``vocabulary``.
+
     Notes
     -----
     The protocol of Hong et al. (2023): windows are built inside each split, so the first days of
     valid and test yield none.
+
+    Examples
+    --------
+    >>> import pgt
+    >>> visits = pgt.city.load().visits
+    >>> published, exact = prepare(visits), prepare(visits, protocol="exact")
+    >>> published.counts() == exact.counts()
+    True
+    >>> exact.vocabulary.n_locations > published.vocabulary.n_locations
+    True
     """
     if days < 1 or min_visits < 1:
         raise DataError(f"days={days} and min_visits={min_visits} must both be at least 1.")
