@@ -1,7 +1,95 @@
 """Where Next? The Pointer-Generator Transformer for next-location prediction.
 
-The way of the data: visits -> windows -> tensors -> model -> ranks -> tables -> figures.
-Each stretch of it is one module; see the package's README for the order to read them in.
+The names that most readers need are here: ``pgt.prepare``, ``pgt.fit``, ``pgt.evaluate``. Each is
+loaded when it is first used, and so is each room. What stands in a line knows only lines below it:
+
+    lab           the book's experiments, which are no part of the package
+    cli           the command line
+    viz | exercises                              figures, maps, pages; answers to exercises
+    analysis | io | relatives                    results; files; other networks
+    city | gps | contextual | improvements       four rooms that need the core alone
+    train         from windows to a trained model
+    predict | look | metrics | baselines | checkpoint
+    windows | model                              what a model sees, and the model
+    vocabulary | encoder
+    visits | batch | mixture | config | units | shipped
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
+
+# Type checkers read these imports; Python reads the table below, and loads a name when it is used.
+if TYPE_CHECKING:
+    from pgt.analysis.results import read_results as read_results
+    from pgt.baselines import ContextKernel as ContextKernel
+    from pgt.baselines import Markov as Markov
+    from pgt.baselines import MostFrequent as MostFrequent
+    from pgt.checkpoint import load_model as load_model
+    from pgt.checkpoint import save_model as save_model
+    from pgt.config import ModelConfig as ModelConfig
+    from pgt.config import TrainConfig as TrainConfig
+    from pgt.contextual.config import ContextualConfig as ContextualConfig
+    from pgt.contextual.history import with_history as with_history
+    from pgt.contextual.model import ContextualPointer as ContextualPointer
+    from pgt.contextual.model import load_contextual as load_contextual
+    from pgt.io.sources import read_visits as read_visits
+    from pgt.metrics import evaluate as evaluate
+    from pgt.metrics import interval as interval
+    from pgt.metrics import summarize as summarize
+    from pgt.model import PointerGeneratorTransformer as PointerGeneratorTransformer
+    from pgt.train import fit as fit
+    from pgt.visits import DataError as DataError
+    from pgt.windows import Dataset as Dataset
+    from pgt.windows import Windows as Windows
+    from pgt.windows import prepare as prepare
+
 __version__ = "0.1.0"
+
+# The public names, in the order of the work, and the modules that define them.
+_HOMES = {
+    "read_visits": "io.sources",
+    "DataError": "visits",
+    "prepare": "windows",
+    "Dataset": "windows",
+    "Windows": "windows",
+    "with_history": "contextual.history",
+    "MostFrequent": "baselines",
+    "Markov": "baselines",
+    "ContextKernel": "baselines",
+    "ModelConfig": "config",
+    "PointerGeneratorTransformer": "model",
+    "ContextualConfig": "contextual.config",
+    "ContextualPointer": "contextual.model",
+    "TrainConfig": "config",
+    "fit": "train",
+    "evaluate": "metrics",
+    "summarize": "metrics",
+    "interval": "metrics",
+    "save_model": "checkpoint",
+    "load_model": "checkpoint",
+    "load_contextual": "contextual.model",
+    "read_results": "analysis.results",
+}
+__all__ = list(_HOMES)
+
+
+def _rooms() -> list[str]:
+    return [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name, or a room of the package, when it is first asked for."""
+    if name in _HOMES:
+        value = getattr(import_module(f"pgt.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _rooms():
+        return import_module(f"pgt.{name}")
+    raise AttributeError(f"module 'pgt' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_rooms()})

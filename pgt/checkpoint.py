@@ -75,8 +75,28 @@ def save_model(
 ) -> None:
     """Save a trained model for `load_model` or `load_contextual`, with notes of your own.
 
-    ``windows`` (``data.config`` of the training data) says on which windows it was trained;
-    `load_windows_config` reads it, so that predictions use the same.
+    Parameters
+    ----------
+    path : path
+        Of a ``.safetensors`` file, which is replaced as a whole.
+    model : HasWeights
+        A PGT or a contextual pointer.
+    vocabulary : Vocabulary
+        That of the windows which the model was trained on.
+    notes : dict, optional
+        Goes into the file's header as JSON.
+    windows : WindowConfig, optional
+        ``data.config`` of the training data; `load_windows_config` reads it, so that predictions
+        use the same windows.
+
+    Examples
+    --------
+    >>> import pgt, tempfile
+    >>> model, vocabulary = load_model(shipped("city"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(f"{folder}/mine.safetensors", model, vocabulary, {"trained on": "Larkmere"})
+    ...     read(f"{folder}/mine.safetensors")[1]["notes"]
+    {'trained on': 'Larkmere'}
     """
     info = {
         "model": model.config.to_dict(),
@@ -92,17 +112,29 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     Works for what `save_model` wrote and for the resumable checkpoints of `pgt.train.fit`, of
     which it takes the best weights so far.
 
+    Parameters
+    ----------
+    path : path
+        Of a ``.safetensors`` file; no code is stored in it, and none is run.
+
+    Returns
+    -------
+    model : PointerGeneratorTransformer
+    vocabulary : Vocabulary
+
+    Raises
+    ------
+    DataError
+        When the file is missing, damaged, or of another kind of model.
+
     Examples
     --------
-    >>> import pgt.city, pgt.windows, tempfile
-    >>> data = pgt.windows.prepare(pgt.city.load().visits)
-    >>> vocabulary = data.vocabulary
-    >>> config = ModelConfig(vocabulary.n_locations, vocabulary.n_users)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_model(f"{folder}/m.safetensors", PointerGeneratorTransformer(config), vocabulary)
-    ...     model, loaded = load_model(f"{folder}/m.safetensors")
-    >>> loaded == vocabulary
-    True
+    >>> import pgt
+    >>> model, vocabulary = load_model(shipped("city"))
+    >>> data = pgt.prepare(pgt.city.load().visits, vocabulary=vocabulary)
+    >>> ranks = pgt.evaluate(model, data.test)
+    >>> f"{pgt.summarize(ranks, ['all'])['acc@1'].item():.0f} %"
+    '42 %'
     """
     config, vocabulary, tensors = read_parts(path, ModelConfig)
     model = PointerGeneratorTransformer(config)

@@ -94,6 +94,11 @@ class ModelConfig:
         the mixture is half and half; without the pointer or the generator the other one is the
         model.
 
+    Raises
+    ------
+    ValueError
+        When a field is out of its range, or nothing would be left to predict with.
+
     Examples
     --------
     >>> ModelConfig(n_locations=100, n_users=10, without=("gate",)).without
@@ -165,6 +170,17 @@ class TrainConfig:
         Of shuffling and dropout. (Initial weights are the model's: seed before building it.)
     amp : {"auto", "on", "off"}
         bf16 in the encoder; auto is on for GPUs that have it.
+
+    Raises
+    ------
+    ValueError
+        When a field is out of its range.
+
+    Examples
+    --------
+    >>> config = TrainConfig(max_epochs=3, warmup_epochs=1)
+    >>> config.batch_size, config.learning_rate
+    (128, 0.00065)
     """
 
     learning_rate: float = 6.5e-4

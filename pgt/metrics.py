@@ -59,6 +59,14 @@ def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> pd.DataFrame:
     """Rank the target of every window.
 
+    Parameters
+    ----------
+    predictor : Predictor
+        A model or a baseline: whatever has ``scores(batch)``.
+    windows : Windows
+    batch_size : int
+        Windows that are scored together; it changes the speed alone.
+
     Returns
     -------
     DataFrame
@@ -66,6 +74,16 @@ def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> p
         (vocabulary ids), ``better``, ``tied`` (see `rank`), ``known``, ``in_window``.
         Where several locations share the top score, ``predicted`` is a random one of them
         (the same at every call).
+
+    Examples
+    --------
+    >>> import pgt
+    >>> data = pgt.prepare(pgt.city.load().visits)
+    >>> ranks = evaluate(pgt.MostFrequent().fit(data.train), data.test)
+    >>> len(ranks) == len(data.test)
+    True
+    >>> bool((ranks.tied > 1).any())  # several places are visited equally often
+    True
     """
     n = len(windows)
     better, tied, predicted = (np.zeros(n, dtype=np.int64) for _ in range(3))
@@ -138,6 +156,18 @@ def weighted_f1(target: np.ndarray, predicted: np.ndarray) -> float:
 def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFrame:
     """One row a group: n and every metric in percent (NaN for an empty group).
 
+    Parameters
+    ----------
+    ranks : DataFrame
+        Of `evaluate`.
+    groups : iterable of str
+        Of `GROUPS`.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``group``, ``n`` and `METRICS`.
+
     Examples
     --------
     >>> ranks = pd.DataFrame({"target": [2, 3], "predicted": [2, 4], "better": [0, 4],
@@ -184,10 +214,32 @@ def interval(
     against : DataFrame, optional
         The ranks of another predictor on the same windows: the interval is then that of the
         paired difference ``ranks - against``.
+    group : str
+        One of `GROUPS`.
+    level : float
+        How much of the bootstrap's distribution the interval covers, 0 to 1.
+    n_resamples, seed : int
+        Of the bootstrap.
 
     Returns
     -------
     low, high : float
+        Percent; NaN for an empty group.
+
+    Raises
+    ------
+    ValueError
+        For another metric, or when the two tables are not of the same windows.
+
+    Examples
+    --------
+    >>> import pgt
+    >>> data = pgt.prepare(pgt.city.load().visits)
+    >>> kernel = evaluate(pgt.ContextKernel().fit(data.train), data.test)
+    >>> frequent = evaluate(pgt.MostFrequent().fit(data.train), data.test)
+    >>> low, high = interval(kernel, against=frequent)
+    >>> 0 < low < high
+    True
     """
     value = _gain(ranks, metric)
     if against is not None:

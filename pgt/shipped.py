@@ -22,7 +22,7 @@ def folder(name: str) -> Path:
 
     Examples
     --------
-    >>> (folder("city") / "visits.parquet").is_file()
+    >>> (folder("city") / "visits.csv").is_file()
     True
     """
     in_repository, in_wheel = FOLDERS[name]

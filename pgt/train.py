@@ -47,9 +47,12 @@ def fit(
     model : PointerGeneratorTransformer
         Or another `pgt.model.Network`.
     train, valid : Windows
-    config : TrainConfig
+    config : TrainConfig, optional
+        The documented settings otherwise.
     checkpoint : path, optional
         Written after every epoch. When it exists and ``resume``, training goes on from it.
+    resume : bool
+        Otherwise training begins anew and writes over the checkpoint.
     device : optional
         Chosen by itself otherwise.
     progress : bool
@@ -63,11 +66,23 @@ def fit(
     Returns
     -------
     TrainingLog
+        What happened, epoch by epoch.
 
     Raises
     ------
     DataError
         When there are no windows, or the checkpoint is of other data or another configuration.
+
+    Examples
+    --------
+    >>> import pgt
+    >>> data = pgt.prepare(pgt.city.load().visits)
+    >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
+    >>> model = PointerGeneratorTransformer(pgt.ModelConfig(*size, d_model=16, n_layers=1))
+    >>> few, fewer = data.train.subset(np.arange(128)), data.valid.subset(np.arange(64))
+    >>> log = fit(model, few, fewer, TrainConfig(max_epochs=2), progress=False)
+    >>> len(log.table()), log.best_epoch in (1, 2)
+    (2, True)
     """
     config = config or TrainConfig()
     for name, part in (("train", train), ("valid", valid)):

@@ -21,7 +21,17 @@ Split = Literal["train", "valid", "test"]
 
 
 class DataError(ValueError):
-    """The input cannot be used as it is; the message says what, where, and what to do."""
+    """The input cannot be used as it is; the message says what, where, and what to do.
+
+    Examples
+    --------
+    >>> import pgt
+    >>> try:
+    ...     pgt.prepare(pd.DataFrame({"user_id": [1], "location_id": ["home"]}))
+    ... except pgt.DataError as error:
+    ...     print(error)
+    Column 'started_at' is missing (the table has user_id, location_id); rename your columns ...
+    """
 
 
 def first_row(bad: pd.Series) -> str:

@@ -44,6 +44,16 @@ class Windows:
     first, target : ndarray
         (W,) the row of each window's first visit, and of its target, which follows its last.
     vocabulary : Vocabulary
+
+    Examples
+    --------
+    >>> import pgt
+    >>> windows = pgt.prepare(pgt.city.load().visits).test
+    >>> seen, asked = windows.visits_of(0), windows.target_of(0)
+    >>> bool((seen.started_at < asked.started_at).all())
+    True
+    >>> windows.batch([0, 1]).location.shape[0]
+    2
     """
 
     visits: pd.DataFrame
@@ -164,7 +174,20 @@ class Windows:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Windows of the three splits over one vocabulary."""
+    """Windows of the three splits over one vocabulary.
+
+    Attributes
+    ----------
+    train, valid, test : Windows
+    vocabulary : Vocabulary
+
+    Examples
+    --------
+    >>> import pgt.city
+    >>> data = prepare(pgt.city.load().visits)
+    >>> len(data.train) > len(data.valid) > 0
+    True
+    """
 
     train: Windows
     valid: Windows
@@ -221,12 +244,23 @@ def prepare(
     Raises
     ------
     DataError
-        The visits or the configuration cannot be used, or both ways of configuring are.
+        When the visits or the configuration cannot be used, both ways of configuring are, or the
+        visits share no location with ``vocabulary``.
 
     Notes
     -----
     The protocol of Hong et al. (2023): windows are built inside each split, so the first days of
     valid and test yield none.
+
+    Examples
+    --------
+    >>> import pgt
+    >>> visits = pgt.city.load().visits
+    >>> published, exact = prepare(visits), prepare(visits, protocol="exact")
+    >>> published.counts() == exact.counts()
+    True
+    >>> exact.vocabulary.n_locations > published.vocabulary.n_locations
+    True
     """
     alone = WindowConfig(days, min_visits, protocol)
     if config is not None and alone != DEFAULT:

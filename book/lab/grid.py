@@ -57,10 +57,10 @@ def enough_people(users: Sequence[object] | np.ndarray | pd.Series) -> bool:
 
     Examples
     --------
-    >>> enough_people([1, 2, 3, 4, 5] * 4), enough_people([1, 2, 3, 4, 5] * 3)
-    (True, False)
-    >>> enough_people([1, 2, 3, 4] + [5] * 16)
-    False
+    >>> enough_people([1, 2, 3, 4, 5] * 4)
+    True
+    >>> enough_people([1, 2, 3, 4, 5] * 3), enough_people([1, 2, 3, 4] + [5] * 16)
+    (False, False)
     """
     own = pd.Series(np.asarray(users)).value_counts()
     n = int(own.sum())

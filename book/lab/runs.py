@@ -33,7 +33,7 @@ from pgt.io.sources import (
     GEOLIFE_WINDOWS,
     from_environment,
     has_data,
-    read_source,
+    read_visits,
     read_windows_folder,
 )
 from pgt.losses import Loss, cross_entropy
@@ -108,7 +108,7 @@ DATA: dict[str, Data] = {
         GEOLIFE_WINDOWS,
     ),
     "geolife_exact": Data(
-        "geolife", lambda: read_source(from_environment(GEOLIFE)), "exact", GEOLIFE
+        "geolife", lambda: read_visits(from_environment(GEOLIFE)), "exact", GEOLIFE
     ),
     "city_large": Data(
         "large city", lambda: city.simulate(preset="large").visits, "exact", training=CITY

@@ -97,10 +97,28 @@ class Results:
 def read_results(name: str, folder: Path | None = None) -> Results:
     """Open ``book/results/NAME.json``.
 
+    Parameters
+    ----------
+    name : str
+        Without its ending, such as "city" or "geolife".
+    folder : Path, optional
+        Where to look for it, unless among the results that come with the package.
+
+    Returns
+    -------
+    Results
+
     Raises
     ------
     DataError
         When there is no such file.
+
+    Examples
+    --------
+    >>> results = read_results("city")
+    >>> low, high = results.interval("acc@1", model="kernel")
+    >>> low < results.mean("acc@1", model="kernel") < high
+    True
     """
     folder = folder or results_folder()
     path = folder / f"{name}.json"

@@ -42,7 +42,8 @@ def as_checkins(visits: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
     Examples
     --------
-    >>> as_checkins(city.load().visits.head(3)).columns.tolist()
+    >>> import pgt.city
+    >>> as_checkins(pgt.city.load().visits.head(3)).columns.tolist()
     ['User ID', 'Venue ID', 'Latitude', 'Longitude', 'Check-in time']
     """
     utc = visits.started_at.dt.tz_convert("UTC").dt.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -14,7 +14,7 @@ from pgt import checkpoint, metrics, model, visits
 from pgt.baselines import baselines, fit_baseline
 from pgt.config import PRESETS, ModelConfig, WindowConfig
 from pgt.io import tables
-from pgt.io.sources import read_source
+from pgt.io.sources import read_visits
 from pgt.metrics import evaluate as rank_all
 from pgt.predict import predict as next_locations
 from pgt.train import fit
@@ -48,7 +48,7 @@ def download(args: argparse.Namespace) -> None:
 def prepare(args: argparse.Namespace) -> None:
     """Read any source, write the visits table, print what is in it."""
     require_writable(args.out, ".parquet")
-    table = read_source(
+    table = read_visits(
         args.input, timezone=args.timezone, columns=args.columns, checkins=args.checkins,
         drop_duplicates=args.drop_duplicates,
     )  # fmt: skip
@@ -246,7 +246,7 @@ def predict(args: argparse.Namespace) -> None:
 def table_of(path: Path) -> pd.DataFrame:
     """Read a table for a command that takes none of the options for reading."""
     try:
-        return read_source(path)
+        return read_visits(path)
     except DataError as error:
         hint = " Such options are those of 'prepare', which writes the table for this command."
         raise DataError(f"{error}{hint if ' --' in str(error) else ''}") from error

@@ -41,9 +41,14 @@ class ContextualConfig(ModelConfig):
     recent : int
         So many of the latest visits are embedded and encoded; of the others only features speak.
 
+    Raises
+    ------
+    ValueError
+        When a field is out of its range, or two of them exclude each other.
+
     Examples
     --------
-    >>> ContextualConfig(100, 10, asks="at hour").asked[-1]
+    >>> ContextualConfig(100, 10, asks="at hour").used_features[-1]
     'then_gap'
     """
 

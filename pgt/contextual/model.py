@@ -36,6 +36,10 @@ UNKNOWN = 1
 class ContextualPointer(nn.Module):
     """Next location = copy one of the past's, for a reason, or generate one of the vocabulary's.
 
+    Parameters
+    ----------
+    config : ContextualConfig
+
     Examples
     --------
     >>> import pgt.city, pgt.windows
@@ -43,7 +47,8 @@ class ContextualPointer(nn.Module):
     >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
     >>> data = with_history(data, memory=50)
     >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
-    >>> model = ContextualPointer(ContextualConfig(*size, n_known=2 + data.vocabulary.n_known))
+    >>> config = ContextualConfig(*size, n_trained_ids=2 + data.vocabulary.n_known)
+    >>> model = ContextualPointer(config)
     >>> out = model.eval()(data.test.batch([0, 1]))
     >>> bool(torch.allclose(out.log_probs.exp().sum(1), torch.ones(2), atol=1e-5))
     True
@@ -173,6 +178,33 @@ def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
     """Load a contextual pointer, in evaluation mode, and its vocabulary.
 
     As `pgt.checkpoint.load_model` does for PGT.
+
+    Parameters
+    ----------
+    path : path
+        Of a ``.safetensors`` file that `pgt.checkpoint.save_model` wrote.
+
+    Returns
+    -------
+    model : ContextualPointer
+    vocabulary : Vocabulary
+
+    Raises
+    ------
+    DataError
+        When the file is missing, damaged, or of another kind of model.
+
+    Examples
+    --------
+    >>> import pgt, tempfile
+    >>> data = pgt.prepare(pgt.city.load().visits)
+    >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
+    >>> model = ContextualPointer(ContextualConfig(*size))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pgt.save_model(f"{folder}/mine.safetensors", model, data.vocabulary)
+    ...     loaded, vocabulary = load_contextual(f"{folder}/mine.safetensors")
+    >>> loaded.config == model.config, vocabulary == data.vocabulary
+    (True, True)
     """
     config, vocabulary, tensors = read_parts(path, ContextualConfig)
     model = ContextualPointer(config)

@@ -186,7 +186,7 @@ def improved(config: ModelConfig, train: Windows, *names: str) -> PointerGenerat
     >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
     >>> config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
     >>> model = improved(config, data.train, "geglu", "relative_bias").eval()
-    >>> float(model(data.test.batch([0])).log_probs.exp().sum().round(decimals=4))
+    >>> float(model.scores(data.test.batch([0])).exp().sum().round(decimals=4))
     1.0
     """
     for name in names:

@@ -80,7 +80,7 @@ def read_windows_folder(folder: str | Path) -> pd.DataFrame:
     return check(visits)
 
 
-def read_source(
+def read_visits(
     path: str | Path,
     *,
     timezone: str | None = None,
@@ -90,7 +90,33 @@ def read_source(
 ) -> pd.DataFrame:
     """Read whatever is known: a simulated city or a windows folder, or a table of visits.
 
-    See `pgt.io.tables.read` for the options, which apply to tables.
+    Parameters
+    ----------
+    path : path
+        A folder that `pgt.city.save` wrote, a folder with ``train.csv``, ``valid.csv`` and
+        ``test.csv``, or a table of visits (``.csv``, ``.csv.gz`` or ``.parquet``).
+    timezone, columns, checkins, drop_duplicates
+        Apply to tables; see `pgt.io.tables.read`.
+
+    Returns
+    -------
+    DataFrame
+        Visits, as `pgt.visits.check` returns them.
+
+    Raises
+    ------
+    DataError
+        When there is nothing to read, or something in it is wrong: it says where.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mine.csv"
+    ...     _ = path.write_text("User ID,Venue ID,Check-in time\\nann,home,2024-05-01 08:00\\n")
+    ...     visits = read_visits(path, timezone="Europe/Vienna", checkins=True)
+    >>> visits.started_at[0].isoformat()
+    '2024-05-01T08:00:00+02:00'
     """
     path = Path(path)
     if path.is_dir():

@@ -52,7 +52,8 @@ def parameters(model: nn.Module) -> pd.Series:
     Examples
     --------
     >>> from pgt.model import PointerGeneratorTransformer
-    >>> parameters(PointerGeneratorTransformer(ModelConfig(100, 10)))["state reduction"]
+    >>> counted = parameters(PointerGeneratorTransformer(ModelConfig(100, 10)))
+    >>> int(counted["state reduction"])
     0
     """
     found = dict.fromkeys(ROLES, 0)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgt.io.sources import is_windows_folder, read_source, read_windows_folder
+from pgt.io.sources import is_windows_folder, read_visits, read_windows_folder
 from pgt.io.tables import write
 from pgt.visits import SPLITS, DataError, check, split_by_days
 from pgt.windows import prepare
@@ -44,7 +44,7 @@ def test_a_windows_folder_gives_the_same_windows_as_the_visits(tmp_path: Path) -
     visits = random_visits(8, users=3, visits=100, zone="UTC")
     windows_folder(tmp_path, visits)
     assert is_windows_folder(tmp_path)
-    table = read_source(tmp_path)
+    table = read_visits(tmp_path)
     pd.testing.assert_frame_equal(table, read_windows_folder(tmp_path))
     one, two = prepare(visits), prepare(table)
     for name in SPLITS:
@@ -61,12 +61,12 @@ def test_a_folder_that_is_not_one_set_is_refused(tmp_path: Path) -> None:
     raw = pd.read_csv(tmp_path / "test.csv")
     raw.assign(weekday=(raw.weekday + 1) % 7).to_csv(tmp_path / "test.csv", index=False)
     with pytest.raises(DataError, match="weekday and start_day disagree"):
-        read_source(tmp_path)
+        read_visits(tmp_path)
     raw.drop(columns="start_min").to_csv(tmp_path / "test.csv", index=False)
     with pytest.raises(DataError, match=r"'start_min' is missing in test\.csv"):
-        read_source(tmp_path)
+        read_visits(tmp_path)
     with pytest.raises(DataError, match="for tables"):
-        read_source(tmp_path, timezone="UTC")
+        read_visits(tmp_path, timezone="UTC")
 
 
 def test_any_table_is_read(tmp_path: Path) -> None:
@@ -77,5 +77,5 @@ def test_any_table_is_read(tmp_path: Path) -> None:
             visits.to_csv(path, index=False)
         else:
             write(visits, path)
-        read = read_source(path, timezone="Europe/Vienna")
+        read = read_visits(path, timezone="Europe/Vienna")
         pd.testing.assert_frame_equal(read, visits, check_dtype=False)
