@@ -13,9 +13,10 @@ from torch import Tensor
 from pgt.batch import Batch
 from pgt.config import WindowConfig
 from pgt.model import PointerGeneratorTransformer
+from pgt.visit_features import FEATURES, encode
 from pgt.visits import DataError, check
 from pgt.vocabulary import PADDING, Vocabulary
-from pgt.windows import DEFAULT, FEATURES, Windows, encode
+from pgt.windows import DEFAULT, Windows
 
 COLUMNS = ("user_id", "rank", "location_id", "probability", "copied", "gate", "known_user", "after")
 

@@ -19,12 +19,6 @@ LINES = 300  # of a module of the package
 CORE = 1_800  # lines of code of the flat core: without docstrings, comments and empty lines
 # Longer than that, until each moves or is divided.
 LONGER = {"pgt/relatives/hong.py"}
-# Private names that cross modules all the same, as (user, name).
-CROSSING = {
-    ("pgt.cli.export", "_table"),
-    ("pgt.cli.export", "_writable"),
-    ("pgt.cli.export", "_write_text"),
-}
 MODULES = sorted([*(ROOT / "pgt").rglob("*.py"), *(ROOT / "book" / "lab").rglob("*.py")])
 ROOMS = {path.name for path in (ROOT / "pgt").iterdir() if (path / "__init__.py").is_file()}
 # Tests of rooms that no single module answers for, and why.
@@ -119,7 +113,7 @@ def test_no_chapter_imports_the_laboratory() -> None:
 @pytest.mark.parametrize("path", MODULES, ids=module_of)
 def test_no_module_takes_a_private_name_of_another(path: Path) -> None:
     found = {(module_of(path), name) for name in borrowed(path.read_text(encoding="utf-8"))}
-    assert not found - CROSSING
+    assert not found
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.contextual.history import HistoryWindows
-from pgt.windows import FEATURES
+from pgt.visit_features import FEATURES
 
 DAY = 24 * 60
 

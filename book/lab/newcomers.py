@@ -37,9 +37,10 @@ from pgt.contextual import presets
 from pgt.contextual.history import with_history
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
+from pgt.visit_features import encode
 from pgt.visits import check, local_day, split_by_days
 from pgt.vocabulary import Vocabulary
-from pgt.windows import Dataset, Windows, build, encode
+from pgt.windows import Dataset, Windows, build
 
 DATA_SETS = {"geolife_exact": "geolife_exact", "city": "city"}  # and their results files
 FOLDS = 5

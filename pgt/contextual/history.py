@@ -20,8 +20,9 @@ import torch
 from torch import Tensor
 
 from pgt.batch import Batch
+from pgt.visit_features import FEATURES
 from pgt.visits import SPLITS, DataError
-from pgt.windows import FEATURES, Dataset, Windows
+from pgt.windows import Dataset, Windows
 
 # What is known of a visit beside `FEATURES`: rows of ``HistoryWindows.context``.
 CONTEXT = (

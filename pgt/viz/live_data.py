@@ -12,9 +12,10 @@ import pandas as pd
 from pgt.config import PARTS
 from pgt.io.weights_json import ONE_LAYER
 from pgt.model import PointerGeneratorTransformer
+from pgt.visit_features import FEATURES
 from pgt.visits import DataError, local_day, local_minute
 from pgt.viz.basemap import GROUND, UNIT, WIDE_STREETS
-from pgt.windows import FEATURES, Windows
+from pgt.windows import Windows
 
 MOST_PEOPLE = 100  # in one page; those with the most windows
 MONDAY = 4  # 1970-01-05, as days since 1970-01-01
