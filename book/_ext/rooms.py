@@ -87,11 +87,11 @@ def draw(rows: list[list[str]], uses: set[tuple[str, str]]) -> str:
     across = widest * WIDTH + (widest + 1) * GAP
     down = len(rows) * FLOOR - (FLOOR - HEIGHT) + 2 * GAP
     place: dict[str, tuple[float, float, float]] = {}  # left, top, width
-    for floor, row in enumerate(rows):
+    for level, row in enumerate(rows):
         wide = across - 2 * GAP if row[0] in (CORE, "lab") else WIDTH
         left = (across - len(row) * wide - (len(row) - 1) * GAP) / 2
         for number, room in enumerate(row):
-            place[room] = left + number * (wide + GAP), GAP + floor * FLOOR, wide
+            place[room] = left + number * (wide + GAP), GAP + level * FLOOR, wide
     parts: list[str] = []
     lanes: dict[tuple[float, float], int] = {}
     for one, other in sorted(uses):
@@ -99,11 +99,11 @@ def draw(rows: list[list[str]], uses: set[tuple[str, str]]) -> str:
             continue
         parts.append(arrow(one, other, place, uses, lanes))
     boxes = []
-    for room, (x, y, wide) in place.items():
+    for room, (x, y, breadth) in place.items():
         kind = {CORE: "box core", "lab": "box lab"}.get(room, "box")
-        middle = x + wide / 2
+        middle = x + breadth / 2
         boxes.append(
-            f'<g id="{room}"><rect class="{kind}" x="{x:g}" y="{y:g}" width="{wide:g}" '
+            f'<g id="{room}"><rect class="{kind}" x="{x:g}" y="{y:g}" width="{breadth:g}" '
             f'height="{HEIGHT}" rx="8"/><text class="name" x="{middle:g}" y="{y + 20:g}">{room}</text>'
             f'<text x="{middle:g}" y="{y + 37:g}">{escape(SAYS[room])}</text>'
             f'<text x="{middle:g}" y="{y + 53:g}" class="size">{size(room)}</text></g>'
