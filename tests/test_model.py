@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from pgt.batch import Batch
 from pgt.config import ABLATIONS, PARTS, PRESETS, ModelConfig, ablate
 from pgt.encoder import Dropout, EncoderLayer, sinusoids
+from pgt.losses import cross_entropy
 from pgt.model import Embeddings, Output, Pointer, PointerGeneratorTransformer, recency
-from pgt.train import cross_entropy
 from pgt.windows import Dataset, prepare
 
 from .helpers import changed, model_of, pad_to, random_visits, tiny_config

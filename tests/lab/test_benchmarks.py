@@ -19,8 +19,8 @@ from documented_model import DocumentedModel, SampleDataset, collate, from_batch
 from windows_loop import prepare_by_loop  # noqa: E402
 
 from pgt.config import ModelConfig  # noqa: E402
+from pgt.losses import cross_entropy  # noqa: E402
 from pgt.model import PointerGeneratorTransformer  # noqa: E402
-from pgt.train import cross_entropy  # noqa: E402
 from pgt.windows import Dataset, prepare  # noqa: E402
 
 
