@@ -86,6 +86,7 @@ CLAIMED = {
 import numpy as np
 import pandas as pd
 
+from pgt.analysis.comparison import resampled_means
 from pgt.metrics import gains
 
 
@@ -99,14 +100,8 @@ def hits(variant, metric="acc@1", **where):
 def change(variant, metric="acc@1", *, draws=2000, **where):
     """Mean change in points against the whole model, its 95 % interval, and each seed's change."""
     ablated, user = hits(variant, metric, **where)
-    difference = 100 * (ablated - hits("full", metric, **where)[0])             # (seeds, windows)
-    person, _ = pd.factorize(user)
-    count = np.bincount(person)                                                 # (people,)
-    total = np.stack([np.bincount(person, weights=row) for row in difference])  # (seeds, people)
-    rng, n = np.random.default_rng(0), len(total)
-    seeds = rng.multinomial(n, np.full(n, 1 / n), size=draws) / n               # (draws, seeds)
-    people = rng.multinomial(len(count), np.full(len(count), 1 / len(count)), size=draws)
-    means = np.einsum("ds,sp,dp->d", seeds, total, people) / (people @ count)   # (draws,)
+    difference = 100 * (ablated - hits("full", metric, **where)[0])  # (seeds, windows)
+    means = resampled_means(difference, user, draws)                 # (draws,)
     return difference.mean(), *np.quantile(means, [0.025, 0.975]), difference.mean(1)
 
 # %%

@@ -137,23 +137,52 @@ def compare(
     before = _hits(runs, dict(base), metric, group)
     after = {name: _hits(runs, dict(chosen), metric, group) for name, chosen in variants.items()}
     seeds = list(before) if set(before) != {None} else list(next(iter(after.values())))
-    per_seed, totals = [], []
+    changes = []
     first = next(iter(before.values()))
-    person, _ = pd.factorize(first.user_id)
-    count = np.bincount(person)  # (people,)
     for name, found in after.items():
         if set(found) not in ({None}, set(seeds)):
             raise DataError(f"{name} has seeds {sorted(found)}, the base has {sorted(seeds)}.")
         if any(not np.array_equal(run.user_id, first.user_id) for run in found.values()):
             raise DataError(f"{name} was scored on other windows than the base.")
-        change = np.stack([_of(found, s).gain - _of(before, s).gain for s in seeds])  # (S, W)
-        per_seed.append(100 * change.mean(1))
-        totals.append([100 * np.bincount(person, weights=row) for row in change])
-    rng = np.random.default_rng(seed)
-    chosen = rng.multinomial(len(seeds), np.full(len(seeds), 1 / len(seeds)), size=draws)
+        changes.append([_of(found, s).gain - _of(before, s).gain for s in seeds])
+    values = 100 * np.array(changes)  # (K, S, W)
+    return Changes(
+        tuple(after), values.mean(2), resampled_means(values, first.user_id, draws, seed)
+    )
+
+
+def resampled_means(
+    values: np.ndarray, users: np.ndarray, draws: int = 2000, seed: int = 0
+) -> np.ndarray:
+    """Means over seeds and windows when seeds and people are drawn with replacement.
+
+    Parameters
+    ----------
+    values : ndarray
+        (..., S, W) for S seeds and W windows; what stands before gets the same draws.
+    users : ndarray
+        (W,) the person of each window.
+    draws : int
+    seed : int
+
+    Returns
+    -------
+    ndarray
+        (..., draws).
+
+    Examples
+    --------
+    >>> resampled_means(np.ones((2, 3)), np.array([7, 7, 8]), draws=2).tolist()
+    [1.0, 1.0]
+    """
+    person, _ = pd.factorize(users)
+    count = np.bincount(person)  # (people,)
+    totals = np.apply_along_axis(lambda row: np.bincount(person, weights=row), -1, values)
+    rng, n = np.random.default_rng(seed), values.shape[-2]
+    seeds = rng.multinomial(n, np.full(n, 1 / n), size=draws) / n
     people = rng.multinomial(len(count), np.full(len(count), 1 / len(count)), size=draws)
-    means = np.einsum("ds,ksp,dp->kd", chosen / len(seeds), np.array(totals), people)
-    return Changes(tuple(after), np.array(per_seed), means / (people @ count))
+    sums: np.ndarray = np.einsum("ds,...sp,dp->...d", seeds, totals, people)
+    return sums / (people @ count)
 
 
 def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1, margin: float = 1.0) -> str:

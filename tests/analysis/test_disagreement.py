@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
-from lab import grid, questions, wins
 
 from pgt.analysis import disagreement
-from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.model import PointerGeneratorTransformer
-from pgt.visits import DataError
 from pgt.windows import Windows, prepare
 
 from ..helpers import model_of, random_visits, tiny_config
@@ -72,107 +67,3 @@ def test_factors_are_found_again(seen: pd.DataFrame) -> None:
     made = seen.assign(made=weight * (1 + seen.window))
     found = disagreement.factors(made, "made")
     assert found == pytest.approx(planted | {"explained": 1.0})
-
-
-def test_ratios_compare_within_windows() -> None:
-    base = {"apart": 100, "count": 1, "age": [2, 1]}
-    one = pd.DataFrame({"window": 0, "same_before": [True, False], "w": [0.75, 0.25], **base})
-    other = pd.DataFrame({"window": 1, "same_before": [False, False], "w": [0.5, 0.5], **base})
-    found = questions.ratios(pd.concat([one, other]), "w")
-    assert found["same_before"] == pytest.approx(3.0)
-    assert math.isnan(found["same_hour"])  # no window has both kinds
-
-
-def test_each_window_is_one_kind_of_question(
-    data: tuple[Windows, PointerGeneratorTransformer], seen: pd.DataFrame
-) -> None:
-    windows, _ = data
-    table = questions.window_groups(windows, seen, "UTC")
-    assert len(table) == len(windows)
-    assert not table.isna().any().any()
-    outside = table["rank"] == "not in the window"
-    assert (outside == ~windows.in_window).all()
-    assert (outside == (table.cue == "not in the window")).all()
-    for i in range(len(windows)):
-        visits, target = windows.visits_of(i), windows.target_of(i)
-        assert (table.target[i] == "last place") == (
-            visits.location_id.iloc[-1] == target.location_id
-        )
-        counts = visits.location_id.value_counts()
-        if target.location_id in counts:
-            rank = 1 + (counts > counts[target.location_id]).sum()
-            assert table["rank"][i][0] == str(min(rank, 4))
-        low = {"under 6 h": 0, "6 to 10 h": 6, "10 to 14 h": 10, "14 to 18 h": 14, "from 18 h": 18}
-        hour = visits.finished_at.iloc[-1].tz_convert("UTC").hour
-        assert low[table.hour[i]] == max(edge for edge in low.values() if edge <= hour)
-
-
-def test_the_shares_of_a_comparison_add_up() -> None:
-    rng = np.random.default_rng(0)
-    users = rng.integers(0, 8, 400)
-    one, others = rng.random(400), [rng.integers(0, 2, 400) for _ in range(3)]
-    everything = np.ones(400, dtype=bool)
-    found = questions.paired_accuracy(one, others, users, everything)
-    assert found is not None
-    total = found["both"] + found["only_one"] + found["only_other"] + found["neither"]
-    assert total == pytest.approx(100)
-    assert found["difference"] == pytest.approx(found["only_one"] - found["only_other"])
-    assert found["low"] < found["difference"] < found["high"]
-    assert questions.paired_accuracy(one, others, users, users < 4) is None  # four people
-    few = np.zeros(400, dtype=bool)
-    few[:19] = True
-    assert questions.paired_accuracy(one, others, users, few) is None  # nineteen windows
-    crowd = np.where(rng.random(400) < 0.6, 0, users)
-    assert (
-        questions.paired_accuracy(one, others, crowd, everything) is None
-    )  # most are one person's
-
-
-def test_nothing_can_be_had_by_subtraction(
-    data: tuple[Windows, PointerGeneratorTransformer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    windows, model = data
-    gate, visits = disagreement.visit_weights(model, KERNEL, windows)
-    hits = np.arange(len(windows)) % 2.0
-    seen = wins.Opened(windows, hits, [1 - hits], gate, [visits], {})
-    # Everybody's windows are in "most" but those of one person.
-    who = np.where(windows.users == windows.users[0], "one", "most")
-    kinds = pd.Categorical(who, ["most", "one"])
-    spread = {"people": 30}
-    monkeypatch.setattr(questions, "by_person", lambda lead, users: spread)
-
-    def groupings(table: pd.DataFrame) -> set[str]:
-        monkeypatch.setattr(questions, "window_groups", lambda *_: table)
-        rows = wins.windows(seen, windows)
-        return {row["by"] for row in rows if row["table"] == "windows"}
-
-    assert grid.enough_people(windows.users[who == "most"])
-    assert "kind" not in groupings(pd.DataFrame({"kind": kinds}))
-    fair = pd.Categorical(np.where(np.arange(len(who)) % 2, "odd", "even"), ["odd", "even"])
-    assert "kind" in groupings(pd.DataFrame({"kind": fair}))
-
-
-def test_quantiles_over_people_need_people() -> None:
-    users = np.repeat(np.arange(30), 25)
-    spread = questions.by_person(np.repeat(np.linspace(-1, 1, 30), 25), users)
-    assert spread["people"] == 30
-    assert math.isclose(spread["q50"], 0, abs_tol=1e-9)
-    with pytest.raises(DataError, match="Only 19 people have 20 windows"):
-        questions.by_person(np.ones(750), np.where(users < 19, users, 1000 + np.arange(750)))
-
-
-def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
-    report = read_results("wins")
-    rows = report.rows
-    assert not {"user_id", "location_id", "started_at", "lon", "lat"} & set(rows.columns)
-    compared = rows[rows.table.isin(["windows", "cells"])]
-    assert compared.people.min() >= grid.PEOPLE
-    assert compared.n.min() >= grid.WINDOWS
-    whole = rows[(rows.table == "windows") & (rows.by == "all")].iloc[0]
-    exact = read_results("geolife_exact")
-    assert whole.kernel == pytest.approx(exact.mean(model="kernel"), abs=0.01)
-    seeds = exact.select(model="pgt", variant="full")["acc@1"]
-    assert abs(whole.pgt - seeds.mean()) < 3 * seeds.std()
-    assert len(rows[(rows.table == "cells") & (rows.by == "now")]) >= wins.ENOUGH_CELLS
-    for _, part in rows[rows.table == "windows"].groupby("by"):
-        assert part.n.sum() <= whole.n

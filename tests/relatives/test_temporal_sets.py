@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from lab import temporal_sets as report
-from lab.temporal_sets import DC, read_baskets, resampled_means
 from torch import Tensor
 
 from pgt.relatives.temporal_sets.attention import (
@@ -27,7 +23,6 @@ from pgt.relatives.temporal_sets.metrics import METRICS, evaluate, quality
 from pgt.relatives.temporal_sets.model import VARIANTS, GatedFusion, SetConfig, SetPredictor
 from pgt.relatives.temporal_sets.sequences import Sequences, daily_places, padded
 from pgt.relatives.temporal_sets.training import SetTraining, batches, fit
-from pgt.visits import DataError
 
 N_ELEMENTS = 12
 
@@ -278,29 +273,6 @@ def test_recall_by_kind_adds_up(data: Sequences) -> None:
     assert table["new@10"].isna().equals(pd.Series(new == 0))
 
 
-def test_intervals_resample_people() -> None:
-    users = np.repeat(np.arange(30), 20)
-    value = np.random.default_rng(0).normal(size=30)[users]  # people alike within themselves
-    one_run = value[None, :, None]
-    by_people = resampled_means(one_run, users).std()
-    by_rows = resampled_means(one_run, np.arange(600)).std()
-    assert by_people == pytest.approx(value.std() / math.sqrt(30), rel=0.1)
-    assert by_people > 3 * by_rows
-    alike = resampled_means(np.repeat(one_run, 5, axis=0), users)
-    assert alike == pytest.approx(resampled_means(one_run, users)), (
-        "runs that are alike add nothing"
-    )
-
-
-def test_intervals_resample_runs_too() -> None:
-    shifts = np.array([-1.0, 0.0, 1.0])
-    runs = np.zeros((3, 200, 1)) + shifts[:, None, None]  # people alike, runs not
-    drawn = resampled_means(runs, np.arange(200))
-    assert drawn.std() == pytest.approx(shifts.std() / math.sqrt(3), rel=0.1)
-    runs[:, 5] = np.nan
-    assert np.isfinite(resampled_means(runs, np.arange(200))).all()
-
-
 # ---- Counting ---------------------------------------------------------------------------------
 
 
@@ -325,40 +297,6 @@ def test_a_half_life_makes_old_sets_count_less() -> None:
 
 
 # ---- Data -------------------------------------------------------------------------------------
-
-
-def test_files_of_baskets_are_read_and_faults_named(tmp_path: Path) -> None:
-    path = tmp_path / "DC.json"
-    with pytest.raises(DataError, match="PGT_DC"):
-        read_baskets(path)
-    parts = {"train": {"a": [[0, 0, 1], [2]]}, "validate": {"b": [[1], [1]]}}
-    path.write_text(json.dumps(parts))
-    with pytest.raises(DataError, match="no part 'test'"):
-        read_baskets(path)
-    path.write_text(json.dumps(parts | {"test": {"c": [[1], [0], [3]]}}))
-    found = read_baskets(path)
-    assert [len(one) for one in found.values()] == [1, 1, 1]
-    assert found["test"].n_elements == 4 and found["test"].target.tolist() == [[3]]
-    assert found["train"].elements.tolist() == [[0, 1]], "an element is in a set once"
-    assert len({int(one.user) for one in found.values()}) == 3
-    path.write_text(json.dumps(parts | {"test": {"c": [[1]]}}))
-    with pytest.raises(DataError, match="User c"):
-        read_baskets(path)
-    with pytest.raises(DataError, match="outside 0 to 2"):
-        padded([[[5]]], [[1]], n_elements=3)
-    with pytest.raises(DataError, match="no element"):
-        padded([[[]]], [[1]], n_elements=3)
-
-
-@pytest.mark.skipif(not os.environ.get(DC), reason=f"{DC} names no DC.json")
-def test_the_baskets_are_those_of_the_paper() -> None:
-    parts = read_baskets(os.environ[DC])
-    assert {part: len(one) for part, one in parts.items()} == {
-        "train": 6307, "valid": 900, "test": 1803,
-    }  # fmt: skip
-    assert parts["test"].n_elements == 217
-    everybody = torch.cat([one.user for one in parts.values()])
-    assert everybody.unique().numel() == 6307 + 900 + 1803
 
 
 def test_daily_places_are_the_sets_of_the_days_before() -> None:
