@@ -49,7 +49,7 @@ PAGES["notes"] = "# The pointer\n\n**gate**\n"
 def book(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Two chapters, a glossary and an index."""
     folder = tmp_path_factory.mktemp("book")
-    return build(folder, PAGES, "features", more='index_glossary = "glossary.md"')
+    return build(folder, PAGES, "terms", more='index_glossary = "glossary.md"')
 
 
 def lines(book: Built) -> list[str]:
