@@ -25,8 +25,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Built:
         "01_start": "# One: Start\n\nThis is `pgt.metrics.evaluate`, a **gate**.\n",
         "glossary": "# Glossary\n\n```{glossary}\ngate\n  A number.\n```\n",
         "api": (ROOT / "book" / "api.md").read_text(encoding="utf-8"),
-        "genindex": "# Index\n\n"
-        + "\n\n".join(f'<div id="{place}"></div>' for place in terms.PLACES),
+        "genindex": f"# Index\n\n{lists}\n",
     }
     more = {"index_glossary": "glossary.md", "index_api": "api.md", **SETTINGS}
     extensions = ("sphinx.ext.autodoc", "sphinx.ext.napoleon", "api", "terms")
