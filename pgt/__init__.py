@@ -1,7 +1,7 @@
-"""Where Next? The Pointer-Generator Transformer for next-location prediction.
+"""The Pointer-Generator Transformer for next-location prediction, and all that goes with it.
 
 The names that most readers need are here: ``pgt.prepare``, ``pgt.fit``, ``pgt.evaluate``. Each is
-loaded when it is first used, and so is each room. What stands in a line knows only lines below it:
+loaded when it is first used, and so is each room. What stands in a line knows only lines below it::
 
     lab           the book's experiments, which are no part of the package
     cli           the command line

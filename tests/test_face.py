@@ -72,7 +72,7 @@ def test_type_checkers_see_the_same_names() -> None:
 
 def floors() -> dict[str, int]:
     """On which line of the drawing in the package's docstring each room stands."""
-    drawing = inspect.getdoc(pgt).split(":\n\n")[1]  # type: ignore[union-attr]
+    drawing = inspect.getdoc(pgt).split("::\n\n")[1]  # type: ignore[union-attr]
     lines = [re.split(r" {2,}", line.strip())[0] for line in drawing.splitlines()]
     return {room: floor for floor, line in enumerate(lines) for room in line.split(" | ")}
 

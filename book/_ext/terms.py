@@ -4,7 +4,8 @@ Nothing is marked by hand. The words of the index are those of the glossary, and
 
 * where it shows such a word in **bold**, as a chapter does when it introduces one, or has it in a
   heading,
-* where it names something of the package as code, or imports it in a cell, and
+* where it names something of the package as code, or imports it in a cell (such a name leads to
+  its module on the page of the package), and
 * where Sphinx itself makes an index entry, as for the definitions in the glossary.
 
 The page ``genindex.md`` says where the two lists go: ``<div id="index-of-words">`` and
@@ -20,6 +21,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import api
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -129,6 +131,8 @@ def entries(app: Sphinx, package: bool) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     domain: Any = app.env.get_domain("index")
     for docname, page in sorted(domain.entries.items()):  # the order of the chapters
+        if docname == app.config.index_api.removesuffix(".md"):
+            continue  # it names the whole package; each name leads there
         for _type, word, anchor, _main, _key in page:
             if word.startswith(f"{PACKAGE}.") == package:
                 found.setdefault(word, {}).setdefault(docname, anchor)
@@ -136,11 +140,28 @@ def entries(app: Sphinx, package: bool) -> dict[str, dict[str, str]]:
     return {word: found[word] for word in order}
 
 
+def module_of(name: str) -> str | None:
+    """Return the module that a full name is in, or is.
+
+    Examples
+    --------
+    >>> module_of("pgt.metrics.evaluate"), module_of("pgt.city"), module_of("pgt.nowhere")
+    ('pgt.metrics', 'pgt.city', 'pgt')
+    """
+    known = {module.name for module in api.modules()}
+    parts = name.split(".")
+    ways = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+    return next((way for way in ways if way in known), None)
+
+
 def line(app: Sphinx, docname: str, word: str, pages: dict[str, str]) -> nodes.list_item:
     """Return one line of the index: the word, which leads to its definition, and its pages."""
     shown: nodes.Element
     if word.startswith(f"{PACKAGE}."):
         shown = nodes.literal(word, word)
+        listed = app.config.index_api.removesuffix(".md")
+        if listed in app.env.found_docs and (module := module_of(word)):
+            shown = make_refnode(app.builder, docname, listed, module, shown)
     else:
         shown = nodes.inline(word, word, classes=["index-word"])
     paragraph = nodes.paragraph()
@@ -183,6 +204,7 @@ def load_terms(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.add_config_value("index_glossary", "book/glossary.md", "env", types=[str])
+    app.add_config_value("index_api", "book/api.md", "env", types=[str])
     app.add_config_value("index_words", [], "", types=[list])
     app.add_transform(IndexTerms)
     app.connect("builder-inited", load_terms)

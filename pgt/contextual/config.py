@@ -113,7 +113,7 @@ class ContextualConfig(ModelConfig):
 
     @property
     def inner(self) -> ModelConfig:
-        """The configuration of PGT's parts: only known places have weights."""
+        """The configuration of PGT's parts, in which only known places have weights."""
         names = ModelConfig.__dataclass_fields__
         own = {name: getattr(self, name) for name in names}
         known = self.n_trained_ids or self.n_locations
