@@ -97,7 +97,7 @@ def test_train_writes_a_model_with_notes_and_removes_its_run(folder: Path) -> No
 def test_options_reach_the_model(folder: Path, tmp_path: Path) -> None:
     shutil.copy(folder / "v.parquet", tmp_path)
     assert train(
-        tmp_path, "--preset", "diy", "--when", "unknown", "--without", "pointer,user",
+        tmp_path, "--preset", "diy", "--target-time", "unknown", "--without", "pointer,user",
         "--protocol", "exact", "--days", "3", "--epochs", "1", "--seed", "9",
     ) == 0  # fmt: skip
     model, _ = load_model(tmp_path / "m.safetensors")
