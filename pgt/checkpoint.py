@@ -175,7 +175,7 @@ def read_parts(
     tensors, info = read(path)
     name = Path(path).name
     try:
-        # Only a contextual pointer has terms: the header needs no word for what it is.
+        # Only a contextual pointer has features: the header needs no word for what it is.
         contextual = "features" in kind.__dataclass_fields__
         if ("features" in info["model"]) != contextual:
             other = "load_model" if contextual else "load_contextual"

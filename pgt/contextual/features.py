@@ -1,6 +1,6 @@
-"""The terms of the contextual pointer: what may speak for going back to a past visit's place.
+"""The features of the contextual pointer: what may speak for going back to a past visit's place.
 
-A term looks at one fact about a past visit, most of them in relation to now, such as how far its
+A feature looks at one fact about a past visit, most of them in relation to now, such as how far its
 hour is from the present one. It has a learned table with a row for every knot of that fact;
 between two knots it is interpolated. So a table can draw any curve, a straight line included,
 which is what the context kernel consists of.
@@ -191,7 +191,7 @@ def _log_bucket(value: Tensor, size: int) -> Tensor:
     return (2 * (value.clamp(min=0) + 1.0).log2()).long().clamp(max=size - 1)
 
 
-# What scales the terms: (B,) each.
+# What scales the features: (B,) each.
 NOW: dict[str, Fact] = {
     "hour": Fact(24, lambda batch: batch.now_minute // 60),
     "weekday": Fact(8, _now_weekday),

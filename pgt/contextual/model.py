@@ -1,12 +1,12 @@
-"""The contextual pointer: PGT, whose pointer is told what a person would look at.
+"""The contextual pointer: PGT, whose pointer is given what a person would look at.
 
-PGT's pointer weighs a past visit by a match of two learned vectors and by its position. Here, terms
-are added that look at one fact each (`pgt.contextual.features`). A visit can be worth going back to
-for several reasons, each a sum of terms, scaled by what is known of now:
+PGT's pointer weighs a past visit by a match of two learned vectors and by its position. Here,
+features are added that look at one fact each (`pgt.contextual.features`). A visit can be worth
+going back to for several reasons, each a sum of features, scaled by what is known of now:
 
-    weight of visit i = exp(content_i + bias_i + interplay_i) · Σ_r exp(Σ_t scale_rt(now) · f_rt(i))
+    weight of visit i = exp(content_i + bias_i + interaction_i) · Σ_r exp(Σ_t scale_rt(now) · f_rt(i))
 
-Without terms, this is PGT. With three reasons and no encoder it can be the context kernel, whose
+Without features, this is PGT. With three reasons and no encoder it can be the context kernel, whose
 reasons to go back are "any", "it came after the place where I am" and "it began at this hour".
 """
 

@@ -1,7 +1,7 @@
-"""Reasons to go back: the log-weights that terms give to past visits.
+"""Reasons to go back: the log-weights that features give to past visits.
 
-A reason is a sum of terms, each scaled by what is known of now. Reasons add up as weights do, so
-one good reason is enough; within a reason terms multiply, so all of them must agree.
+A reason is a sum of features, each scaled by what is known of now. Reasons add up as weights do, so
+one good reason is enough; within a reason features multiply, so all of them must agree.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ NEVER = -30.0  # log of a weight that is none
 class AdditiveScorer(nn.Module):
     """(B, L) log-weights of visits from one fact each, for several reasons.
 
-    Every term has one table; a row holds a value for each reason, and a vector that meets those of
-    the other terms in a hidden layer (the interaction).
+    Every feature has one table; a row holds a value for each reason, and a vector that meets those
+    of the other features in a hidden layer (the interaction).
     """
 
     def __init__(self, config: ContextualConfig) -> None:
@@ -37,9 +37,9 @@ class AdditiveScorer(nn.Module):
         self.facts = NOW | (THEN if config.knows_time else {})
         width = config.n_components + config.interaction
         self.tables = nn.ParameterDict()
-        for name, term in self.known.items():
-            self.register_buffer(f"knots_{name}", torch.tensor(term.knots).float(), False)
-            table = torch.zeros(len(term.knots), width)
+        for name, feature in self.known.items():
+            self.register_buffer(f"knots_{name}", torch.tensor(feature.knots).float(), False)
+            table = torch.zeros(len(feature.knots), width)
             nn.init.normal_(table[:, : config.n_components], std=0.1)
             nn.init.normal_(table[:, config.n_components :], std=0.5)
             self.tables[name] = nn.Parameter(table)
@@ -67,8 +67,8 @@ class AdditiveScorer(nn.Module):
             scales = (1 + self.scale(now)).view(len(batch), len(self.known), n)  # (B, T, R)
         shape = (*batch.location.shape, n + self.config.interaction)
         total = torch.zeros(shape, device=batch.length.device)  # (B, L, R + I)
-        for t, (name, term) in enumerate(self.known.items()):
-            low, high, share = hats(term.of(batch), self.get_buffer(f"knots_{name}"))
+        for t, (name, feature) in enumerate(self.known.items()):
+            low, high, share = hats(feature.of(batch), self.get_buffer(f"knots_{name}"))
             table = self.tables[name]
             value = torch.lerp(table[low], table[high], share[..., None])  # (B, L, R + I)
             if scales is not None:
@@ -101,7 +101,7 @@ def like_kernel(scorer: AdditiveScorer, kernel: ContextKernel) -> None:
     Parameters
     ----------
     scorer : AdditiveScorer
-        With at least three reasons. The kernel's terms are age, before and clock; of those that
+        With at least three reasons. The kernel's features are age, before and clock; of those that
         it lacks the reason is as weak as "any", and other tables keep their values.
     kernel : ContextKernel
 
