@@ -9,10 +9,13 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     analysis | io | relatives                    results; files; other networks
     city | gps | contextual | improvements       four rooms that need the core alone
     train         from windows to a trained model
+    training_run  one run: its epochs, its state
     predict | look | metrics | baselines | checkpoint
     windows | model                              what a model sees, and the model
+    visit_features
     vocabulary | encoder
-    visits | batch | mixture | config | units | shipped
+    config        every setting, in frozen dataclasses
+    visits | batch | mixture | losses | units | shipped | files
 """
 
 from __future__ import annotations

@@ -75,6 +75,7 @@ def fit(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import pgt
     >>> data = pgt.prepare(pgt.city.load().visits)
     >>> size = data.vocabulary.n_locations, data.vocabulary.n_users

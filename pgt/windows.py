@@ -236,16 +236,18 @@ def prepare(
     config : WindowConfig, optional
         In place of ``days``, ``min_visits`` and ``protocol``.
 
+    Returns
+    -------
+    Dataset
+
     Raises
     ------
     DataError
-        When the visits or the configuration cannot be used, both ways of configuring are, or the
-        visits share no location with ``vocabulary``.
+        When visits or configuration cannot be used, or no location is one of ``vocabulary``.
 
     Notes
     -----
-    The protocol of Hong et al. (2023): windows are built inside each split, so the first days of
-    valid and test yield none.
+    Windows are built inside each split (Hong et al. 2023): the first days of each yield none.
 
     Examples
     --------

@@ -4,7 +4,8 @@ PGT's pointer weighs a past visit by a match of two learned vectors and by its p
 features are added that look at one fact each (`pgt.contextual.features`). A visit can be worth
 going back to for several reasons, each a sum of features, scaled by what is known of now:
 
-    weight of visit i = exp(content_i + bias_i + interaction_i) · Σ_r exp(Σ_t scale_rt(now) · f_rt(i))
+    weight of visit i
+        = exp(content_i + bias_i + interaction_i) · Σ_r exp(Σ_t scale_rt(now) · f_rt(i))
 
 Without features, this is PGT. With three reasons and no encoder it can be the context kernel, whose
 reasons to go back are "any", "it came after the place where I am" and "it began at this hour".

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt import train as training
+from pgt import training_run
 from pgt.checkpoint import load_model, load_windows_config, read, save_model
 from pgt.cli.parser import EXAMPLES, main
 from pgt.config import WindowConfig
@@ -116,7 +116,7 @@ def test_control_c_keeps_the_run_and_the_next_call_goes_on(
 ) -> None:
     shutil.copy(folder / "v.parquet", tmp_path)
     calls = iter(range(10**9))
-    plain = training.cross_entropy
+    plain = training_run.cross_entropy
     data = prepare(pd.read_parquet(folder / "v.parquet"))
     epoch = -(-len(data.train) // 128) + 1  # training steps and one pass over validation
 
@@ -126,7 +126,7 @@ def test_control_c_keeps_the_run_and_the_next_call_goes_on(
         return plain(*arguments)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "cross_entropy", interrupted)
+        patch.setattr(training_run, "cross_entropy", interrupted)
         assert train(tmp_path, "--epochs", "2") == 130
     said = capsys.readouterr().err.strip()
     assert said.count("\n") == 0
