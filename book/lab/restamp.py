@@ -12,6 +12,7 @@ from pathlib import Path
 from lab import reports, runs
 from lab.marks import Tree, module_name
 from lab.provenance import LAB, PACKAGE, STOPS
+from pgt.files import write_text
 from pgt.visits import DataError
 
 ROOT = PACKAGE.parent
@@ -61,6 +62,7 @@ def restamp(folder: Path, since: str, names: Path | None = None) -> Iterator[str
         text = path.read_text(encoding="utf-8")
         header = json.loads(text)
         header.pop("rows", None)
+        changed = False
         for part, mark in header.get("code", {}).items():
             now = reports.code_now(part)
             if mark == now:
@@ -80,10 +82,12 @@ def restamp(folder: Path, since: str, names: Path | None = None) -> Iterator[str
                 yield f"{path.stem} {part}: not only renamed; confirm it"
                 continue
             header["code"][part] = now
+            changed = True
             yield f"{path.stem} {part}: {mark} -> {now}"
-        head = json.dumps(header, indent=1, allow_nan=False)[:-2]
-        rows = text.index('\n "rows": [')
-        path.write_text(f"{head},{text[rows:]}", encoding="utf-8")
+        if changed:
+            head = json.dumps(header, indent=1, allow_nan=False)[:-2]
+            rows = text.index('\n "rows": [')
+            write_text(path, f"{head},{text[rows:]}")
 
 
 def rename(source: str, words: Mapping[str, str], texts: Mapping[str, str]) -> str:

@@ -3,8 +3,7 @@
     PGT_DC=…/DC.json python book/lab/run.py temporal_sets
 
 writes ``book/results/temporal_sets.json``. Scores are in percent, means over people or days; no
-person, element or moment can be told from them. With ``--keep FOLDER`` finished runs are stored
-there and not made again.
+person, element or moment can be told from them.
 
 Rows by ``group``: ``all`` for a run; ``low`` and ``high`` for the 95 % interval of the mean over
 seeds, people and seeds resampled; ``lead``, ``lead low`` and ``lead high`` for the difference to
