@@ -25,7 +25,7 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 
-from pgt import baselines, city, metrics
+from pgt import baselines, city, metrics, ranking
 from pgt.analysis.results import read_results
 from pgt.exercises import check
 from pgt.look import Look
@@ -77,7 +77,7 @@ r = 1 + (scores > own).sum(1)                       # (B,)
 
 by_hand = pd.DataFrame({"rank": r, "acc@1": r <= 1, "mrr": 1 / r,
                         "ndcg@10": (r <= 10) / torch.log2(r + 1)}).astype(float)
-better, tied = metrics.rank(scores, target)
+better, tied = ranking.rank(scores, target)
 theirs = metrics.gains(pd.DataFrame({"better": better, "tied": tied}))
 assert np.allclose(by_hand[["acc@1", "mrr", "ndcg@10"]], theirs[["acc@1", "mrr", "ndcg@10"]])
 by_hand.rename_axis("window").round(3)
@@ -138,7 +138,7 @@ def add_up(batch, weight, n=V):
 
 test = data.test.batch(np.arange(len(data.test)))            # all test windows at once
 counts = add_up(test, torch.ones(test.location.shape))       # (W, V) the most frequent place
-better, tied = metrics.rank(counts, test.target)
+better, tied = ranking.rank(counts, test.target)
 generator = torch.Generator().manual_seed(0)
 by_argmax = []
 for _ in range(40):
@@ -380,7 +380,7 @@ def renumber(batch):
 def accuracy(batch, numbers):
     """Acc@1 in percent on a renumbered batch, ties counted fairly."""
     scores = add_up(batch, sum(cues(batch, **numbers)), batch.location.shape[1] + 2)
-    better, tied = metrics.rank(scores, batch.target)
+    better, tied = ranking.rank(scores, batch.target)
     return 100 * (((1 - better) / tied.clamp(min=1)).clamp(0, 1) * (tied > 0)).double().mean().item()
 
 
@@ -740,7 +740,7 @@ def with_weekend(batch, factor, numbers):
     present = weekend[torch.arange(len(batch)), batch.length - 1]         # (B,)
     other = torch.where(weekend == present[:, None], 1.0, factor)
     scores = add_up(batch, sum(cues(batch, **numbers)) * other, batch.location.shape[1] + 2)
-    better, tied = metrics.rank(scores, batch.target)
+    better, tied = ranking.rank(scores, batch.target)
     return 100 * (((1 - better) / tied.clamp(min=1)).clamp(0, 1) * (tied > 0)).double().mean().item()
 
 

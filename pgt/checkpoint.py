@@ -16,7 +16,8 @@ from torch import Tensor
 
 from pgt.config import ModelConfig, WindowConfig
 from pgt.files import whole
-from pgt.model import NetworkConfig, PointerGeneratorTransformer
+from pgt.model import PointerGeneratorTransformer
+from pgt.network import NetworkConfig
 from pgt.shipped import folder
 from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from pgt.batch import Batch
+from pgt.ranking import Ranked, rank_all
 from pgt.windows import Windows
 
 GROUPS = ("all", "known", "unknown", "in_window", "not_in_window")
@@ -21,42 +22,29 @@ METRICS = (*MEANS, "f1")
 
 
 class Predictor(Protocol):
-    """Anything that scores every location for every window of a batch."""
+    """Anything that scores every location for every window of a batch.
+
+    One that is a `Ranker` too is asked for ranks: then nothing of size (B, V) is written down.
+    """
 
     def scores(self, batch: Batch) -> Tensor:
         """(B, V) the higher the likelier; -inf means "not an answer"."""
         ...
 
 
-def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Where the target stands among the scores.
+@runtime_checkable
+class Ranker(Protocol):
+    """Anything that ranks the target of every window of a batch."""
 
-    Parameters
-    ----------
-    scores : Tensor
-        (B, V).
-    target : Tensor
-        (B,).
-
-    Returns
-    -------
-    better, tied : Tensor
-        (B,) how many locations score higher, and how many score the same, the target included.
-        A target that is no answer at all (-inf) has ``tied = 0``: a miss everywhere.
-
-    Examples
-    --------
-    >>> rank(torch.tensor([[3.0, 2.0, 2.0, 0.0]]), torch.tensor([2]))
-    (tensor([1]), tensor([2]))
-    """
-    own = scores.gather(1, target[:, None])  # (B, 1)
-    better = (scores > own).sum(1)
-    tied = (scores == own).sum(1)
-    return better, tied.masked_fill(own.squeeze(1) == -torch.inf, 0)
+    def rank(self, batch: Batch) -> Ranked:
+        """Where the targets stand, and the best places."""
+        ...
 
 
 @torch.no_grad()
-def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> pd.DataFrame:
+def evaluate(
+    predictor: Predictor | Ranker, windows: Windows, batch_size: int = 512
+) -> pd.DataFrame:
     """Rank the target of every window.
 
     Parameters
@@ -71,7 +59,7 @@ def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> p
     -------
     DataFrame
         One row a window, in the windows' order: ``user_id``, ``target`` and ``predicted``
-        (vocabulary ids), ``better``, ``tied`` (see `rank`), ``known``, ``in_window``.
+        (vocabulary ids), ``better``, ``tied`` (see `pgt.ranking.rank`), ``known``, ``in_window``.
         Where several locations share the top score, ``predicted`` is a random one of them
         (the same at every call).
 
@@ -87,14 +75,15 @@ def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> p
     """
     n = len(windows)
     better, tied, predicted = (np.zeros(n, dtype=np.int64) for _ in range(3))
-    generator = torch.Generator().manual_seed(0)
     for batch in windows.batches(batch_size):
-        scores = predictor.scores(batch).cpu()
+        if isinstance(predictor, Ranker):
+            found = predictor.rank(batch)
+        else:
+            found = rank_all(predictor.scores(batch), batch.target, batch.index)
         at = batch.index.cpu().numpy()
-        high, same = rank(scores, batch.target.cpu())
-        top = scores == scores.max(1, keepdim=True).values
-        draw = torch.rand(scores.shape, generator=generator) * top
-        better[at], tied[at], predicted[at] = high, same, draw.argmax(1)
+        for column, value in ((better, found.better), (tied, found.tied),
+                              (predicted, found.predicted)):  # fmt: skip
+            column[at] = value.cpu().numpy()
     targets = windows.targets
     return pd.DataFrame(
         {

@@ -11,9 +11,7 @@ Shapes: B windows, L visits, D = d_model, H heads, V locations.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -22,7 +20,9 @@ from torch import Tensor, nn
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.config import ModelConfig
 from pgt.encoder import Encoder
-from pgt.mixture import log_mixture, scatter_log_probs
+from pgt.logits import DenseLogits, LinearLogits, Logits
+from pgt.mixture import Mixture, Slots, log_mixture, scatter_log_probs
+from pgt.network import MixtureModel, at_least_float32
 
 RECENCIES = 8  # 1 = same day .. 8 = seven days ago and more, 0 is padding
 
@@ -148,7 +148,7 @@ class Gate(nn.Sequential):
         super().__init__(nn.Linear(d, d // 2), nn.GELU(), nn.Linear(d // 2, 1))
 
 
-class PointerGeneratorTransformer(nn.Module):
+class PointerGeneratorTransformer(MixtureModel):
     """Next location = copy one of the window's, or generate one of the vocabulary's.
 
     Parameters
@@ -177,7 +177,7 @@ class PointerGeneratorTransformer(nn.Module):
         self.gate = Gate(config) if both and config.has("gate") else None
 
     def forward(self, batch: Batch, attention: bool = False) -> Output:
-        """Predict every window of a batch.
+        """Predict every window of a batch, and write everything down.
 
         Parameters
         ----------
@@ -187,31 +187,50 @@ class PointerGeneratorTransformer(nn.Module):
             Also return the encoder's attention weights.
         """
         batch = batch.most_recent(self.config.max_len)
-        x = self.embeddings(batch)  # (B, L, D)
-        x, self_attention = self.encoder(x, batch.padding, attention)  # (B, L, D)
-        rows = torch.arange(len(batch), device=x.device)
-        context = x[rows, batch.length - 1]  # (B, D) the last visit
-
+        context, log_weights, seen = self._encoded(batch, attention)
         # Half precision is for the encoder; probabilities are float32 at least.
         shape = (len(batch), self.config.n_locations)
         pointer = generator = at_least_float32(context).new_full(shape, -math.inf)
         weights = pointer.new_zeros(batch.location.shape)
-        if self.pointer is not None:
-            log_weights = self.pointer(context, x, batch)  # (B, L)
+        if log_weights is not None:
             weights = log_weights.exp()
             pointer = scatter_log_probs(log_weights, batch.location, shape[1])  # (B, V)
         if self.generator is not None:
             generator = F.log_softmax(at_least_float32(self.generator(context)), dim=-1)  # (B, V)
 
         logit = self._gate_logit(context)  # (B,)
-        gate = torch.sigmoid(logit)
         if self.pointer is None:
             log_probs = generator
         elif self.generator is None:
             log_probs = pointer
         else:
             log_probs = log_mixture(logit, pointer, generator)  # (B, V)
-        return Output(log_probs, gate, weights, pointer, generator, self_attention)
+        return Output(log_probs, logit.sigmoid(), weights, pointer, generator, seen)
+
+    def mixture(self, batch: Batch) -> Mixture:
+        """Predict every window of a batch, and write down what a loss or a rank needs."""
+        batch = batch.most_recent(self.config.max_len)
+        context, log_weights, _ = self._encoded(batch)
+        logit = self._gate_logit(context)  # (B,)
+        place = batch.location.new_empty(len(batch), 0)
+        pointer = logit.new_empty(len(batch), 0)
+        if log_weights is not None:
+            slots = Slots.of(batch.location, batch.padding)
+            place, width = slots.place, slots.place.shape[1]
+            pointer = scatter_log_probs(log_weights, slots.of_visit, width)  # (B, L)
+        logits = logits_of(self.generator, context) if self.generator is not None else None
+        return Mixture(self.config.n_locations, logit, place, pointer, logits)
+
+    def _encoded(
+        self, batch: Batch, attention: bool = False
+    ) -> tuple[Tensor, Tensor | None, tuple[Tensor, ...]]:
+        """(B, D) the last visit in its context, (B, L) the pointer's log-weights, attention."""
+        x = self.embeddings(batch)  # (B, L, D)
+        x, seen = self.encoder(x, batch.padding, attention)  # (B, L, D)
+        rows = torch.arange(len(batch), device=x.device)
+        context = x[rows, batch.length - 1]  # (B, D)
+        log_weights = self.pointer(context, x, batch) if self.pointer is not None else None
+        return context, log_weights, seen
 
     def _gate_logit(self, context: Tensor) -> Tensor:
         """(B,) logit of the gate: +inf without a generator, -inf without a pointer, 0 if fixed."""
@@ -220,55 +239,10 @@ class PointerGeneratorTransformer(nn.Module):
         fixed = math.inf if self.generator is None else -math.inf if self.pointer is None else 0.0
         return at_least_float32(context).new_full((len(context),), fixed)
 
-    @torch.no_grad()
-    def scores(self, batch: Batch) -> Tensor:
-        """(B, V) log-probabilities, in evaluation mode; the interface that baselines share."""
-        was_training = self.training
-        self.eval()
-        try:
-            return self(batch).log_probs
-        finally:
-            self.train(was_training)
 
-    def n_parameters(self) -> int:
-        """Count the trained numbers."""
-        return sum(p.numel() for p in self.parameters() if p.requires_grad)
-
-
-def at_least_float32(x: Tensor) -> Tensor:
-    """Widen half precision, leave the rest."""
-    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
-
-
-class HasLogProbs(Protocol):
-    """What a network returns: at least (B, V) log-probabilities."""
-
-    @property
-    def log_probs(self) -> Tensor: ...
-
-
-class NetworkConfig(Protocol):
-    """What a network's configuration tells of itself."""
-
-    @property
-    def max_len(self) -> int: ...
-    def to_dict(self) -> dict[str, Any]: ...
-
-
-class Network(Protocol):
-    """What `pgt.train.fit` trains and a checkpoint holds: PGT, or a rival of it.
-
-    A ``torch.nn.Module`` with a configuration, that gives log-probabilities for a batch.
-    """
-
-    @property
-    def config(self) -> NetworkConfig: ...
-    def __call__(self, batch: Batch, /) -> HasLogProbs: ...
-    def scores(self, batch: Batch) -> Tensor: ...
-    def n_parameters(self) -> int: ...
-    def to(self, device: Any, /) -> Any: ...
-    def train(self, mode: bool = True) -> Any: ...
-    def eval(self) -> Any: ...
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state_dict: dict[str, Any]) -> Any: ...
-    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
+def logits_of(generator: nn.Module, context: Tensor, first: int = 0) -> Logits:
+    """The logits of (B, D) contexts from column ``first`` on, in stretches if that can be."""
+    context = at_least_float32(context)
+    if type(generator) is Generator:
+        return LinearLogits(context, generator.weight[first:], generator.bias[first:], first)
+    return DenseLogits(at_least_float32(generator(context))[:, first:], first)

@@ -18,9 +18,13 @@ from torch import Tensor, nn
 from pgt import checkpoint as files
 from pgt.batch import Batch
 from pgt.config import TrainConfig
+from pgt.counter_random import forget_keys, use_keys
 from pgt.losses import Loss, cross_entropy
 from pgt.metrics import evaluate, gains
-from pgt.model import Network, PointerGeneratorTransformer
+from pgt.model import PointerGeneratorTransformer
+from pgt.network import MixtureModel, Network
+from pgt.parallel import Team
+from pgt.ranking import Ranked, rank_all
 from pgt.visits import DataError
 from pgt.windows import Windows
 
@@ -53,6 +57,21 @@ class TrainingLog:
         return sum(row["seconds"] for row in self.rows)
 
 
+class Losses(nn.Module):
+    """What training makes small, as a module, since that is what several processes can share."""
+
+    def __init__(self, model: Any, loss: Loss | None, label_smoothing: float) -> None:
+        super().__init__()
+        self.model, self.loss, self.label_smoothing = model, loss, label_smoothing
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(B,) the loss of each window."""
+        if self.loss is None and isinstance(self.model, MixtureModel):
+            return self.model.mixture(batch).cross_entropy(batch.target, self.label_smoothing)
+        loss = self.loss or cross_entropy
+        return loss(self.model(batch).log_probs, batch.target, self.label_smoothing)
+
+
 class TrainingRun:
     """The state of one training run: all that a checkpoint must hold."""
 
@@ -65,9 +84,10 @@ class TrainingRun:
         device: torch.device,
         loss: Loss | None,
     ) -> None:
-        self.loss = loss or cross_entropy
-        self.loss_name = getattr(loss, "__name__", repr(loss)) if loss else "cross-entropy"
         self.model = model.to(device)
+        self.team = Team.now()
+        self.losses = self.team.wrap(Losses(self.model, loss, config.label_smoothing), device)
+        self.loss_name = getattr(loss, "__name__", repr(loss)) if loss else "cross-entropy"
         self.train, self.valid = train.to(device), valid.to(device)
         self.config, self.device = config, device
         self.names, self.parameters = zip(*model.named_parameters(), strict=True)
@@ -88,15 +108,13 @@ class TrainingRun:
         stale = self.epoch - self.history.best_epoch >= self.config.patience
         return self.epoch >= self.config.max_epochs or (self.epoch > 0 and stale)
 
-    def forward(self, batch: Batch) -> Tensor:
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
-            return self.model(batch).log_probs
-
     def one_epoch(self) -> dict[str, float]:
         began = time.perf_counter()
         config = self.config
-        torch.manual_seed(config.seed * 100_003 + self.epoch)
-        shuffle = np.random.default_rng([config.seed, self.epoch])
+        seed = config.seed, self.epoch
+        # For parts that draw numbers without keys, such as PyTorch's own dropout.
+        torch.manual_seed((config.seed * 100_003 + self.epoch) * self.team.world + self.team.rank)
+        shuffle = np.random.default_rng(seed)
         steps = math.ceil(len(self.train) / config.batch_size)
         step = self.epoch * steps
         max_len = self.model.config.max_len
@@ -104,22 +122,29 @@ class TrainingRun:
         loss_sum = torch.zeros((), device=self.device)
         norm_sum = torch.zeros((), device=self.device)
         rate = 0.0
-        for batch in self.train.batches(config.batch_size, shuffle=shuffle, max_len=max_len):
+        for index in self.train.batch_indices(config.batch_size, shuffle=shuffle, max_len=max_len):
+            share = self.team.share(index)
+            batch = self.train.batch(share if len(share) else index[:1], max_len)
+            use_keys(self.model, *seed, batch.index)
             rate = config.rate(step, steps)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            loss = self.loss(self.forward(batch), batch.target, config.label_smoothing)
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
+                losses = self.losses(batch)
             self.optimizer.zero_grad(set_to_none=True)
-            loss.mean().backward()
+            loss = self.team.weight(losses, len(index), empty=len(share) == 0)
+            loss.backward()
             norm_sum += nn.utils.clip_grad_norm_(self.parameters, config.clip)
             self.optimizer.step()
-            loss_sum += loss.detach().sum()
+            loss_sum += loss.detach() * (len(index) / self.team.world)
             step += 1
+        forget_keys(self.model)
+        (train_loss,) = self.team.total(float(loss_sum))
         valid_loss, accuracy = self.score()
         self.epoch += 1
         row = {
             "epoch": self.epoch,
-            "train_loss": float(loss_sum) / len(self.train),
+            "train_loss": train_loss / len(self.train),
             "valid_loss": valid_loss,
             "valid_acc@1": accuracy,
             "learning_rate": rate,
@@ -150,14 +175,21 @@ class TrainingRun:
         class Listener:
             """Adds up the loss of what `evaluate` asks for, so that one pass serves both."""
 
-            def scores(_, batch: Batch) -> Tensor:
+            def rank(_, batch: Batch) -> Ranked:
                 nonlocal total
-                log_probs = self.forward(batch)
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
+                    if isinstance(self.model, MixtureModel):
+                        mixture = self.model.mixture(batch)
+                        total += float(mixture.cross_entropy(batch.target).sum())
+                        return mixture.rank(batch.target, batch.index)
+                    log_probs = self.model(batch).log_probs
                 total += float(cross_entropy(log_probs, batch.target).sum())
-                return log_probs
+                return rank_all(log_probs, batch.target, batch.index)
 
-        ranks = evaluate(Listener(), self.valid)
-        return total / len(self.valid), 100 * float(gains(ranks)["acc@1"].mean())
+        mine = self.valid.subset(self.team.share(np.arange(len(self.valid))))
+        hits = float(gains(evaluate(Listener(), mine))["acc@1"].sum())
+        total, hits = self.team.total(total, hits)
+        return total / len(self.valid), 100 * hits / len(self.valid)
 
     def identity(self) -> dict[str, Any]:
         """What a checkpoint must agree with to be resumed."""
@@ -174,6 +206,11 @@ class TrainingRun:
         return json.loads(json.dumps(raw))
 
     def store(self, path: Path) -> None:
+        if self.team.leads:
+            self._write(path)
+        self.team.wait()
+
+    def _write(self, path: Path) -> None:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         tensors |= {f"best.{k}": v for k, v in self.best.items()}
         for name, parameter in zip(self.names, self.parameters, strict=True):

@@ -151,6 +151,18 @@ class Windows:
         given, shuffled first and sorted within pools of ``pool`` batches, which come in random
         order.
         """
+        for index in self.batch_indices(batch_size, shuffle=shuffle, max_len=max_len, pool=pool):
+            yield self.batch(index, max_len)
+
+    def batch_indices(
+        self,
+        batch_size: int,
+        *,
+        shuffle: np.random.Generator | None = None,
+        max_len: int | None = None,
+        pool: int = 32,
+    ) -> Iterator[np.ndarray]:
+        """The windows' numbers in each of the `batches`."""
         n = len(self)
         lengths = self.lengths if max_len is None else np.minimum(self.lengths, max_len)
         if shuffle is None:
@@ -164,7 +176,7 @@ class Windows:
                 order[at : at + size] = part[np.argsort(lengths[part], kind="stable")]
             starts = shuffle.permutation(np.arange(0, n, batch_size))
         for begin in starts:
-            yield self.batch(order[begin : begin + batch_size], max_len)
+            yield order[begin : begin + batch_size]
 
 
 @dataclass(frozen=True)

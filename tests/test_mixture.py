@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from pgt.mixture import log_mixture, scatter_log_probs
+from pgt import city, logits, windows
+from pgt import mixture as mixture_module
+from pgt.config import ABLATIONS, ModelConfig
+from pgt.contextual.config import ContextualConfig
+from pgt.contextual.history import with_history
+from pgt.contextual.model import ContextualPointer
+from pgt.improvements.registry import improved
+from pgt.losses import cross_entropy
+from pgt.mixture import Slots, log_mixture, scatter_log_probs
+from pgt.model import PointerGeneratorTransformer
+from pgt.network import MixtureModel
+from pgt.ranking import rank_all
+from pgt.windows import Windows
 
 V = 7
 
@@ -102,3 +119,71 @@ def test_gradients_are_those_of_finite_differences() -> None:
         return log_mixture(gate, pointer, other.log_softmax(1))
 
     assert torch.autograd.gradcheck(mixed, (scores, other, gate))
+
+
+def data_and_models() -> Iterator[tuple[str, MixtureModel, Windows]]:
+    """Every model that can do without (B, V), in float64 and away from its first weights."""
+    data = windows.prepare(city.load().visits, protocol="exact")
+    memory = with_history(data, memory=60, older=10)
+    size = data.vocabulary.n_locations, data.vocabulary.n_users
+    config = ModelConfig(*size, dropout=0.0)
+    for name, change in ABLATIONS.items():
+        yield name, PointerGeneratorTransformer(replace(config, **change)), data.test
+    known = 2 + data.vocabulary.n_known
+    for changes in (
+        {"without": ("generator", "gate")},
+        {"n_trained_ids": 0},
+        {"n_trained_ids": known},
+        {"n_trained_ids": known, "without": ("gate",)},
+    ):
+        contextual = ContextualConfig(*size, dropout=0.0, **changes)  # type: ignore[arg-type]
+        yield f"contextual {changes}", ContextualPointer(contextual), memory.test
+    for name in ("mixture_of_softmaxes", "temperature"):
+        yield name, improved(config, data.train, name), data.test
+
+
+CASES = list(data_and_models())
+
+
+@pytest.mark.parametrize("stretch", [2**20, 16 * 300], ids=["kept", "in stretches"])
+@pytest.mark.parametrize(("name", "model", "part"), CASES, ids=[name for name, _, _ in CASES])
+def test_without_all_places_loss_gradient_and_ranks_are_the_same(
+    monkeypatch: pytest.MonkeyPatch, name: str, model: Any, part: Windows, stretch: int
+) -> None:
+    if stretch < 2**20:
+        monkeypatch.setattr(logits, "KEPT", 0)
+        monkeypatch.setattr(mixture_module, "KEPT", 0)
+        monkeypatch.setattr(logits, "STRETCH", stretch)
+    model = copy.deepcopy(model).double()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.05 * torch.randn_like(parameter))
+    batch = part.batch(np.arange(0, len(part), len(part) // 24)[:24])
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    for smoothing in (0.0, 0.3):
+        printed = cross_entropy(model(batch).log_probs, batch.target, smoothing)
+        lean = model.mixture(batch).cross_entropy(batch.target, smoothing)
+        torch.testing.assert_close(lean, printed, atol=1e-12, rtol=1e-12)
+        both = [
+            torch.autograd.grad(loss.mean(), parameters, allow_unused=True)
+            for loss in (printed, lean)
+        ]
+        for parameter, one, other in zip(names, *both, strict=True):
+            one, other = (torch.zeros(1) if g is None else g for g in (one, other))
+            torch.testing.assert_close(other, one, atol=1e-12, rtol=1e-12, msg=parameter)
+    dense = rank_all(model.scores(batch), batch.target, batch.index, k=5)
+    found = model.rank(batch, k=5)
+    assert torch.equal(found.better, dense.better) and torch.equal(found.tied, dense.tied)
+    assert torch.equal(found.predicted, dense.predicted)
+    torch.testing.assert_close(found.value[:, :5], dense.value[:, : found.value.shape[1]])
+
+
+def test_slots_name_each_place_of_a_window_once() -> None:
+    location = torch.tensor([[4, 2, 4, 9], [3, 3, 0, 0]])
+    slots = Slots.of(location, location == 0)
+    shown = slots.place.gather(1, slots.of_visit)
+    assert torch.equal(shown, location.masked_fill(location == 0, -1))
+    for row in slots.place.tolist():
+        real = [place for place in row if place >= 0]
+        assert real == sorted(set(real))

@@ -22,8 +22,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
-from pgt.encoder import Dropout, sinusoids
-from pgt.model import at_least_float32
+from pgt.counter_random import Dropout
+from pgt.encoder import sinusoids
+from pgt.network import PlaceModel, at_least_float32
 
 KINDS = ("lstm", "mhsa")
 
@@ -240,7 +241,7 @@ class CausalAttention(nn.Module):
         return out
 
 
-class NeuralBaseline(nn.Module):
+class NeuralBaseline(PlaceModel):
     """What the two have in common: embeddings, an encoder, and the last visit's way to the head.
 
     An encoder must not look ahead: visit i's vector is made of visits 1 … i. With padding on the
@@ -266,20 +267,6 @@ class NeuralBaseline(nn.Module):
         context = self.encode(batch)[rows, batch.length - 1]  # (B, E) the last visit
         scores = at_least_float32(self.head(context, batch.user))  # (B, V)
         return Prediction(F.log_softmax(scores, dim=-1))
-
-    @torch.no_grad()
-    def scores(self, batch: Batch) -> Tensor:
-        """(B, V) log-probabilities, in evaluation mode; the interface that baselines share."""
-        was_training = self.training
-        self.eval()
-        try:
-            return self(batch).log_probs
-        finally:
-            self.train(was_training)
-
-    def n_parameters(self) -> int:
-        """Count the trained numbers."""
-        return sum(p.numel() for p in self.parameters() if p.requires_grad)
 
 
 class LSTMBaseline(NeuralBaseline):

@@ -13,14 +13,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lab.hong import Prediction
 from pgt.batch import Batch
 from pgt.config import ModelConfig
-from pgt.mixture import log_mixture, scatter_log_probs
-from pgt.model import Output, PointerGeneratorTransformer, at_least_float32
+from pgt.model import PointerGeneratorTransformer
+from pgt.network import PlaceModel
 from pgt.relatives.summarizer.model import mixture
 from pgt.relatives.summarizer.parts import AdditiveAttention, Decoder, Encoder, ReduceState
 
@@ -57,7 +56,7 @@ class OriginalConfig:
         return asdict(self)
 
 
-class Original(nn.Module):
+class Original(PlaceModel):
     """Reads places as a text, and writes the next place as a summary of one word.
 
     It sees places in order and nothing else: no person, no time, no duration.
@@ -107,20 +106,6 @@ class Original(nn.Module):
         mixed = mixture(p_gen, said, attention, batch.location, 0)
         return Prediction(mixed.clamp_min(torch.finfo(mixed.dtype).tiny).log())
 
-    @torch.no_grad()
-    def scores(self, batch: Batch) -> Tensor:
-        """(B, V) log-probabilities, in evaluation mode."""
-        was_training = self.training
-        self.eval()
-        try:
-            return self(batch).log_probs
-        finally:
-            self.train(was_training)
-
-    def n_parameters(self) -> int:
-        """Numbers that training sets."""
-        return sum(p.numel() for p in self.parameters() if p.requires_grad)
-
 
 class WithDecoder(PointerGeneratorTransformer):
     """PGT with one step of the summarizer's decoder after its encoder.
@@ -153,16 +138,12 @@ class WithDecoder(PointerGeneratorTransformer):
         carried, _, _ = self.decoder(self.start.expand(len(last), -1), begin, memory)
         return self.project(torch.cat([carried.h, carried.context], dim=-1))
 
-    def forward(self, batch: Batch, attention: bool = False) -> Output:
-        """Predict every window of a batch."""
-        assert self.pointer is not None and self.generator is not None
-        batch = batch.most_recent(self.config.max_len)
+    def _encoded(
+        self, batch: Batch, attention: bool = False
+    ) -> tuple[Tensor, Tensor | None, tuple[Tensor, ...]]:
+        """(B, D) what the decoder asks with, (B, L) the pointer's log-weights, attention."""
+        assert self.pointer is not None
         x, seen = self.encoder(self.embeddings(batch), batch.padding, attention)  # (B, L, D)
         rows = torch.arange(len(batch), device=x.device)
         context = self.decoded(x, x[rows, batch.length - 1], batch.padding)  # (B, D)
-        weights = self.pointer(context, x, batch)  # (B, L)
-        pointer = scatter_log_probs(weights, batch.location, self.config.n_locations)
-        generator = F.log_softmax(at_least_float32(self.generator(context)), dim=-1)  # (B, V)
-        logit = self._gate_logit(context)  # (B,)
-        mixed = log_mixture(logit, pointer, generator)
-        return Output(mixed, logit.sigmoid(), weights.exp(), pointer, generator, seen)
+        return context, self.pointer(context, x, batch), seen

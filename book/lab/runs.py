@@ -37,7 +37,8 @@ from pgt.io.sources import (
     read_windows_folder,
 )
 from pgt.losses import Loss, cross_entropy
-from pgt.model import Network, PointerGeneratorTransformer
+from pgt.model import PointerGeneratorTransformer
+from pgt.network import Network
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
 

@@ -14,7 +14,8 @@ import torch
 
 from lab.hong import KINDS, PUBLISHED, NeuralConfig, neural
 from pgt.config import ModelConfig, TrainConfig
-from pgt.model import Network, PointerGeneratorTransformer
+from pgt.model import PointerGeneratorTransformer
+from pgt.network import Network
 from pgt.vocabulary import Vocabulary
 
 MODELS = (*KINDS, "pgt")

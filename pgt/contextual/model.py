@@ -19,22 +19,25 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from pgt.checkpoint import load_weights, read_parts
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import HistoryBatch
 from pgt.contextual.scorer import AdditiveScorer
 from pgt.encoder import Encoder
-from pgt.mixture import log_mixture, scatter_log_probs
-from pgt.model import Embeddings, Gate, Generator, Output, Pointer, at_least_float32  # fmt: skip
+from pgt.logits import Logits
+from pgt.mixture import Mixture, Slots, log_mixture, scatter_log_probs
+from pgt.model import Embeddings, Gate, Generator, Output, Pointer, logits_of
+from pgt.network import MixtureModel, at_least_float32
 from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
 
 UNKNOWN = 1
+FIRST_PLACE = 2  # after padding and unknown
 
 
-class ContextualPointer(nn.Module):
+class ContextualPointer(MixtureModel):
     """Next location = copy one of the past's, for a reason, or generate one of the vocabulary's.
 
     Parameters
@@ -78,12 +81,40 @@ class ContextualPointer(nn.Module):
         attention : bool
             Also return the encoder's attention weights.
         """
+        context, log_weights, seen = self._looked(batch, attention)
+        size = self.config.n_locations
+        pointer = scatter_log_probs(log_weights, batch.location, size)  # (B, V)
+        generator = self._generated(context, pointer)  # (B, V)
+        logit = self._gate_logit(context, log_weights)  # (B,)
+        if self.generator is None:
+            log_probs = pointer
+        else:
+            neither = (pointer == -math.inf) & (generator == -math.inf)
+            mixed = log_mixture(logit, pointer, generator.masked_fill(neither, 0.0))
+            log_probs = mixed.masked_fill(neither, -math.inf)
+        return Output(log_probs, logit.sigmoid(), log_weights.exp(), pointer, generator, seen)
+
+    def mixture(self, batch: HistoryBatch) -> Mixture:
+        """Predict every window of a batch, and write down what a loss or a rank needs."""
+        context, log_weights, _ = self._looked(batch)
+        slots = Slots.of(batch.location, batch.padding)
+        pointer = scatter_log_probs(log_weights, slots.of_visit, slots.place.shape[1])  # (B, L)
+        logits: Logits | None = None
+        if self.generator is not None and context is not None:
+            first = FIRST_PLACE if self.config.n_trained_ids else 0
+            logits = logits_of(self.generator, context, first)
+        logit = self._gate_logit(context, log_weights)
+        return Mixture(self.config.n_locations, logit, slots.place, pointer, logits)
+
+    def _looked(
+        self, batch: HistoryBatch, attention: bool = False
+    ) -> tuple[Tensor | None, Tensor, tuple[Tensor, ...]]:
+        """(B, D) the last visit in its context, (B, L) log-weights of the visits, attention."""
         if not isinstance(batch, HistoryBatch):
             raise DataError(
                 "The contextual pointer needs windows that know what came before each visit; make "
                 "them with pgt.contextual.history.with_history(data)."
             )
-        full = batch
         recent = self._recent(batch)
         context: Tensor | None = None
         encoded: Tensor | None = None
@@ -93,27 +124,16 @@ class ContextualPointer(nn.Module):
             if self.encoder is not None:
                 encoded, seen = self.encoder(encoded, recent.padding, attention)
             rows = torch.arange(len(batch), device=batch.length.device)
-            context = encoded[rows, recent.length - 1]  # (B, D) the last visit
+            context = encoded[rows, recent.length - 1]  # (B, D)
 
         scores = torch.zeros(batch.location.shape, device=batch.length.device)
         if self.scorer is not None:
-            scores = scores + at_least_float32(self.scorer(full))  # (B, L)
+            scores = scores + at_least_float32(self.scorer(batch))  # (B, L)
         if self.pointer is not None:
             assert context is not None and encoded is not None
-            scores = scores + self._content(context, encoded, recent, full)
-        log_weights = F.log_softmax(scores.masked_fill(full.padding, -math.inf), dim=-1)
-        answers = self.config.n_locations
-        pointer = scatter_log_probs(log_weights, full.location, answers)  # (B, V)
-        generator = self._generated(context, pointer)  # (B, V)
-        if self.generator is None:
-            logit = log_weights.new_full((len(batch),), math.inf)
-            log_probs = pointer
-        else:
-            logit = self._gate_logit(context)  # (B,)
-            neither = (pointer == -math.inf) & (generator == -math.inf)
-            mixed = log_mixture(logit, pointer, generator.masked_fill(neither, 0.0))
-            log_probs = mixed.masked_fill(neither, -math.inf)
-        return Output(log_probs, torch.sigmoid(logit), log_weights.exp(), pointer, generator, seen)
+            scores = scores + self._content(context, encoded, recent, batch)
+        log_weights = F.log_softmax(scores.masked_fill(batch.padding, -math.inf), dim=-1)
+        return context, log_weights, seen
 
     def _recent(self, batch: HistoryBatch) -> HistoryBatch:
         """The visits that PGT's parts see; places without weights of their own are unknown."""
@@ -148,31 +168,20 @@ class ContextualPointer(nn.Module):
             return out
         scores = at_least_float32(self.generator(context))  # (B, K)
         if self.config.n_trained_ids:
-            scores = scores.index_fill(1, torch.arange(2, device=scores.device), -math.inf)
+            scores = scores.index_fill(
+                1, torch.arange(FIRST_PLACE, device=scores.device), -math.inf
+            )
         return F.pad(
             F.log_softmax(scores, dim=-1), (0, out.shape[1] - scores.shape[1]), value=-math.inf
         )
 
-    def _gate_logit(self, context: Tensor | None) -> Tensor:
-        """(B,) logit of the gate; 0 if it is fixed."""
-        assert context is not None
-        if self.gate is None:
-            return at_least_float32(context).new_zeros(len(context))
+    def _gate_logit(self, context: Tensor | None, like: Tensor) -> Tensor:
+        """(B,) logit of the gate: +inf without a generator, 0 if it is fixed."""
+        if self.generator is None:
+            return like.new_full((len(like),), math.inf)
+        if self.gate is None or context is None:
+            return like.new_zeros(len(like))
         return at_least_float32(self.gate(context)).squeeze(-1)  # (B, 1) -> (B,)
-
-    @torch.no_grad()
-    def scores(self, batch: HistoryBatch) -> Tensor:
-        """(B, V) log-probabilities, in evaluation mode; the interface that baselines share."""
-        was_training = self.training
-        self.eval()
-        try:
-            return self(batch).log_probs
-        finally:
-            self.train(was_training)
-
-    def n_parameters(self) -> int:
-        """Count the trained numbers."""
-        return sum(p.numel() for p in self.parameters() if p.requires_grad)
 
 
 def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:

@@ -16,6 +16,7 @@ from pgt.baselines import ContextKernel
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.features import HISTORY_FEATURES, NOW, TARGET_FEATURES, THEN, hats, to_the_hour
 from pgt.contextual.history import HistoryBatch
+from pgt.counter_random import Dropout
 
 FACT_WIDTH = 8
 NEVER = -30.0  # log of a weight that is none
@@ -91,7 +92,7 @@ def _zero_ended(wide: int, out: int, dropout: float) -> nn.Sequential:
     last = nn.Linear(32, out)
     nn.init.zeros_(last.weight)
     nn.init.zeros_(last.bias)
-    return nn.Sequential(nn.Linear(wide, 32), nn.GELU(), nn.Dropout(dropout), last)
+    return nn.Sequential(nn.Linear(wide, 32), nn.GELU(), Dropout(dropout), last)
 
 
 @torch.no_grad()

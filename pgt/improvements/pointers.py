@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from pgt.batch import Batch
 from pgt.config import ModelConfig
-from pgt.model import Pointer, at_least_float32
+from pgt.model import Pointer
+from pgt.network import at_least_float32
 
 
 class AdditivePointer(Pointer):

@@ -1,0 +1,86 @@
+"""Counted random numbers look random, and know nothing of batch mates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torch import nn
+
+from pgt.counter_random import Dropout, forget_keys, mix, uniform, use_keys, window_keys
+
+
+def test_mixing_is_splitmix64() -> None:
+    # The first numbers of the generator from state 0, from its published source.
+    counter = torch.arange(1, 4) * -7046029254386353131
+    mixed = [int(x) % 2**64 for x in mix(counter)]
+    assert mixed == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+
+
+def test_uniform_numbers_are_uniform_and_in_range() -> None:
+    drawn = uniform(torch.arange(-20_000, 20_000)).numpy()
+    assert drawn.min() >= 0 and drawn.max() < 1
+    assert stats.kstest(drawn, "uniform").pvalue > 0.001
+    assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 0.02
+
+
+def test_keys_differ_by_seed_epoch_window_and_draw() -> None:
+    index = torch.arange(100)
+    keys = torch.cat(
+        [window_keys(seed, epoch, index, 7) for seed in (0, 1) for epoch in (0, 1)]
+    )  # (4 · 7, 100)
+    assert len(keys.unique()) == keys.numel()
+
+
+@pytest.mark.parametrize("shape", [(64, 20, 32), (64, 2, 20, 21), (64, 30)])
+def test_each_number_is_dropped_with_its_probability(shape: tuple[int, ...]) -> None:
+    drop = Dropout(0.25).train()
+    dropped = []
+    for epoch in range(40):
+        use_keys(drop, 3, epoch, torch.arange(64))
+        dropped.append(drop(torch.ones(shape)) == 0)
+    lost = torch.stack(dropped).double()
+    n = lost[:, 0].numel() * 64
+    assert abs(float(lost.mean()) - 0.25) < 5 * (0.25 * 0.75 / n) ** 0.5
+    # No column of the last dimension is favoured, and neighbours do not know of each other.
+    by_column = lost.flatten(0, -2).mean(0)
+    assert float((by_column - 0.25).abs().max()) < 5 * (0.25 * 0.75 / (n / shape[-1])) ** 0.5
+    one, other = lost[..., 1:].flatten().numpy(), lost[..., :-1].flatten().numpy()
+    assert abs(np.corrcoef(one, other)[0, 1]) < 5 / n**0.5
+
+
+def test_what_is_kept_is_scaled() -> None:
+    drop = Dropout(0.2).train()
+    use_keys(drop, 0, 0, torch.arange(3))
+    out = drop(torch.full((3, 40), 2.0))
+    assert set(out.unique().tolist()) <= {0.0, 2.5}
+
+
+def test_a_windows_numbers_do_not_depend_on_its_batch() -> None:
+    drop = Dropout(0.5).train()
+    x = torch.ones(4, 3, 10, 12)
+    use_keys(drop, 0, 0, torch.tensor([5, 6, 7, 8]))
+    whole = drop(x)
+    use_keys(drop, 0, 0, torch.tensor([7, 5]))
+    some = drop(torch.ones(2, 3, 14, 15))  # padded wider
+    assert torch.equal(some[1, :, :10, :12], whole[0])
+    assert torch.equal(some[0, :, :10, :12], whole[2])
+
+
+def test_the_same_epoch_draws_the_same_and_another_does_not() -> None:
+    model = nn.Sequential(Dropout(0.5), nn.Linear(8, 8), Dropout(0.5)).train()
+    x, index = torch.ones(5, 8), torch.arange(5)
+
+    def at(seed: int, epoch: int) -> torch.Tensor:
+        use_keys(model, seed, epoch, index)
+        return model(x)
+
+    assert torch.equal(at(1, 2), at(1, 2))
+    assert not torch.equal(at(1, 2), at(1, 3)) and not torch.equal(at(1, 2), at(2, 2))
+    first, second = model[0].key, model[2].key
+    assert first is not None and second is not None and not torch.equal(first, second)
+    forget_keys(model)
+    torch.manual_seed(0)
+    one = model(x)
+    assert not torch.equal(one, model(x))
