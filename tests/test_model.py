@@ -462,7 +462,8 @@ def test_configuration_survives_json() -> None:
         ({"without": ("pointer", "generator")}, "nothing is left"),
         ({"d_model": 30}, "divisible"),
         ({"n_heads": 3}, "divisible"),
-        ({"target_time": "time"}, "'unknown' or 'day'"),
+        ({"target_time": "time"}, "'unknown' or 'day'.* only the contextual pointer"),
+        ({"target_time": "week"}, "'unknown' or 'day'"),
         ({"n_layers": 0}, "at least 1"),
     ],
 )

@@ -25,11 +25,12 @@ from lab.runs import DATA, Run
 from pgt.analysis import calibration
 from pgt.analysis.gates import gates
 from pgt.analysis.window_features import forecast
+from pgt.config import TargetTime
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows
 
 SEEDS = (42, 1, 2, 3, 4)
-TOLD = {"city": "unknown", "geolife_published": "day"}  # what the model knows of the target's time
+TARGET_TIME: dict[str, TargetTime] = {"city": "unknown", "geolife_published": "day"}
 MEANS = ("gate", "in_window", "returned")
 TENTHS = 10
 
@@ -149,7 +150,7 @@ def without_network(
 
 def measured() -> Iterator[dict[str, Any]]:
     """The rows of every data set."""
-    for key, target_time in TOLD.items():
+    for key, target_time in TARGET_TIME.items():
         tables = []
         for seed in SEEDS:
             table = opened(key, Run("pgt", "full", target_time, seed))
@@ -168,6 +169,6 @@ def measured() -> Iterator[dict[str, Any]]:
 REPORT = Report(
     question="What does the gate say, and what does it know?",
     rows=measured,
-    data=tuple(TOLD),
+    data=tuple(TARGET_TIME),
     models=("pgt",),
 )
