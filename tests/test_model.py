@@ -212,7 +212,7 @@ def test_erratum_3_recency_runs_from_1_to_8_and_0_is_padding(batch: Batch) -> No
     assert levels[longest, :n].tolist() == [min(d, 7) + 1 for d in range(n)]
 
 
-def test_erratum_15_recency_counts_back_from_the_target_only_when_told_its_day(
+def test_erratum_15_recency_counts_back_from_the_target_only_when_it_knows_its_day(
     batch: Batch,
 ) -> None:
     told = recency(batch, "day")

@@ -27,7 +27,7 @@ from pgt.config import CITY, ModelConfig, Protocol, TargetTime, TrainConfig, abl
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
 from pgt.files import write_text
-from pgt.improvements.registry import IMPROVEMENTS, improved, recipe
+from pgt.improvements.registry import IMPROVEMENTS, improved, training_of
 from pgt.io.sources import (
     GEOLIFE,
     GEOLIFE_WINDOWS,
@@ -205,7 +205,7 @@ def _improved(key: str, run: Run) -> tuple[Network, TrainConfig]:
     assert run.seed is not None
     torch.manual_seed(run.seed)
     config = _config(key, run)
-    training = recipe(run.variant, replace(DATA[key].training, seed=run.seed))
+    training = training_of(run.variant, replace(DATA[key].training, seed=run.seed))
     return improved(config, dataset(key).train, run.variant), training
 
 

@@ -65,7 +65,7 @@ class Variant:
     training: TrainConfig = TRAINING
 
 
-# The story of chapter 20: the kernel's cues first, then the others, one after the other.
+# The story of chapter 20: the kernel's features first, then the others, one after the other.
 STEPS: dict[str, tuple[str, ...]] = {
     "count_only": ("age",),
     "and_before": ("age", "before"),
@@ -108,7 +108,7 @@ def has_unknown(data: Dataset) -> bool:
 
     The vocabulary alone cannot tell: where nobody finds a new place later, it is the same under
     both protocols. But then neither merges any, and there is nothing to teach. The validation
-    visits decide; the test visits are not asked.
+    visits decide; the test visits have no say.
     """
     closed = data.vocabulary.n_known + 2 == data.vocabulary.n_locations
     return closed and bool((data.valid.features[0] == UNKNOWN).any())
