@@ -514,7 +514,7 @@ Markdown(
     f"just that four weeks are short: over the whole record of these people, "
     f"{len(whole):,} visits, "
     f"{100 * long_run[whole.explored].mean():.0f} % of first visits survive and {100 * long_run[~whole.explored].mean():.0f} % of returns. "
-    "**The published recipe deletes much of what is new before any model sees it.** When a benchmark says that people "
+    "**The published procedure deletes much of what is new before any model sees it.** When a benchmark says that people "
     "return, remember that a place had to be returned to in order to be counted."
 )
 
@@ -621,7 +621,7 @@ show(
 
 # %% [markdown]
 # > **Pitfall.** Perfect receivers exist, in effect: a telephone that repeats its last position to save power, or one that is
-# > told its place by the same wireless network all evening. If your data repeats positions, do not
+# > located by the same wireless network all evening. If your data repeats positions, do not
 # > average the different ones only. Exercise 2 cures it with one line.
 #
 # The other panels hold milder lessons. Silence indoors does no harm to staypoints up to the point where there is no fix
@@ -766,7 +766,7 @@ show(
     fig,
     alt=f"Share of arrivals by hour. In local time the busiest hour begins at {peak['local time']}; the same visits in UTC peak at "
     f"{peak['Larkmere']} if the town is Larkmere and at {peak['Beijing, at the same hours']} if it is Beijing.",
-    caption="The same visits by three clocks. A model that is told the hour and the weekday is told one of these.",
+    caption="The same visits by three clocks. A model that knows the hour and the weekday knows one of these.",
 )
 
 # %% [markdown]

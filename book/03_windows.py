@@ -306,7 +306,7 @@ pd.DataFrame({
 # Is this a toy problem of a toy town? Here is GeoLife, people tracked by GPS around Beijing
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
 # We cannot give you their records, but a results file says how many targets were in the window. The
-# published windows come ready-made from the literature. The exact ones follow the same recipe but keep the
+# published windows come ready-made from the literature. The exact ones follow the same steps but keep the
 # real places; the two sets of windows are almost the same.
 
 # %%
@@ -386,7 +386,7 @@ assert (1 + minute // 15).between(1, 96).all()
 # Few, in a town that sleeps. But suppose that the times were wrongly left in UTC. When it is midnight
 # there, it is eight in the morning in Beijing, and the same bug deletes arrivals at work.
 #
-# **Days ago.** Old visits matter less, so the model is told how many days ago each one was, its **recency**. Ago from
+# **Days ago.** Old visits matter less, so the model gets how many days ago each one was, its **recency**. Ago from
 # what? The obvious answer is the day of the target, and several implementations do that. Think about
 # what it reveals. If the newest visit of the window is marked "3 days ago", then the person's *next*
 # visit comes in three days. Nobody can know that when the prediction is made.
@@ -405,7 +405,7 @@ table.assign(home=(100 * table.home).round(1), again=(100 * table.again).round(1
     columns={"home": "target is home, %", "again": "target is the last place again, %"})
 
 # %% [markdown]
-# The rows differ. A model that is told the gap knows something about the answer, and what it knows is
+# The rows differ. A model that knows the gap knows something about the answer, and what it knows is
 # from the future. We therefore count from the day of the *last visit* of the window, which is 0 by
 # definition. `gap_days` exists in a batch as a separate field, so that whoever uses it has to say so:
 # `target_time="day"` in the model's configuration. Here is what it was worth on GeoLife, to the same model on the
@@ -413,8 +413,8 @@ table.assign(home=(100 * table.home).round(1), again=(100 * table.again).round(1
 # right.)
 
 # %%
-told = {target_time: geolife["published"].mean(model="pgt", variant="full", target_time=target_time) for target_time in ("day", "unknown")}
-pd.Series(told).rename({"day": "told the target's day", "unknown": "not told"}).round(1).rename(
+accuracy = {target_time: geolife["published"].mean(model="pgt", variant="full", target_time=target_time) for target_time in ("day", "unknown")}
+pd.Series(accuracy).rename({"day": "knows the target's day", "unknown": "does not know it"}).round(1).rename(
     "Acc@1, % (GeoLife, published)").to_frame()
 
 # %% [markdown]

@@ -346,7 +346,7 @@ pd.concat({name: summarize(table, ["all"]) for name, table in ranks.items()}).se
 # ratios matter. In the code they are called `decay`, `base`, `same`, `clock` and `width`.
 
 # %%
-def cues(batch, decay, base, same, clock, width):
+def evidence(batch, decay, base, same, clock, width):
     """Three (B, L) tensors: the votes for being there, for following this place, for the hour."""
     here = batch.location[torch.arange(len(batch)), batch.length - 1]     # (B,)
     before = torch.roll(batch.location, 1, dims=1)                        # (B, L) the visit before
@@ -379,7 +379,7 @@ def renumber(batch):
 
 def accuracy(batch, numbers):
     """Acc@1 in percent on a renumbered batch, ties counted fairly."""
-    scores = add_up(batch, sum(cues(batch, **numbers)), batch.location.shape[1] + 2)
+    scores = add_up(batch, sum(evidence(batch, **numbers)), batch.location.shape[1] + 2)
     better, tied = ranking.rank(scores, batch.target)
     return 100 * (((1 - better) / tied.clamp(min=1)).clamp(0, 1) * (tied > 0)).double().mean().item()
 
@@ -459,7 +459,7 @@ pd.DataFrame(fitted).T
 
 # %%
 kernel = baselines.ContextKernel(**chosen).fit(data.train)
-assert torch.allclose(add_up(some, sum(cues(some, **chosen))), kernel.scores(some))
+assert torch.allclose(add_up(some, sum(evidence(some, **chosen))), kernel.scores(some))
 ranks["kernel"] = evaluate(kernel, data.test)
 assert np.isclose(summarize(ranks["kernel"], ["all"])["acc@1"].iloc[0], growth["+ time of day"]["test"])
 
@@ -477,7 +477,7 @@ print("numbers at the end of their list:", ", ".join(at_the_end) or "none")
 # %%
 right, wrong = (metrics.gains(ranks[name])["acc@1"].to_numpy() for name in ("kernel", "most_frequent"))
 candidates = np.flatnonzero((right == 1) & (wrong == 0) & (data.test.lengths > 11) & (data.test.lengths < 22))
-parts_of = [torch.stack(cues(data.test.batch([i]), **chosen))[:, 0] for i in candidates]  # each (3, L)
+parts_of = [torch.stack(evidence(data.test.batch([i]), **chosen))[:, 0] for i in candidates]  # each (3, L)
 # The window in which both cues, "what came after here" and "time of day", say much.
 pick = int(np.argmax([(part[1:].sum(1).min() / part.sum()).item() for part in parts_of]))
 i, (base, after, clock) = int(candidates[pick]), parts_of[pick].numpy()
@@ -558,12 +558,12 @@ plots.bars(
 )
 
 # %% [markdown]
-# Before you draw a conclusion: this town flatters the kernel. The simulator lets people return to places with a
-# recipe of much the same form. Recent visits weigh more, so do those that followed the present place and those at
+# Before you draw a conclusion: this town flatters the kernel. The simulator lets people return to places by a
+# rule of much the same form. Recent visits weigh more, so do those that followed the present place and those at
 # this hour. We built both, and it would be silly to celebrate that one finds the other.
 #
 # So look at people whom nobody built. GeoLife, under the *published* protocol, with the PGT exactly as its
-# authors document it. That includes being told the day of the target, which no baseline is.
+# authors document it. That includes knowing the day of the target, which no baseline does.
 
 # %%
 values, intervals = contest(files["geolife_published"], "day")
@@ -571,7 +571,7 @@ plots.bars(
     values, intervals=intervals, highlight=["context kernel"], xlabel="Acc@1 on test (%), unknown places merged",
     alt="GeoLife, Acc@1: " + ", ".join(f"{name} {value:.1f}" for name, value in values.items()) + " per cent.",
     caption="GeoLife, published protocol. Lines: 95 % intervals, people resampled; networks are means of five seeds "
-    "and are told the target's day.",
+    "and know the target's day.",
 )
 
 # %% [markdown]
@@ -590,8 +590,8 @@ rows = {}
 for name, title in titles.items():
     trained = files[name].select(model="pgt")[["variant", "target_time"]].drop_duplicates()
     for variant, target_time in trained.itertuples(index=False):
-        told = "" if target_time == "unknown" else ", told the day"
-        rows[title, variant.replace("_", " ") + told] = duel(files[name], model="pgt", variant=variant, target_time=target_time)
+        knows = "" if target_time == "unknown" else ", knows the day"
+        rows[title, variant.replace("_", " ") + knows] = duel(files[name], model="pgt", variant=variant, target_time=target_time)
 verdicts = pd.DataFrame(rows).T
 verdicts.rename_axis(["data", "PGT"]).astype(dict.fromkeys(("network - kernel", "from", "to"), float)).round(1)
 
@@ -739,7 +739,7 @@ def with_weekend(batch, factor, numbers):
     weekend = batch.weekday > 5                                           # (B, L)
     present = weekend[torch.arange(len(batch)), batch.length - 1]         # (B,)
     other = torch.where(weekend == present[:, None], 1.0, factor)
-    scores = add_up(batch, sum(cues(batch, **numbers)) * other, batch.location.shape[1] + 2)
+    scores = add_up(batch, sum(evidence(batch, **numbers)) * other, batch.location.shape[1] + 2)
     better, tied = ranking.rank(scores, batch.target)
     return 100 * (((1 - better) / tied.clamp(min=1)).clamp(0, 1) * (tied > 0)).double().mean().item()
 

@@ -391,7 +391,7 @@ pd.DataFrame({
 # Look at the first column before you repeat the textbook. What vanishes is not the norm: the side roads
 # through $h$ make up for most of what the direct road loses. What the algebra really promises stands in the
 # second column: how much of the *direction* of the gradient arrives. In pre-norm the
-# bottom is told a good part of what the top is told. In deep post-norm the message has been stirred at
+# bottom gets a good part of what the top gets. In deep post-norm the message has been stirred at
 # every layer.
 #
 # And pre-norm has a price. Nothing stops the sum from growing (third column), so each later layer adds less
@@ -488,7 +488,7 @@ for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
 
 # %%
 class Forgetful(nn.Module):
-    """The package's encoder, told that nothing is padding."""
+    """The package's encoder, for a window without padding."""
 
     def __init__(self, encoder):
         super().__init__()

@@ -114,7 +114,7 @@ show(fig,
 # ## What a place that was never a target gets
 #
 # For a place that training never shows, every step pushes its score down; it is one of the wrong answers, always.
-# What stops the fall? A part of the training recipe, **label smoothing**. Training makes the predicted distribution
+# What stops the fall? A part of the training, **label smoothing**. Training makes the predicted distribution
 # $P$ as much like a wanted one as it can. Without smoothing, all of the wanted probability lies on the true place.
 # With it, the true place gets $1 - \varepsilon$, and the small rest $\varepsilon$ is dealt out evenly, $\varepsilon / V$ to
 # each of the $V$ places ([Training](10_training.ipynb) has the formula). The request goes to the **mixture** $P$ that the
@@ -162,7 +162,7 @@ show(fig,
 
 # %% [markdown]
 # Compare the hill with the dashed line. The generator's opinion about unseen places is not an opinion. It is the
-# constant $\varepsilon$ of the training recipe, shared out. Set $\varepsilon = 0$, and the hill slides down for as long as
+# constant $\varepsilon$ of label smoothing, shared out. Set $\varepsilon = 0$, and the hill slides down for as long as
 # you train.
 #
 # ## The gate
@@ -555,8 +555,8 @@ hits, ten, nats = (dict.fromkeys(rules, 0.0) for _ in range(3))
 with torch.no_grad():
     for b in test.batches(512):
         out = model(b)
-        told = torch.from_numpy(inside)[b.index].float()
-        dials = [out.gate, constant, 0.5, 0.0, 1.0, told]
+        answer = torch.from_numpy(inside)[b.index].float()
+        dials = [out.gate, constant, 0.5, 0.0, 1.0, answer]
         for name, dial in zip(rules, dials, strict=True):
             dial = torch.as_tensor(dial).expand(len(b))[:, None]  # (B, 1)
             copied, generated = out.pointer_log_probs.exp(), out.generator_log_probs.exp()

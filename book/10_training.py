@@ -579,7 +579,7 @@ from pathlib import Path
 from pgt.checkpoint import read
 
 folder = tempfile.TemporaryDirectory()
-recipe = f"""
+script = f"""
 import sys, torch
 from pgt import city
 from pgt.config import ModelConfig
@@ -601,7 +601,7 @@ def run(checkpoint=None, say=lambda row: None):
 checkpoint = Path(folder.name) / "run.safetensors"
 
 # %%
-code = recipe + f"run({str(checkpoint)!r}, say=lambda row: print(row['epoch'], flush=True))"
+code = script + f"run({str(checkpoint)!r}, say=lambda row: print(row['epoch'], flush=True))"
 environment_path = str(Path(city.__file__).parent.parent)
 child = subprocess.Popen([sys.executable, "-c", f"import sys; sys.path.insert(0, {environment_path!r})\n{code}"],
                          stdout=subprocess.PIPE, text=True)
@@ -617,7 +617,7 @@ print("the child ended with code", code, "and left a checkpoint of epoch", left_
 # %%
 def in_process(checkpoint=None):
     scope = {}
-    exec(recipe, scope)  # the very same text
+    exec(script, scope)  # the very same text
     history = scope["run"](checkpoint)
     return scope["model"].state_dict(), history
 
@@ -630,7 +630,7 @@ print(f"{len(undisturbed)} tensors, {len(history_b.rows)} epochs: equal to the b
 
 # %% [markdown]
 # > **Note.** Equal bits need the same machine, the same device and the same number of threads: sums of
-# > floats depend on their order. That is why the recipe names the device and sets the threads. Elsewhere a resumed run is
+# > floats depend on their order. That is why the script names the device and sets the threads. Elsewhere a resumed run is
 # > just as good, but not identical.
 #
 # ## What is in a checkpoint
@@ -661,7 +661,7 @@ from pgt.visits import DataError
 
 try:
     scope = {}
-    exec(recipe.replace("warmup_epochs=2", "warmup_epochs=3"), scope)
+    exec(script.replace("warmup_epochs=2", "warmup_epochs=3"), scope)
     scope["run"](checkpoint)
 except DataError as error:
     print(error)

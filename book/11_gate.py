@@ -49,7 +49,7 @@ from pgt.analysis.calibration import (
 )
 from pgt.analysis.gates import gates
 from pgt.analysis.results import read_results
-from pgt.analysis.window_features import NUMBERS, cues, forecast
+from pgt.analysis.window_features import NUMBERS, features_of, forecast
 from pgt.checkpoint import load_model, shipped
 from pgt.config import CITY, ModelConfig
 from pgt.exercises import check
@@ -460,7 +460,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-simple = {split: cues(getattr(data, split)) for split in ("train", "valid", "test")}
+simple = {split: features_of(getattr(data, split)) for split in ("train", "valid", "test")}
 train = pd.DataFrame({"in_window": data.train.in_window,
                       "returned": data.train.visits.before.to_numpy()[data.train.target] > 0})
 
@@ -474,9 +474,9 @@ def regression(penalty):
 
 for y in outcomes:
     tried = [regression(c).fit(simple["train"], train[y]) for c in (1, 3, 10, 30)]
-    said = [m.predict_proba(simple["valid"])[:, 1] for m in tried]
-    best = int(np.argmin([log_loss(valid[y], p) for p in said]))
-    valid[f"regression_{y}"] = said[best]
+    tested = [m.predict_proba(simple["valid"])[:, 1] for m in tried]
+    best = int(np.argmin([log_loss(valid[y], p) for p in tested]))
+    valid[f"regression_{y}"] = tested[best]
     test[f"regression_{y}"] = tried[best].predict_proba(simple["test"])[:, 1]
 same = forecast(data, lambda windows: windows.in_window)["test"]      # the package's
 assert np.allclose(test.regression_in_window, same, atol=1e-6)
@@ -624,7 +624,7 @@ Markdown(
 # highest. They report mean gates of 0.67 (GeoLife) and 0.77 (DIY); of 0.69 when the target is in the
 # window and 0.59 when it is not (GeoLife); and 0.2 to 0.7 % accuracy when it is not. One run each, on data of
 # their own preparation. Ours are five seeds each: the town, and GeoLife by the published protocol, where
-# the model is told the target's day, as theirs is. A command made the file; it holds no more than such means.
+# the model knows the target's day, as theirs does. A command made the file; it holds no more than such means.
 
 # %%
 report = read_results("gate")
@@ -723,12 +723,12 @@ pd.DataFrame(rows).T.round(3)
 # \tag{11.6}
 # $$
 #
-# so that the constant has 0 and somebody who is told whether the target is in the window has 100 %.
+# so that the constant has 0 and somebody who knows whether the target is in the window has 100 %.
 
 # %%
 worth = pd.DataFrame({"Acc@1, %": hits, "loss, nats": {k: likelihood(v, test) for k, v in dials.items()}})
-flat, told = (worth["loss, nats"][k] for k in ("best constant", "the answer (1 if in the window)"))
-worth["skill, %"] = 100 * (flat - worth["loss, nats"]) / (flat - told)
+flat, perfect = (worth["loss, nats"][k] for k in ("best constant", "the answer (1 if in the window)"))
+worth["skill, %"] = 100 * (flat - worth["loss, nats"]) / (flat - perfect)
 worth.sort_values("loss, nats").round({"Acc@1, %": 2, "loss, nats": 4, "skill, %": 1})
 
 # %% tags=["hide-input"]
@@ -736,7 +736,7 @@ mine, simpler = (worth["skill, %"][k] for k in ("the model's gate", "logistic re
 assert 0 < mine < simpler
 Markdown(
     f"The best constant is {constant:.2f}. The trained gate gets **{mine:.1f} %** of the way from it to knowing the answer. Put the logistic "
-    f"regression in its place, *after* training, and the same model gets **{simpler:.1f} %**. And the accuracies of all five that nobody told the answer "
+    f"regression in its place, *after* training, and the same model gets **{simpler:.1f} %**. And the accuracies of all five that do not know the answer "
     f"lie within {np.ptp([hits[k] for k in dials if 'answer' not in k]):.2f} points of each other."
 )
 
@@ -757,11 +757,11 @@ def best_line(column):
 
 ceiling = {"the model's gate, bent": best_line("gate"), "the oracle, bent": best_line("p_return")}
 losses = pd.Series({name: likelihood(gate, test) for name, gate in ceiling.items()})
-pd.DataFrame({"loss, nats": losses, "skill, %": 100 * (flat - losses) / (flat - told)}).round(
+pd.DataFrame({"loss, nats": losses, "skill, %": 100 * (flat - losses) / (flat - perfect)}).round(
     {"loss, nats": 4, "skill, %": 1})
 
 # %% tags=["hide-input"]
-top = 100 * (flat - losses["the oracle, bent"]) / (flat - told)
+top = 100 * (flat - losses["the oracle, bent"]) / (flat - perfect)
 Markdown(
     f"Knowing the town's chance of exploring is worth **{top:.1f} %** of the way; the trained gate collects {mine:.1f}, about {100 * mine / top:.0f} % of that. "
     "It is no ceiling: whether an old place lies in the window can be foreseen in part, too. But nobody gets to 100 %: that would be to know coins that have not yet been tossed."
@@ -812,14 +812,14 @@ pd.DataFrame(table)
 # %% tags=["hide-input"]
 everyone = report.rows[(report.rows.data == "geolife") & (report.rows.group == "all")]
 level = 100 * everyone.groupby("split").in_window.mean()
-(ahead,) = report.select("difference", model="cues", data="geolife").to_dict("records")
+(ahead,) = report.select("difference", model="window_features", data="geolife").to_dict("records")
 known = report.mean("auc_in_window", group="known", data="geolife", model="pgt")
 Markdown(
     f"On GeoLife the level is far off, for a reason that has nothing to do with gates. In training **{level['train']:.0f} %** of the targets are in the window, "
     f"in the test **{level['test']:.0f} %**. The published protocol merges all unknown places into one; training has none of "
     "them, the test many, and one symbol for many places is easily “in the window” ([chapter 3](03_windows.ipynb)). The gate learned "
     f"the level of training. Among known targets its AUC is {known:.2f}. The logistic regression is ahead of it on real "
-    f"people as well: by {ahead['auc_in_window']:.3f} in AUC (95 % interval {ahead['low_in_window']:.3f} to {ahead['high_in_window']:.3f}), without being told the day that the network is told."
+    f"people as well: by {ahead['auc_in_window']:.3f} in AUC (95 % interval {ahead['low_in_window']:.3f} to {ahead['high_in_window']:.3f}), without knowing the day that the network knows."
 )
 
 # %% [markdown]

@@ -326,7 +326,7 @@ Markdown(
 # s_i + b_{p_i} = \log \kappa_{p_i} + C \tag{12.2}
 # $$
 #
-# is the right answer. The model is small, and is told nothing but the places, their order, and (or not) the position from the end as
+# is the right answer. The model is small, and gets nothing but the places, their order, and (or not) the position from the end as
 # an embedding. Each seed has people of its own.
 
 # %%
@@ -451,16 +451,16 @@ pd.Series(exact, name="largest change of a log-probability").to_frame()
 
 # %%
 def heard(model, windows):
-    """What the pointer is told, batch by batch: context, encoded visits, batch."""
+    """What the pointer gets, batch by batch: context, encoded visits, batch."""
     with torch.no_grad():
         for batch in windows.batches(256, shuffle=np.random.default_rng(0)):
             encoded, _ = model.encoder(model.embeddings(batch), batch.padding)   # (B, L, D)
             yield encoded[torch.arange(len(batch)), batch.length - 1], encoded, batch
 
 
-told = list(heard(model, data.train))
+inputs = list(heard(model, data.train))
 with torch.no_grad():
-    wanted = [model.pointer(*one) for one in told]                               # (B, L) log-weights
+    wanted = [model.pointer(*one) for one in inputs]                               # (B, L) log-weights
 
 
 def drawn(curve, epochs=10, rate=5e-3):
@@ -471,9 +471,9 @@ def drawn(curve, epochs=10, rate=5e-3):
     last = copy.deepcopy(first)
     layers = [*last.pointer.query.parameters(), *last.pointer.key.parameters()]
     optimizer = torch.optim.Adam(layers, rate)
-    slower = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(told))
+    slower = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(inputs))
     for _ in range(epochs):
-        for one, want in zip(told, wanted, strict=True):
+        for one, want in zip(inputs, wanted, strict=True):
             gap = (want - last.pointer(*one)).masked_fill(one[2].padding, 0)
             optimizer.zero_grad()
             (want.exp() * gap).sum(1).mean().backward()                          # KL divergence

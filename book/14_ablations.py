@@ -40,7 +40,7 @@ for name, change in ABLATIONS.items():
 # depth instead.
 #
 # Each row was trained with five seeds, on the simulated city and on GeoLife. All rows share their seeds,
-# their data and their recipe. By the published protocol the model is told the day of the target, as in the documents; by the exact one it is told nothing and must name the very place.
+# their data and their settings. By the published protocol the model knows the day of the target, as in the documents; by the exact one it knows nothing of it and must name the very place.
 
 # %%
 from pgt.analysis.results import read_results

@@ -107,15 +107,15 @@ Markdown(
 # ## 2. A feature that knows the future
 #
 # The design documents count the days from each past visit back from *the target's day*. If the last
-# visit was "1 day ago", the model has just been told that the next visit is tomorrow.
+# visit was "1 day ago", the model knows that the next visit is tomorrow.
 
 # %% tags=["hide-input"]
-day = rows_of("told the day", what="what the day is worth").iloc[0]
+day = rows_of("knows the day", what="what the day is worth").iloc[0]
 Markdown(
-    f"Told the day, PGT is right {value('told the day', 'PGT told the target' + chr(39) + 's day'):.1f} % of the time; "
-    f"counting back from the last visit instead, {value('told the day', 'PGT told nothing of the target'):.1f} %. "
+    f"Knowing the day, PGT is right {value('knows the day', 'PGT knowing the target' + chr(39) + 's day'):.1f} % of the time; "
+    f"counting back from the last visit instead, {value('knows the day', 'PGT knowing nothing of the target'):.1f} %. "
     f"The difference is **{day.value:.1f} points** (95 % interval {day.low:.1f} to {day.high:.1f}, people "
-    f"resampled). {value('told the day', 'targets 0 days after the last visit'):.0f} % of the targets are on the "
+    f"resampled). {value('knows the day', 'targets 0 days after the last visit'):.0f} % of the targets are on the "
     "day of the last visit, so there is something to tell."
 )
 
@@ -123,7 +123,7 @@ Markdown(
 # It is a fair question to ask, *where on that day?*, but another one than *where next?* A table
 # that mixes the two compares nothing.
 #
-# > **Remedy.** Write down what the model is told of the moment it must predict. In `pgt` it is a field
+# > **Remedy.** Write down what the model knows of the moment it must predict. In `pgt` it is a field
 # > of the configuration, `target_time`, and a column of the results files that score it.
 #
 # ## 3. A few people are the benchmark

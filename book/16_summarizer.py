@@ -59,8 +59,8 @@ print(len(diaries.train), "diaries to train on,", len(diaries.test), "to test on
 # stand in no diary at all:
 
 # %%
-told = {word for d in diaries.train for word in d.source}
-print(*sorted({word for d in diaries.train for word in d.summary} - told))
+in_diaries = {word for d in diaries.train for word in d.source}
+print(*sorted({word for d in diaries.train for word in d.summary} - in_diaries))
 
 # %% [markdown]
 # "Quiet" is two places beside home, "lively" three, "busy" four; and it is "discovery" as soon as one of them is new.
@@ -317,8 +317,8 @@ def loss():
     for given, target in zip(batch.given.T, batch.target.T, strict=True):
         covered = carried[-1]
         p_gen, a, spoken, carried = write_step(given, *carried)
-        said = mix(p_gen, a, spoken).gather(1, target[:, None])[:, 0]
-        rows.append(-said.log() + torch.minimum(a, covered).sum(1))
+        chance = mix(p_gen, a, spoken).gather(1, target[:, None])[:, 0]
+        rows.append(-chance.log() + torch.minimum(a, covered).sum(1))
     rows = torch.stack(rows, dim=1)  # (B, T)
     return ((rows * batch.taught).sum(1) / batch.taught.sum(1)).mean()
 
@@ -522,7 +522,7 @@ p = pd.DataFrame(
         {"word": w, "p_gen": p, "kind": kind}
         for text, one in zip(texts, drafts, strict=True)
         for w, p in zip(text, one.p_gen, strict=False)
-        for kind in ["outside the vocabulary" if w not in words else "in no diary" if w not in told
+        for kind in ["outside the vocabulary" if w not in words else "in no diary" if w not in in_diaries
                      else "known, and in diaries"]
     ]
 )  # fmt: skip
@@ -691,7 +691,7 @@ lower = sum(change[name] < 0 for name in parts)
 by_seed = results.select(search="greedy").pivot_table("rouge2", "seed", "what")
 falls = by_seed[COVERED] < by_seed[POINTER]
 Markdown(
-    "The line on coverage is the surprise. The training curves show that it does what it is told: the overlap of attention "
+    "The line on coverage is the surprise. The training curves show that it does what it should: the overlap of attention "
     "falls steeply. But nearly everything else is a little worse with it: ROUGE-2 "
     f"{score('rouge2', COVERED):.1f} instead of {score('rouge2', POINTER):.1f}, {score('exact', COVERED):.1f} % without a "
     f"mistake instead of {score('exact', POINTER):.1f} %, and {'each' if lower == len(parts) else lower} of the four "
@@ -711,7 +711,7 @@ Markdown(
 #
 # What is hard, then? Here is how often each of the four sentences is entirely right, and how often two rules are that
 # compare nothing. One always writes the most frequent sentence of training. The other takes the first place of the
-# diary for the longest stay, and lists the rest as they come (it is told which words are names, and marks what was
+# diary for the longest stay, and lists the rest as they come (it knows which words are names, and marks what was
 # there for the first time).
 
 # %%
@@ -728,8 +728,8 @@ def names_of(summary):
 
 def first_is_longest(diary):
     """Whether the first place that a diary names is that of the longest stay."""
-    told, names = " ".join(diary.source), names_of(diary.summary)
-    return min(names, key=told.find) == names[0]
+    diary_text, names = " ".join(diary.source), names_of(diary.summary)
+    return min(names, key=diary_text.find) == names[0]
 
 
 # %%
@@ -826,10 +826,10 @@ Markdown(
 with torch.no_grad():
     taught = text_batch([(story.source, written)], words)
     output = model(taught)
-    said = model.of_target(output, taught)[0]  # (T,)
+    probability = model.of_target(output, taught)[0]  # (T,)
     hit = taught.extended[:, None] == taught.target[..., None]  # (1, T, L)
     copied = ((1 - output.p_gen) * (output.attention * hit).sum(-1))[0]
-responsibility = (copied / said)[: len(written)]
+responsibility = (copied / probability)[: len(written)]
 both = pd.DataFrame(
     {"1 − p_gen": (1 - output.p_gen[0])[: len(written)], "copied": responsibility}, index=written
 )

@@ -227,7 +227,7 @@ V, D = summarizer.DOCUMENT.n_words, ours.config.d_model
 source = torch.randint(4, V, (B, L))
 batch = TextBatch(source, source, torch.full((B,), L), source[:, :T], source[:, :T], ([], []))
 there = side_by_side.trace(original, batch, PARTS_THERE)["out"]
-SAID_THERE = {  # what the documents give each step, for one word where it is done once a word
+EXPECTED_THERE = {  # what the documents give each step, for one word where it is done once a word
     "embedding": (B, L, E), "encoder": (B, L, 2 * H), "state reduction": (B, H),
     "input fusion": (B, E), "LSTM cell": (B, H), "context": (B, 2 * H), "vocabulary": (B, T, V),
     "gate": (B, T, 1),
@@ -235,7 +235,7 @@ SAID_THERE = {  # what the documents give each step, for one word where it is do
 pair = data.test.batch([i, i])
 n = pair.location.shape[1]
 here = side_by_side.trace(ours, pair, PARTS_HERE)["out"]
-SAID_HERE = {
+EXPECTED_HERE = {
     "fusion": (B, n, D), "embeddings": (B, n, D), "encoder": (B, n, D), "pointer": (B, n),
     "generator": (B, sizes["n_locations"]), "gate": (B, 1),
 }  # fmt: skip
@@ -245,15 +245,15 @@ print(
 
 # %% tags=["hide-input"]
 flow = {
-    f"{name} (summarizer)": (there[name], "", judge(there[name] == said), "")
-    for name, said in SAID_THERE.items()
+    f"{name} (summarizer)": (there[name], "", judge(there[name] == expected), "")
+    for name, expected in EXPECTED_THERE.items()
 } | {
-    f"{name} (PGT)": ("", here[name], judge(here[name] == said), "")
-    for name, said in SAID_HERE.items()
+    f"{name} (PGT)": ("", here[name], judge(here[name] == expected), "")
+    for name, expected in EXPECTED_HERE.items()
 }
 with torch.no_grad():
-    out, told = ours(pair), original(batch)
-    mixed = original.distribution(told, batch)
+    out, theirs = ours(pair), original(batch)
+    mixed = original.distribution(theirs, batch)
 likely = out.log_probs > -16
 by_epsilon = ((out.log_probs.exp() + 1e-10).log() - out.log_probs)[likely]
 flow |= {
@@ -442,7 +442,7 @@ table(
             "in the recurrence",
             "sinusoid",
             judge(order["Transformer without"] < 1e-5 < order["BiLSTM"], True),
-            f"one of {sorts} ways in which PGT is told the order",
+            f"one of {sorts} ways in which PGT gets the order",
         ),
         "normalisation": (
             norms[0],
@@ -958,7 +958,7 @@ table(
         "interpretable": (
             "attention weights as well",
             "attention weights",
-            judge(told.attention.numel() > 0, True),
+            judge(theirs.attention.numel() > 0, True),
             "of the encoders alone; and [chapter 13](13_attention_on_maps.ipynb) doubts that such weights explain",
         ),
         "short sequences": (
@@ -986,7 +986,7 @@ table(
 # ## Why no decoder?
 #
 # "A classification, not a generation task. A decoder adds unnecessary complexity." The test is to add one.
-# `WithDecoder` is PGT in which the encoded last visit starts the summarizer's LSTM, which is told to begin, attends
+# `WithDecoder` is PGT in which the encoded last visit starts the summarizer's LSTM, whose input means "begin". It attends
 # to all visits, and hands its state to pointer, generator and gate. And the reverse: the summarizer reads windows
 # as texts, places for words, and writes a summary of one word; with its decoder, and with the encoder's last state
 # in its place.

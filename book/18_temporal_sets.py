@@ -252,10 +252,10 @@ loyal = padded([[[3], [5], [5], [5], [5]]], [[5]], n_elements=9)  # 3 once, long
 fickle = padded([[[3], [3], [3], [3], [5]]], [[5]], n_elements=9)  # 5 once, just now
 with torch.inference_mode():
     same = torch.equal(published(loyal), published(fickle))
-    knows = SetPredictor(SetConfig(n_elements=9, **VARIANTS["told"])).eval()
+    knows = SetPredictor(SetConfig(n_elements=9, **VARIANTS["informed"])).eval()
     apart = (knows(loyal) - knows(fickle)).abs().max()
 print("published network, same scores:", same)
-print(f"told who was there, scores differ by up to {float(apart):.4f}")
+print(f"knowing who was there, scores differ by up to {float(apart):.4f}")
 
 # %% tags=["hide-input"]
 facts = results.select(group="facts").iloc[0]
@@ -272,7 +272,7 @@ Markdown(
 # > a loss that falls; it shows when one asks for two inputs that must differ and compares the outputs.
 #
 # The remedy is small: add a learned vector to an element at the times when it was there, and one for how long ago that
-# was. We call this network *told* and train both.
+# was. We call this network *informed* and train both.
 #
 # ## What was not seen
 #
@@ -312,12 +312,12 @@ print(f"largest difference {apart.item():.0e}")
 # %%
 scores, lists = {}, {}
 training = SetTraining(epochs=10, learning_rate=3e-3)
-for name in ("full", "told"):
+for name in ("full", "informed"):
     torch.manual_seed(training.seed)
     model = SetPredictor(SetConfig(days["train"].n_elements, **VARIANTS[name]))
     history = fit(model, days["train"], days["valid"], training)
     print(name, " ".join(f"{100 * row['ndcg@10']:.1f}" for row in history))  # validation
-    scores["DNNTSP" if name == "full" else "DNNTSP, told"] = evaluate(model, days["test"])
+    scores["DNNTSP" if name == "full" else "DNNTSP, informed"] = evaluate(model, days["test"])
     lists[name] = model
 for name, rule in {
     "popular": Popular(),
@@ -369,7 +369,7 @@ LABELS = {
     ("personal", "own"): "personal frequency",
     ("personal", "backoff"): "personal, then popular",
     ("dnntsp", "full"): "DNNTSP",
-    ("dnntsp", "told"): "DNNTSP, told",
+    ("dnntsp", "informed"): "DNNTSP, informed",
 }
 shown = dc[dc.group == "all"].groupby(["model", "variant"])
 metrics = [f"{name}@{k}" for k in (10, 20, 30, 40) for name in ("recall", "ndcg", "phr")]
@@ -396,7 +396,7 @@ def lead(variant, group="lead", metric="ndcg@10"):
     return own[group], own[f"{group} low"], own[f"{group} high"]
 
 
-def said(mean, low, high):
+def in_points(mean, low, high):
     """In words."""
     return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
 
@@ -404,18 +404,18 @@ def said(mean, low, high):
 def verdict(mean, low, high):
     """What an interval says."""
     return (
-        "below counting" if high < 0 else "above counting" if low > 0 else "not told from counting"
+        "below counting" if high < 0 else "above counting" if low > 0 else "not distinct from counting"
     )
 
 
 ndcg, recall = lead("full"), lead("full", metric="recall@10")
-told = lead("told"), lead("told", metric="recall@10")
+informed = lead("informed"), lead("informed", metric="recall@10")
 gap = published.loc["DNNTSP, the paper's"] - board.loc["DNNTSP", metrics[:3]]
 Markdown(
     f"Means over {runs} seeds, {people:,} people; intervals are over people and seeds. Against *personal, then popular*, which takes no "
-    f"training, the network of the paper differs by {said(*ndcg)} points of NDCG@10 (**{verdict(*ndcg)}**) and by {said(*recall)} of Recall@10 "
-    f"(**{verdict(*recall)}**). Told who was there, it differs by {said(*told[0])} (**{verdict(*told[0])}**) and {said(*told[1])} "
-    f"({verdict(*told[1])}). Our network is {gap.min():.1f} to {gap.max():.1f} points below the authors' own runs; and counting, with "
+    f"training, the network of the paper differs by {in_points(*ndcg)} points of NDCG@10 (**{verdict(*ndcg)}**) and by {in_points(*recall)} of Recall@10 "
+    f"(**{verdict(*recall)}**). Knowing who was there, it differs by {in_points(*informed[0])} (**{verdict(*informed[0])}**) and {in_points(*informed[1])} "
+    f"({verdict(*informed[1])}). Our network is {gap.min():.1f} to {gap.max():.1f} points below the authors' own runs; and counting, with "
     f"{board.loc['personal, then popular', 'ndcg@10']:.1f}, is above those too in NDCG@10, though not in the other two."
 )
 
@@ -439,14 +439,14 @@ Markdown(
 #
 # *No graph*: an element does not see its company. *No attention*: sets do not look at each other. *No time*: nor are they
 # weighed, their mean is taken. *No gate*: for what was seen, the history alone speaks. *Mean heads*: heads are averaged, not
-# put side by side. *Presence*: told who was there, but not how long ago.
+# put side by side. *Presence*: knows who was there, but not how long ago.
 
 # %%
 order = [v for v in VARIANTS if v in set(dc[dc.model == "dnntsp"].variant)]
 figure, axes = plt.subplots(figsize=(7.0, 1.2 + 0.42 * len(order)))
 for y, variant in enumerate(order):
     mean, low, high = lead(variant)
-    colour = COPIED if variant in ("told", "presence") else GENERATED
+    colour = COPIED if variant in ("informed", "presence") else GENERATED
     axes.hlines(y, low, high, color=colour)
     axes.plot(mean, y, "o" if colour == COPIED else "D", color=colour)
 axes.axvline(0, color=MUTED, lw=1)
@@ -462,7 +462,7 @@ show(
     alt=f"Differences to counting for {len(order)} networks with intervals. Below zero: "
     f"{', '.join(below).replace('_', ' ') or 'none'}; above zero: {', '.join(above).replace('_', ' ') or 'none'}.",
     caption="DC baskets: networks against counting, mean and 95 % interval over people and seeds. Diamonds: the network as published, and "
-    "with a part taken out or heads averaged. Dots: told which elements were in each set; “told” also knows how long ago.",
+    "with a part taken out or heads averaged. Dots: networks that know which elements were in each set; “informed” also knows how long ago.",
 )
 
 
@@ -472,16 +472,16 @@ def named(variants):
     return " and ".join(f"*{v.replace('_', ' ')}*" for v in variants) or "none"
 
 
-changed = {v: lead(v, "gain") for v in order if v not in ("full", "told", "presence")}
+changed = {v: lead(v, "gain") for v in order if v not in ("full", "informed", "presence")}
 helps = [v for v, (_, low, _) in changed.items() if low > 0]
 harms = [v for v, (_, _, high) in changed.items() if high < 0]
-told_gain, most = lead("told", "gain"), max(abs(mean) for mean, _, _ in changed.values())
+informed_gain, most = lead("informed", "gain"), max(abs(mean) for mean, _, _ in changed.values())
 Markdown(
     "Against the network as published, NDCG@10 changes by "
-    + "; ".join(f"*{v.replace('_', ' ')}* {said(*ends)}" for v, ends in changed.items())
+    + "; ".join(f"*{v.replace('_', ' ')}* {in_points(*ends)}" for v, ends in changed.items())
     + f". Changes whose interval lies below zero: {named(harms)}; above zero, so that the network is better for them: {named(helps)}. "
-    f"Telling it who was there changes it by {said(*told_gain)}"
-    + (", more than any part does." if told_gain[0] > most else ".")
+    f"Knowing who was there changes it by {in_points(*informed_gain)}"
+    + (", more than any part does." if informed_gain[0] > most else ".")
 )
 
 # %% [markdown]
@@ -587,7 +587,7 @@ with torch.inference_mode():
     print("unnormalised:", float((long / short).mean()))
     soft = [(aggregation.weigh(one).softmax(1) * one).sum(1) for one in (once, twice)]
 print("softmax:", float((soft[1] / soft[0]).mean()))
-# How often is what a shop wants to know, so the sum is right, once presence is told; it also grows without bounds.
+# How often is what a shop wants to know, so the sum is right, once presence is known; it also grows without bounds.
 
 # %% [markdown]
 # **Exercise 3** (longer). Let old sets count less: `Personal(half_life=…)`. Choose the half-life on the city's validation days, then score the test days. Did it help, and

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Contextual pointer
 #
-# *You will be able to* build a pointer that is told what to look at instead of having to find it, say
+# *You will be able to* build a pointer that is given what to look at instead of having to find it, say
 # for each prediction what spoke for it, and judge what each cue is worth. *You need*
 # [The pointer](07_pointer.ipynb), the kernel of [Baselines](04_baselines.ipynb) and, for the question that
 # this chapter answers, [Real cities](22_real_cities.ipynb). *It takes* forty minutes to read and about half
@@ -57,7 +57,7 @@ Markdown(
 )
 
 # %% [markdown]
-# That is half an answer. PGT is told the hour of every visit as well. Why does it not use it? And
+# That is half an answer. PGT knows the hour of every visit as well. Why does it not use it? And
 # once we know, can we give the network what the kernel has, and more?
 #
 # ## A relation is not a content
@@ -393,7 +393,7 @@ show(
     alt=f"Two panels. Weight over the distance in time of day: kernel and learned curves fall; at the same minute the "
     f"learned weight is {at_once:.1f} times that at three hours. Weight over age: the kernel fades evenly, the learned "
     f"curves give the last visit {first:.1f} and the one before it {second:.1f} times the weight of age 3.",
-    caption="What the tables learned, from random values, beside what the kernel was told.",
+    caption="What the tables learned, from random values, beside what the kernel was given.",
 )
 
 # %% [markdown]
@@ -498,7 +498,7 @@ with pd.option_context("display.max_colwidth", None):
 #
 # **The scale.** Late at night the clock may say little, in the morning much. So each feature is multiplied
 # by a number that depends on now: $\Lambda_{m\nu}$ in equation (20.2) is 1 plus the output of a small network
-# that is told the hour, the weekday, how long the last visit was, and how many visits are remembered. Its last layer
+# that gets the hour, the weekday, how long the last visit was, and how many visits are remembered. Its last layer
 # starts at zero, so all scales start at 1.
 #
 # **The memory.** A pointer that sees seven days cannot point at the dentist. Here each question comes with the
@@ -1089,67 +1089,67 @@ Markdown(
 # %% [markdown]
 # ## Two questions
 #
-# "Where next?" is one question. "Where will she be on Tuesday at three?" is another, and easier: who is told the time of the next visit
-# may look at it. Results for the two are often printed in one table. Here they stand apart. The same model, told
-# nothing, told the hour and weekday of the next visit, or told its time to the minute, with three more features that
+# "Where next?" is one question. "Where will she be on Tuesday at three?" is another, and easier: who knows the time of the next visit
+# may look at it. Results for the two are often printed in one table. Here they stand apart. The same model,
+# knowing nothing of the next visit, its hour and weekday, or its time to the minute, with three more features that
 # compare a past visit with *then* instead of *now*.
 
 # %%
-ASKED = {
+QUESTIONS = {
     "unknown": "where next?",
     "hour": "where, at this hour and weekday?",
     "time": "where, at this minute?",
 }
 fig, axes = plt.subplots(figsize=(7.0, 2.9))
-told = {}
+accuracy = {}
 for n, title in enumerate(("GeoLife, exact", "GeoLife, published")):
     where = SETS[title]
-    for k, target_time in enumerate(ASKED):
+    for k, target_time in enumerate(QUESTIONS):
         which = where | {"model": "contextual", "variant": "full", "target_time": target_time}
         if not len(results.select(**which)):
             continue
-        told[title, target_time] = results.mean(**which)
+        accuracy[title, target_time] = results.mean(**which)
         low, high = results.interval(**which)
         axes.errorbar(
-            told[title, target_time],
+            accuracy[title, target_time],
             k + 0.14 * (2 * n - 1),
-            xerr=[[told[title, target_time] - low], [high - told[title, target_time]]],
+            xerr=[[accuracy[title, target_time] - low], [high - accuracy[title, target_time]]],
             fmt="os"[n],
             color=(EXTRA, COPIED)[n],
             capsize=3,
             label=title if k == 0 else None,
         )
-axes.set_yticks(range(len(ASKED)), list(ASKED.values()))
+axes.set_yticks(range(len(QUESTIONS)), list(QUESTIONS.values()))
 axes.set(xlabel="Acc@1 (%)", ylim=(2.5, -0.5))
 axes.grid(axis="y", visible=False)
 fig.legend(loc="outside upper center", ncols=2)
 show(
     fig,
-    alt="Accuracy by what is told of the next visit: "
-    + ", ".join(f"{title}, {ASKED[target_time]} {value:.1f}" for (title, target_time), value in told.items())
+    alt="Accuracy by what is known of the next visit: "
+    + ", ".join(f"{title}, {QUESTIONS[target_time]} {value:.1f}" for (title, target_time), value in accuracy.items())
     + " per cent.",
     caption="The contextual pointer on three questions. Whiskers: 95 % intervals over people.",
 )
 
 # %% tags=["hide-input"]
 more = {
-    title: told[title, "time"] - told[title, "unknown"]
+    title: accuracy[title, "time"] - accuracy[title, "unknown"]
     for title in ("GeoLife, exact", "GeoLife, published")
 }
-hour = told.get(("GeoLife, published", "hour"), float("nan"))
+hour = accuracy.get(("GeoLife, published", "hour"), float("nan"))
 in_city = {
     target_time: results.mean(**SETS["city, exact"], model="contextual", variant="full", target_time=target_time)
-    for target_time in ASKED
+    for target_time in QUESTIONS
 }
 Markdown(
     f"Knowing the time is worth {more['GeoLife, exact']:.1f} points by the exact protocol and {more['GeoLife, published']:.1f} by the "
     f"published one, most of it already with the hour. In the city the hour is worth {in_city['hour'] - in_city['unknown']:+.1f} and the "
-    f"minute {in_city['time'] - in_city['unknown']:+.1f}. By the published protocol the contextual pointer gets {hour:.1f} % when it is "
-    f"told the hour, and {told['GeoLife, published', 'unknown']:.1f} % told nothing."
+    f"minute {in_city['time'] - in_city['unknown']:+.1f}. By the published protocol the contextual pointer gets {hour:.1f} % when it "
+    f"knows the hour, and {accuracy['GeoLife, published', 'unknown']:.1f} % when it does not."
 )
 
 # %% [markdown]
-# For the second question there is a figure by others. LLM-Mob, a language model that is shown a person's past and told when the
+# For the second question there is a figure by others. LLM-Mob, a language model that is shown a person's past and when the
 # next visit begins ([Wang et al., 2023](https://arxiv.org/abs/2308.15197)), gets 45.1 % on windows of the published protocol, recomputed from
 # the predictions that its authors publish.
 
@@ -1168,7 +1168,7 @@ Markdown(
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{20.3}
 # $$
 #
-# And in the simulated city there is the *truth*: the simulator can be asked what chances it gave each place. It is told when the next visit
+# And in the simulated city there is the *truth*: the simulator can be asked what chances it gave each place. It knows when the next visit
 # will be; leave that out, and a little more, and the other end of the fence is found.
 
 # %%
@@ -1194,8 +1194,8 @@ def fences(data):
     )
     if data == "city":
         found["the simulator's own chances"] = (
-            limit("truth", data, "not told when"),
-            limit("truth", data, "told when"),
+            limit("truth", data, "time unknown"),
+            limit("truth", data, "time known"),
         )
     return found
 

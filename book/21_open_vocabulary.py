@@ -447,7 +447,7 @@ Markdown(
 
 # %%
 class Nameless:
-    """The same model, not told who asks: everybody is person 0, whom training has not seen."""
+    """The same model without the person: everybody is person 0, whom training has not seen."""
 
     def __init__(self, model):
         self.model = model
@@ -456,11 +456,11 @@ class Nameless:
         return self.model.scores(replace(batch, user=torch.zeros_like(batch.user)))
 
 
-told = {"PGT": (closed, data.test), "contextual pointer": (model, memory.test)}
+rivals = {"PGT": (closed, data.test), "contextual pointer": (model, memory.test)}
 score = {name: [summarize(evaluate(one, windows), ["all"])["acc@1"].item() for one in (which, Nameless(which))]
-         for name, (which, windows) in told.items()}
+         for name, (which, windows) in rivals.items()}
 assert score["contextual pointer"][0] == score["contextual pointer"][1]
-pd.DataFrame(score, index=["told who asks", "not told"]).T.round(1).rename_axis("Acc@1 (%)")
+pd.DataFrame(score, index=["knows the person", "does not"]).T.round(1).rename_axis("Acc@1 (%)")
 
 # %% [markdown]
 # That is half a test, since training had still seen these people's habits. For the whole one people are cut into five folds. Models
@@ -528,7 +528,7 @@ Markdown(
 )
 
 # %% [markdown]
-# Compare this with the table before it. Not to be told who asks costs PGT little; not to have been there costs it much more. So it is hardly
+# Compare this with the table before it. Not to know the person costs PGT little; not to have been there costs it much more. So it is hardly
 # the row of the person that it misses. More likely it is the rows of their places, home first of all, which nobody else visits.
 #
 # The contextual pointer treats a stranger like an old acquaintance, as soon as there is something to point at. All it needs from
@@ -564,8 +564,8 @@ from pgt.analysis import conformal, temperature
 from pgt.analysis.predictions import collect
 from pgt.analysis.window_features import first_visits
 
-said = {name: collect(model, getattr(memory, name), 0) for name in ("valid", "test")}  # 0: it names what it copies
-valid, test = said["valid"], said["test"]
+predictions = {name: collect(model, getattr(memory, name), 0) for name in ("valid", "test")}  # 0: it names what it copies
+valid, test = predictions["valid"], predictions["test"]
 
 
 def loss_at(t, part):

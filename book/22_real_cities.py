@@ -47,7 +47,7 @@ columns = ["model", "variant", "target_time", "seed", "split", "group", "n", "ac
 published.rows[columns].sample(5, random_state=3).sort_index()
 
 # %% [markdown]
-# `target_time` says what the model is told of the moment it must predict. `unknown` is the plain question,
+# `target_time` says what the model knows of the moment it must predict. `unknown` is the plain question,
 # *where next?* `day` is what the design documents of this model do: they count how many days ago each
 # visit was *from the target's day*, so the model learns on which day the next visit happens. That
 # is a small look into the future. We report both.
@@ -70,11 +70,11 @@ MODELS = {
     "most frequent in the window": {"model": "most_frequent"},
     "LSTM, tuned": {"model": "lstm", "variant": "tuned"},
     "MHSA, tuned": {"model": "mhsa", "variant": "tuned"},
-    "PGT without the pointer, told the day": {"variant": "no_pointer"},
+    "PGT without the pointer, knows the day": {"variant": "no_pointer"},
     "PGT": {"model": "pgt", "variant": "full", "target_time": "unknown"},
     "PGT, tuned": {"model": "pgt", "variant": "tuned", "target_time": "unknown"},
-    "PGT, told the day": {"model": "pgt", "variant": "full", "target_time": "day"},
-    "PGT without the generator, told the day": {"variant": "no_generator"},
+    "PGT, knows the day": {"model": "pgt", "variant": "full", "target_time": "day"},
+    "PGT without the generator, knows the day": {"variant": "no_generator"},
     "context kernel": {"model": "kernel"},
 }
 GROUPS = ["all", "known", "unknown", "in_window", "not_in_window"]
@@ -101,8 +101,8 @@ scores.round(1)
 from IPython.display import Markdown
 
 n = {group: int(published.select(group, model="last").n.iloc[0]) for group in GROUPS}
-ours = scores.loc["PGT, told the day"]
-bare = scores.loc["PGT without the pointer, told the day"]
+ours = scores.loc["PGT, knows the day"]
+bare = scores.loc["PGT without the pointer, knows the day"]
 kernel = scores.loc["context kernel"]
 Markdown(
     f"Of {n['all']:,} test windows, {n['unknown']:,} ask for an unknown place: "
@@ -139,9 +139,9 @@ plots.bars(
 # %% tags=["hide-input"]
 from pgt.metrics import interval_of_mean
 
-compared = ("PGT, told the day", "context kernel")
+compared = ("PGT, knows the day", "context kernel")
 runs = {name: list(published.ranks(**MODELS[name])) for name in compared}
-low, high = interval_of_mean(runs["context kernel"], against=runs["PGT, told the day"])
+low, high = interval_of_mean(runs["context kernel"], against=runs["PGT, knows the day"])
 Markdown(
     f"The kernel scores {kernel['all']:.1f} %, PGT {ours['all']:.1f} ± "
     f"{ours['± seeds']:.1f} % (mean and standard deviation over {int(ours.seeds)} "
@@ -152,7 +152,7 @@ Markdown(
 # %% [markdown]
 # We did not expect this, and we know of no paper about these windows that compares with such a rule.
 # It does not make the Transformer useless. It says that the *cues* matter more than the machinery:
-# the kernel is told outright which past visits began like now, while PGT has to find that out from
+# the kernel is given outright which past visits began like now, while PGT has to find that out from
 # a few thousand windows. A model that takes the kernel's cues into its pointer is the natural next
 # step; [chapter 20](20_contextual_pointer.ipynb) takes it.
 #
@@ -252,11 +252,11 @@ from matplotlib import pyplot as plt
 
 from pgt.viz.figures import COPIED, GENERATED, INK, MUTED
 
-ASKED = {"target": "the target is the …", "cue": "what speaks for it",
+GROUPINGS = {"target": "the target is the …", "match": "what speaks for it",
          "unique": "share of different places", "gap": "time until the next visit", "day": "day"}
 figure, axes = plt.subplots(figsize=(7.2, 7.4))
 at, ticks = 0, []
-for by, title in ASKED.items():
+for by, title in GROUPINGS.items():
     ticks.append((at, title, True))
     for row in part("windows", by=by).itertuples():
         at += 1
@@ -275,7 +275,7 @@ axes.invert_yaxis()
 axes.tick_params(axis="y", length=0)
 axes.grid(axis="y", visible=False)
 axes.set_xlabel("Acc@1 of the kernel minus that of PGT (points)")
-best = part("windows").query("by in @ASKED").sort_values("difference")
+best = part("windows").query("by in @GROUPINGS").sort_values("difference")
 plots.show(
     figure,
     alt="Dots with 95 per cent intervals: the kernel's lead over PGT by kind of "
@@ -288,29 +288,29 @@ plots.show(
 )
 
 # %% tags=["hide-input"]
-cue = part("windows", by="cue").set_index("group")
+match = part("windows", by="match").set_index("group")
 kind = part("windows", by="target").set_index("group")
-clocked = cue.loc[["both", "same hour"]]
+clocked = match.loc[["both", "same hour"]]
 lead = clocked.n @ clocked.difference / whole.n
 Markdown(
     "Windows in which the hour speaks for the target (*both*, *same hour*) are "
     f"{100 * clocked.n.sum() / whole.n:.0f} % of all and bring the kernel {lead:+.1f} "
     "points of the total. Where only the place before speaks for it, the difference "
-    f"is {cue.difference['same place before']:+.1f}; where neither does, "
-    f"{cue.difference['neither']:+.1f}. Outside the window both get next to nothing: "
+    f"is {match.difference['same place before']:+.1f}; where neither does, "
+    f"{match.difference['neither']:+.1f}. Outside the window both get next to nothing: "
     f"the kernel {kind.kernel['known place, not in the window']:.1f} % and PGT "
     f"{kind.pgt['known place, not in the window']:.1f} % even of the places that "
     "training knows. The generator, whose work this would be, does not do it."
 )
 
 # %% tags=["hide-input"]
-said = part("guesses").set_index("model").value
+guessed = part("guesses").set_index("model").value
 Markdown(
     "The largest gap of all is smaller than it looks. When people are found at the "
     f"*same* place again the kernel gets {kind.kernel['last place']:.0f} %, PGT "
     f"{kind.pgt['last place']:.0f} %. But the kernel simply says \"stay\" more often: "
-    f"in {said['kernel']:.0f} % of the windows, PGT in {said['pgt']:.0f} %, while it "
-    f"happens in {said['truth']:.0f} %."
+    f"in {guessed['kernel']:.0f} % of the windows, PGT in {guessed['pgt']:.0f} %, while it "
+    f"happens in {guessed['truth']:.0f} %."
 )
 
 # %% [markdown]
@@ -374,7 +374,7 @@ plots.show(
 )
 
 # %% [markdown]
-# The kernel is told that two o'clock is close to a quarter past two. PGT is told
+# The kernel knows that two o'clock is close to a quarter past two. PGT is given
 # the start of each visit as one of 96 quarters of an hour, each with a vector of its own, and how
 # long it lasted in half hours. *Now*, the end of the last visit, is the sum of the two, and
 # that 14:00 and 14:15 are neighbours is nowhere written. All of this has to be found in the training windows,
@@ -503,7 +503,7 @@ Markdown(
 # Beside ours, the figures that others have published for windows made by the same protocol: those of
 # [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), and LLM-Mob, a language model, by
 # [Wang et al. (2023)](https://arxiv.org/abs/2308.15197). They are
-# not the same windows to the last one, their metrics may break ties differently, and LLM-Mob is told
+# not the same windows to the last one, their metrics may break ties differently, and LLM-Mob knows
 # the hour and weekday of the target, which is another question. A table like this invites a ranking.
 # Please do not.
 
@@ -511,7 +511,7 @@ Markdown(
 theirs = pd.DataFrame(
     [("LSTM", 28.4, "Hong et al. 2023, mean of several runs"),
      ("MHSA, a Transformer without pointer", 31.0, "Hong et al. 2023, about"),
-     ("LLM-Mob, told the target's time", 45.1, "recomputed from its published predictions"),
+     ("LLM-Mob, knows the target's time", 45.1, "recomputed from its published predictions"),
      ("PGT, one seed, its own preprocessing", 53.97,
       "the design documents of this model")],
     columns=["model", "Acc@1", "source"],
@@ -617,7 +617,7 @@ print((folder / "checkins.csv").read_text()[:212])
 
 # %% [markdown]
 # Three commands. The first turns the file into the project's visits and says what it found. It knows
-# the usual names of columns; others are told with `--columns`. These times end in `Z`, so they are in
+# the usual names of columns; others are given with `--columns`. These times end in `Z`, so they are in
 # UTC; `--timezone` says where the clocks of these people are.
 
 # %%
@@ -759,7 +759,7 @@ print(f"windows: {window_width:.1f} points wide")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-seeds = [gains(r)["acc@1"] for r in runs["PGT, told the day"]]
+seeds = [gains(r)["acc@1"] for r in runs["PGT, knows the day"]]
 by_window = 100 * (gains(ranks)["acc@1"] - sum(seeds) / len(seeds))
 lead = by_window.groupby(ranks.user_id).agg(["mean", "size"])
 total = (lead["mean"] * lead["size"]).sum() / lead["size"].sum()

@@ -10,6 +10,7 @@ from pgt.visits import DataError
 
 Protocol = Literal["published", "exact"]
 Anchor = Literal["target_day", "last_visit"]
+TargetTime = Literal["unknown", "day", "hour", "time"]
 
 PARTS = (
     "user", "time", "weekday", "recency", "duration", "position_from_end",  # embeddings
@@ -86,9 +87,9 @@ class ModelConfig:
     max_len : int
         The most visits the model looks at; of longer windows it keeps the most recent ones.
     target_time : {"unknown", "day"}
-        What the model is told of the target's time: nothing (recency counts back from the last
+        What the model knows of the target's time: nothing (recency counts back from the last
         visit), or its day (recency counts back from the target's day, as the design documents
-        have it).
+        have it). Only the contextual pointer can know its "hour" or its "time".
     without : tuple of str
         Parts to remove, of `PARTS`. Without an embedding its columns are gone; without the gate
         the mixture is half and half; without the pointer or the generator the other one is the
@@ -113,7 +114,7 @@ class ModelConfig:
     d_feedforward: int = 128
     dropout: float = 0.15
     max_len: int = 150
-    target_time: Literal["unknown", "day"] = "unknown"
+    target_time: TargetTime = "unknown"
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -126,11 +127,17 @@ class ModelConfig:
             raise ValueError(
                 f"d_model={self.d_model} must be divisible by n_heads={self.n_heads} and by 4."
             )
-        if self.target_time not in ("unknown", "day"):
-            raise ValueError(f"target_time is {self.target_time!r}; it must be 'unknown' or 'day'.")
+        self._check_target_time()
         for name in ("n_locations", "n_users", "d_model", "n_heads", "n_layers", "max_len"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1.")
+
+    def _check_target_time(self) -> None:
+        if self.target_time not in ("unknown", "day"):
+            raise ValueError(
+                f"target_time is {self.target_time!r}; it must be 'unknown' or 'day', since only "
+                "the contextual pointer can look at the target's 'hour' or 'time'."
+            )
 
     def has(self, part: str) -> bool:
         """Whether a part is there."""

@@ -91,14 +91,14 @@ class Questions(Windows):
     def batch(self, index: np.ndarray | list[int], max_len: int | None = None) -> Batch:
         """Gather windows into one padded batch, each cut to its ``max_len`` most recent visits."""
         batch = super().batch(index, max_len)
-        asked = dict(zip(FEATURES, self.moment[:, batch.index], strict=True))  # each (B,)
+        moment = dict(zip(FEATURES, self.moment[:, batch.index], strict=True))  # each (B,)
         end = torch.from_numpy(self.target[np.asarray(index)]).to(self.features.device)
         return replace(
             batch,
             target=torch.full_like(batch.target, PADDING),
-            target_time=asked["time"],
-            target_weekday=asked["weekday"],
-            gap_days=asked["start_day"] - self.features[FEATURES.index("start_day"), end],
+            target_time=moment["time"],
+            target_weekday=moment["weekday"],
+            gap_days=moment["start_day"] - self.features[FEATURES.index("start_day"), end],
         )
 
 
@@ -186,8 +186,8 @@ def predict(
 
     A person whom training has not seen is predicted with the vector of an unseen person
     (``known_user`` is False). A place that training has not seen is read as "unknown" (id 1), and
-    may be predicted as such: its ``location_id`` is then None. A model that is told the target's
-    day (``target_time="day"``) is told the day of ``at``, or the day on which the last visit ended.
+    may be predicted as such: its ``location_id`` is then None. For a model that knows the
+    target's day (``target_time="day"``) that is the day of ``at``, or of the last visit's end.
 
     Parameters
     ----------
@@ -218,24 +218,24 @@ def predict(
     vocabulary.require_shared(visits.location_id)
     if user is not None:
         visits = visits[visits.user_id == find_user(visits, user)]
-    asked = latest(visits, vocabulary, windows, at=at)
-    if len(asked) == 0:
+    questions = latest(visits, vocabulary, windows, at=at)
+    if len(questions) == 0:
         who = "Nobody in the table" if user is None else f"User {user}"
         has = "has a" if user is None else "has no"
         raise DataError(f"{who} {has} visit before {at}; choose a later moment.")
     was_training = model.training
     model.eval()
     parts = []
-    for start in range(0, len(asked), batch_size):
-        index = np.arange(start, min(start + batch_size, len(asked)))
-        batch = asked.batch(index, model.config.max_len)
+    for start in range(0, len(questions), batch_size):
+        index = np.arange(start, min(start + batch_size, len(questions)))
+        batch = questions.batch(index, model.config.max_len)
         out = model(batch)
         log_probs = out.log_probs.clone()
         log_probs[:, PADDING] = -torch.inf  # no place at all, though the generator has a score
         best, places = log_probs.topk(min(top, log_probs.shape[1]), dim=1)  # (B, top)
         copied = out.gate[:, None] * out.pointer_log_probs.gather(1, places).exp() / best.exp()
         rows, ranks = np.nonzero((best > -torch.inf).numpy())
-        last = asked.visits.iloc[asked.target[index] - 1]
+        last = questions.visits.iloc[questions.target[index] - 1]
         parts.append(
             pd.DataFrame(
                 {

@@ -44,8 +44,8 @@ class Windows:
     --------
     >>> import pgt
     >>> windows = pgt.prepare(pgt.city.load().visits).test
-    >>> seen, asked = windows.visits_of(0), windows.target_of(0)
-    >>> bool((seen.started_at < asked.started_at).all())
+    >>> seen, target = windows.visits_of(0), windows.target_of(0)
+    >>> bool((seen.started_at < target.started_at).all())
     True
     >>> windows.batch([0, 1]).location.shape[0]
     2

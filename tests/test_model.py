@@ -212,7 +212,7 @@ def test_erratum_3_recency_runs_from_1_to_8_and_0_is_padding(batch: Batch) -> No
     assert levels[longest, :n].tolist() == [min(d, 7) + 1 for d in range(n)]
 
 
-def test_erratum_15_recency_counts_back_from_the_target_only_when_told_its_day(
+def test_erratum_15_recency_counts_back_from_the_target_only_when_it_knows_its_day(
     batch: Batch,
 ) -> None:
     told = recency(batch, "day")
@@ -462,7 +462,8 @@ def test_configuration_survives_json() -> None:
         ({"without": ("pointer", "generator")}, "nothing is left"),
         ({"d_model": 30}, "divisible"),
         ({"n_heads": 3}, "divisible"),
-        ({"target_time": "time"}, "'unknown' or 'day'"),
+        ({"target_time": "time"}, "'unknown' or 'day'.* only the contextual pointer"),
+        ({"target_time": "week"}, "'unknown' or 'day'"),
         ({"n_layers": 0}, "at least 1"),
     ],
 )

@@ -30,13 +30,13 @@ def percent(**where: Any) -> Callable[[Results], str]:
 def trap(column: str, form: str, **where: Any) -> Callable[[Results], str]:
     """One value of the traps' table."""
 
-    def told(results: Results) -> str:
+    def written(results: Results) -> str:
         rows = results.rows
         for name, value in where.items():
             rows = rows[rows[name] == value]
         return signed(form.format(rows[column].item()))
 
-    return told
+    return written
 
 
 def signed(number: str) -> str:
@@ -67,7 +67,7 @@ def doubtful_signs(results: Results) -> str:
 def parameters(model: str) -> Callable[[Results], str]:
     """How many numbers a network of the chapter on the contextual pointer has learned, on GeoLife."""
 
-    def told(results: Results) -> str:
+    def written(results: Results) -> str:
         (count,) = {
             note["parameters"]
             for key, note in results.header["runs"].items()
@@ -75,7 +75,7 @@ def parameters(model: str) -> Callable[[Results], str]:
         }
         return f"{count:,}"
 
-    return told
+    return written
 
 
 # Name -> results file, and what to read from it.
@@ -103,7 +103,7 @@ FACTS: dict[str, Fact] = {
     ),
     "day": (
         "traps",
-        trap("value", "{:.1f}", trap="told the day", what="what the day is worth"),
+        trap("value", "{:.1f}", trap="knows the day", what="what the day is worth"),
     ),
     "kernel-exact": ("beyond", percent(model="kernel", data="geolife", protocol="exact")),
     "contextual": (

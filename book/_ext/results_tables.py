@@ -123,8 +123,8 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
             # Variants of one model: the whole of it, and those that differ most from it.
             first.sort(key=lambda key: -abs(means[key] - means[whole]))
             first = [whole, *(key for key in first if key != whole)]
-        told = ", ".join(f"{_name(*key)} {means[key]:.1f}\u00a0%" for key in first[:best])
-        lines.append(f"{data}, {protocol}: {split} {label} {told}")
+        best_of = ", ".join(f"{_name(*key)} {means[key]:.1f}\u00a0%" for key in first[:best])
+        lines.append(f"{data}, {protocol}: {split} {label} {best_of}")
     if lines:
         return lines
     topic = next((key for key in ("trap", "table", "what") if rows and key in rows[0]), None)
@@ -132,9 +132,9 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
 
 
 def _name(model: str, variant: str, target_time: str) -> str:
-    """As in ``pgt (no pointer, told the day)``."""
+    """As in ``pgt (no pointer, knows the day)``."""
     more = [] if variant == "full" else [variant.replace("_", " ")]
-    more += [] if target_time == "unknown" else [f"told the {target_time}"]
+    more += [] if target_time == "unknown" else [f"knows the {target_time}"]
     return model.replace("_", " ") + (f" ({', '.join(more)})" if more else "")
 
 

@@ -2,7 +2,7 @@
 
 The simulator draws each next place from probabilities that are nowhere kept. `choice_probabilities`
 lives all the lives again, with the same random numbers, and writes down the probabilities just
-before each choice. Nobody who is told less than the simulator knows can guess better in the long
+before each choice. Nobody who knows less than the simulator can guess better in the long
 run than the likeliest place.
 """
 
@@ -31,13 +31,14 @@ def choice_probabilities(city: City) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a visit, in the order of ``city.visits``. Told when the choice is made, and
-        everything about the person: ``best`` (chance of the likeliest place), ``hit`` (whether it
-        was chosen), ``agreement`` (sum of p²), ``entropy`` (bits), ``chosen`` (chance of what was
-        chosen), ``new`` (chance of a place never visited before). Told everything but when the next
-        visit will be: ``hit_unaware`` (whether the likeliest place was chosen; NaN at the first
-        visit). The latter does without what the length of a stay tells, so the best possible
-        accuracy of "where next?" lies between the means of ``hit_unaware`` and of ``best``.
+        One row a visit, in the order of ``city.visits``. For somebody who knows when the choice is
+        made, and everything about the person: ``best`` (chance of the likeliest place), ``hit``
+        (whether it was chosen), ``agreement`` (sum of p²), ``entropy`` (bits), ``chosen`` (chance
+        of what was chosen), ``new`` (chance of a place never visited before). For somebody who
+        knows everything but when the next visit will be: ``hit_unaware`` (whether the likeliest
+        place was chosen; NaN at the first visit). The latter does without what the length of a stay
+        tells, so the best possible accuracy of "where next?" lies between the means of
+        ``hit_unaware`` and of ``best``.
 
     Raises
     ------
@@ -80,8 +81,8 @@ class _Witnessed(Life):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         self.seen: list[dict[str, float]] = []
-        self.odds: np.ndarray | None = None  # (P,) before the coming visit, told when
-        self.unaware: np.ndarray | None = None  # (P,) the same, not told when
+        self.odds: np.ndarray | None = None  # (P,) before the coming visit, its time known
+        self.unaware: np.ndarray | None = None  # (P,) the same, its time unknown
         self.begins = self.worked = False
         active = float(self.p["active"])
         self.leave = min(self.b.leave, 0.8 * (1 - active))
@@ -142,7 +143,7 @@ class _Witnessed(Life):
         return self._or_home(self._odds(self.home, now, hour, weekend, False))
 
     def _foreseen(self, here: int, start: float, finish: float, at_start: bool) -> np.ndarray:
-        """Chances of the next visit for somebody who is not told when it will be."""
+        """Chances of the next visit for somebody who does not know when it will be."""
         soon, day = finish + 10, finish // DAY
         crossed = day > start // DAY
         overnight = here == self.home and crossed and finish % DAY > 4 * 60

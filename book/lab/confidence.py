@@ -24,9 +24,9 @@ in nats:
 - ``people``: how the coverage is spread over people.
 
 ``stage`` is what the probabilities went through: "as is"; "temperature"; "somewhere new", a
-temperature among named places and a forecast of somewhere new, made of two: one from cues of the
-window, and how sure the model is among the places it can name. Bins and groups with too few
-people behind them are left out; no person, place or moment can be told from the rows.
+temperature among named places and a forecast of somewhere new, made of two: one from features of
+the window, and how sure the model is among the places it can name. Bins and groups with too few
+people behind them are left out; no person, place or moment can be recognized in the rows.
 """
 
 from __future__ import annotations
@@ -70,18 +70,22 @@ def opened(key: str, run: Run) -> dict[str, Predictions]:
 
 
 def stages(
-    said: dict[str, Predictions], never: dict[str, np.ndarray]
+    predictions: dict[str, Predictions], never: dict[str, np.ndarray]
 ) -> tuple[Row, dict[str, Any]]:
     """The temperatures, and by stage and split the log-probabilities of the answers."""
-    valid, test = said["valid"], said["test"]
+    valid, test = predictions["valid"], predictions["test"]
     t = temperature.temperature(valid.log_probs, valid.target)
     among = temperature.temperature(valid.only_named(), valid.target)
     out: dict[str, Any] = {stage: {} for stage in STAGES}
-    only = {split: temperature.scale(part.only_named(), among) for split, part in said.items()}
+    only = {
+        split: temperature.scale(part.only_named(), among) for split, part in predictions.items()
+    }
     # Where a model is unsure among the places it can name, it is likelier to be none of them.
-    cues = {split: np.column_stack([never[split], np.exp(only[split].max(1))]) for split in said}
-    for split, part in said.items():
-        new = temperature.recalibrated(cues["valid"], valid.new, cues[split])
+    forecasts = {
+        split: np.column_stack([never[split], np.exp(only[split].max(1))]) for split in predictions
+    }
+    for split, part in predictions.items():
+        new = temperature.recalibrated(forecasts["valid"], valid.new, forecasts[split])
         out["as is"][split] = temperature.with_unseen(part.log_probs, part.named)
         out["temperature"][split] = temperature.with_unseen(part.at(t), part.named)
         out["somewhere new"][split] = temperature.with_unseen(only[split], part.named, new)
@@ -95,12 +99,12 @@ def stages(
     return row, out
 
 
-def calibrated(said: Predictions, answers: np.ndarray) -> Iterator[Row]:
+def calibrated(predictions: Predictions, answers: np.ndarray) -> Iterator[Row]:
     """Rows of the tables ``calibration`` and ``reliability`` of one stage."""
-    best = temperature.top(answers, said.answer)
+    best = temperature.top(answers, predictions.answer)
     p, y = best.confidence.to_numpy(), best.hit.to_numpy(dtype=float)
     floor, high_floor = temperature.floor_of_error(p)
-    low, high = calibration.interval(np.mean, said.users, p - y)
+    low, high = calibration.interval(np.mean, predictions.users, p - y)
     parts = calibration.brier(p, y)
     yield {
         "table": "calibration", "n": len(p), "confidence": float(p.mean()),
@@ -108,35 +112,35 @@ def calibrated(said: Predictions, answers: np.ndarray) -> Iterator[Row]:
         "error": calibration.expected_calibration_error(p, y), "floor": floor,
         "floor_high": high_floor, "brier": parts.score, "skill": parts.skill,
         "auc": calibration.auc(p, y),
-        "loss": float(temperature.losses(answers, said.answer).mean()),
+        "loss": float(temperature.losses(answers, predictions.answer).mean()),
     }  # fmt: skip
     for bins in BINS:
         at = calibration.bins_of(p, bins)
-        if all(enough_people(said.users[at == k]) for k in np.unique(at)):
-            table = calibration.reliability(p, y, said.users, bins=bins)
+        if all(enough_people(predictions.users[at == k]) for k in np.unique(at)):
+            table = calibration.reliability(p, y, predictions.users, bins=bins)
             for k, row in enumerate(table.to_dict("records")):
                 yield {"table": "reliability", "bin": k + 1} | row
             return
 
 
-def foretold(said: Predictions, answers: np.ndarray) -> Row:
+def foretold(predictions: Predictions, answers: np.ndarray) -> Row:
     """How good the probability of somewhere new is."""
-    p, y = np.exp(answers[:, -1]), said.new.astype(float)
+    p, y = np.exp(answers[:, -1]), predictions.new.astype(float)
     return {
         "table": "new", "n": len(p), "forecast": float(p.mean()), "share": float(y.mean()),
         "error": calibration.expected_calibration_error(p, y),
         "floor": temperature.floor_of_error(p)[0],
         "skill": calibration.brier(p, y).skill, "auc": calibration.auc(p, y),
-        "auc_within": calibration.auc_within(p, y, said.users),
+        "auc_within": calibration.auc_within(p, y, predictions.users),
     }  # fmt: skip
 
 
-def described(said: Predictions, held: np.ndarray, group: np.ndarray) -> Row:
+def described(predictions: Predictions, held: np.ndarray, group: np.ndarray) -> Row:
     """Coverage and size of the sets of some windows."""
-    covered = held[np.arange(len(held)), said.answer][group]
-    by_name = covered & ~said.new[group]
+    covered = held[np.arange(len(held)), predictions.answer][group]
+    by_name = covered & ~predictions.new[group]
     size, new = held.sum(1)[group], held[group, -1]
-    low, high = calibration.interval(np.mean, said.users[group], covered)
+    low, high = calibration.interval(np.mean, predictions.users[group], covered)
     return {
         "n": int(group.sum()), "coverage": float(covered.mean()), "low": low, "high": high,
         "by_name": float(by_name.mean()),
@@ -155,17 +159,24 @@ def strangeness(method: str, log_probs: np.ndarray) -> np.ndarray:
     return coverage.adaptive_scores(probs, u if method == "adaptive, drawn" else None)
 
 
-def sets(stage: str, said: dict[str, Predictions], answers: dict[str, np.ndarray]) -> Iterator[Row]:
+def sets(
+    stage: str, predictions: dict[str, Predictions], answers: dict[str, np.ndarray]
+) -> Iterator[Row]:
     """Rows of the tables ``sets`` and ``people`` of one stage."""
-    test, last = said["test"], stage == STAGES[-1]
-    scored = {method: [strangeness(method, answers[name]) for name in said] for method in METHODS}
+    test, last = predictions["test"], stage == STAGES[-1]
+    scored = {
+        method: [strangeness(method, answers[name]) for name in predictions] for method in METHODS
+    }
     for method, alpha in product(METHODS, ALPHAS):
-        scores = dict(zip(said, scored[method], strict=True))
-        own = {name: conformal.of_target(scores[name], part.answer) for name, part in said.items()}
+        scores = dict(zip(predictions, scored[method], strict=True))
+        own = {
+            name: conformal.of_target(scores[name], part.answer)
+            for name, part in predictions.items()
+        }
         limits = {"all": np.full(len(test.target), conformal.threshold(own["valid"], alpha))}
         if last:
             limits["people"] = coverage.thresholds_by_group(
-                own["valid"], said["valid"].users, test.users, alpha
+                own["valid"], predictions["valid"].users, test.users, alpha
             )
         shuffled = coverage.shuffled_coverage(np.concatenate(list(own.values())), alpha)
         for name, limit in limits.items():
@@ -188,19 +199,19 @@ def groups(test: Predictions, all_of_them: bool) -> Iterator[tuple[str, np.ndarr
             yield {"new": "named", "early": "late"}[name], ~mask
 
 
-def rows_of(said: dict[str, Predictions], never: dict[str, np.ndarray]) -> Iterator[Row]:
+def rows_of(predictions: dict[str, Predictions], never: dict[str, np.ndarray]) -> Iterator[Row]:
     """All rows of one model."""
-    row, answers = stages(said, never)
+    row, answers = stages(predictions, never)
     yield {"table": "temperature"} | row
     for stage, by_split in answers.items():
         about = {"stage": stage}
-        for split, part in said.items():
+        for split, part in predictions.items():
             for one in calibrated(part, by_split[split]):
                 if split == "test" or one["table"] == "calibration":
                     yield about | {"split": split} | one
-        yield about | foretold(said["test"], by_split["test"])
+        yield about | foretold(predictions["test"], by_split["test"])
         if stage != "temperature":
-            yield from (about | one for one in sets(stage, said, by_split))
+            yield from (about | one for one in sets(stage, predictions, by_split))
 
 
 def measured() -> Iterator[Row]:

@@ -23,7 +23,7 @@ from lab.reports import about_data, environment, stale, write_results
 from lab.runs import DATA, Run
 from pgt.analysis.results import read_results
 from pgt.baselines import baselines
-from pgt.config import ABLATIONS
+from pgt.config import ABLATIONS, TargetTime
 from pgt.contextual import presets
 from pgt.improvements.registry import IMPROVEMENTS
 from pgt.visits import DataError
@@ -52,36 +52,38 @@ class Experiment:
         return [(key, run) for key, some in self.runs.items() for run in some]
 
 
-def _seeded(variants: list[tuple[str, str, str]]) -> tuple[Run, ...]:
-    """Each (model, variant, when), with every seed."""
+def _seeded(variants: list[tuple[str, str, TargetTime]]) -> tuple[Run, ...]:
+    """Each (model, variant, target_time), with every seed."""
     return tuple(Run(*variant, seed) for variant in variants for seed in SEEDS)
 
 
 BASELINES = tuple(Run(name) for name in baselines())
 
 
-def _headline(*target_time: str) -> tuple[Run, ...]:
+def _headline(*target_time: TargetTime) -> tuple[Run, ...]:
     """Baselines, and PGT with and without its two halves."""
-    halves = [
-        ("pgt", variant, target_time[0]) for variant in ("full", "no_pointer", "no_generator")
+    first, *others = target_time
+    halves: list[tuple[str, str, TargetTime]] = [
+        ("pgt", variant, first) for variant in ("full", "no_pointer", "no_generator")
     ]
-    return BASELINES + _seeded(halves + [("pgt", "full", other) for other in target_time[1:]])
+    return BASELINES + _seeded(halves + [("pgt", "full", other) for other in others])
 
 
 # As others publish them, and PGT with the same care: settings from `lab.search_space`.
 TUNED = _seeded([(model, "tuned", "unknown") for model in ("lstm", "mhsa", "pgt")])
 
 
-def _ablations(target_time: str) -> tuple[Run, ...]:
+def _ablations(target_time: TargetTime) -> tuple[Run, ...]:
     return _seeded([("pgt", variant, target_time) for variant in ABLATIONS])
 
 
 def _contextual(*variants: str) -> tuple[Run, ...]:
     """The contextual pointer and its variants beside its rivals."""
-    asked = [("contextual", "full", target_time) for target_time in ("unknown", "hour", "time")]
-    asked += [("contextual", variant, "unknown") for variant in variants if variant != "full"]
+    times: tuple[TargetTime, ...] = ("unknown", "hour", "time")
+    contextual: list[tuple[str, str, TargetTime]] = [("contextual", "full", t) for t in times]
+    contextual += [("contextual", variant, "unknown") for variant in variants if variant != "full"]
     rivals = (Run("kernel"), Run("kernel_memory", "memory_100"))
-    return rivals + _seeded([("pgt", "full", "unknown"), *asked])
+    return rivals + _seeded([("pgt", "full", "unknown"), *contextual])
 
 
 def _improvements() -> tuple[Run, ...]:

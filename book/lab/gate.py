@@ -6,9 +6,10 @@ writes ``book/results/gate.json``. A row is a ``group`` of test windows of one r
 in_window, not_in_window, or a tenth of the windows by gate ("tenth 1" has the lowest); its
 ``gate``, ``in_window`` and ``returned`` are means from 0 to 1, ``acc@1`` is in percent. Rows of all
 and of known windows also hold scores of the gate against two outcomes. Rows without a seed hold
-the ends of 95 % intervals of the mean over seeds, people resampled. The model cues is a logistic
-regression without any network (`pgt.analysis.window_features.forecast`); its row "difference" is
-its AUC minus the mean of the gates'. No person, place or moment can be told from the rows.
+the ends of 95 % intervals of the mean over seeds, people resampled. The model
+"window_features" is a logistic regression without any network
+(`pgt.analysis.window_features.forecast`); its row "difference" is its AUC minus the mean of the
+gates'. No person, place or moment can be recognized in the rows.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from lab.runs import DATA, Run
 from pgt.analysis import calibration
 from pgt.analysis.gates import gates
 from pgt.analysis.window_features import forecast
+from pgt.config import TargetTime
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows
 
 SEEDS = (42, 1, 2, 3, 4)
-TOLD = {"city": "unknown", "geolife_published": "day"}  # what the model knows of the target's time
+TARGET_TIME: dict[str, TargetTime] = {"city": "unknown", "geolife_published": "day"}
 MEANS = ("gate", "in_window", "returned")
 TENTHS = 10
 
@@ -122,24 +124,25 @@ def ends(tables: list[pd.DataFrame], n_resamples: int = 200) -> Iterator[dict[st
 def without_network(
     key: str, tables: list[pd.DataFrame], about: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """The same scores for a regression on cues, and how far its AUC is ahead of the gates'."""
-    about = about | {"model": "cues", "target_time": "unknown", "seed": None, "n": len(tables[0])}
-    asked = {"in_window": lambda windows: windows.in_window, "returned": returned}
+    """The same scores for a regression on window features, and its AUC's lead over the gates'."""
+    about = about | {"model": "window_features", "target_time": "unknown"}
+    about |= {"seed": None, "n": len(tables[0])}
+    outcomes = {"in_window": lambda windows: windows.in_window, "returned": returned}
     found: dict[str, float] = {}
     ahead: dict[str, float] = {}
-    for outcome, ask in asked.items():
+    for outcome, ask in outcomes.items():
         if outcome not in tables[0]:
             continue
-        said, users = forecast(runs.dataset(key), ask)["test"], tables[0].user_id
+        p, users = forecast(runs.dataset(key), ask)["test"], tables[0].user_id
         happened = tables[0][outcome].to_numpy()
-        own = scores(said, happened, users.to_numpy())
+        own = scores(p, happened, users.to_numpy())
         found |= {f"{name}_{outcome}": value for name, value in own.items()}
 
-        def lead(y: np.ndarray, said: np.ndarray, *gates: np.ndarray) -> float:
+        def lead(y: np.ndarray, p: np.ndarray, *gates: np.ndarray) -> float:
             rival = np.mean([calibration.auc(gate, y) for gate in gates])
-            return calibration.auc(said, y) - float(rival)
+            return calibration.auc(p, y) - float(rival)
 
-        columns = (happened, said, *(table.gate.to_numpy() for table in tables))
+        columns = (happened, p, *(table.gate.to_numpy() for table in tables))
         low, high = calibration.interval(lead, users, *columns, n_resamples=500)
         values = {"auc": lead(*columns), "low": low, "high": high}
         ahead |= {f"{name}_{outcome}": value for name, value in values.items()}
@@ -149,7 +152,7 @@ def without_network(
 
 def measured() -> Iterator[dict[str, Any]]:
     """The rows of every data set."""
-    for key, target_time in TOLD.items():
+    for key, target_time in TARGET_TIME.items():
         tables = []
         for seed in SEEDS:
             table = opened(key, Run("pgt", "full", target_time, seed))
@@ -168,6 +171,6 @@ def measured() -> Iterator[dict[str, Any]]:
 REPORT = Report(
     question="What does the gate say, and what does it know?",
     rows=measured,
-    data=tuple(TOLD),
+    data=tuple(TARGET_TIME),
     models=("pgt",),
 )

@@ -1,4 +1,4 @@
-"""Maps of many people from which nobody can be told: means over the cells of a coarse grid.
+"""Maps of many people in which nobody can be recognized: means over the cells of a coarse grid.
 
 A cell is shown only if enough different people stand behind it and none of them makes up most of
 it. What is shown are means over all its windows; positions are cell centres in kilometres from the

@@ -4,7 +4,7 @@ Both read a window's visits and answer with one softmax over the vocabulary: not
 shape is that of Hong et al. (2023), "Context-aware multi-head self-attentional neural network
 model for next location prediction" (https://arxiv.org/abs/2212.01953) and of the code published
 with it (https://github.com/mie-lab/location-prediction); their LSTM replaces the encoder and keeps
-the rest. They are told nothing of the target: every input is of a visit in the window, and of whose
+the rest. They know nothing of the target: every input is of a visit in the window, and of whose
 window it is.
 
 Shapes: B windows, L visits, D = width of the embeddings, E = width of the encoder's output

@@ -66,8 +66,8 @@ class Original(PlaceModel):
     >>> import pgt.city, pgt.windows
     >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
     >>> model = Original(OriginalConfig(data.vocabulary.n_locations))
-    >>> said = model(data.test.batch([0, 1])).log_probs.exp().sum(1)
-    >>> bool(torch.allclose(said, torch.ones(2), atol=1e-5))
+    >>> total = model(data.test.batch([0, 1])).log_probs.exp().sum(1)
+    >>> bool(torch.allclose(total, torch.ones(2), atol=1e-5))
     True
     """
 
@@ -102,16 +102,16 @@ class Original(PlaceModel):
             context, attention = self.attention(state, states, features, batch.padding)
             evidence = torch.cat([context, c, h], dim=-1)
         p_gen = self.gate(evidence).sigmoid()[..., 0]  # (B,)
-        said = self.generate(self.project(torch.cat([h, context], dim=-1))).softmax(-1)  # (B, V)
-        mixed = mixture(p_gen, said, attention, batch.location, 0)
+        words = self.generate(self.project(torch.cat([h, context], dim=-1))).softmax(-1)  # (B, V)
+        mixed = mixture(p_gen, words, attention, batch.location, 0)
         return Prediction(mixed.clamp_min(torch.finfo(mixed.dtype).tiny).log())
 
 
 class WithDecoder(PointerGeneratorTransformer):
     """PGT with one step of the summarizer's decoder after its encoder.
 
-    The encoded last visit starts an LSTM, which is told to begin, attends to all visits and makes
-    the vector that asks the pointer, the generator and the gate.
+    The encoded last visit starts an LSTM, whose input is a learned "begin"; it attends to all
+    visits and makes the vector that asks the pointer, the generator and the gate.
 
     Examples
     --------

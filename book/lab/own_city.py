@@ -2,8 +2,8 @@
 
     python book/lab/run.py own_city
 
-writes ``book/results/own_city.json``: what `prepare`, `train` and `evaluate` took and said for the
-check-ins of 500 people of a simulated large town. The rows with ``table`` "command" tell each
+writes ``book/results/own_city.json``: what `prepare`, `train` and `evaluate` took and printed for
+the check-ins of 500 people of a simulated large town. The rows with ``table`` "command" tell each
 command's seconds of processor time; "scores" are those of ``evaluate --json``, one a model and
 group; "ends" compare two rules on the same visits with their ends and without, once with all
 visits and once with those that were checked in.

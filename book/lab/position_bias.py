@@ -8,7 +8,7 @@ windows, ``epochs`` until the best one, and by position, 1 being the last visit,
 ``b1``, ``b2``, … and the mean ``c1``, ``c2``, … of what the content says
 (`pgt.analysis.position_bias.by_position`). In the copying worlds the windows are those whose target
 was copied, and ``best`` is the loss of the true kernel. Trained weights are kept, so an interrupted
-report goes on where it stopped. No person, place or moment can be told from the rows.
+report goes on where it stopped. No person, place or moment can be recognized in the rows.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def world(what: str, seed: int) -> Dataset:
 
 
 def copied(windows: Windows) -> Windows:
-    """The windows whose target was copied; nothing can be said of the others."""
+    """The windows whose target was copied; nothing is known of the others."""
     return windows.subset(windows.in_window)
 
 

@@ -23,11 +23,11 @@ resampled) and all other shares are in percent, entropies in bits. By ``table``:
 - oracle: any of the models in ``group``, in at most ``guesses`` guesses; ``single`` is ``model``
   alone with as many, for "baselines" with as many as are different, window by window.
 - novelty: targets that the person has not visited within ``group``.
-- truth: the city's own chances. Who is "told when" knows all that the simulator does before it
-  chooses; who is "not told when" does not know when the next visit will be.
+- truth: the city's own chances. With the "time known" the guess uses all that the simulator does
+  before it chooses; with the "time unknown", all but when the next visit will be.
 - gap: the ceiling ``group`` minus the score of ``model``, in points.
 
-No person, place or moment can be told from the rows.
+No person, place or moment can be recognized in the rows.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def truths(windows: HistoryWindows) -> pd.DataFrame:
 
 def truth_rows(table: pd.DataFrame, users: np.ndarray) -> Iterator[Row]:
     """The best accuracy that the simulator's own chances allow, and their entropy."""
-    for group, column in (("told when", "best"), ("told when, hits", "hit"),
-                          ("not told when", "hit_unaware")):  # fmt: skip
+    for group, column in (("time known", "best"), ("time known, hits", "hit"),
+                          ("time unknown", "hit_unaware")):  # fmt: skip
         values = percent(interval(table[column].to_numpy(float), users))
         yield {"table": "truth", "group": group} | values
     yield {"table": "truth", "group": "entropy"} | interval(table.entropy.to_numpy(float), users)
@@ -150,7 +150,7 @@ def gaps(rows: list[Row]) -> Iterator[Row]:
     )
     ceilings["oracle"] = max(row["value"] for row in together)
     if any(row["table"] == "truth" for row in rows):
-        ceilings |= {name: pick(rows, "truth", name) for name in ("told when", "not told when")}
+        ceilings |= {name: pick(rows, "truth", name) for name in ("time known", "time unknown")}
     for row in rows:
         if row["table"] == "score":
             for group, ceiling in ceilings.items():

@@ -16,11 +16,11 @@ from pgt.windows import Windows
 
 
 def ratios(visits: pd.DataFrame, weight: str) -> dict[str, float]:
-    """Mean weight of the visits that show a cue over that of the others in the same windows.
+    """Mean weight of the visits that show a feature over that of the others in the same windows.
 
     ``same_before`` and ``same_hour`` as in `factors`, ``recent`` (the last fifth of the visits) and
     ``top_place`` (the place most visited); windows where all or none of the visits show it do not
-    count. Nothing is held: cues that come together share the credit.
+    count. Nothing is held: features that come together share the credit.
     """
     length = visits.groupby("window").age.transform("max")
     most = visits.groupby("window")["count"].transform("max")
@@ -52,7 +52,7 @@ def window_groups(windows: Windows, visits: pd.DataFrame, zone: str | None = Non
     Returns
     -------
     DataFrame
-        (W rows) ``target`` (kind of place), ``rank`` (of the target's place by count), ``cue``
+        (W rows) ``target`` (kind of place), ``rank`` (of the target's place by count), ``match``
         (what speaks for the target), ``length``, ``unique``, ``hour``, ``day``, ``gap``: categories
         in order.
     """
@@ -81,7 +81,7 @@ def window_groups(windows: Windows, visits: pd.DataFrame, zone: str | None = Non
         ),
         "rank": _choose([~inside, rank == 1, rank == 2, rank == 3],
                         [rest, "1st", "2nd", "3rd", "4th or later"]),
-        "cue": _choose([~inside, follows & at_hour, follows, at_hour],
+        "match": _choose([~inside, follows & at_hour, follows, at_hour],
                        [rest, "both", "same place before", "same hour", "neither"]),
         "length": bins(windows.lengths, [8, 16, 24], "visits"),
         "unique": bins(100 * unique, [30, 45, 60], "%"),

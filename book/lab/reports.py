@@ -53,7 +53,7 @@ class Report:
     question : str
         What it is for, in one line.
     rows : callable
-        Makes the rows: flat, and no person, place or moment can be told from them.
+        Makes the rows: flat, and no person, place or moment can be recognized in them.
     data : tuple of str, or callable
         Entries of `lab.runs.DATA` that are used; of other data, what there is to say of them, made
         from the rows.

@@ -23,11 +23,11 @@ from lab.provenance import code_mark, fingerprint
 from lab.search_space import DOCUMENTED, TUNED, build, build_pgt, tuned
 from pgt import city, metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
-from pgt.config import CITY, ModelConfig, Protocol, TrainConfig, ablate
+from pgt.config import CITY, ModelConfig, Protocol, TargetTime, TrainConfig, ablate
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
 from pgt.files import write_text
-from pgt.improvements.registry import IMPROVEMENTS, improved, recipe
+from pgt.improvements.registry import IMPROVEMENTS, improved, training_of
 from pgt.io.sources import (
     GEOLIFE,
     GEOLIFE_WINDOWS,
@@ -81,11 +81,11 @@ class Data:
 
 @dataclass(frozen=True)
 class Run:
-    """One row's worth of work: which model, in which variant, told what, with which seed."""
+    """One row's worth of work: which model, in which variant, which knows what, which seed."""
 
     model: str
     variant: str = "full"
-    target_time: str = "unknown"
+    target_time: TargetTime = "unknown"
     seed: int | None = None
 
     @property
@@ -197,8 +197,8 @@ def _rival(key: str, run: Run) -> tuple[Network, TrainConfig]:
 
 def _contextual(key: str, run: Run) -> tuple[Network, TrainConfig]:
     assert run.seed is not None
-    asks = {"unknown": "where next", "hour": "at hour", "time": "at time"}[run.target_time]
-    network: Any = presets.build(presets.VARIANTS[run.variant], dataset(key), run.seed, asks)
+    variant = presets.VARIANTS[run.variant]
+    network: Any = presets.build(variant, dataset(key), run.seed, run.target_time)
     return network  # its batches are of another kind, and `fit` does not mind
 
 
@@ -206,14 +206,14 @@ def _improved(key: str, run: Run) -> tuple[Network, TrainConfig]:
     assert run.seed is not None
     torch.manual_seed(run.seed)
     config = _config(key, run)
-    training = recipe(run.variant, replace(DATA[key].training, seed=run.seed))
+    training = training_of(run.variant, replace(DATA[key].training, seed=run.seed))
     return improved(config, dataset(key).train, run.variant), training
 
 
 def _config(key: str, run: Run) -> ModelConfig:
-    """PGT as documented, of the data's size and told what the run says."""
+    """PGT as documented, of the data's size; it knows of the target's time what the run says."""
     vocabulary = dataset(key).vocabulary
-    return ModelConfig(vocabulary.n_locations, vocabulary.n_users, target_time=run.target_time)  # type: ignore[arg-type]
+    return ModelConfig(vocabulary.n_locations, vocabulary.n_users, target_time=run.target_time)
 
 
 def _trained_pgt(key: str, run: Run) -> Trained:

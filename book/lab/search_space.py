@@ -1,6 +1,6 @@
 """The settings that LSTM, MHSA and PGT are compared with: as documented, and tuned with equal care.
 
-Each model has the same ten candidates: its documented recipe; the same, stopped on the validation
+Each model has the same ten candidates: its documented settings; the same, stopped on the validation
 accuracy; and eight corners of a cube of six settings with two levels each. Which of them won on the
 validation windows of GeoLife (`lab.tuning`) is written down here as `TUNED`.
 """
@@ -124,7 +124,7 @@ def build(
 ) -> tuple[Network, TrainConfig]:
     """A model with its first weights, and how to train it.
 
-    It is told nothing of the target's time.
+    It knows nothing of the target's time.
 
     Examples
     --------

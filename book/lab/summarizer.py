@@ -42,8 +42,8 @@ def fingerprint(diaries: Diaries) -> str:
     >>> fingerprint(Diaries([], [], []))
     '4f53cda18c2b'
     """
-    told = [[d.pair for d in part] for part in (diaries.train, diaries.valid, diaries.test)]
-    flat = [" ".join((*source, "|", *summary)) for part in told for source, summary in part]
+    pairs = [[d.pair for d in part] for part in (diaries.train, diaries.valid, diaries.test)]
+    flat = [" ".join((*source, "|", *summary)) for part in pairs for source, summary in part]
     return hashlib.sha256(str(flat).encode()).hexdigest()[:12]
 
 

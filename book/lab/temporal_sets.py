@@ -3,7 +3,7 @@
     PGT_DC=…/DC.json python book/lab/run.py temporal_sets
 
 writes ``book/results/temporal_sets.json``. Scores are in percent, means over people or days; no
-person, element or moment can be told from them.
+person, element or moment can be recognized in them.
 
 Rows by ``group``: ``all`` for a run; ``low`` and ``high`` for the 95 % interval of the mean over
 seeds, people and seeds resampled; ``lead``, ``lead low`` and ``lead high`` for the difference to
@@ -184,7 +184,7 @@ def measured(
 ) -> tuple[list[Row], float]:
     """All rows, and the seconds that the runs took which an earlier call has kept."""
     about: Row = {"data": "dc", "protocol": "next set", "target_time": "unknown"}
-    told = about | {"model": "none", "variant": "full", "split": "test", "seed": None,
+    facts_row = about | {"model": "none", "variant": "full", "split": "test", "seed": None,
                     "group": "facts", "n": len(parts["test"])} | facts(parts)  # fmt: skip
     kept = 0.0
     tables = {key: [table] for key, table in counted(parts).items()}
@@ -199,7 +199,7 @@ def measured(
                 if path is not None:
                     table.to_parquet(path)
             tables.setdefault((WHOLE[0], variant), []).append(table)
-    return [told, *rows_of(tables, seeds, about)], kept
+    return [facts_row, *rows_of(tables, seeds, about)], kept
 
 
 def _rows() -> Iterator[Row]:

@@ -4,7 +4,7 @@
 
 writes ``book/results/traps.json``, the numbers of chapter 15: rows of ``trap``, ``what``,
 ``value``, ``low``, ``high``, ``n``. They are shares and accuracies in percent, counts, or
-half-widths in points, as ``unit`` says; no person, place or time can be told from them.
+half-widths in points, as ``unit`` says; no person, place or time can be recognized in them.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ def unknown_token(published: Results, visits: pd.DataFrame) -> Iterator[Row]:
     yield row("places behind the unknown token", unseen, "places")
 
 
-def told_the_day(published: Results) -> Iterator[Row]:
+def knows_the_day(published: Results) -> Iterator[Row]:
     """What counting recency back from the target's day gives away."""
-    told, blind = (
+    informed, blind = (
         {"model": "pgt", "variant": "full", "target_time": w} for w in ("day", "unknown")
     )
-    yield row("PGT told the target's day", published.mean(**told))
-    yield row("PGT told nothing of the target", published.mean(**blind))
-    gap, low, high = published.difference(told, blind)
+    yield row("PGT knowing the target's day", published.mean(**informed))
+    yield row("PGT knowing nothing of the target", published.mean(**blind))
+    gap, low, high = published.difference(informed, blind)
     yield row("what the day is worth", gap, "points", low=low, high=high)
     data = runs.dataset("geolife_published").test
     gap_days = torch.cat([batch.gap_days for batch in data.batches(512)]).numpy()

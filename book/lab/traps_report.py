@@ -4,7 +4,7 @@
 
 writes ``book/results/traps.json``: rows of ``trap``, ``what``, ``value``, ``unit`` and, where
 there are such, ``low`` and ``high`` (95 % interval, people resampled), ``n``, ``way``, ``epoch``,
-``hour``, ``data``, ``protocol``. No person, place or moment can be told from them.
+``hour``, ``data``, ``protocol``. No person, place or moment can be recognized in them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def measured() -> Iterator[tuple[str, Iterable[Row]]]:
     published, ablations = read_results("geolife_published"), read_results("ablations")
     visits = runs.DATA["geolife_exact"].load()
     yield "unknown token", traps.unknown_token(published, visits)
-    yield "told the day", traps.told_the_day(published)
+    yield "knows the day", traps.knows_the_day(published)
     yield "few people", traps.few_people(published)
     yield "copy ceiling", traps.copy_ceiling(visits)
     yield "one seed", traps.one_seed(ablations)

@@ -6,10 +6,10 @@ writes ``book/results/wins.json``. Its rows belong to several tables, told apart
 
 - ``windows``: test windows by a property (``by``, ``group``): who is right, in percent;
 - ``people``: quantiles over people of the kernel's lead, in points;
-- ``ratio`` and ``factor``: how each model's weights over visits rise with a cue
+- ``ratio`` and ``factor``: how each model's weights over visits rise with a feature
 (`pgt.analysis.disagreement`);
 - ``clock``: mean weight, times the visits in the window, by hours of the day from now;
-- ``without``: the kernel without a cue, its other numbers chosen anew on the validation windows;
+- ``without``: the kernel without a part, its other numbers chosen anew on the validation windows;
   on all test windows, and on those whose target is the last place; ``together``: both mixed;
 - ``agree``: how often two models guess the same place; ``guesses``: how often each guesses the
   place where the person is;
@@ -17,7 +17,7 @@ writes ``book/results/wins.json``. Its rows belong to several tables, told apart
 
 PGT's values are means over seeds. Groups and cells with too few people behind them are left out
 (`lab.grid.enough_people`), and a grouping as a whole where what is left out could be had
-by subtraction; no person, place or moment can be told from the rows.
+by subtraction; no person, place or moment can be recognized in the rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from pgt.windows import Dataset, Windows
 
 KEY = "geolife_exact"
 SEEDS = (42, 1, 2, 3, 4)
-ZONE = "Asia/Shanghai"  # the published pipeline leaves UTC; hours are told in Beijing's
+ZONE = "Asia/Shanghai"  # the published pipeline leaves UTC; hours are read in Beijing's
 SIZES = (2.0, 3.0, 4.0)  # kilometres; the finest grid with enough cells is taken
 ENOUGH_CELLS = 8
 Row = dict[str, Any]
@@ -151,13 +151,13 @@ def windows(seen: Opened, train: Windows) -> Iterator[Row]:
 
 
 def weights(seen: Opened) -> Iterator[Row]:
-    """How attention and votes rise with each cue."""
+    """How attention and votes rise with each feature."""
     for name, measure in (("ratio", questions.ratios), ("factor", disagreement.factors)):
         for model, some in (("kernel", seen.visits[:1]), ("pgt", seen.visits)):
             found = pd.DataFrame([measure(visits, model) for visits in some])
-            for cue in found:
-                yield {"table": name, "model": model, "group": cue, "value": found[cue].mean(),
-                       "low": found[cue].min(), "high": found[cue].max()}  # fmt: skip
+            for feature, value in found.items():
+                yield {"table": name, "model": model, "group": feature, "value": value.mean(),
+                       "low": value.min(), "high": value.max()}  # fmt: skip
     for model, some in (("kernel", seen.visits[:1]), ("pgt", seen.visits)):
         curves = []
         for visits in some:
@@ -169,7 +169,7 @@ def weights(seen: Opened) -> Iterator[Row]:
 
 
 def without(data: Dataset, kinds: np.ndarray) -> Iterator[Row]:
-    """The kernel without a cue, its other numbers chosen anew; ``kinds`` are those of targets."""
+    """The kernel without a part, its other numbers chosen anew; ``kinds`` are those of targets."""
     less: dict[str, dict[str, tuple[float, ...]]] = {
         "nothing": {}, "the clock": {"clock": (0.0,), "width": (1.0,)},
         "the place before": {"same": (0.0,)},
@@ -209,8 +209,8 @@ def agree(seen: Opened) -> Iterator[Row]:
 def guesses(seen: Opened) -> Iterator[Row]:
     """How often the first guess is the place where the person is, and how often the next is."""
     last = seen.windows.features[0].numpy()[seen.windows.target]
-    said = seen.predicted | {"truth": [seen.windows.targets]}
-    for model, some in said.items():
+    guessed = seen.predicted | {"truth": [seen.windows.targets]}
+    for model, some in guessed.items():
         share = 100 * float(np.mean([guess == last for guess in some]))
         yield {"table": "guesses", "model": model, "group": "last place", "value": share}
 
@@ -226,13 +226,13 @@ def cells(seen: Opened) -> Iterator[Row]:
     past = past.assign(attention=attention * length, votes=seen.visits[0].kernel * length,
                        window=seen.visits[0].window, visit=seen.visits[0].row)  # fmt: skip
     for size in SIZES:
-        asked = grid.aggregated(now, ["gate", "in_window", "pgt", "kernel"], size)
-        if len(asked) >= ENOUGH_CELLS:
+        here = grid.aggregated(now, ["gate", "in_window", "pgt", "kernel"], size)
+        if len(here) >= ENOUGH_CELLS:
             break
     looked = grid.aggregated(
-        past, ["attention", "votes"], size, asked.attrs.get("origin"), each=("window", "visit")
+        past, ["attention", "votes"], size, here.attrs.get("origin"), each=("window", "visit")
     )
-    for by, table in (("now", asked), ("visits", looked)):
+    for by, table in (("now", here), ("visits", looked)):
         for row in table.to_dict("records"):
             yield {"table": "cells", "by": by, "size_km": size} | {
                 str(k): v for k, v in row.items()

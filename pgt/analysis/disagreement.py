@@ -17,7 +17,7 @@ from pgt.units import MINUTES_OF_DAY
 from pgt.windows import Windows
 
 CLOSE = 60  # minutes: "the same hour"
-CUES = ("same_before", "same_hour", "log2_age", "log2_count")
+VISIT_FEATURES = ("same_before", "same_hour", "log2_age", "log2_count")
 
 
 @torch.no_grad()
@@ -46,7 +46,7 @@ def visit_weights(
         columns = {
             "window": batch.index[:, None].expand_as(batch.location),
             "age": batch.position_from_end,
-            **cues(batch),
+            **visit_features(batch),
             "pgt": out.pointer_attention,
             "kernel": vote / vote.sum(1, keepdim=True),
         }
@@ -57,7 +57,7 @@ def visit_weights(
     return gate, visits.reset_index(drop=True)
 
 
-def cues(batch: Batch) -> dict[str, torch.Tensor]:
+def visit_features(batch: Batch) -> dict[str, torch.Tensor]:
     """(B, L) each: what the context kernel looks at, and how often a visit's place was visited."""
     here = batch.location.gather(1, batch.length[:, None] - 1)  # (B, 1)
     before = torch.roll(batch.location, 1, dims=1)
@@ -72,10 +72,10 @@ def cues(batch: Batch) -> dict[str, torch.Tensor]:
 
 
 def factors(visits: pd.DataFrame, weight: str) -> dict[str, float]:
-    """By what factor a weight over visits rises with each cue, the others held.
+    """By what factor a weight over visits rises with each feature, the others held.
 
-    A least-squares fit of the logarithm of the weight on `CUES` within windows: every window has
-    its own constant, so only differences between visits of one window count.
+    A least-squares fit of the logarithm of the weight on `VISIT_FEATURES` within windows: every
+    window has its own constant, so only differences between visits of one window count.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ def factors(visits: pd.DataFrame, weight: str) -> dict[str, float]:
     Returns
     -------
     dict
-        A factor for each of `CUES`: the previous place the same or not, begun within an hour of
-        now or not, and for each doubling of age and of count; and ``explained``, the share of the
-        variance within windows, 0 to 1.
+        A factor for each of `VISIT_FEATURES`: the previous place the same or not, begun within an
+        hour of now or not, and for each doubling of age and of count; and ``explained``, the share
+        of the variance within windows, 0 to 1.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def factors(visits: pd.DataFrame, weight: str) -> dict[str, float]:
     ...                     "apart": [0, 0, 90, 90] * 2, "age": range(1, 9),
     ...                     "count": [1, 1, 1, 1, 2, 2, 2, 2]})
     >>> toy["w"] = 3.0 ** toy.same_before
-    >>> {cue: round(value, 3) for cue, value in factors(toy, "w").items()}
+    >>> {name: round(value, 3) for name, value in factors(toy, "w").items()}
     {'same_before': 3.0, 'same_hour': 1.0, 'log2_age': 1.0, 'log2_count': 1.0, 'explained': 1.0}
     """
     table = pd.DataFrame(
@@ -110,7 +110,7 @@ def factors(visits: pd.DataFrame, weight: str) -> dict[str, float]:
         }
     )
     table -= table.groupby(visits.window.to_numpy()).transform("mean")
-    x, y = table[[*CUES]].to_numpy(), table.weight.to_numpy()
+    x, y = table[[*VISIT_FEATURES]].to_numpy(), table.weight.to_numpy()
     slope, *_ = np.linalg.lstsq(x, y, rcond=None)
     rest = float(((y - x @ slope) ** 2).sum() / (y**2).sum())
-    return dict(zip(CUES, np.exp(slope).tolist(), strict=True)) | {"explained": 1 - rest}
+    return dict(zip(VISIT_FEATURES, np.exp(slope).tolist(), strict=True)) | {"explained": 1 - rest}

@@ -75,8 +75,8 @@ def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions
     >>> from pgt.baselines import fit_baseline
     >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
     >>> kernel = fit_baseline("kernel", data.train, data.valid.subset([]))
-    >>> said = collect(kernel, data.valid, n_known=0)
-    >>> bool((said.new == ~data.valid.in_window).all())
+    >>> predictions = collect(kernel, data.valid, n_known=0)
+    >>> bool((predictions.new == ~data.valid.in_window).all())
     True
     """
     size = len(windows), windows.vocabulary.n_locations

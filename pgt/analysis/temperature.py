@@ -91,10 +91,10 @@ def temperature(log_probs: ArrayLike, target: ArrayLike) -> float:
 
     Examples
     --------
-    Twice as sure as it should be: eight of ten times right, and 94 % said.
+    Twice as sure as it should be: eight of ten times right, and 94 % forecast.
 
-    >>> said = np.log([[16 / 17, 1 / 17]] * 10)
-    >>> round(temperature(said, [0] * 8 + [1] * 2), 3)
+    >>> log_probs = np.log([[16 / 17, 1 / 17]] * 10)
+    >>> round(temperature(log_probs, [0] * 8 + [1] * 2), 3)
     2.0
     """
     table, column = _checked(log_probs), np.asarray(target, dtype=int)
@@ -167,8 +167,8 @@ def with_unseen(log_probs: ArrayLike, named: ArrayLike, new: ArrayLike | None = 
 
     Examples
     --------
-    >>> said = with_unseen(np.log([[0.5, 0.4, 0.1]]), [[True, True, False]], new=[0.37])
-    >>> np.exp(said).round(2).tolist()
+    >>> log_probs = with_unseen(np.log([[0.5, 0.4, 0.1]]), [[True, True, False]], new=[0.37])
+    >>> np.exp(log_probs).round(2).tolist()
     [[0.35, 0.28, 0.0, 0.37]]
     """
     table, named = _checked(log_probs), np.asarray(named, dtype=bool)
@@ -185,7 +185,7 @@ def answer_of(target: ArrayLike, named: ArrayLike) -> np.ndarray:
     return np.where(named[np.arange(len(column)), column], column, named.shape[1])
 
 
-def recalibrated(said: ArrayLike, y: ArrayLike, other: ArrayLike) -> np.ndarray:
+def recalibrated(forecast: ArrayLike, y: ArrayLike, other: ArrayLike) -> np.ndarray:
     """A forecast of yes or no from one or several others, weighed as it was best elsewhere.
 
     A logistic regression on log-odds. Of one forecast, it is shifted and stretched by Cox's line
@@ -194,7 +194,7 @@ def recalibrated(said: ArrayLike, y: ArrayLike, other: ArrayLike) -> np.ndarray:
 
     Parameters
     ----------
-    said : array-like
+    forecast : array-like
         (N,) or (N, K) probabilities.
     y : array-like
         (N,) what happened, 0 or 1. If it is always the same, so is the new forecast.
@@ -216,7 +216,7 @@ def recalibrated(said: ArrayLike, y: ArrayLike, other: ArrayLike) -> np.ndarray:
     outcome, new = np.asarray(y, dtype=float), np.atleast_2d(np.asarray(other, dtype=float).T).T
     if outcome.min() == outcome.max():
         return np.full(len(new), outcome[0])
-    known = np.atleast_2d(np.asarray(said, dtype=float).T).T  # (N, K)
+    known = np.atleast_2d(np.asarray(forecast, dtype=float).T).T  # (N, K)
     line = LogisticRegression(C=1e9, solver="newton-cholesky").fit(logit(known), outcome)
     return np.asarray(line.predict_proba(logit(new))[:, 1])
 

@@ -1,4 +1,4 @@
-"""What can be counted in a window without any network: the cues that a gate has to beat."""
+"""What can be counted in a window without any network: the features that a gate has to beat."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ("user_id", "hour", "weekday")
 PENALTIES = (1.0, 3.0, 10.0, 30.0)
 
 
-def cues(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
+def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
     """Simple facts about every window, all of them known before its target.
 
     Returns
@@ -32,7 +32,7 @@ def cues(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
     --------
     >>> import pgt.city, pgt.windows
     >>> test = pgt.windows.prepare(pgt.city.load().visits, protocol="exact").test
-    >>> bool(cues(test).top_share.between(0, 1).all())
+    >>> bool(features_of(test).top_share.between(0, 1).all())
     True
     """
     columns = (*NUMBERS, *NAMES[1:])
@@ -70,7 +70,7 @@ def cues(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
 
 
 def forecast(data: Dataset, outcome: Callable[[Windows], np.ndarray]) -> dict[str, np.ndarray]:
-    """Probabilities of an outcome from the cues alone, by logistic regression.
+    """Probabilities of an outcome from these features alone, by logistic regression.
 
     Numbers are scaled; every person, hour and weekday has a weight of its own. Fitted on the
     training windows, with the penalty that gives the smallest loss on the validation windows.
@@ -92,7 +92,7 @@ def forecast(data: Dataset, outcome: Callable[[Windows], np.ndarray]) -> dict[st
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    train, valid, test = (cues(part) for part in (data.train, data.valid, data.test))
+    train, valid, test = (features_of(part) for part in (data.train, data.valid, data.test))
     best, least = None, np.inf
     for penalty in PENALTIES:
         columns = make_column_transformer(
@@ -101,16 +101,16 @@ def forecast(data: Dataset, outcome: Callable[[Windows], np.ndarray]) -> dict[st
         )
         model = make_pipeline(columns, LogisticRegression(C=1 / penalty, max_iter=1000))
         model.fit(train, outcome(data.train))
-        said = model.predict_proba(valid)[:, 1]
-        loss = log_loss(outcome(data.valid), said)
+        probability = model.predict_proba(valid)[:, 1]
+        loss = log_loss(outcome(data.valid), probability)
         if loss < least:
-            best, least = (model, said), loss
+            best, least = (model, probability), loss
     assert best is not None
     return {"valid": best[1], "test": best[0].predict_proba(test)[:, 1]}
 
 
 def first_visits(data: Dataset) -> dict[str, np.ndarray]:
-    """By split, (W,) a forecast from cues that the target is where its person has never been.
+    """By split, (W,) a forecast from features that the target is where its person has never been.
 
     Learned from training windows, and the same for every model.
     """

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, get_args
 
-from pgt.config import ModelConfig
+from pgt.config import ModelConfig, TargetTime
 from pgt.contextual.features import HISTORY_FEATURES, TARGET_FEATURES
-
-QUESTIONS = ("where next", "at hour", "at time")
 
 
 @dataclass(frozen=True)
@@ -18,17 +16,18 @@ class ContextualConfig(ModelConfig):
     Parameters
     ----------
     features : tuple of str
-        Of `pgt.contextual.features.HISTORY_FEATURES`; none = PGT, which can be told of the next
-        visit's day (``target_time``) but not more, so ``asks`` is then "where next".
+        Of `pgt.contextual.features.HISTORY_FEATURES`; none = PGT, whose ``target_time`` is
+        "unknown" or "day".
     n_components : int
         How many sums of features can speak for a visit.
     interaction : int
         Width of the layer in which features interact; 0 = they only add up.
     scaled : bool
         Whether what is known of now scales the features.
-    asks : {"where next", "at hour", "at time"}
-        What is told of the next visit's start: nothing, its weekday and hour, or its weekday and
-        time to the minute.
+    target_time : {"unknown", "day", "hour", "time"}
+        What the model knows of the next visit's start: nothing; its day, from which PGT's recency
+        counts back; its weekday and hour; or its weekday and time to the minute. Hour and time are
+        for the features alone: with them, recency counts back from the last visit.
     encoder : bool
         Whether visits are encoded together; without, each has its own embedding only.
     content : bool
@@ -48,7 +47,7 @@ class ContextualConfig(ModelConfig):
 
     Examples
     --------
-    >>> ContextualConfig(100, 10, asks="at hour").used_features[-1]
+    >>> ContextualConfig(100, 10, target_time="hour").used_features[-1]
     'then_gap'
     """
 
@@ -56,7 +55,6 @@ class ContextualConfig(ModelConfig):
     n_components: int = 3
     interaction: int = 32
     scaled: bool = True
-    asks: Literal["where next", "at hour", "at time"] = "where next"
     encoder: bool = True
     content: bool = True
     n_trained_ids: int = 0
@@ -68,13 +66,6 @@ class ContextualConfig(ModelConfig):
         if strange := set(self.features) - set(HISTORY_FEATURES):
             raise ValueError(
                 f"features names {min(strange)!r}; it can name {', '.join(HISTORY_FEATURES)}."
-            )
-        if self.asks not in QUESTIONS:
-            raise ValueError(f"asks is {self.asks!r}; it must be one of {', '.join(QUESTIONS)}.")
-        if self.knows_time and not self.features:
-            raise ValueError(
-                f"asks={self.asks!r} needs features, which alone look at the next visit's start; "
-                "name some, or let asks be 'where next'."
             )
         if self.has("pointer") and not (self.features or self.content):
             raise ValueError(
@@ -100,24 +91,36 @@ class ContextualConfig(ModelConfig):
                 "vocabulary."
             )
 
+    def _check_target_time(self) -> None:
+        choices = get_args(TargetTime)
+        if self.target_time not in choices:
+            raise ValueError(
+                f"target_time is {self.target_time!r}; it must be one of {', '.join(choices)}."
+            )
+        if self.knows_time and not self.features:
+            raise ValueError(
+                f"target_time={self.target_time!r} needs features, which alone look at the next "
+                "visit's hour; name some, or let target_time be 'unknown' or 'day'."
+            )
+
     @property
     def knows_time(self) -> bool:
-        """Whether something is known of the next visit's time."""
-        return self.asks != "where next"
+        """Whether the features know when the next visit begins: its hour, or its time."""
+        return self.target_time in ("hour", "time")
 
     @property
     def used_features(self) -> tuple[str, ...]:
         """The features, with those that a known target time allows."""
-        told = tuple(TARGET_FEATURES) if self.features and self.knows_time else ()
-        return self.features + told
+        return self.features + (tuple(TARGET_FEATURES) if self.knows_time else ())
 
     @property
     def inner(self) -> ModelConfig:
-        """The configuration of PGT's parts, in which only known places have weights."""
-        names = ModelConfig.__dataclass_fields__
-        own = {name: getattr(self, name) for name in names}
-        known = self.n_trained_ids or self.n_locations
-        return ModelConfig(**own | {"n_locations": known, "max_len": self.recent})
+        """The configuration of PGT's parts: only known places have weights, no hour is known."""
+        own = {field.name: getattr(self, field.name) for field in fields(ModelConfig)}
+        own["n_locations"] = self.n_trained_ids or self.n_locations
+        own["max_len"] = self.recent
+        own["target_time"] = "unknown" if self.knows_time else self.target_time
+        return ModelConfig(**own)
 
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> ContextualConfig:
@@ -130,5 +133,5 @@ def kernel_config(config: ContextualConfig) -> ContextualConfig:
     """The configuration whose features can be the context kernel's and nothing else."""
     return replace(
         config, features=("age", "before", "clock"), n_components=3, interaction=0, scaled=False,
-        encoder=False, content=False, without=("generator", "gate"), asks="where next",
+        encoder=False, content=False, without=("generator", "gate"), target_time="unknown",
     )  # fmt: skip

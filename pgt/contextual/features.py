@@ -158,7 +158,7 @@ HISTORY_FEATURES: dict[str, Feature] = {
     ),
 }  # fmt: skip
 
-# What may be looked at only by somebody who is told when the next visit begins.
+# What may be looked at only by a model that knows when the next visit begins.
 TARGET_FEATURES: dict[str, Feature] = {
     "then_clock": Feature(
         "minutes between its time of day and the target's", _CLOCK,
@@ -206,7 +206,7 @@ THEN: dict[str, Fact] = {
 
 
 def to_the_hour(batch: HistoryBatch) -> HistoryBatch:
-    """The same batch, told the target's hour only: its time becomes the middle of the hour.
+    """The same batch, with the target's hour only: its time becomes the middle of the hour.
 
     The wait until then follows; when it is already within the hour, it is none.
     """

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from pgt.baselines import ContextKernel
-from pgt.config import TrainConfig
+from pgt.config import TargetTime, TrainConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.features import HISTORY_FEATURES
 from pgt.contextual.history import with_history
@@ -65,7 +65,7 @@ class Variant:
     training: TrainConfig = TRAINING
 
 
-# The story of chapter 20: the kernel's cues first, then the others, one after the other.
+# The story of chapter 20: the kernel's features first, then the others, one after the other.
 STEPS: dict[str, tuple[str, ...]] = {
     "count_only": ("age",),
     "and_before": ("age", "before"),
@@ -108,7 +108,7 @@ def has_unknown(data: Dataset) -> bool:
 
     The vocabulary alone cannot tell: where nobody finds a new place later, it is the same under
     both protocols. But then neither merges any, and there is nothing to teach. The validation
-    visits decide; the test visits are not asked.
+    visits decide; the test visits have no say.
     """
     closed = data.vocabulary.n_known + 2 == data.vocabulary.n_locations
     return closed and bool((data.valid.features[0] == UNKNOWN).any())
@@ -123,7 +123,7 @@ def windows(data: Dataset, variant: Variant) -> Dataset:
 
 
 def build(
-    variant: Variant, data: Dataset, seed: int, asks: str = "where next"
+    variant: Variant, data: Dataset, seed: int, target_time: TargetTime = "unknown"
 ) -> tuple[ContextualPointer, TrainConfig]:
     """A model with its first weights, and how to train it.
 
@@ -133,7 +133,8 @@ def build(
     data : Dataset
         Its vocabulary decides: with places beyond the known ones it is an open one.
     seed : int
-    asks : {"where next", "at hour", "at time"}
+    target_time : {"unknown", "day", "hour", "time"}
+        What the model knows of the next visit's start; see `ContextualConfig`.
 
     Examples
     --------
@@ -147,7 +148,7 @@ def build(
     known = vocabulary.n_known + 2
     torch.manual_seed(seed)
     config = ContextualConfig(
-        vocabulary.n_locations, vocabulary.n_users, asks=asks,  # type: ignore[arg-type]
+        vocabulary.n_locations, vocabulary.n_users, target_time=target_time,
         n_trained_ids=known if known < vocabulary.n_locations else 0, **variant.change,
     )  # fmt: skip
     model = ContextualPointer(config)

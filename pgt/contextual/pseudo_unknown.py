@@ -3,7 +3,7 @@
 Under the published protocol every place that training never shows is one location, "unknown".
 Training itself has none, so nothing can be learned about it, while it is every fifth target of
 the test. Here the training days are played through again as if they had ended earlier: what is
-first visited after that moment becomes unknown, and only windows after it are asked.
+first visited after that moment becomes unknown, and only windows after it are kept.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ def as_if_earlier(train: Windows, share: float, *, whole_windows: bool) -> Windo
     names = visits.location_id.where(visits.location_id.isin(known), _nowhere(visits.location_id))
     features = train.features.clone()
     features[0, 1:] = torch.tensor(train.vocabulary.encode_locations(names))
-    asked = (train.first if whole_windows else train.target).astype(int)
+    answered = (train.first if whole_windows else train.target).astype(int)
     later = replace(train, visits=visits.assign(location_id=names), features=features)
-    return later.subset(~known_part.to_numpy()[asked])
+    return later.subset(~known_part.to_numpy()[answered])
 
 
 def _nobody(windows: Windows) -> Windows:

@@ -59,7 +59,7 @@ class AdditiveScorer(nn.Module):
     def parts(self, batch: HistoryBatch) -> tuple[Tensor, Tensor]:
         """(B, L, R) log-weight of each reason, and (B, L) what the interaction adds to all."""
         n = self.config.n_components
-        if self.config.asks == "at hour":
+        if self.config.target_time == "hour":
             batch = to_the_hour(batch)
         facts = [table(self.facts[name].of(batch)) for name, table in self.now.items()]
         now = torch.cat(facts, dim=-1) if facts else None  # (B, N)

@@ -1,6 +1,6 @@
 """What the way from fixes to visits does to real recordings: counts and coarse histograms.
 
-No person, place or moment can be told from it:
+No person, place or moment can be recognized in it:
 every count stands for all people together, and a class of a histogram to which fewer than five
 people contribute is joined with its neighbour.
 """
@@ -20,7 +20,7 @@ from pgt.units import EARTH_RADIUS, microseconds
 
 Row = dict[str, Any]
 
-FEWEST = 5  # people who must contribute to a class before it is told
+FEWEST = 5  # people who must contribute to a class before it is shown
 ZONES = ("UTC", "Asia/Shanghai")
 ORDERS: tuple[HaversineOrder, ...] = ("swapped", "right")
 DISTANCES, MINUTES = (50.0, 100.0, 200.0, 400.0), (10.0, 20.0, 30.0, 60.0)

@@ -204,6 +204,6 @@ def improved(config: ModelConfig, train: Windows, *names: str) -> PointerGenerat
     return model
 
 
-def recipe(name: str, training: TrainConfig) -> TrainConfig:
+def training_of(name: str, training: TrainConfig) -> TrainConfig:
     """The settings of training with an improvement."""
     return replace(training, **IMPROVEMENTS[name].training)

@@ -17,7 +17,7 @@ from pgt.files import whole
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import DataError
 
-# What a prediction needs to be told of a window; (B, L) the first five, (B,) the others.
+# What a prediction needs of a window; (B, L) the first five, (B,) the others.
 VISITS = ("location", "time", "weekday", "duration", "days_ago")
 WINDOW = ("user", "length", "gap_days")
 OUTPUTS = (
@@ -33,12 +33,12 @@ class _Plain(nn.Module):
         self.model, self.names = model, names
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        told = dict(zip(self.names, tensors, strict=True))
-        none = torch.zeros_like(told["length"])
-        nowhere = torch.zeros_like(told["location"])
+        given = dict(zip(self.names, tensors, strict=True))
+        none = torch.zeros_like(given["length"])
+        nowhere = torch.zeros_like(given["location"])
         batch = Batch(
-            **{name: told[name] for name in (*VISITS, "user", "length")},
-            gap_days=told.get("gap_days", none), start_minute=nowhere, now_minute=none,
+            **{name: given[name] for name in (*VISITS, "user", "length")},
+            gap_days=given.get("gap_days", none), start_minute=nowhere, now_minute=none,
             index=none, target=none, target_time=none, target_weekday=none,
         )  # fmt: skip
         out = self.model(batch)
@@ -46,7 +46,7 @@ class _Plain(nn.Module):
 
 
 def inputs(model: PointerGeneratorTransformer) -> tuple[str, ...]:
-    """The names of the ONNX file's inputs; only a model that is told the day reads ``gap_days``."""
+    """The names of the ONNX file's inputs; only a model that knows the day reads ``gap_days``."""
     return (*VISITS, *(WINDOW if model.config.target_time == "day" else WINDOW[:2]))
 
 

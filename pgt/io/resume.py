@@ -33,7 +33,7 @@ BROKEN = (
 class Resume:
     """Download a file in as many requests as it takes, then check it.
 
-    What has arrived lies in ``part``, and beside it, in ``part.json``, what the server said of the
+    What has arrived lies in ``part``, and beside it, in ``part.json``, how the server described the
     file: address, ETag, date, length. The next request asks for the rest only (``Range``), and
     only of the same file (``If-Range``); where the server has another one by then, or sends
     everything again, the download starts anew. What an interruption leaves behind is therefore
@@ -117,26 +117,26 @@ class Resume:
                 headers["If-Range"] = same
         with requests.get(url, headers=headers, stream=True, timeout=(20, 60)) as answer:
             status = answer.status_code
-            said = {"url": url, **_description(answer)}
+            described = {"url": url, **_description(answer)}
             if status == 416 and have:
-                if said["length"] == have:
+                if described["length"] == have:
                     return None
                 self._drop()
                 return "the server's file has become shorter"
             if status == 206 and have:
                 first = answer.headers.get("Content-Range", "").removeprefix("bytes ")
-                if not first.startswith(f"{have}-") or _differ(known, said):
+                if not first.startswith(f"{have}-") or _differ(known, described):
                     self._drop()
                     return "the server's file has changed"
             elif status == 200:
                 have = 0
                 self._drop()
-                self._remember(said)
+                self._remember(described)
             elif status in BUSY:
                 return f"{url} answers {status} ({answer.reason})"
             else:
                 raise DataError(f"{url} answers {status} ({answer.reason}){self.help}.")
-            length = said["length"]
+            length = described["length"]
             self._require_space(length, have)
             self._append(answer, have, length)
         if length is None or self._size() == length:
@@ -176,8 +176,8 @@ class Resume:
             return {}
         return known if isinstance(known, dict) else {}
 
-    def _remember(self, said: dict[str, Any]) -> None:
-        write_text(self.note, json.dumps(said))
+    def _remember(self, described: dict[str, Any]) -> None:
+        write_text(self.note, json.dumps(described))
 
     def _drop(self) -> None:
         self.part.unlink(missing_ok=True)
@@ -198,11 +198,11 @@ def _description(answer: requests.Response) -> dict[str, Any]:
     }
 
 
-def _differ(known: dict[str, Any], said: dict[str, Any]) -> bool:
+def _differ(known: dict[str, Any], described: dict[str, Any]) -> bool:
     """Whether two descriptions are of different files; the ETag decides if both have one."""
     for names in (("etag",), ("date", "length")):
-        both = [(known.get(name), said[name]) for name in names]
-        told = [one != other for one, other in both if None not in (one, other)]
-        if told:
-            return any(told)
+        both = [(known.get(name), described[name]) for name in names]
+        differs = [one != other for one, other in both if None not in (one, other)]
+        if differs:
+            return any(differs)
     return False

@@ -63,7 +63,7 @@ class Playground:
     Attributes
     ----------
     data : dict
-        What the page is told.
+        What the page shows.
     title, caption : str
         For screen readers and for those who see it.
     """

@@ -1,4 +1,4 @@
-"""What the live model's page is told: places, people with their moments, and the ground."""
+"""What the live model's page gets: places, people with their moments, and the ground."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_no_fact_is_about_the_person_or_the_rest_of_the_batch(data: Dataset) -> 
         assert torch.equal(fact.of(other), fact.of(batch)), name
 
 
-def test_what_is_not_told_is_not_read(data: Dataset) -> None:
+def test_what_is_not_known_is_not_read(data: Dataset) -> None:
     batch = everything(data)
     about_target = ("target", "target_time", "target_weekday", "gap_days", "target_minute", "wait")
     assert {f.name for f in fields(batch) if "target" in f.name} <= set(about_target)

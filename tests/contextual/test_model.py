@@ -196,7 +196,7 @@ def test_a_saved_model_is_the_same_again(
     data: Dataset, tmp_path: Path, without: tuple[str, ...]
 ) -> None:
     path = tmp_path / "m.safetensors"
-    model = scrambled(ContextualPointer(config(data, asks="at hour", without=without)))
+    model = scrambled(ContextualPointer(config(data, target_time="hour", without=without)))
     save_model(path, model, data.vocabulary, {"days": 7})
     loaded, vocabulary = load_contextual(path)
     assert loaded.config == model.config and vocabulary == data.vocabulary and not loaded.training
@@ -222,9 +222,11 @@ def test_a_pgt_is_no_contextual_pointer(data: Dataset, tmp_path: Path) -> None:
         load_contextual(path)
 
 
-@pytest.mark.parametrize("asks", ["where next", "at hour", "at time"])
-def test_it_reads_of_the_target_only_what_it_is_told(data: Dataset, asks: Any) -> None:
-    model, batch = scrambled(ContextualPointer(config(data, asks=asks))), some(data)
+@pytest.mark.parametrize("target_time", ["unknown", "day", "hour", "time"])
+def test_it_reads_of_the_target_only_what_it_may_know(data: Dataset, target_time: Any) -> None:
+    reads = {"unknown": (), "day": ("gap_days",)}
+    model = scrambled(ContextualPointer(config(data, target_time=target_time)))
+    batch = some(data)
     before = model(batch).log_probs
     for name in ABOUT_TARGET:
         values = getattr(batch, name)
@@ -233,17 +235,17 @@ def test_it_reads_of_the_target_only_what_it_is_told(data: Dataset, asks: Any) -
             other = replace(batch, target_minute=(values + 240) % 1440)
         if name == "wait":
             other = replace(batch, wait=(values + 600) % (7 * 1440))
-        may = asks != "where next" and name in ("target_minute", "target_weekday", "wait")
+        may = name in reads.get(target_time, ("target_minute", "target_weekday", "wait"))
         assert torch.equal(model(other).log_probs, before) != may, name
 
 
-def test_told_the_hour_it_does_not_see_the_minute(data: Dataset) -> None:
+def test_knowing_the_hour_it_does_not_see_the_minute(data: Dataset) -> None:
     batch = some(data)
     early = batch.target_minute // 60 * 60 + 1
     moved = replace(batch, target_minute=early, wait=batch.wait + early - batch.target_minute)
     keep = (batch.wait > 60) & (batch.wait < 6 * 1440)
-    for asks, same in (("at hour", True), ("at time", False)):
-        model = scrambled(ContextualPointer(config(data, asks=asks)))
+    for target_time, same in (("hour", True), ("time", False)):
+        model = scrambled(ContextualPointer(config(data, target_time=target_time)))
         one, two = model(batch).log_probs[keep], model(moved).log_probs[keep]
         assert torch.allclose(one, two) == same
 
@@ -326,7 +328,7 @@ def test_a_plain_batch_is_refused(data: Dataset) -> None:
     ("changes", "words"),
     [
         ({"features": ("hour",)}, "names 'hour'"),
-        ({"asks": "when"}, "must be one of"),
+        ({"target_time": "when"}, "must be one of unknown, day, hour, time"),
         ({"features": (), "content": False}, "needs features or content"),
         ({"without": ("pointer",)}, "cannot do without"),
         ({"n_components": 0}, "must be at least"),
@@ -338,8 +340,8 @@ def test_a_plain_batch_is_refused(data: Dataset) -> None:
         ({"n_trained_ids": 2}, "it at least 3"),
         ({"n_trained_ids": 2, "without": ("gate",)}, "it at least 3"),
         ({"n_trained_ids": 1, "without": ("generator", "gate")}, "it at least 2"),
-        ({"features": (), "asks": "at hour"}, "asks='at hour' needs features"),
-        ({"features": (), "asks": "at time"}, "asks='at time' needs features"),
+        ({"features": (), "target_time": "hour"}, "target_time='hour' needs features"),
+        ({"features": (), "target_time": "time"}, "target_time='time' needs features"),
         ({"without": ("hands",)}, "names 'hands'"),
     ],
 )
@@ -386,7 +388,7 @@ def test_the_kernels_reasons_leave_others_and_the_interplay_alone(data: Dataset)
 
 
 def test_a_configuration_survives_json(data: Dataset) -> None:
-    one = config(data, features=("age", "clock"), asks="at hour", without=("gate",))
+    one = config(data, features=("age", "clock"), target_time="hour", without=("gate",))
     read = ContextualConfig.from_dict(json.loads(json.dumps(one.to_dict())))
     assert read == one and hash(read) == hash(one) and read.inner == one.inner
 

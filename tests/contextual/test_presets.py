@@ -13,7 +13,7 @@ import torch
 from lab import runs
 
 from pgt.baselines import ContextKernel
-from pgt.config import Protocol
+from pgt.config import Protocol, TargetTime
 from pgt.contextual import ContextualPointer, presets
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.features import HISTORY_FEATURES
@@ -138,12 +138,15 @@ def test_from_the_kernel_it_starts_as_the_kernel() -> None:
     assert not torch.allclose(found[False], shares, atol=1e-2)
 
 
-def test_told_the_time_the_model_may_look_at_it() -> None:
+def test_a_model_that_knows_the_time_has_features_that_look_at_it() -> None:
     data = tables("exact")
-    for asks, told in (("where next", False), ("at hour", True), ("at time", True)):
-        model, _ = presets.build(FULL, data, 0, asks)
-        assert model.config.knows_time == told
-        assert ("then_clock" in model.config.used_features) == told
+    times: dict[TargetTime, bool] = {"unknown": False, "day": False, "hour": True, "time": True}
+    for target_time, knows in times.items():
+        model, _ = presets.build(FULL, data, 0, target_time)
+        assert model.config.knows_time == knows
+        assert ("then_clock" in model.config.used_features) == knows
+        # PGT's parts know no hour: their recency counts back from the last visit.
+        assert model.config.inner.target_time == ("day" if target_time == "day" else "unknown")
 
 
 def test_unknown_places_are_rehearsed_where_there_are_any() -> None:
@@ -271,6 +274,7 @@ def test_a_run_sees_the_windows_of_its_variant(tiny: Callable[[Protocol], str]) 
     assert longest["window"] == runs.dataset(key).test.lengths.max()
     kernel = runs.windows_of(key, runs.Run("kernel_memory", "memory_20")).test
     assert kernel.lengths.max() == 20
-    for target_time, asks in (("unknown", "where next"), ("hour", "at hour"), ("time", "at time")):
+    times: tuple[TargetTime, ...] = ("unknown", "hour", "time")
+    for target_time in times:
         model, training = runs.untrained(key, runs.Run("contextual", "full", target_time, 7))
-        assert model.config.to_dict()["asks"] == asks and training.seed == 7
+        assert model.config.to_dict()["target_time"] == target_time and training.seed == 7

@@ -17,7 +17,7 @@ from pgt.analysis.results import read_results, results_folder
 from pgt.batch import Batch
 from pgt.checkpoint import load_weights
 from pgt.config import ModelConfig, TrainConfig
-from pgt.improvements.registry import IMPROVEMENTS, improved, recipe
+from pgt.improvements.registry import IMPROVEMENTS, improved, training_of
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.visits import DataError
@@ -127,7 +127,7 @@ def test_every_output_is_a_distribution_and_nothing_tells_of_the_target(
 @pytest.mark.parametrize("name", IMPROVEMENTS)
 def test_one_step_of_training_reaches_every_weight(data: Dataset, batch: Batch, name: str) -> None:
     model, part = built(data, name).train(), IMPROVEMENTS[name]
-    training = recipe(name, TrainConfig())
+    training = training_of(name, TrainConfig())
     losses = part.loss(data.train)(model(batch).log_probs, batch.target, training.label_smoothing)
     assert losses.shape == (len(batch),) and (losses >= 0).all()
     losses.mean().backward()  # type: ignore[no-untyped-call]
@@ -235,9 +235,9 @@ def test_what_is_measured_trains_on_the_data_that_it_should() -> None:
         assert (seen.train is plain.train) == (name != "augmented"), name
 
 
-def test_the_recipe_is_the_plain_ones_but_for_what_is_proposed() -> None:
+def test_the_training_is_the_plain_ones_but_for_what_is_proposed() -> None:
     base = TrainConfig(learning_rate=0.5)
-    changed_by = {name: recipe(name, base) for name in IMPROVEMENTS}
+    changed_by = {name: training_of(name, base) for name in IMPROVEMENTS}
     assert {n for n, r in changed_by.items() if r != base} == {"no_smoothing", "more_smoothing"}
     assert changed_by["no_smoothing"] == replace(base, label_smoothing=0.0)
 

@@ -1,4 +1,4 @@
-"""Attention over sets, its graph and its gate: equal to loops, blind where they are said to be."""
+"""Attention over sets, its graph and its gate: equal to loops, blind where they should be."""
 
 from __future__ import annotations
 
@@ -186,8 +186,8 @@ def test_the_published_network_cannot_count_what_comes_alone() -> None:
     fickle = padded([[[3], [3], [3], [5]]], [[5]], N_ELEMENTS)
     for variant in VARIANTS:
         network = model(variant)
-        told = VARIANTS[variant].get("tell_presence", False)
-        assert torch.equal(network(loyal), network(fickle)) != told, variant
+        knows = VARIANTS[variant].get("knows_presence", False)
+        assert torch.equal(network(loyal), network(fickle)) != knows, variant
 
 
 def test_beyond_the_history_everybody_gets_the_same_list(data: Sequences) -> None:
@@ -212,7 +212,7 @@ def test_without_a_part_is_without_it(data: Sequences) -> None:
 def test_it_learns_that_the_last_set_comes_again() -> None:
     train, valid, test = made(400), made(60, seed=1), made(60, seed=2)
     torch.manual_seed(0)
-    network = SetPredictor(SetConfig(N_ELEMENTS, width=16, **VARIANTS["told"]))
+    network = SetPredictor(SetConfig(N_ELEMENTS, width=16, **VARIANTS["informed"]))
     rows = fit(network, train, valid, SetTraining(epochs=8, patience=8, learning_rate=0.01))
     assert rows[-1]["loss"] < rows[0]["loss"] / 2 and not network.training
     truth, scores = test.truth(), network(test).detach()
@@ -338,5 +338,5 @@ def test_the_report_says_what_the_tables_say(data: Sequences) -> None:
         assert own.loc["lead low", metric] < gap < own.loc["lead high", metric]
         assert own.loc["low", metric] < runs[metric].mean() < own.loc["high", metric]
     assert "gain" not in own.index and "gain" in set(rows[rows.model == "personal"].group)
-    told = report.facts({"test": data})
-    assert 0 < told["alone"] < 100 and told["repeats"] == 100
+    facts = report.facts({"test": data})
+    assert 0 < facts["alone"] < 100 and facts["repeats"] == 100

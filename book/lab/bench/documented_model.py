@@ -92,7 +92,7 @@ class DocumentedModel(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         if config.without or config.target_time != "day":
-            raise ValueError("The documented model has every part and is told the target's day.")
+            raise ValueError("The documented model has every part and knows the target's day.")
         d, narrow = config.d_model, config.d_model // 4
         self.config = config
         self.location = nn.Embedding(config.n_locations, d, padding_idx=0)

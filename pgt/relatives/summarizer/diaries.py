@@ -1,7 +1,7 @@
 """Trip diaries of the simulated city: a person's days as sentences, and what they came to.
 
 A diary tells of every stay, in order: when, where, what for and how long. It starts on some day and
-goes on, day by day, until it has told of `STAYS` stays. Its summary has four sentences: how full
+goes on, day by day, until it has `STAYS` stays. Its summary has four sentences: how full
 the days were and whether they brought anything new; where the person was longest; where else, with
 new places marked; and how many errands there were. The names of places have to be copied. Words
 such as "busy", "routine" and "errands" are in no diary and have to be generated.
@@ -140,12 +140,12 @@ def stays_of(city: City) -> dict[int, list[Stay]]:
     home = city.people.set_index("user_id").home
     started = visits.started_at
     hours = ((visits.finished_at - started).dt.total_seconds() / 3600).to_numpy()
-    told = np.where(hours < 0.75, 0.5, np.where(hours > 12.5, 13, hours.round()))
+    rounded = np.where(hours < 0.75, 0.5, np.where(hours > 12.5, 13, hours.round()))
     columns = (
         started.dt.strftime("%Y-%m-%d"),
         started.dt.day_of_week.map(dict(enumerate(WEEKDAYS))),
         started.dt.round("30min").dt.strftime("%H:%M"),
-        told.tolist(),
+        rounded.tolist(),
         visits.location_id,
         visits.location_id.map(name),
         visits.location_id.map(places.kind),
@@ -165,13 +165,13 @@ def _of_person(
     days = [list(day) for _, day in groupby(stays, lambda stay: stay.day)]
     start = 0
     while start < len(days):
-        end, told = start, list[Stay]()
-        while end < len(days) and len(told) < STAYS:
-            told += days[end]
+        end, enough = start, list[Stay]()
+        while end < len(days) and len(enough) < STAYS:
+            enough += days[end]
             end += 1
-        n_places = len({stay.place for stay in told if not stay.at_home})
-        if len(told) >= STAYS and PLACES[0] <= n_places <= PLACES[1]:
-            yield Diary(user, tuple(tell(told, rng).split()), tuple(summarize(told).split()))
+        n_places = len({stay.place for stay in enough if not stay.at_home})
+        if len(enough) >= STAYS and PLACES[0] <= n_places <= PLACES[1]:
+            yield Diary(user, tuple(tell(enough, rng).split()), tuple(summarize(enough).split()))
         start = start + 1 if overlapping else end
 
 
@@ -192,11 +192,11 @@ def length(hours: float) -> str:
 
 def tell(stays: Sequence[Stay], rng: np.random.Generator) -> str:
     """A sentence for each day and each stay; the wording is drawn."""
-    told, day = [], ""
+    sentences, day = [], ""
     for stay in stays:
         if stay.day != day:
             day = stay.day
-            told.append(f"{stay.weekday} .")
+            sentences.append(f"{stay.weekday} .")
         long, new = length(stay.hours), " for the first time" if stay.new else ""
         at, name, why = stay.at, stay.name, PURPOSE[stay.kind]
         ways = (
@@ -208,12 +208,12 @@ def tell(stays: Sequence[Stay], rng: np.random.Generator) -> str:
                 f"then {why}{new} to {name} at {at} , {long} .",
             )
         )
-        told.append(ways[rng.integers(len(ways))])
-    return " ".join(told)
+        sentences.append(ways[rng.integers(len(ways))])
+    return " ".join(sentences)
 
 
 def summarize(stays: Sequence[Stay]) -> str:
-    """Four sentences; the longest of stays that are told to be equally long is the first."""
+    """Four sentences; the longest of stays that are written as equally long is the first."""
     out = [stay for stay in stays if not stay.at_home]
     names = {stay.place: stay.name for stay in out}  # in order of the first stay
     longest = max(out, key=lambda stay: stay.hours).place

@@ -177,12 +177,12 @@ class PointerGenerator(nn.Module):
     def of_target(self, output: Output, batch: TextBatch) -> Tensor:
         """(B, T) probability of the true words, without the whole of `distribution`."""
         size = self.config.n_words
-        # Without a pointer a lent word cannot be said; it is trained to say "unknown" instead.
+        # Without a pointer a lent word cannot be written; it is trained to write "unknown" instead.
         target = batch.target if self.gate is not None else known(batch.target, size)
         inside = target < size
-        said = output.vocabulary.gather(-1, target.where(inside, UNK)[..., None])[..., 0]
+        generated = output.vocabulary.gather(-1, target.where(inside, UNK)[..., None])[..., 0]
         copied = (output.attention * (batch.extended[:, None] == target[..., None])).sum(-1)
-        return output.p_gen * said * inside + (1 - output.p_gen) * copied
+        return output.p_gen * generated * inside + (1 - output.p_gen) * copied
 
     def loss(self, batch: TextBatch) -> Loss:
         """What training makes small; padding has no part in it."""

@@ -47,7 +47,7 @@ def unknown_right(
 
     Returns
     -------
-    right, asked, said : int
+    right, wanted, written : int
         Such words of the reference that the summary has as well, each as often as it is in both;
         such words of the reference that the source has; and such words of the summary.
 
@@ -57,9 +57,9 @@ def unknown_right(
     >>> unknown_right("at Elm Elm".split(), "at Elm Row".split(), words, "at Elm Row".split())
     (1, 2, 2)
     """
-    asked = Counter(word for word in reference if word not in words and word in source)
-    said = Counter(word for word in summary if word not in words)
-    return (asked & said).total(), asked.total(), said.total()
+    wanted = Counter(word for word in reference if word not in words and word in source)
+    written = Counter(word for word in summary if word not in words)
+    return (wanted & written).total(), wanted.total(), written.total()
 
 
 def repeated(text: Text, n: int) -> tuple[int, int]:
@@ -86,11 +86,11 @@ def scores(summaries: Sequence[Text], diaries: Sequence[Diary], words: Words) ->
     both = list(zip(summaries, diaries, strict=True))
     found = 100 * rouge(summaries, references).mean()
     values = found.to_dict()
-    right, asked, said = np.sum(
+    right, wanted, written = np.sum(
         [unknown_right(text, one.summary, words, one.source) for text, one in both], axis=0
     )
-    values["unknown_right"] = 100 * right / asked
-    values["unknown_precision"] = 100 * right / said if said else np.nan
+    values["unknown_right"] = 100 * right / wanted
+    values["unknown_precision"] = 100 * right / written if written else np.nan
     for n in (1, 2, 3, 4):
         again, every = np.sum([repeated(text, n) for text in summaries], axis=0)
         values[f"repeated_{n}"] = 100 * again / max(every, 1)

@@ -36,10 +36,10 @@ class SetConfig:
     without : tuple of str
         Parts left out: "graph" (elements do not see each other), "attention" (sets do not),
         "aggregation" (the mean over time instead), "gate" (what was seen replaces what is known).
-    tell_presence : bool
+    knows_presence : bool
         Add a learned vector to an element at the times when it was there. The published network
         does not, and cannot know unless the element had company.
-    tell_age : bool
+    knows_age : bool
         With it, another vector by how many sets ago that was, up to `max_age`.
     """
 
@@ -49,8 +49,8 @@ class SetConfig:
     heads: Heads = "concat"
     n_convolutions: int = 2
     without: tuple[str, ...] = ()
-    tell_presence: bool = False
-    tell_age: bool = False
+    knows_presence: bool = False
+    knows_age: bool = False
     max_age: int = 8
 
     def __post_init__(self) -> None:
@@ -62,12 +62,12 @@ class SetConfig:
 # What chapter 18 compares: fields of `SetConfig`.
 VARIANTS: dict[str, dict[str, Any]] = {
     "full": {},
-    "told": {"tell_presence": True, "tell_age": True},
+    "informed": {"knows_presence": True, "knows_age": True},
     "no_graph": {"without": ("graph",)},
     "no_time": {"without": ("attention", "aggregation")},
     "no_gate": {"without": ("gate",)},
     "no_attention": {"without": ("attention",)},
-    "presence": {"tell_presence": True},
+    "presence": {"knows_presence": True},
     "mean_heads": {"heads": "mean"},
 }
 
@@ -129,8 +129,8 @@ class SetPredictor(nn.Module):
         if "aggregation" not in config.without:
             self.aggregation = WeightedAggregation(width)
         self.fusion = GatedFusion(config.n_elements, width, gated="gate" not in config.without)
-        self.presence = nn.Parameter(torch.randn(width)) if config.tell_presence else None
-        self.age = nn.Embedding(config.max_age + 1, width) if config.tell_age else None
+        self.presence = nn.Parameter(torch.randn(width)) if config.knows_presence else None
+        self.age = nn.Embedding(config.max_age + 1, width) if config.knows_age else None
 
     def forward(self, batch: Sequences) -> Tensor:
         """Scores (U, V)."""
@@ -159,7 +159,7 @@ class SetPredictor(nn.Module):
         return z.view(u, n, -1)
 
     def _features(self, batch: Sequences) -> Tensor:
-        """(U, T, N, F): what an element is, the same at all times unless presence is told."""
+        """(U, T, N, F): what an element is, the same at all times unless it knows of presence."""
         u, n, t = batch.present.shape
         x = self.table(batch.elements.clamp(min=0))[:, None].expand(u, t, n, -1)
         there = batch.present.transpose(1, 2)[..., None]  # (U, T, N, 1)
