@@ -28,8 +28,9 @@ from IPython.display import Markdown
 from pgt import baselines, city, metrics
 from pgt.analysis.results import read_results
 from pgt.exercises import check
+from pgt.intervals import interval
 from pgt.look import Look
-from pgt.metrics import evaluate, interval, summarize
+from pgt.metrics import evaluate, summarize
 from pgt.viz import plots, prediction_map
 from pgt.viz.figures import COPIED, EXTRA, MUTED, TRUTH, show
 from pgt.windows import prepare
@@ -259,7 +260,7 @@ Markdown(
 )
 
 # %% [markdown]
-# `pgt.metrics.interval` does this, and, given two predictors on the same windows, also the interval of
+# `pgt.intervals.interval` does this, and, given two predictors on the same windows, also the interval of
 # their **paired difference**. That one is narrower, since an easy person is easy for both. To compare two models, look at
 # the interval of the difference, never at whether two bars overlap.
 #

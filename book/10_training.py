@@ -30,8 +30,9 @@ from pgt import city
 from pgt.baselines import ContextKernel, MostFrequent
 from pgt.config import ModelConfig, TrainConfig
 from pgt.exercises import check
+from pgt.intervals import interval
 from pgt.losses import cross_entropy
-from pgt.metrics import GROUPS, evaluate, interval, summarize
+from pgt.metrics import GROUPS, evaluate, summarize
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.viz import plots

@@ -150,7 +150,8 @@ import numpy as np
 
 from pgt import city
 from pgt.baselines import fit_baseline
-from pgt.metrics import evaluate, interval
+from pgt.intervals import interval
+from pgt.metrics import evaluate
 from pgt.windows import prepare
 
 data = prepare(city.load().visits, protocol="exact")
@@ -161,7 +162,7 @@ print(f"people resampled  {by_people[0]:.1f} to {by_people[1]:.1f} %")
 print(f"windows resampled {by_windows[0]:.1f} to {by_windows[1]:.1f} %")
 
 # %% [markdown]
-# > **Remedy.** Resample people (`pgt.metrics.interval` does), and compare two models on the same windows,
+# > **Remedy.** Resample people (`pgt.intervals.interval` does), and compare two models on the same windows,
 # > where what is special about a person cancels.
 #
 # ## 4. The copy ceiling

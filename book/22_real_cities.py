@@ -137,7 +137,7 @@ plots.bars(
 )
 
 # %% tags=["hide-input"]
-from pgt.metrics import interval_of_mean
+from pgt.intervals import interval_of_mean
 
 compared = ("PGT, told the day", "context kernel")
 runs = {name: list(published.ranks(**MODELS[name])) for name in compared}

@@ -35,6 +35,7 @@ from pgt.baselines import fit_baseline
 from pgt.config import ModelConfig
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
+from pgt.intervals import interval_of_mean
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.visit_features import encode
@@ -228,7 +229,7 @@ def summary(
     for seed, score in zip(seeds, scores, strict=True):
         if seed is not None:
             yield about | {"seed": seed, "acc@1": score}
-    low, high = metrics.interval_of_mean(tables)
+    low, high = interval_of_mean(tables)
     yield about | {"seed": None, "acc@1": float(np.mean(scores)), "low": low, "high": high}
 
 
@@ -249,7 +250,7 @@ def measured(key: str) -> Iterator[dict[str, Any]]:
         old = [known[name, seed][["better", "tied", "in_window"]].assign(**more) for seed in seeds]
         own |= {"variant": "seen", "group": "test days"}
         yield from summary(old, seeds, own)
-        low, high = metrics.interval_of_mean(old, against=tested)
+        low, high = interval_of_mean(old, against=tested)
         gap = np.mean([_score(a) - _score(b) for a, b in zip(old, tested, strict=True)])
         yield own | {"variant": "seen - new", "seed": None, "n": len(more), "acc@1": float(gap),
                      "low": low, "high": high, "people": int(more.user_id.nunique())}  # fmt: skip
