@@ -115,7 +115,7 @@ Markdown(
     f"Told the day, PGT is right {value('told the day', 'PGT told the target' + chr(39) + 's day'):.1f} % of the time; "
     f"counting back from the last visit instead, {value('told the day', 'PGT told nothing of the target'):.1f} %. "
     f"The difference is **{day.value:.1f} points** (95 % interval {day.low:.1f} to {day.high:.1f}, people "
-    f"resampled). {value('told the day', 'targets 0 days after the last visit'):.0f} % of the targets are on the "
+    f"and seeds resampled). {value('told the day', 'targets 0 days after the last visit'):.0f} % of the targets are on the "
     "day of the last visit, so there is something to tell."
 )
 
@@ -511,7 +511,7 @@ pd.DataFrame(
         }
         for name, model in which.items()
     }
-).T.rename_axis("Acc@1 (%) [95 % interval over people]")
+).T.rename_axis("Acc@1 (%) [95 % interval over people and seeds]")
 
 # %% [markdown]
 # ## Summary

@@ -994,7 +994,7 @@ pd.Series(scores).unstack().reindex(index=list(MODELS), columns=list(SETS)).fill
 
 # %% [markdown]
 # Acc@1 in percent, mean and standard deviation over five seeds. Whether one row is better than another, the difference on the same windows
-# says, with its interval over people.
+# says, with its interval over people and seeds.
 #
 # All settings were chosen on GeoLife's validation windows. Do they travel? Here is the same model, with no setting
 # changed, on a simulated town of several hundred people more, and on a table of check-ins that say when somebody came and not
@@ -1122,7 +1122,7 @@ show(
     alt="Accuracy by what is told of the next visit: "
     + ", ".join(f"{title}, {ASKED[target_time]} {value:.1f}" for (title, target_time), value in told.items())
     + " per cent.",
-    caption="The contextual pointer on three questions. Whiskers: 95 % intervals over people.",
+    caption="The contextual pointer on three questions. Whiskers: 95 % intervals over people and seeds.",
 )
 
 # %% tags=["hide-input"]

@@ -98,17 +98,14 @@ def resampled_means(
 
 def _sums(values: np.ndarray, person: np.ndarray, n_people: int) -> np.ndarray:
     """(P, S + 1, M) what a person's windows add up to with each seed; last, how many they are."""
-    n_seeds, _, n_measures = values.shape
-    sums = np.empty((n_people, n_seeds + 1, n_measures))
-    for m in range(n_measures):
-        there = ~np.isnan(values[0, :, m])
-        sums[:, -1, m] = np.bincount(person, weights=there, minlength=n_people)
-        for s in range(n_seeds):
-            column = values[s, :, m]
-            if not np.array_equal(np.isnan(column), ~there):
-                raise ValueError("NaN stand in other places for other seeds.")
-            kept = column if there.all() else np.where(there, column, 0.0)
-            sums[:, s, m] = np.bincount(person, weights=kept, minlength=n_people)
+    there = ~np.isnan(values)
+    if (there != there[0]).any():
+        raise ValueError("NaN stand in other places for other seeds.")
+    sums = np.empty((n_people, len(values) + 1, values.shape[2]))
+    for s, m in np.ndindex(sums.shape[1:]):
+        counted = there[0, :, m]
+        own = np.where(counted, values[s, :, m], 0.0) if s < len(values) else counted
+        sums[:, s, m] = np.bincount(person, weights=own, minlength=n_people)
     return sums
 
 
@@ -131,9 +128,9 @@ def ends(draws: ArrayLike, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]
 
     Examples
     --------
-    >>> low, high = ends(np.arange(101), level=0.9)
+    >>> low, high = ends(np.arange(101), level=0.5)
     >>> float(low), float(high)
-    (5.0, 95.0)
+    (25.0, 75.0)
     """
     tail = (1 - level) / 2
     low, high = np.nanquantile(np.asarray(draws, dtype=float), [tail, 1 - tail], axis=0)
@@ -141,15 +138,9 @@ def ends(draws: ArrayLike, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]
 
 
 def interval(
-    ranks: pd.DataFrame,
-    metric: str = "acc@1",
-    *,
-    against: pd.DataFrame | None = None,
-    group: str = "all",
-    level: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
-) -> tuple[float, float]:
+    ranks: pd.DataFrame, metric: str = "acc@1", *, against: pd.DataFrame | None = None,
+    group: str = "all", level: float = 0.95, n_resamples: int = 2000, seed: int = 0,
+) -> tuple[float, float]:  # fmt: skip
     """Confidence interval of a metric in percent, by resampling people (percentile interval).
 
     One run says nothing of other seeds; for several runs see `interval_of_mean`.
@@ -196,16 +187,10 @@ def interval(
 
 
 def interval_of_mean(
-    runs: Sequence[pd.DataFrame],
-    metric: str = "acc@1",
-    *,
-    against: Sequence[pd.DataFrame] | None = None,
-    group: str = "all",
-    seeds: bool = True,
-    level: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
-) -> tuple[float, float]:
+    runs: Sequence[pd.DataFrame], metric: str = "acc@1", *,
+    against: Sequence[pd.DataFrame] | None = None, group: str = "all", seeds: bool = True,
+    level: float = 0.95, n_resamples: int = 2000, seed: int = 0,
+) -> tuple[float, float]:  # fmt: skip
     """As `interval`, for the mean over several runs (seeds) on the same windows.
 
     People and, where there are several, runs are resampled. With ``against``, the interval of the

@@ -8,9 +8,9 @@ but each person's first. A row is a ``group`` of these questions: all, how many 
 has made so far, as in "11-20" or "200+", or "test days", the windows on which the other results
 files judge. ``reach`` is the share of targets in percent where the person has been before, so that
 copying from a whole past could find them, ``known`` the share whose place training shows. Rows
-without a seed are means over seeds, from ``low`` to ``high`` their 95 % interval, people resampled;
-the variant "seen" is the same model trained on the same people's earlier days, and "seen - new"
-the difference on the same windows. A group of fewer than five people is left out.
+without a seed are means over seeds, from ``low`` to ``high`` their 95 % interval, people and seeds
+resampled; the variant "seen" is the same model trained on the same people's earlier days, and
+"seen - new" the difference on the same windows. A group of fewer than five people is left out.
 """
 
 from __future__ import annotations

@@ -296,6 +296,5 @@ def interval(
     (0.0, 1.0)
     """
     draws = resampled(users, *columns, n_resamples=n_resamples, seed=seed)
-    values = [statistic(*drawn) for drawn in draws]
-    low, high = ends(values, level)
+    low, high = ends([statistic(*drawn) for drawn in draws], level)
     return float(low), float(high)
