@@ -28,8 +28,9 @@ from IPython.display import Markdown
 from pgt import baselines, city, metrics, ranking
 from pgt.analysis.results import read_results
 from pgt.exercises import check
+from pgt.intervals import interval
 from pgt.look import Look
-from pgt.metrics import evaluate, interval, summarize
+from pgt.metrics import evaluate, summarize
 from pgt.viz import plots, prediction_map
 from pgt.viz.figures import COPIED, EXTRA, MUTED, TRUTH, show
 from pgt.windows import prepare
@@ -259,7 +260,7 @@ Markdown(
 )
 
 # %% [markdown]
-# `pgt.metrics.interval` does this, and, given two predictors on the same windows, also the interval of
+# `pgt.intervals.interval` does this, and, given two predictors on the same windows, also the interval of
 # their **paired difference**. That one is narrower, since an easy person is easy for both. To compare two models, look at
 # the interval of the difference, never at whether two bars overlap.
 #
@@ -554,7 +555,7 @@ plots.bars(
     values, intervals=intervals, highlight=["context kernel"], xlabel="Acc@1 on test (%), exact places",
     alt="Larkmere, Acc@1: " + ", ".join(f"{name} {value:.1f}" for name, value in values.items())
     + " per cent.",
-    caption="Larkmere (simulated). Lines: 95 % intervals, people resampled; networks are means of five seeds.",
+    caption="Larkmere (simulated). Lines: 95 % intervals, people resampled; networks are means of five seeds, resampled too.",
 )
 
 # %% [markdown]
@@ -570,12 +571,13 @@ values, intervals = contest(files["geolife_published"], "day")
 plots.bars(
     values, intervals=intervals, highlight=["context kernel"], xlabel="Acc@1 on test (%), unknown places merged",
     alt="GeoLife, Acc@1: " + ", ".join(f"{name} {value:.1f}" for name, value in values.items()) + " per cent.",
-    caption="GeoLife, published protocol. Lines: 95 % intervals, people resampled; networks are means of five seeds "
-    "and know the target's day.",
+    caption="GeoLife, published protocol. Lines: 95 % intervals, people resampled; networks are means of five seeds, "
+    "resampled too, and know the target's day.",
 )
 
 # %% [markdown]
-# Bars may overlap and still differ, so let us judge by paired differences, as promised. The third block keeps the
+# Bars may overlap and still differ, so let us judge by paired differences, as promised. A network trained with other seeds
+# would score differently, so its five seeds are drawn with replacement as well. The third block keeps the
 # real places of GeoLife apart (the *exact* protocol).
 
 # %%
@@ -600,7 +602,7 @@ wins = verdicts.verdict.value_counts()
 geolife = files["geolife_published"]
 Markdown(
     f"Of {len(verdicts)} comparisons the kernel is ahead in **{wins.get('kernel ahead', 0)}**, the network in "
-    f"**{wins.get('network ahead', 0)}**, and in {wins.get('cannot tell', 0)} these people cannot tell. On GeoLife, as "
+    f"**{wins.get('network ahead', 0)}**, and in {wins.get('cannot tell', 0)} these people and seeds cannot tell. On GeoLife, as "
     f"published, five numbers reach {geolife.mean(model='kernel'):.1f} %, the documented network "
     f"{geolife.mean(model='pgt', variant='full', target_time='day'):.1f} %, and without its pointer "
     f"{geolife.mean(model='pgt', variant='no_pointer'):.1f} %."

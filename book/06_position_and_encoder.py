@@ -27,8 +27,9 @@ from torch import nn
 from pgt import city
 from pgt.checkpoint import load_model, shipped
 from pgt.exercises import check
+from pgt.intervals import interval
 from pgt.look import story
-from pgt.metrics import evaluate, interval, summarize
+from pgt.metrics import evaluate, summarize
 from pgt.viz.figures import COPIED, GENERATED, INK, MUTED, SEQUENTIAL, TRUTH, show
 from pgt.windows import prepare
 

@@ -30,8 +30,9 @@ from pgt import city
 from pgt.baselines import ContextKernel, MostFrequent
 from pgt.config import ModelConfig, TrainConfig
 from pgt.exercises import check
+from pgt.intervals import interval
 from pgt.losses import cross_entropy
-from pgt.metrics import GROUPS, evaluate, interval, summarize
+from pgt.metrics import GROUPS, evaluate, summarize
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.viz import plots
@@ -515,7 +516,7 @@ seeds = pd.DataFrame({
 seeds.round(1)
 
 # %%
-low, high = results.interval(**which)
+low, high = results.interval(seeds=False, **which)                # other people, these seeds
 mean, spread = results.mean(**which), results.spread(**which)
 fig, ax = plt.subplots(figsize=(6.6, 2.2))
 ax.scatter(seeds["Acc@1, test"], [1] * len(seeds), color=COPIED, zorder=3)

@@ -785,9 +785,8 @@ for name, where in (("town", {"data": "city", "target_time": "unknown"}),
 pd.DataFrame(rows).T.round(2).rename_axis("Acc@1, %")
 
 # %% [markdown]
-# Means of five seeds, with the 95 % interval of the difference, people resampled. Compare its ends with the documents'
-# −4.88. [Chapter 14](14_ablations.ipynb) has the other ablations; it resamples the seeds as well, so there the same
-# differences have wider intervals.
+# Means of five seeds, with the 95 % interval of the difference, people and seeds resampled. Compare its ends with the documents'
+# −4.88. [Chapter 14](14_ablations.ipynb) has the other ablations, with intervals made in the same way.
 #
 # ## Five seeds, and real people
 #

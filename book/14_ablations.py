@@ -86,7 +86,7 @@ CLAIMED = {
 import numpy as np
 import pandas as pd
 
-from pgt.analysis.comparison import resampled_means
+from pgt.intervals import ends, resampled_means
 from pgt.metrics import gains
 
 
@@ -101,8 +101,8 @@ def change(variant, metric="acc@1", *, draws=2000, **where):
     """Mean change in points against the whole model, its 95 % interval, and each seed's change."""
     ablated, user = hits(variant, metric, **where)
     difference = 100 * (ablated - hits("full", metric, **where)[0])  # (seeds, windows)
-    means = resampled_means(difference, user, draws)                 # (draws,)
-    return difference.mean(), *np.quantile(means, [0.025, 0.975]), difference.mean(1)
+    means = resampled_means(difference, user, draws=draws)           # (draws,)
+    return difference.mean(), *ends(means), difference.mean(1)
 
 # %%
 sets = {

@@ -115,7 +115,8 @@ Markdown(
     f"Knowing the day, PGT is right {value('knows the day', 'PGT knowing the target' + chr(39) + 's day'):.1f} % of the time; "
     f"counting back from the last visit instead, {value('knows the day', 'PGT knowing nothing of the target'):.1f} %. "
     f"The difference is **{day.value:.1f} points** (95 % interval {day.low:.1f} to {day.high:.1f}, people "
-    f"resampled). {value('knows the day', 'targets 0 days after the last visit'):.0f} % of the targets are on the "
+    f"and seeds resampled). {value('knows the day', 'targets 0 days after the last visit'):.0f} % of the targets are on "
+    "the "
     "day of the last visit, so there is something to tell."
 )
 
@@ -150,7 +151,8 @@ import numpy as np
 
 from pgt import city
 from pgt.baselines import fit_baseline
-from pgt.metrics import evaluate, interval
+from pgt.intervals import interval
+from pgt.metrics import evaluate
 from pgt.windows import prepare
 
 data = prepare(city.load().visits, protocol="exact")
@@ -161,7 +163,7 @@ print(f"people resampled  {by_people[0]:.1f} to {by_people[1]:.1f} %")
 print(f"windows resampled {by_windows[0]:.1f} to {by_windows[1]:.1f} %")
 
 # %% [markdown]
-# > **Remedy.** Resample people (`pgt.metrics.interval` does), and compare two models on the same windows,
+# > **Remedy.** Resample people (`pgt.intervals.interval` does), and compare two models on the same windows,
 # > where what is special about a person cancels.
 #
 # ## 4. The copy ceiling
@@ -510,7 +512,7 @@ pd.DataFrame(
         }
         for name, model in which.items()
     }
-).T.rename_axis("Acc@1 (%) [95 % interval over people]")
+).T.rename_axis("Acc@1 (%) [95 % interval over people and seeds]")
 
 # %% [markdown]
 # ## Summary

@@ -1118,7 +1118,7 @@ bars(
     alt="Bars of Acc@1 on GeoLife with wide intervals: "
     + ", ".join(f"{n} {v:.1f}" for n, v in values.items())
     + " per cent.",
-    caption=f"Mean over five seeds, 95 % intervals over people. The second bar is '{CLAIMS[winner].title}', "
+    caption=f"Mean over five seeds, 95 % intervals over people and seeds. The second bar is '{CLAIMS[winner].title}', "
     "picked for being highest on these very windows.",
 )
 

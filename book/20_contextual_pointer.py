@@ -542,7 +542,7 @@ table.insert(0, "numbers", [f"{numbers.get(name, 5):,}" for name in table.index]
 table.round(1)
 
 # %% tags=["hide-input"]
-from pgt.metrics import interval
+from pgt.intervals import interval
 
 on_city = {
     name: interval(found["contextual pointer"], against=found[name]) for name in list(found)[:3]
@@ -741,6 +741,8 @@ pd.DataFrame({title: disagreement.factors(opened, name) for name, title in colum
 # seeds. Intervals resample people and seeds, as in [chapter 14](14_ablations.ipynb).
 
 # %%
+from pgt.intervals import ends, resampled_means
+
 found = {}
 for ranks in results.ranks():
     key = tuple(
@@ -758,16 +760,8 @@ hits = {
 def change(one, other, where=("geolife", "exact"), draws=2000):
     """Mean of one minus other in points, and its 95 % interval over people and seeds."""
     difference = 100 * (hits[where + one] - hits[where + other])  # (seeds, windows)
-    person = found[where, "people"]
-    count = np.bincount(person)  # (people,)
-    total = np.stack([np.bincount(person, weights=row) for row in difference])
-    rng = np.random.default_rng(0)
-    seeds = rng.multinomial(len(total), np.full(len(total), 1 / len(total)), size=draws) / len(
-        total
-    )
-    people = rng.multinomial(len(count), np.full(len(count), 1 / len(count)), size=draws)
-    means = np.einsum("ds,sp,dp->d", seeds, total, people) / (people @ count)
-    return difference.mean(), *np.quantile(means, [0.025, 0.975]), difference.mean(1)
+    means = resampled_means(difference, found[where, "people"], draws=draws)  # (draws,)
+    return difference.mean(), *ends(means), difference.mean(1)
 
 
 # %%
@@ -1000,7 +994,7 @@ pd.Series(scores).unstack().reindex(index=list(MODELS), columns=list(SETS)).fill
 
 # %% [markdown]
 # Acc@1 in percent, mean and standard deviation over five seeds. Whether one row is better than another, the difference on the same windows
-# says, with its interval over people.
+# says, with its interval over people and seeds.
 #
 # All settings were chosen on GeoLife's validation windows. Do they travel? Here is the same model, with no setting
 # changed, on a simulated town of several hundred people more, and on a table of check-ins that say when somebody came and not
@@ -1128,7 +1122,7 @@ show(
     alt="Accuracy by what is known of the next visit: "
     + ", ".join(f"{title}, {QUESTIONS[target_time]} {value:.1f}" for (title, target_time), value in accuracy.items())
     + " per cent.",
-    caption="The contextual pointer on three questions. Whiskers: 95 % intervals over people.",
+    caption="The contextual pointer on three questions. Whiskers: 95 % intervals over people and seeds.",
 )
 
 # %% tags=["hide-input"]

@@ -385,7 +385,7 @@ SIZES = (10, 20, 50, 100, 200, 400)
 
 
 def reach_and_score(variant):
-    """Reach, and Acc@1 with its interval over people."""
+    """Reach, and Acc@1 with its interval over people and seeds."""
     (run,) = results.ranks(**EXACT, variant=variant, seed=42)
     reach = 100 * (run.tied > 0).mean()                             # a target that is no candidate has no rank
     return reach, results.mean(**EXACT, variant=variant), *results.interval(**EXACT, variant=variant)
@@ -411,7 +411,7 @@ show(
     alt="Reach and accuracy over the length of the memory. Reach rises all the way: "
     + ", ".join(f"{size} visits {value:.1f}" for size, value in zip(SIZES, lengths[:, 0], strict=True))
     + ". Acc@1 levels off: " + ", ".join(f"{value:.1f}" for value in lengths[:, 1]) + " per cent.",
-    caption="GeoLife, exact protocol. Reach is what a perfect copier could get; the band is the 95 % interval of Acc@1 over people.",
+    caption="GeoLife, exact protocol. Reach is what a perfect copier could get; the band is the 95 % interval of Acc@1 over people and seeds.",
 )
 
 # %% tags=["hide-input"]
@@ -503,7 +503,7 @@ show(
     alt="Accuracy for new people by the number of their visits so far. " + " ".join(
         f"{title}: contextual pointer {text}." for title, text in curves.items()),
     caption="People whom training has never seen. Dash-dotted: the share of targets where the person has ever been before, "
-    "the ceiling of all copying. Band: 95 % interval of the contextual pointer over people.",
+    "the ceiling of all copying. Band: 95 % interval of the contextual pointer over people and seeds.",
 )
 
 # %% tags=["hide-input"]

@@ -133,11 +133,11 @@ plots.bars(
     alt="Horizontal bars of Acc@1 with 95 per cent intervals: " + ", ".join(
         f"{name} {value:.1f}" for name, value in scores["all"].items()) + ".",
     caption="Test Acc@1 on GeoLife. Bars of trained networks are means over seeds. The whiskers "
-    "are 95 % intervals from resampling people, not windows.",
+    "are 95 % intervals from resampling people and seeds, not windows.",
 )
 
 # %% tags=["hide-input"]
-from pgt.metrics import interval_of_mean
+from pgt.intervals import interval_of_mean
 
 compared = ("PGT, knows the day", "context kernel")
 runs = {name: list(published.ranks(**MODELS[name])) for name in compared}
@@ -145,7 +145,7 @@ low, high = interval_of_mean(runs["context kernel"], against=runs["PGT, knows th
 Markdown(
     f"The kernel scores {kernel['all']:.1f} %, PGT {ours['all']:.1f} ± "
     f"{ours['± seeds']:.1f} % (mean and standard deviation over {int(ours.seeds)} "
-    "seeds). Paired by window and resampled by person, the kernel leads by "
+    "seeds). Paired by window, people and seeds resampled, the kernel leads by "
     f"{kernel['all'] - ours['all']:.1f} points, 95 % interval [{low:.1f}, {high:.1f}]."
 )
 

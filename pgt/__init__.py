@@ -9,7 +9,7 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     analysis | io | relatives                    results; files; other networks
     city | gps | contextual | improvements       four rooms that need the core alone
     train         from windows to a trained model
-    training_run  one run: its epochs, its state
+    training_run | intervals                     one run, its epochs; other people, other seeds
     predict | look | metrics | baselines | checkpoint
     windows | model                              what a model sees, and the model
     visit_features
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pgt.contextual.history import with_history as with_history
     from pgt.contextual.model import ContextualPointer as ContextualPointer
     from pgt.contextual.model import load_contextual as load_contextual
+    from pgt.intervals import interval as interval
     from pgt.io.sources import read_visits as read_visits
     from pgt.metrics import evaluate as evaluate
-    from pgt.metrics import interval as interval
     from pgt.metrics import summarize as summarize
     from pgt.model import PointerGeneratorTransformer as PointerGeneratorTransformer
     from pgt.train import fit as fit
@@ -70,7 +70,7 @@ _HOMES = {
     "fit": "train",
     "evaluate": "metrics",
     "summarize": "metrics",
-    "interval": "metrics",
+    "interval": "intervals",
     "save_model": "checkpoint",
     "load_model": "checkpoint",
     "load_contextual": "contextual.model",

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from pgt.batch import Batch
-from pgt.units import MINUTES_OF_DAY
+from pgt.units import around_the_clock
 from pgt.windows import Windows
 
 
@@ -204,8 +204,7 @@ class ContextKernel:
         here = batch.location[rows, batch.length - 1]  # (B,)
         before = torch.roll(batch.location, 1, dims=1)
         before[:, 0] = 0  # the window does not say what came before its first visit
-        apart = (batch.start_minute - batch.now_minute[:, None]).abs()
-        apart = torch.minimum(apart, MINUTES_OF_DAY - apart)  # (B, L)
+        apart = around_the_clock(batch.start_minute, batch.now_minute[:, None])  # (B, L)
         vote = (
             self.base
             + self.same * (before == here[:, None])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -177,105 +177,3 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
             row |= dict.fromkeys(METRICS, np.nan)
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def interval(
-    ranks: pd.DataFrame,
-    metric: str = "acc@1",
-    *,
-    against: pd.DataFrame | None = None,
-    group: str = "all",
-    level: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
-) -> tuple[float, float]:
-    """Confidence interval of a metric in percent, by resampling users.
-
-    Windows of one person are alike, so drawing single windows would promise too much. Whole
-    people are drawn with replacement (cluster bootstrap, percentile interval).
-
-    Parameters
-    ----------
-    ranks : DataFrame
-        Of `evaluate`.
-    metric : str
-        One of `MEANS`.
-    against : DataFrame, optional
-        The ranks of another predictor on the same windows: the interval is then that of the
-        paired difference ``ranks - against``.
-    group : str
-        One of `GROUPS`.
-    level : float
-        How much of the bootstrap's distribution the interval covers, 0 to 1.
-    n_resamples, seed : int
-        Of the bootstrap.
-
-    Returns
-    -------
-    low, high : float
-        Percent; NaN for an empty group.
-
-    Raises
-    ------
-    ValueError
-        For another metric, or when the two tables are not of the same windows.
-
-    Examples
-    --------
-    >>> import pgt
-    >>> data = pgt.prepare(pgt.city.load().visits)
-    >>> kernel = evaluate(pgt.ContextKernel().fit(data.train), data.test)
-    >>> frequent = evaluate(pgt.MostFrequent().fit(data.train), data.test)
-    >>> low, high = interval(kernel, against=frequent)
-    >>> 0 < low < high
-    True
-    """
-    value = _gain(ranks, metric)
-    if against is not None:
-        if len(against) != len(ranks) or (against.user_id.values != ranks.user_id.values).any():
-            raise ValueError("The two tables of ranks are not of the same windows.")
-        value = value - _gain(against, metric)
-    return _resample_users(ranks, value, group, level, n_resamples, seed)
-
-
-def interval_of_mean(
-    runs: Sequence[pd.DataFrame],
-    metric: str = "acc@1",
-    *,
-    against: Sequence[pd.DataFrame] | None = None,
-    group: str = "all",
-    level: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
-) -> tuple[float, float]:
-    """As `interval`, for the mean over several runs (seeds) on the same windows.
-
-    With ``against``, the interval of the difference of the two means.
-    """
-    value = np.mean([_gain(ranks, metric) for ranks in runs], axis=0)
-    if against is not None:
-        value = value - np.mean([_gain(ranks, metric) for ranks in against], axis=0)
-    return _resample_users(runs[0], value, group, level, n_resamples, seed)
-
-
-def _gain(ranks: pd.DataFrame, metric: str) -> np.ndarray:
-    if metric not in MEANS:
-        raise ValueError(f"metric is {metric!r}; intervals exist for {', '.join(MEANS)}.")
-    return gains(ranks)[metric].to_numpy()
-
-
-def _resample_users(
-    ranks: pd.DataFrame, value: np.ndarray, group: str, level: float, n_resamples: int, seed: int
-) -> tuple[float, float]:
-    mask = group_mask(ranks, group)
-    if not mask.any():
-        return float("nan"), float("nan")
-    user, _ = pd.factorize(ranks.user_id.to_numpy()[mask])
-    total = np.bincount(user, weights=value[mask])  # (U,)
-    count = np.bincount(user)  # (U,)
-    rng = np.random.default_rng(seed)
-    draws = rng.multinomial(len(count), np.full(len(count), 1 / len(count)), size=n_resamples)
-    means = 100 * (draws @ total) / (draws @ count)  # (n_resamples,)
-    tail = (1 - level) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return float(low), float(high)

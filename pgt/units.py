@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor
 
 EARTH_RADIUS = 6_371_000.0  # metres, as in trackintel
 MINUTES_OF_DAY = 1440
+Minutes = TypeVar("Minutes", Tensor, np.ndarray)
 
 
 def microseconds(times: pd.Series) -> np.ndarray:
@@ -27,18 +29,18 @@ def microseconds(times: pd.Series) -> np.ndarray:
     return times.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy("datetime64[us]").view("i8")
 
 
-def around_the_clock(one: Tensor, other: Tensor) -> Tensor:
+def around_the_clock(one: Minutes, other: Minutes) -> Minutes:
     """Minutes between two times of day, 0 … 720.
 
     Parameters
     ----------
-    one, other : Tensor
+    one, other : Tensor or ndarray
         Minutes of the day, of shapes that broadcast.
 
     Examples
     --------
-    >>> around_the_clock(torch.tensor([10, 600]), torch.tensor([1430, 0])).tolist()
+    >>> around_the_clock(np.array([10, 600]), np.array([1430, 0])).tolist()
     [20, 600]
     """
-    apart = (one - other).abs()
-    return torch.minimum(apart, MINUTES_OF_DAY - apart)
+    half = MINUTES_OF_DAY // 2
+    return half - abs(half - abs(one - other))

@@ -1,4 +1,4 @@
-"""Ranks, their metrics and intervals against brute force."""
+"""Ranks and their metrics against brute force."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from pgt.metrics import (
     evaluate,
     gains,
     group_mask,
-    interval,
     rank,
     summarize,
     weighted_f1,
@@ -145,7 +144,6 @@ def test_an_empty_group_has_no_metrics() -> None:
     summary = summarize(ranks).set_index("group")
     assert summary.n["unknown"] == 0
     assert math.isnan(summary.loc["unknown", "acc@1"])
-    assert all(math.isnan(x) for x in interval(ranks, group="unknown"))
 
 
 def test_f1_is_that_of_scikit_learn() -> None:
@@ -159,59 +157,6 @@ def test_f1_is_that_of_scikit_learn() -> None:
         f1 = 2 * hits / ((target == place).sum() + (predicted == place).sum())
         total += f1 * (target == place).mean()
     assert weighted_f1(target, predicted) == pytest.approx(total)
-
-
-# --- intervals
-
-
-def test_one_user_with_all_windows_has_an_interval_without_width() -> None:
-    ranks = table([0, 3, 0, 0], [1, 1, 1, 1])
-    assert interval(ranks) == (75.0, 75.0)
-
-
-def test_people_are_resampled_and_not_windows() -> None:
-    # Two people of 500 windows each, one always right, the other never: by windows the interval
-    # would be 50 ± 3; by people it spans everything.
-    users = [1] * 500 + [2] * 500
-    ranks = table([0] * 500 + [3] * 500, [1] * 1000, users)
-    assert interval(ranks, n_resamples=500) == (0.0, 100.0)
-
-
-def test_the_interval_of_alike_people_is_that_of_the_theory() -> None:
-    rng = np.random.default_rng(1)
-    shares = rng.uniform(0.2, 0.8, 200)
-    hits = np.concatenate([rng.random(50) < share for share in shares])
-    ranks = table(
-        np.where(hits, 0, 5).tolist(), [1] * 10_000, np.repeat(np.arange(200), 50).tolist()
-    )
-    low, high = interval(ranks)
-    means = 100 * hits.reshape(200, 50).mean(1)
-    error = 1.96 * means.std() / math.sqrt(200)
-    assert low == pytest.approx(means.mean() - error, abs=0.1 * error)
-    assert high == pytest.approx(means.mean() + error, abs=0.1 * error)
-
-
-def test_the_difference_to_itself_is_zero_and_pairing_narrows() -> None:
-    rng = np.random.default_rng(2)
-    users = np.repeat(np.arange(20), 30).tolist()
-    easy = np.repeat(rng.random(20), 30)
-    one = table(np.where(rng.random(600) < easy, 0, 4).tolist(), [1] * 600, users)
-    two = one.assign(better=np.where(rng.random(600) < 0.1, 4, one.better))
-    assert interval(one, against=one) == (0.0, 0.0)
-    low, high = interval(one, against=two)
-    alone = interval(one)
-    assert high - low < (alone[1] - alone[0]) / 2
-    back = interval(two, against=one)
-    assert back == pytest.approx((-high, -low))
-    with pytest.raises(ValueError, match="not of the same windows"):
-        interval(one, against=two.iloc[1:])
-
-
-def test_intervals_repeat_and_only_exist_for_means() -> None:
-    ranks = table([0, 3, 0, 0], [1, 1, 1, 1], [1, 1, 2, 3])
-    assert interval(ranks) == interval(ranks)
-    with pytest.raises(ValueError, match=r"acc@1"):
-        interval(ranks, "f1")
 
 
 def test_tied_predictions_are_drawn_and_not_always_the_first(windows: Windows) -> None:

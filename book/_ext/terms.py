@@ -65,8 +65,8 @@ def imports(code: str) -> list[str]:
 
     Examples
     --------
-    >>> imports("from pgt.metrics import evaluate, interval")
-    ['pgt.metrics.evaluate', 'pgt.metrics.interval']
+    >>> imports("from pgt.metrics import evaluate, gains")
+    ['pgt.metrics.evaluate', 'pgt.metrics.gains']
     >>> imports("from pgt import city; from pgt.viz.figures import INK")
     ['pgt.city']
     """

@@ -22,6 +22,7 @@ from lab.entropy import (
     shannon_entropy,
 )
 from pgt.contextual.history import HistoryWindows
+from pgt.intervals import ends, resampled_means
 
 FEWEST = 5  # people that a row must be of
 # From any two situations to the most alike; each but the last has those of the next one in it.
@@ -44,13 +45,9 @@ Row = dict[str, Any]
 def interval(values: np.ndarray, users: np.ndarray, n_resamples: int = 1000) -> Row:
     """Mean of (W,) values and its 95 % interval, people resampled; NaN are left out."""
     there = ~np.isnan(values)
-    codes = pd.factorize(users[there])[0]
-    total, count = np.bincount(codes, weights=values[there]), np.bincount(codes)
-    n = len(count)
-    draws = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=n_resamples)
-    low, high = np.quantile((draws @ total) / (draws @ count), [0.025, 0.975])
+    low, high = ends(resampled_means(values[None, there], users[there], draws=n_resamples))
     return {"value": float(values[there].mean()), "low": float(low), "high": float(high),
-            "n": int(there.sum()), "people": n}  # fmt: skip
+            "n": int(there.sum()), "people": len(np.unique(users[there]))}  # fmt: skip
 
 
 def percent(row: Row, *names: str) -> Row:

@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 from pgt.contextual.history import HistoryWindows
+from pgt.units import MINUTES_OF_DAY, around_the_clock
 from pgt.visit_features import FEATURES
-
-DAY = 24 * 60
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class ContextMatch:
     """
 
     place: bool = False
-    minutes: int = DAY
+    minutes: int = MINUTES_OF_DAY
     day: bool = False
     before: bool = False
     memory: int = 0
@@ -84,9 +83,8 @@ def repeat_rate(windows: HistoryWindows, likeness: ContextMatch) -> pd.DataFrame
         keep = np.ones(len(past), dtype=bool)
         if likeness.place:
             keep &= place[past] == place[here]
-        if likeness.minutes < DAY:
-            apart = np.abs(minute[past] - minute[here])
-            keep &= np.minimum(apart, DAY - apart) <= likeness.minutes
+        if likeness.minutes < MINUTES_OF_DAY:
+            keep &= around_the_clock(minute[past], minute[here]) <= likeness.minutes
         if likeness.day:
             keep &= weekend[past] == weekend[here]
         if likeness.before:

@@ -8,9 +8,9 @@ but each person's first. A row is a ``group`` of these questions: all, how many 
 has made so far, as in "11-20" or "200+", or "test days", the windows on which the other results
 files judge. ``reach`` is the share of targets in percent where the person has been before, so that
 copying from a whole past could find them, ``known`` the share whose place training shows. Rows
-without a seed are means over seeds, from ``low`` to ``high`` their 95 % interval, people resampled;
-the variant "seen" is the same model trained on the same people's earlier days, and "seen - new"
-the difference on the same windows. A group of fewer than five people is left out.
+without a seed are means over seeds, from ``low`` to ``high`` their 95 % interval, people and seeds
+resampled; the variant "seen" is the same model trained on the same people's earlier days, and
+"seen - new" the difference on the same windows. A group of fewer than five people is left out.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from pgt.baselines import fit_baseline
 from pgt.config import ModelConfig
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
+from pgt.intervals import interval_of_mean
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.visit_features import encode
@@ -228,7 +229,7 @@ def summary(
     for seed, score in zip(seeds, scores, strict=True):
         if seed is not None:
             yield about | {"seed": seed, "acc@1": score}
-    low, high = metrics.interval_of_mean(tables)
+    low, high = interval_of_mean(tables)
     yield about | {"seed": None, "acc@1": float(np.mean(scores)), "low": low, "high": high}
 
 
@@ -249,7 +250,7 @@ def measured(key: str) -> Iterator[dict[str, Any]]:
         old = [known[name, seed][["better", "tied", "in_window"]].assign(**more) for seed in seeds]
         own |= {"variant": "seen", "group": "test days"}
         yield from summary(old, seeds, own)
-        low, high = metrics.interval_of_mean(old, against=tested)
+        low, high = interval_of_mean(old, against=tested)
         gap = np.mean([_score(a) - _score(b) for a, b in zip(old, tested, strict=True)])
         yield own | {"variant": "seen - new", "seed": None, "n": len(more), "acc@1": float(gap),
                      "low": low, "high": high, "people": int(more.user_id.nunique())}  # fmt: skip

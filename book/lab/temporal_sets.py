@@ -27,6 +27,7 @@ import pandas as pd
 import torch
 
 from lab.reports import Report
+from pgt.intervals import ends, resampled_means
 from pgt.relatives.temporal_sets.baselines import Personal, Popular, chosen
 from pgt.relatives.temporal_sets.metrics import KS, METRICS, evaluate
 from pgt.relatives.temporal_sets.model import VARIANTS, SetConfig, SetPredictor
@@ -163,13 +164,11 @@ def rows_of(
                 continue
             # Paired by seed; what needs no training is the same for all seeds.
             value = stacks[model, variant] - (0 if other is None else stacks[other])
-            drawn = 100 * resampled_means(value, users)
-            ends = dict(
-                zip(("low", "high"), np.quantile(drawn, [0.025, 0.975], axis=0), strict=True)
-            )
+            low, high = ends(100 * resampled_means(value, users))
+            found = {"low": low, "high": high}
             if other is not None:
-                ends[""] = 100 * np.nanmean(value.mean(axis=0), axis=0)
-            for end, numbers in ends.items():
+                found[""] = 100 * np.nanmean(value.mean(axis=0), axis=0)
+            for end, numbers in found.items():
                 group = {"group": f"{name} {end}".strip(), "seed": None, "n": len(users)}
                 yield head | group | dict(zip(COLUMNS, map(float, numbers), strict=True))
 
@@ -214,47 +213,6 @@ def _data(_: list[Row]) -> list[Row]:
         "windows": {part: len(one) for part, one in parts.items()},
         "training": asdict(SetTraining()),
     }]  # fmt: skip
-
-
-def resampled_means(
-    values: np.ndarray, users: np.ndarray, n_resamples: int = 2000, seed: int = 0
-) -> np.ndarray:
-    """Means over runs and sequences when runs and people are drawn with replacement.
-
-    Parameters
-    ----------
-    values : ndarray
-        (S, U, M) for S runs, U sequences and M metrics; NaN, left out, in the same places of all
-        runs.
-    users : ndarray
-        (U,) the person of each sequence.
-    n_resamples : int
-    seed : int
-
-    Returns
-    -------
-    ndarray
-        (n_resamples, M).
-
-    Examples
-    --------
-    >>> resampled_means(np.ones((2, 3, 1)), np.array([7, 7, 8]), n_resamples=2).tolist()
-    [[1.0], [1.0]]
-    """
-    person, _ = pd.factorize(users)
-    n_runs, n_people = len(values), int(person.max()) + 1
-    there = ~np.isnan(values[0])  # (U, M)
-    total = np.zeros((n_runs, n_people, values.shape[2]))
-    count = np.zeros((n_people, values.shape[2]))
-    np.add.at(count, person, there)
-    for own, sums in zip(values, total, strict=True):
-        np.add.at(sums, person, np.where(there, own, 0))
-    rng = np.random.default_rng(seed)
-    people = rng.multinomial(n_people, np.full(n_people, 1 / n_people), size=n_resamples)
-    runs = rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_resamples)
-    sums = np.einsum("rp,spm->rsm", people, total, optimize=True)
-    means: np.ndarray = np.einsum("rs,rsm->rm", runs / n_runs, sums) / (people @ count)
-    return means
 
 
 REPORT = Report(

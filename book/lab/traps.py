@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 
 from lab import runs
-from pgt import metrics
+from pgt import intervals, metrics
 from pgt.analysis.results import Results
 from pgt.baselines import fit_baseline
 from pgt.losses import cross_entropy
@@ -97,10 +97,10 @@ def few_people(published: Results) -> Iterator[Row]:
     counts = ranks.user_id.value_counts()
     yield row("people", len(counts), "people")
     yield row("windows of the five most recorded people", 100 * counts.head(5).sum() / len(ranks))
-    low, high = metrics.interval(ranks)
+    low, high = intervals.interval(ranks)
     yield row("half-width, people resampled", (high - low) / 2, "points")
     alone = ranks.assign(user_id=np.arange(len(ranks)))
-    low, high = metrics.interval(alone)
+    low, high = intervals.interval(alone)
     yield row("half-width, windows resampled", (high - low) / 2, "points")
     by_person = metrics.gains(ranks)["acc@1"].groupby(ranks.user_id).mean()
     yield row("kernel, mean over windows", 100 * float(metrics.gains(ranks)["acc@1"].mean()))

@@ -3,8 +3,9 @@
     PGT_GEOLIFE_WINDOWS=… PGT_GEOLIFE=… PGT_GEOLIFE_FIXES=… python book/lab/run.py traps
 
 writes ``book/results/traps.json``: rows of ``trap``, ``what``, ``value``, ``unit`` and, where
-there are such, ``low`` and ``high`` (95 % interval, people resampled), ``n``, ``way``, ``epoch``,
-``hour``, ``data``, ``protocol``. No person, place or moment can be recognized in them.
+there are such, ``low`` and ``high`` (95 % interval, people resampled and, where there are
+several, seeds), ``n``, ``way``, ``epoch``, ``hour``, ``data``, ``protocol``. No person, place or
+moment can be recognized in them.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pgt.intervals import drawn_people, ends
 from pgt.visits import DataError
 
 Equal = Literal["count", "width"]
@@ -95,8 +96,8 @@ def reliability(
     )
     if users is not None:
         who = np.asarray(users)
-        ends = [interval(np.mean, who[bin_ == k], y[bin_ == k]) for k in means.index]
-        means[["low", "high"]] = np.array(ends)
+        found = [interval(np.mean, who[bin_ == k], y[bin_ == k]) for k in means.index]
+        means[["low", "high"]] = np.array(found)
     return means.reset_index(drop=True)
 
 
@@ -258,14 +259,15 @@ def resampled(
     """
     code, _ = pd.factorize(np.asarray(users))
     size = np.bincount(code)
-    rows = np.split(np.argsort(code, kind="stable"), np.cumsum(size)[:-1])
+    rows = np.argsort(code, kind="stable")  # person after person
+    first = np.cumsum(size) - size
     arrays = [None if column is users else np.asarray(column) for column in columns]
-    rng = np.random.default_rng(seed)
-    for _ in range(n_resamples):
-        drawn = rng.integers(0, len(rows), len(rows))
-        at = np.concatenate([rows[k] for k in drawn])
-        who = np.repeat(np.arange(len(drawn)), size[drawn])
-        yield [who if array is None else array[at] for array in arrays]
+    for block in drawn_people(len(size), n_resamples, np.random.default_rng(seed)):
+        for drawn in block:
+            own = size[drawn]
+            who = np.repeat(np.arange(len(drawn)), own)
+            at = rows[np.arange(len(who)) + (first[drawn] - np.cumsum(own) + own)[who]]
+            yield [who if array is None else array[at] for array in arrays]
 
 
 def interval(
@@ -294,7 +296,5 @@ def interval(
     (0.0, 1.0)
     """
     draws = resampled(users, *columns, n_resamples=n_resamples, seed=seed)
-    values = [statistic(*drawn) for drawn in draws]
-    tail = (1 - level) / 2
-    low, high = np.nanquantile(values, [tail, 1 - tail])
+    low, high = ends([statistic(*drawn) for drawn in draws], level)
     return float(low), float(high)

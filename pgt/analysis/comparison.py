@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.analysis.results import Results
+from pgt.intervals import ends, resampled_means
 from pgt.metrics import gains, group_mask
 from pgt.visits import DataError
 
@@ -58,9 +59,7 @@ class Changes:
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """(K,) ends of each variant's interval, each on its own."""
-        tail = (1 - level) / 2
-        low, high = np.quantile(self.draws, [tail, 1 - tail], axis=1)
-        return low, high
+        return ends(self.draws.T, level)
 
     def together(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """(K,) ends of intervals that hold for all K changes at once with this probability.
@@ -79,14 +78,14 @@ class Changes:
         Every resample is moved so that its mean is zero, and counted where it lies beyond the
         middle ``level`` of its own row.
         """
-        tail = (1 - level) / 2
-        low, high = np.quantile(self.deviations, [tail, 1 - tail], axis=1, keepdims=True)
-        return ((self.deviations < low) | (self.deviations > high)).sum(0)
+        away = self.deviations.T
+        low, high = ends(away, level)
+        return ((away < low) | (away > high)).sum(1)
 
     def table(self, level: float = 0.95) -> pd.DataFrame:
         """By variant ``mean``, ``low``, ``high``, and for all at once ``low_all``, ``high_all``."""
-        ends = (*self.interval(level), *self.together(level))
-        columns = dict(zip(("low", "high", "low_all", "high_all"), ends, strict=True))
+        four = (*self.interval(level), *self.together(level))
+        columns = dict(zip(("low", "high", "low_all", "high_all"), four, strict=True))
         return pd.DataFrame({"mean": self.mean} | columns, index=list(self.names))
 
 
@@ -146,43 +145,8 @@ def compare(
             raise DataError(f"{name} was scored on other windows than the base.")
         changes.append([_of(found, s).gain - _of(before, s).gain for s in seeds])
     values = 100 * np.array(changes)  # (K, S, W)
-    return Changes(
-        tuple(after), values.mean(2), resampled_means(values, first.user_id, draws, seed)
-    )
-
-
-def resampled_means(
-    values: np.ndarray, users: np.ndarray, draws: int = 2000, seed: int = 0
-) -> np.ndarray:
-    """Means over seeds and windows when seeds and people are drawn with replacement.
-
-    Parameters
-    ----------
-    values : ndarray
-        (..., S, W) for S seeds and W windows; what stands before gets the same draws.
-    users : ndarray
-        (W,) the person of each window.
-    draws : int
-    seed : int
-
-    Returns
-    -------
-    ndarray
-        (..., draws).
-
-    Examples
-    --------
-    >>> resampled_means(np.ones((2, 3)), np.array([7, 7, 8]), draws=2).tolist()
-    [1.0, 1.0]
-    """
-    person, _ = pd.factorize(users)
-    count = np.bincount(person)  # (people,)
-    totals = np.apply_along_axis(lambda row: np.bincount(person, weights=row), -1, values)
-    rng, n = np.random.default_rng(seed), values.shape[-2]
-    seeds = rng.multinomial(n, np.full(n, 1 / n), size=draws) / n
-    people = rng.multinomial(len(count), np.full(len(count), 1 / len(count)), size=draws)
-    sums: np.ndarray = np.einsum("ds,...sp,dp->...d", seeds, totals, people)
-    return sums / (people @ count)
+    drawn = resampled_means(np.moveaxis(values, 0, -1), first.user_id, draws=draws, seed=seed)
+    return Changes(tuple(after), values.mean(2), drawn.T)
 
 
 def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1, margin: float = 1.0) -> str:

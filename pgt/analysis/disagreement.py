@@ -13,7 +13,7 @@ import torch
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch
 from pgt.model import PointerGeneratorTransformer
-from pgt.units import MINUTES_OF_DAY
+from pgt.units import around_the_clock
 from pgt.windows import Windows
 
 CLOSE = 60  # minutes: "the same hour"
@@ -62,11 +62,10 @@ def visit_features(batch: Batch) -> dict[str, torch.Tensor]:
     here = batch.location.gather(1, batch.length[:, None] - 1)  # (B, 1)
     before = torch.roll(batch.location, 1, dims=1)
     before[:, 0] = 0
-    apart = (batch.start_minute - batch.now_minute[:, None]).abs()
     same = batch.location[:, :, None] == batch.location[:, None, :]  # (B, L, L)
     return {
         "same_before": before == here,
-        "apart": torch.minimum(apart, MINUTES_OF_DAY - apart),
+        "apart": around_the_clock(batch.start_minute, batch.now_minute[:, None]),
         "count": (same & ~batch.padding[:, None, :]).sum(2),
     }
 

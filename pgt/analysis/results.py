@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from pgt import metrics
+from pgt.intervals import interval_of_mean
 from pgt.shipped import folder
 from pgt.visits import DataError
 
@@ -68,7 +68,7 @@ class Results:
         return float(chosen.std()) if len(chosen) > 1 else 0.0
 
     def ranks(self, **where: Any) -> Iterator[pd.DataFrame]:
-        """The test ranks of every matching run, for `pgt.metrics.interval`."""
+        """The test ranks of every matching run, for `pgt.intervals`."""
         table = pd.read_parquet(self.folder / f"{self.name}.ranks.parquet")
         for column, value in where.items():
             table = table[table[column] == value]
@@ -76,20 +76,34 @@ class Results:
         for _, part in table.groupby(keys, observed=True, dropna=False):
             yield part.rename(columns={"user": "user_id"}).reset_index(drop=True)
 
-    def interval(self, metric: str = "acc@1", group: str = "all", **where: Any
-                 ) -> tuple[float, float]:  # fmt: skip
-        """95 % interval of the mean over seeds, by resampling users."""
+    def interval(
+        self, metric: str = "acc@1", group: str = "all", *, seeds: bool = True, **where: Any
+    ) -> tuple[float, float]:
+        """95 % interval of the mean over seeds, by resampling people and, if several, seeds.
+
+        With ``seeds=False`` only people are resampled.
+        """
         runs = list(self.ranks(**where))
         if not runs:
             raise KeyError(f"{self.name}.ranks.parquet has no run with {where}.")
-        return metrics.interval_of_mean(runs, metric, group=group)
+        return interval_of_mean(runs, metric, group=group, seeds=seeds)
 
     def difference(
-        self, one: dict[str, Any], other: dict[str, Any], metric: str = "acc@1", group: str = "all"
+        self,
+        one: dict[str, Any],
+        other: dict[str, Any],
+        metric: str = "acc@1",
+        group: str = "all",
+        *,
+        seeds: bool = True,
     ) -> tuple[float, float, float]:
-        """Mean of ``one`` minus mean of ``other``, paired by window, with its 95 % interval."""
+        """Mean of ``one`` minus mean of ``other``, with its 95 % interval.
+
+        Paired by window and, where both have several, by seed. People and seeds are resampled;
+        with ``seeds=False`` people alone.
+        """
         runs = [list(self.ranks(**where)) for where in (one, other)]
-        low, high = metrics.interval_of_mean(runs[0], metric, against=runs[1], group=group)
+        low, high = interval_of_mean(runs[0], metric, against=runs[1], group=group, seeds=seeds)
         gap = self.mean(metric, group=group, **one) - self.mean(metric, group=group, **other)
         return gap, low, high
 

@@ -13,6 +13,7 @@ import torch
 from pgt import checkpoint, metrics, model, visits
 from pgt.baselines import baselines, fit_baseline
 from pgt.config import PRESETS, ModelConfig, WindowConfig
+from pgt.intervals import interval
 from pgt.io import tables
 from pgt.io.sources import read_visits
 from pgt.metrics import evaluate as rank_all
@@ -184,7 +185,7 @@ def evaluate(args: argparse.Namespace) -> None:
             "seed": seed if ours else None, "split": args.split,
         }  # fmt: skip
         for group, row in metrics.summarize(ranks).set_index("group", drop=False).iterrows():
-            low, high = metrics.interval(ranks, "acc@1", group=str(group))
+            low, high = interval(ranks, "acc@1", group=str(group))
             rows.append(about | {str(key): value for key, value in row.items()}
                         | {"acc@1_low": low, "acc@1_high": high})  # fmt: skip
     if args.json:
@@ -208,7 +209,7 @@ def _lead(ranked: dict[str, pd.DataFrame]) -> str:
     """How the model does against the best of the baselines, in a sentence."""
     scores = {name: float(metrics.gains(ranks)["acc@1"].mean()) for name, ranks in ranked.items()}
     best = max((name for name in scores if name != "pgt"), key=lambda name: scores[name])
-    low, high = metrics.interval(ranked["pgt"], "acc@1", against=ranked[best])
+    low, high = interval(ranked["pgt"], "acc@1", against=ranked[best])
     gap = 100 * (scores["pgt"] - scores[best])
     return (f"acc@1 of pgt minus that of the best baseline ({best}): {gap:+.1f} points "
             f"[{low:+.1f}, {high:+.1f}]")  # fmt: skip

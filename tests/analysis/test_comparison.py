@@ -16,11 +16,11 @@ from pgt.analysis.comparison import (
     Changes,
     compare,
     overall,
-    resampled_means,
     verdict,
 )
 from pgt.analysis.results import Results, read_results
-from pgt.metrics import gains, interval_of_mean
+from pgt.intervals import interval_of_mean
+from pgt.metrics import gains
 from pgt.visits import DataError
 
 PLAIN = {"model": "m", "variant": "plain"}
@@ -76,8 +76,8 @@ def test_the_mean_change_is_the_mean_over_windows_and_seeds(results: Results) ->
     assert changes.table()["mean"]["good"] > 10 > -10 > changes.table()["mean"]["bad"]
 
 
-def test_with_one_seed_the_interval_is_that_of_the_metrics(results: Results) -> None:
-    """Then only people are drawn, as `pgt.metrics.interval_of_mean` does."""
+def test_with_one_seed_the_interval_is_that_of_people_alone(results: Results) -> None:
+    """Then only people are drawn, as `pgt.intervals.interval_of_mean` does."""
     one = compare(
         results, {"good": {"variant": "good", "seed": 2}}, PLAIN | {"seed": 2}, draws=9000
     )
@@ -196,20 +196,3 @@ def test_one_word_for_two_data_sets() -> None:
     assert overall([CANNOT_TELL, CANNOT_TELL]) == CANNOT_TELL
     assert overall([CANNOT_TELL, NOT_CONFIRMED]) == CANNOT_TELL
     assert overall([CONFIRMED, NOT_CONFIRMED]) == NOT_CONFIRMED
-
-
-def test_resampled_means_are_those_of_rows_that_are_drawn_one_by_one() -> None:
-    rng = np.random.default_rng(3)
-    users = rng.integers(0, 6, 80)
-    values = rng.normal(size=(2, 4, 80))  # of two variants, with four seeds
-    found = resampled_means(values, users, draws=50, seed=9)
-    draw, names = np.random.default_rng(9), pd.unique(users)
-    seeds = draw.multinomial(4, np.full(4, 1 / 4), size=50)
-    people = draw.multinomial(6, np.full(6, 1 / 6), size=50)
-    for r in range(50):
-        rows = np.concatenate(
-            [np.tile(np.flatnonzero(users == u), k) for u, k in zip(names, people[r], strict=True)]
-        )
-        runs = np.repeat(np.arange(4), seeds[r])
-        assert found[:, r] == pytest.approx(values[:, runs][:, :, rows].mean((1, 2)))
-    assert resampled_means(values[1], users, draws=50, seed=9) == pytest.approx(found[1])

@@ -1,42 +1,17 @@
-"""What chapter 18 measures: baskets are read whole, and runs and people are resampled."""
+"""What chapter 18 measures: baskets are read whole."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from lab.temporal_sets import DC, read_baskets, resampled_means
+from lab.temporal_sets import DC, read_baskets
 
 from pgt.relatives.temporal_sets.sequences import padded
 from pgt.visits import DataError
-
-
-def test_intervals_resample_people() -> None:
-    users = np.repeat(np.arange(30), 20)
-    value = np.random.default_rng(0).normal(size=30)[users]  # people alike within themselves
-    one_run = value[None, :, None]
-    by_people = resampled_means(one_run, users).std()
-    by_rows = resampled_means(one_run, np.arange(600)).std()
-    assert by_people == pytest.approx(value.std() / math.sqrt(30), rel=0.1)
-    assert by_people > 3 * by_rows
-    alike = resampled_means(np.repeat(one_run, 5, axis=0), users)
-    assert alike == pytest.approx(resampled_means(one_run, users)), (
-        "runs that are alike add nothing"
-    )
-
-
-def test_intervals_resample_runs_too() -> None:
-    shifts = np.array([-1.0, 0.0, 1.0])
-    runs = np.zeros((3, 200, 1)) + shifts[:, None, None]  # people alike, runs not
-    drawn = resampled_means(runs, np.arange(200))
-    assert drawn.std() == pytest.approx(shifts.std() / math.sqrt(3), rel=0.1)
-    runs[:, 5] = np.nan
-    assert np.isfinite(resampled_means(runs, np.arange(200))).all()
 
 
 def test_files_of_baskets_are_read_and_faults_named(tmp_path: Path) -> None:
