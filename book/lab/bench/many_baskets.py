@@ -12,7 +12,7 @@ from pgt.relatives.temporal_sets.sequences import Sequences, padded
 
 SHARES = {"train": 0.7, "valid": 0.1, "test": 0.2}  # of the people, as in DC
 REPEATS = 0.25  # how often an element is one of the person's own
-MOST_SETS, MOST_ELEMENTS = 30, 60
+MOST_SETS, MOST_ELEMENTS = 24, 50
 
 
 def many_baskets(
@@ -57,7 +57,7 @@ def many_baskets(
 def _sets(rng: np.random.Generator, reach: np.ndarray) -> list[list[int]]:
     """One person's sets in order of time; ``reach`` is the cumulated popularity."""
     n_sets = min(3 + rng.geometric(0.22), MOST_SETS)
-    appetite = rng.lognormal(1.6, 0.6)  # elements a set, for this person
+    appetite = rng.lognormal(1.65, 0.5)  # elements a set, for this person
     sizes = np.clip(rng.poisson(appetite * rng.gamma(2, 0.5, n_sets)), 1, MOST_ELEMENTS)
     taken: list[int] = []
     sets = []
