@@ -49,7 +49,7 @@ class SetGraphs:
 
     def dense(self) -> Tensor:
         """One (N, N) graph for every set, (U, T, N, N), to look at."""
-        u, n, t = self.present.shape
+        _, n, t = self.present.shape
         person, time, element = members(self.present)
         graph = (self.itself[:, None, None, None] * torch.eye(n)).repeat(1, t, 1, 1)
         one, other = element[self.start], element[self.end]
@@ -107,16 +107,22 @@ class CountedNorm(nn.BatchNorm1d):
         """(rows, F) and (rows,) -> (rows, F)."""
         if not self.training:
             return super().forward(x)
-        share = times.to(x.dtype) / times.sum()
+        total = times.sum()
+        share = times.to(x.dtype) / total
         mean = share @ x
         apart = x - mean
         variance = share @ apart.square()
         with torch.no_grad():
-            n = times.sum()
-            self.running_mean.lerp_(mean, self.momentum)
-            self.running_var.lerp_(variance * n / (n - 1).clamp(min=1), self.momentum)
-            self.num_batches_tracked += 1
+            self._follow(mean, variance * total / (total - 1).clamp(min=1))
         return apart * (variance + self.eps).rsqrt() * self.weight + self.bias
+
+    def _follow(self, mean: Tensor, variance: Tensor) -> None:
+        """Move the running statistics; here, unlike in general, there always are some."""
+        assert self.running_mean is not None and self.running_var is not None
+        assert self.momentum is not None and self.num_batches_tracked is not None
+        self.running_mean.lerp_(mean, self.momentum)
+        self.running_var.lerp_(variance, self.momentum)
+        self.num_batches_tracked.add_(1)
 
 
 class GraphConvolution(nn.Module):
