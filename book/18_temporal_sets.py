@@ -184,7 +184,8 @@ for heads in ("concat", "mean"):
 # usually longer.
 #
 # Histories differ in length, and the notebook cuts each user's rows out of the batch in a loop, sums, and glues the results together.
-# A weight of zero does the same.
+# A weight of zero does the same. (In the predictor, rows of the same length go through attention together. Then one long history does not
+# pad all the others.)
 
 
 # %%
@@ -219,10 +220,15 @@ print(f"largest difference {apart.detach().abs().max().item():.0e}")
 # $$
 #
 # where $\mathcal{N}$ is the largest of the numbers. A convolution lets each element add up its neighbours' vectors with these
-# weights, and puts the sum through a linear layer, batch normalisation and a ReLU; there are two such layers. The whole graph library that this seems to need is one batched matrix product.
+# weights, and puts the sum through a linear layer, batch normalisation and a ReLU; there are two such layers. No graph library is
+# needed: a graph is a list of edges, and a convolution is one weighted sum over them.
+#
+# The list holds only edges within sets. An element that is not in a set is joined to itself alone, so its vector is the same for all
+# the sets that it is not in. The predictor computes it once, and batch normalisation counts it as often as it stands for a set. That
+# saves an array of users × sets × elements × dimensions, most of which would be copies. `dense` writes the zeros out, to look at them:
 
 # %%
-graph = co_occurrence(one.present)[0]  # (T, N, N)
+graph = co_occurrence(one.present).dense()[0]  # (T, N, N)
 sizes = one.present[0].sum(0)
 busiest = len(sizes) - 1 - int(sizes.flip(0).argmax())  # the last of the busiest days
 quietest = int(sizes.argmin())

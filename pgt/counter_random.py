@@ -56,8 +56,8 @@ def window_keys(seed: int, epoch: int, index: Tensor, n: int) -> Tensor:
         (B,) the windows' numbers.
     n : int
     """
-    start = torch.tensor([seed * 100_003 + epoch], device=index.device)
-    windows = mix(mix(start * STEP) + (index.to(torch.int64) + 1) * STEP)  # (B,)
+    start = (seed * 100_003 + epoch) * FACTORS[0] % 2**64 - 2**63
+    windows = mix(index.to(torch.int64) * STEP + start)  # (B,)
     draws = torch.arange(1, n + 1, device=index.device)[:, None] * FACTORS[1]
     return mix(windows + draws)
 

@@ -200,6 +200,26 @@ class Mixture:
         slot = torch.logaddexp(copied, base[:, :-1])
         return rank_places(self.place, slot, target, index, rest, base[:, -1], k)
 
+    def best(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
+        """The likeliest places; padding (id 0), to which a generator gives a score too, is none.
+
+        Returns
+        -------
+        value, place : Tensor
+            (B, K) log-probabilities, the best first, and the places; K <= k, -inf = no more.
+        copied : Tensor
+            (B, K) the share of each probability that the pointer gives, 0 to 1.
+        """
+        any_target = self.place.new_zeros(len(self.gate_logit))
+        found = self.rank(any_target, any_target, k + 1)
+        value = found.value.masked_fill(found.place <= 0, -math.inf)
+        order = value.sort(dim=1, descending=True, stable=True)
+        value, place = order.values[:, :k], found.place.gather(1, order.indices[:, :k])
+        copied = F.logsigmoid(self.gate_logit)[:, None] + self.pointer  # (B, S)
+        here = (place[:, :, None] == self.place[:, None]) & self.used[:, None]  # (B, K, S)
+        share = torch.where(here, copied.exp()[:, None], 0.0).sum(2) / value.exp()
+        return value, place, share.nan_to_num(0.0).clamp(0, 1)
+
     def _columns(self, target: Tensor) -> tuple[Tensor, Tensor]:
         """(B, S + 1) the generator's columns of the slots and the target; whether they exist."""
         assert self.logits is not None

@@ -17,6 +17,8 @@ from pgt.ranking import Ranked
 class PlaceModel(nn.Module):
     """What all networks share that score places: PGT, its relatives, its rivals."""
 
+    config: Any
+
     @torch.no_grad()
     def scores(self, batch: Batch) -> Tensor:
         """(B, V) log-probabilities, in evaluation mode; the interface that baselines share."""

@@ -84,6 +84,11 @@ class Team:
         return losses.sum() * (0.0 if empty else self.world / n)
 
 
+def restarted() -> bool:
+    """Whether ``torchrun`` has started the team again, after one of it died."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
 @contextmanager
 def joined() -> Iterator[torch.device | None]:
     """Join the team that ``torchrun`` has started, if it has; gives the device to train on."""

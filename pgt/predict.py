@@ -12,7 +12,7 @@ from torch import Tensor
 
 from pgt.batch import Batch
 from pgt.config import WindowConfig
-from pgt.model import PointerGeneratorTransformer
+from pgt.network import MixtureModel, evaluating
 from pgt.visit_features import FEATURES, encode
 from pgt.visits import DataError, check
 from pgt.vocabulary import PADDING, Vocabulary
@@ -172,7 +172,7 @@ def latest(
 
 @torch.no_grad()
 def predict(
-    model: PointerGeneratorTransformer,
+    model: MixtureModel,
     vocabulary: Vocabulary,
     visits: pd.DataFrame,
     *,
@@ -223,17 +223,14 @@ def predict(
         who = "Nobody in the table" if user is None else f"User {user}"
         has = "has a" if user is None else "has no"
         raise DataError(f"{who} {has} visit before {at}; choose a later moment.")
-    was_training = model.training
-    model.eval()
     parts = []
     for start in range(0, len(questions), batch_size):
         index = np.arange(start, min(start + batch_size, len(questions)))
         batch = questions.batch(index, model.config.max_len)
-        out = model(batch)
-        log_probs = out.log_probs.clone()
-        log_probs[:, PADDING] = -torch.inf  # no place at all, though the generator has a score
-        best, places = log_probs.topk(min(top, log_probs.shape[1]), dim=1)  # (B, top)
-        copied = out.gate[:, None] * out.pointer_log_probs.gather(1, places).exp() / best.exp()
+        with evaluating(model):
+            mixture = model.mixture(batch)
+        best, places, copied = mixture.best(top)  # (B, top)
+        gate = mixture.gate_logit.sigmoid()
         rows, ranks = np.nonzero((best > -torch.inf).numpy())
         last = questions.visits.iloc[questions.target[index] - 1]
         parts.append(
@@ -243,13 +240,12 @@ def predict(
                     "rank": ranks + 1,
                     "location_id": vocabulary.decode(places.numpy()[rows, ranks]),
                     "probability": best.exp().numpy()[rows, ranks],
-                    "copied": copied.clamp(0, 1).numpy()[rows, ranks],
-                    "gate": out.gate.numpy()[rows],
+                    "copied": copied.numpy()[rows, ranks],
+                    "gate": gate.numpy()[rows],
                     "known_user": (batch.user > 0).numpy()[rows],
                     "after": last.started_at.iloc[rows].reset_index(drop=True),
                 },
                 columns=list(COLUMNS),
             )
         )
-    model.train(was_training)
     return pd.concat(parts, ignore_index=True)

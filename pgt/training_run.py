@@ -119,7 +119,7 @@ class TrainingRun:
         step = self.epoch * steps
         max_len = self.model.config.max_len
         self.model.train()
-        loss_sum = torch.zeros((), device=self.device)
+        loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
         norm_sum = torch.zeros((), device=self.device)
         rate = 0.0
         for index in self.train.batch_indices(config.batch_size, shuffle=shuffle, max_len=max_len):

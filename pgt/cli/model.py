@@ -17,6 +17,7 @@ from pgt.intervals import interval
 from pgt.io import tables
 from pgt.io.sources import read_visits
 from pgt.metrics import evaluate as rank_all
+from pgt.parallel import Team, joined, restarted
 from pgt.predict import predict as next_locations
 from pgt.train import fit
 from pgt.visits import SPLITS, DataError
@@ -106,7 +107,13 @@ def far_from_sun(table: pd.DataFrame, hours: float = 3.5) -> bool:
 
 
 def train(args: argparse.Namespace) -> None:
-    """Train, resume if there is something to resume, and save."""
+    """Train, resume if there is something to resume, and save; under ``torchrun``, as a team."""
+    with joined() as device:
+        args.device = device or args.device
+        _train(args, Team.now())
+
+
+def _train(args: argparse.Namespace, team: Team) -> None:
     require_writable(args.out, ".safetensors")
     data = windows_of(
         table_of(args.visits),
@@ -125,18 +132,23 @@ def train(args: argparse.Namespace) -> None:
     require_writable(run, ".safetensors")
     if run.resolve() == args.out.resolve():
         raise DataError(f"--out and --checkpoint are both {run}; give them two names.")
-    if run.exists() and not args.fresh:
-        print(f"going on from {run}")
-    print(f"{net.n_parameters():,} parameters; windows: "
-          + ", ".join(f"{name} {n}" for name, n in data.counts().items()))  # fmt: skip
+    resume = not args.fresh or restarted()
+    if team.leads:
+        if run.exists() and resume:
+            print(f"going on from {run}")
+        print(f"{net.n_parameters():,} parameters; windows: "
+              + ", ".join(f"{name} {n}" for name, n in data.counts().items()))  # fmt: skip
     try:
         history = fit(
             net, data.train, data.valid, config,
-            checkpoint=run, resume=not args.fresh, device=args.device, progress=not args.quiet,
+            checkpoint=run, resume=resume, device=args.device,
+            progress=not args.quiet and team.leads,
         )  # fmt: skip
     except KeyboardInterrupt:
         kept = f"{run} is kept, the same command goes on from it" if run.exists() else "too early"
         raise KeyboardInterrupt(kept) from None
+    if not team.leads:
+        return
     best = history.rows[history.best_epoch - 1]
     notes = {
         "windows": data.counts(), "preset": args.preset, "seed": args.seed,

@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "book" / "lab" / "bench"))
 
 import bench  # noqa: E402
 from documented_model import DocumentedModel, SampleDataset, collate, from_batch  # noqa: E402
+from many_baskets import many_baskets  # noqa: E402
 from windows_loop import prepare_by_loop  # noqa: E402
 
 from pgt.config import ModelConfig  # noqa: E402
@@ -152,3 +153,18 @@ def test_chapters_run_alone_in_an_empty_folder(
     chapter, book = bench.bench_chapters(bench.QUICK)
     assert chapter["name"].startswith("chapter 01_one")
     assert 0 < chapter["ours"] <= book["ours"]
+
+
+def test_made_baskets_are_those_of_a_grocer() -> None:
+    parts = many_baskets(n_people=600)
+    again = many_baskets(n_people=600)["train"]
+    assert torch.equal(parts["train"].present, again.present)
+    assert [len(one) for one in parts.values()] == [420, 60, 120]
+    one = parts["train"]
+    sizes = one.present.sum(1)
+    assert 5.0 < float(sizes[sizes > 0].float().mean()) < 6.0
+    assert 6.0 < float(one.length.float().mean()) < 7.0 and int(one.length.min()) == 3
+    counts = torch.bincount(one.elements[one.elements >= 0], minlength=one.n_elements)
+    assert counts[:50].min() > counts[500:].max(), "few elements are popular"
+    repeated = float((one.truth() & one.seen()).sum() / one.truth().sum())
+    assert 0.25 < repeated < 0.75, "people buy again what they bought"

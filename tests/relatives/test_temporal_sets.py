@@ -11,6 +11,7 @@ import pytest
 import torch
 from lab import temporal_sets as report
 from torch import Tensor
+from torch.nn import functional as F
 
 from pgt.relatives.temporal_sets.attention import (
     MaskedSelfAttention,
@@ -121,7 +122,7 @@ def test_aggregation_is_that_of_a_loop_over_users() -> None:
 
 
 def test_the_graph_is_that_of_loops(data: Sequences) -> None:
-    graph = co_occurrence(data.present)
+    graph = co_occurrence(data.present).dense()
     for u in range(8):
         sets = [set(np.flatnonzero(data.present[u, :, t])) for t in range(int(data.length[u]))]
         n = int((data.elements[u] >= 0).sum())
@@ -160,6 +161,75 @@ def model(variant: str = "full") -> SetPredictor:
     torch.manual_seed(3)
     config = SetConfig(N_ELEMENTS, width=8, **VARIANTS[variant])
     return SetPredictor(config).double().eval()
+
+
+def plain(network: SetPredictor, batch: Sequences) -> Tensor:
+    """The scores (U, V) by an array of all elements at all times, as the formulas read."""
+    u, n, t = batch.present.shape
+    config, dtype = network.config, network.table.weight.dtype
+    inside = torch.arange(t) < batch.length[:, None]  # (U, T)
+    real = (batch.elements >= 0)[:, None] & inside[..., None]  # (U, T, N)
+    there = batch.present.transpose(1, 2)[..., None]  # (U, T, N, 1)
+    x = network.table(batch.elements.clamp(min=0))[:, None].expand(u, t, n, -1)
+    if network.presence is not None:
+        x = x + there * network.presence
+    if network.age is not None:
+        ago = (batch.length[:, None] - 1 - torch.arange(t)).clamp(0, config.max_age)
+        x = x + there * network.age(ago)[:, :, None]
+    graph = co_occurrence(batch.present).dense().to(dtype)  # (U, T, N, N)
+    if "graph" in config.without:
+        graph = torch.eye(n, dtype=dtype).expand_as(graph)
+    for layer in network.convolutions:
+        norm, mixed = layer.norm, layer.linear((graph @ x)[real])
+        out = F.batch_norm(mixed, norm.running_mean, norm.running_var, norm.weight, norm.bias,
+                           network.training, norm.momentum, norm.eps)  # fmt: skip
+        x = torch.zeros_like(x).index_put(real.nonzero(as_tuple=True), out.relu())
+    rows, length = x.transpose(1, 2).reshape(u * n, t, -1), batch.length.repeat_interleave(n)
+    if network.attention is not None:
+        rows, _ = network.attention(rows)
+    if network.aggregation is not None:
+        z = network.aggregation(rows, length)
+    else:
+        ended = (torch.arange(t) < length[:, None])[..., None]
+        z = (rows * ended).sum(1) / length[:, None]
+    return network.fusion(network.table.weight, batch.elements, z.view(u, n, -1))
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("variant", list(VARIANTS))
+def test_states_give_the_scores_and_gradients_of_all_elements_at_all_times(
+    variant: str, training: bool, data: Sequences
+) -> None:
+    truth, found = data.truth().double(), []
+    for way in (SetPredictor.forward, plain):
+        network = model(variant).train(training)
+        scores = way(network, data)
+        F.binary_cross_entropy_with_logits(scores, truth).backward()
+        moved = {name: value for name, value in network.named_buffers() if "running" in name}
+        gradients = {name: value.grad for name, value in network.named_parameters()}
+        found.append((scores.detach(), moved, gradients))
+    torch.testing.assert_close(*found, rtol=0, atol=1e-12)
+    single = model(variant).float().train(training)
+    torch.testing.assert_close(single(data), found[0][0].float(), rtol=1e-5, atol=1e-5)
+
+
+def test_one_long_history_does_not_widen_the_others() -> None:
+    """What is kept for the gradients grows with what is in sets, not with a padded array."""
+    rng = np.random.default_rng(0)
+    long = [rng.choice(400, 6, replace=False).tolist() for _ in range(40)]
+    short = [[[k, k + 1], [k + 2], [k]] for k in range(60)]
+    batch = padded([long, *short], [[0]] * 61, n_elements=400)
+    u, n, t = batch.present.shape
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor.numel()
+        return tensor
+
+    network = SetPredictor(SetConfig(400, width=8))
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        network(batch)
+    assert sum(kept.values()) < u * n * t * 8
 
 
 @pytest.mark.parametrize("variant", list(VARIANTS))

@@ -12,10 +12,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from pgt.relatives.temporal_sets.attention import Heads, MaskedSelfAttention, WeightedAggregation
 from pgt.relatives.temporal_sets.graph import GraphConvolution, co_occurrence
 from pgt.relatives.temporal_sets.sequences import Sequences
+from pgt.relatives.temporal_sets.states import States
 
 PARTS = ("graph", "attention", "aggregation", "gate")
 
@@ -138,39 +140,43 @@ class SetPredictor(nn.Module):
         return self.fusion(self.table.weight, batch.elements, z)
 
     def represent(self, batch: Sequences) -> Tensor:
-        """What a sequence makes of its own elements, (U, N, F)."""
-        u, n, t = batch.present.shape
-        real = (batch.elements >= 0)[:, None] & self._times(batch)[..., None]  # (U, T, N)
-        x = self._features(batch)
-        graph = co_occurrence(batch.present).to(x.dtype)  # (U, T, N, N)
-        if "graph" in self.config.without:
-            graph = torch.eye(n, dtype=x.dtype).expand_as(graph)
+        """What a sequence makes of its own elements, (U, N, F); 0 for padding."""
+        states = States.of(batch)
+        graphs = None if "graph" in self.config.without else co_occurrence(batch.present)
+        x = self._features(batch, states)  # (M + R, F)
         for convolution in self.convolutions:
-            x = convolution(x, graph, real)
-        rows = x.transpose(1, 2).reshape(u * n, t, -1)  # an element of a sequence is a row
-        length = batch.length.repeat_interleave(n)  # (rows,)
-        if self.attention is not None:
-            rows, _ = self.attention(rows)
-        if self.aggregation is not None:
-            z = self.aggregation(rows, length)
-        else:
-            inside = (torch.arange(t) < length[:, None])[..., None]
-            z = (rows * inside).sum(1) / length[:, None]
-        return z.view(u, n, -1)
+            x = convolution(x, states, graphs)
+        real = batch.elements >= 0
+        length = batch.length[:, None].expand_as(real)[real]  # (R,) of an element's sequence
+        z = x.new_zeros(*real.shape, self.config.width)
+        z[real] = self._over_time(x, states.at, length)
+        return z
 
-    def _features(self, batch: Sequences) -> Tensor:
-        """(U, T, N, F): what an element is, the same at all times unless it knows of presence."""
-        u, n, t = batch.present.shape
-        x = self.table(batch.elements.clamp(min=0))[:, None].expand(u, t, n, -1)
-        there = batch.present.transpose(1, 2)[..., None]  # (U, T, N, 1)
+    def _features(self, batch: Sequences, states: States) -> Tensor:
+        """(M + R, F): what an element is, the same in a set and out unless it knows of presence."""
+        x = self.table(batch.elements[states.person, states.element])
+        m = len(states.time)
+        there = x[:m]
         if self.presence is not None:
-            x = x + there * self.presence
+            there = there + self.presence
         if self.age is not None:
-            ago = (batch.length[:, None] - 1 - torch.arange(t)).clamp(0, self.config.max_age)
-            x = x + there * self.age(ago)[:, :, None]
-        return x
+            ago = batch.length[states.person[:m]] - 1 - states.time
+            there = there + self.age(ago.clamp(max=self.config.max_age))
+        return torch.cat([there, x[m:]])
 
-    @staticmethod
-    def _times(batch: Sequences) -> Tensor:
-        """(U, T) bool: sets that are not padding."""
-        return torch.arange(batch.present.shape[2]) < batch.length[:, None]
+    def _over_time(self, x: Tensor, at: Tensor, length: Tensor) -> Tensor:
+        """States (M + R, F), those of a row in order of time (R, T), how many count (R,): (R, F).
+
+        Rows of one length at a time, so that none is padded to the longest.
+        """
+        found, order = [], []
+        for t in length.unique().tolist():
+            rows = (length == t).nonzero().squeeze(1)
+            own = F.embedding(at[rows, :t], x)  # (rows, t, F)
+            if self.attention is not None:
+                own, _ = self.attention(own)
+            found.append(
+                own.mean(1) if self.aggregation is None else self.aggregation(own, length[rows])
+            )
+            order.append(rows)
+        return torch.cat(found)[torch.cat(order).argsort()]
