@@ -69,6 +69,11 @@ class Folder:
         root = self._place[1].rstrip("/")
         return f"{root}/{name}" if name else root
 
+    def address(self, name: str) -> str:
+        """The name of a file for those that do not know its file system."""
+        path = self.path(name)
+        return path if self.is_local else str(self._place[0].unstrip_protocol(path))
+
     def has(self, name: str) -> bool:
         """Whether there is a file of that name."""
         return bool(self._place[0].exists(self.path(name)))
@@ -87,17 +92,11 @@ class Folder:
             with files.whole(path) as half, open(half, "wb") as handle:
                 yield handle
             return
-        # An object store shows an object when its upload is committed.
+        # An object store shows an object when all of it has arrived.
+        buffer = io.BytesIO()
+        yield buffer
         system.makedirs(path.rpartition("/")[0], exist_ok=True)
-        handle = system.open(path, "wb", autocommit=False)
-        try:
-            yield handle
-        except BaseException:
-            handle.close()
-            handle.discard()
-            raise
-        handle.close()
-        handle.commit()
+        system.pipe_file(path, buffer.getvalue())
 
     def remove(self, name: str) -> None:
         """Remove a file or a folder, if it is there."""

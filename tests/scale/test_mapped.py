@@ -1,0 +1,104 @@
+"""Windows whose features are a file are the windows of `prepare`, and train the same model."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from pgt.baselines import ContextKernel
+from pgt.config import TrainConfig, WindowConfig
+from pgt.metrics import evaluate
+from pgt.scale.buckets import bucket
+from pgt.scale.mapped import is_prepared, open_prepared
+from pgt.scale.preparing import prepare as prepare_buckets
+from pgt.scale.storage import Folder
+from pgt.train import fit
+from pgt.visits import SPLITS, DataError
+from pgt.windows import PreparedDataset, prepare
+
+from ..helpers import model_of, random_visits, tiny_config
+from . import town
+
+CONFIG = WindowConfig(protocol="exact")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return town.folder(tmp_path_factory.mktemp("mapped"), CONFIG)
+
+
+@pytest.fixture(scope="module")
+def whole() -> PreparedDataset:
+    return prepare(town.visits(), config=CONFIG)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_everything_is_as_in_memory(folder: str, whole: PreparedDataset, split: str) -> None:
+    data = open_prepared(folder)
+    assert data.vocabulary == whole.vocabulary and data.config == CONFIG
+    ours, theirs = getattr(data, split), getattr(whole, split)
+    assert isinstance(ours.first, np.memmap) and ours.features.dtype == theirs.features.dtype
+    assert torch.equal(ours.features, theirs.features)
+    for name in ("first", "target", "targets", "users", "in_window", "lengths"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), strict=True)
+    few = np.arange(0, len(theirs), 7)
+    for mine, yours in ((ours, theirs), (ours.subset(few), theirs.subset(few))):
+        np.testing.assert_array_equal(mine.in_window, yours.in_window)
+        shuffles = (np.random.default_rng(3) for _ in range(2))
+        pairs = zip(*(one.batches(64, shuffle=rng, max_len=30)
+                      for one, rng in zip((mine, yours), shuffles, strict=True)), strict=True)  # fmt: skip
+        for one, other in pairs:
+            assert all(torch.equal(getattr(one, name), getattr(other, name))
+                       for name in vars(other))  # fmt: skip
+
+
+def test_one_windows_visits_are_read_when_asked_for(folder: str, whole: PreparedDataset) -> None:
+    windows = open_prepared(folder).test
+    for i in (0, 17, len(windows) - 1):
+        seen = whole.test.visits_of(i)
+        pd.testing.assert_frame_equal(windows.visits_of(i)[seen.columns], seen)
+        pd.testing.assert_series_equal(windows.target_of(i)[seen.columns], whole.test.target_of(i))
+
+
+def test_training_and_baselines_do_not_notice(folder: str, whole: PreparedDataset) -> None:
+    few = np.arange(0, 600, 3)
+    scores = []
+    for data in (open_prepared(folder), whole):
+        model = model_of(tiny_config(data))
+        log = fit(
+            model, data.train.subset(few), data.valid.subset(few),
+            TrainConfig(max_epochs=2, amp="off"), progress=False, device="cpu",
+        )  # fmt: skip
+        kernel = evaluate(ContextKernel().fit(data.train), data.valid.subset(few))
+        scores.append(([row["valid_loss"] for row in log.rows], kernel))
+    (losses, ranks), (other_losses, other_ranks) = scores
+    assert losses == other_losses
+    pd.testing.assert_frame_equal(ranks, other_ranks)
+
+
+def test_the_files_are_made_once_and_anew_when_the_windows_are_others(tmp_path: Path) -> None:
+    folder = f"memory://{uuid.uuid4().hex}"
+    visits = random_visits(1, users=5).assign(lon=16.0, lat=48.0)
+    Folder(folder).write_table("v.parquet", visits)
+    bucket([f"{folder}/v.parquet"], f"{folder}/b", n_buckets=3)
+    assert not is_prepared(f"{folder}/b")
+    prepare_buckets(f"{folder}/b")
+    assert is_prepared(f"{folder}/b")
+    with pytest.raises(DataError, match="give here="):
+        open_prepared(f"{folder}/b")
+    for days in (7, 7, 2):
+        prepare_buckets(f"{folder}/b", WindowConfig(days=days))
+        data = open_prepared(f"{folder}/b", here=tmp_path)
+        assert data.counts() == prepare(visits, days=days).counts()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_writing_into_a_batch_or_the_features_leaves_the_file(folder: str) -> None:
+    windows = open_prepared(folder).valid
+    windows.features[:] = -1
+    assert int(open_prepared(folder).valid.features.min()) == 0
