@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -165,7 +166,7 @@ def _dealt(connection: Any, source: Source, n_buckets: int) -> Iterator[tuple[in
         number = batch.column("bucket").to_numpy()
         cuts = np.flatnonzero(np.diff(number, prepend=-1, append=-1))  # 0, …, len(batch)
         table = _zoned(pa.Table.from_batches([batch]).drop_columns(["row", "bucket"]), source)
-        for begin, end in zip(cuts, cuts[1:], strict=False):
+        for begin, end in pairwise(cuts):
             if pieces and number[begin] != last:
                 yield last, pa.concat_tables(pieces)
                 pieces = []

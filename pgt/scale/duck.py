@@ -174,13 +174,13 @@ def visits(duck: Any, names: Sequence[str], reading: Reading) -> Source:
 
 def _names(there: list[str], reading: Reading) -> dict[str, str]:
     """Our name -> the file's name of every column that is needed."""
-    for ours, name in reading.columns.items():
+    for name in reading.columns.values():
         if name not in there:
             raise DataError(f"Column '{name}' is not in the files (they have {', '.join(there)}).")
     given = {name: ours for ours, name in reading.columns.items()}
     table = pd.DataFrame(columns=[given.get(name, name) for name in there])
     table = table.rename(columns=recognized(table))
-    theirs = {ours: name for ours, name in zip(table.columns, there, strict=True)}
+    theirs = dict(zip(table.columns, there, strict=True))
     if reading.checkins and "started_at" in theirs:
         theirs.setdefault("finished_at", theirs["started_at"])
         table["finished_at"] = None

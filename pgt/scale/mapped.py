@@ -21,8 +21,14 @@ import torch
 from pgt.config import WindowConfig
 from pgt.scale.buckets import MANIFEST, bucket_of, numbers_of, visits_name
 from pgt.scale.preparing import (
-    ARRAYS, PEOPLE, PREPARED, array_name, inside_name, prepared, vocabulary_of,
-)  # fmt: skip
+    ARRAYS,
+    PEOPLE,
+    PREPARED,
+    array_name,
+    inside_name,
+    prepared,
+    vocabulary_of,
+)
 from pgt.scale.storage import Folder
 from pgt.visit_features import FEATURES
 from pgt.visits import SPLITS, DataError

@@ -109,9 +109,7 @@ def build_vocabulary(folder: str, protocol: Protocol, *, memory: str = "1GB") ->
         others = f"{places} EXCEPT {places} WHERE split = 'train'"
         return Vocabulary(
             locations=(*known, *(sorted_ids(others) if protocol == "exact" else ())),
-            users=tuple(
-                sorted_ids(f"SELECT DISTINCT user_id FROM {table} WHERE split = 'train'")
-            ),
+            users=tuple(sorted_ids(f"SELECT DISTINCT user_id FROM {table} WHERE split = 'train'")),
             n_known=len(known),
         )
 

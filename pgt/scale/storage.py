@@ -33,7 +33,9 @@ def require(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        raise DataError(f"This needs {name}, which is not here: pip install 'pgt[scale]'.") from None
+        raise DataError(
+            f"This needs {name}, which is not here: pip install 'pgt[scale]'."
+        ) from None
 
 
 @dataclass(frozen=True)

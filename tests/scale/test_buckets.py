@@ -38,7 +38,9 @@ def table() -> pd.DataFrame:
     return random_visits(3, users=9, visits=40)
 
 
-def test_buckets_hold_the_table_as_it_is_read_in_memory(tmp_path: Path, table: pd.DataFrame) -> None:
+def test_buckets_hold_the_table_as_it_is_read_in_memory(
+    tmp_path: Path, table: pd.DataFrame
+) -> None:
     # The order within one moment is that of the files, so some visits begin together.
     table.loc[10:20, "started_at"] = table.started_at[10]
     table["finished_at"] = table[["started_at", "finished_at"]].max(axis=1)
@@ -77,7 +79,8 @@ def test_csv_is_read_as_in_memory(
     table.rename(columns=names).to_csv(tmp_path / "whole", index=False)
     (tmp_path / "whole").rename(tmp_path / "whole.csv")
     options: dict[str, Any] = {
-        "timezone": zone, "columns": {"location_id": "where", "started_at": "from"}
+        "timezone": zone,
+        "columns": {"location_id": "where", "started_at": "from"},
     }
     folder = str(tmp_path / "buckets")
     numbers = bucket([f"{tmp_path}/[ab].csv*"], folder, n_buckets=3, reading=Reading(**options))
@@ -170,7 +173,9 @@ def test_a_folder_of_other_visits_is_refused(tmp_path: Path, table: pd.DataFrame
         (lambda t: pd.concat([t, t]), "stands twice"),
     ],
 )
-def test_bad_visits_are_answered_in_one_sentence(table: pd.DataFrame, change: Any, says: str) -> None:
+def test_bad_visits_are_answered_in_one_sentence(
+    table: pd.DataFrame, change: Any, says: str
+) -> None:
     folder = memory()
     with Folder(folder).whole("v.csv") as handle:
         change(table.assign(started_at=table.started_at.dt.tz_convert("UTC"),
@@ -199,7 +204,7 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path: Path, table: pd
     table.to_csv(tmp_path / "b.csv")
     with pytest.raises(DataError, match="all be in Parquet"):
         bucket([str(tmp_path)], str(tmp_path / "out"))
-    with pytest.raises(DataError, match="no visits at .*nowhere"):
+    with pytest.raises(DataError, match=r"no visits at .*nowhere"):
         bucket([str(tmp_path / "nowhere")], str(tmp_path / "out"))
     for name in ("started_at", "finished_at"):
         table[name] = table[name].dt.tz_convert("Asia/Tokyo")

@@ -19,7 +19,7 @@ from pgt.scale.preparing import prepare as prepare_buckets
 from pgt.scale.storage import Folder
 from pgt.train import fit
 from pgt.visits import SPLITS, DataError
-from pgt.windows import PreparedDataset, prepare
+from pgt.windows import PreparedDataset, Windows, prepare
 
 from ..helpers import model_of, random_visits, tiny_config
 from . import town
@@ -37,6 +37,12 @@ def whole() -> PreparedDataset:
     return prepare(town.visits(), config=CONFIG)
 
 
+def batches(windows: Windows) -> list[list[torch.Tensor]]:
+    """The fields of every batch of an epoch."""
+    shuffle = np.random.default_rng(3)
+    return [list(vars(one).values()) for one in windows.batches(64, shuffle=shuffle, max_len=30)]
+
+
 @pytest.mark.parametrize("split", SPLITS)
 def test_everything_is_as_in_memory(folder: str, whole: PreparedDataset, split: str) -> None:
     data = open_prepared(folder)
@@ -49,12 +55,10 @@ def test_everything_is_as_in_memory(folder: str, whole: PreparedDataset, split: 
     few = np.arange(0, len(theirs), 7)
     for mine, yours in ((ours, theirs), (ours.subset(few), theirs.subset(few))):
         np.testing.assert_array_equal(mine.in_window, yours.in_window)
-        shuffles = (np.random.default_rng(3) for _ in range(2))
-        pairs = zip(*(one.batches(64, shuffle=rng, max_len=30)
-                      for one, rng in zip((mine, yours), shuffles, strict=True)), strict=True)  # fmt: skip
-        for one, other in pairs:
-            assert all(torch.equal(getattr(one, name), getattr(other, name))
-                       for name in vars(other))  # fmt: skip
+        pairs = zip(batches(mine), batches(yours), strict=True)
+        assert all(
+            torch.equal(one, other) for pair in pairs for one, other in zip(*pair, strict=True)
+        )
 
 
 def test_one_windows_visits_are_read_when_asked_for(folder: str, whole: PreparedDataset) -> None:

@@ -96,9 +96,10 @@ def test_a_folder_that_is_half_prepared_is_refused(
     def fails(*_: Any) -> None:
         raise OSError("no power")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="power"):
+    with monkeypatch.context() as patch:
         patch.setattr(preparing, "build", fails)
-        preparing.prepare(folder, WindowConfig(days=2))
+        with pytest.raises(OSError, match="power"):
+            preparing.prepare(folder, WindowConfig(days=2))
     with pytest.raises(DataError, match="is not prepared"):
         dataset(folder, 0)
     with pytest.raises(DataError, match="holds no buckets"):

@@ -20,18 +20,21 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Folder:
     return Folder(names[request.param])
 
 
+def breaks_off(folder: Folder, name: str) -> None:
+    with folder.whole(name) as handle:
+        handle.write(b"[2")
+        raise RuntimeError("no power")
+
+
 def test_what_fails_leaves_what_was_there(folder: Folder) -> None:
     folder.write_json("deep/a.json", [1])
-    with pytest.raises(RuntimeError), folder.whole("deep/a.json") as handle:
-        handle.write(b"[2")
-        raise RuntimeError
-    assert folder.read_json("deep/a.json") == [1]
-    with pytest.raises(RuntimeError), folder.whole("deep/new") as handle:
-        raise RuntimeError
-    assert not folder.has("deep/new")
+    for name in ("deep/a.json", "deep/new"):
+        with pytest.raises(RuntimeError, match="power"):
+            breaks_off(folder, name)
+    assert folder.read_json("deep/a.json") == [1] and not folder.has("deep/new")
     folder.remove("deep")
     assert not folder.has("deep/a.json")
-    folder.remove("deep")
+    folder.remove("deep")  # nothing there, nothing to do
 
 
 def test_arrays_come_back_and_hold_no_code(folder: Folder) -> None:
