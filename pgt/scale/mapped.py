@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
-import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,18 +16,10 @@ import pandas as pd
 import torch
 
 from pgt.config import WindowConfig
-from pgt.scale.buckets import MANIFEST, bucket_of, numbers_of, visits_name
-from pgt.scale.preparing import (
-    ARRAYS,
-    PEOPLE,
-    PREPARED,
-    array_name,
-    inside_name,
-    prepared,
-    vocabulary_of,
-)
+from pgt.scale.buckets import MANIFEST, bucket_of, visits_name
+from pgt.scale.joining import join
+from pgt.scale.preparing import ARRAYS, PEOPLE, PREPARED, prepared, vocabulary_of
 from pgt.scale.storage import Folder
-from pgt.visit_features import FEATURES
 from pgt.visits import SPLITS, DataError
 from pgt.vocabulary import Vocabulary
 from pgt.windows import PreparedDataset, Windows
@@ -148,7 +137,7 @@ def open_prepared(folder: str, *, here: str | Path | None = None) -> PreparedDat
     made_from = json.dumps([out.read_json(MANIFEST), about], sort_keys=True)
     at = Path(here) / hashlib.sha256(made_from.encode()).hexdigest()[:12]
     if not at.exists():
-        _join(out, at)
+        join(out, at)
     parts = {split: _open(out, at, split, vocabulary) for split in SPLITS}
     return PreparedDataset(**parts, vocabulary=vocabulary, config=config)
 
@@ -163,48 +152,3 @@ def _open(out: Folder, at: Path, split: str, vocabulary: Vocabulary) -> MappedWi
     return MappedWindows(
         people.iloc[:0], encoded, first, target, vocabulary, out.url, split, people, inside
     )
-
-
-def _join(out: Folder, at: Path) -> None:
-    """Write the arrays of all buckets as one, person after person as in the sorted table."""
-    half = at.with_name(f".{at.name}.{secrets.token_hex(4)}.part")
-    half.mkdir(parents=True)
-    try:
-        numbers = numbers_of(out)
-        tables = [out.read_table(inside_name(number, PEOPLE)) for number in numbers]
-        people = pd.concat(
-            [table.assign(bucket=number) for number, table in zip(numbers, tables, strict=True)]
-        ).sort_values("user_id", kind="stable", ignore_index=True)
-        for split in SPLITS:
-            _join_split(out, half, split, people)
-        os.replace(half, at)
-    finally:
-        shutil.rmtree(half, ignore_errors=True)
-
-
-def _join_split(out: Folder, half: Path, split: str, people: pd.DataFrame) -> None:
-    size = people[split].to_numpy()
-    begin = np.cumsum(size) - size
-    there = size > 0
-    table = pd.DataFrame({"user_id": people.user_id[there], "begin": begin[there]})
-    table.to_parquet(half / f"{split}.{PEOPLE}", index=False)
-    shape = (len(FEATURES), int(size.sum()) + 1)
-    path = half / f"{split}.features.npy"
-    np.lib.format.open_memmap(path, mode="w+", dtype=np.int64, shape=shape)  # zeros: column 0 too
-    spans = []
-    for number in numbers_of(out):
-        own = np.flatnonzero(people.bucket.to_numpy() == number)
-        features, *span, inside = (
-            out.read_array(array_name(number, split, name)) for name in ARRAYS
-        )
-        # Where each row of the bucket stands in the whole: its person's begin, and so on.
-        shift = begin[own] - (np.cumsum(size[own]) - size[own])
-        place = np.repeat(shift, size[own]) + np.arange(size[own].sum())
-        flat = np.load(path, mmap_mode="r+", allow_pickle=False)
-        flat[:, place + 1] = features[:, 1:]
-        flat.flush()
-        spans.append((place[span[0]], place[span[1]], inside))
-    first, target, inside = (np.concatenate(arrays) for arrays in zip(*spans, strict=True))
-    order = np.argsort(target, kind="stable")
-    for name, array in zip(ARRAYS[1:], (first, target, inside), strict=True):
-        np.save(half / f"{split}.{name}.npy", array[order], allow_pickle=False)

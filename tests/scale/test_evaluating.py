@@ -62,7 +62,7 @@ def test_a_model_in_a_file_is_read_by_the_workers(
     model, _ = evaluating.load(model_file)
     assert len(here) == len(whole.valid)
     assert (here.target.to_numpy() == evaluate(model, whole.valid).target.to_numpy()).all()
-    with engine("pool", workers=2) as pool:
+    with engine("pool") as pool:
         pd.testing.assert_frame_equal(
             evaluating.evaluate(folder, model_file, split="valid", engine=pool), here
         )
