@@ -36,7 +36,7 @@ def prepare(args: argparse.Namespace) -> None:
     out = Folder(folder)
     words = vocabulary_of(folder, prepared(out)["vocabulary"])
     rows = sum(out.read_json(MANIFEST)["visits"].values())
-    print(f"{rows} visits in {len(numbers)} buckets, {len(words.users)} people and {words.n_known} "
+    print(f"{rows} rows in {len(numbers)} buckets, {len(words.users)} people and {words.n_known} "
           "places in training")  # fmt: skip
     print("windows: " + ", ".join(f"{name} {n}" for name, n in counts.items()))
     print(f"written to {folder}")

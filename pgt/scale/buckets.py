@@ -28,11 +28,12 @@ from pgt.visits import REQUIRED, DataError, check, split_by_days
 VISITS = 200_000  # in a bucket, unless the number of buckets is given
 BATCH = 100_000  # rows that leave DuckDB at a time
 MANIFEST = "buckets.json"
+FOUND = "found"  # goes away when all buckets are checked
 
 
 def raw_name(number: int) -> str:
     """A bucket as it was found."""
-    return f"found/{number:05d}.parquet"
+    return f"{FOUND}/{number:05d}.parquet"
 
 
 def visits_name(number: int) -> str:
@@ -104,12 +105,11 @@ def bucket(
     made_from = {"files": duck.files_of(sources), "reading": asdict(reading)}
     manifest = _manifest(out, made_from, n_buckets)
     there = manifest.get("visits", {})
-    missing = [
-        number for number in range(manifest.get("n_buckets", 0))
-        if str(number) in there or not there
-        if not out.has(visits_name(number)) and not out.has(raw_name(number))
-    ]  # fmt: skip
-    if missing or not there:
+
+    def is_there(number: int) -> bool:
+        return out.has(visits_name(number)) or out.has(raw_name(number))
+
+    if not there or not all(is_there(int(number)) for number in there):
         with duck.connect(memory, workers) as connection:
             source = duck.visits(connection, list(made_from["files"]), reading)
             manifest.setdefault("n_buckets", n_buckets or math.ceil(source.rows / VISITS))
@@ -117,20 +117,23 @@ def bucket(
             out.write_json(MANIFEST, manifest)
             for number, table in _dealt(connection, source, manifest["n_buckets"]):
                 there[str(number)] = len(table)
-                if not out.has(raw_name(number)) and not out.has(visits_name(number)):
+                if not is_there(number):
                     out.write_table(raw_name(number), table)
         out.write_json(MANIFEST, manifest | {"visits": there})
     numbers = sorted(map(int, there))
     todo = [number for number in numbers if not out.has(visits_name(number))]
     (engine or InProcess()).map(partial(_tidy, folder, reading, manifest["utc"]), todo)
-    out.remove("found")
+    out.remove(FOUND)
     return numbers
 
 
 def numbers_of(folder: Folder) -> list[int]:
     """The buckets of a folder that have visits."""
-    if not folder.has(MANIFEST) or "visits" not in (manifest := folder.read_json(MANIFEST)):
-        raise DataError(f"{folder.url} holds no buckets; 'pgt prepare --engine' makes them.")
+    manifest = folder.read_json(MANIFEST) if folder.has(MANIFEST) else {}
+    if "visits" not in manifest or folder.has(FOUND):
+        raise DataError(
+            f"{folder.url} holds no buckets, or not all of them; 'pgt prepare --engine' makes them."
+        )
     return sorted(map(int, manifest["visits"]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -121,7 +122,9 @@ def relation(duck: Any, names: Sequence[str], kind: str = "parquet") -> str:
         protocol = system.protocol if isinstance(system.protocol, str) else system.protocol[0]
         if not is_local(system) and not duck.filesystem_is_registered(protocol):
             duck.register_filesystem(system)
-    listed = "[" + ", ".join(_text(name) for name in names) + "]"
+    # A bracket in the name of a file would be a pattern to DuckDB.
+    plain = [re.sub(r"([*?\[])", r"[\1]", name) if "://" not in name else name for name in names]
+    listed = "[" + ", ".join(map(_text, plain)) + "]"
     if kind == "parquet":
         return f"read_parquet({listed})"
     empty = ", ".join(map(_text, EMPTY))

@@ -113,7 +113,7 @@ class Share:
     begin: np.ndarray
 
     def between(self, since: int, until: int) -> tuple[slice, np.ndarray]:
-        """The bucket's rows of people ``since`` … ``until`` - 1, and where they stand in the whole."""
+        """The rows of people ``since`` … ``until`` - 1, and where they stand in the whole."""
         a, b = np.searchsorted(self.own, [since, until])
         size = self.size[self.own]
         before, size = int(size[:a].sum()), size[a:b]

@@ -33,7 +33,7 @@ def test_prepare_says_what_is_in_the_buckets(
     data = prepare(pd.read_parquet(table))
     counts = ", ".join(f"{name} {n}" for name, n in data.counts().items())
     said = capsys.readouterr().out
-    assert "1000 visits in 3 buckets, 5 people and 15 places in training" in said
+    assert "1000 rows in 3 buckets, 5 people and 15 places in training" in said
     assert f"windows: {counts}" in said
     assert torch.equal(open_prepared(folder).train.features, data.train.features)
 

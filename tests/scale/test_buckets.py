@@ -45,10 +45,10 @@ def test_buckets_hold_the_table_as_it_is_read_in_memory(
     table.loc[10:20, "started_at"] = table.started_at[10]
     table["finished_at"] = table[["started_at", "finished_at"]].max(axis=1)
     table = table.drop_duplicates().sample(frac=1, random_state=0).assign(lon=16.4, lat=48.2)
-    table.to_parquet(tmp_path / "v.parquet", index=False)
-    numbers = bucket([str(tmp_path / "v.parquet")], str(tmp_path / "b"), n_buckets=4)
+    table.to_parquet(tmp_path / "it's [1].parquet", index=False)
+    numbers = bucket([str(tmp_path / "it's [1].parquet")], str(tmp_path / "b"), n_buckets=4)
     assert len(numbers) > 1
-    whole = split_by_days(read_visits(tmp_path / "v.parquet"))
+    whole = split_by_days(read_visits(tmp_path / "it's [1].parquet"))
     pd.testing.assert_frame_equal(
         all_of(str(tmp_path / "b"), numbers)[whole.columns], whole, check_dtype=True
     )
@@ -135,6 +135,8 @@ def test_a_broken_run_goes_on_and_whole_buckets_stay(
             break
         except OSError:
             assert written and not before & set(written)
+            with pytest.raises(DataError, match="not all of them"):
+                buckets.numbers_of(Folder(words[1]))
     else:
         pytest.fail("It does not come to its end.")
     pd.testing.assert_frame_equal(
