@@ -5,7 +5,7 @@ loaded when it is first used, and so is each room. What stands in a line knows o
 
     lab           the book's experiments, which are no part of the package
     cli           the command line
-    viz | exercises                              figures, maps, pages; answers to exercises
+    viz | exercises | scale                      figures, maps; answers; data beyond memory
     analysis | io | relatives                    results; files; other networks
     city | gps | contextual | improvements       four rooms that need the core alone
     train         from windows to a trained model

@@ -21,7 +21,8 @@ from pgt.parallel import Team, joined, restarted
 from pgt.predict import predict as next_locations
 from pgt.train import fit
 from pgt.visits import SPLITS, DataError
-from pgt.windows import Dataset
+from pgt.vocabulary import Vocabulary
+from pgt.windows import Dataset, PreparedDataset
 from pgt.windows import prepare as windows_of
 
 
@@ -49,6 +50,16 @@ def download(args: argparse.Namespace) -> None:
 
 def prepare(args: argparse.Namespace) -> None:
     """Read any source, write the visits table, print what is in it."""
+    if args.engine:
+        from pgt.cli import scale
+
+        return scale.prepare(args)
+    for name in ("workers", "memory", "address", "buckets"):
+        if getattr(args, name) is not None:
+            raise DataError(f"--{name} goes with --engine; leave it out, or name an engine.")
+    for place in (args.input, args.out):
+        if isinstance(place, str):
+            raise DataError(f"{place} is an address; only --engine reads and writes there.")
     require_writable(args.out, ".parquet")
     table = read_visits(
         args.input, timezone=args.timezone, columns=args.columns, checkins=args.checkins,
@@ -115,10 +126,7 @@ def train(args: argparse.Namespace) -> None:
 
 def _train(args: argparse.Namespace, team: Team) -> None:
     require_writable(args.out, ".safetensors")
-    data = windows_of(
-        table_of(args.visits),
-        days=args.days, min_visits=args.min_visits, protocol=args.protocol,
-    )  # fmt: skip
+    data = data_of(args.visits, WindowConfig(args.days, args.min_visits, args.protocol))
     shape, config = PRESETS[args.preset].model, PRESETS[args.preset].training
     if args.target_time:
         shape = shape | {"target_time": args.target_time}
@@ -178,7 +186,7 @@ def evaluate(args: argparse.Namespace) -> None:
     net, vocabulary = checkpoint.load_model(args.model)
     config = windows_config(args.model, args.days)
     seed = checkpoint.read(args.model)[1].get("notes", {}).get("seed")
-    data = windows_of(table_of(args.visits), config=config, vocabulary=vocabulary)
+    data = data_of(args.visits, config, vocabulary)
     windows = getattr(data, args.split)
     if len(windows) == 0:
         raise DataError(f"There are no {args.split} windows in {args.visits}; try another --split.")
@@ -254,6 +262,17 @@ def predict(args: argparse.Namespace) -> None:
         for _, row in part.iterrows():
             place = "a place not seen in training" if row.location_id is None else row.location_id
             print(f"  {row['rank']}. {place}  {row.probability:.3f}  ({row.copied:.0%} copied)")
+
+
+def data_of(
+    path: Path, config: WindowConfig, vocabulary: Vocabulary | None = None
+) -> PreparedDataset:
+    """The windows of a table, or those of a folder that an engine has prepared."""
+    if (path / "prepared.json").is_file():
+        from pgt.cli import scale
+
+        return scale.opened(path, config, vocabulary)
+    return windows_of(table_of(path), config=config, vocabulary=vocabulary)
 
 
 def table_of(path: Path) -> pd.DataFrame:

@@ -45,7 +45,11 @@ Killed, it goes on from what has arrived when called again. Nothing is unpacked.
   python -m pgt prepare visits.csv visits.parquet --timezone Europe/Vienna
   python -m pgt prepare checkins.csv visits.parquet --checkins \\
       --columns user_id=user,location_id=venue,started_at=time --timezone Asia/Tokyo
-  python -m pgt prepare geolife_windows geolife.parquet   a folder of train, valid and test.csv""",
+  python -m pgt prepare geolife_windows geolife.parquet   a folder of train, valid and test.csv
+  python -m pgt prepare 's3://mine/visits/*.parquet' prepared --engine pool --workers 8
+
+With --engine a table may be larger than memory: it becomes a folder of buckets, which 'train' and
+'evaluate' take as well. Killed, it goes on when called again the same way.""",
     "train": """examples:
   python -m pgt train visits.parquet --out model.safetensors
   python -m pgt train visits.parquet --out no_pointer.safetensors --without pointer --seed 1
@@ -76,6 +80,11 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
     return value
+
+
+def _place(text: str) -> Path | str:
+    """A path, or an address such as s3://bucket/folder, which is none."""
+    return text if "://" in text else Path(text)
 
 
 def _columns(text: str) -> dict[str, str]:
@@ -172,18 +181,10 @@ def parser() -> argparse.ArgumentParser:
     sub = command(
         commands.prepare, "check a table of visits, split it by days and count its windows"
     )
-    sub.add_argument(
-        "input",
-        type=Path,
-        metavar="INPUT",
-        help=".csv, .parquet, or a folder (of city, or of windows)",
-    )
-    sub.add_argument(
-        "out",
-        type=Path,
-        metavar="OUT",
-        help="the visits table, .parquet (a CSV would lose the zone)",
-    )
+    sub.add_argument("input", type=_place, metavar="INPUT",
+                     help=".csv, .parquet, or a folder (of city, or of windows)")  # fmt: skip
+    sub.add_argument("out", type=_place, metavar="OUT",
+                     help="the visits table, .parquet (a CSV would lose the zone)")  # fmt: skip
     sub.add_argument("--timezone", metavar="ZONE", help="the local zone, such as Europe/Vienna")
     sub.add_argument(
         "--columns", type=_columns, metavar="OURS=THEIRS,...", help="names in your file"
@@ -191,6 +192,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--checkins", action="store_true", help="visits have no end: end = start")
     sub.add_argument("--drop-duplicates", action="store_true", help="drop repeated visits")
     _history(sub, "; only for the counts, the table keeps all visits")
+    _engine(sub)
 
     sub = command(commands.train, "train a model")
     sub.add_argument("visits", type=Path, metavar="VISITS", help="a visits table (prepare)")
@@ -200,10 +202,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--epochs", type=_positive, help="at most so many")
     sub.add_argument("--target-time", choices=("unknown", "day"),
                      help="what it knows of the next visit's time")  # fmt: skip
-    sub.add_argument(
-        "--protocol", choices=("published", "exact"), default="published",
-        help="places that training has not seen are one 'unknown', or themselves",
-    )  # fmt: skip
+    _protocol(sub)
     sub.add_argument("--without", type=_parts, default=(), metavar="PART,...",
                      help="leave parts out: " + ", ".join(PARTS))  # fmt: skip
     sub.add_argument(
@@ -250,6 +249,25 @@ def _history(sub: argparse.ArgumentParser, note: str = "") -> None:
     sub.add_argument("--days", type=_positive, default=7, help=f"of history (%(default)s){note}")
     sub.add_argument("--min-visits", type=_positive, default=3,
                      help=f"in a window (%(default)s){note}")  # fmt: skip
+
+
+def _protocol(sub: argparse._ActionsContainer) -> None:
+    sub.add_argument(
+        "--protocol", choices=("published", "exact"), default="published",
+        help="places that training has not seen are one 'unknown', or themselves",
+    )  # fmt: skip
+
+
+def _engine(sub: argparse.ArgumentParser) -> None:
+    group = sub.add_argument_group("tables larger than memory")
+    group.add_argument("--engine", choices=("process", "pool", "dask"),
+                       help="works through buckets of people; OUT is then a folder of windows, "
+                       "INPUT may have * or be an address")  # fmt: skip
+    group.add_argument("--workers", type=_positive, help="processes (1)")
+    group.add_argument("--memory", metavar="SIZE", help="for sorting the table (1GB)")
+    group.add_argument("--address", metavar="tcp://HOST:PORT", help="of a Dask scheduler that runs")
+    group.add_argument("--buckets", type=_positive, help="(one for 200,000 visits)")
+    _protocol(group)
 
 
 def _same_days(sub: argparse.ArgumentParser) -> None:

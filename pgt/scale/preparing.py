@@ -1,0 +1,192 @@
+"""Preparing: from buckets of visits to buckets of windows, the same numbers as in memory.
+
+DuckDB makes the vocabulary of all visits; then each bucket is encoded by `pgt.windows.build`. What
+a bucket holds are arrays (.npy) that numpy can map and that contain no code.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from pgt.config import Protocol, WindowConfig
+from pgt.scale import duck
+from pgt.scale.buckets import numbers_of, visits_name
+from pgt.scale.engines import Engine, InProcess
+from pgt.scale.storage import Folder
+from pgt.visits import SPLITS, DataError
+from pgt.vocabulary import Vocabulary
+from pgt.windows import DEFAULT, PreparedDataset, Windows, build
+
+PREPARED = "prepared.json"
+VOCABULARY = "vocabulary.json"
+PEOPLE = "people.parquet"
+ARRAYS = ("features", "first", "target", "inside")
+
+
+def inside_name(number: int, name: str) -> str:
+    """A file of a bucket's windows."""
+    return f"windows/{number:05d}/{name}"
+
+
+def array_name(number: int, split: str, name: str) -> str:
+    """One of `ARRAYS` of a bucket and a split."""
+    return inside_name(number, f"{split}.{name}.npy")
+
+
+def prepare(
+    folder: str,
+    config: WindowConfig = DEFAULT,
+    *,
+    memory: str = "1GB",
+    engine: Engine | None = None,
+) -> dict[str, int]:
+    """Turn the buckets of a folder into windows, as `pgt.windows.prepare` does in memory.
+
+    Parameters
+    ----------
+    folder : str
+        Path or address, where `pgt.scale.buckets.bucket` wrote. A bucket that is prepared in the
+        same way already is not prepared again.
+    config : WindowConfig
+        Which windows.
+    memory : str
+        What DuckDB may use for the vocabulary.
+    engine : Engine, optional
+        Prepares the buckets; this process otherwise.
+
+    Returns
+    -------
+    dict
+        Windows per split.
+
+    Raises
+    ------
+    DataError
+        When the folder holds no buckets.
+
+    Examples
+    --------
+    >>> import pgt
+    >>> from pgt.scale.buckets import bucket
+    >>> visits = pgt.city.load().visits
+    >>> Folder("memory://prepared").write_table("town.parquet", visits)
+    >>> _ = bucket(["memory://prepared/town.parquet"], "memory://prepared/buckets", n_buckets=2)
+    >>> prepare("memory://prepared/buckets") == pgt.prepare(visits).counts()
+    True
+    """
+    out = Folder(folder)
+    numbers = numbers_of(out)
+    vocabulary = build_vocabulary(folder, config.protocol, memory=memory)
+    about = {"windows": config.to_dict(), "vocabulary": vocabulary.fingerprint()}
+    if out.has(PREPARED) and not about.items() <= out.read_json(PREPARED).items():
+        out.remove(PREPARED)  # the folder is nothing whole until all buckets are prepared anew
+    with out.whole(VOCABULARY) as handle:
+        handle.write(vocabulary.to_json().encode())
+    work = partial(_encode, folder, about)
+    counts = (engine or InProcess()).map(work, numbers)
+    total = {name: sum(one[name] for one in counts) for name in SPLITS}
+    out.write_json(PREPARED, about | {"counts": total})
+    return total
+
+
+def build_vocabulary(folder: str, protocol: Protocol, *, memory: str = "1GB") -> Vocabulary:
+    """The vocabulary of all buckets, as `Vocabulary.build` makes it of the table."""
+    out = Folder(folder)
+    with duck.connect(memory) as connection:
+        names = [out.address(visits_name(number)) for number in numbers_of(out)]
+        table = duck.relation(connection, names)
+
+        def sorted_ids(sql: str) -> list[int | str]:
+            return [value for (value,) in connection.sql(f"{sql} ORDER BY 1").fetchall()]
+
+        places = f"SELECT location_id FROM {table}"
+        known = sorted_ids(f"SELECT DISTINCT location_id FROM {table} WHERE split = 'train'")
+        others = f"{places} EXCEPT {places} WHERE split = 'train'"
+        return Vocabulary(
+            locations=(*known, *(sorted_ids(others) if protocol == "exact" else ())),
+            users=tuple(sorted_ids(f"SELECT DISTINCT user_id FROM {table} WHERE split = 'train'")),
+            n_known=len(known),
+        )
+
+
+def dataset(folder: str, number: int) -> PreparedDataset:
+    """The windows of one bucket, in memory.
+
+    People are whole within a bucket, so that whatever is done to the windows of all, such as
+    `pgt.contextual.history.with_history`, can be done to those of one bucket after the other.
+
+    Raises
+    ------
+    DataError
+        When the folder is not prepared.
+    """
+    out = Folder(folder)
+    about = prepared(out)
+    vocabulary = vocabulary_of(folder, about["vocabulary"])
+    visits = out.read_table(visits_name(number))
+    parts = {}
+    for name in SPLITS:
+        features, first, target, _ = (
+            out.read_array(array_name(number, name, array)) for array in ARRAYS
+        )
+        table = visits[visits.split == name].reset_index(drop=True)
+        encoded = torch.from_numpy(features.astype(np.int64))
+        parts[name] = Windows(table, encoded, first, target, vocabulary)
+    return PreparedDataset(
+        **parts, vocabulary=vocabulary, config=WindowConfig.from_dict(about["windows"])
+    )
+
+
+def prepared(out: Folder) -> dict[str, Any]:
+    """How a folder was prepared.
+
+    Raises
+    ------
+    DataError
+        It is not, or not to the end.
+    """
+    if not out.has(PREPARED):
+        raise DataError(f"{out.url} is not prepared; 'pgt prepare --engine' does it.")
+    return dict(out.read_json(PREPARED))
+
+
+@lru_cache(maxsize=1)
+def vocabulary_of(folder: str, fingerprint: str) -> Vocabulary:
+    """The vocabulary of a folder; a process reads it once for all buckets."""
+    with Folder(folder).open(VOCABULARY) as handle:
+        vocabulary = Vocabulary.from_json(handle.read().decode())
+    if vocabulary.fingerprint() != fingerprint:
+        raise DataError(f"{folder} is being prepared anew; try again when that is done.")
+    return vocabulary
+
+
+def _encode(folder: str, about: dict[str, Any], number: int) -> dict[str, int]:
+    """Prepare one bucket, and count its windows."""
+    out = Folder(folder)
+    done = inside_name(number, "done.json")
+    if out.has(done) and (old := out.read_json(done))["about"] == about:
+        return dict(old["counts"])
+    out.remove(done)
+    config = WindowConfig.from_dict(about["windows"])
+    vocabulary = vocabulary_of(folder, about["vocabulary"])
+    visits = out.read_table(visits_name(number))
+    people = pd.DataFrame({"user_id": visits.user_id.unique()})
+    counts = {}
+    for name in SPLITS:
+        windows = build(visits[visits.split == name], vocabulary, config)
+        arrays = (windows.features.numpy(), windows.first, windows.target, windows.in_window)
+        for array, values in zip(ARRAYS, arrays, strict=True):
+            # Ids, minutes and days fit into half the bytes.
+            small = values.astype(np.int32) if array == "features" else values
+            out.write_array(array_name(number, name, array), small)
+        rows = windows.visits.user_id.value_counts()
+        people[name] = people.user_id.map(rows).fillna(0).astype(np.int64)
+        counts[name] = len(windows)
+    out.write_table(inside_name(number, PEOPLE), people)
+    out.write_json(done, {"about": about, "counts": counts})  # last: now the bucket is whole
+    return counts

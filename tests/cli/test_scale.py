@@ -1,0 +1,95 @@
+"""The command line on tables that do not fit into memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+from pgt.checkpoint import read
+from pgt.cli.parser import main
+from pgt.io.tables import write
+from pgt.scale.mapped import open_prepared
+from pgt.windows import prepare
+
+from ..helpers import routine_visits
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("scale") / "v.parquet"
+    write(routine_visits(users=5, days=50), path)
+    return path
+
+
+@pytest.mark.parametrize("words", [["process"], ["pool", "--workers", "2", "--memory", "200MB"]])
+def test_prepare_says_what_is_in_the_buckets(
+    table: Path, tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "buckets")
+    assert main(["prepare", str(table), folder, "--buckets", "3", "--engine", *words]) == 0
+    data = prepare(pd.read_parquet(table))
+    counts = ", ".join(f"{name} {n}" for name, n in data.counts().items())
+    said = capsys.readouterr().out
+    assert "1000 rows in 3 buckets, 5 people and 15 places in training" in said
+    assert f"windows: {counts}" in said
+    assert torch.equal(open_prepared(folder).train.features, data.train.features)
+
+
+def test_train_and_evaluate_give_what_they_give_with_a_table(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "buckets"
+    assert main(["prepare", str(table), str(folder), "--engine", "process"]) == 0
+    models = [tmp_path / "table.safetensors", tmp_path / "folder.safetensors"]
+    for source, model in zip((table, folder), models, strict=True):
+        options = ["--epochs", "1", "--device", "cpu", "--quiet", "--out", str(model)]
+        assert main(["train", str(source), *options]) == 0
+    weights, other_weights = (read(model)[0] for model in models)
+    assert all(torch.equal(weights[name], other_weights[name]) for name in weights)
+    capsys.readouterr()
+    tables = []
+    for source in (table, folder):
+        assert main(["evaluate", str(source), str(models[0])]) == 0
+        tables.append(capsys.readouterr().out)
+    assert tables[0] == tables[1]
+
+
+def test_other_windows_than_the_folders_are_refused(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, model = str(tmp_path / "buckets"), str(tmp_path / "m.safetensors")
+    engine = ["--engine", "process", "--days", "3", "--protocol", "exact"]
+    assert main(["prepare", str(table), folder, *engine]) == 0
+    assert open_prepared(folder).counts() == prepare(pd.read_parquet(table), days=3).counts()
+    train = ["train", folder, "--out", model, "--epochs", "1", "--device", "cpu", "--quiet"]
+    assert main(train) == 2
+    assert "was prepared with days 3, not 7" in capsys.readouterr().err
+    assert main([*train, "--days", "3", "--protocol", "exact"]) == 0
+    write(routine_visits(users=3, days=50), tmp_path / "v.parquet")
+    assert main(["prepare", str(tmp_path / "v.parquet"), f"{folder}2", *engine]) == 0
+    assert main(["evaluate", f"{folder}2", model]) == 2
+    assert "another vocabulary" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["out.parquet", "--workers", "2"], "--workers goes with --engine"),
+        (["memory://out"], "memory://out is an address"),
+        (["taken", "--engine", "process"], "it is a file"),
+        (["out", "--engine", "process", "--memory", "much"], "cannot be read with much"),
+        (["out", "--engine", "pool", "--address", "tcp://here:1"], "no address"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_sentence(
+    table: Path, tmp_path: Path, words: list[str], says: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("taken").touch()
+    assert main(["prepare", str(table), *words]) == 2
+    said = capsys.readouterr().err
+    assert says in said and len(said.strip().splitlines()) == 1
