@@ -45,11 +45,8 @@ def test_features_do_not_see_the_target(data: Dataset) -> None:
     other[:, at] = other[:, 1:2]
     last = len(test) - 1
     blind = replace(test, features=other)
-    assert (
-        window_features.features_of(blind)
-        .iloc[last]
-        .equals(window_features.features_of(test).iloc[last])
-    )
+    one, two = (window_features.features_of(windows).iloc[last] for windows in (blind, test))
+    assert one.equals(two)
 
 
 def test_the_forecast_finds_an_outcome_that_the_features_tell(data: Dataset) -> None:
