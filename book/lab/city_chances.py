@@ -14,9 +14,8 @@ import pandas as pd
 from lab.entropy import entropy_of
 from pgt.city import City
 from pgt.city.days import DAY, Life
-from pgt.city.hours import CURIOSITY, HOMING, OPENING, Town
+from pgt.city.hours import Town
 from pgt.city.people import Behaviour
-from pgt.city.places import KINDS
 from pgt.visits import DataError
 
 
@@ -161,54 +160,22 @@ class _Witnessed(Life):
 
     def _odds(self, here: int, now: float, hour: int, weekend: bool, worked: bool) -> np.ndarray:
         """(P,) the chances behind `_choose`: routine, exploration and return in one."""
-        b, p = self.b, self.p
-        home = 0.0 if here == self.home else min(1.0, b.home_pull * HOMING[hour])
-        if hour >= 23:
-            home = 1.0 if here != self.home else 0.9
-        work = 0.0
-        if self.work >= 0 and here != self.work and not weekend and 6 <= hour < 17:
-            pull = (0.8 if hour < 11 else 0.3) if not worked else (0.65 if hour < 15 else 0.1)
-            work = min(1 - home, b.work_pull * pull * min(1.2, float(p["regularity"])))
-        in_use = max(1, len(self.kept))
-        rate = b.explore_level * b.rho * in_use**-b.gamma * self.curiosity
-        rate *= CURIOSITY[KINDS[self.t.kind[here]]] * (b.explore_weekend if weekend else 1.0)
-        rate = min(0.95, rate) if len(self.known) > 1 else 1.0
+        home, work, rate = self._shares(here, hour, weekend, worked)
         rest = 1 - home - work
-        out = rest * rate * self._new_odds(here, hour, weekend)
+        lure = self._lure(here, hour, weekend)
+        out = rest * rate * (lure / lure.sum())
         out[self.known] += rest * (1 - rate) * self._known_odds(here, now, weekend)
         out[self.home] += home
         if self.work >= 0:
             out[self.work] += work
         return out
 
-    def _new_odds(self, here: int, hour: int, weekend: bool) -> np.ndarray:
-        """(P,) the chances behind `_explore`."""
-        t = self.t
-        d2 = (t.x - t.x[here]) ** 2 + (t.y - t.y[here]) ** 2
-        weight = self.around * OPENING[hour % 24 + 24 * weekend][t.kind]
-        weight = weight * (1 + d2 / self.b.jump_scale**2) ** -0.75
-        weight[self.known] = 0
-        return weight / weight.sum()
-
     def _known_odds(self, here: int, now: float, weekend: bool) -> np.ndarray:
         """(S,) the chances behind `_return`, of the known places."""
-        b, lo, at = self.b, max(0, self.n - self.b.memory), self.index.get(here, -1)
-        place = self.h_place[lo : self.n]
-        apart = np.abs(self.h_minute[lo : self.n] - now % DAY)
-        near = np.exp(-np.minimum(apart, DAY - apart) / b.time_scale)
-        fade = self.fade[len(self.fade) - len(place) :] * self.h_weight[lo : self.n]
-        cue = b.base + b.same_time * near
-        cue[1:] += (place[:-1] == at) * (b.same_previous + b.habit * near[1:])
-        cue *= np.where(self.h_weekend[lo : self.n] == weekend, 1.0, b.other_day_type)
+        wander = self.b.wander
         out = np.zeros(len(self.known))
-        for share, weight, power in (
-            (b.wander, fade, b.wander_sharpness),
-            (1 - b.wander, fade * cue, b.sharpness),
-        ):
-            counts = np.bincount(place, weights=weight, minlength=len(self.known))
-            if at >= 0:
-                counts[at] *= b.again
-            score: np.ndarray = counts**power
+        for share, wandering in ((wander, True), (1 - wander, False)):
+            score = self._pull(here, now, weekend, wandering)
             if score.sum() <= 0:
                 out[0] += share
             else:

@@ -148,14 +148,7 @@ def starts_of(model: str) -> tuple[str, ...]:
 
 def windows_of(key: str, run: Run) -> Dataset:
     """What a run is trained and scored on: the windows, with a memory if it has one."""
-    if run.model == "kernel_memory":
-        return _with_memory(key, run)
-    if run.model == "contextual":
-        return presets.windows(dataset(key), presets.VARIANTS[run.variant])
-    if run.model == "improved":
-        data = dataset(key)
-        return replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
-    return dataset(key)
+    return WINDOWS[run.model](key, run) if run.model in WINDOWS else dataset(key)
 
 
 def untrained(key: str, run: Run) -> tuple[Network, TrainConfig]:
@@ -225,13 +218,11 @@ def _trained_rival(key: str, run: Run) -> Trained:
 
 
 def _trained_contextual(key: str, run: Run) -> Trained:
-    data = presets.windows(dataset(key), presets.VARIANTS[run.variant])
-    return _learned(*_contextual(key, run), data)
+    return _learned(*_contextual(key, run), _with_history(key, run))
 
 
 def _trained_improved(key: str, run: Run) -> Trained:
-    data = dataset(key)
-    data = replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
+    data = _augmented(key, run)
     return _learned(*_improved(key, run), data, IMPROVEMENTS[run.variant].loss(data.train))
 
 
@@ -254,13 +245,26 @@ def _with_memory(key: str, run: Run) -> Dataset:
     return with_history(dataset(key), int(run.variant.removeprefix("memory_")))
 
 
+def _with_history(key: str, run: Run) -> Dataset:
+    return presets.windows(dataset(key), presets.VARIANTS[run.variant])
+
+
+def _augmented(key: str, run: Run) -> Dataset:
+    data = dataset(key)
+    return replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
+
+
 def _noted(baseline: metrics.Predictor) -> Trained:
     if isinstance(baseline, ContextKernel):
         return baseline, {name: getattr(baseline, name) for name in ContextKernel.GRID}
     return baseline, {}
 
 
-# How each model is made, and how it is made and trained.
+# The windows of models that need others than the data set's; how each model is made, and how it is
+# made and trained.
+WINDOWS: dict[str, Callable[[str, Run], Dataset]] = {
+    "kernel_memory": _with_memory, "contextual": _with_history, "improved": _augmented,
+}  # fmt: skip
 NETWORKS: dict[str, Callable[[str, Run], tuple[Network, TrainConfig]]] = {
     "pgt": _pgt, "lstm": _rival, "mhsa": _rival, "contextual": _contextual, "improved": _improved,
 }  # fmt: skip

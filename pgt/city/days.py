@@ -228,7 +228,34 @@ class Life:
         self, here: int, now: float, hour: int, weekend: bool, worked: bool
     ) -> tuple[int, float, int]:
         """Routine, exploration or return: the place, the probability of exploring, why."""
-        b, u, p = self.b, self.u, self.p
+        home, work, rate = self._shares(here, hour, weekend, worked)
+        rest = 1 - home - work
+        p_explore = rest * rate
+        p_explore += home * (self.home not in self.index) + work * (self.work not in self.index)
+        coin = next(self.u)
+        if coin < home:
+            return self.home, p_explore, 1
+        if coin < home + work:
+            return self.work, p_explore, 1
+        if coin < home + work + rest * rate:
+            return self._explore(here, hour, weekend), p_explore, 3
+        return self._return(here, now, weekend), p_explore, 2
+
+    def _explore(self, here: int, hour: int, weekend: bool) -> int:
+        total = np.cumsum(self._lure(here, hour, weekend))
+        return int(np.searchsorted(total, next(self.u) * total[-1], side="right"))
+
+    def _return(self, here: int, now: float, weekend: bool) -> int:
+        wandering = next(self.u) < self.b.wander
+        total = np.cumsum(self._pull(here, now, weekend, wandering))
+        if total[-1] <= 0:
+            return self.known[0]
+        return self.known[int(np.searchsorted(total, next(self.u) * total[-1], side="right"))]
+
+    # -- what the choices weigh ----------------------------------------------
+    def _shares(self, here: int, hour: int, weekend: bool, worked: bool) -> tuple[float, ...]:
+        """The probabilities of routine, home and work, and of exploring where it is neither."""
+        b, p = self.b, self.p
         home = 0.0 if here == self.home else min(1.0, b.home_pull * HOMING[hour])
         if hour >= 23:
             home = 1.0 if here != self.home else 0.9
@@ -240,48 +267,33 @@ class Life:
         rate = b.explore_level * b.rho * in_use**-b.gamma * self.curiosity
         rate *= CURIOSITY[KINDS[self.t.kind[here]]] * (b.explore_weekend if weekend else 1.0)
         # Who knows one place has nowhere to return to.
-        rate = min(0.95, rate) if len(self.known) > 1 else 1.0
-        rest = 1 - home - work
-        p_explore = rest * rate
-        p_explore += home * (self.home not in self.index) + work * (self.work not in self.index)
-        coin = next(u)
-        if coin < home:
-            return self.home, p_explore, 1
-        if coin < home + work:
-            return self.work, p_explore, 1
-        if coin < home + work + rest * rate:
-            return self._explore(here, hour, weekend), p_explore, 3
-        return self._return(here, now, weekend), p_explore, 2
+        return home, work, min(0.95, rate) if len(self.known) > 1 else 1.0
 
-    def _explore(self, here: int, hour: int, weekend: bool) -> int:
+    def _lure(self, here: int, hour: int, weekend: bool) -> np.ndarray:
+        """(P,) how much each place draws somebody who explores; nothing if it is known."""
         t, scale = self.t, self.b.jump_scale
         d2 = (t.x - t.x[here]) ** 2 + (t.y - t.y[here]) ** 2
         fall = 1 + d2 / scale**2
         weight = self.around * OPENING[hour % 24 + 24 * weekend][t.kind]
         weight /= np.sqrt(fall * np.sqrt(fall))  # fall**0.75, but faster
         weight[self.known] = 0
-        total = np.cumsum(weight)
-        return int(np.searchsorted(total, next(self.u) * total[-1], side="right"))
+        return weight
 
-    def _return(self, here: int, now: float, weekend: bool) -> int:
-        b = self.b
-        lo = max(0, self.n - b.memory)
+    def _pull(self, here: int, now: float, weekend: bool, wandering: bool) -> np.ndarray:
+        """(S,) how much each known place draws; who wanders heeds neither place, time nor day."""
+        b, lo = self.b, max(0, self.n - self.b.memory)
         place = self.h_place[lo : self.n]
-        apart = np.abs(self.h_minute[lo : self.n] - now % DAY)
-        apart = np.minimum(apart, DAY - apart)
         at = self.index.get(here, -1)  # a new home may not be on record yet
         weight = self.fade[len(self.fade) - len(place) :] * self.h_weight[lo : self.n]
         power = b.wander_sharpness
-        if next(self.u) >= b.wander:
-            near = np.exp(-apart / b.time_scale)
-            cue = b.base + b.same_time * near
-            cue[1:] += (place[:-1] == at) * (b.same_previous + b.habit * near[1:])
-            cue *= np.where(self.h_weekend[lo : self.n] == weekend, 1.0, b.other_day_type)
-            weight, power = weight * cue, b.sharpness
-        score = np.bincount(place, weights=weight, minlength=len(self.known))
+        if not wandering:
+            apart = np.abs(self.h_minute[lo : self.n] - now % DAY)
+            near = np.exp(-np.minimum(apart, DAY - apart) / b.time_scale)
+            match = b.base + b.same_time * near
+            match[1:] += (place[:-1] == at) * (b.same_previous + b.habit * near[1:])
+            match *= np.where(self.h_weekend[lo : self.n] == weekend, 1.0, b.other_day_type)
+            weight, power = weight * match, b.sharpness
+        count = np.bincount(place, weights=weight, minlength=len(self.known))
         if at >= 0:
-            score[at] *= b.again
-        total = np.cumsum(score**power)
-        if total[-1] <= 0:
-            return self.known[0]
-        return self.known[int(np.searchsorted(total, next(self.u) * total[-1], side="right"))]
+            count[at] *= b.again
+        return count**power

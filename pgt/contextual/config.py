@@ -105,7 +105,7 @@ class ContextualConfig(ModelConfig):
 
     @property
     def knows_time(self) -> bool:
-        """Whether the features know when the next visit begins: its hour, or its time."""
+        """Whether the features know the hour or the time at which the next visit begins."""
         return self.target_time in ("hour", "time")
 
     @property
@@ -115,10 +115,11 @@ class ContextualConfig(ModelConfig):
 
     @property
     def inner(self) -> ModelConfig:
-        """The configuration of PGT's parts: only known places have weights, no hour is known."""
+        """The configuration of PGT's parts, in which only known places have weights."""
         own = {field.name: getattr(self, field.name) for field in fields(ModelConfig)}
         own["n_locations"] = self.n_trained_ids or self.n_locations
         own["max_len"] = self.recent
+        # Hour and time are for the features; recency then counts back from the last visit.
         own["target_time"] = "unknown" if self.knows_time else self.target_time
         return ModelConfig(**own)
 

@@ -19,8 +19,8 @@ def data() -> Dataset:
     return prepare(random_visits(3, visits=300), protocol="exact")
 
 
-def test_cues_are_what_one_counts_in_the_window(data: Dataset) -> None:
-    table = window_features.cues(data.test, batch_size=17)
+def test_features_are_what_one_counts_in_the_window(data: Dataset) -> None:
+    table = window_features.features_of(data.test, batch_size=17)
     assert len(table) == len(data.test)
     for i in range(0, len(data.test), 5):
         seen, row = data.test.visits_of(i), table.iloc[i]
@@ -38,17 +38,18 @@ def test_cues_are_what_one_counts_in_the_window(data: Dataset) -> None:
         assert row.user_id == last.user_id
 
 
-def test_cues_do_not_see_the_target(data: Dataset) -> None:
+def test_features_do_not_see_the_target(data: Dataset) -> None:
     test = data.test
     other = test.features.clone()
     at = torch.from_numpy(test.target[-1:] + 1)  # the very last visit is nobody's past
     other[:, at] = other[:, 1:2]
     last = len(test) - 1
     blind = replace(test, features=other)
-    assert window_features.cues(blind).iloc[last].equals(window_features.cues(test).iloc[last])
+    one, two = (window_features.features_of(windows).iloc[last] for windows in (blind, test))
+    assert one.equals(two)
 
 
-def test_the_forecast_finds_an_outcome_that_the_cues_tell(data: Dataset) -> None:
+def test_the_forecast_finds_an_outcome_that_the_features_tell(data: Dataset) -> None:
     def long(windows: Windows) -> np.ndarray:
         return windows.lengths > np.median(data.train.lengths)
 

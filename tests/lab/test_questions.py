@@ -51,7 +51,7 @@ def test_each_window_is_one_kind_of_question(
     assert not table.isna().any().any()
     outside = table["rank"] == "not in the window"
     assert (outside == ~windows.in_window).all()
-    assert (outside == (table.cue == "not in the window")).all()
+    assert (outside == (table.match == "not in the window")).all()
     for i in range(len(windows)):
         visits, target = windows.visits_of(i), windows.target_of(i)
         assert (table.target[i] == "last place") == (
