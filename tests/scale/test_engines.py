@@ -21,10 +21,8 @@ def running(request: pytest.FixtureRequest) -> Iterator[Engine]:
         yield started
 
 
-@pytest.fixture(scope="module", params=[name for name in ENGINES if name != "process"])
-def with_workers(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    with engine(request.param, workers=2) as started:
-        yield started
+# Those that start processes, the same ones for all tests.
+with_workers = pytest.mark.parametrize("running", ENGINES[1:], indirect=True, scope="module")
 
 
 def squared(number: int) -> tuple[int, int]:
@@ -58,8 +56,9 @@ def test_results_come_in_the_order_of_the_items(running: Engine) -> None:
     assert running.map(squared, []) == []
 
 
-def test_workers_are_other_processes(with_workers: Engine) -> None:
-    assert os.getpid() not in {pid for _, pid in with_workers.map(squared, range(4))}
+@with_workers
+def test_workers_are_other_processes(running: Engine) -> None:
+    assert os.getpid() not in {pid for _, pid in running.map(squared, range(4))}
 
 
 def test_an_error_arrives_as_the_sentence_that_it_is(running: Engine) -> None:
@@ -69,15 +68,17 @@ def test_an_error_arrives_as_the_sentence_that_it_is(running: Engine) -> None:
     assert running.map(refuses_odd, [2, 4]) == [2, 4]  # and the engine goes on
 
 
-def test_a_killed_worker_costs_time_only(with_workers: Engine, tmp_path: Path) -> None:
-    assert with_workers.map(partial(dies_once, tmp_path), range(6)) == [0, -1, -2, -3, -4, -5]
+@with_workers
+def test_a_killed_worker_costs_time_only(running: Engine, tmp_path: Path) -> None:
+    assert running.map(partial(dies_once, tmp_path), range(6)) == [0, -1, -2, -3, -4, -5]
     assert (tmp_path / "killed").exists() and len(list(tmp_path.glob("2.*"))) == 2
 
 
-def test_work_that_kills_every_worker_is_given_up(with_workers: Engine) -> None:
+@with_workers
+def test_work_that_kills_every_worker_is_given_up(running: Engine) -> None:
     with pytest.raises(DataError, match=r"^A worker process died .* memory; use fewer .*\.$"):
-        with_workers.map(dies, range(3))
-    assert [square for square, _ in with_workers.map(squared, [3])] == [9]
+        running.map(dies, range(3))
+    assert [square for square, _ in running.map(squared, [3])] == [9]
 
 
 def test_a_cluster_that_runs_is_used_and_left_running() -> None:
