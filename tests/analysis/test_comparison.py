@@ -86,6 +86,17 @@ def test_with_one_seed_the_interval_is_that_of_people_alone(results: Results) ->
     assert (low, high) == pytest.approx(interval_of_mean(runs[0], against=runs[1]), abs=0.3)
 
 
+def test_all_intervals_over_people_and_seeds_are_one(results: Results) -> None:
+    """The comparison, the runs in pairs, and the results file: the same draws, the same ends."""
+    good, plain = ({"model": "m", "variant": variant} for variant in ("good", "plain"))
+    low, high = (float(end[0]) for end in compare(results, {"good": good}, plain).interval())
+    runs = [list(results.ranks(**where)) for where in (good, plain)]
+    assert interval_of_mean(runs[0], against=runs[1]) == pytest.approx((low, high))
+    assert results.interval(**good) == interval_of_mean(runs[0])
+    fixed = results.interval(**good, seeds=False)
+    assert fixed == interval_of_mean(runs[0], seeds=False) != results.interval(**good)
+
+
 def test_it_is_the_interval_of_chapter_14() -> None:
     """People and seeds drawn together, on the ablations' file; by loops."""
     ablations = read_results("ablations")
