@@ -161,14 +161,14 @@ def names_read(code: str, there: set[str]) -> list[str]:
 def doubtful(root: Path) -> Iterator[str]:
     """One sentence for every results file that is missing, unread, or older than its code."""
     from lab.experiments import EXPERIMENTS
-    from lab.reports import NO_CODE, outdated, stale
+    from lab.reports import NO_CODE, outdated, pending, stale
     from lab.runs import data_fingerprint
 
     from pgt.analysis.results import read_results
 
     folder = root / "book" / "results"
     there = {path.stem for path in folder.glob("*.json")}
-    readers = read_by(root)
+    readers, waiting = read_by(root), pending(root / "book" / "lab")
     for name in sorted(readers.keys() - there):
         yield f"{', '.join(readers[name])}: there is no book/results/{name}.json"
     for name in sorted(EXPERIMENTS.keys() - there - readers.keys()):
@@ -182,12 +182,17 @@ def doubtful(root: Path) -> Iterator[str]:
             yield f"{file} does not say its {', '.join(lacking)}; make it again"
             continue
         results = read_results(name, folder)
-        for part in stale(results):
+        older, other_numbers = stale(results), outdated(results)
+        if name in waiting:
+            if not older and not other_numbers:
+                yield f"{file} is fresh; take it out of book/lab/pending.toml"
+            older, other_numbers = [], []
+        for part in older:
             yield (
                 f"{file} is older than the code of {part}; run {raw['command']}"
                 + (", perhaps with --confirm" if name in EXPERIMENTS else "")
             )
-        for other in outdated(results):
+        for other in other_numbers:
             yield f"{file} takes numbers from {other}.json, which has others now; run {raw['command']}"
         for source in sources(raw):
             if source["name"] == "city" and source.get("fingerprint") != data_fingerprint("city"):

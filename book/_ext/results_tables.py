@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evidence import read_by, sources
-from lab.reports import NO_CODE
+from lab.reports import NO_CODE, pending
 
 # Columns of the table of experiments, with the least width that keeps each readable, in rem.
 COLUMNS = {
@@ -43,13 +43,16 @@ def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collecti
         f"{package.capitalize() if package != 'pgt' else package} {version}"
         for package, version in raw["versions"].items()
     )
+    waiting = f"; {pending()[name]}" if name in pending() else ""
     cells = {
         "Question": escape(raw["question"]),
         "Main figures": "<br>".join(escape(line) for line in main_figures(raw["rows"])),
         "Data": "<br>".join(escape(_data(source)) for source in sources(raw)),
         "Seeds": escape(", ".join(str(seed) for seed in seeds)) or "none",
         "Chapters": ", ".join(_link(page, pages) for page in readers) or "none",
-        "Made with": escape(f"{raw['device'].upper()}, {duration(raw['seconds'])}; {versions}"),
+        "Made with": escape(
+            f"{raw['device'].upper()}, {duration(raw['seconds'])}; {versions}" + waiting
+        ),
         "Command": f"<code>{escape(raw['command'])}</code>",
     }
     head = f'<th scope="row" id="results-{name}">{escape(name)}</th>'

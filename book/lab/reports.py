@@ -6,6 +6,7 @@ import hashlib
 import json
 import platform
 import time
+import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -198,6 +199,15 @@ def stale(results: Results) -> list[str]:
     """The models or modules of a results file whose code has changed since it was made."""
     marks: dict[str, str] = results.header["code"]
     return [name for name, mark in marks.items() if code_now(name) != mark]
+
+
+def pending(lab: Path = Path(__file__).parent) -> dict[str, str]:
+    """The results files that wait to be computed again, and why (``pending.toml``)."""
+    path = lab / "pending.toml"
+    if not path.is_file():
+        return {}
+    raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    return dict.fromkeys(raw["files"], " ".join(raw["reason"].split()))
 
 
 def outdated(results: Results) -> list[str]:

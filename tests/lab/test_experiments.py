@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from lab import experiments, runs
 from lab.experiments import EXPERIMENTS, SEEDS, Experiment
-from lab.reports import stale
+from lab.reports import pending, stale
 from lab.runs import DATA, Data, Run
 
 from pgt import metrics
@@ -93,7 +93,8 @@ def test_the_ranks_tell_neither_places_nor_times(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_code_that_made_a_file_is_the_code_that_is_here(name: str) -> None:
-    assert stale(read_results(name)) == [], f"python book/lab/run.py {name} --confirm"
+    waits = name in pending()
+    assert (stale(read_results(name)) == []) != waits, f"python book/lab/run.py {name} --confirm"
 
 
 def cheapest(name: str) -> list[tuple[str, Run]]:
