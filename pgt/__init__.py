@@ -12,10 +12,13 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     training_run | intervals                     one run, its epochs; other people, other seeds
     predict | look | metrics | baselines | checkpoint
     windows | model                              what a model sees, and the model
+    network       what all networks have in common
     visit_features
     vocabulary | encoder
     config        every setting, in frozen dataclasses
-    visits | batch | mixture | losses | units | shipped | files
+    mixture       the two distributions, without writing down a number for every place
+    ranking | logits
+    visits | batch | counter_random | losses | units | shipped | files | parallel
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ from pgt.metrics import (
     evaluate,
     gains,
     group_mask,
-    rank,
     summarize,
     weighted_f1,
 )
+from pgt.ranking import rank
 from pgt.windows import Windows, prepare
 
 from .helpers import random_visits

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from lab import tuning
 from lab.hong import NeuralBaseline
+from lab.reports import pending
 from lab.runs import DATA, Data
 from lab.search_space import CORNERS, DOCUMENTED, LEVELS, MODELS, TUNED, Settings, build, candidates
 from lab.tuning import choose
@@ -167,4 +168,5 @@ def test_the_table_holds_validation_windows_only() -> None:
 
 def test_the_code_that_tuned_is_the_code_that_is_here() -> None:
     code = read_results("tuning").header["code"]
-    assert code == {model: tuning.code_of(model) for model in MODELS}
+    now = {model: tuning.code_of(model) for model in MODELS}
+    assert (code == now) != ("tuning" in pending())
