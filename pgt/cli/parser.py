@@ -191,7 +191,7 @@ def parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--checkins", action="store_true", help="visits have no end: end = start")
     sub.add_argument("--drop-duplicates", action="store_true", help="drop repeated visits")
-    _history(sub, "; only for the counts, the table keeps all visits")
+    _history(sub, "; a table keeps all visits, its counts follow")
     _engine(sub)
 
     sub = command(commands.train, "train a model")

@@ -182,9 +182,10 @@ def _dealt(connection: Any, source: Source, n_buckets: int) -> Iterator[tuple[in
 def _zoned(table: pa.Table, source: Source) -> pa.Table:
     """Times with the zone of the files; DuckDB keeps moments alone."""
     for name in TIMES if source.zone else ():
-        unit = table.schema.field(name).type.unit
-        column = table[name].cast(pa.timestamp(unit, source.zone))
-        table = table.set_column(table.schema.get_field_index(name), name, column)
+        kind = table.schema.field(name).type
+        if pa.types.is_timestamp(kind):
+            column = table[name].cast(pa.timestamp(kind.unit, source.zone))
+            table = table.set_column(table.schema.get_field_index(name), name, column)
     return table
 
 

@@ -81,7 +81,9 @@ def connect(memory: str, workers: int = 1) -> Iterator[Any]:
                 yield duck
         except (duckdb.Error, pa.ArrowException) as error:
             reason = str(error).strip().splitlines()[0].rstrip(".")
-            raise DataError(f"The visits cannot be read with {memory} ({reason}).") from error
+            raise DataError(
+                f"DuckDB cannot read the visits, with {memory} of memory ({reason})."
+            ) from error
 
 
 def files_of(sources: Sequence[str]) -> dict[str, str]:
@@ -117,7 +119,7 @@ def _kind(name: str) -> str | None:
 
 def relation(duck: Any, names: Sequence[str], kind: str = "parquet") -> str:
     """The SQL that reads files, wherever they are."""
-    for name in names[:1]:
+    for name in names:
         system, _ = file_system(name)
         protocol = system.protocol if isinstance(system.protocol, str) else system.protocol[0]
         if not is_local(system) and not duck.filesystem_is_registered(protocol):
@@ -165,13 +167,14 @@ def visits(duck: Any, names: Sequence[str], reading: Reading) -> Source:
             raise DataError(
                 f"Column '{ours}' holds floating-point numbers; ids are integers or strings."
             )
-    for ours in text & set(COORDINATES):
+    for ours in (name for name in COORDINATES if name in text):
         column[ours] = f"CAST({column[ours]} AS DOUBLE)"
     utc = {ours: says_utc(theirs[ours]) for ours in TIMES}
-    for ours in text & set(TIMES):
+    for ours in (name for name in TIMES if name in text):
         _require_one_way(duck, raw, column[ours], ours, reading.timezone, utc[ours])
     chosen = ", ".join(f"{sql} AS {ours}" for ours, sql in column.items())
-    zone = _zone(names, theirs["started_at"]) if kind == "parquet" else None
+    times = [theirs[ours] for ours in TIMES]
+    zone = _zone(names, times, reading.timezone) if kind == "parquet" else None
     return Source(f"SELECT {chosen} FROM {raw}", facts["rows"], zone, utc)
 
 
@@ -212,20 +215,21 @@ def _require_one_way(
         parse_times(pd.Series(examples), name, timezone, utc=utc)
 
 
-def _zone(names: Sequence[str], column: str) -> str | None:
-    """The time zone of a column of times, which must be that of every file."""
+def _zone(names: Sequence[str], columns: Sequence[str], timezone: str | None) -> str | None:
+    """The one time zone of all times, or none where a zone is given for them."""
     zones = set()
     for name in names:
         system, path = file_system(name)
         with system.open(path, "rb") as handle:
-            kind = pq.read_schema(handle).field(column).type
-        zones.add(kind.tz if pa.types.is_timestamp(kind) else None)
-    if len(zones) > 1:
+            schema = pq.read_schema(handle)
+        kinds = (schema.field(column).type for column in columns)
+        zones |= {kind.tz for kind in kinds if pa.types.is_timestamp(kind)}
+    if len(zones) > 1 and (timezone is None or None in zones):
         raise DataError(
-            f"The files are in several time zones ({', '.join(sorted(map(str, zones)))}); "
-            "convert all of them to one."
+            f"The times are in several time zones ({', '.join(sorted(map(str, zones)))}); "
+            "convert all of them to one, or name it with timezone= (--timezone)."
         )
-    return zones.pop()
+    return zones.pop() if len(zones) == 1 else None
 
 
 def _text(value: str) -> str:

@@ -6,6 +6,7 @@ a bucket holds are arrays (.npy) that numpy can map and that contain no code.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -42,6 +43,7 @@ def prepare(
     folder: str,
     config: WindowConfig = DEFAULT,
     *,
+    vocabulary: Vocabulary | None = None,
     memory: str = "1GB",
     engine: Engine | None = None,
 ) -> dict[str, int]:
@@ -54,6 +56,8 @@ def prepare(
         same way already is not prepared again.
     config : WindowConfig
         Which windows.
+    vocabulary : Vocabulary, optional
+        Use this one (a trained model's), as `pgt.windows.prepare` does.
     memory : str
         What DuckDB may use for the vocabulary.
     engine : Engine, optional
@@ -67,7 +71,7 @@ def prepare(
     Raises
     ------
     DataError
-        When the folder holds no buckets.
+        When the folder holds no buckets, or no location of ``vocabulary``.
 
     Examples
     --------
@@ -81,7 +85,13 @@ def prepare(
     """
     out = Folder(folder)
     numbers = numbers_of(out)
-    vocabulary = build_vocabulary(folder, config.protocol, memory=memory)
+    if vocabulary is None:
+        vocabulary = build_vocabulary(folder, config.protocol, memory=memory)
+    else:
+        places = build_vocabulary(folder, "exact", memory=memory).locations
+        vocabulary.require_shared(pd.Series(places))
+        if vocabulary.n_known < len(vocabulary.locations):
+            config = replace(config, protocol="exact")
     about = {"windows": config.to_dict(), "vocabulary": vocabulary.fingerprint()}
     if out.has(PREPARED) and not about.items() <= out.read_json(PREPARED).items():
         out.remove(PREPARED)  # the folder is nothing whole until all buckets are prepared anew

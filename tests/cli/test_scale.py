@@ -80,7 +80,7 @@ def test_other_windows_than_the_folders_are_refused(
         (["out.parquet", "--workers", "2"], "--workers goes with --engine"),
         (["memory://out"], "memory://out is an address"),
         (["taken", "--engine", "process"], "it is a file"),
-        (["out", "--engine", "process", "--memory", "much"], "cannot be read with much"),
+        (["out", "--engine", "process", "--memory", "much"], "with much of memory"),
         (["out", "--engine", "pool", "--address", "tcp://here:1"], "no address"),
     ],
 )

@@ -168,7 +168,7 @@ def test_a_folder_of_other_visits_is_refused(tmp_path: Path, table: pd.DataFrame
         (lambda t: t.drop(columns="user_id"), "'user_id' is missing"),
         (lambda t: t[:0], "no visits"),
         (lambda t: t.assign(lon=200.0, lat=0.0), r"In .*found.*\.csv|'lon' is 200"),
-        (lambda t: t.assign(lon="east", lat=0.0), "cannot be read"),
+        (lambda t: t.assign(lon="east", lat=0.0), "DuckDB cannot read the visits"),
         (lambda t: t.assign(user_id=t.user_id + 0.5), "floating-point"),
         (lambda t: t.assign(started_at="yesterday"), "no ISO 8601 time"),
         (lambda t: t.assign(user_id=t.user_id.where(t.user_id > 0)), "floating|empty"),
@@ -213,3 +213,12 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path: Path, table: pd
     table.to_parquet(tmp_path / "c.parquet")
     with pytest.raises(DataError, match="several time zones"):
         bucket([f"{tmp_path}/*.parquet"], str(tmp_path / "out"))
+    reading = Reading(timezone="Europe/Paris", drop_duplicates=True)  # a name for all of them
+    numbers = bucket([f"{tmp_path}/*.parquet"], str(tmp_path / "out"), reading=reading)
+    whole = tables.read(tmp_path / "a.parquet", timezone="Europe/Paris")
+    found = all_of(str(tmp_path / "out"), numbers)
+    pd.testing.assert_frame_equal(found[whole.columns], whole)
+    naive = table.assign(finished_at=table.finished_at.dt.tz_localize(None))
+    naive.to_parquet(tmp_path / "d.parquet")
+    with pytest.raises(DataError, match=r"several time zones .*None"):
+        bucket([f"{tmp_path}/d.parquet"], str(tmp_path / "more"))

@@ -118,3 +118,22 @@ def test_people_without_a_visit_in_a_split(tmp_path: Path) -> None:
     parts = [dataset(folder, number) for number in numbers]
     assert sum(len(part.train) == 0 for part in parts) == 1
     assert pd.concat([part.test.visits for part in parts]).user_id.unique().tolist() == [3]
+
+
+@pytest.mark.parametrize("protocol", ["published", "exact"])
+def test_the_vocabulary_of_a_trained_model(tmp_path: Path, protocol: Protocol) -> None:
+    visits = random_visits(2, users=6)
+    trained = prepare(visits[visits.user_id < 3], protocol=protocol).vocabulary
+    visits.to_parquet(tmp_path / "v.parquet")
+    folder = str(tmp_path / "b")
+    numbers = bucket([str(tmp_path / "v.parquet")], folder, n_buckets=2)
+    whole = prepare(visits, vocabulary=trained)
+    assert preparing.prepare(folder, vocabulary=trained) == whole.counts()
+    parts = [dataset(folder, number) for number in numbers]
+    assert {part.config for part in parts} == {whole.config}
+    for name in (0, 1):  # locations and people: as often the same ids
+        ours = torch.cat([part.test.features[name, 1:] for part in parts])
+        assert torch.equal(ours.sort().values, whole.test.features[name, 1:].sort().values)
+    other = Vocabulary(("nowhere",), (), 1)
+    with pytest.raises(DataError, match="another vocabulary"):
+        preparing.prepare(folder, vocabulary=other)
