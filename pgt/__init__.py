@@ -15,7 +15,7 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     visit_features
     vocabulary | encoder
     config        every setting, in frozen dataclasses
-    visits | batch | mixture | losses | units | shipped | files
+    visits | rows | batch | mixture | losses | units | shipped | files
 """
 
 from __future__ import annotations
