@@ -13,7 +13,7 @@ from torch import Tensor
 from pgt.batch import Batch
 from pgt.config import WindowConfig
 from pgt.network import MixtureModel, evaluating
-from pgt.visit_features import FEATURES, encode
+from pgt.visit_features import FEATURES, encode, gather
 from pgt.visits import DataError, check
 from pgt.vocabulary import PADDING, Vocabulary
 from pgt.windows import DEFAULT, Windows
@@ -91,14 +91,15 @@ class Questions(Windows):
     def batch(self, index: np.ndarray | list[int], max_len: int | None = None) -> Batch:
         """Gather windows into one padded batch, each cut to its ``max_len`` most recent visits."""
         batch = super().batch(index, max_len)
-        moment = dict(zip(FEATURES, self.moment[:, batch.index], strict=True))  # each (B,)
-        end = torch.from_numpy(self.target[np.asarray(index)]).to(self.features.device)
+        time, weekday, day = gather(self.moment, FEATURES, batch.index,
+                                    "time", "weekday", "start_day")  # fmt: skip
+        (last_day,) = self._gather(self._on_device(self.target[np.asarray(index)]), "start_day")
         return replace(
             batch,
             target=torch.full_like(batch.target, PADDING),
-            target_time=moment["time"],
-            target_weekday=moment["weekday"],
-            gap_days=moment["start_day"] - self.features[FEATURES.index("start_day"), end],
+            target_time=time,
+            target_weekday=weekday,
+            gap_days=day - last_day,
         )
 
 

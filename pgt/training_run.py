@@ -122,7 +122,7 @@ class TrainingRun:
         loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
         norm_sum = torch.zeros((), device=self.device)
         rate = 0.0
-        for index in self.train.batch_indices(config.batch_size, shuffle=shuffle, max_len=max_len):
+        for index in self.train.batch_indices(config.batch_size, shuffle, max_len):
             share = self.team.share(index)
             batch = self.train.batch(share if len(share) else index[:1], max_len)
             use_keys(self.model, *seed, batch.index)

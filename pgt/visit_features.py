@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import torch
@@ -19,27 +21,27 @@ FEATURES = (
 
 
 def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
-    """Encode visits as integers, (9, N + 1); column 0 is padding."""
+    """Encode visits as integers, (9, N + 1) int32; column 0 is padding."""
     start, end = visits.started_at, visits.finished_at
+    table = np.zeros((len(FEATURES), len(visits) + 1), dtype=np.int32)
+    # Each column is written as soon as it is made, so that only one is there twice.
+    column = dict(zip(FEATURES, table[:, 1:], strict=True))
+    column["location"][:] = vocabulary.encode_locations(visits.location_id)
+    column["user"][:] = vocabulary.encode_users(visits.user_id)
+    column["start_minute"][:] = local_minute(start)
+    column["time"][:] = 1 + column["start_minute"] // 15
+    column["weekday"][:] = 1 + start.dt.day_of_week
     minutes = (end - start).dt.total_seconds().floordiv(60)
-    columns = {
-        "location": vocabulary.encode_locations(visits.location_id),
-        "user": vocabulary.encode_users(visits.user_id),
-        "time": 1 + local_minute(start) // 15,
-        "weekday": 1 + start.dt.day_of_week,
-        "duration": 1 + (minutes // 30).clip(upper=DURATIONS - 1),
-        "start_minute": local_minute(start),
-        "end_minute": local_minute(end),
-        "start_day": local_day(start),
-        "end_day": local_day(end),
-    }
-    table = np.zeros((len(FEATURES), len(visits) + 1), dtype=np.int64)
-    for row, name in enumerate(FEATURES):
-        table[row, 1:] = np.asarray(columns[name])
+    column["duration"][:] = 1 + (minutes // 30).clip(upper=DURATIONS - 1)
+    column["end_minute"][:] = local_minute(end)
+    column["start_day"][:] = local_day(start)
+    column["end_day"][:] = local_day(end)
     return torch.from_numpy(table)
 
 
-def previous_same(user: np.ndarray, location: np.ndarray) -> np.ndarray:
-    """(N,) the row of the same person's previous visit to the same location, or -1."""
-    rows = pd.Series(np.arange(len(user)))
-    return rows.groupby([user, location]).shift(fill_value=-1).to_numpy()
+def gather(table: Tensor, names: Sequence[str], at: Tensor, *wanted: str) -> list[Tensor]:
+    """Take the rows of these names at some columns: int64, each shaped as ``at``.
+
+    Tables of visits are kept as int32, which takes half the memory; models are given int64.
+    """
+    return [table[names.index(name)].take(at).long() for name in wanted]

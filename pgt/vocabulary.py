@@ -79,21 +79,21 @@ class Vocabulary:
         return len(self.users) + 1
 
     @cached_property
-    def _location_ids(self) -> pd.Series:
-        return pd.Series(np.arange(2, self.n_locations), index=pd.Index(self.locations))
+    def _location_ids(self) -> pd.Index:
+        return pd.Index(self.locations)
 
     @cached_property
-    def _user_ids(self) -> pd.Series:
-        return pd.Series(np.arange(1, self.n_users), index=pd.Index(self.users))
+    def _user_ids(self) -> pd.Index:
+        return pd.Index(self.users)
 
     def encode_locations(self, location_id: pd.Series) -> np.ndarray:
         """Ids of locations; 1 for those not in the vocabulary."""
-        ids = location_id.map(self._location_ids)
-        return ids.fillna(UNKNOWN).to_numpy(dtype=np.int64)
+        at = self._location_ids.get_indexer(location_id)  # (N,) -1 where it is not there
+        return np.where(at < 0, UNKNOWN, at + 2)
 
     def encode_users(self, user_id: pd.Series) -> np.ndarray:
         """Ids of people; 0 for those whom training has not seen."""
-        return user_id.map(self._user_ids).fillna(0).to_numpy(dtype=np.int64)
+        return 1 + self._user_ids.get_indexer(user_id)
 
     def require_shared(self, location_id: pd.Series) -> None:
         """Refuse locations of which this vocabulary has none: they are of another data set."""

@@ -19,7 +19,8 @@ from torch import Tensor
 
 from pgt.batch import Batch
 from pgt.config import Protocol, WindowConfig
-from pgt.visit_features import FEATURES, encode, previous_same
+from pgt.rows import by_length, last_numbers, person_rows, same_place
+from pgt.visit_features import FEATURES, encode, gather
 from pgt.visits import SPLITS, DataError, check, split_by_days
 from pgt.vocabulary import Vocabulary
 
@@ -35,9 +36,9 @@ class Windows:
     visits : DataFrame
         The split's visits, sorted by person and time; row numbers are those of ``features``.
     features : Tensor
-        (9, N + 1) int64, one row per name in `FEATURES`; column 0 is padding, visit i is i + 1.
+        (9, N + 1) int32, one row per name in `FEATURES`; column 0 is padding, visit i is i + 1.
     first, target : ndarray
-        (W,) the row of each window's first visit, and of its target, which follows its last.
+        (W,) int32, the row of each window's first visit, and of its target, which follows its last.
     vocabulary : Vocabulary
 
     Examples
@@ -63,7 +64,7 @@ class Windows:
     @property
     def lengths(self) -> np.ndarray:
         """(W,) visits in each window."""
-        return self.target - self.first
+        return (self.target - self.first).astype(np.int64)
 
     @property
     def users(self) -> np.ndarray:
@@ -73,7 +74,7 @@ class Windows:
     @cached_property
     def targets(self) -> np.ndarray:
         """(W,) the vocabulary id of each window's target."""
-        return self.features[0].cpu().numpy()[self.target + 1]
+        return self.features[0].cpu().numpy()[self.target + 1].astype(np.int64)
 
     @cached_property
     def in_window(self) -> np.ndarray:
@@ -83,7 +84,7 @@ class Windows:
         counts as "in the window" as soon as any unknown place is.
         """
         location = self.features[0].cpu().numpy()[1:]
-        previous = previous_same(self.visits.user_id.to_numpy(), location)
+        previous, _ = same_place(self.visits.user_id, location)
         return previous[self.target] >= self.first
 
     def visits_of(self, i: int) -> pd.DataFrame:
@@ -105,37 +106,42 @@ class Windows:
     def batch(self, index: np.ndarray | list[int], max_len: int | None = None) -> Batch:
         """Gather windows into one padded batch, each cut to its ``max_len`` most recent visits."""
         index = np.asarray(index)
-        target = self.target[index]
-        first = self.first[index]
-        if max_len is not None:
-            first = np.maximum(first, target - max_len)
-        device = self.features.device
-        start = torch.from_numpy(first).to(device)
-        end = torch.from_numpy(target).to(device)
-        length = end - start  # (B,)
-        steps = torch.arange(int((target - first).max(initial=1)), device=device)
+        return Batch(**self._fields(index, self.rows(index, max_len)))
+
+    def rows(self, index: np.ndarray, max_len: int | None = None) -> Tensor:
+        """(B, L) rows of windows' last ``max_len`` visits, oldest first; -1 at padding."""
+        length = self.target[index] - self.first[index]
+        number = last_numbers(length, max_len, self.features.device)
+        return torch.where(number >= 0, self._on_device(self.first[index])[:, None] + number, -1)
+
+    def _fields(self, index: np.ndarray, rows: Tensor) -> dict[str, Tensor]:
+        """The fields of a `Batch` whose windows show these rows."""
+        names = ("location", "time", "weekday", "duration", "start_minute")
         # Column 0 of the features is padding, hence the + 1.
-        at = torch.where(steps < length[:, None], start[:, None] + steps + 1, 0)  # (B, L)
-        seen = dict(zip(FEATURES, self.features[:, at], strict=True))  # each (B, L)
-        last = dict(zip(FEATURES, self.features[:, end], strict=True))  # each (B,)
-        then = dict(zip(FEATURES, self.features[:, end + 1], strict=True))  # each (B,)
-        days_ago = (last["start_day"][:, None] - seen["start_day"]) * (at > 0)
-        return Batch(
-            location=seen["location"],
-            time=seen["time"],
-            weekday=seen["weekday"],
-            duration=seen["duration"],
-            days_ago=days_ago,
-            start_minute=seen["start_minute"],
-            user=last["user"],
-            length=length,
-            now_minute=last["end_minute"],
-            index=torch.from_numpy(index).to(device),
-            target=then["location"],
-            target_time=then["time"],
-            target_weekday=then["weekday"],
-            gap_days=then["start_day"] - last["start_day"],
-        )
+        *seen, day = self._gather(rows + 1, *names, "start_day")  # each (B, L)
+        inside, end = rows >= 0, self._on_device(self.target[index])  # the last visit's column
+        user, now, last_day = self._gather(end, "user", "end_minute", "start_day")  # each (B,)
+        target, time, weekday, then = self._gather(end + 1, *names[:3], "start_day")
+        return {
+            **dict(zip(names, seen, strict=True)),
+            "days_ago": (last_day[:, None] - day) * inside,
+            "user": user,
+            "length": inside.sum(1),
+            "now_minute": now,
+            "index": self._on_device(index),
+            "target": target,
+            "target_time": time,
+            "target_weekday": weekday,
+            "gap_days": then - last_day,
+        }
+
+    def _gather(self, at: Tensor, *names: str) -> list[Tensor]:
+        """Features at columns of the table."""
+        return gather(self.features, FEATURES, at, *names)
+
+    def _on_device(self, numbers: np.ndarray) -> Tensor:
+        """Integers as int64, where the batches are gathered."""
+        return torch.from_numpy(numbers).long().to(self.features.device)
 
     def batches(
         self,
@@ -151,32 +157,19 @@ class Windows:
         given, shuffled first and sorted within pools of ``pool`` batches, which come in random
         order.
         """
-        for index in self.batch_indices(batch_size, shuffle=shuffle, max_len=max_len, pool=pool):
+        for index in self.batch_indices(batch_size, shuffle, max_len, pool):
             yield self.batch(index, max_len)
 
     def batch_indices(
         self,
         batch_size: int,
-        *,
-        shuffle: np.random.Generator | None = None,
-        max_len: int | None = None,
+        shuffle: np.random.Generator | None,
+        max_len: int | None,
         pool: int = 32,
     ) -> Iterator[np.ndarray]:
         """The windows' numbers in each of the `batches`."""
-        n = len(self)
         lengths = self.lengths if max_len is None else np.minimum(self.lengths, max_len)
-        if shuffle is None:
-            order = np.argsort(lengths, kind="stable")
-            starts = np.arange(0, n, batch_size)
-        else:
-            order = shuffle.permutation(n)
-            size = pool * batch_size
-            for at in range(0, n, size):
-                part = order[at : at + size]
-                order[at : at + size] = part[np.argsort(lengths[part], kind="stable")]
-            starts = shuffle.permutation(np.arange(0, n, batch_size))
-        for begin in starts:
-            yield order[begin : begin + batch_size]
+        return by_length(lengths, batch_size, shuffle, pool)
 
 
 @dataclass(frozen=True)
@@ -191,8 +184,7 @@ class Dataset:
     Examples
     --------
     >>> import pgt.city
-    >>> data = prepare(pgt.city.load().visits)
-    >>> len(data.train) > len(data.valid) > 0
+    >>> len(prepare(pgt.city.load().visits).train) > 0
     True
     """
 
@@ -213,10 +205,7 @@ class PreparedDataset(Dataset):
     Examples
     --------
     >>> import pgt.city
-    >>> data = prepare(pgt.city.load().visits)
-    >>> len(data.train) > len(data.valid) > 0
-    True
-    >>> data.config.days
+    >>> prepare(pgt.city.load().visits).config.days
     7
     """
 
@@ -296,17 +285,15 @@ def build(visits: pd.DataFrame, vocabulary: Vocabulary, config: WindowConfig = D
     """
     visits = visits.reset_index(drop=True)
     features = encode(visits, vocabulary)
-    columns = dict(zip(FEATURES, features.numpy()[:, 1:], strict=True))
-    person, _ = pd.factorize(visits.user_id)
-    start_day = columns["start_day"]
+    start_day = features.numpy()[FEATURES.index("start_day"), 1:]
+    person, begins = person_rows(visits.user_id)
+    # The visit whose day the history goes back from; a person's first visit has none before it.
+    rows = np.arange(len(visits), dtype=np.int32)
+    back_from = rows if config.anchor == "target_day" else np.maximum(rows - 1, begins)
+    tracked = start_day[back_from] - start_day[begins]
     span = int(np.ptp(start_day)) + config.days + 1 if len(visits) else 1
     # Out-of-order days cannot happen: visits are sorted by start within a person.
     key = start_day - start_day.min(initial=0) + person * span
-    rows = np.arange(len(visits))
-    begins = np.searchsorted(person, person)  # first row of each row's person
-    # The visit whose day the history goes back from; a person's first visit has none before it.
-    back_from = rows if config.anchor == "target_day" else np.maximum(rows - 1, begins)
-    first = np.searchsorted(key, key[back_from] - config.days)
-    tracked = start_day[back_from] - start_day[begins]
+    first = np.searchsorted(key, key[back_from] - config.days).astype(np.int32)
     usable = (rows - first >= config.min_visits) & (tracked >= config.days)
     return Windows(visits, features, first[usable], rows[usable], vocabulary)

@@ -20,8 +20,10 @@ import torch
 from torch import Tensor
 
 from pgt.batch import Batch
-from pgt.visit_features import FEATURES
-from pgt.visits import SPLITS, DataError
+from pgt.contextual.summaries import candidates, latest_in_force
+from pgt.rows import last_numbers, person_rows, same_place
+from pgt.visit_features import FEATURES, gather
+from pgt.visits import SPLITS, DataError, by_person_and_time
 from pgt.windows import Dataset, Windows
 
 # What is known of a visit beside `FEATURES`: rows of ``HistoryWindows.context``.
@@ -34,6 +36,8 @@ CONTEXT = (
     "gap_before",
     "visits_there",
 )
+# Those that tell of the visit before, and of the one before that.
+BEFORE = {1: ("before", "end_before", "stay_before", "gap_before"), 2: ("two_before",)}
 NOT_SEEN = -1
 Data = TypeVar("Data", bound=Dataset)
 
@@ -77,13 +81,15 @@ class HistoryWindows(Windows):
     Attributes
     ----------
     context : Tensor
-        (7, N + 1) int64, one row per name in `CONTEXT`; column 0 is padding.
+        (7, N + 1) int32, one row per name in `CONTEXT`; column 0 is padding.
     floor : ndarray
         (W,) the first row whose visit counts as seen; what is before it is `NOT_SEEN`.
     older : ndarray
-        Rows of the summarized places, one window after the other, oldest first.
+        (2, K) int32, the visits that some window may summarize: their rows, in order, and the
+        last target's row for which each still is the latest visit to its place.
     older_at : ndarray
-        (W, 2) where each window's part of ``older`` begins and ends.
+        (W, 2) int32, where in ``older`` the visits before a window's memory end, and how many of
+        those, the latest that are in force, are its summaries.
     inside : ndarray
         (W,) whether the target is in the *seven-day* window, so that groups stay comparable.
     """
@@ -97,7 +103,7 @@ class HistoryWindows(Windows):
     @property
     def lengths(self) -> np.ndarray:
         """(W,) visits that come with each question, summaries included."""
-        return self.target - self.first + self.older_at[:, 1] - self.older_at[:, 0]
+        return super().lengths + self.older_at[:, 1]
 
     @property
     def in_window(self) -> np.ndarray:
@@ -116,59 +122,42 @@ class HistoryWindows(Windows):
     def batch(self, index: np.ndarray | list[int], max_len: int | None = None) -> HistoryBatch:
         """Gather windows into one padded batch, each cut to its ``max_len`` most recent visits."""
         index = np.asarray(index)
-        device = self.features.device
-        rows = self._rows(index, max_len)
-        row = torch.from_numpy(rows).to(device)  # (B, L) of the visits, -1 at padding
-        inside, at = row >= 0, row + 1
-        end = torch.from_numpy(self.target[index]).to(device)  # column of the last visit, + 1
-        floor = torch.from_numpy(self.floor[index]).to(device)[:, None]
-        seen = dict(zip(FEATURES, self.features[:, at], strict=True))  # each (B, L)
-        about = dict(zip(CONTEXT, self.context[:, at], strict=True))  # each (B, L)
-        last = dict(zip(FEATURES, self.features[:, end], strict=True))  # each (B,)
-        then = dict(zip(FEATURES, self.features[:, end + 1], strict=True))  # each (B,)
-        for name, back in (("before", 1), ("end_before", 1), ("stay_before", 1),
-                           ("gap_before", 1), ("two_before", 2)):  # fmt: skip
-            hidden = inside & (row - back < floor)
-            about[name] = about[name].masked_fill(hidden, NOT_SEEN)
-        listed = torch.from_numpy(self.first[index]).to(device)[:, None] <= row
-        minutes = (then["start_day"] - last["end_day"]) * 1440
-        minutes = minutes + then["start_minute"] - last["end_minute"]
+        rows = self.rows(index, max_len)
+        inside, end = rows >= 0, self._on_device(self.target[index])
+        about = dict(zip(CONTEXT, gather(self.context, CONTEXT, rows + 1, *CONTEXT), strict=True))
+        floor = self._on_device(self.floor[index])[:, None]
+        for back, names in BEFORE.items():
+            hidden = inside & (rows - back < floor)
+            about |= {name: about[name].masked_fill(hidden, NOT_SEEN) for name in names}
+        listed = self._on_device(self.first[index])[:, None] <= rows
+        (last_stay,) = gather(self.context, CONTEXT, end, "stay")
+        day, minute = self._gather(end, "end_day", "end_minute")  # each (B,)
+        target_day, target_minute = self._gather(end + 1, "start_day", "start_minute")
         return HistoryBatch(
-            location=seen["location"],
-            time=seen["time"],
-            weekday=seen["weekday"],
-            duration=seen["duration"],
-            days_ago=(last["start_day"][:, None] - seen["start_day"]) * inside,
-            start_minute=seen["start_minute"],
-            user=last["user"],
-            length=inside.sum(1),
-            now_minute=last["end_minute"],
-            index=torch.from_numpy(index).to(device),
-            target=then["location"],
-            target_time=then["time"],
-            target_weekday=then["weekday"],
-            gap_days=then["start_day"] - last["start_day"],
-            age=(end[:, None] - at) * inside,
+            **self._fields(index, rows),
+            age=(end[:, None] - 1 - rows) * inside,
             stands_for=about.pop("visits_there") * (inside & ~listed),
-            last_stay=self.context[0, end],
-            target_minute=then["start_minute"],
-            wait=minutes % (7 * 1440),
+            last_stay=last_stay,
+            target_minute=target_minute,
+            wait=((target_day - day) * 1440 + target_minute - minute) % (7 * 1440),
             **about,
         )
 
-    def _rows(self, index: np.ndarray, max_len: int | None) -> np.ndarray:
+    def rows(self, index: np.ndarray, max_len: int | None = None) -> Tensor:
         """(B, L) rows of the visits: summaries first, then the recent ones; -1 at padding."""
-        begin, finish = self.older_at[index].T
-        old, recent = finish - begin, self.target[index] - self.first[index]
-        length = old + recent
-        skip = np.maximum(length - max_len, 0) if max_len is not None else 0 * length
-        steps = np.arange((length - skip).max(initial=1)) + skip[:, None]  # (B, L)
-        is_old = steps < old[:, None]
-        summary = np.where(is_old, begin[:, None] + steps, 0)
-        rows = self.first[index][:, None] + steps - old[:, None]
-        if len(self.older):
-            rows = np.where(is_old, self.older[summary], rows)
-        return np.where(steps < length[:, None], rows, -1)
+        first, old = self.first[index], self.older_at[index, 1]
+        length = self.target[index] - first + old
+        number = last_numbers(length, max_len, self.features.device)
+        recent = self._on_device(first - old)[:, None] + number
+        rows = torch.where(number >= 0, recent, -1)
+        if not old.any():
+            return rows
+        end, n = self.older_at[index].T
+        begin = np.searchsorted(self.older[0], self.floor[index])
+        found = latest_in_force(self.older, begin, end, self.target[index], n)  # (B, S)
+        which, summary = number.clamp(0, found.shape[1] - 1), self._on_device(found)
+        is_old = (number >= 0) & (number < self._on_device(old)[:, None])
+        return torch.where(is_old, summary.gather(1, which), rows)
 
 
 def with_history(data: Data, memory: int = 0, older: int = 0) -> Data:
@@ -209,13 +198,12 @@ def with_history(data: Data, memory: int = 0, older: int = 0) -> Data:
     if any(isinstance(getattr(data, name), HistoryWindows) for name in SPLITS):
         raise DataError("These windows remember already; give those of pgt.windows.prepare.")
     table, features, places = _joined(data)
-    context = _context(table, features)
-    person = pd.factorize(table.user_id)[0]
-    _require_order(table, person)
-    begins = np.searchsorted(person, person)  # first row of each row's person
-    rows = pd.Series(np.arange(len(table)))
-    there = [person, features.numpy()[0, 1:]]
-    following = rows.groupby(there).shift(-1, fill_value=len(table) + 1).to_numpy()
+    person, begins = person_rows(table.user_id)
+    _require_order(table, person, places)
+    previous, number = same_place(person, features.numpy()[0, 1:])
+    context = _context(table, features, person, number)
+    memory, older = min(memory, len(table)), min(older, len(table))
+    may, count = candidates(previous, begins, memory if older else len(table))
     parts: dict[str, Any] = {}
     for name in SPLITS:
         windows: Windows = getattr(data, name)
@@ -223,46 +211,38 @@ def with_history(data: Data, memory: int = 0, older: int = 0) -> Data:
         floor = begins[target] if memory else first
         if memory:
             first = np.maximum(floor, target - memory)
-        summaries = [_older(following, *span, older) for span in zip(floor, first, target,
-                                                                     strict=True)]  # fmt: skip
-        ends = np.cumsum([len(some) for some in summaries], dtype=np.int64)
+        end = np.searchsorted(may[0], first).astype(np.int32)
         parts[name] = HistoryWindows(
             visits=table, features=features, first=first, target=target,
-            vocabulary=data.vocabulary, context=context, floor=floor,
-            older=np.concatenate([np.empty(0, dtype=np.int64), *summaries]),
-            older_at=np.stack([np.r_[0, ends[:-1]], ends], axis=1) if len(ends)
-            else np.empty((0, 2), dtype=np.int64),
+            vocabulary=data.vocabulary, context=context, floor=floor, older=may,
+            older_at=np.stack([end, np.minimum(count[target], older)], axis=1),
             inside=windows.in_window,
         )  # fmt: skip
     return replace(data, **parts)
 
 
-def _older(following: np.ndarray, floor: int, first: int, target: int, most: int) -> np.ndarray:
-    """The latest rows of the places that are only found in rows ``floor`` … ``first`` - 1."""
-    if not most:
-        return np.empty(0, dtype=np.int64)
-    only_there = np.flatnonzero(following[floor:first] >= target)  # not visited again since
-    return floor + only_there[-most:]
-
-
 def _joined(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]:
     """All splits' visits and features by person and time, and where each split's rows are there."""
     visits = [getattr(data, name).visits.assign(split=name) for name in SPLITS]
-    features = [getattr(data, name).features.cpu() for name in SPLITS]
     table = pd.concat(visits, ignore_index=True)
-    order = table.sort_values(["user_id", "started_at"], kind="stable").index.to_numpy(copy=True)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    parts = np.split(place, np.cumsum([len(part) for part in visits])[:-1])
-    rows = torch.cat([part[:, 1:] for part in features], dim=1)[:, torch.from_numpy(order)]
-    joined = torch.cat([features[0][:, :1], rows], dim=1)  # (9, N + 1), padding first
-    return table.loc[order].reset_index(drop=True), joined, dict(zip(SPLITS, parts, strict=True))
+    order = by_person_and_time(table)
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    places = dict(zip(SPLITS, np.split(place, np.cumsum([len(part) for part in visits])[:-1]),
+                      strict=True))  # fmt: skip
+    joined = torch.zeros(len(FEATURES), len(table) + 1, dtype=torch.int32)
+    for name in SPLITS:
+        at = 1 + torch.from_numpy(places[name])
+        joined[:, at] = getattr(data, name).features[:, 1:].cpu().int()
+    return table.take(order).reset_index(drop=True), joined, places
 
 
-def _require_order(table: pd.DataFrame, person: np.ndarray) -> None:
+def _require_order(table: pd.DataFrame, person: np.ndarray, places: dict[str, np.ndarray]) -> None:
     """Refuse a person whose valid comes before train: a memory would read what comes later."""
-    order = table.split.map(SPLITS.index).to_numpy()
-    back = np.flatnonzero((np.diff(order) < 0) & (np.diff(person) == 0))
+    order = np.empty(len(table), dtype=np.int8)
+    for number, name in enumerate(SPLITS):
+        order[places[name]] = number
+    back = np.flatnonzero((np.diff(order) < 0) & (person[1:] == person[:-1]))
     if len(back):
         user, split = table.user_id.tolist(), table.split.tolist()
         row = back[0] + 1
@@ -274,26 +254,32 @@ def _require_order(table: pd.DataFrame, person: np.ndarray) -> None:
         )
 
 
-def _context(table: pd.DataFrame, features: Tensor) -> Tensor:
+def _context(
+    table: pd.DataFrame, features: Tensor, person: np.ndarray, number: np.ndarray
+) -> Tensor:
     """(7, N + 1) what came before each visit; the person's first visit has nothing before it."""
-    who = table.user_id
-    location = pd.Series(features.numpy()[0, 1:])
-    end_minute = pd.Series(features.numpy()[FEATURES.index("end_minute"), 1:])
-    stay = (table.finished_at - table.started_at).dt.total_seconds() // 60
-    gap = (table.started_at - table.finished_at.groupby(who).shift()).dt.total_seconds() // 60
-    columns = {
-        "stay": stay,
-        "before": location.groupby(who).shift(),
-        "two_before": location.groupby(who).shift(2),
-        "end_before": end_minute.groupby(who).shift(),
-        "stay_before": stay.groupby(who).shift(),
-        # Visits that overlap follow each other at once.
-        "gap_before": gap.clip(lower=0),
-        "visits_there": location.groupby([who, location]).cumcount() + 1,
-    }
-    out = torch.zeros(len(CONTEXT), len(table) + 1, dtype=torch.int64)
-    for row, name in enumerate(CONTEXT):
-        out[row, 1:] = torch.from_numpy(
-            columns[name].fillna(NOT_SEEN).to_numpy(np.int64, copy=True)
-        )
-    return out
+    out = np.zeros((len(CONTEXT), len(table) + 1), dtype=np.int32)
+    column = dict(zip(CONTEXT, out[:, 1:], strict=True))
+
+    def earlier(values: np.ndarray, back: int = 1) -> np.ndarray:
+        """The value that many of the person's visits before."""
+        found = np.full(len(values), NOT_SEEN, dtype=np.int32)
+        same = person[back:] == person[:-back]
+        found[back:][same] = values[:-back][same]
+        return found
+
+    def minutes(length: pd.Series) -> pd.Series:
+        return length.dt.total_seconds() // 60
+
+    location, end_minute = (features.numpy()[FEATURES.index(name), 1:]
+                            for name in ("location", "end_minute"))  # fmt: skip
+    column["stay"][:] = minutes(table.finished_at - table.started_at)
+    column["before"][:] = earlier(location)
+    column["two_before"][:] = earlier(location, 2)
+    column["end_before"][:] = earlier(end_minute)
+    column["stay_before"][:] = earlier(column["stay"])
+    # Visits that overlap follow each other at once.
+    gap = minutes(table.started_at - table.finished_at.shift()).clip(lower=0).fillna(NOT_SEEN)
+    column["gap_before"][:] = np.where(earlier(location) == NOT_SEEN, NOT_SEEN, gap)
+    column["visits_there"][:] = number
+    return torch.from_numpy(out)

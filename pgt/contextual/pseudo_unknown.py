@@ -105,7 +105,7 @@ def _nowhere(location_id: pd.Series) -> int | str:
 def joined(parts: Sequence[HistoryWindows]) -> HistoryWindows:
     """Several sets of windows as one; each keeps to its own visits."""
     rows = np.cumsum([0] + [len(part.visits) for part in parts])
-    olds = np.cumsum([0] + [len(part.older) for part in parts])
+    olds = np.cumsum([0] + [part.older.shape[1] for part in parts])
     moved = list(zip(parts, rows, olds, strict=False))
     padding = parts[0]
     return HistoryWindows(
@@ -115,8 +115,8 @@ def joined(parts: Sequence[HistoryWindows]) -> HistoryWindows:
         first=np.concatenate([part.first + row for part, row, _ in moved]),
         target=np.concatenate([part.target + row for part, row, _ in moved]),
         floor=np.concatenate([part.floor + row for part, row, _ in moved]),
-        older=np.concatenate([part.older + row for part, row, _ in moved]),
-        older_at=np.concatenate([part.older_at + old for part, _, old in moved]),
+        older=np.concatenate([part.older + row for part, row, _ in moved], axis=1),
+        older_at=np.concatenate([part.older_at + np.array([old, 0]) for part, _, old in moved]),
         inside=np.concatenate([part.inside for part in parts]),
         vocabulary=padding.vocabulary,
     )

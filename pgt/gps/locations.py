@@ -6,8 +6,9 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from sklearn.cluster import DBSCAN
 
+from pgt.gps.density import density_clusters
+from pgt.rows import person_rows
 from pgt.units import EARTH_RADIUS
 from pgt.visits import DataError
 
@@ -69,7 +70,7 @@ def generate_locations(
 
     Notes
     -----
-    Ester et al. (1996), by scikit-learn.
+    Ester et al. (1996), by `pgt.gps.density`.
 
     Examples
     --------
@@ -85,20 +86,14 @@ def generate_locations(
     stays = staypoints.sort_values(["user_id", "started_at"], kind="stable", ignore_index=True)
     order = ["lat", "lon"] if haversine_order == "right" else ["lon", "lat"]
     radians = np.radians(stays[order].to_numpy(dtype=float))  # (S, 2)
-    cluster = DBSCAN(
-        eps=eps / EARTH_RADIUS, min_samples=min_samples, algorithm="ball_tree", metric="haversine"
-    )
-    user, people = pd.factorize(stays.user_id)
-    groups = (
-        [np.flatnonzero(user == one) for one in range(len(people))]
-        if per_user
-        else [np.arange(len(stays))] * bool(len(stays))
-    )
-    label, known = np.full(len(stays), -1, dtype=np.int64), 0
-    for rows in groups:
-        found = cluster.fit_predict(radians[rows])
-        label[rows] = np.where(found < 0, -1, found + known)
-        known += int(found.max()) + 1
+    _, begins = person_rows(stays.user_id)
+    groups = np.split(radians, np.unique(begins)[1:]) if per_user else [radians]
+    labels, known = [], 0
+    for group in groups:
+        found = density_clusters(group, eps / EARTH_RADIUS, min_samples)
+        labels.append(np.where(found < 0, -1, found + known))
+        known += int(found.max(initial=-1)) + 1
+    label = np.concatenate(labels)
     stays["location_id"] = pd.array(label, dtype="Int64")
     stays.loc[label < 0, "location_id"] = pd.NA
     return stays, _table_of_locations(stays[label >= 0])

@@ -16,7 +16,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
 from pgt.io.fixes_base import Report
-from pgt.io.tables import OFFSET, parse_times
+from pgt.io.tables import parse_times, utc_offset
 from pgt.visits import DataError
 
 # What others call our columns, in lower case.
@@ -226,10 +226,7 @@ def times_of(values: pa.Array, file: File, timezone: str | None, unit: str) -> n
     good = parsed.notna()
     times = np.full(len(text), np.datetime64("NaT", "us"))
     if good.any():
-        zoned = text[good].str.endswith("Z")  # nearly always all or none, and quickly told
-        if not zoned.all():
-            zoned = text[good].str.extract(OFFSET)[0].notna()
-        if zoned.all():
+        if utc_offset(text[good]).notna().all():
             times[good] = _microseconds(parsed[good])
         else:
             times[good] = _microseconds(_localized(text[good], file, timezone))

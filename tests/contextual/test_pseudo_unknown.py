@@ -46,7 +46,7 @@ def test_rehearsal_adds_windows_that_keep_to_themselves(
 ) -> None:
     pseudo_unknowns = with_pseudo_unknowns(data, memory, older, shares=(0.4, 0.7))
     size = len(data.train.visits)
-    rows = pseudo_unknowns._rows(np.arange(len(pseudo_unknowns)), None)
+    rows = pseudo_unknowns.rows(np.arange(len(pseudo_unknowns))).numpy()
     copies = pseudo_unknowns.target // size
     assert set(copies) == {0, 1, 2}
     for i in range(len(pseudo_unknowns)):
@@ -68,7 +68,7 @@ def test_without_a_memory_the_whole_window_lies_after_the_moment(
     late = of.cumcount() >= share * of.user_id.transform("size")
     batch = pseudo_unknowns.batch(np.arange(len(pseudo_unknowns)))
     again = np.flatnonzero(pseudo_unknowns.target >= size)
-    rows = pseudo_unknowns._rows(again, None)
+    rows = pseudo_unknowns.rows(again).numpy()
     assert late.to_numpy()[rows[rows >= 0] - size].all()
     # As in the splits: a window of the copy is one of the plain ones, all later ones are there.
     plain = data.train.first[late.to_numpy()[data.train.first]]
@@ -87,7 +87,7 @@ def test_with_a_memory_all_later_targets_are_asked(data: Dataset) -> None:
     assert (pseudo_unknowns.target[again] - size == expected).all()
     # The past before the moment is remembered, and of that no place is unknown.
     batch = pseudo_unknowns.batch(again)
-    row = torch.from_numpy(pseudo_unknowns._rows(again, None)) - size
+    row = torch.from_numpy(pseudo_unknowns.rows(again).numpy()) - size
     early = torch.from_numpy(~late)[row.clamp(min=0)] & (row >= 0)
     assert early.any() and (batch.location[early] > UNKNOWN).all()
     assert (batch.location[~early & (row >= 0)] == UNKNOWN).any()

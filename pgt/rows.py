@@ -1,0 +1,138 @@
+"""Rows of visits sorted by person and time: whose they are, and which ones belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+
+def person_rows(user: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Number the people of sorted visits, and find the first row of each row's person.
+
+    Parameters
+    ----------
+    user : Series
+        (N,) whose visits, one person after the other.
+
+    Returns
+    -------
+    person, begins : ndarray
+        (N,) int64 and (N,) int32.
+
+    Examples
+    --------
+    >>> person, begins = person_rows(pd.Series(["ann", "ann", "bob"]))
+    >>> person.tolist(), begins.tolist()
+    ([0, 0, 1], [0, 0, 2])
+    """
+    person, people = pd.factorize(user)
+    starts = np.searchsorted(person, np.arange(len(people))).astype(np.int32)
+    return person, starts[person]
+
+
+def last_numbers(
+    length: np.ndarray, max_len: int | None = None, device: torch.device | str = "cpu"
+) -> Tensor:
+    """Number the visits that windows show when each is cut to its last ``max_len``.
+
+    Parameters
+    ----------
+    length : ndarray
+        (B,) visits in each window.
+    max_len : int, optional
+        Without it, all are shown.
+    device : torch.device or str
+
+    Returns
+    -------
+    Tensor
+        (B, L) int64, from ``length - max_len`` or 0 up to ``length - 1``; -1 at padding.
+
+    Examples
+    --------
+    >>> last_numbers(np.array([1, 3]), 2).tolist()
+    [[0, -1], [1, 2]]
+    """
+    length = length.astype(np.int64)
+    shown = length if max_len is None else np.minimum(length, max_len)
+    skipped, end = (torch.from_numpy(n).to(device)[:, None] for n in (length - shown, length))
+    number = torch.arange(int(shown.max(initial=1)), device=device) + skipped
+    return torch.where(number < end, number, -1)
+
+
+def same_place(user: np.ndarray | pd.Series, location: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find each person's earlier visits to the same location.
+
+    Parameters
+    ----------
+    user, location : array
+        (N,) whose visits, and integers that say where to.
+
+    Returns
+    -------
+    previous : ndarray
+        (N,) int32, the row of the visit before to the same location, or -1.
+    number : ndarray
+        (N,) int32, how many visits to the location there are up to this one.
+
+    Examples
+    --------
+    >>> previous, number = same_place(np.array([1, 1, 1, 2]), np.array([5, 6, 5, 5]))
+    >>> previous.tolist(), number.tolist()
+    ([-1, -1, 0, -1], [1, 1, 2, 1])
+    """
+    person, _ = pd.factorize(user)
+    low, high = (int(f(location, initial=0)) for f in (np.min, np.max))
+    key = person.astype(np.int64) * (high - low + 1) + (location - low)
+    order = np.argsort(key, kind="stable").astype(np.int32)
+    again = np.zeros(len(key), dtype=bool)
+    again[1:] = np.diff(key[order]) == 0
+    del key
+    previous, number = np.full((2, len(order)), -1, dtype=np.int32)
+    previous[order[1:][again[1:]]] = order[:-1][again[1:]]
+    at = np.arange(len(order), dtype=np.int32)
+    number[order] = 1 + at - np.maximum.accumulate(np.where(again, 0, at))
+    return previous, number
+
+
+def by_length(
+    lengths: np.ndarray, batch_size: int, shuffle: np.random.Generator | None, pool: int
+) -> Iterator[np.ndarray]:
+    """Deal windows out to batches, those of like length together.
+
+    Parameters
+    ----------
+    lengths : ndarray
+        (W,).
+    batch_size : int
+    shuffle : Generator, optional
+        Windows are shuffled first, sorted within pools only, and batches come in random order;
+        without it, they are sorted as a whole.
+    pool : int
+        Batches in a pool.
+
+    Yields
+    ------
+    ndarray
+        Numbers of windows.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in by_length(np.array([3, 1, 2]), 2, None, 1)]
+    [[1, 2], [0]]
+    """
+    starts = np.arange(0, len(lengths), batch_size)
+    if shuffle is None:
+        order = np.argsort(lengths, kind="stable")
+    else:
+        order = shuffle.permutation(len(lengths))
+        for at in range(0, len(lengths), pool * batch_size):
+            part = order[at : at + pool * batch_size]  # a view: it sorts the order itself
+            part[:] = part[np.argsort(lengths[part], kind="stable")]
+        starts = shuffle.permutation(starts)
+    for begin in starts:
+        yield order[begin : begin + batch_size]
