@@ -67,6 +67,32 @@ class MostFrequent:
         return _add_up(batch, torch.ones(batch.location.shape), self.n_locations)
 
 
+@dataclass(frozen=True)
+class _Transitions:
+    """How often each place followed: only those counts that are not 0, sorted by their keys."""
+
+    keys: Tensor  # (T,) from * size + to
+    counts: Tensor  # (T,)
+    size: int  # V
+
+    @classmethod
+    def count(cls, origin: Tensor, there: Tensor, size: int) -> _Transitions:
+        """Count the places ``there`` after each origin: a place, or a person at a place."""
+        keys, counts = torch.unique(origin * size + there, return_counts=True)
+        return cls(keys, counts.float(), size)
+
+    def rows(self, origin: Tensor) -> Tensor:
+        """(B,) origins -> (B, V) the counts after each."""
+        low = origin * self.size
+        begin = torch.searchsorted(self.keys, low)
+        n = torch.searchsorted(self.keys, low + self.size) - begin  # (B,)
+        row = torch.repeat_interleave(n)  # (sum of n,) which origin each count is of
+        at = torch.arange(len(row)) - (n.cumsum(0) - n)[row] + begin[row]
+        out = self.counts.new_zeros(len(origin), self.size)
+        out[row, self.keys[at] - low[row]] = self.counts[at]
+        return out
+
+
 class Markov:
     """First-order Markov chain: where people went from here in training.
 
@@ -85,33 +111,23 @@ class Markov:
     def fit(self, train: Windows) -> Markov:
         """Count the transitions between consecutive visits of the training split."""
         size = train.vocabulary.n_locations
-        location, user = train.features[0, 1:], train.features[1, 1:]
+        location, user = train.features[:2, 1:].long()
         same = user[1:] == user[:-1]
         here, there, who = location[:-1][same], location[1:][same], user[1:][same]
         self.n_locations = size
         self.visits = torch.bincount(location, minlength=size).float()  # (V,)
-        self.everybody = torch.zeros(size, size).index_put_(
-            (here, there), torch.ones(len(here)), accumulate=True
-        )
-        key = (who * size + here) * size + there
-        pairs, counts = torch.unique(key, return_counts=True)
-        self.pairs, self.counts = pairs, counts.float()
+        self.everybody = _Transitions.count(here, there, size)
+        self.own = _Transitions.count(who * size + here, there, size)
         return self
 
     def scores(self, batch: Batch) -> Tensor:
         """(B, V) own count + a little of everybody's + a very little of popularity."""
         rows = torch.arange(len(batch))
         here = batch.location[rows, batch.length - 1]  # (B,)
-        size = self.n_locations
-        base = self.everybody[here]  # (B, V)
+        base = self.everybody.rows(here)  # (B, V)
         scores = base / base.sum(1, keepdim=True).clamp(min=1) * 1e-3
         scores = scores + self.visits / self.visits.sum() * 1e-6
-        low = (batch.user * size + here) * size
-        begin = torch.searchsorted(self.pairs, low)
-        end = torch.searchsorted(self.pairs, low + size)
-        for row in range(len(batch)):
-            span = slice(int(begin[row]), int(end[row]))
-            scores[row, self.pairs[span] - low[row]] += self.counts[span]
+        scores = scores + self.own.rows(batch.user * self.n_locations + here)
         return scores.masked_fill(scores == 0, -math.inf)
 
 
@@ -191,12 +207,16 @@ class ContextKernel:
 
         ``same`` stays 1, since only the ratios of the weights matter.
         """
-        votes = [_Vote.of(batch) for batch in valid.batches(256)]
         kernels = []
         for option in itertools.product(*self.GRID.values()):
             numbers: dict[str, Any] = dict(zip(self.GRID, option, strict=True))
             kernels.append(replace(self, **numbers))
-        return max(kernels, key=lambda k: sum(vote.hits(k.weights(vote.batch)) for vote in votes))
+        hits = [0.0] * len(kernels)
+        for vote in map(_Vote.of, valid.batches(256)):  # one at a time: it is (B, L, L)
+            hits = [
+                n + vote.hits(k.weights(vote.batch)) for n, k in zip(hits, kernels, strict=True)
+            ]
+        return kernels[hits.index(max(hits))]
 
     def weights(self, batch: Batch) -> Tensor:
         """(B, L) the vote of each visit, 0 at padding."""

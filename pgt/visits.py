@@ -167,15 +167,16 @@ def check(visits: pd.DataFrame) -> pd.DataFrame:
                 f"split is {value!r} in {first_row(strange)}; it must be train, valid, test or"
                 " empty (then no window uses the visit); without it, visits are split by days."
             )
-    order = by_person_and_time(visits)
-    twice = _tied(visits, order).duplicated([*REQUIRED])
+    # Only few begin at one moment, so that the last look costs little memory.
+    tied = visits.duplicated(["user_id", "started_at"], keep=False)
+    twice = visits[tied].duplicated([*REQUIRED])
     if twice.any():
         raise DataError(
             f"The same visit stands twice, again in {first_row(twice)}; drop it with "
             "visits.drop_duplicates() (on the command line: --drop-duplicates)."
         )
-    in_order = (np.diff(order) > 0).all()
-    return (visits if in_order else visits.take(order)).reset_index(drop=True)
+    order = by_person_and_time(visits)
+    return (visits if (np.diff(order) > 0).all() else visits.take(order)).reset_index(drop=True)
 
 
 def by_person_and_time(visits: pd.DataFrame) -> np.ndarray:
@@ -188,22 +189,8 @@ def by_person_and_time(visits: pd.DataFrame) -> np.ndarray:
     [1, 0]
     """
     person, _ = pd.factorize(visits.user_id, sort=True)
-    return np.lexsort((_moments(visits), person))
-
-
-def _moments(visits: pd.DataFrame) -> np.ndarray:
-    """(N,) when each visit began, of one zone and so comparable."""
-    return visits.started_at.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
-
-
-def _tied(visits: pd.DataFrame, order: np.ndarray) -> pd.DataFrame:
-    """The visits that began when another of the same person did, as they stand."""
-    person, _ = pd.factorize(visits.user_id)
-    same = np.ones(len(visits), dtype=bool)
-    for values in (person, _moments(visits)):
-        same[1:] &= values[order][1:] == values[order][:-1]
-    same[:1] = False
-    return visits.iloc[np.sort(order[same | np.append(same[1:], False)])]
+    started = visits.started_at.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    return np.lexsort((started, person))
 
 
 def overlaps(visits: pd.DataFrame) -> int:

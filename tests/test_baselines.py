@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections import Counter
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -77,6 +79,22 @@ def test_markov_equals_counting(data: Dataset) -> None:
                 assert scores[i, there].item() == pytest.approx(expected, rel=1e-4)
 
 
+def test_markov_keeps_only_what_happened(data: Dataset) -> None:
+    markov = Markov().fit(data.train)
+    place, user = data.train.features[:2, 1:].tolist()
+    steps = [
+        (user[i], place[i], place[i + 1]) for i in range(len(user) - 1) if user[i] == user[i + 1]
+    ]
+    assert len(markov.own.counts) == len(set(steps))
+    assert len(markov.everybody.counts) == len({step[1:] for step in steps})
+    assert markov.own.counts.sum() == markov.everybody.counts.sum() == len(steps)
+    size = data.vocabulary.n_locations
+    dense = torch.zeros(size, size)
+    for _, here, there in steps:
+        dense[here, there] += 1
+    assert torch.equal(markov.everybody.rows(torch.arange(size)), dense)
+
+
 def test_the_kernel_equals_its_printed_sum(data: Dataset) -> None:
     kernel = ContextKernel(decay=0.9, base=0.2, same=1.5, clock=2.0, width=100).fit(data.train)
     scores = kernel.scores(data.test.batch(np.arange(len(data.test))))
@@ -120,6 +138,34 @@ def test_choose_finds_the_best_of_the_grid(data: Dataset) -> None:
     scores = [gains(evaluate(option, valid))["acc@1"].mean() for option in options]
     assert gains(evaluate(chosen, valid))["acc@1"].mean() == pytest.approx(max(scores))
     assert chosen.n_locations == kernel.n_locations
+
+
+def test_choosing_looks_at_one_batch_at_a_time(data: Dataset) -> None:
+    """The first of the best, as if each kernel had gone through all batches alone."""
+    alive, most = [], []
+
+    class Watched(Windows):
+        def batches(self, *given, **named):  # type: ignore[no-untyped-def]
+            for batch in super().batches(16):
+                alive.append(weakref.ref(batch))
+                most.append(sum(one() is not None for one in alive))
+                yield batch
+                del batch
+
+    valid = data.valid.subset(np.arange(0, len(data.valid), 4))
+    kernel = ContextKernel().fit(data.train)
+    small = {"decay": (0.9, 1.0), "base": (0.1, 1.0), "same": (1.0,), "clock": (0.0, 2.0),
+             "width": (60.0,)}  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ContextKernel, "GRID", small)
+        chosen = kernel.choose(Watched(**{f.name: getattr(valid, f.name) for f in fields(valid)}))
+    options = [
+        ContextKernel(decay, base, 1.0, clock, 60.0, kernel.n_locations)
+        for decay in small["decay"] for base in small["base"] for clock in small["clock"]
+    ]  # fmt: skip
+    score = [gains(evaluate(option, valid))["acc@1"].sum() for option in options]
+    assert score[options.index(chosen)] == pytest.approx(max(score))
+    assert max(most) <= 2  # the next one is made before the last one is let go
 
 
 @pytest.mark.parametrize("name", baselines())
