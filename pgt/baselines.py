@@ -1,6 +1,7 @@
 """Baselines: what a model must beat to be worth its parameters.
 
-Each has ``fit(train)`` and ``scores(batch)``, (B, V) with -inf for "not an answer". The first
+Each has ``fit(train)``, ``scores(batch)``, (B, V) with -inf for "not an answer", and
+``rank(batch)``, which ranks the targets without writing these down. The first
 three are in every paper; the context kernel is in none, and is the hardest to beat.
 """
 
@@ -15,20 +16,55 @@ import torch
 from torch import Tensor
 
 from pgt.batch import Batch
+from pgt.mixture import Slots
+from pgt.ranking import Ranked, SharedRest, rank_places
 from pgt.units import around_the_clock
 from pgt.windows import Windows
 
 
-def _add_up(batch: Batch, weight: Tensor, n_locations: int) -> Tensor:
-    """(B, L) weights -> (B, V) their sum per location, -inf where no visit is."""
-    inside = ~batch.padding
-    out = weight.new_zeros(len(batch), n_locations)
-    out.scatter_add_(1, batch.location, weight * inside)
-    seen = torch.zeros_like(out).scatter_add_(1, batch.location, inside.to(out.dtype))
-    return out.masked_fill(seen == 0, -math.inf)
+class Rule:
+    """What the baselines share: few places have a score of their own, all others none.
+
+    Attributes
+    ----------
+    n_locations : int
+        V; `fit` sets it.
+    """
+
+    n_locations: int
+
+    def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(B, S) places, each once a row (-1 = none), and (B, S) their scores."""
+        raise NotImplementedError
+
+    @property
+    def rest(self) -> SharedRest | None:
+        """The scores of all other places; without, they are no answers."""
+        return None
+
+    def rank(self, batch: Batch) -> Ranked:
+        """Rank the targets of a batch."""
+        place, own = self.own_scores(batch)
+        elsewhere = self.rest.scores[batch.target] if self.rest is not None else None
+        return rank_places(place, own, batch.target, batch.index, self.rest, elsewhere)
+
+    def scores(self, batch: Batch) -> Tensor:
+        """(B, V) the scores of all places, -inf for "not an answer"."""
+        place, own = self.own_scores(batch)
+        out = own.new_full((len(batch), 1 + self.n_locations), -math.inf)
+        if self.rest is not None:
+            out[:, 1:] = self.rest.scores
+        # Column 0 takes what belongs to no place.
+        return out.scatter(1, 1 + place, own)[:, 1:]
 
 
-class Last:
+def _add_up(slots: Slots, weight: Tensor) -> Tensor:
+    """(B, L) weights of visits -> (B, L) their sum per slot, -inf where there is no place."""
+    total = torch.zeros_like(weight).scatter_add_(1, slots.of_visit, weight)
+    return total.masked_fill(slots.place < 0, -math.inf)
+
+
+class Last(Rule):
     """Stay where you are: the last location, then the one before, and so on back."""
 
     def fit(self, train: Windows) -> Last:
@@ -36,14 +72,15 @@ class Last:
         self.n_locations = train.vocabulary.n_locations
         return self
 
-    def scores(self, batch: Batch) -> Tensor:
-        """(B, V) minus how many visits ago each location was last seen."""
-        out = torch.full((len(batch), self.n_locations), -math.inf)
+    def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Minus how many visits ago each location was last seen."""
+        slots = Slots.of(batch.location, batch.padding)
         ago = -batch.position_from_end.float().masked_fill(batch.padding, math.inf)  # (B, L)
-        return out.scatter_reduce(1, batch.location, ago, "amax")
+        none = torch.full_like(ago, -math.inf)
+        return slots.place, none.scatter_reduce(1, slots.of_visit, ago, "amax")
 
 
-class MostFrequent:
+class MostFrequent(Rule):
     """The most visited location of the window; ties stay ties.
 
     Examples
@@ -62,9 +99,10 @@ class MostFrequent:
         self.n_locations = train.vocabulary.n_locations
         return self
 
-    def scores(self, batch: Batch) -> Tensor:
-        """(B, V) visits in the window."""
-        return _add_up(batch, torch.ones(batch.location.shape), self.n_locations)
+    def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Visits in the window."""
+        slots = Slots.of(batch.location, batch.padding)
+        return slots.place, _add_up(slots, (~batch.padding).float())
 
 
 @dataclass(frozen=True)
@@ -81,19 +119,25 @@ class _Transitions:
         keys, counts = torch.unique(origin * size + there, return_counts=True)
         return cls(keys, counts.float(), size)
 
-    def rows(self, origin: Tensor) -> Tensor:
-        """(B,) origins -> (B, V) the counts after each."""
+    def after(self, origin: Tensor) -> tuple[Tensor, Tensor]:
+        """(B,) origins -> (B, S) the places after each, -1 = no more, and their counts."""
         low = origin * self.size
         begin = torch.searchsorted(self.keys, low)
         n = torch.searchsorted(self.keys, low + self.size) - begin  # (B,)
-        row = torch.repeat_interleave(n)  # (sum of n,) which origin each count is of
-        at = torch.arange(len(row)) - (n.cumsum(0) - n)[row] + begin[row]
-        out = self.counts.new_zeros(len(origin), self.size)
-        out[row, self.keys[at] - low[row]] = self.counts[at]
-        return out
+        step = torch.arange(int(n.max()) if len(n) else 0)
+        inside = step < n[:, None]  # (B, S)
+        at = (begin[:, None] + step).where(inside, 0)
+        place = (self.keys[at] - low[:, None]).where(inside, -1)
+        return place, self.counts[at] * inside
+
+    def count_of(self, origin: Tensor, place: Tensor) -> Tensor:
+        """(B,), (B, S) -> (B, S) how often each place followed."""
+        key = origin[:, None] * self.size + place
+        at = torch.searchsorted(self.keys, key).clamp(max=len(self.keys) - 1)
+        return self.counts[at] * ((self.keys[at] == key) & (place >= 0))
 
 
-class Markov:
+class Markov(Rule):
     """First-order Markov chain: where people went from here in training.
 
     A person's own transitions come first; where there are none, everybody's; where there are
@@ -115,48 +159,31 @@ class Markov:
         same = user[1:] == user[:-1]
         here, there, who = location[:-1][same], location[1:][same], user[1:][same]
         self.n_locations = size
-        self.visits = torch.bincount(location, minlength=size).float()  # (V,)
+        visits = torch.bincount(location, minlength=size).float()  # (V,)
+        popularity = visits / visits.sum() * 1e-6
+        self.popularity = SharedRest(popularity.masked_fill(popularity == 0, -math.inf))
         self.everybody = _Transitions.count(here, there, size)
         self.own = _Transitions.count(who * size + here, there, size)
         return self
 
-    def scores(self, batch: Batch) -> Tensor:
-        """(B, V) own count + a little of everybody's + a very little of popularity."""
+    @property
+    def rest(self) -> SharedRest:
+        """A very little of popularity."""
+        return self.popularity
+
+    def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Own count + a little of everybody's + a very little of popularity."""
         rows = torch.arange(len(batch))
         here = batch.location[rows, batch.length - 1]  # (B,)
-        base = self.everybody.rows(here)  # (B, V)
-        scores = base / base.sum(1, keepdim=True).clamp(min=1) * 1e-3
-        scores = scores + self.visits / self.visits.sum() * 1e-6
-        scores = scores + self.own.rows(batch.user * self.n_locations + here)
-        return scores.masked_fill(scores == 0, -math.inf)
+        place, count = self.everybody.after(here)  # (B, S), the person's own are among them
+        score = count / count.sum(1, keepdim=True).clamp(min=1) * 1e-3
+        score = score + self.popularity.scores[place.clamp(min=0)].clamp(min=0)
+        own = self.own.count_of(batch.user * self.n_locations + here, place)
+        return place, (score + own).masked_fill(place < 0, -math.inf)
 
 
 @dataclass(frozen=True)
-class _Vote:
-    """Who wins a vote, counted among a window's own places: small, so that many can be tried."""
-
-    batch: Batch
-    same: Tensor  # (B, L, L) 1 where two visits are to one place
-    first: Tensor  # (B, L) True at each place's first visit
-    right: Tensor  # (B, L) True at visits to the target's place
-
-    @classmethod
-    def of(cls, batch: Batch) -> _Vote:
-        place, inside = batch.location, ~batch.padding
-        same = (place[:, :, None] == place[:, None, :]) & inside[:, :, None] & inside[:, None, :]
-        first = inside & ~same.tril(-1).any(-1)
-        return cls(batch, same.float(), first, inside & (place == batch.target[:, None]))
-
-    def hits(self, weights: Tensor) -> float:
-        """(B, L) weights -> how many windows are right, a tie counting its fair share."""
-        total = (self.same @ weights[:, :, None]).squeeze(-1)  # (B, L)
-        total = total.masked_fill(~self.first, -math.inf)
-        winners = total == total.amax(1, keepdim=True)
-        return float(((winners & self.right).sum(1) / winners.sum(1)).sum())
-
-
-@dataclass(frozen=True)
-class ContextKernel:
+class ContextKernel(Rule):
     """Five numbers and no training: vote for past visits that began in a context like now. ::
 
         score(l) = Σ_{i: l_i = l} decay^age_i · (base + same · [the visit before i was here]
@@ -212,10 +239,14 @@ class ContextKernel:
             numbers: dict[str, Any] = dict(zip(self.GRID, option, strict=True))
             kernels.append(replace(self, **numbers))
         hits = [0.0] * len(kernels)
-        for vote in map(_Vote.of, valid.batches(256)):  # one at a time: it is (B, L, L)
-            hits = [
-                n + vote.hits(k.weights(vote.batch)) for n, k in zip(hits, kernels, strict=True)
-            ]
+        for batch in valid.batches(256):
+            slots = Slots.of(batch.location, batch.padding)
+            right = slots.place == batch.target[:, None]  # (B, L)
+            for k, kernel in enumerate(kernels):
+                total = _add_up(slots, kernel.weights(batch))
+                best = total == total.amax(1, keepdim=True)
+                # A tie counts its fair share.
+                hits[k] += float(((best & right).sum(1) / best.sum(1)).sum())
         return kernels[hits.index(max(hits))]
 
     def weights(self, batch: Batch) -> Tensor:
@@ -233,9 +264,10 @@ class ContextKernel:
         age = (batch.position_from_end - 1).clamp(min=0)
         return self.decay**age * vote * ~batch.padding  # (B, L)
 
-    def scores(self, batch: Batch) -> Tensor:
-        """(B, V) the votes added up."""
-        return _add_up(batch, self.weights(batch), self.n_locations)
+    def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The votes added up."""
+        slots = Slots.of(batch.location, batch.padding)
+        return slots.place, _add_up(slots, self.weights(batch))
 
 
 Baseline = Last | MostFrequent | Markov | ContextKernel

@@ -6,6 +6,8 @@ import math
 import weakref
 from collections import Counter
 from dataclasses import fields
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,8 +15,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, baselines
+from pgt import city
+from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, baselines, fit_baseline
 from pgt.metrics import evaluate, gains
+from pgt.ranking import rank_all
 from pgt.windows import Dataset, Windows, prepare
 
 from .helpers import minutes, random_visits, routine_visits
@@ -187,3 +191,15 @@ def test_a_clockwork_life_is_predicted() -> None:
     # After work comes lunch or home: the counts are nearly even, one of the two is always missed.
     assert accuracy["markov"] == pytest.approx(75, abs=2)
     assert pd.Series(accuracy).idxmax() == "kernel"
+
+
+@pytest.mark.parametrize("name", ["last", "most_frequent", "markov", "kernel"])
+@pytest.mark.parametrize("protocol", ["published", "exact"])
+def test_ranks_without_all_scores_are_those_by_all_scores(name: str, protocol: Any) -> None:
+    data = prepare(city.load().visits, protocol=protocol)
+    rule = fit_baseline(name, data.train, data.valid.subset([]))
+    for batch in islice(data.test.batches(200), 4):
+        found, dense = rule.rank(batch), rank_all(rule.scores(batch), batch.target, batch.index)
+        assert torch.equal(found.better, dense.better) and torch.equal(found.tied, dense.tied)
+        best = rule.scores(batch).amax(1)
+        assert torch.equal(rule.scores(batch).gather(1, found.predicted[:, None])[:, 0], best)
