@@ -58,7 +58,7 @@ def _join_split(out: Folder, half: Path, split: str, people: pd.DataFrame) -> No
     ]
     shape = (len(FEATURES), int(size.sum()) + 1)
     path = half / f"{split}.features.npy"
-    np.lib.format.open_memmap(path, mode="w+", dtype=np.int64, shape=shape)  # zeros: column 0 too
+    np.lib.format.open_memmap(path, mode="w+", dtype=np.int32, shape=shape)  # zeros: column 0 too
     sources = [_source(out, half, share.number, split) for share in shares]
     # Buckets are sorted by person too, so a stretch of the whole is one stretch of each of them.
     steps = np.searchsorted(begin, np.arange(ROWS, shape[1], ROWS))
@@ -73,7 +73,8 @@ def _join_split(out: Folder, half: Path, split: str, people: pd.DataFrame) -> No
             out.read_array(array_name(share.number, split, name)) for name in ARRAYS[1:]
         )
         _, place = share.between(0, len(size))
-        spans.append((place[first], place[target], inside))
+        at = place.astype(np.int32)
+        spans.append((at[first], at[target], inside))
     joined = [np.concatenate(arrays) for arrays in zip(*spans, strict=True)]
     order = np.argsort(joined[1], kind="stable")
     for name, array in zip(ARRAYS[1:], joined, strict=True):

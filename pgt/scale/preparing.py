@@ -145,7 +145,7 @@ def dataset(folder: str, number: int) -> PreparedDataset:
             out.read_array(array_name(number, name, array)) for array in ARRAYS
         )
         table = visits[visits.split == name].reset_index(drop=True)
-        encoded = torch.from_numpy(features.astype(np.int64))
+        encoded = torch.from_numpy(features)
         parts[name] = Windows(table, encoded, first, target, vocabulary)
     return PreparedDataset(
         **parts, vocabulary=vocabulary, config=WindowConfig.from_dict(about["windows"])
@@ -191,9 +191,7 @@ def _encode(folder: str, about: dict[str, Any], number: int) -> dict[str, int]:
         windows = build(visits[visits.split == name], vocabulary, config)
         arrays = (windows.features.numpy(), windows.first, windows.target, windows.in_window)
         for array, values in zip(ARRAYS, arrays, strict=True):
-            # Ids, minutes and days fit into half the bytes.
-            small = values.astype(np.int32) if array == "features" else values
-            out.write_array(array_name(number, name, array), small)
+            out.write_array(array_name(number, name, array), values)
         rows = windows.visits.user_id.value_counts()
         people[name] = people.user_id.map(rows).fillna(0).astype(np.int64)
         counts[name] = len(windows)
