@@ -537,6 +537,55 @@ pd.Series({k: f"{float(v):.1e}" for k, v in numbers.items()}, name="nats").to_fr
 # %% [markdown]
 # Two millionths of a nat, with 20,000 places. Harmless, as long as the vocabulary is small beside ten billion.
 #
+# ### The same loss without $V$ numbers
+#
+# Equation (9.1) asks for $\log P$ of every place, although the pointer speaks of a few places only, those in the
+# window. Everywhere else the generator is alone. Let $s_\ell$ be its scores and $\Lambda = \log\sum_\ell e^{s_\ell}$ their
+# normaliser, and let $\delta_\ell$ be what the pointer adds to the logarithm at a place of the window:
+#
+# $$
+# \log P(\ell) = \log(1-g) + s_\ell - \Lambda + \delta_\ell, \qquad
+# \delta_\ell = \operatorname{softplus}\big(\log g + \log P_\text{ptr}(\ell) - \log(1-g) - s_\ell + \Lambda\big).
+# $$
+#
+# Outside the window $\delta_\ell$ is zero. Then the sum over all places falls apart:
+#
+# $$
+# \sum_{\ell} \log P(\ell) = V\,\big(\log(1-g) - \Lambda\big) + \sum_{\ell} s_\ell
+# + \sum_{\ell \text{ in the window}} \delta_\ell. \tag{9.2}
+# $$
+#
+# Of $V$ scores a window needs $\Lambda$, their sum, and those of the target and of its own places. A sum does not have to be
+# written down before it is summed. The package computes it a stretch of places at a time, and again for the
+# gradient. That changes nothing you can see here. With a million places it decides whether training is possible
+# ([Scale](23_scale.ipynb)).
+
+
+# %%
+def lean_loss(s, target, place, log_ptr, log_odds, eps):
+    """s (B, V); place and log_ptr (B, S): every place of a window once."""
+    log_g, log_rest = nn.functional.logsigmoid(log_odds), nn.functional.logsigmoid(-log_odds)
+    norm, total = s.logsumexp(1), s.sum(1)                 # (B,) each: all that V is needed for
+    alone = (log_rest - norm)[:, None] + s.gather(1, place)                      # (B, S)
+    delta = nn.functional.softplus(log_g[:, None] + log_ptr - alone)             # (B, S)
+    hit = place == target[:, None]
+    own = log_rest - norm + s.gather(1, target[:, None])[:, 0] + (delta * hit).sum(1)
+    every = s.shape[1] * (log_rest - norm) + total + delta.sum(1)                # equation (9.2)
+    return (-(1 - eps) * own - eps / s.shape[1] * every).mean()
+
+
+s, log_odds = torch.randn(64, 500, dtype=torch.float64), torch.randn(64, dtype=torch.float64)
+place = torch.stack([torch.randperm(500)[:6] for _ in range(64)])     # six places a window
+log_ptr = torch.randn(64, 6, dtype=torch.float64).log_softmax(1)
+target = torch.where(torch.arange(64) % 2 == 0, 499, place[:, 0])     # half are elsewhere
+pointer = torch.full_like(s, -torch.inf).scatter(1, place, log_ptr)
+whole = torch.logaddexp(nn.functional.logsigmoid(log_odds)[:, None] + pointer,
+                        nn.functional.logsigmoid(-log_odds)[:, None] + s.log_softmax(1))
+gap = lean_loss(s, target, place, log_ptr, log_odds, 0.05) - loss(whole, target, 0.05)
+assert abs(float(gap)) < 1e-12
+print(f"equation (9.1) and equation (9.2) differ by {abs(float(gap)):.0e} nats")
+
+# %% [markdown]
 # ## The last line
 #
 # So is the constant harmless too? It was put there to keep $\log 0$ away. Let us look at what it does to a gate that

@@ -29,6 +29,7 @@ from torch import nn
 from pgt import city
 from pgt.baselines import ContextKernel, MostFrequent
 from pgt.config import ModelConfig, TrainConfig
+from pgt.counter_random import use_keys
 from pgt.exercises import check
 from pgt.intervals import interval
 from pgt.losses import cross_entropy
@@ -248,11 +249,14 @@ pd.Series({
 # %% [markdown]
 # ## The loop
 #
-# Everything is in place. Here is one whole epoch.
+# Everything is in place. Here is one whole epoch. Two lines may surprise you. `mixture` is the model
+# of [chapter 9](09_model.ipynb) with its loss written as in equation (9.2): the same number, without an
+# array of (B, V). And the numbers that dropout draws are *counted*, not drawn one after the other: each
+# window has its own, which depend on the seed, the epoch and the window's number. So a window is treated
+# alike whoever is in its batch, and two computers that share the work draw what one would have drawn.
 
 # %%
 def epoch_one(model, windows, config):
-    torch.manual_seed(config.seed * 100_003)               # dropout
     shuffle = np.random.default_rng([config.seed, 0])      # order of the windows
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, betas=config.betas,
                                   eps=config.eps, weight_decay=config.weight_decay, fused=True)
@@ -261,7 +265,8 @@ def epoch_one(model, windows, config):
     for step, batch in enumerate(windows.batches(config.batch_size, shuffle=shuffle)):
         for group in optimizer.param_groups:
             group["lr"] = config.rate(step, steps)
-        loss = cross_entropy(model(batch).log_probs, batch.target, config.label_smoothing)  # (B,)
+        use_keys(model, config.seed, 0, batch.index)       # dropout: seed, epoch, windows
+        loss = model.mixture(batch).cross_entropy(batch.target, config.label_smoothing)  # (B,)
         optimizer.zero_grad()
         loss.mean().backward()
         norms.append(float(nn.utils.clip_grad_norm_(model.parameters(), config.clip)))
@@ -564,7 +569,7 @@ Markdown(
 # ## Kill it, resume it
 #
 # Runs get interrupted. A resumed run should be *the same run*, not a similar one. In `fit`, an epoch
-# depends on the seed and on its own number only: shuffling and dropout are drawn afresh from both. A
+# depends on the seed and on its own number only: shuffling and dropout follow from both. A
 # checkpoint holds the weights, the best weights so far, AdamW's running estimates and the history, and
 # it appears under its name only when it is complete.
 #

@@ -794,4 +794,4 @@ points.round(1).rename("points").to_frame()
 #
 # </details>
 #
-# **Next:** [Playground](24_playground.ipynb), where the trained model answers you by hand.
+# **Next:** [Scale](23_scale.ipynb), where the data get a thousand times larger.

@@ -1,0 +1,415 @@
+# %% [markdown]
+# # Scale
+#
+# *You will be able to* find out which part of a program gives up first when its data grow, train with a
+# million places on a laptop, and divide the work between processes and computers without changing its
+# numbers. *You need* [the loss](09_model.ipynb), [Training](10_training.ipynb) and
+# [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and about a minute to run; a GPU is not used.
+
+# %% tags=["hide-input"]
+try:
+    import duckdb  # noqa: F401
+
+    import pgt  # noqa: F401
+except ImportError:  # on Colab
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q 'pgt[scale] @ https://github.com/where-next-book/where-next/archive/main.zip'"
+    )
+
+# %%
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+from IPython.display import Markdown
+
+from pgt import city
+from pgt.analysis.results import read_results
+from pgt.config import ModelConfig
+from pgt.contextual.config import ContextualConfig
+from pgt.contextual.history import with_history
+from pgt.contextual.model import ContextualPointer
+from pgt.exercises import check
+from pgt.losses import cross_entropy
+from pgt.model import PointerGeneratorTransformer
+from pgt.ranking import rank
+from pgt.viz.figures import COPIED, GENERATED, show
+from pgt.windows import prepare
+
+torch.manual_seed(0)
+town = city.load()
+data = prepare(town.visits, protocol="exact")
+print(f"{data.vocabulary.n_locations:,} places, {data.vocabulary.n_users:,} people, {len(town.visits):,} visits")
+
+# %% [markdown]
+# Our town is small. A city of check-ins has a hundred thousand places, a country millions. The windows
+# stay as they are: people visit a few dozen places each, wherever they live. So before you read on,
+# guess: if the vocabulary grows to a million places, how much slower is one step of training?
+#
+# ## Where do time and memory go?
+#
+# To find out, we give the model more places than the town has. Its windows, its encoder and its pointer
+# do the same work as before. Two numbers tell what a step costs: the time, and how much must be kept
+# between the forward and the backward pass. PyTorch lets us watch the second: a *hook* sees every tensor
+# that is saved for the gradient.
+
+
+# %%
+def cost(model, batch, way):
+    """Seconds of one step, and megabytes kept for its backward pass, parameters aside."""
+    weights, kept = {p.data_ptr() for p in model.parameters()}, {}
+
+    def keep(x):
+        if x.data_ptr() not in weights:
+            kept[x.data_ptr()] = x.untyped_storage().nbytes()
+        return x
+
+    began = time.perf_counter()
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+        loss = way(model, batch).mean()
+    loss.backward()
+    model.zero_grad(set_to_none=True)
+    return time.perf_counter() - began, sum(kept.values()) / 1e6
+
+
+def every_place(model, batch):
+    return cross_entropy(model(batch).log_probs, batch.target, 0.03)  # (B, V) log-probabilities
+
+
+def only_sums(model, batch):
+    return model.mixture(batch).cross_entropy(batch.target, 0.03)  # equation (9.2)
+
+
+# %% [markdown]
+# Both compute the same loss. The first writes down a log-probability for every place and every window.
+# The second is [equation (9.2)](09_model.ipynb).
+
+# %%
+batch = data.train.batch(np.arange(0, len(data.train), len(data.train) // 64)[:64])
+sizes, costs = (2_500, 20_000, 160_000), []
+for n in sizes:
+    model = PointerGeneratorTransformer(ModelConfig(n, data.vocabulary.n_users))
+    for name, way in (("every place", every_place), ("sums only", only_sums)):
+        cost(model, batch, way)  # the first step is slower
+        seconds, megabytes = np.min([cost(model, batch, way) for _ in range(3)], axis=0)
+        costs.append({"places": n, "way": name, "ms a step": 1000 * seconds, "MB kept": megabytes})
+costs = pd.DataFrame(costs).pivot(index="places", columns="way", values=["ms a step", "MB kept"])
+costs.round(0).astype(int)
+
+# %% tags=["hide-input"]
+fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.2), layout="constrained")
+for ax, what, unit in zip(axes, ("ms a step", "MB kept"), ("time of a step (ms)", "kept for the gradient (MB)"), strict=True):
+    for way, colour, mark in (("every place", GENERATED, "o"), ("sums only", COPIED, "s")):
+        ax.loglog(costs.index, costs[what][way], marker=mark, color=colour, label=way)
+    ax.set(xlabel="places in the vocabulary, V", ylabel=unit)
+    ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
+    ax.minorticks_off()
+axes[0].legend()
+more = costs["MB kept"]["every place"] / costs["MB kept"]["sums only"]
+show(
+    fig,
+    alt=f"Time and memory of one training step against the number of places, both axes logarithmic. With every place written down both grow in step with V; with sums only the memory stays nearly level. At {sizes[-1]:,} places the first keeps {more.iloc[-1]:.0f} times as much.",
+    caption="One step of training on the same 64 windows of the town, with more and more places that nobody visits. Writing down every place costs memory in proportion to their number.",
+)
+
+# %% [markdown]
+# The windows are the same at every size. Nobody goes to the new places. Still the first way pays for each
+# of them, once a window: the log-softmax, the pointer's zeros, the mixture, each an array of $B \times V$.
+# The second way needs of the new places one sum, $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the
+# places a stretch at a time, adds up, and throws the stretch away. For the gradient it does so again: twice
+# the arithmetic for the products, but no memory to wait for.
+
+# %%
+whole, lean = every_place(model.eval(), batch), only_sums(model, batch)
+assert torch.allclose(whole, lean, atol=1e-5)
+mixture = model.mixture(batch)
+shapes = {"places of the window": mixture.place, "the pointer's share of each": mixture.pointer,
+          "gate": mixture.gate_logit, "context": mixture.logits.context, "the generator's rows": mixture.logits.weight}
+pd.Series({name: tuple(x.shape) for name, x in shapes.items()}, name="shape").to_frame()
+
+# %% [markdown]
+# > **Pitfall.** It is tempting to *sample* the sum: take a thousand places at random and scale. The
+# > logarithm spoils it. The average of the logarithm lies below the logarithm of the average (Jensen's
+# > inequality), so the loss would be too small, and most so where a few places hold most of the mass.
+# > Exercise 3 measures how much. The exact sum costs less than one thinks.
+#
+# ## A model that never counts the places
+#
+# The generator must still look at all its rows. What if there is no generator? The
+# [contextual pointer](20_contextual_pointer.ipynb), which beats the whole model of Part II, copies from the
+# person's own past. Does it know how many places there are?
+
+# %%
+memory = with_history(data, memory=100)
+past = memory.train.batch(np.arange(0, len(memory.train), len(memory.train) // 64)[:64])
+rows = []
+for n in (2_500, 1_000_000):
+    settings = ContextualConfig(n, data.vocabulary.n_users, encoder=False, content=False, without=("generator", "gate"))
+    pointer = ContextualPointer(settings)
+    cost(pointer, past, only_sums)
+    seconds = min(cost(pointer, past, only_sums)[0] for _ in range(7))
+    rows.append({"places": f"{n:,}", "parameters": f"{pointer.n_parameters():,}", "ms a step": round(1000 * seconds)})
+pd.DataFrame(rows).set_index("places")
+
+# %% [markdown]
+# It does not. A million places cost it nothing, because it never writes them down: the places of a person's
+# past are numbered within the window, 0, 1, 2, …, and only at the very end is one of them called by name.
+# If you guessed at the top of this chapter that a step gets hundreds of times slower: for the textbook way
+# of writing the loss you were right.
+#
+# ## Ranks need no list
+#
+# Evaluation asks where the true place stands among all. One does not need all scores at once for that, only
+# to *count* those that are higher. Ties are counted as in [chapter 4](04_baselines.ipynb).
+
+# %%
+test, model = data.test.batch(np.arange(64)), model.double()
+found = model.rank(test)                                   # by stretches, and the window's own places
+better, tied = rank(model.scores(test), test.target)       # by all scores
+assert torch.equal(found.better, better) and torch.equal(found.tied, tied)
+print(f"{len(test)} windows, {model.config.n_locations:,} places: every rank is the same")
+
+# %% [markdown]
+# There is a trap in "higher". The target's logit must come out of the same product as those that it is compared
+# with. Computed by itself it can differ in the last bit, and then a place no longer ties with itself. The same
+# last bit is why this cell computes in double precision: products of another shape are rounded otherwise, and among
+# so many places some have scores that close.
+#
+# ## What else grows by itself
+#
+# The same question, asked of every array: which two sizes does it multiply?
+
+# %%
+V, people, draws, visits = 1_000_000, 200_000, 2_000, 10_000_000
+usual = {
+    "Markov chain: place × place": (4 * V * V, "the transitions that happened"),
+    "bootstrap: draws × people": (8 * draws * people, "one draw of people at a time"),
+    "evaluation: 512 windows × places": (4 * 512 * V, "a stretch of places at a time"),
+    "pandas: visits × columns of objects": (60 * 8 * visits, "32-bit integers, mapped from disk"),
+}
+pd.DataFrame({name: {"usual way": f"{size / 1e9:,.1f} GB", "here": here} for name, (size, here) in usual.items()}).T
+
+# %% [markdown]
+# None of these is clever. Each was found by making the data larger, step by step, and looking for what grew
+# faster than they did.
+#
+# ## More visits than memory
+#
+# A window never crosses from one person to another. So a table of visits can be dealt out to **buckets** of
+# people, and each bucket goes through the package's own functions alone. All that buckets must share is
+# the vocabulary: which places exist, and their numbers. That is made first.
+#
+# Three *engines* can do the work: this process, a pool of processes, or a [Dask](https://www.dask.org)
+# cluster, whose machines may be anywhere. Does it matter which?
+
+# %%
+folder = tempfile.TemporaryDirectory()
+table = Path(folder.name) / "town.parquet"
+town.visits.drop(columns="split", errors="ignore").to_parquet(table)
+took = {}
+for kind, workers in (("process", 1), ("pool", 2), ("dask", 2)):
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "pgt", "prepare", str(table), str(table.with_name(kind)),
+               "--engine", kind, "--workers", str(workers), "--buckets", "4", "--protocol", "exact"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    took[f"{kind}, {workers}"] = time.perf_counter() - began
+print("\n".join(line for line in done.stdout.splitlines() if "rows" in line or "windows" in line))
+
+# %%
+from pgt.scale.mapped import open_prepared
+
+plain = prepare(pd.read_parquet(table), protocol="exact")
+for kind in ("process", "pool", "dask"):
+    buckets = open_prepared(str(table.with_name(kind)))
+    for name in ("train", "valid", "test"):
+        one, other = getattr(plain, name), getattr(buckets, name)
+        assert torch.equal(one.features, other.features) and np.array_equal(one.target, other.target)
+Markdown(
+    "The windows are equal to the last bit. Seconds, with starting: "
+    + ", ".join(f"{kind} {seconds:.0f}" for kind, seconds in took.items()) + "."
+)
+
+# %% [markdown]
+# For a town the cluster is the slowest way, of course: starting processes takes longer than the work. That
+# is worth remembering. Engines pay when a bucket takes minutes. If one of their processes dies, its buckets
+# are given to another, and what is whole on disk is not done again.
+#
+# ## More than one computer for training
+#
+# Training is harder to divide, because its steps depend on each other. The usual way is **data parallel**:
+# every process has the whole model, takes a part of each batch, and before each step all processes average their
+# gradients. It sounds as if nothing could go wrong. Here are the losses of a batch of five windows, dealt
+# out to two processes.
+
+# %%
+losses = torch.tensor([1.0, 2.0, 3.0, 4.0, 9.0])
+shares = [losses[0::2], losses[1::2]]                       # three windows and two
+each = torch.stack([share.mean() for share in shares])
+print(f"mean of all five: {losses.mean():.2f}; mean of the two means: {each.mean():.2f}")
+
+# %% [markdown]
+# A window in the smaller share counts more. So each process must divide its *sum* by the number of windows in
+# *all* shares. The last batch of an epoch is nearly always uneven.
+#
+# Chance is the second trap. If processes draw dropout each from its own stream, two of them train another
+# model than one. Here every window brings its own random numbers, counted from the seed, the epoch and the
+# window's number. Whoever computes a window draws the same.
+
+# %%
+script = Path(folder.name) / "train.py"
+script.write_text('''
+import sys, torch, numpy as np
+from safetensors.torch import save_file
+from pgt import city
+from pgt.config import ModelConfig, TrainConfig
+from pgt.model import PointerGeneratorTransformer
+from pgt.parallel import Team, joined
+from pgt.train import fit
+from pgt.windows import prepare
+
+torch.set_num_threads(1)
+with joined():
+    data = prepare(city.load().visits, protocol="exact")
+    torch.manual_seed(0)
+    config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, d_model=16, dropout=0.2)
+    model = PointerGeneratorTransformer(config).double()
+    few, fewer = data.train.subset(np.arange(505)), data.valid.subset(np.arange(50))
+    fit(model, few, fewer, TrainConfig(max_epochs=1, batch_size=100), progress=False, device="cpu")
+    if Team.now().leads:
+        save_file(dict(model.state_dict()), sys.argv[1])
+''')
+one, two = (str(Path(folder.name) / name) for name in ("one", "two"))
+torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+for command in ([sys.executable, str(script), one], [*torchrun, str(script), two]):
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+# %%
+from safetensors.torch import load_file
+
+alone, together = load_file(one), load_file(two)
+gap = max(float((alone[name] - together[name]).abs().max()) for name in alone)
+assert gap < 1e-9
+print(f"one process against two, after an epoch with dropout: weights differ by at most {gap:.0e}")
+
+# %% [markdown]
+# The command line does it for you: `torchrun --nproc-per-node 2 -m pgt train visits.parquet --out m.safetensors`,
+# on one machine or several. If a process is killed, `--max-restarts 3` lets the team go on from its last epoch.
+#
+# > **Pitfall.** In single precision one kind of weight does drift apart: the bias of the attention's keys.
+# > Adding a number to all keys adds the same to every score, and the softmax takes it out again. So its true
+# > gradient is zero, and what remains is rounding. Adam divides a gradient by its usual size. It turns
+# > rounding into steps as large as any other's. The predictions do not notice.
+#
+# ## What does not scale?
+#
+# | what | why | what one would do |
+# |---|---|---|
+# | the generator's rows and AdamW's two averages of each | $3 \times V \times D$ numbers, all touched in every step | sparse gradients, or no generator |
+# | the vocabulary | a list of names in every process | numbers from the start, names in a database |
+# | dealing visits out to people | one stream through one machine | deal each file alone, then merge |
+# | one row of ranks a window | comes back to one process | add up per person in the bucket |
+# | one person with a million visits | a bucket is a person at least | nothing yet; we have not met one |
+#
+# ## Summary
+#
+# - Ask of each array which two sizes it multiplies. $B \times V$ was three of ours.
+# - A sum need not be written down before it is summed: the exact loss and the exact ranks need no $B \times V$.
+# - A pointer does not know how many places there are.
+# - What never crosses people can be dealt out to people, and stays equal to the bit.
+# - Data parallel training is the same training only if sums are divided by the global count and chance is counted.
+#
+# ## Exercises
+#
+# **Exercise 1** (quick). A batch of 128 windows, a million places, numbers of four bytes. How many gigabytes
+# ($10^9$ bytes) is one array of log-probabilities? How many megabytes are the products' stretches of
+# $2^{20}$ numbers?
+
+# %% tags=["try"]
+gigabytes, megabytes = ..., ...
+check.same([gigabytes, megabytes], [0.512, 4.194304], name="sizes", atol=1e-3)
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
+# @title Solution 1
+gigabytes, megabytes = 4 * 128 * 1_000_000 / 1e9, 4 * 2**20 / 1e6
+check.same([gigabytes, megabytes], [0.512, 4.194304], name="sizes", atol=1e-3)
+
+# %% [markdown]
+# **Exercise 2** (medium). Write `stretched(z, n)`: $\log\sum_\ell e^{s_\ell}$ of each row of a (B, V) tensor, looking at
+# `n` columns at a time and never exponentiating a number above 0. Try it on scores of a thousand.
+
+# %% tags=["try"]
+def stretched(z, n):
+    return ...
+
+
+scores = 1000 * torch.randn(3, 100, dtype=torch.float64)
+check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
+
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
+# @title Solution 2
+def stretched(z, n):
+    top, total = torch.full_like(z[:, 0], -torch.inf), torch.zeros_like(z[:, 0])
+    for part in z.split(n, dim=1):
+        higher = torch.maximum(top, part.amax(1))
+        total = total * (top - higher).exp() + (part - higher[:, None]).exp().sum(1)
+        top = higher                                  # the sum so far is on the new scale
+    return top + total.log()
+
+
+check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
+
+# %% [markdown]
+# **Exercise 3** (longer). Measure the price of sampling. For the trained generator of the town, estimate $\Lambda$ from
+# 100 places drawn evenly, $\log\big(\frac{V}{100}\sum e^{s_\ell}\big)$. How far is the mean of 500 such estimates from $\Lambda$,
+# for the first window of the test?
+
+# %% tags=["try"]
+bias = ...  # nats, mean estimate minus Λ
+if bias is not ...:
+    assert bias < 0, "Jensen: the mean of a logarithm lies below the logarithm of the mean."
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+from pgt.checkpoint import load_model, shipped
+
+trained, _ = load_model(shipped("city"))
+z = trained.mixture(data.test.batch([0])).logits
+_, z = next(z.chunks())
+z = z[0].detach().double()
+drawn = torch.randint(len(z), (500, 100), generator=torch.Generator().manual_seed(0))
+estimates = z[drawn].logsumexp(1) + np.log(len(z) / 100)
+bias = float(estimates.mean() - z.logsumexp(0))
+assert bias < 0
+print(f"Λ is {float(z.logsumexp(0)):.2f} nats; the estimates are {bias:+.2f} nats off on average, give or take "
+      f"{float(estimates.std()):.2f} each")
+
+# %% [markdown]
+# **Exercise 4** (project). Fit an exponent. Time `prepare` on the town's visits, and on two, four and eight copies of
+# its people (with new ids). The slope of log time against log visits is the exponent. Is it one? Then do it for a
+# function of your own.
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
+# @title Solution 4
+table = town.visits.drop(columns="split", errors="ignore")
+sizes, seconds = [], []
+for copies in (1, 2, 4, 8):
+    many = pd.concat([table.assign(user_id=table.user_id + 1000 * k) for k in range(copies)], ignore_index=True)
+    began = time.perf_counter()
+    prepare(many, protocol="exact")
+    sizes.append(len(many))
+    seconds.append(time.perf_counter() - began)
+slope, _ = np.polyfit(np.log(sizes), np.log(seconds), 1)
+print(f"exponent {slope:.2f} over a factor of eight: constant costs still weigh, so it is below the true one")
+
+# %% [markdown]
+# **Next:** [Playground](24_playground.ipynb), where the trained model answers you by hand.
