@@ -94,12 +94,13 @@ def header(name: str, visits: pd.DataFrame, command: str) -> dict[str, Any]:
 
 def show(rows: list[Row]) -> None:
     """Print the rows as a table."""
-    print(f"\n{'':72}{'ours':>10}{'reference':>11}{'ratio':>8}  {'unit':9}{'peak':>7}")
+    wide = max((len(one["name"]) for one in rows), default=0)
+    print(f"\n{'':{wide}}{'ours':>10}{'reference':>11}{'ratio':>8}  {'unit':9}{'peak':>7}")
     for one in rows:
         cells = [one[key] for key in ("ours", "reference", "ratio")]
         ours, reference, ratio = ("–" if cell is None else f"{cell:.4g}" for cell in cells)
         peak = f"{one['peak']:7,.0f} MiB" if "peak" in one else ""
-        print(f"{one['name']:72}{ours:>10}{reference:>11}{ratio:>8}  {one['unit']:9}{peak}")
+        print(f"{one['name']:{wide}}{ours:>10}{reference:>11}{ratio:>8}  {one['unit']:9}{peak}")
 
 
 def write(result: dict[str, Any], path: Path) -> None:
