@@ -76,7 +76,7 @@ pdf: $(HTML) ## Print the whole book to one file: _build/where-next.pdf
 links: $(HTML) ## Follow every link of the built book, those to elsewhere too (needs the network)
 	$(BIN)/lychee --config .ci/lychee.toml _build/html
 
-bench: $(ENV) ## Measure speed
+bench: $(ENV) ## Measure speed and memory
 	$(BIN)/python book/lab/bench/bench.py
 
 notebooks: $(ENV) ## Render book/*.ipynb from book/*.py

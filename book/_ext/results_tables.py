@@ -147,10 +147,12 @@ def speeds(root: Path) -> str:
     rows = [
         f'<tr><th scope="row">{escape(row["name"])}</th>'
         f"<td>{_short(row['ours'])}</td><td>{_short(row.get('reference'))}</td>"
-        f"<td>{_short(row.get('ratio'))}</td><td>{escape(row['unit'])}</td></tr>"
+        f"<td>{_short(row.get('ratio'))}</td><td>{escape(row['unit'])}</td>"
+        f"<td>{_short(row.get('peak'))}</td></tr>"
         for row in raw["rows"]
     ]
-    return _scrolling("Table of speeds", ("What", "Ours", "Reference", "Ratio", "Unit"), rows)
+    columns = ("What", "Ours", "Reference", "Ratio", "Unit", "Peak, MiB")
+    return _scrolling("Table of speeds", columns, rows)
 
 
 def _short(number: float | None) -> str:

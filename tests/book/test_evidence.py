@@ -319,3 +319,13 @@ def test_the_table_of_speeds_holds_every_row() -> None:
     cells = _Cells(results_tables.speeds(ROOT))
     assert [row[0] for row in cells.rows[1:]] == [row["name"] for row in raw["rows"]]
     assert 'id="experiments"' in (ROOT / "book" / "experiments.md").read_text()
+
+
+def test_the_table_of_speeds_shows_memory_where_it_was_measured(tmp_path: Path) -> None:
+    row = {"name": "a step", "ours": 2, "reference": 8.0, "ratio": 4.0, "unit": "s", "device": ""}
+    (tmp_path / "book" / "results").mkdir(parents=True)
+    file = tmp_path / "book" / "results" / "bench.json"
+    file.write_text(json.dumps({"rows": [row | {"peak": 1536.0}, row]}), encoding="utf-8")
+    head, one, other = _Cells(results_tables.speeds(tmp_path)).rows
+    assert one[head.index("Peak, MiB")] == "1,536"
+    assert other[head.index("Peak, MiB")] == "–"

@@ -15,6 +15,13 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book" / "lab" / "bench"))
 
 import bench  # noqa: E402
+import bench_device  # noqa: E402
+import bench_fresh  # noqa: E402
+import bench_growth  # noqa: E402
+import bench_many  # noqa: E402
+import bench_programs  # noqa: E402
+import bench_vocabulary  # noqa: E402
+from bench_rows import QUICK, exponent, row  # noqa: E402
 from documented_model import DocumentedModel, SampleDataset, collate, from_batch  # noqa: E402
 from many_baskets import many_baskets  # noqa: E402
 from windows_loop import prepare_by_loop  # noqa: E402
@@ -116,17 +123,153 @@ def test_quick_bench_writes_a_valid_file(
     assert {"experiment", "versions", "device", "threads", "seconds"} <= result.keys()
     assert str(ROOT) not in out.read_text(encoding="utf-8")
     assert len(result["rows"]) >= 5
-    for row in result["rows"]:
-        assert row.keys() == {"name", "ours", "reference", "ratio", "unit", "device"}
-        assert row["ours"] > 0
-        assert row["ratio"] is None or row["ratio"] > 0
+    for one in result["rows"]:
+        assert_well_formed(one)
+
+
+def assert_well_formed(one: dict[str, object]) -> None:
+    """Every row has what the page and the chapters read."""
+    always = {"name", "ours", "reference", "ratio", "unit", "device"}
+    assert always <= one.keys() <= always | {"peak", "n"}
+    assert one["unit"] in {"s", "MiB", "%", "points", "exponent", "weight"}
+    assert one["ours"] > 0 or one["unit"] in {"MiB", "exponent", "weight"}
+    assert one["ratio"] is None or (one["ratio"] > 0 and one["unit"] in {"s", "MiB"})
+    assert one.get("peak", 0) >= 0
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would run in fresh processes runs in this one, which is quicker."""
+
+    def call(function: str, *args: object, threads: int | None = None) -> object:
+        module, _, name = function.rpartition(".")
+        return json.loads(json.dumps(getattr(sys.modules[module], name)(*args)))
+
+    for module in (bench_vocabulary, bench_growth, bench_many):
+        monkeypatch.setattr(module, "in_fresh_process", call)
+
+
+NEW = ("vocabulary", "growth", "large", "intervals", "clustering", "baskets")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("section", NEW)
+def test_a_quick_section_has_rows_with_memory(section: str) -> None:
+    rows, failed = bench.measured([section], QUICK)
+    assert not failed
+    for one in rows:
+        assert_well_formed(one)
+    assert any("peak" in one for one in rows)
+    assert len({one["name"] for one in rows}) == len(rows)
+
+
+@pytest.mark.usefixtures("here")
+def test_growth_can_be_drawn_as_curves() -> None:
+    rows, _ = bench.measured(["growth"], QUICK)
+    for what in bench_growth.STAGES.values():
+        curve = [one for one in rows if one["name"].split(": ", 1)[-1].startswith(what)]
+        assert {one["n"] for one in curve if one["unit"] == "s"} == {500, 2_000}
+    steep = [one for one in rows if one["unit"] == "exponent"]
+    assert len(steep) == len(bench_growth.STAGES)
+    assert {one["reference"] for one in steep} == {bench_growth.STEEPEST}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("section", ["engines", "team"])
+def test_a_quick_section_of_several_processes(section: str) -> None:
+    rows, failed = bench.measured([section], QUICK)
+    assert not failed
+    for one in rows:
+        assert_well_formed(one)
+    apart = [one for one in rows if one["unit"] == "weight"]
+    assert all(one["ours"] <= one["reference"] for one in apart)
+
+
+def test_the_device_is_measured_beside_the_processor() -> None:
+    rows = [*bench_device.bench_device(QUICK, "cpu")]
+    for one in rows:
+        assert_well_formed(one)
+    same = [one for one in rows if one["unit"] == "%"]
+    assert same and all(one["ours"] == one["reference"] for one in same)
+
+
+def test_without_a_device_the_section_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert list(bench_device.bench_device(QUICK)) == []
+    assert "no CUDA device" in capsys.readouterr().out
+
+
+def test_a_section_that_fails_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> object:
+        yield row("before", 1.0, None, "s")
+        raise RuntimeError("there is no more room.")
+
+    monkeypatch.delenv("PGT_GEOLIFE_WINDOWS", raising=False)
+    for name, section in (
+        ("bench_city", broken),
+        ("bench_device", lambda _: [row("on", 2, 4, "s")]),
+    ):
+        monkeypatch.setattr(bench, name, section)
+    out = tmp_path / "bench.json"
+    with pytest.raises(SystemExit, match="'city' failed: there is no more room"):
+        bench.main(["--quick", "--only", "city", "device", "--out", str(out)])
+    result = json.loads(out.read_text(encoding="utf-8"))
+    assert [one["name"] for one in result["rows"]] == ["before", "on"]
+    assert result["failed"] == ["The section 'city' failed: there is no more room."]
+
+
+def test_a_row_says_how_many_times_less_ours_needs() -> None:
+    one = row("made", 2.0, 8.0, "s", "cpu", peak=12.3456, n=10)
+    assert (one["ratio"], one["peak"], one["n"]) == (4.0, 12.35, 10)
+    assert row("made", 2.0, 8.0, "%", "cpu")["ratio"] is None
+    assert exponent((1_000, 10_000), (3.0, 300.0)) == pytest.approx(2.0)
+
+
+def test_memory_is_what_the_work_itself_needs() -> None:
+    with bench_fresh.Watch() as seen:
+        needed = np.ones(2**22)  # 32 MiB
+    del needed
+    with bench_fresh.Watch() as after:
+        pass
+    assert 30 < seen.peak < 60
+    assert seen.whole == pytest.approx(seen.held + seen.peak)
+    assert after.peak < 8, "what happened before a watch is not the work's"
+
+
+def test_a_fresh_process_answers_or_says_why_not() -> None:
+    held = bench_fresh.in_fresh_process("bench_fresh.memory", "VmRSS")
+    assert 5 < held < bench_fresh.memory("VmRSS"), "this process has loaded much more"
+    with pytest.raises(RuntimeError, match="no_such"):
+        bench_fresh.in_fresh_process("bench_fresh.no_such")
+
+
+def test_a_steps_memory_does_not_count_the_gradients() -> None:
+    found = bench_vocabulary.step(60_000, 2, 1)
+    ours, dense = found["peak"]
+    assert ours < 2 * 60_000 * 64 * 4 / bench_fresh.MIB, "less than the gradients alone"
+    assert dense > 0
+
+
+def test_a_contextual_batch_among_more_places_is_the_same_question() -> None:
+    data = prepare(bench_growth.grown(3_000, 40), protocol="exact")
+    batch = bench_growth.with_history(data, 20).train.batch([0, 1, 2])
+    wide = bench_vocabulary.apart(batch, 7)
+    for name in ("location", "before", "target"):
+        one, other = getattr(batch, name), getattr(wide, name)
+        assert torch.equal(one > 1, other > 1)
+        assert torch.equal(other[one > 1], 7 * one[one > 1])
+        assert torch.equal(other[one <= 1], one[one <= 1])
 
 
 def test_without_fixes_the_section_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("PGT_GEOLIFE_FIXES", raising=False)
-    assert list(bench.bench_gps(bench.QUICK)) == []
+    assert list(bench.bench_gps(QUICK)) == []
     assert "PGT_GEOLIFE_FIXES" in capsys.readouterr().out
 
 
@@ -135,7 +278,7 @@ def test_without_trackintel_the_comparison_is_left_out(
 ) -> None:
     monkeypatch.setenv("PGT_GEOLIFE_FIXES", str(tmp_path))
     monkeypatch.delenv("PGT_TRACKINTEL_PYTHON", raising=False)
-    assert list(bench.bench_gps(bench.QUICK)) == []
+    assert list(bench.bench_gps(QUICK)) == []
     assert "PGT_TRACKINTEL_PYTHON" in capsys.readouterr().out
 
 
@@ -149,8 +292,8 @@ def test_chapters_run_alone_in_an_empty_folder(
     cell = nbformat.v4.new_code_cell("import os\nassert os.listdir() == []")
     (tmp_path / "book").mkdir()
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "book" / "01_one.ipynb")
-    monkeypatch.setattr(bench, "ROOT", tmp_path)
-    chapter, book = bench.bench_chapters(bench.QUICK)
+    monkeypatch.setattr(bench_programs, "ROOT", tmp_path)
+    chapter, book = bench.bench_chapters(QUICK)
     assert chapter["name"].startswith("chapter 01_one")
     assert 0 < chapter["ours"] <= book["ours"]
 

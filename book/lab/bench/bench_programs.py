@@ -1,0 +1,133 @@
+"""Sections of whole programs: the town, GPS to visits, and every chapter."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import pandas as pd
+import torch
+from bench_fresh import ROOT
+from bench_rows import Row, Settings, clock, few_people, row
+
+from pgt import city, gps
+from pgt.config import CITY, ModelConfig
+from pgt.io.fixes import read_fixes
+from pgt.io.fixes_base import Report
+from pgt.model import PointerGeneratorTransformer
+from pgt.train import fit
+from pgt.windows import prepare
+
+CITY_BUDGET, CHAPTER_BUDGET, BOOK_BUDGET, GPS_BUDGET = 90.0, 120.0, 900.0, 120.0  # seconds
+PRESET_BUDGET = 60.0
+TRACKINTEL = "PGT_TRACKINTEL_PYTHON"
+
+
+def bench_city(settings: Settings) -> Iterator[Row]:
+    """The simulation, then PGT on the city until early stopping; the references are budgets."""
+    preset = "small" if settings.quick else "large"
+    took = clock(partial(city.simulate, preset))
+    yield row(
+        f"city: simulate the {preset} preset (reference: the budget)", took, PRESET_BUDGET, "s"
+    )
+    visits = city.load().visits
+    data = prepare(few_people(visits) if settings.quick else visits, protocol="exact")
+    config = replace(CITY, max_epochs=2, warmup_epochs=1) if settings.quick else CITY
+    torch.manual_seed(42)
+    model = PointerGeneratorTransformer(
+        ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
+    )
+    began = time.perf_counter()
+    history = fit(model, data.train, data.valid, config, device="cpu", progress=False)
+    took = time.perf_counter() - began
+    yield row(
+        f"city: train PGT to early stopping, {len(history.rows)} epochs (reference: the budget)",
+        took, CITY_BUDGET, "s",
+    )  # fmt: skip
+
+
+def bench_gps(settings: Settings) -> Iterator[Row]:
+    """GeoLife's fixes to visits: all of them within the budget, some people beside trackintel."""
+    folder = os.environ.get(gps.FIXES)
+    if not folder:
+        print(f"{gps.FIXES} names no folder of position fixes; the section 'gps' stays empty.")
+        return
+    if not settings.quick:
+        report = Report()
+        took = clock(
+            lambda: gps.fixes_to_visits(
+                read_fixes(folder, report=report), haversine_order="swapped"
+            )
+        )
+        yield row(
+            f"geolife: read {report.n_fixes:,} fixes and make visits (reference: the budget)",
+            took, GPS_BUDGET, "s",
+        )  # fmt: skip
+    python = os.environ.get(TRACKINTEL)
+    if not python:
+        print(f"{TRACKINTEL} names no Python that has trackintel; no comparison with it.")
+        return
+    people = 3 if settings.quick else 40
+    frames = list(islice(read_fixes(folder, report=Report()), people))
+    counts: dict[str, int] = {}
+
+    def visits() -> None:
+        tracks = gps.staypoints_and_triplegs(frames)
+        found, places = gps.generate_locations(tracks.staypoints, haversine_order="swapped")
+        merged = gps.merge_staypoints(found, places)
+        counts.update(staypoints=len(found), triplegs=len(tracks.triplegs),
+                      locations=len(places), visits=len(merged))  # fmt: skip
+
+    with tempfile.TemporaryDirectory() as empty:
+        path = Path(empty) / "fixes.parquet"
+        fixes = pd.concat([gps.clean_fixes(frame)[0] for frame in frames], ignore_index=True)
+        fixes[[*gps.FIX_COLUMNS]].to_parquet(path)
+        ours = [clock(visits) for _ in range(min(3, settings.repeats))]
+        script = str(ROOT / "book" / "lab" / "bench" / "trackintel_visits.py")
+        done = subprocess.run(
+            [python, script, str(path)], check=True, text=True, stdout=subprocess.PIPE
+        )  # fmt: skip
+    theirs = json.loads(done.stdout.splitlines()[-1])
+    if theirs["counts"] != counts:
+        raise RuntimeError(f"trackintel finds {theirs['counts']}, we find {counts}")
+    yield row(
+        f"geolife: {len(fixes):,} fixes of {people} people to visits, as trackintel "
+        f"{theirs['version']}",
+        statistics.median(ours), sum(theirs["seconds"].values()), "s",
+    )  # fmt: skip
+
+
+def bench_chapters(settings: Settings) -> Iterator[Row]:
+    """Every chapter, executed alone in an empty folder; the reference is the budget."""
+    notebooks = sorted((ROOT / "book").glob("*.ipynb"))[: 1 if settings.quick else None]
+    if not notebooks:
+        print("There are no book/*.ipynb to execute; the section 'chapters' stays empty.")
+        return
+    import nbformat
+    from nbclient import NotebookClient
+
+    # The chapters see the checkout's package; their own first cell skips what is installed.
+    search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    total = 0.0
+    for path in notebooks:
+        notebook = nbformat.read(path, as_version=4)
+        with tempfile.TemporaryDirectory() as empty:
+            client = NotebookClient(
+                notebook, kernel_name="python3", resources={"metadata": {"path": empty}}
+            )
+            took = clock(partial(client.execute, env={**os.environ, "PYTHONPATH": search}))
+        total += took
+        yield row(f"chapter {path.stem} (reference: the budget)", took, CHAPTER_BUDGET, "s")
+    yield row(
+        f"all {len(notebooks)} chapters, one after the other (reference: the budget)",
+        total, BOOK_BUDGET, "s",
+    )  # fmt: skip
