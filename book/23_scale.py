@@ -21,7 +21,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -31,7 +30,6 @@ import torch
 from IPython.display import Markdown
 
 from pgt import city
-from pgt.analysis.results import read_results
 from pgt.config import ModelConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import with_history
