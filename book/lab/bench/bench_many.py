@@ -104,15 +104,15 @@ def shared_staypoints(n: int) -> pd.DataFrame:
 def bench_baskets(settings: Settings) -> Iterator[Row]:
     """DNNTSP on made baskets of a grocer's size."""
     people, elements, epochs = (60, 80, 2) if settings.quick else (9_841, 4_935, 24)
-    found = in_fresh_process(f"{__name__}.baskets", people, elements, epochs)
+    found = in_fresh_process(f"{__name__}.baskets", people, elements, epochs, threads=1)
     title = (
         f"{elements:,} elements, {people:,} people: DNNTSP, {epochs} epochs "
         f"(NDCG@10 {found['score']:.1f} %)"
     )
     yield row(f"{title} (reference: the budget)", found["seconds"], BASKETS_BUDGET, "s",
-              peak=found["whole"], n=elements)  # fmt: skip
+              cpu_name(1), peak=found["whole"], n=elements)  # fmt: skip
     yield row(f"{title}, memory of the whole process (reference: the budget)", found["whole"],
-              BASKETS_MEMORY, "MiB", n=elements)  # fmt: skip
+              BASKETS_MEMORY, "MiB", cpu_name(1), n=elements)  # fmt: skip
 
 
 def baskets(n_people: int, n_elements: int, epochs: int) -> dict[str, float]:
