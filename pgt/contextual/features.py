@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from pgt.contextual.history import NOT_SEEN, HistoryBatch
+from pgt.mixture import Slots
 from pgt.units import MINUTES_OF_DAY, around_the_clock
 
 UNKNOWN = 1
@@ -82,9 +83,9 @@ def _now_weekday(batch: HistoryBatch) -> Tensor:
 def _count(batch: HistoryBatch) -> Tensor:
     """log2 of how many of the listed visits are to the visit's place."""
     inside = (~batch.padding).float()
-    wide = int(batch.location.max()) + 1 if batch.location.numel() else 1
-    visits = inside.new_zeros(len(batch), wide).scatter_add(1, batch.location, inside)  # (B, V)
-    return visits.gather(1, batch.location).clamp(min=1).log2()
+    slot = Slots.of(batch.location, batch.padding).of_visit  # (B, L)
+    visits = torch.zeros_like(inside).scatter_add(1, slot, inside)
+    return visits.gather(1, slot).clamp(min=1).log2()
 
 
 def _alike(one: Tensor, other: Tensor) -> Tensor:
