@@ -215,11 +215,13 @@ def interval_of_mean(
         other = _gains(against, metric, seeds)
         if len(value) != len(other) and 1 not in (len(value), len(other)):
             raise ValueError(f"{len(value)} runs cannot be paired with {len(other)}.")
-        value = value - other
+        value = np.subtract(value, other, out=value if len(value) >= len(other) else None)
     mask = group_mask(runs[0], group)
     if not mask.any():
         return float("nan"), float("nan")
-    means = resampled_means(value[:, mask], users[mask], draws=n_resamples, seed=seed)
+    if not mask.all():  # arrays of all windows are large: no copy without need
+        value, users = value[:, mask], users[mask]
+    means = resampled_means(value, users, draws=n_resamples, seed=seed)
     low, high = ends(100 * means, level)
     return float(low), float(high)
 
