@@ -77,6 +77,17 @@ def test_every_chapter_has_its_execution_time(html: Path) -> None:
 
 
 @pytest.mark.built
+def test_an_equation_is_referred_to_by_the_number_that_stands_beside_it(html: Path) -> None:
+    links = [
+        (link.get_text().strip(), link["href"].rpartition("#equation-")[2])
+        for path in html.glob("book/[0-9][0-9]_*.html")
+        for link in soup(path).select("article a[href*='#equation-']")
+    ]
+    assert len(links) > 50
+    assert [(text, at) for text, at in links if text != f"({at.replace('-', '.')})"] == []
+
+
+@pytest.mark.built
 def test_every_page_has_a_card_with_a_title_a_description_and_a_picture(html: Path) -> None:
     titles = set()
     pages = [*(html / "book").glob("*.html"), html / "index.html"]
