@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pgt.logits import KEPT, Logits
 from pgt.losses import IMPOSSIBLE
-from pgt.ranking import LogitsRest, Ranked, rank_places
+from pgt.ranking import LogitsRest, Ranked, best_first, rank_places
 
 
 def scatter_log_probs(log_weights: Tensor, location: Tensor, n_locations: int) -> Tensor:
@@ -149,6 +149,11 @@ class Mixture:
         """(B, S) whether the slot holds a place."""
         return self.place >= 0
 
+    @property
+    def copied(self) -> Tensor:
+        """(B, S) the logarithm of what the pointer gives each slot, the gate included."""
+        return F.logsigmoid(self.gate_logit)[:, None] + self.pointer
+
     def cross_entropy(self, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
         """(B,) what `pgt.losses.cross_entropy` is of all the log-probabilities, in nats."""
         smooth = label_smoothing != 0
@@ -179,10 +184,9 @@ class Mixture:
         k : int
             How many of the best places outside the window to list.
         """
-        copied = F.logsigmoid(self.gate_logit)[:, None] + self.pointer  # (B, S)
         nothing = self.gate_logit.new_full((len(target),), -math.inf)
         if self.logits is None:
-            return rank_places(self.place, copied, target, index)
+            return rank_places(self.place, self.copied, target, index)
         chunks: Callable[[], Iterable[tuple[int, Tensor]]] = self.logits.chunks
         if len(target) * self.logits.size <= KEPT:
             chunks = list(chunks()).copy  # computed once for both passes
@@ -197,7 +201,7 @@ class Mixture:
         shift = F.logsigmoid(-self.gate_logit) - lse  # (B,)
         base = own + shift[:, None]  # (B, S + 1)
         rest = LogitsRest(chunks, shift, self.logits.first)
-        slot = torch.logaddexp(copied, base[:, :-1])
+        slot = torch.logaddexp(self.copied, base[:, :-1])
         return rank_places(self.place, slot, target, index, rest, base[:, -1], k)
 
     def best(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -213,11 +217,9 @@ class Mixture:
         any_target = self.place.new_zeros(len(self.gate_logit))
         found = self.rank(any_target, any_target, k + 1)
         value = found.value.masked_fill(found.place <= 0, -math.inf)
-        order = value.sort(dim=1, descending=True, stable=True)
-        value, place = order.values[:, :k], found.place.gather(1, order.indices[:, :k])
-        copied = F.logsigmoid(self.gate_logit)[:, None] + self.pointer  # (B, S)
+        value, place = best_first(value, found.place, k)
         here = (place[:, :, None] == self.place[:, None]) & self.used[:, None]  # (B, K, S)
-        share = torch.where(here, copied.exp()[:, None], 0.0).sum(2) / value.exp()
+        share = torch.where(here, self.copied.exp()[:, None], 0.0).sum(2) / value.exp()
         return value, place, share.nan_to_num(0.0).clamp(0, 1)
 
     def _columns(self, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -232,7 +234,7 @@ class Mixture:
         """Log-probabilities at the slots (B, S); the generator's share there and at the target
         (B, S + 1); Σ of the logarithms of the generator's shares (B,).
         """
-        copied = F.logsigmoid(self.gate_logit)[:, None] + self.pointer  # (B, S)
+        copied = self.copied
         if self.logits is None:
             nothing = copied.new_full((len(target), self.place.shape[1] + 1), -math.inf)
             return copied, nothing, copied.new_zeros(len(target))

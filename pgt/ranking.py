@@ -164,12 +164,23 @@ def rank_places(
         more, same, best, where = rest.scan(score, place, k)
         better, tied = better + more, tied + same
         value, names = torch.cat([own, best], 1), torch.cat([place, where], 1)
-    # Stable, so that equals stay in the order of the places.
-    order = value.sort(dim=1, descending=True, stable=True)
-    value, names = order.values, names.gather(1, order.indices)
+    value, names = best_first(value, names)
     first = (value == value[:, :1]).sum(1)
     predicted = names.gather(1, (uniform(index) * first).long()[:, None]).squeeze(1)
     return Ranked(better, tied.masked_fill(score == -math.inf, 0), predicted, value, names)
+
+
+def best_first(value: Tensor, place: Tensor, k: int | None = None) -> tuple[Tensor, Tensor]:
+    """(B, N) scores and their places, sorted and cut to the best k; equals stay in their order.
+
+    Examples
+    --------
+    >>> value, place = best_first(torch.tensor([[1.0, 3.0, 3.0]]), torch.tensor([[4, 7, 9]]), 2)
+    >>> place.tolist()
+    [[7, 9]]
+    """
+    order = value.sort(dim=1, descending=True, stable=True)
+    return order.values[:, :k], place.gather(1, order.indices[:, :k])
 
 
 @dataclass(frozen=True)
@@ -209,8 +220,7 @@ class LogitsRest:
             best = score.topk(min(k, z.shape[1]), dim=1)
             value = torch.cat([value, best.values], 1)
             place = torch.cat([place, best.indices + self.first + low], 1)
-            order = value.sort(dim=1, descending=True, stable=True)
-            value, place = order.values[:, :k], place.gather(1, order.indices[:, :k])
+            value, place = best_first(value, place, k)
         return better, tied, value, place
 
 
@@ -228,15 +238,15 @@ class SharedRest:
 
     @cached_property
     def _order(self) -> tuple[Tensor, Tensor]:
+        """Places, the best first, and the scores the other way round, as searching wants them."""
         order = self.scores.sort(descending=True, stable=True)
-        return order.values, order.indices
+        return order.indices, order.values.flip(0)
 
     def scan(self, than: Tensor, without: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """See `Rest.scan`."""
-        value, place = self._order
-        climbing = value.flip(0).contiguous()
+        place, climbing = self._order
         up_to = torch.searchsorted(climbing, than.contiguous(), right=True)
-        better = len(value) - up_to
+        better = len(climbing) - up_to
         tied = up_to - torch.searchsorted(climbing, than.contiguous())
         used = without >= 0
         left_out = self.scores[without.clamp(min=0)].masked_fill(~used, math.nan)  # (B, S)
@@ -247,7 +257,5 @@ class SharedRest:
         names = without.sort(1).values
         at = torch.searchsorted(names, few).clamp(max=max(names.shape[1] - 1, 0))
         free = names.gather(1, at) != few if names.shape[1] else torch.ones_like(few) > 0
-        best = (
-            self.scores[few].masked_fill(~free, -math.inf).sort(dim=1, descending=True, stable=True)
-        )
-        return better, tied, best.values[:, :k], few.gather(1, best.indices[:, :k])
+        best = self.scores[few].masked_fill(~free, -math.inf)
+        return better, tied, *best_first(best, few, k)

@@ -43,7 +43,8 @@ def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collecti
         f"{package.capitalize() if package != 'pgt' else package} {version}"
         for package, version in raw["versions"].items()
     )
-    waiting = f"; {pending()[name]}" if name in pending() else ""
+    reason = pending().get(name)
+    waiting = f"; {reason}" if reason else ""
     cells = {
         "Question": escape(raw["question"]),
         "Main figures": "<br>".join(escape(line) for line in main_figures(raw["rows"])),
