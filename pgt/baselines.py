@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -22,7 +23,7 @@ from pgt.units import around_the_clock
 from pgt.windows import Windows
 
 
-class Rule:
+class Rule(ABC):
     """What the baselines share: few places have a score of their own, all others none.
 
     Attributes
@@ -33,9 +34,14 @@ class Rule:
 
     n_locations: int
 
+    def fit(self, train: Windows) -> Self:
+        """Remember the size of the vocabulary."""
+        self.n_locations = train.vocabulary.n_locations
+        return self
+
+    @abstractmethod
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """(B, S) places, each once a row (-1 = none), and (B, S) their scores."""
-        raise NotImplementedError
 
     @property
     def rest(self) -> SharedRest | None:
@@ -67,11 +73,6 @@ def _add_up(slots: Slots, weight: Tensor) -> Tensor:
 class Last(Rule):
     """Stay where you are: the last location, then the one before, and so on back."""
 
-    def fit(self, train: Windows) -> Last:
-        """Remember the size of the vocabulary."""
-        self.n_locations = train.vocabulary.n_locations
-        return self
-
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Minus how many visits ago each location was last seen."""
         slots = Slots.of(batch.location, batch.padding)
@@ -93,11 +94,6 @@ class MostFrequent(Rule):
     >>> place == int(batch.location.mode().values)
     True
     """
-
-    def fit(self, train: Windows) -> MostFrequent:
-        """Remember the size of the vocabulary."""
-        self.n_locations = train.vocabulary.n_locations
-        return self
 
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Visits in the window."""

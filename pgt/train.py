@@ -40,6 +40,7 @@ def fit(
     progress: bool = True,
     after_epoch: Callable[[dict[str, float]], None] | None = None,
     loss: Loss | None = None,
+    compile_backend: str | None = None,
 ) -> TrainingLog:
     """Train the model and leave it with its best weights, on the CPU, in evaluation mode.
 
@@ -63,6 +64,9 @@ def fit(
     loss : callable, optional
         What training makes small: `pgt.losses.cross_entropy`, unless another is given, such as one
         of `pgt.improvements.losses`. Validation is scored by the cross-entropy whatever it is.
+    compile_backend : str, optional
+        Compile the steps, with a backend of ``torch.compile`` such as "inductor" or "cudagraphs":
+        one graph for windows of any length, in which nothing waits for the device.
 
     Returns
     -------
@@ -96,7 +100,7 @@ def fit(
     device = torch.device(device) if device is not None else pick_device()
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
-        run = TrainingRun(model, train, valid, config, device, loss)
+        run = TrainingRun(model, train, valid, config, device, loss, compile_backend)
         path = Path(checkpoint) if checkpoint is not None else None
         if path is not None and resume and path.exists():
             run.restore(path)

@@ -83,10 +83,16 @@ class TrainingRun:
         config: TrainConfig,
         device: torch.device,
         loss: Loss | None,
+        compile_backend: str | None = None,
     ) -> None:
         self.model = model.to(device)
         self.team = Team.now()
         self.losses = self.team.wrap(Losses(self.model, loss, config.label_smoothing), device)
+        if compile_backend is not None:
+            # Data-parallel training breaks the graph where gradients meet.
+            self.losses.compile(
+                backend=compile_backend, dynamic=True, fullgraph=self.team.world == 1
+            )
         self.loss_name = getattr(loss, "__name__", repr(loss)) if loss else "cross-entropy"
         self.train, self.valid = train.to(device), valid.to(device)
         self.config, self.device = config, device

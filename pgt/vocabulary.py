@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from pgt.config import WindowConfig
 from pgt.visits import DataError
 
 PADDING = 0
@@ -105,6 +106,18 @@ class Vocabulary:
                 f"was trained on (such as {ours}): it is of another vocabulary; use the table it "
                 "was trained on, or train on this one."
             )
+
+    def windows(self, config: WindowConfig, location_id: pd.Series) -> WindowConfig:
+        """The windows that visits to these places have with this vocabulary, of other visits.
+
+        Raises
+        ------
+        DataError
+            As `require_shared`.
+        """
+        self.require_shared(location_id)
+        exact = self.n_known < len(self.locations)
+        return replace(config, protocol="exact") if exact else config
 
     def decode(self, ids: np.ndarray) -> np.ndarray:
         """The ``location_id`` of each id, as objects; None for padding and unknown."""

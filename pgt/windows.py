@@ -270,9 +270,7 @@ def prepare(
     if vocabulary is None:
         vocabulary = Vocabulary.build(visits, config.protocol)
     else:
-        vocabulary.require_shared(visits.location_id)
-        if vocabulary.n_known < len(vocabulary.locations):
-            config = replace(config, protocol="exact")
+        config = vocabulary.windows(config, visits.location_id)
     parts = {name: build(visits[visits.split == name], vocabulary, config) for name in SPLITS}
     return PreparedDataset(**parts, vocabulary=vocabulary, config=config)
 

@@ -17,6 +17,9 @@ from torch import nn
 from pgt import training_run
 from pgt.checkpoint import load_model, read
 from pgt.config import PRESETS, TrainConfig
+from pgt.contextual.config import ContextualConfig
+from pgt.contextual.history import with_history
+from pgt.contextual.model import ContextualPointer
 from pgt.counter_random import use_keys
 from pgt.losses import cross_entropy
 from pgt.metrics import evaluate, gains
@@ -53,6 +56,30 @@ def weights(model: nn.Module) -> dict[str, torch.Tensor]:
 
 def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
     return one.keys() == two.keys() and all(torch.equal(one[k], two[k]) for k in one)
+
+
+@pytest.mark.parametrize("kind", ["pgt", "contextual"])
+def test_a_step_is_one_graph_and_compiled_it_gives_the_same_weights(
+    data: Dataset, kind: str
+) -> None:
+    # A value that has to be read from the device, such as `.item()`, would break the graph, and
+    # fit refuses a broken one.
+    data = data if kind == "pgt" else with_history(data, 10)
+    words, few = data.vocabulary, data.train.subset(np.arange(0, len(data.train), 5))
+
+    def trained(backend: str | None) -> dict[str, torch.Tensor]:
+        torch.manual_seed(3)
+        model: Any = new_model(data, n_layers=1) if kind == "pgt" else ContextualPointer(
+            ContextualConfig(words.n_locations, words.n_users, d_model=16, n_layers=1)
+        )  # fmt: skip
+        fit(model, few, data.valid, replace(QUICK, max_epochs=1), progress=False, device="cpu",
+            compile_backend=backend)  # fmt: skip
+        return weights(model)
+
+    torch._dynamo.reset()
+    plain, compiled = trained(None), trained("eager")
+    for name in plain:
+        torch.testing.assert_close(compiled[name], plain[name])
 
 
 # --- the loss

@@ -113,7 +113,7 @@ REPORT = Report(
     rows=_rows,
     data=_data,
     starts=("sampled", "as_checkins", "ends", "measured", "pgt.city:simulate",
-            "pgt.cli.model:prepare", "pgt.cli.model:train", "pgt.cli.model:evaluate"),
+            "pgt.cli.model:prepare", "pgt.cli.model:train", "pgt.cli.answers:evaluate"),
     more={
         "training": {
             "preset": PRESET,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from pgt.cli import scale
 from pgt.gps import GpsResult, fixes_to_visits
 from pgt.io import tables
 from pgt.io.fixes import TABLES, read_fixes
 from pgt.io.fixes_base import Report
+from pgt.scale.fixes import fixes_to_visits as fixes_on_engine
 from pgt.visits import DataError
 
 
@@ -19,17 +21,26 @@ def visits(args: argparse.Namespace) -> None:
             f"Cannot write {args.out}: give a file whose name ends in .csv or .parquet."
         )
     report = Report()
-    frames = read_fixes(
-        args.fixes, columns=args.columns, report=report, progress=not args.quiet,
-        # Only a table can hold times without a zone.
-        timezone=args.timezone if _is_table(args.fixes) else None,
-    )  # fmt: skip
-    journey = fixes_to_visits(
-        frames, timezone=args.timezone or "UTC", haversine_order=args.haversine_order,
-        everybody=args.everybody, eps=args.eps, min_samples=args.min_samples,
-    )  # fmt: skip
+    # Only a table can hold times without a zone.
+    zone = args.timezone if _is_table(args.fixes) else None
+    protocol = {
+        "timezone": args.timezone or "UTC", "haversine_order": args.haversine_order,
+        "everybody": args.everybody, "eps": args.eps, "min_samples": args.min_samples,
+    }  # fmt: skip
+    with scale.running(args) as engine:
+        if engine is None:
+            frames = read_fixes(
+                args.fixes, columns=args.columns, report=report, progress=not args.quiet,
+                timezone=zone,
+            )  # fmt: skip
+            journey = fixes_to_visits(frames, **protocol)
+        else:
+            journey = fixes_on_engine(
+                args.fixes, columns=args.columns, zone_of_fixes=zone, report=report,
+                engine=engine, **protocol,
+            )  # fmt: skip
     tables.write(journey.visits, args.out)
-    if args.quiet:
+    if args.quiet or args.engine:
         print(report)
     print(describe(journey))
     print(f"written to {args.out}")

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import torch
 
-from pgt import checkpoint, metrics, model, visits
-from pgt.baselines import baselines, fit_baseline
+from pgt import checkpoint, model, visits
+from pgt.cli import scale
 from pgt.config import PRESETS, ModelConfig, WindowConfig
-from pgt.intervals import interval
 from pgt.io import tables
 from pgt.io.sources import read_visits
-from pgt.metrics import evaluate as rank_all
 from pgt.parallel import Team, joined, restarted
-from pgt.predict import predict as next_locations
 from pgt.train import fit
 from pgt.visits import SPLITS, DataError
 from pgt.vocabulary import Vocabulary
@@ -51,12 +47,9 @@ def download(args: argparse.Namespace) -> None:
 def prepare(args: argparse.Namespace) -> None:
     """Read any source, write the visits table, print what is in it."""
     if args.engine:
-        from pgt.cli import scale
-
         return scale.prepare(args)
-    for name in ("workers", "memory", "address", "buckets"):
-        if getattr(args, name) is not None:
-            raise DataError(f"--{name} goes with --engine; leave it out, or name an engine.")
+    with scale.running(args):
+        pass
     for place in (args.input, args.out):
         if isinstance(place, str):
             raise DataError(f"{place} is an address; only --engine reads and writes there.")
@@ -181,96 +174,11 @@ def windows_config(path: Path, days: int | None = None) -> WindowConfig:
     return config
 
 
-def evaluate(args: argparse.Namespace) -> None:
-    """Rank every window's target and print the table."""
-    net, vocabulary = checkpoint.load_model(args.model)
-    config = windows_config(args.model, args.days)
-    seed = checkpoint.read(args.model)[1].get("notes", {}).get("seed")
-    data = data_of(args.visits, config, vocabulary)
-    windows = getattr(data, args.split)
-    if len(windows) == 0:
-        raise DataError(f"There are no {args.split} windows in {args.visits}; try another --split.")
-    predictors: dict[str, metrics.Predictor] = {"pgt": net}
-    if args.baselines:
-        predictors |= {name: fit_baseline(name, data.train, data.valid) for name in baselines()}
-    rows, ranked = [], {}
-    for name, predictor in predictors.items():
-        ranks = ranked[name] = rank_all(predictor, windows)
-        ours = predictor is net
-        without = net.config.without if ours else ()
-        about = {
-            "data": args.visits.stem, "protocol": config.protocol,
-            "target_time": net.config.target_time if ours else "unknown", "model": name,
-            "variant": "_".join(("no", *without)) if without else "full",
-            "seed": seed if ours else None, "split": args.split,
-        }  # fmt: skip
-        for group, row in metrics.summarize(ranks).set_index("group", drop=False).iterrows():
-            low, high = interval(ranks, "acc@1", group=str(group))
-            rows.append(about | {str(key): value for key, value in row.items()}
-                        | {"acc@1_low": low, "acc@1_high": high})  # fmt: skip
-    if args.json:
-        plain = [{k: None if v != v else v for k, v in row.items()} for row in rows]
-        write_text(args.json, json.dumps(plain, indent=1) + "\n")
-    print(
-        f"{args.split}: {len(windows)} windows of {len(set(windows.users))} people, protocol "
-        f"{config.protocol}, in percent; [95 % interval of acc@1, resampling people]"
-    )
-    shown = pd.DataFrame(rows)
-    span = [f"[{low:.1f}, {high:.1f}]" if low == low else ""
-            for low, high in zip(shown["acc@1_low"], shown["acc@1_high"], strict=True)]  # fmt: skip
-    table = shown[["model", "target_time", "group", "n", *metrics.METRICS]]
-    table.insert(5, "interval", span)
-    print(table.to_string(index=False, float_format="%.1f", na_rep="-"))
-    if args.baselines:
-        print(_lead(ranked))
-
-
-def _lead(ranked: dict[str, pd.DataFrame]) -> str:
-    """How the model does against the best of the baselines, in a sentence."""
-    scores = {name: float(metrics.gains(ranks)["acc@1"].mean()) for name, ranks in ranked.items()}
-    best = max((name for name in scores if name != "pgt"), key=lambda name: scores[name])
-    low, high = interval(ranked["pgt"], "acc@1", against=ranked[best])
-    gap = 100 * (scores["pgt"] - scores[best])
-    return (f"acc@1 of pgt minus that of the best baseline ({best}): {gap:+.1f} points "
-            f"[{low:+.1f}, {high:+.1f}]")  # fmt: skip
-
-
-def predict(args: argparse.Namespace) -> None:
-    """Print or write the likeliest next locations."""
-    if args.out:
-        require_writable(args.out, ".csv")
-    net, vocabulary = checkpoint.load_model(args.model)
-    windows = windows_config(args.model, args.days)
-    table = table_of(args.visits)
-    at = args.at
-    if at is not None and at.tz is None:
-        at = at.tz_localize(table.started_at.dt.tz, ambiguous=True, nonexistent="shift_forward")
-    answer = next_locations(
-        net, vocabulary, table, windows=windows, user=args.user, at=at, top=args.top
-    )
-    if args.out:
-        tables.write(answer, args.out)
-        print(f"{answer.user_id.nunique()} people, written to {args.out}")
-        return
-    for user, part in answer.groupby("user_id", sort=False):
-        first = part.iloc[0]
-        unseen = (
-            "" if first.known_user else " (not seen in training: predicted as an unseen person)"
-        )
-        print(f"user {user}{unseen}, after the visit of {first.after:%Y-%m-%d %H:%M}, "
-              f"gate {first.gate:.2f}")  # fmt: skip
-        for _, row in part.iterrows():
-            place = "a place not seen in training" if row.location_id is None else row.location_id
-            print(f"  {row['rank']}. {place}  {row.probability:.3f}  ({row.copied:.0%} copied)")
-
-
 def data_of(
     path: Path, config: WindowConfig, vocabulary: Vocabulary | None = None
 ) -> PreparedDataset:
     """The windows of a table, or those of a folder that an engine has prepared."""
-    if (path / "prepared.json").is_file():
-        from pgt.cli import scale
-
+    if scale.is_prepared(path):
         return scale.opened(path, config, vocabulary)
     return windows_of(table_of(path), config=config, vocabulary=vocabulary)
 
@@ -290,10 +198,3 @@ def require_writable(path: Path, *suffixes: str) -> None:
         raise DataError(f"Cannot write {path}: its name must end in {' or '.join(suffixes)}.")
     if path.is_dir():
         raise DataError(f"Cannot write {path}: it is a folder; give a file name.")
-
-
-def write_text(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.name}.part")
-    half.write_text(text, encoding="utf-8")
-    half.replace(path)

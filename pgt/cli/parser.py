@@ -12,67 +12,12 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from pgt.cli import export, gps
+from pgt.cli import answers, export, gps
 from pgt.cli import model as commands
+from pgt.cli.examples import EXAMPLES
 from pgt.config import PARTS, PRESETS
+from pgt.scale.engines import ENGINES
 from pgt.visits import SPLITS, DataError
-
-EXAMPLES = {
-    "": """examples:
-  python -m pgt city town                              simulate a town into the folder town/
-  python -m pgt prepare town town.parquet              check it, split it, count its windows
-  python -m pgt train town.parquet --out m.safetensors
-  python -m pgt evaluate town.parquet m.safetensors --baselines
-  python -m pgt predict town.parquet m.safetensors --top 3
-
-COMMAND --help tells more of each.""",
-    "city": """examples:
-  python -m pgt city town
-  python -m pgt city --preset large --seed 3 big_town""",
-    "visits": """examples:
-  python -m pgt visits Geolife.zip --out visits.csv --timezone Asia/Shanghai
-  python -m pgt visits Geolife.zip --out visits.parquet --haversine-order swapped
-  python -m pgt visits my_tracks/ --out visits.csv --everybody   a folder of GPX files
-
-The steps and their settings are those of Hong et al. (2023), whose figures rest on UTC and on the
-swapped order.""",
-    "download": """examples:
-  python -m pgt download geolife --to data                     shows the terms, and stops
-  python -m pgt download geolife --to data --accept-licence
-
-Killed, it goes on from what has arrived when called again. Nothing is unpacked.""",
-    "prepare": """examples:
-  python -m pgt prepare visits.csv visits.parquet --timezone Europe/Vienna
-  python -m pgt prepare checkins.csv visits.parquet --checkins \\
-      --columns user_id=user,location_id=venue,started_at=time --timezone Asia/Tokyo
-  python -m pgt prepare geolife_windows geolife.parquet   a folder of train, valid and test.csv
-  python -m pgt prepare 's3://mine/visits/*.parquet' prepared --engine pool --workers 8
-
-With --engine a table may be larger than memory: it becomes a folder of buckets, which 'train' and
-'evaluate' take as well. Killed, it goes on when called again the same way.""",
-    "train": """examples:
-  python -m pgt train visits.parquet --out model.safetensors
-  python -m pgt train visits.parquet --out no_pointer.safetensors --without pointer --seed 1
-
-Killed, it goes on from its last whole epoch when called again the same way.""",
-    "evaluate": """examples:
-  python -m pgt evaluate visits.parquet model.safetensors --baselines
-  python -m pgt evaluate visits.parquet model.safetensors --split valid --json result.json""",
-    "predict": """examples:
-  python -m pgt predict visits.parquet model.safetensors --user 7
-  python -m pgt predict visits.parquet model.safetensors --at 2024-05-01T12:00+02:00 --out next.csv
-
-A person or a place that training has not seen is no error: such a person is predicted with the
-vector of an unseen person, such a place is read as "unknown".""",
-    "export": """examples:
-  python -m pgt export --html city.html                the live model of the shipped town
-  python -m pgt export --model m.safetensors --out m.json
-  python -m pgt export --model m.safetensors --visits visits.parquet --html m.html
-  python -m pgt export --model m.safetensors --onnx m.onnx
-
-The page holds the model and the visits of the test windows; it needs no server and no network.
-For ONNX: pip install onnx onnxscript onnxruntime""",
-}  # fmt: skip
 
 
 def _positive(text: str) -> int:
@@ -170,6 +115,7 @@ def parser() -> argparse.ArgumentParser:
         "--columns", type=_columns, metavar="OURS=THEIRS,...", help="names in your table"
     )
     sub.add_argument("--quiet", action="store_true", help="no progress bar")
+    _engine(sub, "many people", "reads several people at a time")
 
     sub = command(commands.download, "fetch GeoLife from Microsoft Research, verified")
     sub.add_argument("what", choices=("geolife",), metavar="geolife", help="the data set")
@@ -192,7 +138,13 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--checkins", action="store_true", help="visits have no end: end = start")
     sub.add_argument("--drop-duplicates", action="store_true", help="drop repeated visits")
     _history(sub, "; a table keeps all visits, its counts follow")
-    _engine(sub)
+    group = _engine(
+        sub, "tables larger than memory", "works through buckets of people; OUT is then a folder "
+        "of windows, INPUT may have * or be an address",
+    )  # fmt: skip
+    group.add_argument("--memory", metavar="SIZE", help="for sorting the table (1GB)")
+    group.add_argument("--buckets", type=_positive, help="(one for 200,000 visits)")
+    _protocol(group)
 
     sub = command(commands.train, "train a model")
     sub.add_argument("visits", type=Path, metavar="VISITS", help="a visits table (prepare)")
@@ -214,15 +166,16 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--quiet", action="store_true", help="no progress bar")
     _history(sub)
 
-    sub = command(commands.evaluate, "measure a model, by group and with intervals")
+    sub = command(answers.evaluate, "measure a model, by group and with intervals")
     sub.add_argument("visits", type=Path, metavar="VISITS")
     sub.add_argument("model", type=Path, metavar="MODEL")
     sub.add_argument("--split", choices=SPLITS, default="test")
     _same_days(sub)
     sub.add_argument("--baselines", action="store_true", help="put the baselines beside it")
     sub.add_argument("--json", type=Path, metavar="OUT", help="also write the rows as JSON")
+    _engine(sub, "prepared folders", "ranks the buckets of VISITS, which 'prepare --engine' wrote")
 
-    sub = command(commands.predict, "predict where people go next")
+    sub = command(answers.predict, "predict where people go next")
     sub.add_argument("visits", type=Path, metavar="VISITS")
     sub.add_argument("model", type=Path, metavar="MODEL")
     sub.add_argument("--user", metavar="ID", help="only this person")
@@ -232,6 +185,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--top", type=_positive, default=5, help="default: %(default)s")
     _same_days(sub)
     sub.add_argument("--out", type=Path, metavar="CSV", help="write a table instead of printing")
+    _engine(sub, "prepared folders", "predicts the buckets of VISITS, see 'prepare --engine'")
 
     sub = command(export.export, "write a model for the web (JSON, a live page) or ONNX")
     sub.add_argument(
@@ -258,16 +212,12 @@ def _protocol(sub: argparse._ActionsContainer) -> None:
     )  # fmt: skip
 
 
-def _engine(sub: argparse.ArgumentParser) -> None:
-    group = sub.add_argument_group("tables larger than memory")
-    group.add_argument("--engine", choices=("process", "pool", "dask"),
-                       help="works through buckets of people; OUT is then a folder of windows, "
-                       "INPUT may have * or be an address")  # fmt: skip
+def _engine(sub: argparse.ArgumentParser, title: str, text: str) -> argparse._ArgumentGroup:
+    group = sub.add_argument_group(title)
+    group.add_argument("--engine", choices=ENGINES, help=text)
     group.add_argument("--workers", type=_positive, help="processes (1)")
-    group.add_argument("--memory", metavar="SIZE", help="for sorting the table (1GB)")
     group.add_argument("--address", metavar="tcp://HOST:PORT", help="of a Dask scheduler that runs")
-    group.add_argument("--buckets", type=_positive, help="(one for 200,000 visits)")
-    _protocol(group)
+    return group
 
 
 def _same_days(sub: argparse.ArgumentParser) -> None:

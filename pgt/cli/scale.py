@@ -3,19 +3,45 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pandas as pd
+
+from pgt.checkpoint import load_model
 from pgt.config import WindowConfig
-from pgt.scale.buckets import MANIFEST, bucket
+from pgt.predict import local
+from pgt.predict import predict as predict_table
+from pgt.scale.buckets import MANIFEST, bucket, bucket_of, numbers_of, visits_name
 from pgt.scale.duck import Reading
-from pgt.scale.engines import engine
+from pgt.scale.engines import Engine
+from pgt.scale.engines import engine as start
+from pgt.scale.evaluating import predict as predict_buckets
 from pgt.scale.mapped import open_prepared
+from pgt.scale.preparing import PREPARED, prepared, vocabulary_of
 from pgt.scale.preparing import prepare as prepare_buckets
-from pgt.scale.preparing import prepared, vocabulary_of
 from pgt.scale.storage import Folder
 from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
 from pgt.windows import PreparedDataset
+
+OPTIONS = ("workers", "address", "memory", "buckets")
+
+
+@contextmanager
+def running(args: argparse.Namespace) -> Iterator[Engine | None]:
+    """The engine that was asked for, if any; options that go with none are refused."""
+    if not args.engine:
+        for name in OPTIONS:
+            if getattr(args, name, None) is not None:
+                raise DataError(f"--{name} goes with --engine; leave it out, or name an engine.")
+        yield None
+        return
+    with start(args.engine, args.workers or 1, args.address) as started:
+        if dashboard := getattr(started, "dashboard", None):
+            print(f"dashboard: {dashboard}")
+        yield started
 
 
 def prepare(args: argparse.Namespace) -> None:
@@ -25,14 +51,12 @@ def prepare(args: argparse.Namespace) -> None:
         raise DataError(f"Cannot write {folder}: it is a file; with --engine give a folder.")
     reading = Reading(args.timezone, args.columns or {}, args.checkins, args.drop_duplicates)
     config = WindowConfig(args.days, args.min_visits, args.protocol)
-    with engine(args.engine, workers, args.address) as running:
-        if dashboard := getattr(running, "dashboard", None):
-            print(f"dashboard: {dashboard}")
+    with running(args) as started:
         numbers = bucket(
             [str(args.input)], folder, n_buckets=args.buckets, reading=reading, memory=memory,
-            workers=workers, engine=running,
+            workers=workers, engine=started,
         )  # fmt: skip
-        counts = prepare_buckets(folder, config, memory=memory, engine=running)
+        counts = prepare_buckets(folder, config, memory=memory, engine=started)
     out = Folder(folder)
     words = vocabulary_of(folder, prepared(out)["vocabulary"])
     rows = sum(out.read_json(MANIFEST)["visits"].values())
@@ -40,6 +64,38 @@ def prepare(args: argparse.Namespace) -> None:
           "places in training")  # fmt: skip
     print("windows: " + ", ".join(f"{name} {n}" for name, n in counts.items()))
     print(f"written to {folder}")
+
+
+def is_prepared(path: Path) -> bool:
+    """Whether it is a folder that an engine has prepared; one that is not local is no path."""
+    return (path / PREPARED).is_file()
+
+
+def no_buckets(path: Path) -> DataError:
+    """What to say where an engine finds a table instead of buckets."""
+    return DataError(
+        f"{path} holds no buckets for an engine to work through; make them with 'pgt prepare "
+        "--engine', or leave --engine out."
+    )
+
+
+def predict(args: argparse.Namespace, windows: WindowConfig, engine: Engine | None) -> pd.DataFrame:
+    """Predict the people of a prepared folder; of one person only the own bucket is read."""
+    out = Folder(str(args.visits))
+    if args.user is None:
+        first = out.read_table(visits_name(numbers_of(out)[0]))
+        return predict_buckets(
+            out.url, args.model, at=local(args.at, first), top=args.top, engine=engine
+        )
+    number = bucket_of(args.user, out.read_json(MANIFEST)["n_buckets"])
+    if number not in numbers_of(out):
+        raise DataError(f"There is no user {args.user!r} in {args.visits}.")
+    table = out.read_table(visits_name(number))
+    net, vocabulary = load_model(args.model)
+    return predict_table(
+        net, vocabulary, table, windows=windows, user=args.user, at=local(args.at, table),
+        top=args.top,
+    )  # fmt: skip
 
 
 def opened(path: Path, config: WindowConfig, vocabulary: Vocabulary | None) -> PreparedDataset:

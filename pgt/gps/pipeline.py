@@ -87,15 +87,19 @@ def fixes_to_visits(
     >>> len(journey.locations), len(journey.visits)
     (2, 480)
     """
-    given = signature(tracks_to_visits).bind(None, **protocol)
-    given.apply_defaults()
-    # Refuse what can be refused before the work.
-    in_zone(pd.DataFrame(columns=["started_at", "finished_at"]), given.arguments["timezone"])
-    require_settings(*(given.arguments[name] for name in ("eps", "min_samples", "haversine_order")))
+    require_protocol(**protocol)
     tracks = staypoints_and_triplegs(
         frames, distance=distance, minutes=minutes, gap_minutes=gap_minutes, now=now
     )
     return tracks_to_visits(tracks, **protocol)
+
+
+def require_protocol(**protocol: Any) -> None:
+    """Refuse settings of `tracks_to_visits` that cannot be, before the long work."""
+    given = signature(tracks_to_visits).bind(None, **protocol)
+    given.apply_defaults()
+    in_zone(pd.DataFrame(columns=["started_at", "finished_at"]), given.arguments["timezone"])
+    require_settings(*(given.arguments[name] for name in ("eps", "min_samples", "haversine_order")))
 
 
 def tracks_to_visits(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,29 +67,60 @@ def staypoints_and_triplegs(
     DataError
         There is no fix that can be used, or a person comes in two frames.
     """
-    stays, legs, n_fixes = [], [], []
+
+    def parts() -> Iterator[Tracks]:
+        for frame in [frames] if isinstance(frames, pd.DataFrame) else frames:
+            yield tracks_of(
+                frame, distance=distance, minutes=minutes, gap_minutes=gap_minutes, now=now
+            )
+            del frame  # before the next one is read
+
+    return together(parts())
+
+
+def tracks_of(
+    frame: pd.DataFrame,
+    *,
+    distance: float = 200.0,
+    minutes: float = 30.0,
+    gap_minutes: float = 24 * 60,
+    now: pd.Timestamp | None = None,
+) -> Tracks:
+    """Find the staypoints and triplegs of one frame, of which there may be none.
+
+    `together` joins those of several frames; the parameters are those of
+    `staypoints_and_triplegs`.
+    """
+    fixes, dropped = clean_fixes(frame, now=now)
+    here = fixes.user_id.value_counts()
+    lost = {_whole(user) for user in frame.user_id.dropna().unique()} - set(here.index)
+    people = pd.concat(_full([here, pd.Series(0, index=list(lost))])).to_frame("n_fixes")
+    stays = generate_staypoints(fixes, distance=distance, minutes=minutes, gap_minutes=gap_minutes)
+    return Tracks(stays, generate_triplegs(fixes, stays), people, dropped)
+
+
+def together(parts: Iterable[Tracks]) -> Tracks:
+    """Join the tracks of frames, whose people must be different ones.
+
+    Raises
+    ------
+    DataError
+        There is no fix that can be used, or a person comes in two frames.
+    """
+    kept: list[Tracks] = []
     dropped = pd.Series(0, index=REASONS)
     seen: set[Any] = set()
-    for frame in [frames] if isinstance(frames, pd.DataFrame) else frames:
-        fixes, out = clean_fixes(frame, now=now)
-        dropped += out
-        here = fixes.user_id.value_counts()
-        lost = {_whole(user) for user in frame.user_id.dropna().unique()} - set(here.index)
-        again = seen.intersection(here.index) | (seen & lost)
+    for part in parts:
+        again = seen.intersection(part.people.index)
         if again:
             raise DataError(
                 f"The fixes of user {min(again, key=str)} come in two frames; put a person's "
                 "fixes into one, for example with pandas.concat."
             )
-        seen.update(here.index, lost)
-        n_fixes += [here, pd.Series(0, index=list(lost))]
-        stays.append(
-            generate_staypoints(fixes, distance=distance, minutes=minutes, gap_minutes=gap_minutes)
-        )
-        legs.append(generate_triplegs(fixes, stays[-1]))
-        del frame, fixes  # before the next one is read
-    kept = sum(int(part.sum()) for part in n_fixes)
-    if not kept:
+        seen.update(part.people.index)
+        dropped += part.dropped
+        kept.append(part)
+    if not sum(int(part.people.n_fixes.sum()) for part in kept):
         why = ", ".join(f"{reason}: {n}" for reason, n in dropped.items() if n)
         raise DataError(
             f"None of the position fixes can be used ({why}); are lon and lat in their "
@@ -99,11 +130,14 @@ def staypoints_and_triplegs(
         )
     if len({isinstance(user, str) for user in seen}) > 1:
         raise DataError("Column 'user_id' mixes text and numbers; convert it with .astype(str).")
-    people = pd.concat(_full(n_fixes)).rename_axis("user_id").sort_index().to_frame("n_fixes")
-    tables = [in_zone(pd.concat(_full(parts), ignore_index=True)) for parts in (stays, legs)]
-    counts = tables[0].user_id.value_counts()
+    people = pd.concat(_full([part.people for part in kept])).rename_axis("user_id").sort_index()
+    stays, legs = (
+        in_zone(pd.concat(_full(tables), ignore_index=True))
+        for tables in ([part.staypoints for part in kept], [part.triplegs for part in kept])
+    )
+    counts = stays.user_id.value_counts()
     people["n_staypoints"] = counts.reindex(people.index, fill_value=0)
-    return Tracks(tables[0], tables[1], people, dropped)
+    return Tracks(stays, legs, people, dropped)
 
 
 def _whole(user: Any) -> Any:

@@ -37,6 +37,7 @@ def read_fixes(
     cache: str | Path | None = None,
     report: Report | None = None,
     progress: bool = False,
+    in_parts: bool = False,
 ) -> Iterator[pd.DataFrame]:
     """Read the position fixes of one person after the other.
 
@@ -70,6 +71,9 @@ def read_fixes(
         Is filled while reading.
     progress : bool
         Show a bar, and print the report's sentence at the end.
+    in_parts : bool
+        These are some of the people, and others read the rest: that they have no fix is no error,
+        and `people_in` reports what belongs to no single person.
 
     Yields
     ------
@@ -109,7 +113,50 @@ def read_fixes(
         wanted = [user for user in source.users if user in users]
     limits = _moment(since, "since"), _moment(until, "until")
     folder = None if cache is None else Path(cache)
-    return _frames(source, wanted, limits, folder, report, progress, str(path))
+    total = Report() if report is None else report
+    frames = _frames(source, wanted, limits, folder, total, progress)
+    return frames if in_parts else _whole(frames, source, total, path, progress, report is None)
+
+
+def people_in(
+    path: str | Path,
+    *,
+    columns: dict[str, str] | None = None,
+    timezone: str | None = None,
+    time_unit: Literal["s", "ms"] = "s",
+    report: Report | None = None,
+) -> list[UserId]:
+    """Whose fixes `read_fixes` would read, in its order; the parameters are the same."""
+    source = _source(Path(path), columns, timezone, time_unit)
+    if report is not None:
+        report.add(source.report)
+    return list(source.users)
+
+
+def no_usable_fix(path: str | Path, report: Report) -> DataError:
+    """What to say when nothing is left of what was read."""
+    why = f": {report}" if report.n_bad else ""
+    return DataError(
+        f"There is no usable fix in {path}{why} Check the file; are the columns the right ones "
+        "(lon and lat not swapped), and the times as said?"
+    )
+
+
+def _whole(
+    frames: Iterator[pd.DataFrame],
+    source: Source,
+    total: Report,
+    path: str | Path,
+    progress: bool,
+    alone: bool,
+) -> Iterator[pd.DataFrame]:
+    """The frames of everybody who is asked for; in the end something must have been there."""
+    total.add(source.report)
+    yield from frames
+    if total.n_fixes == 0:
+        raise no_usable_fix(path, total)
+    if progress or (alone and total.n_bad):
+        print(total)
 
 
 def _frames(
@@ -117,12 +164,9 @@ def _frames(
     users: list[UserId],
     limits: tuple[pd.Timestamp | None, pd.Timestamp | None],
     cache: Path | None,
-    report: Report | None,
+    total: Report,
     progress: bool,
-    name: str,
 ) -> Iterator[pd.DataFrame]:
-    total = Report() if report is None else report
-    total.add(source.report)
     keys = {user: _key(source.key(user), limits) for user in users} if cache else {}
     kept = {user for user in users if cache and _cached_key(_file(cache, user)) == keys[user]}
     fresh = source.frames([user for user in users if user not in kept])
@@ -147,14 +191,6 @@ def _frames(
             frame.attrs = {}
             yield frame
         del frame
-    if total.n_fixes == 0:
-        why = f": {total}" if total.n_bad else ""
-        raise DataError(
-            f"There is no usable fix in {name}{why} Check the file; are the columns the right ones "
-            "(lon and lat not swapped), and the times as said?"
-        )
-    if progress or (report is None and total.n_bad):
-        print(total)
 
 
 def _source(

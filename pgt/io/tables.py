@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import zlib
 from pathlib import Path
@@ -10,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from pgt import files
 from pgt.io.columns import id_columns, recognized, says_utc
 from pgt.visits import REQUIRED, DataError, check, first_row, require_columns
 
+TIMES = ("started_at", "finished_at")
 # A UTC offset at the end of a time, and the longest text that can show one, with a digit before it.
 OFFSET = r"\d(Z|[+-]\d\d(?::?\d\d)?)$"
 LONGEST = len("0+02:00\n")
@@ -182,17 +183,27 @@ def read(
         visits["finished_at"] = visits["started_at"]
         called["finished_at"] = called.get("started_at", "")
     require_columns(visits)
-    for name in ("started_at", "finished_at"):
-        utc = says_utc(called.get(name, ""))
-        visits[name] = parse_times(visits[name], name, timezone, utc=utc)
+    utc = {name: says_utc(called.get(name, "")) for name in TIMES}
+    visits = tidy(visits, timezone, utc, drop_duplicates=drop_duplicates)
+    if found:
+        visits.attrs["recognized"] = found
+    return visits
+
+
+def tidy(
+    visits: pd.DataFrame, timezone: str | None, utc: dict[str, bool], *, drop_duplicates: bool
+) -> pd.DataFrame:
+    """Read the times of a table whose columns have their names, and check it.
+
+    ``utc`` says of each column of times whether those without a zone are in UTC.
+    """
+    for name in TIMES:
+        visits[name] = parse_times(visits[name], name, timezone, utc=utc[name])
     if "split" in visits.columns:
         visits["split"] = visits["split"].replace({"val": "valid", "validation": "valid"})
     if drop_duplicates:
         visits = visits.drop_duplicates([*REQUIRED], ignore_index=True)
-    visits = check(visits)
-    if found:
-        visits.attrs["recognized"] = found
-    return visits
+    return check(visits)
 
 
 def write(visits: pd.DataFrame, path: str | Path) -> None:
@@ -201,15 +212,10 @@ def write(visits: pd.DataFrame, path: str | Path) -> None:
     The file appears under its name only once it is complete.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.name}.part")
-    try:
+    if path.suffix not in (".parquet", ".csv"):
+        raise DataError(f"Cannot write {path.name}: its name must end in .csv or .parquet.")
+    with files.whole(path) as half:
         if path.suffix == ".parquet":
             visits.to_parquet(half, index=False)
-        elif path.suffix == ".csv":
-            visits.to_csv(half, index=False)
         else:
-            raise DataError(f"Cannot write {path.name}: its name must end in .csv or .parquet.")
-        os.replace(half, path)
-    finally:
-        half.unlink(missing_ok=True)
+            visits.to_csv(half, index=False)

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pgt.io.tables import parse_times
+from pgt.io.tables import TIMES, tidy
 from pgt.scale import duck
-from pgt.scale.duck import TIMES, Reading, Source
+from pgt.scale.duck import Reading, Source
 from pgt.scale.engines import Engine, InProcess
 from pgt.scale.storage import Folder
-from pgt.visits import REQUIRED, DataError, check, split_by_days
+from pgt.visits import DataError, split_by_days
 
 VISITS = 200_000  # in a bucket, unless the number of buckets is given
 BATCH = 100_000  # rows that leave DuckDB at a time
@@ -194,13 +194,7 @@ def _tidy(folder: str, reading: Reading, utc: dict[str, bool], number: int) -> N
     out = Folder(folder)
     visits = out.read_table(raw_name(number))
     try:
-        for name in TIMES:
-            visits[name] = parse_times(visits[name], name, reading.timezone, utc=utc[name])
-        if "split" in visits.columns:
-            visits["split"] = visits["split"].replace({"val": "valid", "validation": "valid"})
-        if reading.drop_duplicates:
-            visits = visits.drop_duplicates([*REQUIRED], ignore_index=True)
-        visits = check(visits)
+        visits = tidy(visits, reading.timezone, utc, drop_duplicates=reading.drop_duplicates)
     except DataError as error:
         raise DataError(f"In {out.path(raw_name(number))}: {error}") from error
     if "split" not in visits.columns:

@@ -6,7 +6,6 @@ a bucket holds are arrays (.npy) that numpy can map and that contain no code.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -89,9 +88,7 @@ def prepare(
         vocabulary = build_vocabulary(folder, config.protocol, memory=memory)
     else:
         places = build_vocabulary(folder, "exact", memory=memory).locations
-        vocabulary.require_shared(pd.Series(places))
-        if vocabulary.n_known < len(vocabulary.locations):
-            config = replace(config, protocol="exact")
+        config = vocabulary.windows(config, pd.Series(places))
     about = {"windows": config.to_dict(), "vocabulary": vocabulary.fingerprint()}
     if out.has(PREPARED) and not about.items() <= out.read_json(PREPARED).items():
         out.remove(PREPARED)  # the folder is nothing whole until all buckets are prepared anew

@@ -57,6 +57,73 @@ def test_train_and_evaluate_give_what_they_give_with_a_table(
     assert tables[0] == tables[1]
 
 
+@pytest.fixture(scope="module")
+def folder_and_model(table: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("prepared") / "buckets"
+    assert main(["prepare", str(table), str(folder), "--engine", "process", "--buckets", "3"]) == 0
+    model = str(folder.with_name("m.safetensors"))
+    train = ["train", str(table), "--epochs", "1", "--device", "cpu", "--quiet", "--out", model]
+    assert main(train) == 0
+    return str(folder), model
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["predict", "--top", "2"]])
+def test_an_engine_answers_as_one_process_does(
+    table: Path, folder_and_model: tuple[str, str], command: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    folder, model = folder_and_model
+    name, *options = command
+    capsys.readouterr()
+    answers = []
+    for source, engine in ((str(table), []), (folder, []), (folder, ["--engine", "process"]),
+                           (folder, ["--engine", "pool", "--workers", "2"])):  # fmt: skip
+        assert main([name, source, model, *options, *engine]) == 0
+        answers.append(capsys.readouterr().out)
+    assert len(set(answers)) == 1 and answers[0]
+
+
+def test_an_engine_ranks_baselines_as_one_process_does(
+    table: Path, folder_and_model: tuple[str, str], tmp_path: Path
+) -> None:
+    folder, model = folder_and_model
+    rows = []
+    for source, engine in ((str(table), []), (folder, ["--engine", "process"])):
+        path = tmp_path / "rows.json"
+        assert main(["evaluate", source, model, "--baselines", "--json", str(path), *engine]) == 0
+        # Of places that share the top score the first is drawn; F1 is that of the drawn ones.
+        rows.append(pd.read_json(path).drop(columns=["f1", "data"]))
+    pd.testing.assert_frame_equal(*rows)
+
+
+def test_one_person_is_predicted_from_the_own_bucket(
+    table: Path, folder_and_model: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, model = folder_and_model
+    user = str(pd.read_parquet(table).user_id.iloc[-1])
+    at = ["--at", "2024-05-10T12:00"]
+    capsys.readouterr()
+    answers = []
+    for source in (str(table), folder):
+        assert main(["predict", source, model, "--user", user, *at]) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1]
+    assert main(["predict", folder, model, "--user", "nobody"]) == 2
+    assert "nobody" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "predict"])
+def test_an_engine_wants_buckets(
+    table: Path, folder_and_model: tuple[str, str], command: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    _, model = folder_and_model
+    assert main([command, str(table), model, "--engine", "process"]) == 2
+    assert "holds no buckets for an engine" in capsys.readouterr().err
+    assert main([command, str(table), model, "--workers", "2"]) == 2
+    assert "--workers goes with --engine" in capsys.readouterr().err
+
+
 def test_other_windows_than_the_folders_are_refused(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,60 @@
+"""The examples that end the help of every command."""
+
+from __future__ import annotations
+
+EXAMPLES = {
+    "": """examples:
+  python -m pgt city town                              simulate a town into the folder town/
+  python -m pgt prepare town town.parquet              check it, split it, count its windows
+  python -m pgt train town.parquet --out m.safetensors
+  python -m pgt evaluate town.parquet m.safetensors --baselines
+  python -m pgt predict town.parquet m.safetensors --top 3
+
+COMMAND --help tells more of each.""",
+    "city": """examples:
+  python -m pgt city town
+  python -m pgt city --preset large --seed 3 big_town""",
+    "visits": """examples:
+  python -m pgt visits Geolife.zip --out visits.csv --timezone Asia/Shanghai
+  python -m pgt visits Geolife.zip --out visits.parquet --haversine-order swapped
+  python -m pgt visits my_tracks/ --out visits.csv --everybody   a folder of GPX files
+
+The steps and their settings are those of Hong et al. (2023), whose figures rest on UTC and on the
+swapped order.""",
+    "download": """examples:
+  python -m pgt download geolife --to data                     shows the terms, and stops
+  python -m pgt download geolife --to data --accept-licence
+
+Killed, it goes on from what has arrived when called again. Nothing is unpacked.""",
+    "prepare": """examples:
+  python -m pgt prepare visits.csv visits.parquet --timezone Europe/Vienna
+  python -m pgt prepare checkins.csv visits.parquet --checkins \\
+      --columns user_id=user,location_id=venue,started_at=time --timezone Asia/Tokyo
+  python -m pgt prepare geolife_windows geolife.parquet   a folder of train, valid and test.csv
+  python -m pgt prepare 's3://mine/visits/*.parquet' prepared --engine pool --workers 8
+
+With --engine a table may be larger than memory: it becomes a folder of buckets, which 'train' and
+'evaluate' take as well. Killed, it goes on when called again the same way.""",
+    "train": """examples:
+  python -m pgt train visits.parquet --out model.safetensors
+  python -m pgt train visits.parquet --out no_pointer.safetensors --without pointer --seed 1
+
+Killed, it goes on from its last whole epoch when called again the same way.""",
+    "evaluate": """examples:
+  python -m pgt evaluate visits.parquet model.safetensors --baselines
+  python -m pgt evaluate visits.parquet model.safetensors --split valid --json result.json""",
+    "predict": """examples:
+  python -m pgt predict visits.parquet model.safetensors --user 7
+  python -m pgt predict visits.parquet model.safetensors --at 2024-05-01T12:00+02:00 --out next.csv
+
+A person or a place that training has not seen is no error: such a person is predicted with the
+vector of an unseen person, such a place is read as "unknown".""",
+    "export": """examples:
+  python -m pgt export --html city.html                the live model of the shipped town
+  python -m pgt export --model m.safetensors --out m.json
+  python -m pgt export --model m.safetensors --visits visits.parquet --html m.html
+  python -m pgt export --model m.safetensors --onnx m.onnx
+
+The page holds the model and the visits of the test windows; it needs no server and no network.
+For ONNX: pip install onnx onnxscript onnxruntime""",
+}  # fmt: skip
