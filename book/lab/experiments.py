@@ -99,6 +99,14 @@ _ELSEWHERE = (
 )  # fmt: skip
 
 
+def _told_nothing(*more: tuple[str, str, TargetTime]) -> tuple[Run, ...]:
+    """The models that answer "where next?", beside the rules."""
+    rules = (*BASELINES, Run("kernel_memory", "memory_100"))
+    networks: list[tuple[str, str, TargetTime]] = [("pgt", "full", "unknown")]
+    networks += [("contextual", variant, "unknown") for variant in ("full", "window")]
+    return rules + _seeded([*networks, *more])
+
+
 EXPERIMENTS: dict[str, Experiment] = {
     "geolife_published": Experiment(
         "How good is each model on GeoLife, by the published protocol?",
@@ -125,6 +133,17 @@ EXPERIMENTS: dict[str, Experiment] = {
             "geolife_exact": _contextual(*presets.VARIANTS_WHERE_NOTHING_IS_MERGED),
             "geolife_published": _contextual(*presets.VARIANTS_WITH_UNKNOWN),
             "city": _contextual("full", "window"),
+        },
+    ),
+    "new_york": Experiment(
+        "How good is each model on check-ins of New York, in the windows of the literature?",
+        {"new_york": _told_nothing(("pgt", "full", "day"), ("contextual", "full", "time"))},
+    ),
+    "last_visit": Experiment(
+        "How good is each model when its windows do not tell when the next visit is?",
+        {
+            key: _told_nothing()
+            for key in ("geolife_exact_last_visit", "new_york_last_visit", "city_last_visit")
         },
     ),
     "improvements": Experiment(

@@ -28,10 +28,12 @@ Row = dict[str, Any]
 
 # The reports, by the name of their results file: the module of the laboratory that holds each.
 REPORTS: dict[str, str] = {
+    "anchors": "lab.anchors",
     "confidence": "lab.confidence",
     "gate": "lab.gate",
     "gps": "lab.gps",
     "imbalance": "lab.imbalance",
+    "llm_mob": "lab.llm_mob",
     "newcomers": "lab.newcomers",
     "own_city": "lab.own_city",
     "position_bias": "lab.position_bias",
@@ -104,6 +106,7 @@ def about_data(key: str) -> dict[str, Any]:
     return {
         "name": data.name,
         "protocol": data.protocol,
+        "anchor": data.anchor,
         "fingerprint": runs.data_fingerprint(key),
         "windows": runs.dataset(key).counts(),
         "training": asdict(data.training),

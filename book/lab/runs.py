@@ -23,7 +23,16 @@ from lab.provenance import code_mark, fingerprint
 from lab.search_space import DOCUMENTED, TUNED, build, build_pgt, tuned
 from pgt import city, metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
-from pgt.config import CITY, ModelConfig, Protocol, TargetTime, TrainConfig, ablate
+from pgt.config import (
+    CITY,
+    Anchor,
+    ModelConfig,
+    Protocol,
+    TargetTime,
+    TrainConfig,
+    WindowConfig,
+    ablate,
+)
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
 from pgt.files import write_text
@@ -31,6 +40,7 @@ from pgt.improvements.registry import IMPROVEMENTS, improved, training_of
 from pgt.io.sources import (
     GEOLIFE,
     GEOLIFE_WINDOWS,
+    NEW_YORK,
     from_environment,
     has_data,
     read_visits,
@@ -40,10 +50,10 @@ from pgt.losses import Loss, cross_entropy
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import Network
 from pgt.train import fit
-from pgt.windows import Dataset, prepare
+from pgt.windows import Dataset, PreparedDataset, prepare
 
 Trained = tuple[metrics.Predictor, dict[str, Any]]
-RANKS = ["user", "better", "tied", "known", "in_window"]
+RANKS = ["user", "row", "better", "tied", "known", "in_window"]
 
 # What every run reaches through objects only, so that a mark cannot follow it there.
 SCORING = ("pgt.metrics:evaluate", "pgt.metrics:summarize", "pgt.windows:Windows.batches",
@@ -65,6 +75,8 @@ class Data:
         Environment variable that points to the data, if they are not part of the package.
     training : TrainConfig
         Settings of every PGT on it; the seed is each run's.
+    anchor : {"target_day", "last_visit"}
+        The day that a window's history goes back from.
     """
 
     name: str
@@ -72,6 +84,7 @@ class Data:
     protocol: Protocol
     needs: str = ""
     training: TrainConfig = field(default_factory=TrainConfig)
+    anchor: Anchor = "target_day"
 
     @property
     def there(self) -> bool:
@@ -102,7 +115,11 @@ def _checkins() -> pd.DataFrame:
     return visits.assign(finished_at=visits.started_at)
 
 
-DATA: dict[str, Data] = {
+def _new_york() -> pd.DataFrame:
+    return read_windows_folder(from_environment(NEW_YORK))
+
+
+_DATA: dict[str, Data] = {
     "city": Data("city", lambda: city.load().visits, "exact", training=CITY),
     "geolife_published": Data(
         "geolife", lambda: read_windows_folder(from_environment(GEOLIFE_WINDOWS)), "published",
@@ -115,13 +132,21 @@ DATA: dict[str, Data] = {
         "large city", lambda: city.simulate(preset="large").visits, "exact", training=CITY
     ),
     "checkins": Data("check-ins", _checkins, "exact", training=CITY),
+    "new_york": Data("new york", _new_york, "published", NEW_YORK),
 }  # fmt: skip
+# The same visits in windows that go back from the last one, and so do not tell when the next is.
+DATA = _DATA | {
+    f"{key}_last_visit": replace(_DATA[key], anchor="last_visit")
+    for key in ("city", "geolife_exact", "new_york")
+}
 
 
 @cache
-def dataset(key: str) -> Dataset:
+def dataset(key: str) -> PreparedDataset:
     """The windows of an entry of `DATA`, prepared once a process."""
-    return prepare(DATA[key].load(), protocol=DATA[key].protocol)
+    data = DATA[key]
+    config = WindowConfig(protocol=data.protocol, anchor=data.anchor)
+    return prepare(data.load(), config=config)
 
 
 @cache
@@ -288,7 +313,10 @@ def one_run(key: str, run: Run) -> dict[str, Any]:
         about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
         rows += [about | {"split": split} | row for row in table.to_dict("records")]
     ranks["user"] = pd.factorize(ranks.user_id)[0]
-    small = ranks[RANKS].astype({"user": "int16", "better": "int32", "tied": "int32"})
+    ranks["row"] = data.test.target  # of the split's visits: the same visit in other windows
+    small = ranks[RANKS].astype(
+        {"user": "int16", "row": "int32", "better": "int32", "tied": "int32"}
+    )
     return {"rows": rows, "ranks": small, "notes": notes, "seconds": time.perf_counter() - began}
 
 

@@ -10,10 +10,7 @@ import pandas as pd
 from pgt.io.tables import read
 from pgt.visits import SPLITS, DataError, check
 
-WINDOW_COLUMNS = (
-    "id", "user_id", "location_id", "duration", "start_day", "end_day", "start_min", "end_min",
-    "weekday",
-)  # fmt: skip
+WINDOW_COLUMNS = ("id", "user_id", "location_id", "start_day", "start_min", "weekday")
 
 
 def is_windows_folder(path: str | Path) -> bool:
@@ -27,14 +24,16 @@ def read_windows_folder(folder: str | Path) -> pd.DataFrame:
     Three CSV files hold each split's visits with locations already numbered (1 = "not seen in
     training") and times as a day number per person and a minute of the day. The day number says
     nothing of the date, so each person's day 0 is placed in the first week of 2000, on the
-    weekday that the file gives. There are no coordinates.
+    weekday that the file gives. There are no coordinates. Without durations the visits are
+    check-ins, which end when they begin; check-ins of one person at one place in the same minute
+    are set a second apart, so that each stays a visit.
 
     Parameters
     ----------
     folder : path
         Holds ``train.csv``, ``valid.csv`` and ``test.csv`` with the columns id, user_id,
-        location_id, duration (minutes), start_day, end_day, start_min, end_min, weekday (0 =
-        Monday).
+        location_id, start_day, start_min, weekday (0 = Monday) and, if it is known, duration
+        (minutes).
 
     Returns
     -------
@@ -57,6 +56,8 @@ def read_windows_folder(folder: str | Path) -> pd.DataFrame:
                 f"Column '{missing[0]}' is missing in {path.name}; is it the right file?"
             )
         parts.append(part.assign(split=split))
+    if len({"duration" in part.columns for part in parts}) > 1:
+        raise DataError(f"Some files of {folder} have a column 'duration' and some have not.")
     raw = pd.concat(parts, ignore_index=True)
     monday = pd.Timestamp("2000-01-03", tz="UTC")
     first_weekday = (raw.weekday - raw.start_day) % 7
@@ -67,13 +68,19 @@ def read_windows_folder(folder: str | Path) -> pd.DataFrame:
         + pd.to_timedelta(first_weekday + raw.start_day, unit="D")
         + pd.to_timedelta(raw.start_min, unit="min")
     )
+    if "duration" in raw.columns:
+        # end_day and end_min slip by a day at midnight in some rows; duration does not.
+        lasting = pd.to_timedelta(raw.duration, unit="min")
+    else:
+        again = raw.groupby(["user_id", "location_id", start]).cumcount()
+        start = start + pd.to_timedelta(again, unit="s")
+        lasting = pd.Timedelta(0)
     visits = pd.DataFrame(
         {
             "user_id": raw.user_id,
             "location_id": raw.location_id,
             "started_at": start,
-            # end_day and end_min slip by a day at midnight in some rows; duration does not.
-            "finished_at": start + pd.to_timedelta(raw.duration, unit="min"),
+            "finished_at": start + lasting,
             "split": raw.split,
         }
     )
@@ -145,16 +152,16 @@ def read_visits(
     )
 
 
+# Environment variables that say where data lie that are not part of the package.
 GEOLIFE_WINDOWS = "PGT_GEOLIFE_WINDOWS"  # folder with train.csv, valid.csv and test.csv
-
-
 GEOLIFE = "PGT_GEOLIFE"  # a table of GeoLife visits
+NEW_YORK = "PGT_NEW_YORK"  # folder with train.csv, valid.csv and test.csv: Foursquare, New York
 
 
 def from_environment(name: str) -> Path:
     """The path in an environment variable, or one sentence on how to set it."""
     if not os.environ.get(name):
-        raise DataError(f"Set {name} to the path of the GeoLife data; chapter 22 says which.")
+        raise DataError(f"Set {name} to the path of the data; chapter 22 says which.")
     return Path(os.environ[name])
 
 

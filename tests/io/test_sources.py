@@ -56,6 +56,26 @@ def test_a_windows_folder_gives_the_same_windows_as_the_visits(tmp_path: Path) -
             assert getattr(x, field).tolist() == getattr(y, field).tolist(), field
 
 
+def test_a_windows_folder_without_durations_holds_checkins(tmp_path: Path) -> None:
+    visits = random_visits(8, users=3, visits=100, zone="UTC")
+    visits["finished_at"] = visits.started_at
+    windows_folder(tmp_path, visits)
+    for name in SPLITS:
+        path = tmp_path / f"{name}.csv"
+        part = pd.read_csv(path).drop(columns=["duration", "end_day", "end_min"])
+        # Some check in twice within a minute; both are visits.
+        part.loc[part.index.repeat(1 + (part.index % 7 == 0))].to_csv(path, index=False)
+    table = read_visits(tmp_path)
+    assert (table.finished_at == table.started_at).all()
+    assert len(table) > len(visits)
+    assert not table.duplicated(["user_id", "location_id", "started_at"]).any()
+    minutes = table.drop_duplicates(["user_id", "location_id"], ignore_index=True)
+    assert set(minutes.location_id) == set(visits.location_id)
+    part.assign(duration=5).to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(DataError, match="have a column 'duration' and some have not"):
+        read_visits(tmp_path)
+
+
 def test_a_folder_that_is_not_one_set_is_refused(tmp_path: Path) -> None:
     windows_folder(tmp_path, random_visits(8, zone="UTC"))
     raw = pd.read_csv(tmp_path / "test.csv")

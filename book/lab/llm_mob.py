@@ -1,0 +1,136 @@
+"""The published answers of a large language model beside ours, window by window, for chapter 22.
+
+    PGT_LLM_MOB=… PGT_GEOLIFE_WINDOWS=… PGT_NEW_YORK=… python book/lab/run.py llm_mob
+
+writes ``book/results/llm_mob.json``. LLM-Mob (Wang et al. 2023) asked GPT-3.5 for the next place of
+the test windows that we use too, and published every answer. A row compares one of its files with
+one of our models on the same windows: ``theirs`` and ``ours`` (mean over seeds) in percent,
+``difference`` in points with its 95 % interval, people and seeds resampled. Files called *wot* do
+not tell the target's time, the others do; our models know as much as ``target_time`` says. A file
+with one answer a window has no Acc@5 and no Acc@10. ``same_target`` is the share of windows whose
+target is the same place in their file and in ours; theirs are judged by their own. No person, place
+or moment can be recognized in the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab import runs
+from lab.reports import Report
+from lab.runs import Run
+from pgt.config import TargetTime
+from pgt.intervals import interval_of_mean
+from pgt.io.sources import from_environment
+from pgt.metrics import gains
+from pgt.windows import Windows
+
+ANSWERS = "PGT_LLM_MOB"  # folder of the published answers
+SEEDS = (42, 1, 2, 3, 4)
+# Their files: the windows they are on, whether they were told the time, how many answers there are.
+FILES: dict[str, tuple[str, bool, int]] = {
+    "geolife_top1": ("geolife_published", True, 1),
+    "geolife_top10": ("geolife_published", True, 10),
+    "geolife_top10_wot": ("geolife_published", False, 10),
+    "fsq_top1": ("new_york", True, 1),
+    "fsq_top10_wot": ("new_york", False, 10),
+}
+NOT_TOLD: tuple[tuple[str, str, TargetTime], ...] = (
+    ("most_frequent", "full", "unknown"),
+    ("kernel", "full", "unknown"),
+    ("pgt", "full", "unknown"),
+    ("contextual", "window", "unknown"),
+    ("kernel_memory", "memory_100", "unknown"),
+    ("contextual", "full", "unknown"),
+)
+TOLD: tuple[tuple[str, str, TargetTime], ...] = (("contextual", "full", "time"), *NOT_TOLD)
+RULES = ("most_frequent", "kernel", "kernel_memory")
+NEVER = 2**30  # the rank of a place that is not among the answers
+Row = dict[str, Any]
+
+
+def their_ranks(answers: pd.DataFrame, windows: Windows) -> tuple[pd.DataFrame, float]:
+    """Ranks as of `pgt.metrics.evaluate`, one a window in our order.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        ``user_id``, ``order`` (of the window among the person's), ``ground_truth``, ``prediction``
+        (place ids with blanks between them, the likeliest first).
+    windows : Windows
+
+    Returns
+    -------
+    ranks : DataFrame
+    same_target : float
+        The share of windows whose target is the same place here and there.
+
+    Raises
+    ------
+    ValueError
+        A window of ours has no answer, or several.
+    """
+    ours = pd.DataFrame({"user_id": windows.users})
+    ours["order"] = ours.groupby("user_id").cumcount()
+    table = ours.merge(answers, "left", ["user_id", "order"], validate="1:1")
+    if table.prediction.isna().any():
+        raise ValueError(f"{int(table.prediction.isna().sum())} windows have no answer.")
+    better = [
+        places.index(str(truth)) if str(truth) in (places := text.split()) else NEVER
+        for text, truth in zip(table.prediction, table.ground_truth.astype(int), strict=True)
+    ]
+    targets = windows.visits.location_id.to_numpy()[windows.target]
+    same = float(np.mean(targets == table.ground_truth.to_numpy()))
+    known = windows.vocabulary.is_known(windows.targets)
+    return pd.DataFrame({"user_id": windows.users, "better": better, "tied": 1, "known": known,
+                         "in_window": windows.in_window}), same  # fmt: skip
+
+
+def our_ranks(key: str, run: Run) -> pd.DataFrame:
+    """The test ranks of a run, which is made unless it is kept."""
+    runs.make((key, run))
+    return runs.read_kept(key, run)[1].rename(columns={"user": "user_id"})
+
+
+def compare(name: str) -> Iterator[Row]:
+    """One of their files beside each of our models."""
+    key, told, n_answers = FILES[name]
+    windows = runs.dataset(key).test
+    answers = pd.read_csv(from_environment(ANSWERS) / f"{name}.csv", dtype={"prediction": str})
+    theirs, same = their_ranks(answers, windows)
+    theirs["user_id"] = pd.factorize(theirs.user_id)[0]
+    for model, variant, target_time in TOLD if told else NOT_TOLD:
+        seeds = (None,) if model in RULES else SEEDS
+        ours = [our_ranks(key, Run(model, variant, target_time, seed)) for seed in seeds]
+        for metric, k in (("acc@1", 1), ("acc@5", 5), ("acc@10", 10)):
+            if k > n_answers:
+                continue
+            own = 100 * float(np.mean([gains(ranks)[metric].mean() for ranks in ours]))
+            other = 100 * float(gains(theirs)[metric].mean())
+            low, high = interval_of_mean(ours, metric, against=[theirs])
+            yield {
+                "file": name, "data": runs.DATA[key].name, "told": told, "metric": metric,
+                "model": model, "variant": variant, "target_time": target_time,
+                "windows": len(windows), "people": theirs.user_id.nunique(),
+                "theirs": other, "ours": own, "difference": own - other, "low": low, "high": high,
+                "same_target": 100 * same,
+            }  # fmt: skip
+
+
+def _rows() -> Iterator[Row]:
+    for name in FILES:
+        yield from compare(name)
+
+
+REPORT = Report(
+    question="Does a large language model foretell the next place better, on the same windows?",
+    rows=_rows,
+    data=("geolife_published", "new_york"),
+    starts=("compare", "their_ranks"),
+    models=("most_frequent", "kernel", "kernel_memory", "pgt", "contextual"),
+    more={"seeds": list(SEEDS)},
+)

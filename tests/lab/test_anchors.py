@@ -1,0 +1,80 @@
+"""What windows tell of the time of the next visit, where the truth is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from lab import anchors, runs
+from lab.anchors import told
+
+from pgt.config import WindowConfig
+from pgt.windows import prepare
+
+from ..helpers import random_visits
+
+
+def with_pauses(seed: int) -> pd.DataFrame:
+    """Visits with pauses of some days that nothing before them foretells."""
+    rng = np.random.default_rng(seed)
+    visits = random_visits(seed, users=4, visits=900)
+    pause = pd.to_timedelta(rng.choice([0, 0, 0, 1, 2], len(visits)), unit="D")
+    moved = pause.to_series(index=visits.index).groupby(visits.user_id).cumsum()
+    return visits.assign(started_at=visits.started_at + moved,
+                         finished_at=visits.finished_at + moved)  # fmt: skip
+
+
+def test_only_windows_that_go_back_from_the_target_tell_when_it_is() -> None:
+    visits = with_pauses(0)
+    from_target = prepare(visits, config=WindowConfig(protocol="exact")).test
+    from_last = prepare(visits, config=WindowConfig(protocol="exact", anchor="last_visit")).test
+    one, other = told(from_target, 7), told(from_last, 7)
+    assert one["proved"] > 10 and other["proved"] == 0
+    assert one["auc"] > other["auc"] + 0.2
+    assert one["bits"] > 5 * other["bits"]
+
+
+def test_what_is_seen_does_not_change_with_the_time_of_the_target() -> None:
+    config = WindowConfig(days=3, min_visits=1, protocol="exact", anchor="last_visit")
+    visits = random_visits(3, users=1, visits=60)
+    late = visits.copy()
+    late.loc[late.index[-1], ["started_at", "finished_at"]] += pd.Timedelta(days=30)
+    seen = []
+    for table in (visits, late):
+        windows = prepare(table.assign(split="test").pipe(_first_is_training), config=config).test
+        batch = windows.batch([len(windows) - 1])
+        hidden = {"target_time", "target_weekday", "gap_days"}
+        seen.append({k: v for k, v in vars(batch).items() if k not in hidden})
+    assert all(torch.equal(seen[0][name], seen[1][name]) for name in seen[0])
+
+
+def _first_is_training(visits: pd.DataFrame) -> pd.DataFrame:
+    """The same visits once more for training, so that their places are known."""
+    earlier = visits.assign(
+        split="train",
+        started_at=visits.started_at - pd.Timedelta(days=400),
+        finished_at=visits.finished_at - pd.Timedelta(days=400),
+    )
+    return pd.concat([earlier, visits], ignore_index=True)
+
+
+def test_models_are_compared_on_the_targets_that_both_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ranks(rows: list[int]) -> pd.DataFrame:
+        return pd.DataFrame({"user": [0] * len(rows), "row": rows, "better": rows, "tied": 1,
+                             "known": True, "in_window": True})  # fmt: skip
+
+    kept = {"city": ranks([5, 3, 9]), "city_last_visit": ranks([9, 4, 3])}
+    monkeypatch.setattr(runs, "make", lambda job: "")
+
+    def read(key: str, run: Any) -> tuple[dict[str, Any], pd.DataFrame]:
+        return {}, kept[key]
+
+    monkeypatch.setattr(runs, "read_kept", read)
+    one, other = anchors.common("city", "kernel", "full")
+    assert one[0].row.tolist() == other[0].row.tolist() == [3, 9]
+    assert one[0].better.tolist() == [3, 9]
