@@ -45,8 +45,8 @@ print(data.counts(), f"windows, {V:,} location ids")
 # a meaning from two companions. One is what a simple rule reaches on the same windows. The other is how
 # much the number would change had we met other people.
 #
-# This chapter builds both, the ruler first. It ends with a result that you will not find in the papers
-# on this task, and that the rest of this book has to live with.
+# This chapter builds both, the ruler first. It ends with a result that we have not found on these windows
+# before, and that the rest of this book has to live with.
 #
 # ## Rank once
 #
@@ -610,8 +610,10 @@ Markdown(
 
 # %% [markdown]
 # This is the surprise. A rule that fits on one line, with five numbers chosen from a short list and no
-# training, stands level with the trained networks or above them. The papers on this task that we know of
-# compare with Markov chains and with other networks, not with a rule like this.
+# training, stands level with the trained networks or above them. The idea is not new:
+# [Do et al. (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) predict places from kernels over time and space. But the papers
+# on networks that we know of compare with Markov chains and with other networks, not with a rule like this.
+# In recommender systems the same has been found more than once, and [counted](https://doi.org/10.1145/3298689.3347058).
 #
 # Why? Here is a reason to keep in mind, as a hypothesis. The kernel is given the two *comparisons* that
 # matter: was that visit preceded by the place where I am, was it at this time of day? A network receives places and

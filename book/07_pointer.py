@@ -165,8 +165,9 @@ print(f"{len(bias)} entries for {model.config.max_len} visits; entry 0 is {bias[
 # $$
 #
 # The common height of the curve is not **identifiable**. The gradient along it, which is the sum of all entries'
-# gradients, is zero. Only weight decay, which shrinks all weights a little at each step of training, ever moves
-# it. Never read meaning into "all biases are negative".
+# gradients, is zero. It moves all the same during training, by accident: weight decay shrinks it, and AdamW
+# scales the gradient of each entry by itself, so that steps which should cancel do not. Never read meaning into
+# "all biases are negative".
 
 # %%
 def attend(s, padding):

@@ -230,7 +230,7 @@ show(fig,
 # > **Note.** Mind the convention. In [See et al. (2017)](https://arxiv.org/abs/1704.04368) the number is called
 # > $p_\text{gen}$ and is the weight of *generating*: $g = 1 - p_\text{gen}$. Swap the two when you port code, and everything
 # > still runs and sums to one. [Gu et al. (2016)](https://arxiv.org/abs/1603.06393) do without a gate and
-# > put both kinds of scores into one softmax; [Merity et al. (2016)](https://arxiv.org/abs/1609.07843) make the gate
+# > put both kinds of scores into one softmax; [Merity et al. (2017)](https://arxiv.org/abs/1609.07843) make the gate
 # > one more thing to point at, a *sentinel*.
 #
 # ## The mixture

@@ -875,7 +875,7 @@ def says(row):
 
 
 Markdown(
-    f"**The Transformer adds nothing.** {big:,} numbers instead of {small:,} change the score by {says(around)}. Where the "
+    f"**On these windows the Transformer adds nothing.** {big:,} numbers instead of {small:,} change the score by {says(around)}. Where the "
     f"model sees only the seven days, for which PGT was made, it is {says(windowed)}. What a week of visits says about the "
     "next one, a handful of curves has said already."
 )

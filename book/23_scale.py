@@ -127,7 +127,10 @@ axes[0].legend()
 more = costs["MB kept"]["every place"] / costs["MB kept"]["sums only"]
 show(
     fig,
-    alt=f"Time and memory of one training step against the number of places, both axes logarithmic. With every place written down both grow in step with V; with sums only the memory stays nearly level. At {sizes[-1]:,} places the first keeps {more.iloc[-1]:.0f} times as much.",
+    alt="Time and memory of one training step against the number of places, both "
+    "axes logarithmic. With every place written down both grow in step with V; with "
+    f"sums only the memory stays nearly level. At {sizes[-1]:,} places the first keeps "
+    f"{more.iloc[-1]:.0f} times as much.",
     caption="One step of training on the same 64 windows of the town, with more and more places that nobody visits. Writing down every place costs memory in proportion to their number.",
 )
 
@@ -216,6 +219,57 @@ table.assign(**{"usual way, GB": table["usual way, GB"] / 1e9}).round(1).set_ind
 # None of these is clever. Each was found by making the data larger, step by step, and looking for what grew
 # faster than they did.
 #
+# ## From ten thousand to ten million
+#
+# Does it add up? We drew more and more people, always with the same 5,000 places, and took the time of
+# every stage from the table to the batches. The numbers were measured once; `make bench`
+# measures them on your machine, and [the page of experiments](experiments.md) has them all.
+
+# %%
+from pgt.analysis.results import read_results
+
+speed = read_results("bench").rows
+stage = speed.name.str.extract(r"^[\d,]+ visits: ([^(,]+)", expand=False)
+curves = speed.assign(stage=stage.str.strip())
+curves = curves[(curves.section == "growth") & (curves.unit == "s")]
+curves = curves.astype({"n": int}).pivot(index="n", columns="stage", values="ours")
+curves.T.round(3)
+
+# %% tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(7.4, 3.6), layout="constrained")
+marks = iter("os^Dv<>pP")
+for name in curves.loc[1_000_000].sort_values(ascending=False).index:
+    ax.loglog(curves.index, curves[name], marker=next(marks), ms=5, lw=1.4, label=name)
+line = np.array([1e4, 1e7])
+ax.loglog(line, 2e-6 * line, "--", color="0.5", lw=1, label="linear growth")
+ax.set(xlabel="visits", ylabel="time (s)")
+fig.legend(loc="outside right upper", fontsize=8, frameon=False)
+slopes = np.log10(curves.loc[1_000_000] / curves.loc[100_000])
+show(
+    fig,
+    alt="Time of every stage against the number of visits from ten thousand to ten "
+    "million, both axes logarithmic. All curves run beside a dashed line of linear "
+    "growth. Seconds at a million visits: "
+    + ", ".join(f"{name} {curves.loc[1_000_000, name]:.2f}" for name in curves) + ".",
+    caption="What each stage takes with ever more visits to the same places, on one "
+    "thread. A curve that ends early would have needed a table that takes too long to "
+    "write.",
+)
+
+# %% tags=["hide-input"]
+steep = slopes.idxmax()
+last = curves[steep].dropna()
+verdict = (
+    "No stage is steeper than 1.1." if slopes[steep] <= 1.1 else
+    f"One is steeper than we like: “{steep}”. From {last.index[-2]:,} to "
+    f"{last.index[-1]:,} visits it grows {last.iloc[-1] / last.iloc[-2]:.1f}-fold."
+)
+Markdown(
+    "From a hundred thousand visits to a million the exponents (1 = linear) lie between "
+    f"{slopes.min():.2f} and {slopes[steep]:.2f}. {verdict}"
+)
+
+# %% [markdown]
 # ## More visits than memory
 #
 # A window never crosses from one person to another. So a table of visits can be dealt out to **buckets** of
@@ -341,6 +395,29 @@ print(f"one process and two, an epoch with dropout: weights differ by at most {g
 # | one row of ranks a window | comes back to one process | add up per person in the bucket |
 # | one person with a million visits | a bucket is a person at least | nothing yet; we have not met one |
 #
+# ## What it comes to
+#
+# The sizes at which we wanted to be able to work, and what they took. A budget was set before anything
+# was measured.
+
+# %% tags=["hide-input"]
+sections = ["vocabulary", "growth", "large", "gps", "intervals", "baskets"]
+kept = speed[speed.name.str.contains("budget") & speed.section.isin(sections)]
+
+
+def amount(number, unit):
+    return f"{number:,.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
+
+
+pd.set_option("display.max_colwidth", None)
+pd.DataFrame({
+    "what": kept.name.str.replace(" (reference: the budget)", ""),
+    "measured": [*map(amount, kept.ours, kept.unit)],
+    "budget": [*map(amount, kept.reference, kept.unit)],
+    "kept": np.where(kept.ours <= kept.reference, "yes", "no"),
+}).set_index("what")
+
+# %% [markdown]
 # ## Summary
 #
 # - Ask of each array which two sizes it multiplies. $B \times V$ was three of ours.

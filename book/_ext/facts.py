@@ -114,6 +114,13 @@ FACTS: dict[str, Fact] = {
         "beyond",
         percent(model="contextual", variant="window", target_time="unknown", **GEOLIFE),
     ),
+    "kernel-memory": ("beyond", percent(model="kernel_memory", **GEOLIFE)),
+    "new-york-network": ("new_york", percent(model="pgt", variant="full")),
+    "new-york-kernel": ("new_york", percent(model="kernel")),
+    "new-york-contextual": (
+        "new_york",
+        percent(model="contextual", variant="full", target_time="unknown"),
+    ),
     "contextual-parameters": ("beyond", parameters("contextual")),
     "network-parameters": ("beyond", parameters("pgt")),
 }

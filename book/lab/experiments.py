@@ -99,12 +99,11 @@ _ELSEWHERE = (
 )  # fmt: skip
 
 
-def _told_nothing(*more: tuple[str, str, TargetTime]) -> tuple[Run, ...]:
-    """The models that answer "where next?", beside the rules."""
-    rules = (*BASELINES, Run("kernel_memory", "memory_100"))
-    networks: list[tuple[str, str, TargetTime]] = [("pgt", "full", "unknown")]
-    networks += [("contextual", variant, "unknown") for variant in ("full", "window")]
-    return rules + _seeded([*networks, *more])
+RULES = (*BASELINES, Run("kernel_memory", "memory_100"))
+_WEEK: tuple[tuple[str, str, TargetTime], ...] = (
+    ("pgt", "full", "unknown"), ("contextual", "full", "unknown"),
+    ("contextual", "window", "unknown"),
+)  # fmt: skip
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -137,13 +136,14 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "new_york": Experiment(
         "How good is each model on check-ins of New York, in the windows of the literature?",
-        {"new_york": _told_nothing(("pgt", "full", "day"), ("contextual", "full", "time"))},
+        {"new_york": RULES + _seeded([*_WEEK, ("contextual", "full", "time")])},
     ),
     "last_visit": Experiment(
         "How good is each model when its windows do not tell when the next visit is?",
         {
-            key: _told_nothing()
-            for key in ("geolife_exact_last_visit", "new_york_last_visit", "city_last_visit")
+            "geolife_exact_last_visit": RULES + _seeded([*_WEEK]),
+            "city_last_visit": RULES + _seeded([*_WEEK]),
+            "new_york_last_visit": RULES + _seeded([("contextual", "full", "unknown")]),
         },
     ),
     "improvements": Experiment(

@@ -16,6 +16,8 @@ import previews
 import pytest
 import yaml
 
+from pgt.analysis.results import read_results
+
 ROOT = Path(__file__).resolve().parents[2]
 FRONT = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
 EXTENSIONS = sorted(path.stem for path in (ROOT / "book" / "_ext").glob("*.py")
@@ -52,6 +54,11 @@ def test_words_around_the_facts_are_still_true() -> None:
     assert value("no-pointer") < -5 and abs(value("no-gate")) < 1 and abs(value("no-generator")) < 1
     assert value("network-parameters") > 10 * value("contextual-parameters")
     assert value("day") > 0
+    assert value("new-york-contextual") > value("new-york-network") > value("new-york-kernel")
+    assert value("contextual") > value("kernel-memory") > value("kernel")
+    published = read_results("geolife_published")
+    network = {"model": "pgt", "variant": "tuned", "target_time": "unknown"}
+    assert published.mean("acc@10", **network) > published.mean("acc@10", model="kernel")
 
 
 def test_contents_name_every_chapter_with_its_times() -> None:

@@ -130,11 +130,34 @@ def test_quick_bench_writes_a_valid_file(
 def assert_well_formed(one: dict[str, object]) -> None:
     """Every row has what the page and the chapters read."""
     always = {"name", "ours", "reference", "ratio", "unit", "device"}
-    assert always <= one.keys() <= always | {"peak", "n"}
+    assert always <= one.keys() <= always | {"section", "peak", "n"}
     assert one["unit"] in {"s", "MiB", "%", "points", "exponent", "weight"}
     assert one["ours"] > 0 or one["unit"] in {"MiB", "exponent", "weight"}
     assert one["ratio"] is None or (one["ratio"] > 0 and one["unit"] in {"s", "MiB"})
     assert one.get("peak", 0) >= 0
+
+
+def test_sections_that_are_measured_again_take_the_place_of_the_old_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PGT_GEOLIFE_WINDOWS", raising=False)
+    speed = 2.0
+    for name in bench.sections():
+        monkeypatch.setattr(
+            bench, f"bench_{name}", lambda *_, name=name: [row(name, speed, 4, "s")]
+        )
+    out = tmp_path / "bench.json"
+    bench.main(["--out", str(out)])
+    before = json.loads(out.read_text(encoding="utf-8"))
+    speed = 1.0
+    bench.main(["--only", "gps", "city", "--update", "--out", str(out)])
+    after = json.loads(out.read_text(encoding="utf-8"))
+    assert [one["section"] for one in after["rows"]] == list(bench.sections())
+    again = {one["section"] for one in after["rows"] if one["ours"] == 1.0}
+    assert again == {"gps", "city"} == set(after["measured_again"])
+    assert after["command"] == before["command"] and after["seconds"] == before["seconds"]
+    with pytest.raises(SystemExit, match="There is no"):
+        bench.main(["--only", "gps", "--update", "--out", str(tmp_path / "none.json")])
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Measure how long things take and what memory they need, beside the references they replace.
 
-    python book/lab/bench/bench.py [--quick] [--only NAME ...] [--out FILE]
+    python book/lab/bench/bench.py [--quick] [--only NAME ...] [--update] [--out FILE]
 
 Each section is a function ``bench_NAME`` of a module beside this one. Ours and the reference are
 timed in turn, in one process, or each in a fresh process where memory is measured. The prepared
@@ -119,13 +119,24 @@ def measured(names: list[str], settings: Settings) -> tuple[list[Row], list[str]
         try:
             # What was measured before a failure stays.
             for one in section(settings):
-                rows.append(one)
+                rows.append({"section": name, **one})
         except Exception as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[-1].rstrip(".")
             failed.append(f"The section '{name}' failed: {reason}.")
             print(failed[-1])
         print(f"{name}: {time.perf_counter() - began:.0f} s", flush=True)
     return rows, failed
+
+
+def others(path: Path, names: list[str]) -> dict[str, Any]:
+    """The results file without the rows of these sections."""
+    if not path.exists():
+        sys.exit(f"There is no {path} to bring up to date; measure everything first.")
+    result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    versions = header(*find_data(), "")["versions"]
+    if result["versions"] != versions or result["device"] != cpu_name():
+        sys.exit(f"{path} was measured elsewhere or with other versions; measure everything again.")
+    return result | {"rows": [one for one in result["rows"] if one["section"] not in names]}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -138,10 +149,13 @@ def main(arguments: list[str] | None = None) -> None:
         "--out", type=Path,
         help="default: book/results/bench.json; _build/bench.json when --quick or --only is given",
     )  # fmt: skip
+    parser.add_argument("--update", action="store_true",
+                        help="keep the other sections' rows of the results file")  # fmt: skip
     given = parser.parse_args(arguments)
     settings = QUICK if given.quick else Settings()
     whole = not given.quick and set(given.only) == set(names)
-    out = given.out or (RESULTS if whole else ROOT / "_build" / "bench.json")
+    out = given.out or (RESULTS if whole or given.update else ROOT / "_build" / "bench.json")
+    kept = others(out, given.only) if given.update else None
 
     began = time.perf_counter()
     rows, failed = measured(given.only, settings)
@@ -151,6 +165,11 @@ def main(arguments: list[str] | None = None) -> None:
     command = " ".join(["python book/lab/bench/bench.py", *flags])
     show(rows)
     about = header(*usual_data(settings), command) | {"seconds": took}
+    if kept is not None:
+        order = list(names)
+        rows = sorted(kept["rows"] + rows, key=lambda one: order.index(one["section"]))
+        again = [name for name in names if name in {*kept.get("measured_again", ()), *given.only}]
+        about = {name: kept[name] for name in about} | {"measured_again": again}
     write(about | ({"failed": failed} if failed else {}) | {"rows": rows}, out)
     print(f"\nWritten to {out}")
     if failed:
