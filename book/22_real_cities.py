@@ -712,7 +712,12 @@ else:
 # ```bash
 # PGT_GEOLIFE_WINDOWS=folder python book/lab/run.py geolife_published
 # PGT_GEOLIFE=visits.parquet python book/lab/run.py geolife_exact
+# PGT_NEW_YORK=folder python book/lab/run.py new_york
+# PGT_LLM_MOB=folder PGT_NEW_YORK=folder PGT_GEOLIFE_WINDOWS=folder python book/lab/run.py llm_mob
 # ```
+#
+# The windows of New York, and the answers of the language model, are in the public repository of
+# [its paper](https://arxiv.org/abs/2308.15197). They lack durations, so the visits are check-ins that end when they begin.
 #
 # ## Your own city
 #

@@ -313,7 +313,8 @@ Markdown(
 # %% [markdown]
 # For a town the cluster is the slowest way, of course: starting processes takes longer than the work. That
 # is worth remembering. Engines pay when a bucket takes minutes. If one of their processes dies, its buckets
-# are given to another, and what is whole on disk is not done again.
+# are given to another, and what is whole on disk is not done again. The option `--engine` works for `evaluate`
+# and `predict` on such a folder too, and for `visits`, which reads the GPS fixes of several people at a time.
 #
 # ## More than one computer for training
 #
@@ -384,6 +385,31 @@ print(f"one process and two, an epoch with dropout: weights differ by at most {g
 # > Adding a number to all keys adds the same to every score, and the softmax takes it out again. So its true
 # > gradient is zero, and what remains is rounding. Adam divides a gradient by its usual size. It turns
 # > rounding into steps as large as any other's. The predictions do not notice.
+#
+# ## A billion visits, on paper
+#
+# We have not done this. But if every stage is linear, one can work out what it would take, from the times at a
+# million visits above. That is ten million people for a hundred visits each, in a thousand buckets of a million.
+
+# %%
+hours = curves.loc[1_000_000] * 1000 / 3600                     # of one core
+training = speed[speed.name.str.contains("of which training")].ours.item()
+epochs = speed[speed.name.str.contains("from CSV to a contextual")]
+epochs = int(epochs.name.iloc[0].split(" epochs")[0].split()[-1])
+cores = speed.device.str.extract(r"(\d+) thread").loc[0, 0]
+hours["an epoch of the contextual pointer"] = int(cores) * training / epochs / 3.6
+print(f"features on disk: {72 * 1e9 / 1e9:.0f} GB")             # 72 bytes a visit
+hours.sort_values().round(2).rename("hours of one core").to_frame()
+
+# %% [markdown]
+# On a hundred cores everything up to training takes minutes, and an epoch less than an hour. The features fill one
+# ordinary disk, and each worker sees one bucket at a time. What would break first?
+#
+# - **Training.** Data-parallel steps wait for each other. With small batches, a hundred processes mostly wait. A
+#   model of so few numbers does not need a billion visits: train on a sample, and spend the cluster on predicting.
+# - **The vocabulary.** Every worker holds all names of places and people. Ten million names are a few gigabytes
+#   of Python objects, in each process.
+# - **Dealing out.** Sorting the table into buckets is one stream through one machine.
 #
 # ## What does not scale?
 #

@@ -178,29 +178,6 @@ def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1, margin: fl
     return NOT_CONFIRMED if high < margin else CANNOT_TELL
 
 
-def overall(verdicts: list[str]) -> str:
-    """One word for a claim that was tested on several data sets.
-
-    Confirmed everywhere is confirmed. Contradicted somewhere and confirmed nowhere is
-    contradicted. Where one data set contradicts what another confirms, or one cannot tell, nobody
-    can. What remains, some sets that show no such effect beside others that may confirm it, is
-    not confirmed.
-
-    Examples
-    --------
-    >>> overall(["confirmed", "confirmed"]), overall(["confirmed", "not confirmed"])
-    ('confirmed', 'not confirmed')
-    >>> overall(["contradicted", "cannot tell"]), overall(["confirmed", "cannot tell"])
-    ('contradicted', 'cannot tell')
-    """
-    found = set(verdicts)
-    if found == {CONFIRMED}:
-        return CONFIRMED
-    if CONTRADICTED in found:
-        return CANNOT_TELL if CONFIRMED in found else CONTRADICTED
-    return CANNOT_TELL if CANNOT_TELL in found else NOT_CONFIRMED
-
-
 @dataclass(frozen=True)
 class _Run:
     """One run's windows: whose, and what each contributes to the metric."""

@@ -15,7 +15,6 @@ from pgt.analysis.comparison import (
     NOT_CONFIRMED,
     Changes,
     compare,
-    overall,
     verdict,
 )
 from pgt.analysis.results import Results, read_results
@@ -197,13 +196,3 @@ def test_what_cannot_be_compared_is_refused(results: Results) -> None:
 )  # fmt: skip
 def test_words(low: float, high: float, expected: int, word: str) -> None:
     assert verdict(low, high, expected) == word  # type: ignore[arg-type]
-
-
-def test_one_word_for_two_data_sets() -> None:
-    assert overall([CONFIRMED, CONFIRMED]) == CONFIRMED
-    assert overall([CONFIRMED, CANNOT_TELL]) == CANNOT_TELL
-    assert overall([CONTRADICTED, NOT_CONFIRMED]) == CONTRADICTED
-    assert overall([CONFIRMED, CONTRADICTED]) == CANNOT_TELL
-    assert overall([CANNOT_TELL, CANNOT_TELL]) == CANNOT_TELL
-    assert overall([CANNOT_TELL, NOT_CONFIRMED]) == CANNOT_TELL
-    assert overall([CONFIRMED, NOT_CONFIRMED]) == NOT_CONFIRMED

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from pgt.io.sources import is_windows_folder, read_visits, read_windows_folder
+from pgt.io.sources import NEW_YORK, is_windows_folder, read_visits, read_windows_folder
 from pgt.io.tables import write
 from pgt.visits import SPLITS, DataError, check, split_by_days
 from pgt.windows import prepare
@@ -99,3 +100,12 @@ def test_any_table_is_read(tmp_path: Path) -> None:
             write(visits, path)
         read = read_visits(path, timezone="Europe/Vienna")
         pd.testing.assert_frame_equal(read, visits, check_dtype=False)
+
+
+def test_windows_of_new_york_are_those_of_the_literature() -> None:
+    folder = os.environ.get(NEW_YORK)
+    if not folder:
+        pytest.skip(f"{NEW_YORK} names no folder of windows")
+    data = prepare(read_visits(folder))
+    assert data.counts() == {"train": 48_606, "valid": 11_510, "test": 12_141}
+    assert len(data.vocabulary.users) == 535
