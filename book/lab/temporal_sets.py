@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,12 @@ import pandas as pd
 import torch
 
 from lab.reports import Report
+from pgt import city
 from pgt.intervals import ends, resampled_means
 from pgt.relatives.temporal_sets.baselines import Personal, Popular, chosen
 from pgt.relatives.temporal_sets.metrics import KS, METRICS, evaluate
 from pgt.relatives.temporal_sets.model import VARIANTS, SetConfig, SetPredictor
-from pgt.relatives.temporal_sets.sequences import Sequences, padded
+from pgt.relatives.temporal_sets.sequences import Sequences, daily_places, padded
 from pgt.relatives.temporal_sets.training import SetTraining, fit
 from pgt.visits import DataError
 
@@ -178,32 +179,47 @@ def _stacked(runs: list[pd.DataFrame]) -> np.ndarray:
     return np.stack([table[list(COLUMNS)].to_numpy(float) for table in runs])
 
 
+def city_days() -> Parts:
+    """The places of every active day of the small town's people."""
+    return daily_places(city.load().visits)
+
+
+# The data sets, and the networks that are trained on each.
+DATA: dict[str, tuple[Callable[[], Parts], tuple[str, ...]]] = {
+    "dc": (baskets, tuple(VARIANTS)),
+    "city days": (city_days, ("full", "presence", "informed")),
+}
+
+
 def measured() -> Iterator[Row]:
     """All rows."""
-    parts = baskets()
-    about: Row = {"data": "dc", "protocol": "next set", "target_time": "unknown"}
-    yield about | {"model": "none", "variant": "full", "split": "test", "seed": None,
-                   "group": "facts", "n": len(parts["test"])} | facts(parts)  # fmt: skip
-    tables = {key: [table] for key, table in counted(parts).items()}
-    for variant in VARIANTS:
-        tables[WHOLE[0], variant] = [
-            trained(parts, variant, replace(SetTraining(), seed=seed)) for seed in SEEDS
-        ]
-    yield from rows_of(tables, SEEDS, about)
+    for name, (load, variants) in DATA.items():
+        parts = load()
+        about: Row = {"data": name, "protocol": "next set", "target_time": "unknown"}
+        yield about | {"model": "none", "variant": "full", "split": "test", "seed": None,
+                       "group": "facts", "n": len(parts["test"])} | facts(parts)  # fmt: skip
+        tables = {key: [table] for key, table in counted(parts).items()}
+        for variant in variants:
+            tables[WHOLE[0], variant] = [
+                trained(parts, variant, replace(SetTraining(), seed=seed)) for seed in SEEDS
+            ]
+        yield from rows_of(tables, SEEDS, about)
 
 
 def _data(_: list[Row]) -> list[Row]:
-    parts = baskets()
-    return [{
-        "name": "dc", "protocol": "next set", "fingerprint": fingerprint(parts),
-        "windows": {part: len(one) for part, one in parts.items()},
-        "training": asdict(SetTraining()),
-    }]  # fmt: skip
+    return [
+        {
+            "name": name, "protocol": "next set", "fingerprint": fingerprint(parts),
+            "windows": {part: len(one) for part, one in parts.items()},
+            "training": asdict(SetTraining()),
+        }
+        for name, parts in ((name, load()) for name, (load, _) in DATA.items())
+    ]  # fmt: skip
 
 
 REPORT = Report(
     question="Which elements does the next set hold: a network against counting",
     rows=measured,
     data=_data,
-    starts=("baskets", "measured"),
+    starts=("baskets", "city_days", "measured"),
 )
