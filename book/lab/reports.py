@@ -33,6 +33,7 @@ REPORTS: dict[str, str] = {
     "gate": "lab.gate",
     "gps": "lab.gps",
     "imbalance": "lab.imbalance",
+    "interval_coverage": "lab.interval_coverage",
     "llm_mob": "lab.llm_mob",
     "newcomers": "lab.newcomers",
     "own_city": "lab.own_city",
