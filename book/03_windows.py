@@ -347,7 +347,7 @@ show(
 # %% tags=["hide-input"]
 real = jump["GeoLife (real)"]
 Markdown(
-    f"On real people the label alone moves the figure from {real['exact']:.1f} % to {real['published']:.1f} %. "
+    f"On GeoLife the label alone moves the figure from {real['exact']:.1f} % to {real['published']:.1f} %. "
     f"About {100 * (real['published'] - real['exact']) / real['published']:.0f} % of the apparent \"returns\" "
     "are two different new places with the same name."
 )

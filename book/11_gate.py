@@ -788,7 +788,7 @@ pd.DataFrame(rows).T.round(2).rename_axis("Acc@1, %")
 # Means of five seeds, with the 95 % interval of the difference, people and seeds resampled. Compare its ends with the documents'
 # −4.88. [Chapter 14](14_ablations.ipynb) has the other ablations, with intervals made in the same way.
 #
-# ## Five seeds, and real people
+# ## Five seeds, and GeoLife
 #
 # All of this was one set of weights. Do the findings hold for others, and on GeoLife, where nobody can tell us
 # the truth but "in the window" can still be scored?

@@ -51,9 +51,10 @@ KERNEL, PGT = {"model": "kernel"}, {"model": "pgt", "variant": "full"}
 gap, low, high = results.difference(EXACT | KERNEL, EXACT | PGT)
 Markdown(
     "Recall where we stand. A rule of five numbers, the context kernel of [chapter 4](04_baselines.ipynb), beats the "
-    f"Transformer of this book on real people: by {gap:.1f} points of Acc@1 on GeoLife when the very place must be "
+    f"Transformer of this book on GeoLife: by {gap:.1f} points of Acc@1 when the very place must be "
     f"named, 95 % interval [{low:.1f}, {high:.1f}]. [Chapter 22](22_real_cities.ipynb) took the kernel's cues away one "
-    "by one and found that its lead is the clock: it knows how far the hour of a past visit is from the present one."
+    "by one and found that its lead there is the clock: it knows how far the hour of a past visit is from the present "
+    "one. (In New York it is not, and the Transformer leads.)"
 )
 
 # %% [markdown]

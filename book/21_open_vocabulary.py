@@ -278,7 +278,7 @@ results = read_results("beyond")
 REAL = {"data": "geolife", "model": "contextual", "variant": "full", "target_time": "unknown", "group": "unknown"}
 credited, named = (results.mean(**REAL, protocol=protocol) for protocol in ("published", "exact"))
 Markdown(
-    f"And on real people? On GeoLife the same pointer is *credited* with {credited:.1f} % of the targets that training never shows when "
+    f"And on GeoLife? The same pointer is *credited* with {credited:.1f} % of the targets that training never shows when "
     f"all of them are called unknown, and *names* {named:.1f} % of them when it must say which. The difference is the answer "
     "that nobody can walk to."
 )
@@ -680,7 +680,7 @@ show(
 # Look again at the line printed above the figure. Nearly every set holds *somewhere new*. It is one answer, and a hit on it names no place, no more than
 # *unknown* did in [chapter 15](15_traps.ipynb). So we count twice: what a set covers, and what it covers by name.
 #
-# The promise is one for the average over windows, and only for windows that are like the old ones. Neither is innocent. Here are real people too, with the sets of
+# The promise is one for the average over windows, and only for windows that are like the old ones. Neither is innocent. Here is GeoLife too, with the sets of
 # the model as it is, of the one with an answer for somewhere new, and with a threshold for each person (means over three seeds).
 
 # %%

@@ -857,7 +857,7 @@ Markdown(
 #   of the rule with ten.
 # - A good part of what looks like copying skill is the label "unknown".
 # - Exact places lower the score of everything that copies; the ranking at the top stays.
-# - The kernel's lead is the clock: take it away and the lead is gone. PGT's attention reads little of
+# - On GeoLife the kernel's lead is the clock: take it away and the lead is gone. PGT's attention reads little of
 #   the time of day.
 # - Maps of people show means of many, or nothing.
 # - In our town, visits that are missing from a table cost such a rule more than ends that are missing.
