@@ -101,10 +101,6 @@ FACTS: dict[str, Fact] = {
         "traps",
         trap("value", "{:.1f}\u00a0%", what="kernel, unknown places merged"),
     ),
-    "day": (
-        "traps",
-        trap("value", "{:.1f}", trap="knows the day", what="what the day is worth"),
-    ),
     "kernel-exact": ("beyond", percent(model="kernel", data="geolife", protocol="exact")),
     "contextual": (
         "beyond",

@@ -65,6 +65,7 @@ def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collecti
 def _data(source: dict[str, Any]) -> str:
     windows = " / ".join(f"{n:,}" for n in source.get("windows", {}).values())
     protocol = f", {source['protocol']} protocol" if "protocol" in source else ""
+    protocol += ", back from the last visit" if source.get("anchor") == "last_visit" else ""
     counts = "".join(
         f", {n:,} {what}" for what, n in source.items() if isinstance(n, int) and what != "seed"
     )
@@ -131,7 +132,7 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
         lines.append(f"{data}, {protocol}: {split} {label} {best_of}")
     if lines:
         return lines
-    topic = next((key for key in ("trap", "table", "what") if rows and key in rows[0]), None)
+    topic = next((key for key in ("trap", "table", "what", "file", "method") if rows and key in rows[0]), None)
     return ["; ".join(dict.fromkeys(str(row[topic]) for row in rows))] if topic else []
 
 
