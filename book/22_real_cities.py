@@ -706,18 +706,18 @@ print("epochs until the best validation loss:", notes)
 # Why not rank the newer models as well? Because they answer different questions. This is what we could see for
 # ourselves, in a paper or in its public code; where we saw nothing we say nothing.
 #
-# | work | does the model know the target's time? | places that training lacks | one score is the mean of |
+# | work | does the model know the target's time? | places that training lacks | what is scored |
 # |---|---|---|---|
-# | [DeepMove, 2018](https://doi.org/10.1145/3178876.3186058) | no | kept: the list of places is made from training and test | people |
+# | [DeepMove, 2018](https://doi.org/10.1145/3178876.3186058) | no | kept: the list of places is made from training and test | all windows, averaged by person |
 # | [STAN, 2021](https://arxiv.org/abs/2102.04095) | yes, as the interval from each past visit to the target | kept: every place can be answered | one target a person, the last |
 # | [GETNext, 2022](https://doi.org/10.1145/3477495.3531983) | no; an estimate of it is learned beside | left out, as are new people | the last step of a day |
 # | STHGCN, 2023 | no | left out, as are new people | the last check-in of a day |
-# | [CSLSL, 2024](https://doi.org/10.1140/epjds/s13688-024-00460-7) | an estimate: time first, then place | kept | windows |
-# | MCLP, 2024 | an estimate; a variant is given the true hour | kept | windows |
-# | [LLM-ZS, 2024](https://arxiv.org/abs/2405.20962) | yes, hour and weekday stand in the prompt | kept | windows |
+# | [CSLSL, 2024](https://doi.org/10.1140/epjds/s13688-024-00460-7) | an estimate: time first, then place | kept | |
+# | MCLP, 2024 | an estimate; a variant is given the true hour | kept | |
+# | [LLM-ZS, 2024](https://arxiv.org/abs/2405.20962) | yes, hour and weekday stand in the prompt | kept | |
 # | [AgentMove, 2025](https://arxiv.org/abs/2408.13986) | yes, as above | kept | two hundred windows a city |
-# | [MoBLLM, 2025](https://arxiv.org/abs/2503.16553) | yes, as above | | windows |
-# | HuMob challenge, 2023 | yes: every day and half hour is given, the place is asked | none: the city is a fixed grid | people |
+# | [MoBLLM, 2025](https://arxiv.org/abs/2503.16553) | yes, as above | | |
+# | HuMob challenge, 2023 | yes: every day and half hour is given, the place is asked | none: the city is a fixed grid | |
 #
 # In none of these works did we see "most frequent in the window" among the rivals, let alone a kernel. In two of
 # them, STAN and AgentMove, we saw the whole list of rivals and can say that no such rule is in it.
