@@ -54,7 +54,7 @@ Markdown(
     f"Transformer of this book on GeoLife: by {gap:.1f} points of Acc@1 when the very place must be "
     f"named, 95 % interval [{low:.1f}, {high:.1f}]. [Chapter 22](22_real_cities.ipynb) took the kernel's cues away one "
     "by one and found that its lead there is the clock: it knows how far the hour of a past visit is from the present "
-    "one. (In New York it is not, and the Transformer leads.)"
+    "one. (In New York it is not, and the lead is gone.)"
 )
 
 # %% [markdown]

@@ -250,17 +250,3 @@ def predict(
             )
         )
     return pd.concat(parts, ignore_index=True)
-
-
-def local(at: pd.Timestamp | None, visits: pd.DataFrame) -> pd.Timestamp | None:
-    """The moment in the visits' own zone, where it names none.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"started_at": pd.to_datetime(["2024-05-01 09:00+02:00"])})
-    >>> str(local(pd.Timestamp("2024-05-01 12:00"), table))
-    '2024-05-01 12:00:00+02:00'
-    """
-    if at is None or at.tz is not None:
-        return at
-    return at.tz_localize(visits.started_at.dt.tz, ambiguous=True, nonexistent="shift_forward")

@@ -49,7 +49,7 @@ NOT_TOLD: tuple[tuple[str, str, TargetTime], ...] = (
 )
 TOLD: tuple[tuple[str, str, TargetTime], ...] = (("contextual", "full", "time"), *NOT_TOLD)
 RULES = ("most_frequent", "kernel", "kernel_memory")
-NEVER = 2**30  # the rank of a place that is not among the answers
+NEVER = 10_000  # the rank of a place that is not among the answers
 Row = dict[str, Any]
 
 

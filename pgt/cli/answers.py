@@ -15,7 +15,6 @@ from pgt.files import write_text
 from pgt.intervals import interval
 from pgt.io import tables
 from pgt.metrics import evaluate as rank_all
-from pgt.predict import local
 from pgt.predict import predict as next_locations
 from pgt.scale.engines import Engine
 from pgt.scale.evaluating import evaluate as evaluate_buckets
@@ -106,7 +105,7 @@ def predict(args: argparse.Namespace) -> None:
             table = table_of(args.visits)
             answer = next_locations(
                 net, vocabulary, table, windows=windows, user=args.user,
-                at=local(args.at, table), top=args.top,
+                at=scale.local(args.at, table), top=args.top,
             )  # fmt: skip
     if args.out:
         tables.write(answer, args.out)

@@ -11,7 +11,6 @@ import pandas as pd
 
 from pgt.checkpoint import load_model
 from pgt.config import WindowConfig
-from pgt.predict import local
 from pgt.predict import predict as predict_table
 from pgt.scale.buckets import MANIFEST, bucket, bucket_of, numbers_of, visits_name
 from pgt.scale.duck import Reading
@@ -96,6 +95,20 @@ def predict(args: argparse.Namespace, windows: WindowConfig, engine: Engine | No
         net, vocabulary, table, windows=windows, user=args.user, at=local(args.at, table),
         top=args.top,
     )  # fmt: skip
+
+
+def local(at: pd.Timestamp | None, visits: pd.DataFrame) -> pd.Timestamp | None:
+    """The moment in the visits' own zone, where it names none.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"started_at": pd.to_datetime(["2024-05-01 09:00+02:00"])})
+    >>> str(local(pd.Timestamp("2024-05-01 12:00"), table))
+    '2024-05-01 12:00:00+02:00'
+    """
+    if at is None or at.tz is not None:
+        return at
+    return at.tz_localize(visits.started_at.dt.tz, ambiguous=True, nonexistent="shift_forward")
 
 
 def opened(path: Path, config: WindowConfig, vocabulary: Vocabulary | None) -> PreparedDataset:

@@ -53,7 +53,10 @@ def test_words_around_the_facts_are_still_true() -> None:
     assert value("kernel") > value("kernel-exact")
     assert value("no-pointer") < -5 and abs(value("no-gate")) < 1 and abs(value("no-generator")) < 1
     assert value("network-parameters") > 10 * value("contextual-parameters")
-    assert value("new-york-contextual") > value("new-york-network") > value("new-york-kernel")
+    assert value("new-york-contextual") > value("new-york-network") + 5
+    new_york = read_results("new_york")
+    _, low, high = new_york.difference({"model": "pgt"}, {"model": "kernel"})
+    assert low < 0 < high  # "level"
     assert value("contextual") > value("kernel-memory") > value("kernel")
     published = read_results("geolife_published")
     network = {"model": "pgt", "variant": "tuned", "target_time": "unknown"}
