@@ -525,8 +525,8 @@ same = presence[1] <= 0
 Markdown(
     f"Of the city's days {days_facts.alone:.0f} % hold a single place, of the baskets {facts.alone:.0f} %. Against counting, the "
     f"published network is at {in_points(*here)} there (**{verdict(*here)}**). Knowing who was there changes it by {in_points(*presence)}: "
-    + ("where elements have company, their presence is in the input already, and saying it again adds nothing that we can see. "
-       "That is what the explanation by lone elements predicts." if same else
+    + ("an interval that just reaches zero. Lone elements are rarer here, so there is less to mend, as the explanation would have it. "
+       "But a good part of these days hold one place only, so this is a weak test of it." if same else
        "it helps here as well, so lone elements are not the whole explanation.")
 )
 

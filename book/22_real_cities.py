@@ -617,15 +617,16 @@ def duel(file, metric, model):
 
 first, row = duel("geolife_top10_wot", "acc@1", "kernel")
 tenth, ten = duel("geolife_top10_wot", "acc@10", "kernel")
-memory, _ = duel("geolife_top10_wot", "acc@10", "contextual")
-theirs, _ = duel("fsq_top10_wot", "acc@1", "kernel")
-best, _ = duel("fsq_top10_wot", "acc@1", "contextual")
+memory, memory_row = duel("geolife_top10_wot", "acc@10", "contextual")
+theirs, theirs_row = duel("fsq_top10_wot", "acc@1", "kernel")
+best, best_row = duel("fsq_top10_wot", "acc@1", "contextual")
+assert memory_row.low > 0 and best_row.low > 0 and theirs_row.low < 0 < theirs_row.high
 Markdown(
     f"Not told the time, the language model's first guess on GeoLife is right in {row.theirs:.1f} % of the "
     f"windows; the kernel is {first} ahead. **With ten guesses it is the other way round**: {ten.theirs:.1f} % "
     f"against {ten.ours:.1f} %, {tenth}. The language model has seen more of a person's past than the "
-    f"kernel's week. Given a past, the contextual pointer's ten guesses are {memory} from it. In New York the "
-    f"kernel's first guess is {theirs} from the language model's, the contextual pointer's {best}."
+    f"kernel's week. Given a past, the contextual pointer's ten guesses are ahead again, {memory}. In New York the "
+    f"kernel's first guess is level with the language model's, {theirs}, and the contextual pointer's ahead, {best}."
 )
 
 # %% tags=["hide-input"]

@@ -195,7 +195,10 @@ def doubtful(root: Path) -> Iterator[str]:
         for other in other_numbers:
             yield f"{file} takes numbers from {other}.json, which has others now; run {raw['command']}"
         for source in sources(raw):
-            if source["name"] == "city" and source.get("fingerprint") != data_fingerprint("city"):
+            if source["name"] != "city":
+                continue
+            key = "city_last_visit" if source.get("anchor") == "last_visit" else "city"
+            if source.get("fingerprint") != data_fingerprint(key):
                 yield f"{file} was measured on another city; run {raw['command']}"
 
 

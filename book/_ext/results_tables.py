@@ -132,7 +132,10 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
         lines.append(f"{data}, {protocol}: {split} {label} {best_of}")
     if lines:
         return lines
-    topic = next((key for key in ("trap", "table", "what", "file", "method") if rows and key in rows[0]), None)
+    topic = next(
+        (key for key in ("trap", "table", "what", "file", "method") if rows and key in rows[0]),
+        None,
+    )
     return ["; ".join(dict.fromkeys(str(row[topic]) for row in rows))] if topic else []
 
 
