@@ -354,7 +354,7 @@ show(fig,
 # $$
 #
 # and it comes apart into what one wants to know. Let group $k$ hold $N_k$ windows with mean forecast $\bar f_k$, of which a
-# share $\bar y_k$ happened; $\bar y$ is the share of all. Then ([Murphy, 1973](https://doi.org/10.1175/1520-0450(1973)012%3C0595:ANVPOT%3E2.0.CO;2))
+# share $\bar y_k$ happened; $\bar y$ is the share of all. Then (Murphy, 1973)
 #
 # $$
 # \mathrm{BS} = \underbrace{\sum_k \tfrac{N_k}{N} (\bar f_k - \bar y_k)^2}_{\text{reliability}}

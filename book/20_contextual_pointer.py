@@ -1152,6 +1152,9 @@ Markdown(
 # ## What is predictable at all?
 #
 # Is there anything left to win? Nobody knows the best possible score on real people, but it can be fenced in from several sides.
+# Others have tried: [Ikanovic and Mollgaard (2017)](https://doi.org/10.1140/epjds/s13688-017-0107-7) bound the predictability of the
+# next place, on data of their own, and [Cuttone et al. (2018)](https://doi.org/10.1140/epjds/s13688-017-0129-1) show how much of what
+# is missing are places that are new to the person.
 #
 # *Novelty.* Whoever only names places of the past misses every new one. *Entropy.* How surprising a sequence of places is on
 # average limits how often its next one can be guessed

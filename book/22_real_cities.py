@@ -713,9 +713,9 @@ print("epochs until the best validation loss:", notes)
 # |---|---|---|---|
 # | [DeepMove, 2018](https://doi.org/10.1145/3178876.3186058) | no | kept: the list of places is made from training and test | all windows, averaged by person |
 # | [STAN, 2021](https://arxiv.org/abs/2102.04095) | yes, as the interval from each past visit to the target | kept: every place can be answered | one target a person, the last |
-# | [GETNext, 2022](https://doi.org/10.1145/3477495.3531983) | no; an estimate of it is learned beside | left out, as are new people | the last step of a day |
+# | [GETNext, 2022](https://arxiv.org/abs/2303.04741) | no; an estimate of it is learned beside | left out, as are new people | the last step of a day |
 # | STHGCN, 2023 | no | left out, as are new people | the last check-in of a day |
-# | [CSLSL, 2024](https://doi.org/10.1140/epjds/s13688-024-00460-7) | an estimate: time first, then place | kept | |
+# | CSLSL, 2024 | an estimate: time first, then place | kept | |
 # | MCLP, 2024 | an estimate; a variant is given the true hour | kept | |
 # | [LLM-ZS, 2024](https://arxiv.org/abs/2405.20962) | yes, hour and weekday stand in the prompt | kept | |
 # | [AgentMove, 2025](https://arxiv.org/abs/2408.13986) | yes, as above | kept | two hundred windows a city |

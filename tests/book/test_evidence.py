@@ -125,8 +125,8 @@ def test_every_results_file_is_fresh_and_read() -> None:
 def test_the_readme_says_what_the_files_say() -> None:
     readme = " ".join((ROOT / "README.md").read_text().split())
     claim = (
-        "On the GeoLife windows of the literature a rule with five numbers beats the network, and "
-        "every published figure that we know of."
+        "On the GeoLife windows of the literature a rule with five numbers beats the network's "
+        "first guess."
     )
     assert claim in readme, "the claim was worded anew: compare it with the results again"
     assert len(ContextKernel.GRID) == 5
@@ -134,8 +134,6 @@ def test_the_readme_says_what_the_files_say() -> None:
     kernel = results.mean(model="kernel")
     rows = results.select(model="pgt", target_time="unknown")
     assert len(rows) and kernel > rows["acc@1"].max()
-    # The highest published figure for a model that is not told the target's time: the documents'.
-    assert kernel > 53.97
     # No other score is typed.
     assert not re.search(r"\d ?%|per ?cent|Acc@|\bpoints\b", readme)
 
