@@ -41,10 +41,9 @@ from pgt.exercises import check
 from pgt.losses import cross_entropy
 from pgt.model import PointerGeneratorTransformer
 from pgt.ranking import rank
-from pgt.viz.figures import COPIED, GENERATED, show, style
+from pgt.viz.figures import COPIED, GENERATED, show
 from pgt.windows import prepare
 
-style()
 torch.manual_seed(0)
 town = city.load()
 data = prepare(town.visits, protocol="exact")

@@ -31,7 +31,7 @@ SEQUENTIAL = "cividis"
 
 
 def style() -> None:
-    """Set matplotlib up for the book; called on import of `pgt.viz.plots`."""
+    """Set matplotlib up for the book; called on import of this module."""
     mpl.rcParams.update(
         {
             "figure.figsize": (7.0, 3.6), "figure.dpi": 110, "figure.facecolor": PAPER,
@@ -46,6 +46,9 @@ def style() -> None:
             "svg.fonttype": "path", "svg.hashsalt": "where-next",
         }
     )  # fmt: skip
+
+
+style()
 
 
 def themed_svg(figure: Figure) -> str:

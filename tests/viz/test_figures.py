@@ -8,6 +8,8 @@ from matplotlib import pyplot as plt
 
 from pgt.viz import figures, plots
 
+from ..helpers import run_python
+
 
 def draw() -> figures.Shown:
     figure, axes = plt.subplots()
@@ -76,3 +78,12 @@ def test_gate_histogram_of_one_group_only() -> None:
     table = pd.DataFrame({"gate": [0.2, 0.4, 0.9], "in_window": True})
     shown = plots.gate_histogram(table, alt="Gates.", caption="Gates.")
     assert shown.svg.startswith("<svg")
+
+
+def test_whoever_imports_the_colours_has_the_books_style() -> None:
+    # A chapter that imports nothing else must not be left with matplotlib's own layout.
+    code = (
+        "import pgt.viz.figures, matplotlib as m; "
+        "assert m.rcParams['figure.constrained_layout.use'] and m.rcParams['axes.grid']"
+    )
+    assert run_python("-c", code).returncode == 0
