@@ -222,7 +222,7 @@ table.assign(**{"usual way, GB": table["usual way, GB"] / 1e9}).round(1).set_ind
 #
 # Does it add up? We drew more and more people, always with the same 5,000 places, and took the time of
 # every stage from the table to the batches. The numbers were measured once; `make bench`
-# measures them on your machine, and [the page of experiments](experiments.md) has them all.
+# measures them on your machine, and the page *Experiments* at the end of the book has them all.
 
 # %%
 from pgt.analysis.results import read_results

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgt.io import tables as table
-from pgt.io.tables import read, write
+from pgt import files
+from pgt.io.tables import REQUIRED, read, write
 from pgt.visits import (
     DataError,
     check,
@@ -63,7 +63,7 @@ def test_a_crash_while_writing_leaves_the_old_table(
     path = tmp_path / "v.csv"
     write(random_visits(1), path)
     before = path.read_bytes()
-    monkeypatch.setattr(table.os, "replace", lambda *_: 1 / 0)
+    monkeypatch.setattr(files.os, "replace", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write(random_visits(2), path)
     assert path.read_bytes() == before
@@ -131,8 +131,8 @@ def test_checkins_end_when_they_begin(tmp_path: Path) -> None:
 
 def test_other_column_names(tmp_path: Path) -> None:
     path = csv(tmp_path, "1,2,2024-05-01T09:00Z,2024-05-01T10:00Z", header="uid,place,from,to\n")
-    names = dict(zip(table.REQUIRED, ("uid", "place", "from", "to"), strict=True))
-    assert read(path, columns=names).columns.tolist() == list(table.REQUIRED)
+    names = dict(zip(REQUIRED, ("uid", "place", "from", "to"), strict=True))
+    assert read(path, columns=names).columns.tolist() == list(REQUIRED)
 
 
 def test_local_day_and_minute_follow_the_wall_clock() -> None:
