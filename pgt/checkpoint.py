@@ -147,7 +147,8 @@ def load_windows_config(path: str | Path) -> WindowConfig:
     """On which windows a checkpoint's model was trained.
 
     A file that does not hold it has the days, the fewest visits and the protocol of its notes;
-    where they are silent too, the default values, and the protocol that its vocabulary shows.
+    where they are silent too, the default values, and the protocol that its vocabulary shows. Its
+    windows go back from the target's day, as all did then.
 
     Examples
     --------
@@ -162,7 +163,8 @@ def load_windows_config(path: str | Path) -> WindowConfig:
         all_known = vocabulary.n_known == len(vocabulary.locations)
         notes = info.get("notes", {})
         noted = {name: notes[name] for name in ("days", "min_visits", "protocol") if name in notes}
-        return WindowConfig(**{"protocol": "published" if all_known else "exact"} | noted)
+        protocol = "published" if all_known else "exact"
+        return WindowConfig(**{"protocol": protocol, "anchor": "target_day"} | noted)
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
             f"The header of {Path(path).name} does not fit this version of pgt ({error})."

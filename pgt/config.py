@@ -31,10 +31,11 @@ class WindowConfig:
     protocol : {"published", "exact"}
         What becomes of places that the training visits never show: one location "unknown"
         (id 1), as in the literature, or each its own id after the known ones.
-    anchor : {"target_day", "last_visit"}
+    anchor : {"target_day", "last_visit"}, optional
         Which day the history goes back from: the target's, as in the literature, or that of the
         last visit before it. From the target's day, a long pause leaves a short window, so the
         window's length hints at when the next visit will be; from the last visit it tells nothing.
+        Left out, it is as the protocol has it: the target's day if published, else the last visit.
 
     Raises
     ------
@@ -44,13 +45,15 @@ class WindowConfig:
     Examples
     --------
     >>> WindowConfig(days=14)
-    WindowConfig(days=14, min_visits=3, protocol='published', anchor='target_day')
+    WindowConfig(days=14, min_visits=3, protocol='published', anchor=None)
+    >>> WindowConfig(protocol="exact").goes_back_from
+    'last_visit'
     """
 
     days: int = 7
     min_visits: int = 3
     protocol: Protocol = "published"
-    anchor: Anchor = "target_day"
+    anchor: Anchor | None = None
 
     def __post_init__(self) -> None:
         for name in ("days", "min_visits"):
@@ -58,11 +61,15 @@ class WindowConfig:
             if type(value) is not int or value < 1:
                 raise DataError(f"{name}={value!r} must be a whole number of at least 1.")
         for name, choices in (("protocol", get_args(Protocol)), ("anchor", get_args(Anchor))):
-            if getattr(self, name) not in choices:
+            value = getattr(self, name)
+            if value not in choices and not (name == "anchor" and value is None):
                 one, other = choices
-                raise DataError(
-                    f"{name} is {getattr(self, name)!r}; it must be {one!r} or {other!r}."
-                )
+                raise DataError(f"{name} is {value!r}; it must be {one!r} or {other!r}.")
+
+    @property
+    def goes_back_from(self) -> Anchor:
+        """The anchor, or the protocol's own if it was left out."""
+        return self.anchor or ("target_day" if self.protocol == "published" else "last_visit")
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; `from_dict` reads it."""
@@ -249,9 +256,9 @@ class Preset:
 CITY = TrainConfig(monitor="acc@1")
 
 PRESETS: dict[str, Preset] = {
-    "documented": Preset(),
+    "default": Preset(),
     "city": Preset(training=CITY),
-    # The two configurations of the design documents.
+    # The two configurations of the design documents; the second one is theirs for GeoLife.
     "diy": Preset(
         {"d_model": 64, "n_heads": 4, "n_layers": 2, "d_feedforward": 256, "dropout": 0.2,
          "target_time": "day"},

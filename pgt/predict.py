@@ -113,8 +113,8 @@ def latest(
     """Build the window that asks for what comes next: one a person, its target not yet there.
 
     The window holds the visits of the days before the moment's day and of that day itself (or of
-    the days up to the last visit's, as ``config.anchor`` has it), and always the last visit,
-    however long ago, so that everybody gets an answer.
+    the days up to the last visit's, if ``config.goes_back_from`` is that), and always the last
+    visit, however long ago, so that everybody gets an answer.
 
     Parameters
     ----------
@@ -123,7 +123,8 @@ def latest(
     vocabulary : Vocabulary
         The trained model's.
     config : WindowConfig
-        That of the windows on which the model was trained; only ``days`` and ``anchor`` matter.
+        That of the windows on which the model was trained; of it, ``days`` and
+        ``goes_back_from`` matter.
     at : Timestamp, optional
         The moment of asking, with time zone: visits that begin later are not used, and one that
         is still going on ends then, as far as anybody can know. Without it, each person is asked
@@ -163,7 +164,7 @@ def latest(
     moment = encode(last.assign(started_at=time, finished_at=time), vocabulary)[:, 1:]  # (9, W)
     row = FEATURES.index("start_day")
     day = features[row].numpy()[1:]
-    back_from = moment[row].numpy() if config.anchor == "target_day" else day[target - 1]
+    back_from = moment[row].numpy() if config.goes_back_from == "target_day" else day[target - 1]
     for i, end in enumerate(target):
         recent = np.searchsorted(day[first[i] : end], back_from[i] - config.days)
         first[i] = min(first[i] + recent, end - 1)

@@ -287,7 +287,7 @@ def build(visits: pd.DataFrame, vocabulary: Vocabulary, config: WindowConfig = D
     person, begins = person_rows(visits.user_id)
     # The visit whose day the history goes back from; a person's first visit has none before it.
     rows = np.arange(len(visits), dtype=np.int32)
-    back_from = rows if config.anchor == "target_day" else np.maximum(rows - 1, begins)
+    back_from = rows if config.goes_back_from == "target_day" else np.maximum(rows - 1, begins)
     tracked = start_day[back_from] - start_day[begins]
     span = int(np.ptp(start_day)) + config.days + 1 if len(visits) else 1
     # Out-of-order days cannot happen: visits are sorted by start within a person.

@@ -31,7 +31,8 @@ from sklearn.metrics import mutual_info_score, roc_auc_score
 
 from lab import runs
 from lab.reports import Report
-from lab.runs import DATA, Run
+from lab.runs import DATA, Run, anchored
+from pgt.config import Anchor
 from pgt.intervals import interval_of_mean
 from pgt.metrics import gains
 from pgt.windows import Windows
@@ -41,7 +42,7 @@ TRAINED_ON = ("geolife_exact", "city")  # where models are compared
 SEEDS = (42, 1, 2, 3, 4)
 MODELS = (("most_frequent", "full"), ("kernel", "full"), ("kernel_memory", "memory_100"),
           ("pgt", "full"), ("contextual", "window"), ("contextual", "full"))  # fmt: skip
-TRAINED = ("pgt", "contextual")
+ANCHORS: tuple[Anchor, ...] = ("target_day", "last_visit")
 Row = dict[str, Any]
 
 
@@ -75,21 +76,16 @@ def told(windows: Windows, days: int) -> Row:
 
 def common(key: str, model: str, variant: str) -> list[list[pd.DataFrame]]:
     """A model's test ranks with either kind of windows, by seed, on the targets of both."""
-    tables = []
-    for name in (key, f"{key}_last_visit"):
-        seeds = SEEDS if model in TRAINED else (None,)
-        some = []
-        for seed in seeds:
-            run = Run(model, variant, seed=seed)
-            runs.make((name, run))
-            some.append(runs.read_kept(name, run)[1])
-        tables.append(some)
+    seeds = SEEDS if model in runs.NETWORKS else (None,)
+    tables = [
+        [runs.ranks_of(anchored(key, anchor), Run(model, variant, seed=seed)) for seed in seeds]
+        for anchor in ANCHORS
+    ]
     rows = np.intersect1d(tables[0][0].row, tables[1][0].row)
     return [
-        [ranks[ranks.row.isin(rows)].sort_values("row").rename(columns={"user": "user_id"})
-         .reset_index(drop=True) for ranks in some]
+        [ranks[ranks.row.isin(rows)].sort_values("row", ignore_index=True) for ranks in some]
         for some in tables
-    ]  # fmt: skip
+    ]
 
 
 def compared(key: str) -> Iterator[Row]:
@@ -103,7 +99,7 @@ def compared(key: str) -> Iterator[Row]:
         who = {"model": model, "variant": variant, "windows": len(here[0][0])}
         scores = [100 * float(np.mean([gains(ranks)["acc@1"].mean() for ranks in some]))
                   for some in here]  # fmt: skip
-        for anchor, score in zip(("target_day", "last_visit"), scores, strict=True):
+        for anchor, score in zip(ANCHORS, scores, strict=True):
             yield {"table": "score", **about, "anchor": anchor, **who, "value": score}
         low, high = interval_of_mean(here[0], against=here[1])
         yield {"table": "gain", **about, **who, "value": scores[0] - scores[1], "low": low,
@@ -112,10 +108,10 @@ def compared(key: str) -> Iterator[Row]:
 
 def _rows() -> Iterator[Row]:
     for key in KEYS:
-        for name in (key, f"{key}_last_visit"):
-            data = runs.dataset(name)
-            yield {"table": "told", "data": DATA[name].name, "protocol": DATA[name].protocol,
-                   "anchor": DATA[name].anchor, **told(data.test, data.config.days)}  # fmt: skip
+        for anchor in ANCHORS:
+            data = runs.dataset(anchored(key, anchor))
+            yield {"table": "told", "data": DATA[key].name, "protocol": DATA[key].protocol,
+                   "anchor": anchor, **told(data.test, data.config.days)}  # fmt: skip
     for key in TRAINED_ON:
         yield from compared(key)
 
@@ -123,7 +119,7 @@ def _rows() -> Iterator[Row]:
 REPORT = Report(
     question="What do windows that go back from the target's day tell of the time of the target?",
     rows=_rows,
-    data=tuple(name for key in KEYS for name in (key, f"{key}_last_visit")),
+    data=tuple(anchored(key, anchor) for key in KEYS for anchor in ANCHORS),
     starts=("told", "compared", "common"),
     models=("most_frequent", "kernel", "kernel_memory", "pgt", "contextual"),
     more={"seeds": list(SEEDS)},

@@ -48,7 +48,6 @@ NOT_TOLD: tuple[tuple[str, str, TargetTime], ...] = (
     ("contextual", "full", "unknown"),
 )
 TOLD: tuple[tuple[str, str, TargetTime], ...] = (("contextual", "full", "time"), *NOT_TOLD)
-RULES = ("most_frequent", "kernel", "kernel_memory")
 NEVER = 10_000  # the rank of a place that is not among the answers
 Row = dict[str, Any]
 
@@ -90,12 +89,6 @@ def their_ranks(answers: pd.DataFrame, windows: Windows) -> tuple[pd.DataFrame, 
                          "in_window": windows.in_window}), same  # fmt: skip
 
 
-def our_ranks(key: str, run: Run) -> pd.DataFrame:
-    """The test ranks of a run, which is made unless it is kept."""
-    runs.make((key, run))
-    return runs.read_kept(key, run)[1].rename(columns={"user": "user_id"})
-
-
 def compare(name: str) -> Iterator[Row]:
     """One of their files beside each of our models."""
     key, told, n_answers = FILES[name]
@@ -104,8 +97,8 @@ def compare(name: str) -> Iterator[Row]:
     theirs, same = their_ranks(answers, windows)
     theirs["user_id"] = pd.factorize(theirs.user_id)[0]
     for model, variant, target_time in TOLD if told else NOT_TOLD:
-        seeds = (None,) if model in RULES else SEEDS[key]
-        ours = [our_ranks(key, Run(model, variant, target_time, seed)) for seed in seeds]
+        seeds = SEEDS[key] if model in runs.NETWORKS else (None,)
+        ours = [runs.ranks_of(key, Run(model, variant, target_time, seed)) for seed in seeds]
         for metric, k in (("acc@1", 1), ("acc@5", 5), ("acc@10", 10)):
             if k > n_answers:
                 continue

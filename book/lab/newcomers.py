@@ -32,7 +32,6 @@ from pgt import metrics
 from pgt.analysis.results import read_results
 from pgt.analysis.window_features import ENDS, group_of
 from pgt.baselines import fit_baseline
-from pgt.config import ModelConfig
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
 from pgt.intervals import interval_of_mean
@@ -144,12 +143,10 @@ def contextual(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
 def pgt(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
     """Ranks of PGT, which sees the seven-day window; a new person is the padding of its table."""
     assert seed is not None
+    config, training = runs.preset(key, data.vocabulary, seed)
     torch.manual_seed(seed)
-    model = PointerGeneratorTransformer(
-        ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
-    )
-    training = replace(DATA[key].training, seed=seed, patience=3)
-    fit(model, data.train, data.valid, training, progress=False)
+    model = PointerGeneratorTransformer(config)
+    fit(model, data.train, data.valid, replace(training, patience=3), progress=False)
     return metrics.evaluate(model, data.test)
 
 

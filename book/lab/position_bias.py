@@ -138,11 +138,13 @@ def untrained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, Tra
                              without=BARE + SMALL_VARIANTS[job.variant])  # fmt: skip
         training = SMALL_TRAINING
     else:
-        config = ModelConfig(
-            *sizes, target_time="day" if job.what == "geolife" else "unknown",
-            without=("position_bias",) if job.variant == "bias off" else (),
-        )  # fmt: skip
-        training = runs.DATA["geolife_published" if job.what == "geolife" else "city"].training
+        config, training = (
+            runs.preset("geolife_published", data.vocabulary, job.seed, "day")
+            if job.what == "geolife"
+            else runs.preset("city", data.vocabulary, job.seed)
+        )
+        if job.variant == "bias off":
+            config = replace(config, without=("position_bias",))
     model = PointerGeneratorTransformer(config)
     if job.variant.startswith("frozen"):
         curve = true_curve(job.what) * (-1 if job.variant == "frozen upside down" else 1)

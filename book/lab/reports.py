@@ -20,6 +20,7 @@ import pgt
 from lab import runs
 from lab.provenance import code_mark
 from pgt.analysis.results import Results, read_results
+from pgt.config import PRESETS
 from pgt.files import write_text
 from pgt.train import pick_device
 from pgt.visits import DataError
@@ -107,10 +108,10 @@ def about_data(key: str) -> dict[str, Any]:
     return {
         "name": data.name,
         "protocol": data.protocol,
-        "anchor": data.anchor,
+        "anchor": data.config.goes_back_from,
         "fingerprint": runs.data_fingerprint(key),
         "windows": runs.dataset(key).counts(),
-        "training": asdict(data.training),
+        "training": asdict(PRESETS[data.preset].training),
     }
 
 

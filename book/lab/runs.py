@@ -11,7 +11,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,11 @@ import pandas as pd
 import torch
 
 from lab.provenance import code_mark, fingerprint
-from lab.search_space import DOCUMENTED, TUNED, build, build_pgt, tuned
+from lab.search_space import DOCUMENTED, TUNED, Settings, build, build_pgt, tuned
 from pgt import city, metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
 from pgt.config import (
-    CITY,
+    PRESETS,
     Anchor,
     ModelConfig,
     Protocol,
@@ -50,6 +50,7 @@ from pgt.losses import Loss, cross_entropy
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import Network
 from pgt.train import fit
+from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, PreparedDataset, prepare
 
 Trained = tuple[metrics.Predictor, dict[str, Any]]
@@ -73,18 +74,24 @@ class Data:
     protocol : {"published", "exact"}
     needs : str
         Environment variable that points to the data, if they are not part of the package.
-    training : TrainConfig
-        Settings of every PGT on it; the seed is each run's.
-    anchor : {"target_day", "last_visit"}
-        The day that a window's history goes back from.
+    preset : str
+        Shape and training of every PGT on it, of `pgt.config.PRESETS`; on GeoLife those that the
+        design documents name.
+    anchor : {"target_day", "last_visit"}, optional
+        The day that a window's history goes back from, if it is not the protocol's own.
     """
 
     name: str
     load: Callable[[], pd.DataFrame]
     protocol: Protocol
     needs: str = ""
-    training: TrainConfig = field(default_factory=TrainConfig)
-    anchor: Anchor = "target_day"
+    preset: str = "default"
+    anchor: Anchor | None = None
+
+    @property
+    def config(self) -> WindowConfig:
+        """Of its windows."""
+        return WindowConfig(protocol=self.protocol, anchor=self.anchor)
 
     @property
     def there(self) -> bool:
@@ -120,33 +127,34 @@ def _new_york() -> pd.DataFrame:
 
 
 _DATA: dict[str, Data] = {
-    "city": Data("city", lambda: city.load().visits, "exact", training=CITY),
+    "city": Data("city", lambda: city.load().visits, "exact", preset="city"),
     "geolife_published": Data(
         "geolife", lambda: read_windows_folder(from_environment(GEOLIFE_WINDOWS)), "published",
-        GEOLIFE_WINDOWS,
+        GEOLIFE_WINDOWS, "geolife",
     ),
     "geolife_exact": Data(
-        "geolife", lambda: read_visits(from_environment(GEOLIFE)), "exact", GEOLIFE
+        "geolife", lambda: read_visits(from_environment(GEOLIFE)), "exact", GEOLIFE,
+        "geolife",
     ),
     "city_large": Data(
-        "large city", lambda: city.simulate(preset="large").visits, "exact", training=CITY
+        "large city", lambda: city.simulate(preset="large").visits, "exact", preset="city"
     ),
-    "checkins": Data("check-ins", _checkins, "exact", training=CITY),
+    "checkins": Data("check-ins", _checkins, "exact", preset="city"),
     "new_york": Data("new york", _new_york, "published", NEW_YORK),
 }  # fmt: skip
-# The same visits in windows that go back from the last one, and so do not tell when the next is.
-DATA = _DATA | {
-    f"{key}_last_visit": replace(_DATA[key], anchor="last_visit")
-    for key in ("city", "geolife_exact", "new_york")
-}
+# The same visits in the other kind of windows: those of the literature go back from the target's
+# day, and so tell when the next visit is.
+_OTHER: dict[str, Anchor] = {
+    "city": "target_day", "geolife_exact": "target_day", "new_york": "last_visit"
+}  # fmt: skip
+DATA = _DATA | {f"{key}_{other}": replace(_DATA[key], anchor=other)
+                for key, other in _OTHER.items()}  # fmt: skip
 
 
 @cache
 def dataset(key: str) -> PreparedDataset:
     """The windows of an entry of `DATA`, prepared once a process."""
-    data = DATA[key]
-    config = WindowConfig(protocol=data.protocol, anchor=data.anchor)
-    return prepare(data.load(), config=config)
+    return prepare(DATA[key].load(), config=DATA[key].config)
 
 
 @cache
@@ -181,7 +189,8 @@ def untrained(key: str, run: Run) -> tuple[Network, TrainConfig]:
 
     A variant "tuned" has the settings that were best on the validation windows
     (`lab.search_space`); an LSTM or MHSA that is "full" those that its authors published; PGT's
-    variants are ablations of the documented model.
+    variant "default" has the default values of the package, its others are ablations of the
+    preset of the data.
     """
     return NETWORKS[run.model](key, run)
 
@@ -203,8 +212,10 @@ def _pgt(key: str, run: Run) -> tuple[Network, TrainConfig]:
     if run.variant == "tuned":
         return build_pgt(tuned(run.model), dataset(key).vocabulary, run.seed)
     torch.manual_seed(run.seed)
-    model = PointerGeneratorTransformer(ablate(_config(key, run), run.variant))
-    return model, replace(DATA[key].training, seed=run.seed)
+    if run.variant == "default":
+        return build_pgt(Settings(), dataset(key).vocabulary, run.seed)
+    config, training = _preset(key, run)
+    return PointerGeneratorTransformer(ablate(config, run.variant)), training
 
 
 def _rival(key: str, run: Run) -> tuple[Network, TrainConfig]:
@@ -223,15 +234,23 @@ def _contextual(key: str, run: Run) -> tuple[Network, TrainConfig]:
 def _improved(key: str, run: Run) -> tuple[Network, TrainConfig]:
     assert run.seed is not None
     torch.manual_seed(run.seed)
-    config = _config(key, run)
-    training = training_of(run.variant, replace(DATA[key].training, seed=run.seed))
-    return improved(config, dataset(key).train, run.variant), training
+    config, training = _preset(key, run)
+    return improved(config, dataset(key).train, run.variant), training_of(run.variant, training)
 
 
-def _config(key: str, run: Run) -> ModelConfig:
-    """PGT as documented, of the data's size; it knows of the target's time what the run says."""
-    vocabulary = dataset(key).vocabulary
-    return ModelConfig(vocabulary.n_locations, vocabulary.n_users, target_time=run.target_time)
+def _preset(key: str, run: Run) -> tuple[ModelConfig, TrainConfig]:
+    assert run.seed is not None
+    return preset(key, dataset(key).vocabulary, run.seed, run.target_time)
+
+
+def preset(
+    key: str, vocabulary: Vocabulary, seed: int, target_time: TargetTime = "unknown"
+) -> tuple[ModelConfig, TrainConfig]:
+    """PGT's configuration on an entry of `DATA`, and how it is trained there."""
+    chosen = PRESETS[DATA[key].preset]
+    shape = chosen.model | {"target_time": target_time}
+    config = ModelConfig(vocabulary.n_locations, vocabulary.n_users, **shape)
+    return config, replace(chosen.training, seed=seed)
 
 
 def _trained_pgt(key: str, run: Run) -> Trained:
@@ -343,3 +362,20 @@ def read_kept(key: str, run: Run) -> tuple[dict[str, Any], pd.DataFrame]:
     """A finished run: its rows, notes and seconds, and its ranks."""
     path = kept(key, run)
     return json.loads(path.read_text()), pd.read_parquet(path.with_suffix(".parquet"))
+
+
+def ranks_of(key: str, run: Run) -> pd.DataFrame:
+    """The test ranks of a run, as of `pgt.metrics.evaluate`; it is made unless it is kept."""
+    make((key, run))
+    return read_kept(key, run)[1].rename(columns={"user": "user_id"})
+
+
+def anchored(key: str, anchor: Anchor) -> str:
+    """The entry of `DATA` with the visits of another one, and windows that go back from ``anchor``.
+
+    Examples
+    --------
+    >>> anchored("city", "target_day"), anchored("new_york", "target_day")
+    ('city_target_day', 'new_york')
+    """
+    return key if DATA[key].config.goes_back_from == anchor else f"{key}_{anchor}"

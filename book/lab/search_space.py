@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from lab.hong import KINDS, PUBLISHED, NeuralConfig, neural
-from pgt.config import ModelConfig, TrainConfig
+from pgt.config import PRESETS, ModelConfig, TrainConfig
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import Network
 from pgt.vocabulary import Vocabulary
@@ -47,7 +47,9 @@ _PUBLISHED_TRAINING = TrainConfig(
 DOCUMENTED: dict[str, Settings] = {
     "lstm": Settings(PUBLISHED["lstm"], _PUBLISHED_TRAINING),
     "mhsa": Settings(PUBLISHED["mhsa"], _PUBLISHED_TRAINING),
-    "pgt": Settings(),
+    "pgt": Settings(
+        PRESETS["geolife"].model | {"target_time": "unknown"}, PRESETS["geolife"].training
+    ),
 }
 
 # The two levels of each setting that is tuned.

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,7 @@ import torch
 
 from lab.hybrids import Original, OriginalConfig, WithDecoder
 from lab.reports import Report
-from lab.runs import DATA, dataset
+from lab.runs import dataset, preset
 from pgt import metrics
 from pgt.config import PRESETS, ModelConfig
 from pgt.improvements.layers import RecurrentEncoder
@@ -122,15 +121,14 @@ MODELS: dict[tuple[str, str], Callable[[ModelConfig], Network]] = {
 
 def trainings() -> Iterator[dict[str, Any]]:
     """Each model trained and scored on the city, with every seed."""
-    data, training = dataset("city"), DATA["city"].training
-    config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
+    data = dataset("city")
     for seed in SEEDS:
+        config, training = preset("city", data.vocabulary, seed)
         for (name, variant), make in MODELS.items():
             torch.manual_seed(seed)
             model = make(config)
             began = time.process_time()
-            history = fit(model, data.train, data.valid, replace(training, seed=seed),
-                          device="cpu", progress=False)  # fmt: skip
+            history = fit(model, data.train, data.valid, training, device="cpu", progress=False)
             spent = time.process_time() - began
             about = {"table": "training", "data": "city", "protocol": "exact", "model": name,
                      "variant": variant, "target_time": "unknown", "seed": seed, "split": "test",

@@ -149,7 +149,7 @@ def parser() -> argparse.ArgumentParser:
     sub = command(commands.train, "train a model")
     sub.add_argument("visits", type=Path, metavar="VISITS", help="a visits table (prepare)")
     sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
-    sub.add_argument("--preset", choices=tuple(PRESETS), default="documented")
+    sub.add_argument("--preset", choices=tuple(PRESETS), default="default")
     sub.add_argument("--seed", type=int, default=42, help="default: %(default)s")
     sub.add_argument("--epochs", type=_positive, help="at most so many")
     sub.add_argument("--target-time", choices=("unknown", "day"),
