@@ -171,7 +171,7 @@ Markdown(
 # %% [markdown]
 # Do intervals from so few people keep their promise? In the simulated city the true score is known, so it can be
 # tried: draw as many people as GeoLife has, with as many windows each, make the interval, and see whether it holds
-# the truth. Do that four thousand times.
+# the truth, and do that again and again.
 
 # %%
 tried = read_results("interval_coverage").rows
@@ -558,9 +558,9 @@ plots.bars(
 )
 
 # %% tags=["hide-input"]
-def ahead(one, other, results=new_york, models=CITY, metric="acc@1"):
+def ahead(one, other, metric="acc@1"):
     """How far one model is ahead of another, with its interval."""
-    gap, low, high = results.difference(models[one], models[other], metric)
+    gap, low, high = new_york.difference(CITY[one], CITY[other], metric)
     return f"{gap:+.1f} points [{low:.1f}, {high:.1f}]"
 
 
@@ -602,7 +602,6 @@ llm = read_results("llm_mob").rows
 llm["model"] = llm.model.str.replace("_", " ") + ", " + llm.variant.replace(
     {"full": "", "memory_100": "100 visits", "window": "seven days"})
 llm["model"] = llm.model.str.removesuffix(", ").str.replace("kernel memory", "kernel")
-llm["knows the time"] = llm.target_time.eq("time").map({True: "we do", False: "we do not"})
 answers = llm[llm.file.isin(["geolife_top10_wot", "fsq_top10_wot"]) & llm.metric.ne("acc@5")]
 columns = ["data", "metric", "model", "theirs", "ours", "difference", "low", "high"]
 answers[columns].set_index(["data", "metric", "model"]).round(1)

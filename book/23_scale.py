@@ -406,8 +406,8 @@ hours.sort_values().round(2).rename("hours of one core").to_frame()
 #
 # - **Training.** Data-parallel steps wait for each other. With small batches, a hundred processes mostly wait. A
 #   model of so few numbers does not need a billion visits: train on a sample, and spend the cluster on predicting.
-# - **The vocabulary.** Every worker holds all names of places and people. Ten million names are a few gigabytes
-#   of Python objects, in each process.
+# - **The vocabulary.** Every worker holds all names of places and people. Names are Python objects,
+#   and ten million of them are there once in each process.
 # - **Dealing out.** Sorting the table into buckets is one stream through one machine.
 #
 # ## What does not scale?

@@ -146,10 +146,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         {"new_york": RULES + _seeded([*_WEEK, ("contextual", "full", "time")], FEW_SEEDS)},
     ),
     "last_visit": Experiment(
-        "How good is each model when its windows do not tell when the next visit is?",
+        "How good is each model on New York when its windows do not tell when the next visit is?",
         {
-            "geolife_exact": RULES + _seeded([*_WEEK]),
-            "city": RULES + _seeded([*_WEEK]),
             "new_york_last_visit": RULES + _seeded([("contextual", "full", "unknown")], FEW_SEEDS),
         },
     ),

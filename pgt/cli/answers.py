@@ -18,12 +18,15 @@ from pgt.metrics import evaluate as rank_all
 from pgt.predict import predict as next_locations
 from pgt.scale.engines import Engine
 from pgt.scale.evaluating import evaluate as evaluate_buckets
+from pgt.scale.mapped import is_prepared
 from pgt.visits import DataError
 from pgt.windows import Windows
 
 
 def evaluate(args: argparse.Namespace) -> None:
     """Rank every window's target and print the table."""
+    if args.engine:
+        scale.require_buckets(args.visits)
     net, vocabulary = checkpoint.load_model(args.model)
     config = windows_config(args.model, args.days)
     seed = checkpoint.read(args.model)[1].get("notes", {}).get("seed")
@@ -75,8 +78,6 @@ def _ranks(
     """The rank of every window's target; on an engine, bucket by bucket."""
     if engine is None:
         return rank_all(predictor, windows)
-    if not scale.is_prepared(args.visits):
-        raise scale.no_buckets(args.visits)
     return evaluate_buckets(str(args.visits), predictor, split=args.split, engine=engine)
 
 
@@ -94,15 +95,17 @@ def predict(args: argparse.Namespace) -> None:
     """Print or write the likeliest next locations."""
     if args.out:
         require_writable(args.out, ".csv")
-    net, vocabulary = checkpoint.load_model(args.model)
     windows = windows_config(args.model, args.days)
+    in_buckets = is_prepared(args.visits)
+    if args.engine:
+        scale.require_buckets(args.visits)
     with scale.running(args) as engine:
-        if scale.is_prepared(args.visits):
-            answer = scale.predict(args, windows, engine)
-        elif engine is not None:
-            raise scale.no_buckets(args.visits)
+        if in_buckets and args.user is None:
+            answer = scale.predict(args, engine)
         else:
-            table = table_of(args.visits)
+            table = (scale.table_of(args.visits, args.user) if in_buckets
+                     else table_of(args.visits))  # fmt: skip
+            net, vocabulary = checkpoint.load_model(args.model)
             answer = next_locations(
                 net, vocabulary, table, windows=windows, user=args.user,
                 at=scale.local(args.at, table), top=args.top,

@@ -15,6 +15,7 @@ from pgt.config import PRESETS, ModelConfig, WindowConfig
 from pgt.io import tables
 from pgt.io.sources import read_visits
 from pgt.parallel import Team, joined, restarted
+from pgt.scale.mapped import is_prepared
 from pgt.train import fit
 from pgt.visits import SPLITS, DataError
 from pgt.vocabulary import Vocabulary
@@ -178,7 +179,7 @@ def data_of(
     path: Path, config: WindowConfig, vocabulary: Vocabulary | None = None
 ) -> PreparedDataset:
     """The windows of a table, or those of a folder that an engine has prepared."""
-    if scale.is_prepared(path):
+    if is_prepared(path):
         return scale.opened(path, config, vocabulary)
     return windows_of(table_of(path), config=config, vocabulary=vocabulary)
 

@@ -9,17 +9,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from pgt.checkpoint import load_model
 from pgt.config import WindowConfig
-from pgt.predict import predict as predict_table
-from pgt.scale.buckets import MANIFEST, bucket, bucket_of, numbers_of, visits_name
+from pgt.scale.buckets import MANIFEST, bucket, number_of, numbers_of, visits_name
 from pgt.scale.duck import Reading
 from pgt.scale.engines import Engine
 from pgt.scale.engines import engine as start
 from pgt.scale.evaluating import predict as predict_buckets
-from pgt.scale.mapped import open_prepared
-from pgt.scale.preparing import PREPARED, prepared, vocabulary_of
+from pgt.scale.mapped import is_prepared, open_prepared
 from pgt.scale.preparing import prepare as prepare_buckets
+from pgt.scale.preparing import prepared, vocabulary_of
 from pgt.scale.storage import Folder
 from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
@@ -65,36 +63,37 @@ def prepare(args: argparse.Namespace) -> None:
     print(f"written to {folder}")
 
 
-def is_prepared(path: Path) -> bool:
-    """Whether it is a folder that an engine has prepared; one that is not local is no path."""
-    return (path / PREPARED).is_file()
+def require_buckets(path: Path) -> None:
+    """Refuse to start an engine on a table: it works through buckets.
 
-
-def no_buckets(path: Path) -> DataError:
-    """What to say where an engine finds a table instead of buckets."""
-    return DataError(
-        f"{path} holds no buckets for an engine to work through; make them with 'pgt prepare "
-        "--engine', or leave --engine out."
-    )
-
-
-def predict(args: argparse.Namespace, windows: WindowConfig, engine: Engine | None) -> pd.DataFrame:
-    """Predict the people of a prepared folder; of one person only the own bucket is read."""
-    out = Folder(str(args.visits))
-    if args.user is None:
-        first = out.read_table(visits_name(numbers_of(out)[0]))
-        return predict_buckets(
-            out.url, args.model, at=local(args.at, first), top=args.top, engine=engine
+    Raises
+    ------
+    DataError
+        There are none.
+    """
+    if not is_prepared(path):
+        raise DataError(
+            f"{path} holds no buckets for an engine to work through; make them with 'pgt prepare "
+            "--engine', or leave --engine out."
         )
-    number = bucket_of(args.user, out.read_json(MANIFEST)["n_buckets"])
+
+
+def table_of(folder: Path, user: str) -> pd.DataFrame:
+    """The visits of a person's bucket."""
+    out = Folder(str(folder))
+    number = number_of(out, user)
     if number not in numbers_of(out):
-        raise DataError(f"There is no user {args.user!r} in {args.visits}.")
-    table = out.read_table(visits_name(number))
-    net, vocabulary = load_model(args.model)
-    return predict_table(
-        net, vocabulary, table, windows=windows, user=args.user, at=local(args.at, table),
-        top=args.top,
-    )  # fmt: skip
+        raise DataError(f"There is no user {user!r} in {folder}.")
+    return out.read_table(visits_name(number))
+
+
+def predict(args: argparse.Namespace, engine: Engine | None) -> pd.DataFrame:
+    """Predict everybody of a prepared folder, bucket by bucket."""
+    out = Folder(str(args.visits))
+    first = out.read_table(visits_name(numbers_of(out)[0]))
+    return predict_buckets(
+        out.url, args.model, at=local(args.at, first), top=args.top, engine=engine
+    )
 
 
 def local(at: pd.Timestamp | None, visits: pd.DataFrame) -> pd.Timestamp | None:

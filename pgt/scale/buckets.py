@@ -53,6 +53,11 @@ def bucket_of(user_id: int | str, n_buckets: int) -> int:
     return int.from_bytes(digest[8:], "little") % n_buckets
 
 
+def number_of(out: Folder, user_id: int | str) -> int:
+    """The bucket of a person in a folder that `bucket` wrote."""
+    return bucket_of(user_id, out.read_json(MANIFEST)["n_buckets"])
+
+
 def bucket(
     sources: Sequence[str],
     folder: str,

@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from pgt.config import WindowConfig
-from pgt.scale.buckets import MANIFEST, bucket_of, visits_name
+from pgt.scale.buckets import MANIFEST, number_of, visits_name
 from pgt.scale.joining import join
 from pgt.scale.preparing import ARRAYS, PEOPLE, PREPARED, prepared, vocabulary_of
 from pgt.scale.storage import Folder
@@ -79,16 +79,15 @@ class MappedWindows(Windows):
         """Visits of one person, numbered as in the table of all."""
         user_id, since = self.people.iloc[int(self._person(begin))]
         out = Folder(self.folder)
-        number = bucket_of(user_id, out.read_json(MANIFEST)["n_buckets"])
-        table = out.read_table(visits_name(number))
+        table = out.read_table(visits_name(number_of(out, user_id)))
         own = table[(table.user_id == user_id) & (table.split == self.split)]
         own.index = pd.RangeIndex(since, since + len(own))
         return own.loc[begin : end - 1]
 
 
 def is_prepared(path: str | Path) -> bool:
-    """Whether a folder holds windows of buckets."""
-    return Folder(str(path)).has(PREPARED)
+    """Whether a folder of this machine holds windows of buckets."""
+    return Path(path, PREPARED).is_file()
 
 
 def open_prepared(folder: str, *, here: str | Path | None = None) -> PreparedDataset:

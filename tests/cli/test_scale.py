@@ -130,7 +130,7 @@ def test_other_windows_than_the_folders_are_refused(
     folder, model = str(tmp_path / "buckets"), str(tmp_path / "m.safetensors")
     engine = ["--engine", "process", "--days", "3", "--protocol", "exact"]
     assert main(["prepare", str(table), folder, *engine]) == 0
-    assert open_prepared(folder).counts() == prepare(pd.read_parquet(table), days=3).counts()
+    assert open_prepared(folder).counts() == prepare(pd.read_parquet(table), days=3, protocol="exact").counts()
     train = ["train", folder, "--out", model, "--epochs", "1", "--device", "cpu", "--quiet"]
     assert main(train) == 2
     assert "was prepared with days 3, not 7" in capsys.readouterr().err

@@ -29,8 +29,8 @@ def with_pauses(seed: int) -> pd.DataFrame:
 
 def test_only_windows_that_go_back_from_the_target_tell_when_it_is() -> None:
     visits = with_pauses(0)
-    from_target = prepare(visits, config=WindowConfig(protocol="exact")).test
-    from_last = prepare(visits, config=WindowConfig(protocol="exact", anchor="last_visit")).test
+    from_target = prepare(visits, config=WindowConfig(protocol="exact", anchor="target_day")).test
+    from_last = prepare(visits, protocol="exact").test
     one, other = told(from_target, 7), told(from_last, 7)
     assert one["proved"] > 10 and other["proved"] == 0
     assert one["auc"] > other["auc"] + 0.2
@@ -38,7 +38,7 @@ def test_only_windows_that_go_back_from_the_target_tell_when_it_is() -> None:
 
 
 def test_what_is_seen_does_not_change_with_the_time_of_the_target() -> None:
-    config = WindowConfig(days=3, min_visits=1, protocol="exact", anchor="last_visit")
+    config = WindowConfig(days=3, min_visits=1, protocol="exact")
     visits = random_visits(3, users=1, visits=60)
     late = visits.copy()
     late.loc[late.index[-1], ["started_at", "finished_at"]] += pd.Timedelta(days=30)
@@ -68,7 +68,7 @@ def test_models_are_compared_on_the_targets_that_both_have(
         return pd.DataFrame({"user": [0] * len(rows), "row": rows, "better": rows, "tied": 1,
                              "known": True, "in_window": True})  # fmt: skip
 
-    kept = {"city": ranks([5, 3, 9]), "city_last_visit": ranks([9, 4, 3])}
+    kept = {"city_target_day": ranks([5, 3, 9]), "city": ranks([9, 4, 3])}
     monkeypatch.setattr(runs, "make", lambda job: "")
 
     def read(key: str, run: Any) -> tuple[dict[str, Any], pd.DataFrame]:

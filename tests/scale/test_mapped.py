@@ -93,9 +93,7 @@ def test_the_files_are_made_once_and_anew_when_the_windows_are_others(
     visits = random_visits(1, users=5).assign(lon=16.0, lat=48.0)
     Folder(folder).write_table("v.parquet", visits)
     bucket([f"{folder}/v.parquet"], f"{folder}/b", n_buckets=3)
-    assert not is_prepared(f"{folder}/b")
     prepare_buckets(f"{folder}/b")
-    assert is_prepared(f"{folder}/b")
     with pytest.raises(DataError, match="give here="):
         open_prepared(f"{folder}/b")
     monkeypatch.setattr(joining, "ROWS", 70)  # one or two people at a time
@@ -106,6 +104,11 @@ def test_the_files_are_made_once_and_anew_when_the_windows_are_others(
         assert data.counts() == whole.counts()
         assert torch.equal(data.train.features, whole.train.features)
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_folder_is_prepared_or_not(folder: str, tmp_path: Path) -> None:
+    assert is_prepared(folder)
+    assert not is_prepared(tmp_path)
 
 
 def test_writing_into_a_batch_or_the_features_leaves_the_file(folder: str) -> None:

@@ -166,8 +166,7 @@ def main(arguments: list[str] | None = None) -> None:
     show(rows)
     about = header(*usual_data(settings), command) | {"seconds": took}
     if kept is not None:
-        order = list(names)
-        rows = sorted(kept["rows"] + rows, key=lambda one: order.index(one["section"]))
+        rows = sorted(kept["rows"] + rows, key=lambda one: names.index(one["section"]))
         again = [name for name in names if name in {*kept.get("measured_again", ()), *given.only}]
         about = {name: kept[name] for name in about} | {"measured_again": again}
     write(about | ({"failed": failed} if failed else {}) | {"rows": rows}, out)
