@@ -1,74 +1,19 @@
-"""The command line: python -m pgt COMMAND, a command for every step from data to prediction."""
+"""The command line: python -m pgt COMMAND, a command for every step from data to prediction.
+
+What a command does is imported when it runs, so that ``--help`` is there at once.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-import torch
-
-from pgt.cli import answers, export, gps
-from pgt.cli import model as commands
+from pgt.cli import values
+from pgt.cli.choices import ENGINES, PARTS, PRESETS, SPLITS
 from pgt.cli.examples import EXAMPLES
-from pgt.config import PARTS, PRESETS
-from pgt.scale.engines import ENGINES
-from pgt.visits import SPLITS, DataError
-
-
-def _positive(text: str) -> int:
-    value = int(text) if text.isdecimal() else 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
-    return value
-
-
-def _place(text: str) -> Path | str:
-    """A path, or an address such as s3://bucket/folder, which is none."""
-    return text if "://" in text else Path(text)
-
-
-def _columns(text: str) -> dict[str, str]:
-    pairs = [pair.partition("=") for pair in text.split(",")]
-    if not all(ours and theirs for ours, _, theirs in pairs):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not of the form OURS=THEIRS,..., such as user_id=uid,location_id=place"
-        )
-    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
-
-
-def _parts(text: str) -> tuple[str, ...]:
-    parts = tuple(part.strip() for part in text.split(",") if part.strip())
-    unknown = [part for part in parts if part not in PARTS]
-    if unknown:
-        raise argparse.ArgumentTypeError(
-            f"there is no part {unknown[0]!r}; choose of {', '.join(PARTS)}"
-        )
-    return parts
-
-
-def _device(text: str) -> torch.device:
-    try:
-        device = torch.device(text)
-    except RuntimeError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no device; use cpu or cuda") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise argparse.ArgumentTypeError("there is no CUDA device here; use cpu")
-    return device
-
-
-def _moment(text: str) -> pd.Timestamp:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no ISO 8601 time, such as 2024-05-01T12:00+02:00"
-        ) from None
-    return pd.Timestamp(moment)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -79,7 +24,8 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     choices = top.add_subparsers(metavar="COMMAND", required=True)
 
-    def command(run: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
+    def command(where: str, text: str) -> argparse.ArgumentParser:
+        run = values.later(where)
         name = run.__name__
         sub = choices.add_parser(
             name, help=text, description=text[0].upper() + text[1:] + ".", epilog=EXAMPLES[name],
@@ -88,12 +34,12 @@ def parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         return sub
 
-    sub = command(commands.city, "simulate a town and the visits of its people")
+    sub = command("model.city", "simulate a town and the visits of its people")
     sub.add_argument("out", type=Path, metavar="OUT", help="folder to write")
     sub.add_argument("--preset", choices=("small", "large"), default="small")
-    sub.add_argument("--seed", type=int, default=7, help="default: %(default)s")
+    sub.add_argument("--seed", type=values.seed, default=7, help="default: %(default)s")
 
-    sub = command(gps.visits, "find the visits in recorded positions (GPS)")
+    sub = command("gps.visits", "find the visits in recorded positions (GPS)")
     sub.add_argument(
         "fixes", type=Path, metavar="FIXES",
         help="GeoLife (archive or folder), GPX, .csv or .parquet, or a folder of such files",
@@ -107,17 +53,17 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     sub.add_argument("--everybody", action="store_true",
                      help="keep people however briefly they were tracked")  # fmt: skip
-    sub.add_argument("--eps", type=float, default=20.0, metavar="METRES",
+    sub.add_argument("--eps", type=values.metres, default=20.0, metavar="METRES",
                      help="staypoints this near are neighbours (%(default)g)")  # fmt: skip
-    sub.add_argument("--min-samples", type=_positive, default=2,
+    sub.add_argument("--min-samples", type=values.positive, default=2,
                      help="staypoints that found a location (%(default)s)")  # fmt: skip
     sub.add_argument(
-        "--columns", type=_columns, metavar="OURS=THEIRS,...", help="names in your table"
+        "--columns", type=values.columns, metavar="OURS=THEIRS,...", help="names in your table"
     )
     sub.add_argument("--quiet", action="store_true", help="no progress bar")
     _engine(sub, "many people", "reads several people at a time")
 
-    sub = command(commands.download, "fetch GeoLife from Microsoft Research, verified")
+    sub = command("model.download", "fetch GeoLife from Microsoft Research, verified")
     sub.add_argument("what", choices=("geolife",), metavar="geolife", help="the data set")
     sub.add_argument("--to", type=Path, required=True, metavar="FOLDER")
     sub.add_argument("--accept-licence", action="store_true", help="you have read its terms")
@@ -125,15 +71,15 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--quiet", action="store_true", help="no progress bar")
 
     sub = command(
-        commands.prepare, "check a table of visits, split it by days and count its windows"
+        "model.prepare", "check a table of visits, split it by days and count its windows"
     )
-    sub.add_argument("input", type=_place, metavar="INPUT",
+    sub.add_argument("input", type=values.place, metavar="INPUT",
                      help=".csv, .parquet, or a folder (of city, or of windows)")  # fmt: skip
-    sub.add_argument("out", type=_place, metavar="OUT",
+    sub.add_argument("out", type=values.place, metavar="OUT",
                      help="the visits table, .parquet (a CSV would lose the zone)")  # fmt: skip
     sub.add_argument("--timezone", metavar="ZONE", help="the local zone, such as Europe/Vienna")
     sub.add_argument(
-        "--columns", type=_columns, metavar="OURS=THEIRS,...", help="names in your file"
+        "--columns", type=values.columns, metavar="OURS=THEIRS,...", help="names in your file"
     )
     sub.add_argument("--checkins", action="store_true", help="visits have no end: end = start")
     sub.add_argument("--drop-duplicates", action="store_true", help="drop repeated visits")
@@ -143,30 +89,32 @@ def parser() -> argparse.ArgumentParser:
         "of windows, INPUT may have * or be an address",
     )  # fmt: skip
     group.add_argument("--memory", metavar="SIZE", help="for sorting the table (1GB)")
-    group.add_argument("--buckets", type=_positive, help="(one for 200,000 visits)")
+    group.add_argument("--buckets", type=values.positive, help="(one for 200,000 visits)")
     _protocol(group)
 
-    sub = command(commands.train, "train a model")
+    sub = command("model.train", "train a model")
     sub.add_argument("visits", type=Path, metavar="VISITS", help="a visits table (prepare)")
     sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
-    sub.add_argument("--preset", choices=tuple(PRESETS), default="default")
-    sub.add_argument("--seed", type=int, default=42, help="default: %(default)s")
-    sub.add_argument("--epochs", type=_positive, help="at most so many")
+    sub.add_argument("--preset", choices=PRESETS, default="default")
+    sub.add_argument("--seed", type=values.seed, default=42, help="default: %(default)s")
+    sub.add_argument("--epochs", type=values.positive, help="at most so many")
     sub.add_argument("--target-time", choices=("unknown", "day"),
                      help="what it knows of the next visit's time")  # fmt: skip
     _protocol(sub)
-    sub.add_argument("--without", type=_parts, default=(), metavar="PART,...",
+    sub.add_argument("--without", type=values.parts, default=(), metavar="PART,...",
                      help="leave parts out: " + ", ".join(PARTS))  # fmt: skip
     sub.add_argument(
         "--checkpoint", type=Path, metavar="FILE",
         help="where the run is kept until it is done (default: beside --out)",
     )  # fmt: skip
     sub.add_argument("--fresh", action="store_true", help="start anew, whatever the checkpoint")
-    sub.add_argument("--device", type=_device, help="cpu or cuda (default: cuda if it is there)")
+    sub.add_argument(
+        "--device", type=values.device, help="cpu or cuda (default: cuda if it is there)"
+    )
     sub.add_argument("--quiet", action="store_true", help="no progress bar")
     _history(sub)
 
-    sub = command(answers.evaluate, "measure a model, by group and with intervals")
+    sub = command("answers.evaluate", "measure a model, by group and with intervals")
     sub.add_argument("visits", type=Path, metavar="VISITS")
     sub.add_argument("model", type=Path, metavar="MODEL")
     sub.add_argument("--split", choices=SPLITS, default="test")
@@ -175,19 +123,19 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--json", type=Path, metavar="OUT", help="also write the rows as JSON")
     _engine(sub, "prepared folders", "ranks the buckets of VISITS, which 'prepare --engine' wrote")
 
-    sub = command(answers.predict, "predict where people go next")
+    sub = command("answers.predict", "predict where people go next")
     sub.add_argument("visits", type=Path, metavar="VISITS")
     sub.add_argument("model", type=Path, metavar="MODEL")
     sub.add_argument("--user", metavar="ID", help="only this person")
-    sub.add_argument("--at", type=_moment, metavar="TIME",
+    sub.add_argument("--at", type=values.moment, metavar="TIME",
                      help="after the last visit before this moment, local time if it names no "
                      "offset (default: after the last visit)")  # fmt: skip
-    sub.add_argument("--top", type=_positive, default=5, help="default: %(default)s")
+    sub.add_argument("--top", type=values.positive, default=5, help="default: %(default)s")
     _same_days(sub)
     sub.add_argument("--out", type=Path, metavar="CSV", help="write a table instead of printing")
     _engine(sub, "prepared folders", "predicts the buckets of VISITS, see 'prepare --engine'")
 
-    sub = command(export.export, "write a model for the web (JSON, a live page) or ONNX")
+    sub = command("export.export", "write a model for the web (JSON, a live page) or ONNX")
     sub.add_argument(
         "--model", type=Path, metavar="FILE", help="a trained model (default: that of the town)"
     )
@@ -200,8 +148,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _history(sub: argparse.ArgumentParser, note: str = "") -> None:
-    sub.add_argument("--days", type=_positive, default=7, help=f"of history (%(default)s){note}")
-    sub.add_argument("--min-visits", type=_positive, default=3,
+    sub.add_argument(
+        "--days", type=values.positive, default=7, help=f"of history (%(default)s){note}"
+    )
+    sub.add_argument("--min-visits", type=values.positive, default=3,
                      help=f"in a window (%(default)s){note}")  # fmt: skip
 
 
@@ -215,19 +165,21 @@ def _protocol(sub: argparse._ActionsContainer) -> None:
 def _engine(sub: argparse.ArgumentParser, title: str, text: str) -> argparse._ArgumentGroup:
     group = sub.add_argument_group(title)
     group.add_argument("--engine", choices=ENGINES, help=text)
-    group.add_argument("--workers", type=_positive, help="processes (1)")
+    group.add_argument("--workers", type=values.positive, help="processes (1)")
     group.add_argument("--address", metavar="tcp://HOST:PORT", help="of a Dask scheduler that runs")
     return group
 
 
 def _same_days(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--days", type=_positive,
+    sub.add_argument("--days", type=values.positive,
                      help="of history; the model refuses other days than its own")  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status."""
     args = parser().parse_args(argv)
+    from pgt.visits import DataError
+
     try:
         args.run(args)
         sys.stdout.flush()

@@ -1,0 +1,15 @@
+"""What options can be set to, as literals: the help of a command loads no part of the package.
+
+A test holds them against what they stand for: `pgt.config.PRESETS`, `pgt.config.PARTS`,
+`pgt.visits.SPLITS` and `pgt.scale.engines.ENGINES`.
+"""
+
+from __future__ import annotations
+
+ENGINES = ("process", "pool", "dask")
+PARTS = (
+    "user", "time", "weekday", "recency", "duration", "position_from_end",
+    "sinusoid", "position_bias", "pointer", "generator", "gate",
+)  # fmt: skip
+PRESETS = ("default", "city", "diy", "geolife")
+SPLITS = ("train", "valid", "test")

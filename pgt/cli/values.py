@@ -1,0 +1,133 @@
+"""The values of options, read and refused while the command line is read.
+
+Nothing heavy is imported before it is needed: most calls never ask for a device or a moment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pgt.cli.choices import PARTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import torch
+
+Run = Callable[[argparse.Namespace], None]
+# More days, visits, epochs or processes than this are a slip of the finger.
+MOST = 1_000_000
+# The random generators of PyTorch and NumPy both take these.
+MOST_SEEDS = 2**63
+
+
+def later(where: str) -> Run:
+    """A command that is imported when it runs; `where` is ``module.function`` in `pgt.cli`.
+
+    Examples
+    --------
+    >>> later("model.prepare").__name__
+    'prepare'
+    """
+    module, _, name = where.partition(".")
+
+    def run(args: argparse.Namespace) -> None:
+        getattr(import_module(f"pgt.cli.{module}"), name)(args)
+
+    run.__name__ = name
+    return run
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1, and not absurd."""
+    value = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+    if not 1 <= value <= MOST:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 to {MOST:,}")
+    return value
+
+
+def seed(text: str) -> int:
+    """A seed of random numbers."""
+    value = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else MOST_SEEDS
+    if value >= MOST_SEEDS:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 0 to {MOST_SEEDS - 1}")
+    return value
+
+
+def metres(text: str) -> float:
+    """A length."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no length in metres, such as 20")
+    return value
+
+
+def place(text: str) -> Path | str:
+    """A path, or an address such as s3://bucket/folder, which is none."""
+    return text if "://" in text else Path(text)
+
+
+def columns(text: str) -> dict[str, str]:
+    """Our names of columns and the file's."""
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    if not all(ours and theirs for ours, _, theirs in pairs):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not of the form OURS=THEIRS,..., such as user_id=uid,location_id=place"
+        )
+    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
+
+
+def parts(text: str) -> tuple[str, ...]:
+    """Parts of the model that are left out; something must stay to predict with."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    unknown = [part for part in found if part not in PARTS]
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"there is no part {unknown[0]!r}; choose of {', '.join(PARTS)}"
+        )
+    if {"pointer", "generator"} <= set(found):
+        raise argparse.ArgumentTypeError(
+            "without pointer and generator nothing is left to predict with; keep one of the two"
+        )
+    return found
+
+
+def device(text: str) -> torch.device:
+    """Where the model computes, if that is here."""
+    import torch
+
+    try:
+        found = torch.device(text)
+    except RuntimeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no device; use cpu or cuda") from None
+    if found.type not in ("cpu", "cuda", "mps"):
+        raise argparse.ArgumentTypeError(f"nothing is computed on {text!r}; use cpu or cuda")
+    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
+        raise argparse.ArgumentTypeError(f"there is no CUDA device {text!r} here; use cpu")
+    if found.type == "mps" and not torch.backends.mps.is_available():
+        raise argparse.ArgumentTypeError("there is no MPS device here; use cpu")
+    return found
+
+
+def moment(text: str) -> pd.Timestamp:
+    """A moment, as ISO 8601 writes it."""
+    import pandas as pd
+
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no ISO 8601 time, such as 2024-05-01T12:00+02:00"
+        ) from None
+    # A day's room for zones: what follows computes in nanoseconds, which end in 1677 and 2262.
+    if not 1678 <= found.year <= 2261:
+        raise argparse.ArgumentTypeError(f"{text!r} is too far away; the years 1678 to 2261 go")
+    return pd.Timestamp(found)
