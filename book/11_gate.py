@@ -354,7 +354,8 @@ show(fig,
 # $$
 #
 # and it comes apart into what one wants to know. Let group $k$ hold $N_k$ windows with mean forecast $\bar f_k$, of which a
-# share $\bar y_k$ happened; $\bar y$ is the share of all. Then (Murphy, 1973)
+# share $\bar y_k$ happened; $\bar y$ is the share of all. Then, as
+# [Murphy (1973)](https://doi.org/10.1175/1520-0450%281973%29012%3c0595:anvpot%3e2.0.co;2) showed,
 #
 # $$
 # \mathrm{BS} = \underbrace{\sum_k \tfrac{N_k}{N} (\bar f_k - \bar y_k)^2}_{\text{reliability}}

@@ -925,8 +925,9 @@ Markdown(
 # %% [markdown]
 # There is a remedy. Widen all intervals by one factor until, in ninety-five of a hundred draws, *all* of them hold.
 # Such **simultaneous intervals** may be read as a column. They are the thin lines of the forest. The factor comes
-# from the draws, so it knows that the variants share their luck. Bonferroni's rule only counts the variants, and
-# divides what an interval may err by their number.
+# from the draws, after [Westfall and Young (1993)](https://www.wiley.com/en-us/Resampling-Based+Multiple+Testing%3A+Examples+and+Methods+for+p-Value+Adjustment-p-9780471557616),
+# so it knows that the variants share their luck. Bonferroni's rule only counts the variants, and divides what an
+# interval may err by their number.
 
 
 # %%

@@ -1158,9 +1158,14 @@ Markdown(
 #
 # *Novelty.* Whoever only names places of the past misses every new one. *Entropy.* How surprising a sequence of places is on
 # average limits how often its next one can be guessed
-# ([Song, Qu et al., 2010](https://doi.org/10.1126/science.1177170)). This estimate sees the order of places only, no clock, so a model with a
-# clock may pass it. *Agreement.* Take two past situations of one person that look alike. If their next places have the distribution $P$,
-# they agree with probability $\sum_\ell P(\ell)^2$, and the best guess $\max_\ell P(\ell)$ is fenced in:
+# ([Song, Qu et al., 2010](https://doi.org/10.1126/science.1177170)). We estimate it from lengths of repetitions, as
+# [Kontoyiannis et al. (1998)](https://doi.org/10.1109/18.669425) do. Much can go wrong on the way.
+# [Smith et al. (2014)](https://doi.org/10.1109/PerCom.2014.6813948) get a lower limit for GPS traces by asking which places can be
+# reached at all from here; [Xu et al. (2019)](https://doi.org/10.1016/j.physa.2019.02.006) warn of logarithms of different bases; and
+# [Kulkarni et al. (2019)](https://doi.org/10.3390/e21040432) find models that are better than the limit. Ours sees the order of places
+# only, no clock, so a model with a clock may pass it. *Agreement.* Take two past situations of one person that look alike. If their
+# next places have the distribution $P$, they agree with probability $\sum_\ell P(\ell)^2$, and the best guess $\max_\ell P(\ell)$
+# is fenced in, by an argument that [Cover and Hart (1967)](https://doi.org/10.1109/TIT.1967.1053964) made for nearest neighbours:
 #
 # $$
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{20.3}
