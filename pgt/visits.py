@@ -15,7 +15,6 @@ REQUIRED = ("user_id", "location_id", "started_at", "finished_at")
 COORDINATES = ("lon", "lat")
 LIMITS = {"lon": 180.0, "lat": 90.0}
 SPLITS = ("train", "valid", "test")
-# The offset at the end of an ISO 8601 time: Z, +02:00, +0200 or +02; a bare date has none.
 
 Split = Literal["train", "valid", "test"]
 
@@ -31,6 +30,13 @@ class DataError(ValueError):
     ... except pgt.DataError as error:
     ...     print(error)
     Column 'started_at' is missing (the table has user_id, location_id); rename your columns ...
+    """
+
+
+class DataNote(UserWarning):
+    """What is allowed in the input but looks like a mistake; `pgt.io.doubts` says what and where.
+
+    Nothing is changed. ``warnings.simplefilter("error", pgt.visits.DataNote)`` makes notes errors.
     """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,11 +56,13 @@ def prepare(args: argparse.Namespace) -> None:
         if isinstance(place, str):
             raise DataError(f"{place} is an address; only --engine reads and writes there.")
     require_writable(args.out, ".parquet")
-    table = read_visits(
-        args.input, timezone=args.timezone, columns=args.columns, checkins=args.checkins,
-        drop_duplicates=args.drop_duplicates,
-    )  # fmt: skip
-    read_as = table.attrs.pop("recognized", {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", visits.DataNote)  # they are printed below
+        table = read_visits(
+            args.input, timezone=args.timezone, columns=args.columns, checkins=args.checkins,
+            drop_duplicates=args.drop_duplicates,
+        )  # fmt: skip
+    read_as, notes = table.attrs.pop("recognized", {}), table.attrs.pop("notes", [])
     if read_as:
         print("read as: " + ", ".join(f"{ours} = {theirs!r}" for theirs, ours in read_as.items()))
     if "split" not in table.columns:
@@ -67,6 +70,8 @@ def prepare(args: argparse.Namespace) -> None:
     data = windows_of(table, days=args.days, min_visits=args.min_visits)
     tables.write(table, args.out)
     print(describe(table, data))
+    for number, note in enumerate(notes, 1):
+        print(f"note {number} of {len(notes)}: {note}")
     print(f"written to {args.out}")
 
 
@@ -85,30 +90,7 @@ def describe(table: pd.DataFrame, data: Dataset) -> str:
         f"people without any window: {len(set.intersection(*idle.values()))} ("
         + ", ".join(f"{name} {len(left)}" for name, left in idle.items()) + ")",
     ]  # fmt: skip
-    if far_from_sun(table):
-        lines.append(
-            f"note: at longitude {table.lon.median():.0f} the clocks of {table.started_at.dt.tz} "
-            "are hours away from the sun's; are these local times? --timezone names the zone"
-        )
     return "\n".join(lines)
-
-
-def far_from_sun(table: pd.DataFrame, hours: float = 3.5) -> bool:
-    """Whether the zone's noon is more than so many hours from the places' own.
-
-    No country's clocks are further off; times that were left in UTC often are.
-
-    Examples
-    --------
-    >>> at = pd.to_datetime(["2024-05-01 09:00+00:00"])
-    >>> far_from_sun(pd.DataFrame({"started_at": at, "lon": -109.0}))
-    True
-    """
-    if "lon" not in table.columns:
-        return False
-    offset = table.started_at.iloc[0].utcoffset().total_seconds() / 3600
-    apart = (offset - float(table.lon.median()) / 15 + 12) % 24 - 12  # around the clock
-    return bool(abs(apart) > hours)
 
 
 def train(args: argparse.Namespace) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from pgt.cli import values
 from pgt.cli.choices import ENGINES, PARTS, PRESETS, SPLITS
@@ -175,13 +177,26 @@ def _same_days(sub: argparse.ArgumentParser) -> None:
                      help="of history; the model refuses other days than its own")  # fmt: skip
 
 
+def _say(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int,
+    file: TextIO | None = None, line: str | None = None,
+) -> None:  # fmt: skip
+    """Show a note on the data as a line of ours, and any other warning as Python does."""
+    ours = category.__name__ == "DataNote"
+    usual = warnings.formatwarning(message, category, filename, lineno, line)
+    print(f"pgt: note: {message}" if ours else usual.rstrip(), file=file or sys.stderr)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status."""
     args = parser().parse_args(argv)
-    from pgt.visits import DataError
+    from pgt.visits import DataError, DataNote
 
     try:
-        args.run(args)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DataNote)
+            warnings.showwarning = _say
+            args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, say `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -16,7 +16,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
 from pgt.io.fixes_base import Report
-from pgt.io.tables import parse_times, utc_offset
+from pgt.io.times import parse_times, utc_offset
 from pgt.visits import DataError
 
 # What others call our columns, in lower case.

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
 
-from pgt.io.tables import read
-from pgt.visits import SPLITS, DataError, check
+from pgt.io.damage import UNREADABLE, reason
+from pgt.io.doubts import note
+from pgt.io.forms import form_of, is_table, unreadable
+from pgt.io.tables import local_path, read
+from pgt.visits import REQUIRED, SPLITS, DataError, check, first_row
 
 WINDOW_COLUMNS = ("id", "user_id", "location_id", "start_day", "start_min", "weekday")
+# The numbers that a windows folder can hold, and what they are.
+CENTURY = 36_524  # days
+RANGES = {
+    "start_day": (0, CENTURY, "it counts a person's days from 0, in whole numbers"),
+    "start_min": (0, 1439, "it is the minute of the day, from 0 to 1439"),
+    "weekday": (0, 6, "it must be 0 (Monday) to 6 (Sunday)"),
+    "duration": (0, CENTURY * 1440, "it must be minutes, 0 or more"),
+}
 
 
 def is_windows_folder(path: str | Path) -> bool:
@@ -18,7 +30,7 @@ def is_windows_folder(path: str | Path) -> bool:
     return all((Path(path) / f"{name}.csv").is_file() for name in SPLITS)
 
 
-def read_windows_folder(folder: str | Path) -> pd.DataFrame:
+def read_windows_folder(folder: str | Path, *, drop_duplicates: bool = False) -> pd.DataFrame:
     """Read the prepared windows' visits of the published protocol.
 
     Three CSV files hold each split's visits with locations already numbered (1 = "not seen in
@@ -34,6 +46,8 @@ def read_windows_folder(folder: str | Path) -> pd.DataFrame:
         Holds ``train.csv``, ``valid.csv`` and ``test.csv`` with the columns id, user_id,
         location_id, start_day, start_min, weekday (0 = Monday) and, if it is known, duration
         (minutes).
+    drop_duplicates : bool
+        Drop repeated visits instead of refusing the folder.
 
     Returns
     -------
@@ -46,15 +60,18 @@ def read_windows_folder(folder: str | Path) -> pd.DataFrame:
         path = folder / f"{split}.csv"
         if not path.is_file():
             raise DataError(f"There is no {split}.csv in {folder}; it needs train, valid and test.")
+        form = form_of(path)
         try:
-            part = pd.read_csv(path)
-        except (ValueError, OSError) as error:
-            raise DataError(f"{path} cannot be read ({error}); it must be a CSV.") from error
+            part = pd.read_csv(path, **form.options())
+        except UNREADABLE as error:
+            raise unreadable(path, form.kind, error, form) from error
         missing = [name for name in WINDOW_COLUMNS if name not in part.columns]
         if missing:
             raise DataError(
                 f"Column '{missing[0]}' is missing in {path.name}; is it the right file?"
             )
+        for name, (low, high, means) in RANGES.items():
+            _require_range(part, name, low, high, f"{path.name}; {means}")
         parts.append(part.assign(split=split))
     if len({"duration" in part.columns for part in parts}) > 1:
         raise DataError(f"Some files of {folder} have a column 'duration' and some have not.")
@@ -84,7 +101,26 @@ def read_windows_folder(folder: str | Path) -> pd.DataFrame:
             "split": raw.split,
         }
     )
-    return check(visits)
+    if drop_duplicates:
+        visits = visits.drop_duplicates([*REQUIRED], ignore_index=True)
+    return note(check(visits))
+
+
+def _require_range(part: pd.DataFrame, name: str, low: int, high: int, where: str) -> None:
+    """Refuse a column of a windows folder that holds other numbers than the format has.
+
+    Weekdays from 1 to 7 would otherwise be read a day late, and minute 1500 as the next day's.
+    """
+    if name not in part.columns:
+        return
+    if not pd.api.types.is_numeric_dtype(part[name]):
+        raise DataError(f"Column '{name}' holds text in {where}.")
+    fits = part[name].between(low, high)
+    if name != "duration":
+        fits &= part[name] % 1 == 0
+    if not fits.all():
+        value = part.loc[~fits, name].iloc[0]
+        raise DataError(f"'{name}' is {value:g} in {first_row(~fits)} of {where}.")
 
 
 def read_visits(
@@ -103,7 +139,7 @@ def read_visits(
         A folder that `pgt.city.save` wrote, a folder with ``train.csv``, ``valid.csv`` and
         ``test.csv``, or a table of visits (``.csv``, ``.csv.gz`` or ``.parquet``).
     timezone, columns, checkins, drop_duplicates
-        Apply to tables; see `pgt.io.tables.read`.
+        Apply to tables (the last one to folders of windows as well); see `pgt.io.tables.read`.
 
     Returns
     -------
@@ -125,24 +161,20 @@ def read_visits(
     >>> visits.started_at[0].isoformat()
     '2024-05-01T08:00:00+02:00'
     """
-    path = Path(path)
+    path = local_path(path)
     if path.is_dir():
         is_city = (path / "city.json").is_file()
         if is_city or is_windows_folder(path):
-            if timezone or columns or checkins or drop_duplicates:
+            if timezone or columns or checkins or (is_city and drop_duplicates):
                 raise DataError(
-                    f"{path} is a folder whose format is known; timezone, columns, checkins and "
-                    "drop_duplicates are for tables, leave them out."
+                    f"{path} is a folder whose format is known; timezone, columns, checkins (and, "
+                    "for a city, drop_duplicates) are for tables, leave them out."
                 )
             if is_city:
-                from pgt.city import load
-
-                return load(path).visits
-            return read_windows_folder(path)
-        raise DataError(
-            f"{path} is a folder without train.csv, valid.csv and test.csv; "
-            "give a table of visits (.csv or .parquet), or a folder with those three."
-        )
+                return _city(path)
+            return read_windows_folder(path, drop_duplicates=drop_duplicates)
+        raise DataError(f"{path} is a folder without train.csv, valid.csv and test.csv; "
+                        f"{_remedy(path)}.")  # fmt: skip
     return read(
         path,
         timezone=timezone,
@@ -150,6 +182,32 @@ def read_visits(
         checkins=checkins,
         drop_duplicates=drop_duplicates,
     )
+
+
+def _city(folder: Path) -> pd.DataFrame:
+    """The visits of a simulated city, or one sentence on what is wrong with its files."""
+    from pgt.city import load
+
+    try:
+        return load(folder).visits
+    except DataError:
+        raise
+    except UNREADABLE as error:
+        raise DataError(
+            f"{folder} is no city that can be read ({reason(error)}); write it again with "
+            "python -m pgt city."
+        ) from error
+
+
+def _remedy(folder: Path) -> str:
+    """What to do with a folder that is no source of visits."""
+    if (folder / "_delta_log").is_dir() or (folder / "metadata").is_dir():
+        return "it looks like a Delta or Iceberg table: write its visits as one Parquet file"
+    if any(is_table(file) for file in islice(folder.rglob("*"), 1000)):
+        return (
+            "give one of its files, or read all of them with python -m pgt prepare --engine process"
+        )
+    return "give a table of visits (.csv or .parquet), or a folder with those three"
 
 
 # Environment variables that say where data lie that are not part of the package.

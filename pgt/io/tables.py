@@ -3,119 +3,60 @@
 from __future__ import annotations
 
 import re
-import zlib
+from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from pgt import files
-from pgt.io.columns import id_columns, recognized, says_utc
-from pgt.visits import REQUIRED, DataError, check, first_row, require_columns
+from pgt.io.columns import ALIASES, id_columns, recognized, says_utc
+from pgt.io.damage import UNREADABLE
+from pgt.io.doubts import note
+from pgt.io.forms import Form, form_of, header_of, is_table, unreadable
+from pgt.io.times import parse_times
+from pgt.visits import COORDINATES, REQUIRED, DataError, check, require_columns
 
 TIMES = ("started_at", "finished_at")
-# A UTC offset at the end of a time, and the longest text that can show one, with a digit before it.
-OFFSET = r"\d(Z|[+-]\d\d(?::?\d\d)?)$"
-LONGEST = len("0+02:00\n")
 # An integer as Python writes it.
 PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
+# Degrees with a decimal comma, or without decimals.
+COMMA = r"\s*[+-]?\d+(,\d+)?\s*"
 
 
-def utc_offset(text: pd.Series) -> pd.Series:
-    """Find the UTC offset that ends each time; missing where there is none.
-
-    Few tails are different, so only those are looked at. A bare date may end like an offset, but
-    it has no clock.
-
-    Examples
-    --------
-    >>> utc_offset(pd.Series(["2024-05-01 09:00+02:00", "2024-05-01 09:00"])).tolist()
-    ['+02:00', <NA>]
-    """
-    text = text.astype("string")
-    number, tails = pd.factorize(text.str[-LONGEST:])
-    offset = pd.Series(tails, dtype="string").str.extract(OFFSET)[0].reindex(number)
-    return offset.set_axis(text.index).where(text.str.contains(r"\d[T ]").fillna(False))
-
-
-def parse_times(raw: pd.Series, name: str, timezone: str | None, *, utc: bool = False) -> pd.Series:
-    """Turn a column of text or times into local times with a zone.
-
-    ``utc`` says that times without a zone are in UTC; otherwise they are local.
-    """
-    times = raw
-    if not pd.api.types.is_datetime64_any_dtype(raw):
-        if pd.api.types.is_numeric_dtype(raw):
-            raise DataError(
-                f"Column '{name}' holds numbers, not times; write ISO 8601 times "
-                "such as 2024-05-01T09:00:00+02:00."
-            )
-        text = raw.astype("string")
-        offset = utc_offset(text)
-        zoned = offset.notna()
-        # From objects it is quicker than from Arrow's text.
-        times = pd.to_datetime(text.astype(object), utc=True, format="ISO8601", errors="coerce")
-        bad = times.isna()
-        if bad.any():
-            value = raw[bad].iloc[0]
-            raise DataError(
-                f"{name} is {value!r} in {first_row(bad)}, which is no ISO 8601 time "
-                "(such as 2024-05-01T09:00:00+02:00); correct it or drop the row."
-            )
-        if zoned.any() and not zoned.all():
-            raise DataError(
-                f"{name} has a time zone in some rows and none in {first_row(~zoned)}; "
-                "write all of them the same way."
-            )
-        if not zoned.any():
-            times = times.dt.tz_localize(None)
-        elif timezone is None:
-            offsets = offset.unique()
-            if len(offsets) > 1:
-                raise DataError(
-                    f"{name} uses several UTC offsets ({offsets[0]}, {offsets[1]}, …); name the "
-                    "local zone with timezone= (--timezone), for example Europe/Vienna."
-                )
-            return times.dt.tz_convert(pd.Timestamp(text.iloc[0]).tz)
-    if utc and times.dt.tz is None:
-        times = times.dt.tz_localize("UTC")
-    if timezone is None:
-        return times
-    try:
-        if times.dt.tz is None:
-            # Clocks go back: the first of the two hours. Clocks go forward: the next valid time.
-            first = np.ones(len(times), dtype=bool)
-            return times.dt.tz_localize(timezone, ambiguous=first, nonexistent="shift_forward")
-        return times.dt.tz_convert(timezone)
-    except (LookupError, ValueError, OSError) as error:
-        raise DataError(
-            f"'{timezone}' is no known time zone; use an IANA name such as Europe/Vienna."
-        ) from error
-
-
-def _read_csv(path: Path, ids: tuple[str, ...] = ()) -> pd.DataFrame:
+def _read_csv(path: Path, form: Form, ids: tuple[str, ...] = ()) -> pd.DataFrame:
     """Read a CSV without what pandas does silently.
 
     It would rename doubled columns, take the first column for row names where rows have more
-    fields than the header, and strip the zeros of an id such as "007".
+    fields than the header, strip the zeros of an id such as "007", and read the same id as a
+    number in one stretch of a long file and as text in another.
     """
-    names = pd.read_csv(path, header=None, nrows=1, dtype=str, skip_blank_lines=True)
-    columns = [str(name) for name in names.iloc[0].dropna()]
+    columns = [name for name in header_of(path, form) if name]
     doubled = {name for name in columns if columns.count(name) > 1}
     if doubled:
         raise DataError(f"Column '{min(doubled)}' appears twice in {path.name}; keep one of them.")
-    table = pd.read_csv(path)
+    again: partial[pd.DataFrame] = partial(pd.read_csv, path, **form.options())
+    table = again(low_memory=False)
     if not isinstance(table.index, pd.RangeIndex):
         raise DataError(
-            f"The rows of {path.name} have more fields than its header line; name every column."
+            f"The rows of {path.name} have more fields than its header line; name every column "
+            "(where numbers have a decimal comma, write a point, or separate by semicolons)."
         )
     named = {*ids, *id_columns(table)} & set(table.columns)
     whole = [name for name in named if pd.api.types.is_integer_dtype(table[name])]
-    texts = pd.read_csv(path, usecols=whole, dtype=str)
+    texts = again(usecols=whole, dtype=str)
     for name in whole:
         if not all(PLAIN_INTEGER.fullmatch(text.strip()) for text in texts[name].unique()):
             table[name] = texts[name]
+    for name in table.columns:
+        if _is_coordinate(name) and not pd.api.types.is_numeric_dtype(table[name]):
+            text = table[name].astype("string")
+            if text.dropna().str.fullmatch(COMMA).all():
+                table[name] = text.str.replace(",", ".", regex=False).astype(float)
     return table
+
+
+def _is_coordinate(name: object) -> bool:
+    return any(str(name).strip().lower() in ALIASES[ours] for ours in COORDINATES)
 
 
 def read(
@@ -131,7 +72,8 @@ def read(
     Parameters
     ----------
     path : path
-        A ``.csv`` (optionally ``.csv.gz``) or ``.parquet`` file.
+        A ``.parquet`` file, or a text such as ``.csv``, ``.tsv``, ``.txt`` or ``.csv.gz``, in
+        UTF-8 or UTF-16, separated by commas, semicolons or tabs.
     timezone : str, optional
         The local zone. Times without a zone are taken to be in it, or in UTC where their column's
         name says so ("UTC time"); times with one are converted to it.
@@ -147,26 +89,12 @@ def read(
     Returns
     -------
     DataFrame
-        As `check` returns it.
+        As `check` returns it. What is allowed but looks like a mistake (see `pgt.io.doubts`) is
+        warned of and stands in ``attrs["notes"]``.
     """
-    path = Path(path)
-    if not path.exists():
-        raise DataError(f"There is no file {path}; check the path.")
-    try:
-        if path.suffix == ".parquet":
-            visits = pd.read_parquet(path)
-        elif path.suffix == ".csv" or path.name.endswith(".csv.gz"):
-            names = {name: name for name in REQUIRED[:2]} | (columns or {})
-            visits = _read_csv(path, (names["user_id"], names["location_id"]))
-        else:
-            raise DataError(f"{path.name} is neither .csv nor .parquet; convert it to one of them.")
-    except DataError:
-        raise
-    except (ValueError, OSError, EOFError, NotImplementedError, zlib.error) as error:
-        # ValueError: pandas' parser errors, broken UTF-8, and pyarrow's own.
-        kind = "Parquet" if path.suffix == ".parquet" else "a CSV in UTF-8 with a header line"
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise DataError(f"{path.name} cannot be read ({reason}); it must be {kind}.") from error
+    path = local_path(path)
+    names = {name: name for name in REQUIRED[:2]} | (columns or {})
+    visits = _rows(path, (names["user_id"], names["location_id"]))
     for ours, theirs in (columns or {}).items():
         if theirs not in visits.columns:
             have = ", ".join(map(str, visits.columns))
@@ -187,6 +115,47 @@ def read(
     visits = tidy(visits, timezone, utc, drop_duplicates=drop_duplicates)
     if found:
         visits.attrs["recognized"] = found
+    return note(visits)
+
+
+def local_path(path: str | Path) -> Path:
+    """A path to something that is there.
+
+    Raises
+    ------
+    DataError
+        There is nothing, or it is an address or a pattern.
+    """
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
+        raise DataError(
+            f"{path} is an address, and only local files are read; download it first (addresses "
+            "and patterns are for python -m pgt prepare --engine)."
+        )
+    path = Path(path)
+    if not path.exists():
+        many = any(sign in path.name for sign in "*?[")
+        remedy = "give one file, or use prepare --engine" if many else "check the path"
+        raise DataError(f"There is no file {path}; {remedy}.")
+    return path
+
+
+def _rows(path: Path, ids: tuple[str, ...]) -> pd.DataFrame:
+    """The rows of a file, whatever its form, as they stand there."""
+    if path.is_dir():
+        raise DataError(f"{path.name} cannot be read: it is a folder; give a file.")
+    form = form_of(path)
+    if not is_table(path) and form.kind != "parquet":
+        raise DataError(f"{path.name} is neither .csv nor .parquet; convert it to one of them.")
+    try:
+        if form.kind == "csv":
+            return _read_csv(path, form, ids)
+        visits = pd.read_parquet(path)
+    except UNREADABLE as error:
+        raise unreadable(path, form.kind, error, form) from error
+    visits.attrs = {}  # a file's own remarks are none of ours
+    for name, column in visits.items() if visits.columns.is_unique else ():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            visits[name] = column.astype(column.cat.categories.dtype)
     return visits
 
 
@@ -197,10 +166,13 @@ def tidy(
 
     ``utc`` says of each column of times whether those without a zone are in UTC.
     """
+    after = None
     for name in TIMES:
-        visits[name] = parse_times(visits[name], name, timezone, utc=utc[name])
+        visits[name] = parse_times(visits[name], name, timezone, utc=utc[name], after=after)
+        after = visits[name]
     if "split" in visits.columns:
-        visits["split"] = visits["split"].replace({"val": "valid", "validation": "valid"})
+        part = visits["split"].astype(object)  # of categories, none could be added
+        visits["split"] = part.replace({"val": "valid", "validation": "valid"})
     if drop_duplicates:
         visits = visits.drop_duplicates([*REQUIRED], ignore_index=True)
     return check(visits)

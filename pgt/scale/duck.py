@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pgt.io.columns import recognized, says_utc
-from pgt.io.tables import OFFSET, parse_times
+from pgt.io.times import OFFSET, parse_times
 from pgt.scale.storage import file_system, is_local, require
 from pgt.visits import COORDINATES, REQUIRED, DataError, require_columns
 

@@ -176,7 +176,7 @@ REFUSED: list[tuple[str, Callable[[Path], object], tuple[str, ...]]] = [
      ("v.xlsx is neither .csv nor .parquet", "convert")),
     ("garbage for Parquet", file("v.parquet", bytes(range(256))),
      ("v.parquet cannot be read", "must be Parquet")),
-    ("garbage for CSV", file("v.csv", b"\xff\xfe\x00\x80" * 9), ("v.csv cannot be read", "UTF-8")),
+    ("garbage for CSV", file("v.csv", b"\xff\x00\xfe\x80" * 9), ("v.csv cannot be read", "UTF-8")),
     ("cut-off gzip", file("v.csv.gz", gzip.compress(HEADER.encode() * 99)[:-20]),
      ("v.csv.gz cannot be read",)),
     ("a folder for a table", lambda folder: (folder / "d.csv").mkdir() or read(folder / "d.csv"),

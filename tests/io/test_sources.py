@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from pgt import city
 from pgt.io.sources import NEW_YORK, is_windows_folder, read_visits, read_windows_folder
 from pgt.io.tables import write
 from pgt.visits import SPLITS, DataError, check, split_by_days
@@ -88,6 +90,87 @@ def test_a_folder_that_is_not_one_set_is_refused(tmp_path: Path) -> None:
         read_visits(tmp_path)
     with pytest.raises(DataError, match="for tables"):
         read_visits(tmp_path, timezone="UTC")
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "says"),
+    [
+        ("weekday", lambda n: n + 1, r"'weekday' is 7 in row \d+.* of test.csv; .* 0 \(Monday\)"),
+        ("weekday", lambda n: n - 1, r"'weekday' is -1 in row"),
+        ("start_min", lambda n: n + 500, r"'start_min' is \d+ in row .* from 0 to 1439"),
+        ("start_min", lambda n: n - 1440, r"'start_min' is -\d+ in row"),
+        ("start_min", lambda n: n + 0.5, r"'start_min' is .*\.5 in row"),
+        ("start_min", lambda n: n.where(n.index != 3), r"'start_min' is nan in row 3 of test.csv"),
+        ("start_min", lambda n: n.astype(str) + "m", "'start_min' holds text in test.csv"),
+        ("start_day", lambda n: n - 100_000, "'start_day' is -.* counts a person's days from 0"),
+        ("start_day", lambda n: n + 10**7, "'start_day' is 1e"),
+        ("duration", lambda n: n - 10**5, "'duration' is -.* it must be minutes, 0 or more"),
+        ("duration", lambda n: n + 10**12, "'duration' is 1e"),
+    ],
+)
+def test_numbers_that_the_format_has_not_are_refused(
+    column: str, change: Callable[[pd.Series], pd.Series], says: str, tmp_path: Path
+) -> None:
+    windows_folder(tmp_path, random_visits(8, users=3, visits=100, zone="UTC"))
+    raw = pd.read_csv(tmp_path / "test.csv")
+    raw.assign(**{column: change(raw[column])}).to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(DataError, match=says):
+        read_visits(tmp_path)
+
+
+def test_weekdays_from_1_to_7_in_all_files_are_refused(tmp_path: Path) -> None:
+    windows_folder(tmp_path, random_visits(8, users=3, visits=100, zone="UTC"))
+    for name in SPLITS:  # so they agree with each other and with the days
+        raw = pd.read_csv(tmp_path / f"{name}.csv")
+        raw.assign(weekday=raw.weekday + 1).to_csv(tmp_path / f"{name}.csv", index=False)
+    with pytest.raises(DataError, match=r"'weekday' is 7 .* of train.csv"):
+        read_visits(tmp_path)
+
+
+def test_a_folders_duplicates_are_dropped_when_asked(tmp_path: Path) -> None:
+    visits = random_visits(8, users=3, visits=100, zone="UTC")
+    windows_folder(tmp_path, visits)
+    expected = read_visits(tmp_path)
+    raw = pd.read_csv(tmp_path / "test.csv")
+    pd.concat([raw, raw.tail(3)]).to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(DataError, match="--drop-duplicates"):
+        read_visits(tmp_path)
+    pd.testing.assert_frame_equal(read_visits(tmp_path, drop_duplicates=True), expected)
+
+
+def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
+    windows_folder(tmp_path, random_visits(8, zone="UTC"))
+    (tmp_path / "valid.csv").write_bytes(b"\x1f\x8b" + bytes(40))
+    with pytest.raises(DataError, match=r"valid\.csv cannot be read"):
+        read_visits(tmp_path)
+    (tmp_path / "valid.csv").write_bytes("id,straße\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"valid\.csv cannot be read \(line 1 is not UTF-8"):
+        read_visits(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("city.json", b"{"), ("city.json", b"[]"), ("city.json", b"\xff"), ("visits.csv", b""),
+     ("visits.csv", b"user_id\n1\n"), ("places.csv", b"a;b\n"), ("base.geojson", b"no"),
+     ("visits.csv", b"\x1f\x8b\0")],
+)  # fmt: skip
+def test_a_damaged_city_is_one_sentence(name: str, content: bytes, tmp_path: Path) -> None:
+    city.save(city.load(), tmp_path / "town")
+    (tmp_path / "town" / name).write_bytes(content)
+    with pytest.raises(DataError, match=r"town is no city that can be read .* python -m pgt city"):
+        read_visits(tmp_path / "town")
+
+
+def test_folders_that_are_no_source_are_named_for_what_they_are(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="give a table of visits"):
+        read_visits(tmp_path)
+    (tmp_path / "day=1").mkdir()
+    write(check(random_visits(9)), tmp_path / "day=1" / "part-0.parquet")
+    with pytest.raises(DataError, match="with python -m pgt prepare --engine process"):
+        read_visits(tmp_path)
+    (tmp_path / "_delta_log").mkdir()
+    with pytest.raises(DataError, match="looks like a Delta or Iceberg table"):
+        read_visits(tmp_path)
 
 
 def test_any_table_is_read(tmp_path: Path) -> None:

@@ -9,15 +9,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pgt.io.tables import read, utc_offset
+from pgt.io.tables import read
+from pgt.io.times import utc_offset
 
-PLAIN = re.compile(r"\d[T ].*\d(Z|[+-]\d\d(?::?\d\d)?)$")
+PLAIN = re.compile(r"\d[T ].*\d\s*(Z|z|UTC|GMT|[+-]\d\d?(?::?\d\d)?)\s*$")
 TIMES = [
     "".join(parts)
     for parts in product(
         ("2024-05-01", "2024-05", "", "x"), ("T", " ", "", "\n"),
         ("09:00", "09:00:00.123456789", "9", "", "0900"),
-        ("", "Z", "+02:00", "-0230", "+02", "-05", "+2", "z", " +02:00"), ("", "\n", " "),
+        ("", "Z", "+02:00", "-0230", "+02", "-05", "+2", "z", " +02:00", "+9:00", " UTC"),
+        ("", "\n", " "),
     )
 ]  # fmt: skip
 

@@ -12,9 +12,9 @@ from lab.own_city import EPOCHS, SEEDS, SHARE
 from pgt import city
 from pgt.analysis.results import read_results
 from pgt.city.checkins import as_checkins, sampled
-from pgt.cli.model import far_from_sun
 from pgt.cli.parser import main
 from pgt.io.columns import ALIASES, recognized
+from pgt.io.doubts import far_from_sun
 from pgt.io.tables import read
 from pgt.visits import DataError
 
@@ -93,7 +93,7 @@ def test_prepare_says_how_it_read_and_doubts_the_zone(
     assert main(["prepare", str(csv), out, "--checkins"]) == 0
     said = capsys.readouterr().out
     assert "user_id = 'User ID'" in said
-    assert "--timezone names the zone" in said
+    assert "note 1 of 1: " in said and "Name the zone with timezone= (--timezone)" in said
     assert main(["prepare", str(csv), out, "--checkins", "--timezone", "America/Regina"]) == 0
     assert "--timezone" not in capsys.readouterr().out
     assert "recognized" not in read(out).attrs

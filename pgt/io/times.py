@@ -1,0 +1,187 @@
+"""Times as files write them: ISO 8601 and its common sloppy forms, read with their zone."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from pgt.visits import DataError, first_row
+
+# A UTC offset at the end of a time, and the longest text that can show one, with a digit before it.
+OFFSET = r"\d\s*(Z|z|UTC|GMT|[+-]\d\d?(?::?\d\d)?)\s*$"
+LONGEST = len("0 +02:00\n")
+# Offsets that are rewritten: after a space, of one digit, by name.
+SLOPPY = re.compile(r"(\d)\s*(?:(Z|UTC|GMT)|([+-])(\d\d?)(:?\d\d)?)$", re.IGNORECASE)
+# What pandas takes for a time although no year stands there: "now", "today", "".
+YEAR = r"(?s)\s*[+-]?\d{4}.*"
+# Nanoseconds since 1970 in 64 bits end in these years; a day's room is left for zones.
+YEARS = (1678, 2261)
+
+
+def neat(text: pd.Series) -> pd.Series:
+    """Times with a clock and a sloppy offset, as ISO 8601 writes them; all others as they are.
+
+    Examples
+    --------
+    >>> neat(pd.Series(["2024-05-01 09:00 +9", "2024-05-01 09:00 UTC ", "2024-05-01"])).tolist()
+    ['2024-05-01 09:00+09', '2024-05-01 09:00Z', '2024-05-01']
+    """
+    text = text.astype("string")
+    plain = text.str.replace("\N{MINUS SIGN}", "-", regex=False).str.strip()
+    # Few tails are different, so only those are looked at.
+    number, tails = pd.factorize(plain.str[-LONGEST:])
+    sloppy = np.array([bool(re.search(r"[a-zA-Z]$|\s[+-]|[+-]\d(?::?\d\d)?$", t)) for t in tails])
+    if not sloppy.any():
+        return plain
+    rows = np.flatnonzero(sloppy[number] & (number >= 0) & _has_clock(plain))
+    if len(rows):
+        plain = plain.copy()
+        plain.iloc[rows] = [SLOPPY.sub(_rewritten, value) for value in plain.iloc[rows]]
+    return plain
+
+
+def _rewritten(found: re.Match[str]) -> str:
+    digit, named, sign, hours, minutes = found.groups()
+    return f"{digit}Z" if named else f"{digit}{sign}{hours:0>2}{minutes or ''}"
+
+
+def _has_clock(text: pd.Series) -> np.ndarray:
+    return text.str.contains(r"\d[T ]\d").fillna(False).to_numpy(dtype=bool)
+
+
+def utc_offset(text: pd.Series) -> pd.Series:
+    """Find the UTC offset that ends each time; missing where there is none.
+
+    A bare date may end like an offset, but it has no clock.
+
+    Examples
+    --------
+    >>> utc_offset(pd.Series(["2024-05-01 09:00+02:00", "2024-05-01 09:00"])).tolist()
+    ['+02:00', <NA>]
+    """
+    text = text.astype("string")
+    number, tails = pd.factorize(text.str[-LONGEST:])
+    offset = pd.Series(tails, dtype="string").str.extract(OFFSET)[0].reindex(number)
+    return offset.set_axis(text.index).where(_has_clock(text))
+
+
+def moments(text: pd.Series) -> pd.Series:
+    """Texts as moments in UTC, those without an offset as if they were in it; NaT where none is.
+
+    Examples
+    --------
+    >>> moments(pd.Series(["2024-05-01 09:00 +9", "now"])).tolist()
+    [Timestamp('2024-05-01 00:00:00+0000', tz='UTC'), NaT]
+    """
+    # From objects it is quicker than from Arrow's text.
+    found = pd.to_datetime(text.astype(object), utc=True, format="ISO8601", errors="coerce")
+    return found.where(text.str.fullmatch(YEAR).fillna(False).astype(bool))
+
+
+def parse_times(
+    raw: pd.Series,
+    name: str,
+    timezone: str | None,
+    *,
+    utc: bool = False,
+    after: pd.Series | None = None,
+) -> pd.Series:
+    """Turn a column of text or times into local times with a zone.
+
+    Parameters
+    ----------
+    raw : Series
+        Text in ISO 8601, or times.
+    name : str
+        Of the column, for messages.
+    timezone : str or None
+        The local zone.
+    utc : bool
+        Times without a zone are in UTC; otherwise they are local.
+    after : Series, optional
+        Local times that these do not lie before. Where clocks go back an hour comes twice; the
+        second one is meant where the first would lie before.
+
+    Raises
+    ------
+    DataError
+        A time cannot be read, or its zone is not known.
+    """
+    times = raw
+    if not pd.api.types.is_datetime64_any_dtype(raw):
+        if pd.api.types.is_numeric_dtype(raw):
+            raise DataError(
+                f"Column '{name}' holds numbers, not times; write ISO 8601 times "
+                "such as 2024-05-01T09:00:00+02:00."
+            )
+        text = neat(raw)
+        offset = utc_offset(text)
+        zoned = offset.notna()
+        times = moments(text)
+        bad = times.isna()
+        if bad.any():
+            value = raw[bad].iloc[0]
+            raise DataError(
+                f"{name} is {value!r} in {first_row(bad)}, which is no ISO 8601 time "
+                "(such as 2024-05-01T09:00:00+02:00); correct it or drop the row."
+            )
+        require_near(times, name)
+        if zoned.any() and not zoned.all():
+            raise DataError(
+                f"{name} has a time zone in some rows and none in {first_row(~zoned)}; "
+                "write all of them the same way."
+            )
+        if not zoned.any():
+            times = times.dt.tz_localize(None)
+        elif timezone is None:
+            offsets = offset.unique()
+            if len(offsets) > 1:
+                raise DataError(
+                    f"{name} uses several UTC offsets ({offsets[0]}, {offsets[1]}, …); name the "
+                    "local zone with timezone= (--timezone), for example Europe/Vienna."
+                )
+            return times.dt.tz_convert(pd.Timestamp(text.iloc[0]).tz)
+    require_near(times, name)
+    if utc and times.dt.tz is None:
+        times = times.dt.tz_localize("UTC")
+    if timezone is None:
+        return times
+    try:
+        return _localized(times, timezone, after)
+    except (LookupError, ValueError, OSError) as error:
+        raise DataError(
+            f"'{timezone}' is no known time zone; use an IANA name such as Europe/Vienna."
+        ) from error
+
+
+def _localized(times: pd.Series, timezone: str, after: pd.Series | None) -> pd.Series:
+    if times.dt.tz is not None:
+        return times.dt.tz_convert(timezone)
+    # Clocks go back: the first of the two hours. Clocks go forward: the next valid time.
+    first = np.ones(len(times), dtype=bool)
+    local = times.dt.tz_localize(timezone, ambiguous=first, nonexistent="shift_forward")
+    if after is None or after.dt.tz is None or not (early := local < after).any():
+        return local
+    second = times.dt.tz_localize(timezone, ambiguous=~first, nonexistent="shift_forward")
+    return local.where(~early, second)
+
+
+def require_near(times: pd.Series, name: str) -> None:
+    """Refuse years in which nobody is tracked, such as an open end of 9999-12-31.
+
+    Raises
+    ------
+    DataError
+        Names the first such row.
+    """
+    years = times.dt.year
+    far = (years < YEARS[0]) | (years > YEARS[1])
+    if far.any():
+        value = times[far].iloc[0]
+        raise DataError(
+            f"{name} is in the year {value.year} in {first_row(far)}, outside {YEARS[0]} to "
+            f"{YEARS[1]}; write the time that is meant, and for an end that is not known the "
+            "start of the visit."
+        )

@@ -1,0 +1,163 @@
+"""What is allowed but looks like a mistake is named in a note that is counted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgt import city
+from pgt.cli.parser import main
+from pgt.io.doubts import doubts
+from pgt.io.sources import read_visits
+from pgt.io.tables import write
+from pgt.visits import DataNote, check
+
+from ..helpers import routine_visits
+
+Said = pytest.CaptureFixture[str]
+
+
+def visits(*starts: str, user: object = "ann", place: object = "home") -> pd.DataFrame:
+    at = pd.to_datetime(list(starts), utc=True, format="ISO8601").tz_convert("Europe/Vienna")
+    return pd.DataFrame(
+        {"user_id": user, "location_id": place, "started_at": at, "finished_at": at}
+    )
+
+
+def test_a_good_table_raises_no_doubt() -> None:
+    assert doubts(check(routine_visits(users=3, days=50))) == []
+    town = city.load().visits
+    assert doubts(town) == []
+    assert doubts(town.head(0)) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Anna1", "anna1 "), ("a b", " a  b"), ("007", "7"), ("Straße", "STRASSE"),
+     ("e\u0301a", "\u00e9a"), ("\uff11", "1")],
+)  # fmt: skip
+def test_ids_that_read_alike_are_named(one: str, other: str) -> None:
+    table = pd.concat([
+        visits("2024-05-01", user=one), visits("2024-05-02", user=other),
+        visits("2024-05-03", user="bob"),
+    ])  # fmt: skip
+    (note,) = doubts(check(table))
+    assert note.startswith("2 ids in 'user_id' differ from another only by case")
+    assert repr(one) in note and repr(other) in note
+    places = table.rename(columns={"user_id": "location_id", "location_id": "user_id"})
+    (note,) = doubts(check(places))
+    assert "'location_id'" in note
+
+
+def test_a_stray_space_is_named_even_alone() -> None:
+    (note,) = doubts(check(visits("2024-05-01", user="ann ")))
+    assert "1 ids in 'user_id' begin or end with a space ('ann ')" in note
+
+
+@pytest.mark.parametrize("stray", ["1970-01-01", "1984-06-01", "2012-01-01"])
+def test_a_lone_visit_far_from_the_rest_is_named(stray: str) -> None:
+    usual = [f"2024-05-{day:02}" for day in range(1, 30)]
+    (note,) = doubts(check(visits(stray, *usual)))
+    assert note.startswith(f"1 visit lies 10 years or more from the rest (user 'ann' on {stray})")
+    # Of somebody who has no other visit, or who has many elsewhere in time.
+    others = pd.concat([visits(*usual), visits(stray, user="bob")])
+    (note,) = doubts(check(others))
+    assert "user 'bob'" in note
+    two = pd.concat([visits(*usual), visits(stray, *usual, user="bob"),
+                     visits("2013-01-01", stray, user="eve")])  # fmt: skip
+    assert any("user 'bob'" in note for note in doubts(check(two)))
+
+
+def test_years_of_visits_are_no_stray_ones() -> None:
+    long = visits(*(f"{year}-05-01" for year in range(1990, 2025)))
+    assert doubts(check(long)) == []
+
+
+def test_the_future_is_named() -> None:
+    ahead = pd.Timestamp.now("UTC") + pd.Timedelta(days=40)
+    table = check(visits("2024-05-01", str(ahead), str(ahead + pd.Timedelta(days=1))))
+    (note,) = doubts(table)
+    assert note.startswith("2 visits begin in the future (user 'ann' on ")
+    assert ", …)" in note
+
+
+@pytest.mark.parametrize(
+    ("lon", "lat", "zone", "what"),
+    [
+        (16.37, 48.2, "Europe/Vienna", None),
+        (48.2, 16.37, "Europe/Vienna", "look swapped"),
+        (40.7, -74.0, "America/New_York", "look swapped"),
+        (-23.5, -46.6, "America/Sao_Paulo", "look swapped"),
+        (51.5, -0.1, "Europe/London", "look swapped"),
+        (28.6, 77.2, "Asia/Kolkata", "are lon and lat swapped?"),
+        (77.2, 28.6, "Asia/Kolkata", None),
+        (116.3, 39.9, "UTC", "are these local times?"),
+        (116.3, 39.9, "Asia/Urumqi", None),
+        (-3.7, 40.4, "Europe/Madrid", None),
+        (-149.9, 61.2, "America/Anchorage", None),
+        (36.8, -1.3, "Africa/Nairobi", None),
+        (151.2, -33.9, "Australia/Sydney", None),
+    ],
+)
+def test_coordinates_are_held_against_the_clock(
+    lon: float, lat: float, zone: str, what: str | None
+) -> None:
+    table = visits("2024-05-01 10:00", "2024-05-02 10:00")
+    table = check(table.assign(
+        lon=lon, lat=lat, started_at=table.started_at.dt.tz_convert(zone),
+        finished_at=table.finished_at.dt.tz_convert(zone),
+    ))  # fmt: skip
+    notes = doubts(table)
+    assert bool(notes) == bool(what), notes
+    if what:
+        assert what in notes[0] and notes[0].startswith("2 visits lie around")
+
+
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/Regina", "Asia/Kolkata"])
+def test_utc_times_that_were_read_as_local_are_noticed(zone: str) -> None:
+    lon = {"Asia/Shanghai": 116.4, "America/Regina": -104.6, "Asia/Kolkata": 77.2}[zone]
+    town = city.load().visits.drop(columns=["lon", "lat"]).assign(lon=lon, lat=30.0)
+    wall = {name: town[name].dt.tz_localize(None) for name in ("started_at", "finished_at")}
+    right = town.assign(**{n: t.dt.tz_localize(zone) for n, t in wall.items()})
+    assert doubts(right) == []
+    utc = {n: right[n].dt.tz_convert("UTC").dt.tz_localize(None) for n in wall}
+    wrong = town.assign(**{n: t.dt.tz_localize(zone) for n, t in utc.items()})
+    (note,) = doubts(wrong)
+    assert "would be at night if their times were in UTC" in note
+    assert note.startswith(f"{len(town):,} visits are rarest from ")
+    assert doubts(wrong.drop(columns=["lon", "lat"])) == []  # nothing to hold it against
+
+
+def test_notes_are_warned_of_kept_and_printed(tmp_path: Path, capsys: Said) -> None:
+    usual = [f"2024-05-{day:02} 09:00" for day in range(1, 30)]
+    table = pd.concat([visits("1970-01-01", *usual), visits(*usual, user="Ann ")])
+    write(table, tmp_path / "v.parquet")
+    with pytest.warns(DataNote, match="10 years or more") as caught:
+        read = read_visits(tmp_path / "v.parquet")
+    notes = read.attrs["notes"]
+    assert [str(one.message) for one in caught] == notes
+    assert len(notes) == 2
+    pd.testing.assert_frame_equal(read, check(table))
+    out = str(tmp_path / "o.parquet")
+    assert main(["prepare", str(tmp_path / "v.parquet"), out]) == 0
+    said = capsys.readouterr()
+    assert re.findall(r"^note (\d) of (\d): ", said.out, re.MULTILINE) == [("1", "2"), ("2", "2")]
+    assert said.err == ""
+    assert "notes" not in pd.read_parquet(out).attrs
+    main(["train", out, "--out", str(tmp_path / "m.pt")])
+    main(["evaluate", out, str(tmp_path / "none.safetensors")])
+    assert "note" not in capsys.readouterr().out
+
+
+def test_other_commands_say_notes_beside_their_answer(tmp_path: Path, capsys: Said) -> None:
+    table = routine_visits(users=2, days=30)
+    table["location_id"] = np.where(table.location_id == 1, "Home", "home ")
+    write(table.head(3), tmp_path / "v.parquet")
+    assert main(["train", f"{tmp_path}/v.parquet", "--out", f"{tmp_path}/m.safetensors"]) == 2
+    err = capsys.readouterr().err.splitlines()
+    assert err[0].startswith("pgt: note: ")
+    assert err[-1].startswith("pgt: ") and "windows" in err[-1]
