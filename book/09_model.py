@@ -408,7 +408,9 @@ documented = pd.Series(
 # The documents give two configurations, for their two datasets, and a table for the first. It does not name the
 # sizes of the vocabulary, but one can work back: 1.3 million numbers at 64 a place are some 20,000 places,
 # 128 thousand are 2,000 people. For the second we take the vocabulary of the published GeoLife windows, 1,187
-# ids for places and 46 for people.
+# ids for places and 46 for people. When this book says of PGT on GeoLife that it is *as documented*, it means this
+# second configuration. The values that `ModelConfig` has by itself are of the documents' general specification, and
+# are called the package's default settings. They differ from both.
 
 # %%
 configs = {

@@ -210,8 +210,8 @@ show(
 # ## 5. One seed
 #
 # An ablation table compares a model with and without a part, often once. We trained each row with
-# five seeds ([chapter 14](14_ablations.ipynb)). Suppose you had trained only one of each, and drawn them at
-# random: how often would the sign of your row be wrong?
+# several seeds ([chapter 14](14_ablations.ipynb) says of which model). Suppose you had trained only one of each, and
+# drawn them at random: how often would the sign of your row be wrong?
 
 # %%
 seeds = (
@@ -622,7 +622,7 @@ pd.DataFrame(
 
 # %% [markdown]
 # **Exercise 2** (medium). Merge the unknown places of the simulated city (`protocol="published"`) and fit the
-# kernel on it. How many points does the merging add?
+# kernel on it. How many points does the merging add? Let the windows of both protocols go back from the last visit.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -630,7 +630,8 @@ from pgt.metrics import gains
 
 
 def kernel_accuracy(protocol):
-    data = prepare(city.load().visits, protocol=protocol)
+    config = WindowConfig(protocol=protocol, anchor="last_visit")
+    data = prepare(city.load().visits, config=config)
     ranks = evaluate(fit_baseline("kernel", data.train, data.valid), data.test)
     return 100 * gains(ranks)["acc@1"].mean()
 

@@ -162,7 +162,7 @@ def doubtful(root: Path) -> Iterator[str]:
     """One sentence for every results file that is missing, unread, or older than its code."""
     from lab.experiments import EXPERIMENTS
     from lab.reports import NO_CODE, outdated, pending, stale
-    from lab.runs import data_fingerprint
+    from lab.runs import anchored, data_fingerprint
 
     from pgt.analysis.results import read_results
 
@@ -197,7 +197,8 @@ def doubtful(root: Path) -> Iterator[str]:
         for source in sources(raw):
             if source["name"] != "city":
                 continue
-            key = "city_last_visit" if source.get("anchor") == "last_visit" else "city"
+            # Files of before windows said what they go back from have those of the target's day.
+            key = anchored("city", source.get("anchor") or "target_day")
             if source.get("fingerprint") != data_fingerprint(key):
                 yield f"{file} was measured on another city; run {raw['command']}"
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lab import grid, questions, wins
+from lab.reports import pending
 
 from pgt.analysis import disagreement
 from pgt.analysis.results import read_results
@@ -128,10 +129,11 @@ def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
     assert compared.people.min() >= grid.PEOPLE
     assert compared.n.min() >= grid.WINDOWS
     whole = rows[(rows.table == "windows") & (rows.by == "all")].iloc[0]
-    exact = read_results("geolife_exact")
-    assert whole.kernel == pytest.approx(exact.mean(model="kernel"), abs=0.01)
-    seeds = exact.select(model="pgt", variant="full")["acc@1"]
-    assert abs(whole.pgt - seeds.mean()) < 3 * seeds.std()
+    if "wins" not in pending():  # else it is of other windows than the file below
+        exact = read_results("geolife_exact")
+        assert whole.kernel == pytest.approx(exact.mean(model="kernel"), abs=0.01)
+        seeds = exact.select(model="pgt", variant="full")["acc@1"]
+        assert abs(whole.pgt - seeds.mean()) < 3 * seeds.std()
     assert len(rows[(rows.table == "cells") & (rows.by == "now")]) >= wins.ENOUGH_CELLS
     for _, part in rows[rows.table == "windows"].groupby("by"):
         assert part.n.sum() <= whole.n

@@ -146,6 +146,7 @@ def test_the_file_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.M
 # --- the committed file
 
 
+@pytest.mark.skipif("tuning" in pending(), reason="the file waits to be computed again")
 def test_the_settings_in_use_won_on_validation() -> None:
     results = read_results("tuning")
     assert list(TUNED) == list(MODELS)
