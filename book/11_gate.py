@@ -772,7 +772,7 @@ Markdown(
 # ### Without a gate from the start
 #
 # The dial was turned after training. What if the gate is one half while everything else learns? The documents report a loss of
-# 4.88 points of Acc@1 on GeoLife and 1.54 on DIY for that, with one seed each. Here are five.
+# 4.88 points of Acc@1 on GeoLife and 1.54 on DIY for that, with one seed each. Here are several.
 
 # %%
 ablations = read_results("ablations")
@@ -786,8 +786,9 @@ for name, where in (("town", {"data": "city", "target_time": "unknown"}),
 pd.DataFrame(rows).T.round(2).rename_axis("Acc@1, %")
 
 # %% [markdown]
-# Means of five seeds, with the 95 % interval of the difference, people and seeds resampled. Compare its ends with the documents'
-# −4.88. [Chapter 14](14_ablations.ipynb) has the other ablations, with intervals made in the same way.
+# Means over seeds, with the 95 % interval of the difference, people and seeds resampled. Compare its ends with the documents'
+# −4.88. [Chapter 14](14_ablations.ipynb) says which PGT this is on GeoLife, and has the other ablations, with intervals made in the
+# same way.
 #
 # ## Five seeds, and GeoLife
 #

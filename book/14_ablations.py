@@ -217,7 +217,9 @@ harmless = [
     v.replace("_", " ").removeprefix("no ") for v in CLAIMED if published[v][0] > 0
 ]
 Markdown(
-    f"By the published protocol **{int(kinds.str.startswith('confirmed').sum())} of {len(kinds)}** claims are "
+    "By the published protocol"
+    + ("" if as_documented else ", and for the default settings,")
+    + f" **{int(kinds.str.startswith('confirmed').sum())} of {len(kinds)}** claims are "
     f"confirmed, {int((kinds == 'contradicted').sum())} are contradicted, and "
     f"{int((kinds == 'not confirmed').sum())} can be neither. In {len(harmless)} rows the model is on "
     f"average *better* without the part: {', '.join(harmless)}."

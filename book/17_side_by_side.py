@@ -1057,7 +1057,7 @@ table(
 #
 # "*When* is as important as *what*." The summarizer on windows sees *what* alone: places in their order, no clock,
 # no person. It is not PGT without its clock, since everything else differs too. But it tells how far one gets. For
-# a cleaner cut there are the ablations of [chapter 14](14_ablations.ipynb), with five seeds. And whether the hour
+# a cleaner cut there are the ablations of [chapter 14](14_ablations.ipynb), on the windows that it names. And whether the hour
 # says anything at all, we ask somebody who uses it: the kernel of [chapter 4](04_baselines.ipynb), with its clock and
 # without.
 
