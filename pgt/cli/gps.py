@@ -8,8 +8,10 @@ from pathlib import Path
 from pgt.cli import scale
 from pgt.gps import GpsResult, fixes_to_visits
 from pgt.io import tables
+from pgt.io.doubts import doubts
 from pgt.io.fixes import TABLES, read_fixes
 from pgt.io.fixes_base import Report
+from pgt.io.forms import is_table
 from pgt.scale.fixes import fixes_to_visits as fixes_on_engine
 from pgt.visits import DataError
 
@@ -27,22 +29,25 @@ def visits(args: argparse.Namespace) -> None:
         "timezone": args.timezone or "UTC", "haversine_order": args.haversine_order,
         "everybody": args.everybody, "eps": args.eps, "min_samples": args.min_samples,
     }  # fmt: skip
+    reading = {
+        "columns": args.columns, "time_unit": args.time_unit, "person": args.person,
+        "report": report,
+    }  # fmt: skip
     with scale.running(args) as engine:
         if engine is None:
-            frames = read_fixes(
-                args.fixes, columns=args.columns, report=report, progress=not args.quiet,
-                timezone=zone,
-            )  # fmt: skip
+            frames = read_fixes(args.fixes, progress=not args.quiet, timezone=zone, **reading)
             journey = fixes_to_visits(frames, **protocol)
         else:
             journey = fixes_on_engine(
-                args.fixes, columns=args.columns, zone_of_fixes=zone, report=report,
-                engine=engine, **protocol,
-            )  # fmt: skip
+                args.fixes, zone_of_fixes=zone, engine=engine, **reading, **protocol
+            )
     tables.write(journey.visits, args.out)
     if args.quiet or args.engine:
         print(report)
     print(describe(journey))
+    notes = doubts(journey.visits)
+    for number, note in enumerate(notes, 1):
+        print(f"note {number} of {len(notes)}: {note}")
     print(f"written to {args.out}")
 
 
@@ -60,5 +65,6 @@ def describe(journey: GpsResult) -> str:
 
 
 def _is_table(path: Path) -> bool:
-    files = path.iterdir() if path.is_dir() else [path]
-    return any(file.name.lower().endswith(TABLES) for file in files)
+    if path.is_dir():
+        return any(file.name.lower().endswith(TABLES) for file in path.iterdir())
+    return is_table(path)

@@ -62,6 +62,9 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--columns", type=values.columns, metavar="OURS=THEIRS,...", help="names in your table"
     )
+    sub.add_argument("--time-unit", choices=("s", "ms"), default="s",
+                     help="of times that are numbers (%(default)s)")  # fmt: skip
+    sub.add_argument("--person", metavar="NAME", help="all GPX files are this one person's")
     sub.add_argument("--quiet", action="store_true", help="no progress bar")
     _engine(sub, "many people", "reads several people at a time")
 

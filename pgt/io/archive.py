@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import stat
 import zipfile
-import zlib
 from pathlib import Path
 
+from pgt.io.damage import UNREADABLE, reason
 from pgt.visits import DataError
 
 # GeoLife's largest member has a few megabytes; a member that claims far more is a trap.
@@ -19,10 +19,9 @@ def open_zip(path: Path) -> zipfile.ZipFile:
         return zipfile.ZipFile(path)
     except FileNotFoundError:
         raise DataError(f"There is no file {path}; check the path.") from None
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    except UNREADABLE as error:
         raise DataError(
-            f"{path} is no complete zip archive ({_reason(error)}); delete it and download it "
-            "again."
+            f"{path} is no complete zip archive ({reason(error)}); delete it and download it again."
         ) from error
 
 
@@ -68,12 +67,8 @@ def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """Read one member whole; its checksum is verified."""
     try:
         return archive.read(info)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except UNREADABLE as error:
         raise DataError(
-            f"{info.filename} in {archive.filename} is damaged ({_reason(error)}); delete the "
+            f"{info.filename} in {archive.filename} is damaged ({reason(error)}); delete the "
             "archive and download it again."
         ) from error
-
-
-def _reason(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

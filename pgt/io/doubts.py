@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -62,28 +62,37 @@ def doubts(visits: pd.DataFrame) -> list[str]:
 
 
 def _twins(visits: pd.DataFrame) -> Iterator[str]:
-    """Ids that a person would read as the same."""
     for name in ("user_id", "location_id"):
-        if pd.api.types.is_integer_dtype(visits[name]):
-            continue
-        ids = [one for one in visits[name].unique() if isinstance(one, str)]
-        alike = defaultdict(list)
-        for one in ids:
-            alike[_read_aloud(one)].append(one)
-        twins = [mates for mates in alike.values() if len(mates) > 1]
-        if twins:
-            n = sum(map(len, twins))
-            yield (
-                f"{n} ids in '{name}' differ from another only by case, spaces or leading zeros "
-                f"({twins[0][0]!r} and {twins[0][1]!r}): they are read as different; write them "
-                "alike if they are the same."
-            )
-        loose = [one for one in ids if one != one.strip()]
-        if loose and not twins:
-            yield (
-                f"{len(loose)} ids in '{name}' begin or end with a space ({loose[0]!r}): the space "
-                "is kept; strip it if it is a slip."
-            )
+        if not pd.api.types.is_integer_dtype(visits[name]):
+            yield from alike(name, visits[name].unique())
+
+
+def alike(name: str, ids: Iterable[object]) -> list[str]:
+    """A note on ids that a person would read as the same, if there are such.
+
+    Examples
+    --------
+    >>> alike("user_id", ["Anna1", "anna1 ", "bob"])
+    ["2 ids in 'user_id' differ from another only by case, spaces or leading zeros ('Anna1' ..."]
+    """
+    texts = [one for one in ids if isinstance(one, str)]
+    heard = defaultdict(list)
+    for one in texts:
+        heard[_read_aloud(one)].append(one)
+    twins = [mates for mates in heard.values() if len(mates) > 1]
+    loose = [one for one in texts if one != one.strip()]
+    if twins:
+        return [
+            f"{sum(map(len, twins))} ids in '{name}' differ from another only by case, spaces or "
+            f"leading zeros ({twins[0][0]!r} and {twins[0][1]!r}): they are read as different; "
+            "write them alike if they are the same."
+        ]
+    if loose:
+        return [
+            f"{len(loose)} ids in '{name}' begin or end with a space ({loose[0]!r}): the space is "
+            "kept; strip it if it is a slip."
+        ]
+    return []
 
 
 def _read_aloud(text: str) -> str:

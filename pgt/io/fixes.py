@@ -18,11 +18,13 @@ from tqdm import tqdm
 from pgt.io import tables
 from pgt.io.fixes_base import Report, Source, UserId, tidy
 from pgt.io.fixes_geolife import Geolife, trajectory_folders
+from pgt.io.forms import TEXTS
+from pgt.io.tables import local_path
 from pgt.visits import DataError
 
 # Part of every cache key: a change of what is read makes older copies void.
-VERSION = 1
-TABLES = (".csv", ".csv.gz", ".parquet")
+VERSION = 2
+TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 
 
 def read_fixes(
@@ -38,12 +40,13 @@ def read_fixes(
     report: Report | None = None,
     progress: bool = False,
     in_parts: bool = False,
+    person: UserId | None = None,
 ) -> Iterator[pd.DataFrame]:
     """Read the position fixes of one person after the other.
 
     Only one person's fixes are in memory at a time. Lines that are no fix are kept out, counted
     by reason, and named in the report; if no report is asked for, its sentence is printed at the
-    end as soon as anything was kept out.
+    end as soon as anything was kept out or looks like a mistake.
 
     Parameters
     ----------
@@ -74,6 +77,8 @@ def read_fixes(
     in_parts : bool
         These are some of the people, and others read the rest: that they have no fix is no error,
         and `people_in` reports what belongs to no single person.
+    person : int or str, optional
+        For GPX: all files are this person's, whatever they are called.
 
     Yields
     ------
@@ -102,7 +107,7 @@ def read_fixes(
     (1, 1)
     >>> folder.cleanup()
     """
-    source = _source(Path(path), columns, timezone, time_unit)
+    source = _source(local_path(path), columns, timezone, time_unit, person)
     wanted = source.users
     if users is not None:
         missing = [user for user in users if user not in source.users]
@@ -125,9 +130,10 @@ def people_in(
     timezone: str | None = None,
     time_unit: Literal["s", "ms"] = "s",
     report: Report | None = None,
+    person: UserId | None = None,
 ) -> list[UserId]:
     """Whose fixes `read_fixes` would read, in its order; the parameters are the same."""
-    source = _source(Path(path), columns, timezone, time_unit)
+    source = _source(local_path(path), columns, timezone, time_unit, person)
     if report is not None:
         report.add(source.report)
     return list(source.users)
@@ -155,7 +161,7 @@ def _whole(
     yield from frames
     if total.n_fixes == 0:
         raise no_usable_fix(path, total)
-    if progress or (alone and total.n_bad):
+    if progress or (alone and (total.n_bad or total.notes)):
         print(total)
 
 
@@ -194,16 +200,19 @@ def _frames(
 
 
 def _source(
-    path: Path, columns: dict[str, str] | None, timezone: str | None, time_unit: str
-) -> Source:
+    path: Path, columns: dict[str, str] | None, timezone: str | None, time_unit: str,
+    person: UserId | None = None,
+) -> Source:  # fmt: skip
     """Find out what a path is."""
-    if not path.exists():
-        raise DataError(f"There is no file or folder {path}; check the path.")
     here = _visible(path.iterdir()) if path.is_dir() else [path]
     below = _visible(path.rglob("*.[gG][pP][xX]")) if path.is_dir() else [path]
-    is_table = [file for file in here if file.name.lower().endswith(TABLES)]
+    # A folder of tracks often has a text beside them that is none.
+    endings = TABLES if path.is_dir() else (*TABLES, *TEXTS)
+    is_table = [file for file in here if file.name.lower().endswith(endings)]
     is_gpx = [file for file in below if file.suffix.lower() == ".gpx"]
     geolife = path.suffix.lower() == ".zip" or (path.is_dir() and trajectory_folders(path))
+    if person is not None and (not is_gpx or is_table or geolife):
+        raise DataError(f"{path} is no GPX; person (--person) is for GPX, leave it out.")
     if is_table and not (is_gpx or geolife):
         from pgt.io.fixes_table import Table
 
@@ -217,7 +226,7 @@ def _source(
     if is_gpx and not (is_table or geolife):
         from pgt.io.fixes_gpx import Gpx
 
-        return Gpx(path, is_gpx)
+        return Gpx(path, is_gpx, person)
     if is_table or is_gpx or geolife:
         raise DataError(
             f"{path} mixes kinds of files (GeoLife, GPX, tables); give a folder for each."
@@ -240,6 +249,8 @@ def _moment(value: str | pd.Timestamp | None, name: str) -> pd.Timestamp | None:
         moment = pd.Timestamp(value)
     except ValueError as error:
         raise DataError(f"{name} is {value!r}, which is no time such as 2007-04-01.") from error
+    if moment is pd.NaT or (isinstance(value, str) and not any(map(str.isdecimal, value))):
+        raise DataError(f"{name} is {value!r}, which is no time such as 2007-04-01.")
     return moment.tz_localize("UTC") if moment.tz is None else moment.tz_convert("UTC")
 
 

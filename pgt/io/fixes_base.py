@@ -33,6 +33,8 @@ class Report:
         Reason -> the first places, such as ``000/Trajectory/20081023025304.plt:17``.
     first, last : Timestamp or None
         Time of the earliest and of the latest fix handed on.
+    notes : list of str
+        What was read, but looks like a mistake; see `pgt.io.doubts`.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class Report:
     examples: dict[str, list[str]] = field(default_factory=dict)
     first: pd.Timestamp | None = None
     last: pd.Timestamp | None = None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def n_bad(self) -> int:
@@ -67,6 +70,7 @@ class Report:
         self.n_users += other.n_users
         self.n_files += other.n_files
         self.n_fixes += other.n_fixes
+        self.notes += (note for note in other.notes if note not in self.notes)
         for reason, n in other.bad.items():
             self.keep_out(reason, *other.examples.get(reason, ()), n=n)
         if other.first is not None and other.last is not None:
@@ -80,13 +84,17 @@ class Report:
         text += f"{self.n_files:,} {files}"
         if self.first is not None:
             text += f" ({self.first:%Y-%m-%d} to {self.last:%Y-%m-%d}, UTC)"
+        notes = "".join(
+            f" Note {number} of {len(self.notes)}: {note}"
+            for number, note in enumerate(self.notes, 1)
+        )
         if self.n_bad == 0:
-            return text + "; nothing was kept out."
+            return text + "; nothing was kept out." + notes
         reasons = [
             f"{n:,} {reason} ({self.examples[reason][0]}{', …' if n > 1 else ''})"
             for reason, n in sorted(self.bad.items(), key=lambda item: -item[1])
         ]
-        return f"{text}; kept out {self.n_bad:,}: {', '.join(reasons)}."
+        return f"{text}; kept out {self.n_bad:,}: {', '.join(reasons)}.{notes}"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

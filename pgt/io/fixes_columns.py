@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv as plain_csv
-import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
+from pgt.io.damage import UNREADABLE
 from pgt.io.fixes_base import Report
-from pgt.io.times import parse_times, utc_offset
+from pgt.io.forms import form_of, header_of, unreadable
+from pgt.io.times import moments, neat, parse_times, utc_offset
 from pgt.visits import DataError
 
 # What others call our columns, in lower case.
@@ -44,7 +44,8 @@ class File:
 
     def __init__(self, path: Path, columns: dict[str, str]) -> None:
         self.path = path
-        self.is_parquet = path.suffix.lower() == ".parquet"
+        self.form = form_of(path)
+        self.is_parquet = self.form.kind == "parquet"
         self.broken: set[int] = set()  # lines of a CSV with more or fewer fields than its header
         self.integer_ids: bool | None = None
         names = self._names()
@@ -74,16 +75,11 @@ class File:
         if self.is_parquet:
             try:
                 self.schema = pq.read_schema(self.path)
-            except (pa.ArrowInvalid, OSError) as error:
+            except UNREADABLE as error:
                 raise self._unreadable(error) from error
             names = list(self.schema.names)
         else:
-            opener: Any = gzip.open if self.path.suffix.lower() == ".gz" else open
-            try:
-                with opener(self.path, "rt", encoding="utf-8-sig", newline="") as text:
-                    names = next(plain_csv.reader(text), [])
-            except (OSError, EOFError, ValueError, plain_csv.Error) as error:
-                raise self._unreadable(error) from error
+            names = header_of(self.path, self.form)
             if not names:
                 raise DataError(f"{self.path.name} is empty; it needs a header line and fixes.")
         doubled = {name for name in names if names.count(name) > 1}
@@ -142,7 +138,7 @@ class File:
                 rows = pa.array(np.arange(row, row + len(batch)))
                 yield pa.record_batch([*arrays, rows], [*ours, "row"])
                 row += len(batch)
-        except (pa.ArrowInvalid, OSError) as error:
+        except UNREADABLE as error:
             raise self._unreadable(error) from error
 
     def _parquet(self, names: list[str]) -> Iterator[pa.RecordBatch]:
@@ -155,12 +151,17 @@ class File:
                 self.broken.add(row.number)
             return "skip"
 
-        with pa.input_stream(str(self.path)) as stream, csv.open_csv(
+        packed = "gzip" if self.form.packed else None
+        encoding = self.form.encoding.removesuffix("-sig")  # Arrow skips the mark of UTF-8 itself
+        with pa.input_stream(str(self.path), compression=packed) as stream, csv.open_csv(
             stream,
-            read_options=csv.ReadOptions(use_threads=False, block_size=BATCH_BYTES),
+            read_options=csv.ReadOptions(
+                use_threads=False, block_size=BATCH_BYTES, encoding=encoding
+            ),
             # Empty lines count as lines, so that the numbers in the report are right.
             parse_options=csv.ParseOptions(
-                invalid_row_handler=keep_out, ignore_empty_lines=False, newlines_in_values=True
+                delimiter=self.form.separator, invalid_row_handler=keep_out,
+                ignore_empty_lines=False, newlines_in_values=True,
             ),
             convert_options=csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), include_columns=names,
@@ -185,9 +186,7 @@ class File:
         return f"{self.path.name}:{line}"
 
     def _unreadable(self, error: Exception) -> DataError:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        kind = "Parquet" if self.is_parquet else "a CSV in UTF-8 with a header line"
-        return DataError(f"{self.path.name} cannot be read ({reason}); it must be {kind}.")
+        return unreadable(self.path, self.form.kind, error, self.form)
 
 
 def _alias(names: list[str], aliases: tuple[str, ...]) -> list[str]:
@@ -198,6 +197,8 @@ def _alias(names: list[str], aliases: tuple[str, ...]) -> list[str]:
 
 def degrees(values: pa.Array, file: File, ours: str) -> np.ndarray:
     """Degrees as float; NaN where there is no number."""
+    if not file.is_parquet:
+        values = pc.replace_substring(values, ",", ".")  # decimal commas
     numbers = _numbers(values)
     return numbers / 1e7 if file.is_e7(ours) else numbers
 
@@ -221,8 +222,8 @@ def times_of(values: pa.Array, file: File, timezone: str | None, unit: str) -> n
     if not is_text or np.isfinite(numbers).sum() * 2 > given.sum():
         _check_unit(numbers, file, unit)
         return _from_unix(numbers, unit)
-    text = values.to_pandas().astype("str")
-    parsed = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
+    text = neat(values.to_pandas().astype("str"))
+    parsed = moments(text)
     good = parsed.notna()
     times = np.full(len(text), np.datetime64("NaT", "us"))
     if good.any():

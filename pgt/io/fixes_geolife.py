@@ -45,28 +45,37 @@ class Geolife:
     def __init__(self, path: Path) -> None:
         self.report = Report()
         self.archive: ZipFile | None = None
-        found: dict[str, list[Path | ZipInfo]] = {}
+        found: dict[PurePosixPath, list[Path | ZipInfo]] = {}  # by the person's folder
         if path.is_dir():
             self.stamp = ""
-            for folder in trajectory_folders(path.absolute()):
-                files = (f for f in folder.iterdir() if MEMBER.fullmatch(f.as_posix()))
-                found[folder.parent.name] = [*sorted(files)]
+            for home in trajectory_folders(path.absolute()):
+                plts = (f for f in home.iterdir() if MEMBER.fullmatch(f.as_posix()))
+                found[PurePosixPath(home.parent.as_posix())] = [*sorted(plts)]
         else:
             self.archive = open_zip(path)
             self.stamp = f"{path.stat().st_size} {path.stat().st_mtime_ns}"
             for info in sorted(members(self.archive), key=lambda info: info.filename):
-                if match := MEMBER.fullmatch(info.filename):
-                    found.setdefault(match[1], []).append(info)
-        found = {name: files for name, files in sorted(found.items()) if files}
+                if MEMBER.fullmatch(info.filename):
+                    person = PurePosixPath(info.filename).parent.parent
+                    found.setdefault(person, []).append(info)
+        found = {name: files for name, files in sorted(found.items(), key=_by_name) if files}
         if not found:
             raise DataError(
                 f"{path} holds no Data/<person>/Trajectory/*.plt, so it is not GeoLife; get it "
                 "with python -m pgt download geolife."
             )
-        numbers = all(name.isdecimal() for name in found)
-        self.files: dict[UserId, list[Path | ZipInfo]] = {
-            int(name) if numbers else name: files for name, files in found.items()
-        }
+        numbers = all(folder.name.isdecimal() for folder in found)
+        self.files: dict[UserId, list[Path | ZipInfo]] = {}
+        homes: dict[UserId, PurePosixPath] = {}
+        for folder, files in found.items():
+            user = int(folder.name) if numbers else folder.name
+            if user in homes:
+                one, other = sorted(("/".join(folder.parts[-2:]), "/".join(homes[user].parts[-2:])))
+                raise DataError(
+                    f"The folders {one} and {other} of {path.name} would both be person {user!r}; "
+                    "rename one, or put their trajectories into one folder if it is one person."
+                )
+            homes[user], self.files[user] = folder, files
         self.users: list[UserId] = list(self.files)
 
     def key(self, user: UserId) -> str:
@@ -117,6 +126,10 @@ class Geolife:
             return file.read_bytes()
         assert self.archive is not None
         return read_member(self.archive, file)
+
+
+def _by_name(item: tuple[PurePosixPath, list[Path | ZipInfo]]) -> tuple[str, str]:
+    return item[0].name, item[0].as_posix()
 
 
 def trajectory_folders(path: Path) -> list[Path]:

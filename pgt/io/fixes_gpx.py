@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,22 +13,44 @@ import gpxpy.gpx
 import numpy as np
 import pandas as pd
 
+from pgt.io.damage import UNREADABLE, reason
+from pgt.io.doubts import alike
 from pgt.io.fixes_base import Raw, Report, UserId
 from pgt.visits import DataError
+
+# A date has so many digits; a number of a person has fewer.
+DIGITS = 8
+BROKEN: tuple[type[Exception], ...] = (gpxpy.gpx.GPXException, *UNREADABLE)
 
 
 class Gpx:
     """One GPX file, or a folder of them.
 
     Files right in the folder are a person each, named like the file; a sub-folder is one person,
-    whatever lies below it. Only track points are fixes: waypoints and routes are places somebody
-    marked or planned, not places somebody was at.
+    whatever lies below it; with ``person``, all of it is that person's. Only track points are
+    fixes: waypoints and routes are places somebody marked or planned, not places somebody was at.
     """
 
-    def __init__(self, path: Path, files: Sequence[Path]) -> None:
+    def __init__(self, path: Path, files: Sequence[Path], person: UserId | None = None) -> None:
         self.report = Report()
         self.folder = path if path.is_dir() else path.parent
         self.files: dict[UserId, list[Path]] = {}
+        if person is None:
+            self._find_people(files)
+        else:
+            self.files[person] = list(files)
+        self.users: list[UserId] = sorted(self.files, key=str)
+        self.report.notes += alike("user_id", self.users)
+
+    def _find_people(self, files: Sequence[Path]) -> None:
+        """A person a file, or a person a folder; files that look like days are neither."""
+        flat = [file.stem for file in files if file.parent == self.folder]
+        if len(flat) > 1 and _are_days(flat):
+            raise DataError(
+                f"{self.folder.name} holds {len(flat)} GPX files such as {flat[0]}.gpx, which look "
+                "like recordings of one person and would each be a person of their own; if it is "
+                "one, say person='me' (--person me), if not, put each person's files into a folder."
+            )
         for file in files:
             below = file.relative_to(self.folder).parts
             name = below[0] if len(below) > 1 else file.stem
@@ -39,7 +62,6 @@ class Gpx:
                     "person."
                 )
             mates.append(file)
-        self.users: list[UserId] = sorted(self.files, key=str)
 
     def key(self, user: UserId) -> str:
         """Fingerprint the names, sizes and times of a person's files."""
@@ -71,14 +93,26 @@ class Gpx:
             yield Raw(user, times, lon, lat, trajectory, place), Report(n_files=len(files))
 
 
+def _are_days(names: Sequence[str]) -> bool:
+    """Whether names differ in their digits alone, as dates and numbers of recordings do.
+
+    Examples
+    --------
+    >>> _are_days(["2024-05-01", "2024-05-02"]), _are_days(["person 1", "person 2"])
+    (True, False)
+    """
+    shapes = {re.sub(r"\d+", "#", name) for name in names}
+    return len(shapes) == 1 and all(len(re.sub(r"\D", "", name)) >= DIGITS for name in names)
+
+
 def _points(file: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times, longitudes and latitudes of a file's track points."""
     try:
         gpx = gpxpy.parse(file.read_bytes())
-    except (gpxpy.gpx.GPXException, ValueError, LookupError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    except BROKEN as error:
         raise DataError(
-            f"{file.name} is no GPX that can be read ({reason}); repair it or export it again."
+            f"{file.name} is no GPX that can be read ({reason(error)}); repair it or export it "
+            "again."
         ) from error
     points = [p for track in gpx.tracks for segment in track.segments for p in segment.points]
     if not points:

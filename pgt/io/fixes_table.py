@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pgt.io.doubts import alike
 from pgt.io.fixes_base import Raw, Report, UserId
 from pgt.io.fixes_columns import File, degrees, times_of
 from pgt.visits import DataError
@@ -85,6 +86,7 @@ class Table:
         self.users: list[UserId] = list(self.ids.values())
         if not self.users:
             raise DataError(f"There are no fixes in {self.files[0].path.name}; check the file.")
+        self.report.notes += alike("user_id", self.users)
 
     def key(self, user: UserId) -> str:
         """Fingerprint the names, sizes and times of all files: anybody can be in any of them."""

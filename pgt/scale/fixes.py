@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,6 +26,8 @@ def fixes_to_visits(
     *,
     columns: dict[str, str] | None = None,
     zone_of_fixes: str | None = None,
+    time_unit: Literal["s", "ms"] = "s",
+    person: UserId | None = None,
     report: Report | None = None,
     engine: Engine | None = None,
     **protocol: Any,
@@ -34,7 +36,7 @@ def fixes_to_visits(
 
     Parameters
     ----------
-    path, columns, report
+    path, columns, time_unit, person, report
         As in `pgt.io.fixes.read_fixes`. The workers must see the path under the same name.
     zone_of_fixes : str, optional
         What `pgt.io.fixes.read_fixes` calls ``timezone``.
@@ -54,10 +56,12 @@ def fixes_to_visits(
     """
     require_protocol(**protocol)
     total = Report() if report is None else report
-    people = people_in(path, columns=columns, timezone=zone_of_fixes, report=total)
+    reading: dict[str, Any] = {"columns": columns, "timezone": zone_of_fixes,
+                               "time_unit": time_unit, "person": person}  # fmt: skip
+    people = people_in(path, report=total, **reading)
     n_parts = max(1, -(-len(people) // PEOPLE))
     parts = [[people[i] for i in part] for part in np.array_split(range(len(people)), n_parts)]
-    work = partial(_read, str(path), columns, zone_of_fixes)
+    work = partial(_read, str(path), reading)
     found = (engine or InProcess()).map(work, parts)
     for _, own in found:
         total.add(own)
@@ -67,12 +71,8 @@ def fixes_to_visits(
     return tracks_to_visits(tracks, **protocol)
 
 
-def _read(
-    path: str, columns: dict[str, str] | None, zone: str | None, people: list[UserId]
-) -> tuple[list[Tracks], Report]:
+def _read(path: str, reading: dict[str, Any], people: list[UserId]) -> tuple[list[Tracks], Report]:
     """Read some people's fixes, and find where they stayed."""
     report = Report()
-    frames = read_fixes(
-        path, users=people, columns=columns, timezone=zone, report=report, in_parts=True
-    )
+    frames = read_fixes(path, users=people, report=report, in_parts=True, **reading)
     return [tracks_of(frame) for frame in frames], report

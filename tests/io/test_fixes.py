@@ -519,9 +519,9 @@ CSV = "user_id,tracked_at,lat,lon\n"
 GOOD_PLT = plt(some_fixes((0,)))
 AT = "000/Trajectory/1.plt"
 REFUSED: dict[str, tuple[Callable[[Path], Path], dict[str, Any], str]] = {
-    "no path": (lambda f: f / "gone", {}, "There is no file or folder .*gone; check the path"),
+    "no path": (lambda f: f / "gone", {}, "There is no file .*gone; check the path"),
     "empty folder": (lambda f: f, {}, "is not known as fixes; give GeoLife"),
-    "other file": (file("a.txt", "x"), {}, "is not known as fixes; give GeoLife"),
+    "other file": (file("a.doc", "x"), {}, "is not known as fixes; give GeoLife"),
     "one trajectory": (file("a.plt", GOOD_PLT), {}, "is not known as fixes; give GeoLife"),
     "mixed": (
         tree(file("a.gpx", GPX), file(f"Data/{AT}", GOOD_PLT)), {}, "mixes kinds of files"),
@@ -564,10 +564,12 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], dict[str, Any], str]] = {
     "milliseconds": (
         file("f.csv", CSV + "1,1714554000000,48,16\n"), {}, "if they are milliseconds, say time_"),
     "unit": (file("f.csv", CSV), {"time_unit": "us"}, "time_unit is 'us'; it must be 's' or 'ms'"),
-    "latin": (file("f.csv", CSV.encode() + b"J\xf6rg,1714554000,48,16\n"), {}, "CSV in UTF-8"),
-    "no gzip": (file("f.csv.gz", CSV), {}, "f.csv.gz cannot be read"),
+    "latin": (file("f.csv", CSV.encode() + b"J\xf6rg,1714554000,48,16\n"), {},
+        r"f.csv cannot be read \(line 2 is not UTF-8: .*save it as UTF-8"),
+    "text named gz": (file("f.csv.gz", CSV), {}, "There are no fixes in f.csv.gz"),
+    "no gzip": (file("f.csv.gz", b"\x1f\x8b" + bytes(30)), {}, "f.csv.gz cannot be read"),
     "no parquet": (file("f.parquet", "x"), {}, "f.parquet cannot be read .* must be Parquet"),
-    "semicolons": (file("f.csv", "uid;time;lat;lon\n"), {}, "has no column for user_id"),
+    "semicolons": (file("f.csv", "uid;time;lat\n"), {}, "no column for lon .*has uid, time, lat"),
     "useless": (file("f.csv", CSV + "1,never,48,16\n"), {}, "no usable fix in .*1 without a time"),
 }  # fmt: skip
 
