@@ -60,10 +60,16 @@ def read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             if header.get("format") != FORMAT:
                 raise DataError(f"{path.name} is a safetensors file, but no checkpoint of pgt.")
             tensors = {name: handle.get_tensor(name) for name in handle.keys()}  # noqa: SIM118
-        return tensors, json.loads(header["info"])
-    except SafetensorError as error:
+        info = json.loads(header["info"])
+        if not (isinstance(info, dict) and isinstance(info.get("notes", {}), dict)):
+            raise ValueError("its header is no table of names")
+        return tensors, info
+    except DataError:
+        raise
+    except (SafetensorError, LookupError, ValueError, RecursionError, OSError) as error:
+        reason = " ".join(str(error).splitlines()[:1]) or type(error).__name__
         raise DataError(
-            f"{path.name} is cut short or damaged ({error}); copy it again or train anew."
+            f"{path.name} is cut short or damaged ({reason}); copy it again or train anew."
         ) from error
 
 

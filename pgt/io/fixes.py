@@ -186,9 +186,15 @@ def _frames(
             except (OSError, ValueError, KeyError):
                 frame = None
         if frame is None:
-            raw, own = next(source.frames([user]) if user in kept else fresh)
+            read = next(source.frames([user]) if user in kept else fresh, None)
+            if read is None:
+                raise DataError(
+                    f"There was a person {user!r} at the first look and is none now; the file is "
+                    "damaged, or was changed while it was read: read it again."
+                )
+            raw, own = read
             frame = tidy(raw, own, *limits)
-            del raw
+            del raw, read
             if cache:
                 frame.attrs = {"key": keys[user], "report": json.dumps(own.as_dict())}
                 tables.write(frame, _file(cache, user))

@@ -152,7 +152,9 @@ class File:
             return "skip"
 
         packed = "gzip" if self.form.packed else None
-        encoding = self.form.encoding.removesuffix("-sig")  # Arrow skips the mark of UTF-8 itself
+        # By this name it is decoded before lines are told apart: a line that is no UTF-8 and has
+        # other fields than the header would else be lost without a word.
+        encoding = "utf-8-sig" if self.form.encoding == "utf-8" else self.form.encoding
         with pa.input_stream(str(self.path), compression=packed) as stream, csv.open_csv(
             stream,
             read_options=csv.ReadOptions(

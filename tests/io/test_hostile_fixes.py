@@ -247,3 +247,15 @@ def test_whatever_happens_to_a_file_it_is_read_or_refused(name: str, tmp_path: P
             said.append(str(refusal))
     assert any(said)
     assert not any("\n" in message for message in said)
+
+
+def test_a_line_that_is_no_utf8_is_never_lost_silently(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    for line in (
+        b"J\xf6rg,2024-05-01T09:01Z,48,16\n",
+        b"J\xf6rg,2024-05-01T09:01Z,48\n",
+        b"\xf6\n",
+    ):
+        path.write_bytes(ONE.encode() + line)
+        with pytest.raises(DataError, match="line 3 is not UTF-8"):
+            list(read_fixes(path))

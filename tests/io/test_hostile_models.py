@@ -1,0 +1,106 @@
+"""Damaged models: read as they were written, or refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import save_file
+
+from pgt.checkpoint import load_model, load_windows_config, read, save_model
+from pgt.cli.parser import main
+from pgt.io.tables import write
+from pgt.visits import DataError
+from pgt.windows import prepare
+
+from ..helpers import model_of, routine_visits, tiny_config
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table and an untrained model of it."""
+    folder = tmp_path_factory.mktemp("models")
+    visits = routine_visits(users=2, days=40)
+    write(visits, folder / "v.parquet")
+    data = prepare(visits)
+    model = model_of(tiny_config(data)).float()
+    save_model(folder / "m.safetensors", model, data.vocabulary, {"seed": 1}, data.config)
+    return folder
+
+
+def rewritten(folder: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
+    """The model with another header."""
+    tensors, info = read(folder / "m.safetensors")
+    kept = {name: value.clone() for name, value in tensors.items()}
+    text = change(info)
+    path = folder / "changed.safetensors"
+    header = {"format": "pgt-1", "info": text if isinstance(text, str) else json.dumps(text)}
+    save_file(kept, path, metadata=header)
+    return path
+
+
+def loaded(path: Path) -> None:
+    """Load all that commands load of a model."""
+    load_model(path)
+    load_windows_config(path)
+
+
+HEADERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "no JSON": (lambda info: "{", "cut short or damaged"),
+    "deep JSON": (lambda info: "[" * 100_000, "cut short or damaged"),
+    "a list": (lambda info: [], "its header is no table of names"),
+    "a number": (lambda info: 7, "its header is no table of names"),
+    "notes that are a list": (lambda info: info | {"notes": [1]}, "no table of names"),
+    "notes that are nothing": (lambda info: info | {"notes": None}, "no table of names"),
+    "no model": (lambda info: {"notes": {}}, "does not fit this version of pgt"),
+    "no vocabulary": (lambda info: info | {"vocabulary": {}}, "does not fit this version"),
+    "windows of 0 days":
+        (lambda info: info | {"windows": info["windows"] | {"days": 0}}, "days=0 must be a whole"),
+    "notes of 0 days":
+        (lambda info: {k: v for k, v in info.items() if k != "windows"} | {"notes": {"days": 0}},
+         "days=0 must be a whole"),
+    "notes of seven days by name":
+        (lambda info: {k: v for k, v in info.items() if k != "windows"}
+         | {"notes": {"days": "seven"}}, "does not fit this version"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_a_tampered_header_is_refused_in_one_sentence(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change, says = HEADERS[name]
+    path = rewritten(folder, change)
+    with pytest.raises(DataError, match=says) as refusal:
+        loaded(path)
+    assert "\n" not in str(refusal.value)
+    for command in ("evaluate", "predict"):
+        assert main([command, str(folder / "v.parquet"), str(path)]) == 2
+        err = capsys.readouterr().err
+        assert err.startswith("pgt: ") and err.count("\n") == 1
+
+
+def test_whatever_happens_to_a_model_it_is_read_or_refused(folder: Path) -> None:
+    whole = (folder / "m.safetensors").read_bytes()
+    header = 8 + int.from_bytes(whole[:8], "little")
+    rng = random.Random(0)
+    path = folder / "mutant.safetensors"
+    said = []
+    for _ in range(150):
+        content = bytearray(whole)
+        for at in rng.choices(range(header), k=rng.choice((1, 1, 3))):
+            content[at] = rng.choice((content[at] ^ 1 << rng.randrange(8), rng.randrange(32, 127)))
+        if rng.random() < 0.1:
+            del content[max(rng.randrange(len(content)), 1) :]
+        path.write_bytes(content)
+        try:
+            loaded(path)
+            said.append("")
+        except DataError as refusal:
+            said.append(str(refusal))
+    assert any(said)
+    assert not any("\n" in message for message in said)
