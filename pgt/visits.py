@@ -15,6 +15,8 @@ REQUIRED = ("user_id", "location_id", "started_at", "finished_at")
 COORDINATES = ("lon", "lat")
 LIMITS = {"lon": 180.0, "lat": 90.0}
 SPLITS = ("train", "valid", "test")
+# Nanoseconds since 1970 in 64 bits end in these years; a day's room is left for zones.
+YEARS = (1678, 2261)
 
 Split = Literal["train", "valid", "test"]
 
@@ -112,6 +114,25 @@ def _require_times(visits: pd.DataFrame) -> None:
     if backwards.any():
         raise DataError(
             f"finished_at lies before started_at in {first_row(backwards)}; swap or drop it."
+        )
+
+
+def require_near(times: pd.Series, name: str) -> None:
+    """Refuse years in which nobody is tracked, such as an open end of 9999-12-31.
+
+    Raises
+    ------
+    DataError
+        Names the first such row.
+    """
+    years = times.dt.year
+    far = (years < YEARS[0]) | (years > YEARS[1])
+    if far.any():
+        value = times[far].iloc[0]
+        raise DataError(
+            f"{name} is in the year {value.year} in {first_row(far)}, outside {YEARS[0]} to "
+            f"{YEARS[1]}; write the time that is meant, and for an end that is not known the "
+            "start of the visit."
         )
 
 

@@ -110,6 +110,12 @@ def read(
     if checkins and "started_at" in visits.columns and "finished_at" not in visits.columns:
         visits["finished_at"] = visits["started_at"]
         called["finished_at"] = called.get("started_at", "")
+    if "location_id" not in visits.columns and {*COORDINATES} <= {*visits.columns}:
+        raise DataError(
+            f"{path.name} has positions and no column for the place: if it is a recording, make "
+            "visits of it first with python -m pgt visits; if a column names the place, say which "
+            "with columns={'location_id': ...} (--columns location_id=...)."
+        )
     require_columns(visits)
     utc = {name: says_utc(called.get(name, "")) for name in TIMES}
     visits = tidy(visits, timezone, utc, drop_duplicates=drop_duplicates)

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from pgt.visits import DataError, first_row
+from pgt.visits import DataError, first_row, require_near
 
 # A UTC offset at the end of a time, and the longest text that can show one, with a digit before it.
 OFFSET = r"\d\s*(Z|z|UTC|GMT|[+-]\d\d?(?::?\d\d)?)\s*$"
@@ -16,8 +16,6 @@ LONGEST = len("0 +02:00\n")
 SLOPPY = re.compile(r"(\d)\s*(?:(Z|UTC|GMT)|([+-])(\d\d?)(:?\d\d)?)$", re.IGNORECASE)
 # What pandas takes for a time although no year stands there: "now", "today", "".
 YEAR = r"(?s)\s*[+-]?\d{4}.*"
-# Nanoseconds since 1970 in 64 bits end in these years; a day's room is left for zones.
-YEARS = (1678, 2261)
 
 
 def neat(text: pd.Series) -> pd.Series:
@@ -166,22 +164,3 @@ def _localized(times: pd.Series, timezone: str, after: pd.Series | None) -> pd.S
         return local
     second = times.dt.tz_localize(timezone, ambiguous=~first, nonexistent="shift_forward")
     return local.where(~early, second)
-
-
-def require_near(times: pd.Series, name: str) -> None:
-    """Refuse years in which nobody is tracked, such as an open end of 9999-12-31.
-
-    Raises
-    ------
-    DataError
-        Names the first such row.
-    """
-    years = times.dt.year
-    far = (years < YEARS[0]) | (years > YEARS[1])
-    if far.any():
-        value = times[far].iloc[0]
-        raise DataError(
-            f"{name} is in the year {value.year} in {first_row(far)}, outside {YEARS[0]} to "
-            f"{YEARS[1]}; write the time that is meant, and for an end that is not known the "
-            "start of the visit."
-        )

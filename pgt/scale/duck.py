@@ -82,7 +82,8 @@ def connect(memory: str, workers: int = 1) -> Iterator[Any]:
         except (duckdb.Error, pa.ArrowException) as error:
             reason = str(error).strip().splitlines()[0].rstrip(".")
             raise DataError(
-                f"DuckDB cannot read the visits, with {memory} of memory ({reason})."
+                f"DuckDB cannot read the visits, with {memory} of memory ({reason}); give Parquet, "
+                "or CSV in UTF-8 with points for decimals, or more memory (--memory)."
             ) from error
 
 

@@ -193,6 +193,9 @@ REFUSED: dict[str, tuple[str, str | bytes, dict[str, Any], tuple[str, ...]]] = {
     "decimal commas among commas":
         ("v.csv", table(row(*Z) + ",16,37,48,2", header=f"{HEADER},lon,lat"), {},
          ("more fields than its header", "decimal comma")),
+    "a recording":
+        ("v.csv", "user_id,time,lat,lon\n1,2024-05-01T09:00Z,48,16\n", {},
+         ("positions and no column for the place", "python -m pgt visits")),
     "open quote": ("v.csv", table(row(*Z, user='"1')), {}, ("cannot be read",)),
     "semicolons of something else":
         ("v.csv", "a;b\n1;2\n", {}, ("'user_id' is missing", "has a, b)")),
