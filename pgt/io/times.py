@@ -14,8 +14,10 @@ OFFSET = r"\d\s*(Z|z|UTC|GMT|[+-]\d\d?(?::?\d\d)?)\s*$"
 LONGEST = len("0 +02:00\n")
 # Offsets that are rewritten: after a space, of one digit, by name.
 SLOPPY = re.compile(r"(\d)\s*(?:(Z|UTC|GMT)|([+-])(\d\d?)(:?\d\d)?)$", re.IGNORECASE)
-# What pandas takes for a time although no year stands there: "now", "today", "".
-YEAR = r"(?s)\s*[+-]?\d{4}.*"
+# A tail without such a thing is as it should be.
+ODD = re.compile(r"[a-zA-Y]$|\s[+-]|[+-]\d(?::?\d\d)?$|\s$|\s?[zZ]$(?<!\dZ)|\N{MINUS SIGN}")
+# A year shows so early. Where no digit stands, pandas may still see a time: "now", "today".
+HEAD = 5
 
 
 def neat(text: pd.Series) -> pd.Series:
@@ -27,26 +29,22 @@ def neat(text: pd.Series) -> pd.Series:
     ['2024-05-01 09:00+09', '2024-05-01 09:00Z', '2024-05-01']
     """
     text = text.astype("string")
-    plain = text.str.replace("\N{MINUS SIGN}", "-", regex=False).str.strip()
     # Few tails are different, so only those are looked at.
-    number, tails = pd.factorize(plain.str[-LONGEST:])
-    sloppy = np.array([bool(re.search(r"[a-zA-Z]$|\s[+-]|[+-]\d(?::?\d\d)?$", t)) for t in tails])
-    if not sloppy.any():
-        return plain
-    rows = np.flatnonzero(sloppy[number] & (number >= 0) & _has_clock(plain))
-    if len(rows):
-        plain = plain.copy()
-        plain.iloc[rows] = [SLOPPY.sub(_rewritten, value) for value in plain.iloc[rows]]
-    return plain
+    number, tails = pd.factorize(text.str[-LONGEST:])
+    odd = np.array([bool(ODD.search(tail)) for tail in tails], dtype=bool)
+    rows = np.flatnonzero((number >= 0) & odd[number]) if odd.any() else np.empty(0, dtype=int)
+    if len(rows) == 0:
+        return text
+    found = [value.strip().replace("\N{MINUS SIGN}", "-") for value in text.iloc[rows]]
+    clock = re.compile(r"\d[T ]\d")
+    text = text.copy()
+    text.iloc[rows] = [SLOPPY.sub(_rewritten, v) if clock.search(v) else v for v in found]
+    return text
 
 
 def _rewritten(found: re.Match[str]) -> str:
     digit, named, sign, hours, minutes = found.groups()
     return f"{digit}Z" if named else f"{digit}{sign}{hours:0>2}{minutes or ''}"
-
-
-def _has_clock(text: pd.Series) -> np.ndarray:
-    return text.str.contains(r"\d[T ]\d").fillna(False).to_numpy(dtype=bool)
 
 
 def utc_offset(text: pd.Series) -> pd.Series:
@@ -62,7 +60,7 @@ def utc_offset(text: pd.Series) -> pd.Series:
     text = text.astype("string")
     number, tails = pd.factorize(text.str[-LONGEST:])
     offset = pd.Series(tails, dtype="string").str.extract(OFFSET)[0].reindex(number)
-    return offset.set_axis(text.index).where(_has_clock(text))
+    return offset.set_axis(text.index).where(text.str.contains(r"\d[T ]\d").fillna(False))
 
 
 def moments(text: pd.Series) -> pd.Series:
@@ -75,7 +73,9 @@ def moments(text: pd.Series) -> pd.Series:
     """
     # From objects it is quicker than from Arrow's text.
     found = pd.to_datetime(text.astype(object), utc=True, format="ISO8601", errors="coerce")
-    return found.where(text.str.fullmatch(YEAR).fillna(False).astype(bool))
+    number, heads = pd.factorize(text.str[:HEAD])
+    worded = np.array([not re.search(r"\d", head) for head in heads], dtype=bool)
+    return found.mask((number >= 0) & worded[number]) if worded.any() else found
 
 
 def parse_times(

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pgt.io.tables import read
-from pgt.io.times import utc_offset
+from pgt.io.times import neat, parse_times, utc_offset
 
 PLAIN = re.compile(r"\d[T ].*\d\s*(Z|z|UTC|GMT|[+-]\d\d?(?::?\d\d)?)\s*$")
 TIMES = [
@@ -54,3 +54,38 @@ def test_an_id_is_a_number_only_if_no_character_is_lost(
     table = read(path)
     assert table.location_id.tolist() == found
     assert table.user_id.tolist() == [1, 1, 1]
+
+
+SPELLINGS = {
+    -300: ("-05:00", "-0500", "-05", "-5", "-5:00", "\N{MINUS SIGN}05:00"),
+    0: ("Z", "z", "UTC", "utc", "GMT", "+00:00", "+0", "-00:00"),
+    330: ("+05:30", "+0530", "+5:30", "+530"),
+    540: ("+09:00", "+0900", "+09", "+9", "+9:00"),
+}
+FORMS = [
+    (f"2024-05-01{between}{clock}{space}{offset}{after}", minutes)
+    for minutes, spelled in SPELLINGS.items()
+    for offset, between, clock, space, after in product(
+        spelled, "T ", ("09:00", "09:00:00", "09:00:00.000"), ("", " "), ("", " ", "\t")
+    )
+]
+
+
+@pytest.mark.parametrize("zone", [None, "Asia/Shanghai"])
+def test_an_offset_means_the_same_however_it_is_spelled(zone: str | None) -> None:
+    for minutes in SPELLINGS:
+        text = pd.Series([form for form, of in FORMS if of == minutes])
+        offset = utc_offset(neat(text))
+        assert offset.notna().all()
+        # Without a zone a table has one offset only, spelled in one way.
+        parts = [text] if zone else [text[offset == one] for one in offset.unique()]
+        for part in parts:
+            moments = parse_times(part, "started_at", zone)
+            expected = pd.Timestamp("2024-05-01 09:00", tz="UTC") - pd.Timedelta(minutes, "min")
+            assert (moments == expected).all()
+            assert str(moments.dt.tz) == zone or zone is None
+
+
+def test_good_times_are_not_touched() -> None:
+    good = ["2024-05-01T09:00:00Z", "2024-05-01 09:00+02:00", "2024-05-01", "2024-05-01T09:00"]
+    assert neat(pd.Series(good)).tolist() == good
