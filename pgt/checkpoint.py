@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -144,9 +145,39 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     '41 %'
     """
     config, vocabulary, tensors = read_parts(path, ModelConfig)
+    name = Path(path).name
+    _require_sizes(config, vocabulary, tensors, name)
     model = PointerGeneratorTransformer(config)
-    load_weights(model, tensors, Path(path).name)
+    load_weights(model, tensors, name)
     return model.eval(), vocabulary
+
+
+def _require_sizes(
+    config: ModelConfig, vocabulary: Vocabulary, tensors: dict[str, Tensor], name: str
+) -> None:
+    """Compare what a header claims with what the file holds, before memory is asked for."""
+    for field in ("n_locations", "n_users"):
+        if (claimed := getattr(config, field)) != (there := getattr(vocabulary, field)):
+            raise DataError(
+                f"{name} is damaged: its configuration has {field} {claimed}, its vocabulary "
+                f"{there}; copy it again or train anew."
+            )
+    most = sum(tensor.numel() for tensor in tensors.values())
+    limits = {"d_model": most, "d_feedforward": most, "n_layers": len(tensors), "max_len": 10**6}
+    for field, limit in limits.items():
+        if getattr(config, field) > limit:
+            raise DataError(
+                f"{name} is damaged: {field} is {getattr(config, field)} in its header, more than "
+                "its weights have room for; copy it again or train anew."
+            )
+    for key, tensor in tensors.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise DataError(
+                f"{name} holds weights that are no numbers ('{key}'); copy it again or train anew."
+            )
+    with torch.device("meta"):  # shapes without memory
+        skeleton = PointerGeneratorTransformer(config)
+    require_shapes(skeleton.state_dict(), tensors, name)
 
 
 def load_windows_config(path: str | Path) -> WindowConfig:
@@ -215,7 +246,12 @@ def shipped(name: str = "city") -> Path:
 
 def load_weights(model: HasWeights, tensors: dict[str, Tensor], name: str) -> None:
     """Put tensors into a model of the very same shapes, or say which one does not fit."""
-    own = model.state_dict()
+    require_shapes(model.state_dict(), tensors, name)
+    model.load_state_dict(tensors)
+
+
+def require_shapes(own: dict[str, Any], tensors: dict[str, Tensor], name: str) -> None:
+    """Refuse tensors of other names or shapes than a model's own."""
     for key in sorted(own.keys() | tensors.keys()):
         if key not in tensors:
             raise DataError(f"{name} lacks the weights '{key}'; it is of another configuration.")
@@ -226,4 +262,3 @@ def load_weights(model: HasWeights, tensors: dict[str, Tensor], name: str) -> No
                 f"'{key}' is {tuple(tensors[key].shape)} in {name} but {tuple(own[key].shape)} in "
                 "this model; it belongs to another vocabulary or configuration."
             )
-    model.load_state_dict(tensors)

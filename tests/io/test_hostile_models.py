@@ -43,6 +43,11 @@ def rewritten(folder: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
     return path
 
 
+def sized(info: dict[str, Any], **sizes: int) -> dict[str, Any]:
+    """A header that claims other sizes."""
+    return info | {"model": info["model"] | sizes}
+
+
 def loaded(path: Path) -> None:
     """Load all that commands load of a model."""
     load_model(path)
@@ -58,6 +63,16 @@ HEADERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "notes that are nothing": (lambda info: info | {"notes": None}, "no table of names"),
     "no model": (lambda info: {"notes": {}}, "does not fit this version of pgt"),
     "no vocabulary": (lambda info: info | {"vocabulary": {}}, "does not fit this version"),
+    "a width that no memory holds": (lambda info: sized(info, d_model=4 * 10**11), "d_model is 4"),
+    "a middle that no memory holds":
+        (lambda info: sized(info, d_feedforward=10**12), "d_feedforward is 1"),
+    "more layers than weights": (lambda info: sized(info, n_layers=10**9), "n_layers is 1"),
+    "a window of a billion": (lambda info: sized(info, max_len=10**9), "max_len is 1"),
+    "more places than the vocabulary":
+        (lambda info: sized(info, n_locations=10**11), "configuration has n_locations 1"),
+    "fewer people than the vocabulary":
+        (lambda info: sized(info, n_users=1), "configuration has n_users 1, its vocabulary 3"),
+    "another width": (lambda info: sized(info, d_model=32), "but .* in this model; it belongs to"),
     "windows of 0 days":
         (lambda info: info | {"windows": info["windows"] | {"days": 0}}, "days=0 must be a whole"),
     "notes of 0 days":
@@ -104,3 +119,14 @@ def test_whatever_happens_to_a_model_it_is_read_or_refused(folder: Path) -> None
             said.append(str(refusal))
     assert any(said)
     assert not any("\n" in message for message in said)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused(folder: Path, value: float) -> None:
+    tensors, info = read(folder / "m.safetensors")
+    kept = {name: tensor.clone() for name, tensor in tensors.items()}
+    kept[max(kept)].view(-1)[0] = value
+    path = folder / "nan.safetensors"
+    save_file(kept, path, metadata={"format": "pgt-1", "info": json.dumps(info)})
+    with pytest.raises(DataError, match="holds weights that are no numbers"):
+        load_model(path)
