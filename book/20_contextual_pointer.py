@@ -55,6 +55,9 @@ Markdown(
     f"named, 95 % interval [{low:.1f}, {high:.1f}]. [Chapter 22](22_real_cities.ipynb) took the kernel's cues away one "
     "by one and found that its lead there is the clock: it knows how far the hour of a past visit is from the present "
     "one. (In New York it is not, and the lead is gone.)"
+    + ("" if all("anchor" in source for source in results.header["data"]) else
+       " The numbers of this chapter are still of windows that go back from the target's day, and on GeoLife PGT has "
+       "the package's default settings in them; chapter 22 has newer ones.")
 )
 
 # %% [markdown]
