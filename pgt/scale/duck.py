@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pgt.io.columns import recognized, says_utc
+from pgt.io.forms import form_of, require_whole
 from pgt.io.times import OFFSET, parse_times
 from pgt.scale.storage import file_system, is_local, require
 from pgt.visits import COORDINATES, REQUIRED, DataError, require_columns
@@ -131,7 +133,7 @@ def relation(duck: Any, names: Sequence[str], kind: str = "parquet") -> str:
     if kind == "parquet":
         return f"read_parquet({listed})"
     empty = ", ".join(map(_text, EMPTY))
-    return f"read_csv({listed}, header=true, all_varchar=true, nullstr=[{empty}])"
+    return f"read_csv({listed}, header=true, all_varchar=true, quote='\"', nullstr=[{empty}])"
 
 
 def visits(duck: Any, names: Sequence[str], reading: Reading) -> Source:
@@ -143,6 +145,7 @@ def visits(duck: Any, names: Sequence[str], reading: Reading) -> Source:
         When a column is missing, or ids or times cannot be read.
     """
     kind = str(_kind(names[0]))
+    _require_readable(names, kind)
     raw = relation(duck, names, kind)
     described = duck.sql(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {raw})")
     types = dict(described.fetchall())
@@ -177,6 +180,23 @@ def visits(duck: Any, names: Sequence[str], reading: Reading) -> Source:
     times = [theirs[ours] for ours in TIMES]
     zone = _zone(names, times, reading.timezone) if kind == "parquet" else None
     return Source(f"SELECT {chosen} FROM {raw}", facts["rows"], zone, utc)
+
+
+def _require_readable(names: Sequence[str], kind: str) -> None:
+    """Refuse files of ours that DuckDB would misread: it goes by names, and checks no checksum."""
+    for name in names:
+        system, path = file_system(name)
+        if not is_local(system):
+            continue
+        file = Path(path)
+        form = form_of(file)
+        if form.kind != kind or form.packed != path.endswith(".gz") or form.encoding == "utf-16":
+            raise DataError(
+                f"{file.name} is not the UTF-8 text, gzip or Parquet that its name promises; an "
+                "engine goes by names: rename it, or save it as UTF-8."
+            )
+        if form.packed:
+            require_whole(file, form)
 
 
 def _names(there: list[str], reading: Reading) -> dict[str, str]:
