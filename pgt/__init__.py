@@ -6,6 +6,7 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     lab           the book's experiments, which are no part of the package
     cli           the command line
     viz | exercises | scale                      figures, maps; answers; data beyond memory
+    predictor     the model that wins, for anybody's visits
     analysis | io | relatives                    results; files; other networks
     city | gps | contextual | improvements       four rooms that need the core alone
     train         from windows to a trained model
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pgt.metrics import evaluate as evaluate
     from pgt.metrics import summarize as summarize
     from pgt.model import PointerGeneratorTransformer as PointerGeneratorTransformer
+    from pgt.predictor.estimator import NextLocation as NextLocation
     from pgt.train import fit as fit
     from pgt.visits import DataError as DataError
     from pgt.windows import Dataset as Dataset
@@ -56,6 +58,7 @@ __version__ = "0.1.0"
 
 # The public names, in the order of the work, and the modules that define them.
 _HOMES = {
+    "NextLocation": "predictor.estimator",
     "read_visits": "io.sources",
     "DataError": "visits",
     "prepare": "windows",

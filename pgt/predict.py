@@ -103,6 +103,24 @@ class Questions(Windows):
         )
 
 
+def until(visits: pd.DataFrame, at: pd.Timestamp | None) -> pd.DataFrame:
+    """What is known at a moment: visits that began before it, one that goes on ending then.
+
+    Raises
+    ------
+    DataError
+        The moment has no time zone.
+    """
+    if at is None:
+        return visits.reset_index(drop=True)
+    if at.tz is None:
+        raise DataError(f"The moment {at} has no time zone; write one, as in {at}+02:00.")
+    at = at.tz_convert(visits.started_at.dt.tz)
+    visits = visits[visits.started_at <= at]
+    ended = visits.finished_at.where(visits.finished_at <= at, at)
+    return visits.assign(finished_at=ended).reset_index(drop=True)
+
+
 def latest(
     visits: pd.DataFrame,
     vocabulary: Vocabulary,
@@ -144,15 +162,8 @@ def latest(
     >>> windows.batch([0]).location.tolist()
     [[3, 2]]
     """
-    visits = check(visits)
-    zone = visits.started_at.dt.tz
-    if at is not None:
-        if at.tz is None:
-            raise DataError(f"The moment {at} has no time zone; write one, as in {at}+02:00.")
-        at = at.tz_convert(zone)
-        visits = visits[visits.started_at <= at]
-        visits = visits.assign(finished_at=visits.finished_at.where(visits.finished_at <= at, at))
-    visits = visits.reset_index(drop=True)
+    visits = until(check(visits), at)
+    at = None if at is None else at.tz_convert(visits.started_at.dt.tz)
     user = visits.user_id.to_numpy()
     changes = np.flatnonzero(user[1:] != user[:-1]) + 1
     target = np.append(changes, len(user)) if len(user) else changes

@@ -16,7 +16,7 @@ import pytest
 from .helpers import ROOT
 
 LINES = 300  # of a module of the package
-CORE = 2_350  # lines of code of the flat core: without docstrings, comments and empty lines
+CORE = 2_450  # lines of code of the flat core: without docstrings, comments and empty lines
 MODULES = sorted([*(ROOT / "pgt").rglob("*.py"), *(ROOT / "book" / "lab").rglob("*.py")])
 ROOMS = {path.name for path in (ROOT / "pgt").iterdir() if (path / "__init__.py").is_file()}
 # Tests of rooms that no single module answers for, and why.
@@ -26,6 +26,9 @@ ACROSS = {
     "exercises/test_answers.py": "the answers of every part",
     "improvements/test_losses_and_generators.py": "two modules that share their fixtures",
     "io/test_bad_input.py": "bad input, whichever module reads it",
+    "io/test_hostile_fixes.py": "hostile recordings, whichever module reads them",
+    "io/test_hostile_models.py": "damaged model files, whichever module opens them",
+    "io/test_hostile_tables.py": "hostile tables, whichever module reads them",
     "io/test_export.py": "ONNX and JSON must answer alike",
     "relatives/test_diaries.py": "pgt/relatives/summarizer/diaries.py",
     "viz/test_map_text.py": "text in every map",

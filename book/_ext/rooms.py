@@ -22,6 +22,7 @@ WIDTH, HEIGHT, GAP, FLOOR = 178, 62, 30, 112
 LANE = 7  # between arrows that pass through one gap
 SAYS = {
     "lab": "experiments, no part of the package; they use the rooms below", "cli": "the command line",
+    "predictor": "the model that wins, for anybody's visits",
     "viz": "figures, maps, pages", "exercises": "answers, checked", "scale": "data beyond memory", "analysis": "results, studied",
     "io": "files in and out", "relatives": "other networks", "city": "the simulated town",
     "gps": "fixes become visits", "contextual": "the contextual pointer",

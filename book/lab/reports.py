@@ -37,6 +37,7 @@ REPORTS: dict[str, str] = {
     "interval_coverage": "lab.interval_coverage",
     "llm_mob": "lab.llm_mob",
     "newcomers": "lab.newcomers",
+    "nobody": "lab.nobody",
     "own_city": "lab.own_city",
     "position_bias": "lab.position_bias",
     "predictability": "lab.predictability",

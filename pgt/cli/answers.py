@@ -9,8 +9,11 @@ import pandas as pd
 
 from pgt import checkpoint, metrics
 from pgt.baselines import baselines, fit_baseline
-from pgt.cli import scale
-from pgt.cli.model import data_of, require_writable, table_of, windows_config
+from pgt.cli import predictor, scale
+from pgt.cli.model import data_of, table_of, windows_config
+from pgt.cli.values import require_writable
+from pgt.contextual.history import with_history
+from pgt.contextual.presets import MEMORY
 from pgt.files import write_text
 from pgt.intervals import interval
 from pgt.io import tables
@@ -20,11 +23,14 @@ from pgt.scale.engines import Engine
 from pgt.scale.evaluating import evaluate as evaluate_buckets
 from pgt.scale.mapped import is_prepared
 from pgt.visits import DataError
-from pgt.windows import Windows
+from pgt.windows import PreparedDataset, Windows
 
 
 def evaluate(args: argparse.Namespace) -> None:
     """Rank every window's target and print the table."""
+    if predictor.is_predictor(args.model):
+        predictor.evaluate(args)
+        return
     if args.engine:
         scale.require_buckets(args.visits)
     net, vocabulary = checkpoint.load_model(args.model)
@@ -38,12 +44,13 @@ def evaluate(args: argparse.Namespace) -> None:
     if args.baselines:
         predictors |= {name: fit_baseline(name, data.train, data.valid) for name in baselines()}
     with scale.running(args) as engine:
-        ranked = {name: _ranks(args, engine, predictor, windows)
-                  for name, predictor in predictors.items()}  # fmt: skip
+        ranked = {name: _ranks(args, engine, model, windows)
+                  for name, model in predictors.items()}  # fmt: skip
+        if args.baselines and not is_prepared(args.visits):
+            ranked |= _remembering(data, args.split)
     rows = []
-    for name, predictor in predictors.items():
-        ranks = ranked[name]
-        ours = predictor is net
+    for name, ranks in ranked.items():
+        ours = name == "pgt"
         without = net.config.without if ours else ()
         about = {
             "data": args.visits.stem, "protocol": config.protocol,
@@ -72,6 +79,17 @@ def evaluate(args: argparse.Namespace) -> None:
         print(_lead(ranked))
 
 
+def _remembering(data: PreparedDataset, split: str) -> dict[str, pd.DataFrame]:
+    """The ranks of two rules that look back at a hundred visits instead of a week."""
+    seen = with_history(data, MEMORY)
+    return {
+        f"{name}_{MEMORY}": rank_all(
+            fit_baseline(name, seen.train, seen.valid), getattr(seen, split)
+        )
+        for name in ("most_frequent", "kernel")
+    }
+
+
 def _ranks(
     args: argparse.Namespace, engine: Engine | None, predictor: metrics.Predictor, windows: Windows
 ) -> pd.DataFrame:
@@ -95,6 +113,9 @@ def predict(args: argparse.Namespace) -> None:
     """Print or write the likeliest next locations."""
     if args.out:
         require_writable(args.out, ".csv")
+    if predictor.is_predictor(args.model):
+        predictor.predict(args)
+        return
     windows = windows_config(args.model, args.days)
     in_buckets = is_prepared(args.visits)
     if args.engine:

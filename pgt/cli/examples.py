@@ -4,11 +4,11 @@ from __future__ import annotations
 
 EXAMPLES = {
     "": """examples:
-  python -m pgt city town                              simulate a town into the folder town/
-  python -m pgt prepare town town.parquet              check it, split it, count its windows
-  python -m pgt train town.parquet --out m.safetensors
-  python -m pgt evaluate town.parquet m.safetensors --baselines
-  python -m pgt predict town.parquet m.safetensors --top 3
+  python -m pgt predict visits.csv --timezone Europe/Vienna     where does everybody go next?
+  python -m pgt explain visits.csv --user 7                     and why?
+  python -m pgt evaluate visits.csv                             how often is that right?
+  python -m pgt train visits.csv --out mine.safetensors         fit it to these people
+  python -m pgt city town                                       a simulated town to try it on
 
 COMMAND --help tells more of each.""",
     "city": """examples:
@@ -36,19 +36,33 @@ Killed, it goes on from what has arrived when called again. Nothing is unpacked.
 With --engine a table may be larger than memory: it becomes a folder of buckets, which 'train' and
 'evaluate' take as well. Killed, it goes on when called again the same way.""",
     "train": """examples:
-  python -m pgt train visits.parquet --out model.safetensors
+  python -m pgt train visits.parquet --out mine.safetensors
+  python -m pgt train visits.parquet --out model.safetensors --model pgt
   python -m pgt train visits.parquet --out no_pointer.safetensors --without pointer --seed 1
 
-Killed, it goes on from its last whole epoch when called again the same way.""",
+The predictor is taken as it comes, tuned, or trained anew: the validation windows decide. A run of
+PGT that was killed goes on from its last whole epoch when called again the same way.""",
     "evaluate": """examples:
+  python -m pgt evaluate visits.csv
   python -m pgt evaluate visits.parquet model.safetensors --baselines
   python -m pgt evaluate visits.parquet model.safetensors --split valid --json result.json""",
     "predict": """examples:
+  python -m pgt predict visits.csv                                      needs no training
+  python -m pgt predict visits.csv --at "2024-05-07 09:00" --user 7     where at nine on Tuesday?
   python -m pgt predict visits.parquet model.safetensors --user 7
   python -m pgt predict visits.parquet model.safetensors --at 2024-05-01T12:00+02:00 --out next.csv
 
-A person or a place that training has not seen is no error: such a person is predicted with the
-vector of an unseen person, such a place is read as "unknown".""",
+The predictor knows any person and any place. For a PGT, a person that training has not seen has the
+vector of an unseen person, and such a place is read as "unknown".""",
+    "pretrain": """examples:
+  python -m pgt pretrain --out nobody.safetensors
+
+It takes about a quarter of an hour. Nobody's visits are read: the worlds are simulated.""",
+    "explain": """examples:
+  python -m pgt explain visits.csv --user 7
+  python -m pgt explain visits.csv mine.safetensors --user 7 --top 1 --reasons 10
+
+The effect of a fact is the probability with it minus the probability without it.""",
     "export": """examples:
   python -m pgt export --html city.html                the live model of the shipped town
   python -m pgt export --model m.safetensors --out m.json

@@ -10,7 +10,8 @@ import pandas as pd
 
 from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.cli.model import require_writable, table_of, windows_config
+from pgt.cli.model import table_of, windows_config
+from pgt.cli.values import require_writable
 from pgt.files import write_text
 from pgt.io.onnx import write_onnx
 from pgt.io.weights_json import as_json

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
 
 from pgt import checkpoint, model, visits
-from pgt.cli import scale
+from pgt.cli import predictor, scale
+from pgt.cli.values import require_writable
 from pgt.config import PRESETS, ModelConfig, WindowConfig
 from pgt.io import tables
 from pgt.io.sources import read_visits
@@ -94,10 +97,32 @@ def describe(table: pd.DataFrame, data: Dataset) -> str:
 
 
 def train(args: argparse.Namespace) -> None:
-    """Train, resume if there is something to resume, and save; under ``torchrun``, as a team."""
+    """Fit the predictor; or train PGT, resume it, save it, under ``torchrun`` as a team."""
+    if not _is_pgt(args):
+        predictor.train(args)
+        return
     with joined() as device:
         args.device = device or args.device
         _train(args, Team.now())
+
+
+# Who gives one of these means PGT: the predictor has no such options.
+OF_PGT: dict[str, Any] = {
+    "preset": "default", "epochs": None, "target_time": None, "protocol": "exact", "without": (),
+    "checkpoint": None, "fresh": False, "device": None, "days": 7, "min_visits": 3,
+}  # fmt: skip
+
+
+def _is_pgt(args: argparse.Namespace) -> bool:
+    """Whether PGT is to be trained."""
+    given = [name for name, usual in OF_PGT.items() if getattr(args, name) != usual]
+    if args.model == "contextual" and given:
+        raise DataError(
+            f"--{given[0].replace('_', '-')} is an option of PGT; leave it out, or give "
+            "--model pgt."
+        )
+    in_buckets = is_prepared(args.visits)
+    return args.model == "pgt" or bool(given) or in_buckets or "LOCAL_RANK" in os.environ
 
 
 def _train(args: argparse.Namespace, team: Team) -> None:
@@ -173,11 +198,3 @@ def table_of(path: Path) -> pd.DataFrame:
     except DataError as error:
         hint = " Such options are those of 'prepare', which writes the table for this command."
         raise DataError(f"{error}{hint if ' --' in str(error) else ''}") from error
-
-
-def require_writable(path: Path, *suffixes: str) -> None:
-    """Refuse a name that cannot be written, before the work and not after it."""
-    if path.suffix not in suffixes:
-        raise DataError(f"Cannot write {path}: its name must end in {' or '.join(suffixes)}.")
-    if path.is_dir():
-        raise DataError(f"Cannot write {path}: it is a folder; give a file name.")

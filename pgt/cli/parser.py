@@ -97,11 +97,15 @@ def parser() -> argparse.ArgumentParser:
     group.add_argument("--buckets", type=values.positive, help="(one for 200,000 visits)")
     _protocol(group)
 
-    sub = command("model.train", "train a model")
+    sub = command("model.train", "fit the predictor to your people, or train the book's PGT")
     sub.add_argument("visits", type=Path, metavar="VISITS", help="a visits table (prepare)")
     sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
-    sub.add_argument("--preset", choices=PRESETS, default="default")
+    sub.add_argument("--model", choices=("contextual", "pgt"),
+                     help="the predictor (default), or PGT, as soon as one of its options is "
+                     "given: those below")  # fmt: skip
     sub.add_argument("--seed", type=values.seed, default=42, help="default: %(default)s")
+    sub.add_argument("--timezone", metavar="ZONE", help="for the predictor: the local zone")
+    sub.add_argument("--preset", choices=PRESETS, default="default")
     sub.add_argument("--epochs", type=values.positive, help="at most so many")
     sub.add_argument("--target-time", choices=("unknown", "day"),
                      help="what it knows of the next visit's time")  # fmt: skip
@@ -121,7 +125,9 @@ def parser() -> argparse.ArgumentParser:
 
     sub = command("answers.evaluate", "measure a model, by group and with intervals")
     sub.add_argument("visits", type=Path, metavar="VISITS")
-    sub.add_argument("model", type=Path, metavar="MODEL")
+    sub.add_argument("model", type=Path, nargs="?", metavar="MODEL",
+                     help="(default: the predictor as it comes)")  # fmt: skip
+    sub.add_argument("--timezone", metavar="ZONE", help="for the predictor: the local zone")
     sub.add_argument("--split", choices=SPLITS, default="test")
     _same_days(sub)
     sub.add_argument("--baselines", action="store_true", help="put the baselines beside it")
@@ -129,16 +135,24 @@ def parser() -> argparse.ArgumentParser:
     _engine(sub, "prepared folders", "ranks the buckets of VISITS, which 'prepare --engine' wrote")
 
     sub = command("answers.predict", "predict where people go next")
-    sub.add_argument("visits", type=Path, metavar="VISITS")
-    sub.add_argument("model", type=Path, metavar="MODEL")
+    _asking(sub)
     sub.add_argument("--user", metavar="ID", help="only this person")
-    sub.add_argument("--at", type=values.moment, metavar="TIME",
-                     help="after the last visit before this moment, local time if it names no "
-                     "offset (default: after the last visit)")  # fmt: skip
     sub.add_argument("--top", type=values.positive, default=5, help="default: %(default)s")
     _same_days(sub)
     sub.add_argument("--out", type=Path, metavar="CSV", help="write a table instead of printing")
     _engine(sub, "prepared folders", "predicts the buckets of VISITS, see 'prepare --engine'")
+
+    sub = command("predictor.explain", "say what spoke for a person's likeliest places")
+    _asking(sub)
+    sub.add_argument("--user", metavar="ID", required=True, help="whose")
+    sub.add_argument("--top", type=values.positive, default=3, help="places (%(default)s)")
+    sub.add_argument("--reasons", type=values.positive, default=5, help="of each (%(default)s)")
+
+    sub = command("predictor.pretrain", "train the predictor anew, on simulated people alone")
+    sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
+    sub.add_argument("--seed", type=values.seed, default=42, help="default: %(default)s")
+    sub.add_argument("--workers", type=values.positive, default=1, help="processes that simulate")
+    sub.add_argument("--quiet", action="store_true", help="no progress bar")
 
     sub = command("export.export", "write a model for the web (JSON, a live page) or ONNX")
     sub.add_argument(
@@ -152,6 +166,17 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _asking(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("visits", type=Path, metavar="VISITS")
+    sub.add_argument("model", type=Path, nargs="?", metavar="MODEL",
+                     help="(default: the predictor as it comes)")  # fmt: skip
+    sub.add_argument("--timezone", metavar="ZONE", help="for the predictor: the local zone")
+    sub.add_argument("--at", type=values.moment, metavar="TIME",
+                     help="after the last visit before this moment, local time if it names no "
+                     "offset (default: after the last visit); the predictor then knows that the "
+                     "next visit begins at it")  # fmt: skip
+
+
 def _history(sub: argparse.ArgumentParser, note: str = "") -> None:
     sub.add_argument(
         "--days", type=values.positive, default=7, help=f"of history (%(default)s){note}"
@@ -162,8 +187,8 @@ def _history(sub: argparse.ArgumentParser, note: str = "") -> None:
 
 def _protocol(sub: argparse._ActionsContainer) -> None:
     sub.add_argument(
-        "--protocol", choices=("published", "exact"), default="published",
-        help="places that training has not seen are one 'unknown', or themselves",
+        "--protocol", choices=("published", "exact"), default="exact",
+        help="places that training has not seen are one 'unknown', or themselves (%(default)s)",
     )  # fmt: skip
 
 

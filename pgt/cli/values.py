@@ -131,3 +131,13 @@ def moment(text: str) -> pd.Timestamp:
     if not 1678 <= found.year <= 2261:
         raise argparse.ArgumentTypeError(f"{text!r} is too far away; the years 1678 to 2261 go")
     return pd.Timestamp(found)
+
+
+def require_writable(path: Path, *suffixes: str) -> None:
+    """Refuse a name that cannot be written, before the work and not after it."""
+    from pgt.visits import DataError  # it loads pandas
+
+    if path.suffix not in suffixes:
+        raise DataError(f"Cannot write {path}: its name must end in {' or '.join(suffixes)}.")
+    if path.is_dir():
+        raise DataError(f"Cannot write {path}: it is a folder; give a file name.")

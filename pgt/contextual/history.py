@@ -24,18 +24,12 @@ from pgt.contextual.summaries import candidates, latest_in_force
 from pgt.rows import last_numbers, person_rows, same_place
 from pgt.visit_features import FEATURES, gather
 from pgt.visits import SPLITS, DataError, by_person_and_time
+from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, Windows
 
 # What is known of a visit beside `FEATURES`: rows of ``HistoryWindows.context``.
-CONTEXT = (
-    "stay",
-    "before",
-    "two_before",
-    "end_before",
-    "stay_before",
-    "gap_before",
-    "visits_there",
-)
+CONTEXT = ("stay", "before", "two_before", "end_before", "stay_before", "gap_before",
+           "visits_there")  # fmt: skip
 # Those that tell of the visit before, and of the one before that.
 BEFORE = {1: ("before", "end_before", "stay_before", "gap_before"), 2: ("two_before",)}
 NOT_SEEN = -1
@@ -219,6 +213,24 @@ def with_history(data: Data, memory: int = 0, older: int = 0) -> Data:
             inside=windows.in_window,
         )  # fmt: skip
     return replace(data, **parts)
+
+
+def of_rows(
+    table: pd.DataFrame, features: Tensor, vocabulary: Vocabulary, target: np.ndarray,
+    memory: int, older: int,
+) -> HistoryWindows:  # fmt: skip
+    """Windows that end before these rows of one table sorted by person and time, past included."""
+    person, begins = person_rows(table.user_id)
+    previous, number = same_place(person, features.numpy()[0, 1:])
+    may, count = candidates(previous, begins, memory if older else len(table))
+    floor = begins[target]
+    first = np.maximum(floor, target - memory)
+    at = [np.searchsorted(may[0], first).astype(np.int32), np.minimum(count[target], older)]
+    return HistoryWindows(
+        visits=table, features=features, first=first, target=target, vocabulary=vocabulary,
+        context=_context(table, features, person, number), floor=floor, older=may,
+        older_at=np.stack(at, axis=1), inside=np.zeros(len(target), dtype=bool),
+    )  # fmt: skip
 
 
 def _joined(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]:

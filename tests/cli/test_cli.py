@@ -90,10 +90,10 @@ def test_prepare_keeps_a_given_split(tmp_path: Path) -> None:
 def test_train_writes_a_model_with_notes_and_removes_its_run(folder: Path) -> None:
     assert sorted(p.name for p in folder.iterdir() if "m." in p.name) == ["m.safetensors"]
     notes = read(folder / "m.safetensors")[1]["notes"]
-    counts = prepare(pd.read_parquet(folder / "v.parquet")).counts()
+    counts = prepare(pd.read_parquet(folder / "v.parquet"), protocol="exact").counts()
     assert notes["windows"] == counts
     assert notes["epochs"] == 2
-    assert load_windows_config(folder / "m.safetensors") == WindowConfig()
+    assert load_windows_config(folder / "m.safetensors") == WindowConfig(protocol="exact")
     assert notes["best"]["valid_loss"] > 0
 
 
@@ -155,10 +155,13 @@ def test_evaluate_prints_and_writes_the_measured_rows(
         "most_frequent",
         "markov",
         "kernel",
+        "most_frequent_100",
+        "kernel_100",
     ]
     assert [row["group"] for row in rows[:5]] == list(GROUPS)
     model, vocabulary = load_model(folder / "m.safetensors")
-    data = prepare(pd.read_parquet(folder / "v.parquet"), vocabulary=vocabulary)
+    config = load_windows_config(folder / "m.safetensors")
+    data = prepare(pd.read_parquet(folder / "v.parquet"), vocabulary=vocabulary, config=config)
     expected = summarize(evaluate(model, data.test)).iloc[0]
     assert rows[0]["acc@1"] == pytest.approx(expected["acc@1"])
     assert rows[0]["n"] == len(data.test)
@@ -209,7 +212,7 @@ def test_predictions_use_the_windows_of_the_training(
     assert train(tmp_path, "--days", "14", "--epochs", "1") == 0
     path = tmp_path / "m.safetensors"
     (model, vocabulary), config = load_model(path), load_windows_config(path)
-    assert config == WindowConfig(days=14)
+    assert config == WindowConfig(days=14, protocol="exact")
     test = prepare(table, config=config, vocabulary=vocabulary).test
     i = int(np.flatnonzero(test.users == 1)[-1])
     assert test.lengths[i] > prepare(table, vocabulary=vocabulary).test.lengths[-1]

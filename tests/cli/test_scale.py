@@ -30,7 +30,7 @@ def test_prepare_says_what_is_in_the_buckets(
 ) -> None:
     folder = str(tmp_path / "buckets")
     assert main(["prepare", str(table), folder, "--buckets", "3", "--engine", *words]) == 0
-    data = prepare(pd.read_parquet(table))
+    data = prepare(pd.read_parquet(table), protocol="exact")
     counts = ", ".join(f"{name} {n}" for name, n in data.counts().items())
     said = capsys.readouterr().out
     assert "1000 rows in 3 buckets, 5 people and 15 places in training" in said
@@ -92,7 +92,9 @@ def test_an_engine_ranks_baselines_as_one_process_does(
         path = tmp_path / "rows.json"
         assert main(["evaluate", source, model, "--baselines", "--json", str(path), *engine]) == 0
         # Of places that share the top score the first is drawn; F1 is that of the drawn ones.
-        rows.append(pd.read_json(path).drop(columns=["f1", "data"]))
+        found = pd.read_json(path).drop(columns=["f1", "data"])
+        # The rules that look back further than the windows are not for buckets.
+        rows.append(found[~found.model.str.endswith("_100")].reset_index(drop=True))
     pd.testing.assert_frame_equal(*rows)
 
 
@@ -130,7 +132,10 @@ def test_other_windows_than_the_folders_are_refused(
     folder, model = str(tmp_path / "buckets"), str(tmp_path / "m.safetensors")
     engine = ["--engine", "process", "--days", "3", "--protocol", "exact"]
     assert main(["prepare", str(table), folder, *engine]) == 0
-    assert open_prepared(folder).counts() == prepare(pd.read_parquet(table), days=3, protocol="exact").counts()
+    assert (
+        open_prepared(folder).counts()
+        == prepare(pd.read_parquet(table), days=3, protocol="exact").counts()
+    )
     train = ["train", folder, "--out", model, "--epochs", "1", "--device", "cpu", "--quiet"]
     assert main(train) == 2
     assert "was prepared with days 3, not 7" in capsys.readouterr().err

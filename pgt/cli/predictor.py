@@ -1,0 +1,109 @@
+"""The command line of the predictor, which needs no training; arguments are in `pgt.cli.parser`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+
+from pgt import checkpoint
+from pgt.cli.values import require_writable
+from pgt.io import tables
+from pgt.predictor import pretraining
+from pgt.predictor.estimator import NextLocation
+from pgt.predictor.frames import as_visits
+from pgt.visits import DataError
+
+
+def is_predictor(model: Path | None) -> bool:
+    """Whether a command is to use the predictor: no file is named, or one of its own."""
+    return model is None or "predictor" in checkpoint.read(model)[1]
+
+
+def opened(args: argparse.Namespace) -> NextLocation:
+    """The predictor of a file, or the one that comes with the package."""
+    for name in ("days", "engine"):
+        if getattr(args, name, None) is not None:
+            raise DataError(f"--{name} is for models of 'train --model pgt'; leave it out.")
+    return NextLocation.load(args.model) if args.model else NextLocation.pretrained()
+
+
+def predict(args: argparse.Namespace) -> None:
+    """Print or write the likeliest next locations."""
+    model = opened(args)
+    answer = model.predict(_visits(args), top=args.top, at=args.at, user=args.user)
+    if args.out:
+        tables.write(answer, args.out)
+        print(f"{answer.user_id.nunique()} people, written to {args.out}")
+        return
+    for user, part in answer.groupby("user_id", sort=False):
+        first = part.iloc[0]
+        print(f"user {user}, after the visit of {first.after:%Y-%m-%d %H:%M}")
+        for row in part.itertuples():
+            print(f"  {row.rank}. {row.location_id}  {row.probability:.3f}")
+        print(f"  -  somewhere new  {first.somewhere_new:.3f}")
+
+
+def explain(args: argparse.Namespace) -> None:
+    """Print what spoke for a person's likeliest places."""
+    found = opened(args).explain(_visits(args), args.user, at=args.at, top=args.top)
+    for place, part in found.groupby("location_id", sort=False):
+        first = part.iloc[0]
+        print(f"{place}: {first.probability:.3f}, {first.visits} visits")
+        for row in part.head(args.reasons).itertuples():
+            print(f"  {row.effect:+6.1f} points  {row.about}")
+
+
+def evaluate(args: argparse.Namespace) -> None:
+    """Print the predictor's scores beside those of the rules, and say which to use."""
+    if args.split != "test" or args.json:
+        raise DataError("--split and --json are for models of 'train --model pgt'.")
+    table = opened(args).score(_visits(args))
+    every = table[table.group == "all"]
+    n = int(every.n.iloc[0])
+    print(f"test: {n} windows, protocol exact, in percent; [95 % interval of acc@1]")
+    span = [f"[{low:.1f}, {high:.1f}]" if low == low else ""
+            for low, high in zip(table.low, table.high, strict=True)]  # fmt: skip
+    shown = table.assign(interval=span)
+    columns = ["model", "group", "n", "acc@1", "interval", "acc@5", "acc@10", "mrr"]
+    print(shown[columns].to_string(index=False, float_format="%.1f", na_rep="-"))
+    print(verdict(every))
+
+
+def verdict(every: pd.DataFrame) -> str:
+    """In one sentence, which model to use."""
+    ours, rules = every.iloc[0], every.iloc[1:]
+    best = rules.loc[rules["acc@1"].idxmax()]
+    own, other = f"{ours['acc@1']:.1f} %", f"{best['acc@1']:.1f} %"
+    if ours["acc@1"] >= best["acc@1"]:
+        return (
+            f"Use the predictor: its first guess is right in {own}, that of the best rule "
+            f"({best.model}) in {other}."
+        )
+    return (
+        f"Use the rule ({best.model}): its first guess is right in {other}, that of the predictor "
+        f"in {own}; or fit the predictor to these people (python -m pgt train)."
+    )
+
+
+def train(args: argparse.Namespace) -> None:
+    """Fit the predictor to these people, and say what was taken and why."""
+    require_writable(args.out, ".safetensors")
+    model = NextLocation(seed=args.seed).fit(_visits(args))
+    model.save(args.out)
+    print(model.selection_.to_string(index=False, float_format="%.1f", na_rep="-"))
+    print(f"written to {args.out}")
+
+
+def pretrain(args: argparse.Namespace) -> None:
+    """Make the weights that are shipped, or those of another seed."""
+    require_writable(args.out, ".safetensors")
+    made = pretraining.pretrain(args.seed, workers=args.workers, progress=not args.quiet)
+    made.save(args.out)
+    print(f"{made.notes['trained on']}; acc@1 in worlds that were held out: "
+          f"{made.notes['acc@1 there']} %; written to {args.out}")  # fmt: skip
+
+
+def _visits(args: argparse.Namespace) -> pd.DataFrame:
+    return as_visits(args.visits, timezone=getattr(args, "timezone", None))

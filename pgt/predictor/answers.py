@@ -1,0 +1,194 @@
+"""Answers: what a predictor says to questions, as tidy tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+
+import numpy as np
+import pandas as pd
+import torch
+
+from pgt.baselines import Rule
+from pgt.contextual.history import HistoryWindows
+from pgt.predictor.asking import Asked
+from pgt.predictor.experts import Experts
+
+Model = Experts | Rule
+BATCH = 256
+
+
+@torch.no_grad()
+def probabilities(
+    model: Model, windows: HistoryWindows, batch_size: int = BATCH
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Say of each window how likely each of its places is.
+
+    Yields
+    ------
+    index : ndarray
+        (B,) which windows.
+    place : ndarray
+        (B, S) ids of their places, -1 = no more.
+    probability : ndarray
+        (B, S), adding up to 1 over a window's places.
+    """
+    # Windows of like length together: the padding of a batch is work, too.
+    order = np.argsort(windows.lengths, kind="stable")
+    for start in range(0, len(order), batch_size):
+        index = order[start : start + batch_size]
+        batch = windows.batch(index)
+        if isinstance(model, Rule):
+            place, score = model.own_scores(batch)
+            weight = score.masked_fill(place < 0, 0.0)
+            value = weight / weight.sum(1, keepdim=True)
+        else:
+            mixture = model.mixture(batch)
+            place, value = mixture.place, mixture.pointer.exp().masked_fill(mixture.place < 0, 0.0)
+        yield index, place.numpy(), value.numpy()
+
+
+def best(model: Model, asked: Asked, new: np.ndarray, top: int) -> pd.DataFrame:
+    """The likeliest places of each person.
+
+    Parameters
+    ----------
+    model : Experts or Rule
+    asked : Asked
+    new : ndarray
+        (W,) how likely the next place is a new one.
+    top : int
+
+    Returns
+    -------
+    DataFrame
+        ``user_id``, ``rank``, ``location_id``, ``probability``, ``somewhere_new``, ``after``, and
+        ``lon`` and ``lat`` where the visits have them; people in the order of the table.
+    """
+    parts = []
+    for index, place, probability in probabilities(model, asked.windows):
+        k = min(top, place.shape[1])
+        order = np.argsort(-probability, axis=1, kind="stable")[:, :k]  # (B, K)
+        value = np.take_along_axis(probability, order, 1) * (1 - new[index])[:, None]
+        row, rank = np.nonzero(value > 0)
+        parts.append(
+            pd.DataFrame(
+                {"window": index[row], "rank": rank + 1,
+                 "place": np.take_along_axis(place, order, 1)[row, rank] - 2,
+                 "probability": value[row, rank]}
+            )
+        )  # fmt: skip
+    found = pd.concat(parts).sort_values(["window", "rank"], ignore_index=True)
+    return named(asked, found, new)
+
+
+def sets(model: Model, asked: Asked, new: np.ndarray, limit: float) -> pd.DataFrame:
+    """The answers of each person that are no stranger than a limit, "somewhere new" among them.
+
+    Parameters
+    ----------
+    model, asked, new
+        As in `best`.
+    limit : float
+        1 minus the smallest probability that is in.
+
+    Returns
+    -------
+    DataFrame
+        As of `best`; ``location_id`` is None in a row that means somewhere new.
+    """
+    parts = [pd.DataFrame({"window": np.arange(len(new)), "place": -1, "probability": new})]
+    for index, place, probability in probabilities(model, asked.windows):
+        value = probability * (1 - new[index])[:, None]
+        row, column = np.nonzero(value > 0)
+        parts.append(
+            pd.DataFrame({"window": index[row], "place": place[row, column] - 2,
+                          "probability": value[row, column]})
+        )  # fmt: skip
+    found = pd.concat(parts)
+    found = found[1 - found.probability <= limit]
+    found = found.sort_values(["window", "probability"], ascending=[True, False], ignore_index=True)
+    found.insert(1, "rank", found.groupby("window").cumcount() + 1)
+    return named(asked, found, new)
+
+
+def named(asked: Asked, found: pd.DataFrame, new: np.ndarray) -> pd.DataFrame:
+    """Rows with the ids of the table in place of numbers."""
+    visits, window, place = asked.visits, found.window.to_numpy(), found.place.to_numpy()
+    last = visits.iloc[asked.last[window]]
+    # The latest visit to each place knows its name and where it is.
+    where = visits.drop_duplicates("_place", keep="last").set_index("_place")
+    about = where.reindex(place)
+    out = pd.DataFrame(
+        {
+            "user_id": last.user_id.to_numpy(),
+            "rank": found["rank"].to_numpy(),
+            "location_id": where.location_id.astype(object).reindex(place).to_numpy(),
+            "probability": found.probability.to_numpy(),
+            "somewhere_new": new[window],
+            "after": last.started_at.reset_index(drop=True),
+        }
+    )
+    out["location_id"] = out.location_id.where(place >= 0, None)
+    if (place >= 0).all():
+        out["location_id"] = out.location_id.astype(visits.location_id.dtype)
+    for name in ("lon", "lat"):
+        if name in visits.columns:
+            out[name] = about[name].to_numpy()
+    return out
+
+
+def reasons(model: Experts, asked: Asked, new: np.ndarray, top: int) -> pd.DataFrame:
+    """What spoke for each of one person's likeliest places, and how much.
+
+    A feature's effect is the probability with it minus that without it, in percentage points; a
+    feature that is left out says of all visits the same.
+
+    Parameters
+    ----------
+    model : Experts
+    asked : Asked
+        Of one person.
+    new : ndarray
+        (1,).
+    top : int
+
+    Returns
+    -------
+    DataFrame
+        ``location_id``, ``probability``, ``visits`` (of the table), ``feature``, ``about`` (the
+        feature in words) and ``effect``; for each place the strongest first.
+    """
+    table = best(model, asked, new, top)
+    assert model.best.scorer is not None
+    rows = []
+    for name, feature in model.best.scorer.known.items():
+        without = deepcopy(model)
+        with torch.no_grad():
+            for expert in without.networks:
+                assert expert.scorer is not None
+                expert.scorer.tables[name].zero_()
+        other = best(without, asked, new, len(asked.visits)).set_index("location_id").probability
+        for row in table.itertuples():
+            less = float(other.get(row.location_id, 0.0))
+            rows.append(
+                {"location_id": row.location_id, "probability": row.probability,
+                 "visits": int((asked.visits.location_id == row.location_id).sum()),
+                 "feature": name, "about": feature.about,
+                 "effect": 100 * (row.probability - less), "rank": row.rank}
+            )  # fmt: skip
+    found = pd.DataFrame(rows)
+    size = found.effect.abs()
+    order = found.assign(size=-size).sort_values(["rank", "size"]).index
+    return found.loc[order].drop(columns="rank").reset_index(drop=True)
+
+
+def strangeness(model: Model, windows: HistoryWindows, new: np.ndarray) -> np.ndarray:
+    """(W,) 1 minus the probability of the true answer; "somewhere new" where it is in no window."""
+    out = np.empty(len(windows))
+    targets = windows.targets
+    for index, place, probability in probabilities(model, windows):
+        here = place == targets[index][:, None]
+        p = np.where(here, probability, 0.0).sum(1) * (1 - new[index])
+        out[index] = 1 - np.where(here.any(1), p, new[index])
+    return out

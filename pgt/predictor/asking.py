@@ -1,0 +1,125 @@
+"""Questions: for each person the visits so far, and a next one that nobody knows yet.
+
+The models of `pgt.contextual` know places by their relations alone, so nothing here needs a
+vocabulary that was trained: places are numbered as they come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+
+from pgt.contextual.history import HistoryWindows, of_rows
+from pgt.predict import until
+from pgt.rows import person_rows, same_place
+from pgt.visit_features import encode
+from pgt.visits import DataError
+from pgt.vocabulary import Vocabulary
+
+RECENT = 50  # visits in which the share of new places is counted
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question a person.
+
+    Attributes
+    ----------
+    windows : HistoryWindows
+        Their targets are not known (id 1); what else is known of the target is the moment of
+        asking.
+    last : ndarray
+        (W,) the row of each person's last visit in ``visits``.
+    visits : DataFrame
+        What is known of the past, by person and time.
+    new : ndarray
+        (W, 2) of the person's latest visits: how many were to new places, and how many there are.
+    """
+
+    windows: HistoryWindows
+    last: np.ndarray
+    visits: pd.DataFrame
+    new: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.last)
+
+
+def ask(visits: pd.DataFrame, *, memory: int, older: int, at: pd.Timestamp | None = None) -> Asked:
+    """Ask of everybody where they go after their last visit.
+
+    Parameters
+    ----------
+    visits : DataFrame
+        Checked visits (`pgt.visits.check`).
+    memory, older : int
+        As in `pgt.contextual.history.with_history`.
+    at : Timestamp, optional
+        When the next visit begins, with time zone; only visits that began before it are known.
+        Without it, nothing is known of that, and the moment is the end of the last visit.
+
+    Returns
+    -------
+    Asked
+
+    Raises
+    ------
+    DataError
+        Nobody has a visit before ``at``, or ``at`` has no time zone.
+
+    Examples
+    --------
+    >>> import pgt.city
+    >>> asked = ask(pgt.city.load().visits, memory=100, older=100)
+    >>> len(asked), len(asked.windows)
+    (66, 66)
+    """
+    visits = until(visits, at)
+    if len(visits) == 0:
+        raise DataError(f"Nobody in the table has a visit before {at}; choose a later moment.")
+    codes, places = pd.factorize(visits.location_id)
+    # Places are known by number only: their names are looked up in the answer.
+    numbered = visits.assign(location_id=codes)
+    vocabulary = Vocabulary(tuple(range(len(places))), (), len(places))
+    known = encode(numbered, vocabulary)
+    person, _ = person_rows(visits.user_id)
+    last = np.append(np.flatnonzero(np.diff(person)), len(visits) - 1)
+    time = visits.finished_at.iloc[last] if at is None else at
+    moment = visits.iloc[last].assign(started_at=time, finished_at=time)
+    asked = encode(moment.assign(location_id=-1), vocabulary)  # the places asked for have id 1
+    order = np.insert(np.arange(len(visits)), last + 1, len(visits) + np.arange(len(last)))
+    columns = torch.from_numpy(np.append(0, 1 + order))
+    features = torch.cat([known, asked[:, 1:]], dim=1)[:, columns]
+    times = ["user_id", "started_at", "finished_at"]
+    table = pd.concat([visits[times], moment[times]], ignore_index=True).take(order)
+    table = table.reset_index(drop=True)
+    target = last + 1 + np.arange(len(last))
+    windows = of_rows(table, features, vocabulary, target, memory, older)
+    return Asked(windows, last, visits.assign(_place=codes), new_places(numbered, last))
+
+
+def past(asked: Asked, n: int, memory: int, older: int, seed: int = 0) -> HistoryWindows:
+    """Some visits that have happened already, each as a window that asks for it.
+
+    Drawn are up to ``n`` of the later half of everybody's visits.
+    """
+    windows = asked.windows
+    person, begins = person_rows(windows.visits.user_id)
+    rows = np.arange(len(person))
+    ends = np.append(np.flatnonzero(np.diff(person)), len(person) - 1)[person]
+    later = np.flatnonzero((rows < ends) & (rows >= begins + np.maximum(3, (ends - begins) // 2)))
+    rng = np.random.default_rng(seed)
+    some = np.sort(rng.permutation(later)[:n])
+    return of_rows(windows.visits, windows.features, windows.vocabulary, some, memory, older)
+
+
+def new_places(visits: pd.DataFrame, last: np.ndarray) -> np.ndarray:
+    """(W, 2) of the latest visits up to these rows: how many were to new places, and how many."""
+    person, begins = person_rows(visits.user_id)
+    _, number = same_place(person, visits.location_id.to_numpy())
+    first_time = np.concatenate([[0], np.cumsum(number == 1)])
+    begin = np.maximum(begins[last], last + 1 - RECENT)
+    return np.stack([first_time[last + 1] - first_time[begin], last + 1 - begin], axis=1)

@@ -1,0 +1,115 @@
+"""Fitting: the pretrained networks, the same tuned on these people, or new ones, by validation."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pgt.baselines import ContextKernel, MostFrequent, fit_baseline
+from pgt.contextual.history import HistoryWindows, with_history
+from pgt.contextual.presets import MEMORY, OLDER, TRAINING
+from pgt.metrics import evaluate, gains
+from pgt.predictor.bundle import Bundle
+from pgt.predictor.experts import Experts
+from pgt.predictor.pretraining import NETWORKS, blank, calibrated
+from pgt.train import fit
+from pgt.visits import DataError
+from pgt.windows import Dataset, prepare
+
+CHOICES = ("validation", "pretrained", "fine_tuned", "trained")
+# Fewer windows than these tell nothing of what to take.
+ENOUGH = 50
+FINE_TUNING = replace(TRAINING, learning_rate=2e-3, warmup_epochs=0, max_epochs=3)
+
+
+def seen(visits: pd.DataFrame) -> Dataset:
+    """The windows of the exact protocol, with the past that the predictor looks at."""
+    return with_history(prepare(visits, protocol="exact"), MEMORY, OLDER)
+
+
+def rule(name: str, visits: pd.DataFrame) -> ContextKernel | MostFrequent:
+    """A rule over the same past; the kernel's numbers are chosen on the validation windows."""
+    data = seen(visits)
+    if len(data.train) == 0 or (name == "kernel" and len(data.valid) == 0):
+        raise DataError(
+            "The table has no windows to choose the rule's numbers on; give more visits, or take "
+            "NextLocation.pretrained()."
+        )
+    found = fit_baseline(name, data.train, data.valid)
+    assert isinstance(found, ContextKernel | MostFrequent)
+    return found
+
+
+def chosen(
+    visits: pd.DataFrame, pretrained: Bundle, choose: str, seed: int
+) -> tuple[Bundle, pd.DataFrame]:
+    """Make what is asked for, or all, and take what foretells the validation windows best.
+
+    Parameters
+    ----------
+    visits : DataFrame
+    pretrained : Bundle
+    choose : str
+        Of `CHOICES`.
+    seed : int
+
+    Returns
+    -------
+    bundle : Bundle
+        Calibrated on the validation windows, if there are enough.
+    selection : DataFrame
+        ``candidate``, ``acc@1`` and ``mrr`` on the validation windows in percent, ``chosen`` and
+        ``why``.
+    """
+    data = seen(visits)
+    n_train, n_valid = len(data.train), len(data.valid)
+    names = CHOICES[1:] if choose == "validation" else (choose,)
+    why = "best MRR on the validation windows" if choose == "validation" else "as was asked for"
+    if n_valid < ENOUGH or (n_train < ENOUGH and choose == "validation"):
+        if choose in ("fine_tuned", "trained"):
+            raise DataError(
+                f"There are {n_train} windows to train on and {n_valid} to stop on, too few to be "
+                f"{choose.replace('_', ' ')}; give more visits, or take "
+                "choose='pretrained'."
+            )
+        names, why = ("pretrained",), f"only {n_train} windows to train on and {n_valid} to judge"
+    rows, found = [], {}
+    for name in names:
+        found[name] = _networks(name, pretrained, data, seed)
+        ranks = gains(evaluate(found[name]["next_place"], data.valid)) if n_valid else None
+        score = {m: np.nan if ranks is None else 100 * ranks[m].mean() for m in ("acc@1", "mrr")}
+        rows.append({"candidate": name, **score})
+    selection = pd.DataFrame(rows)
+    best = 0 if len(rows) == 1 else int(selection.mrr.idxmax())
+    taken = str(selection.candidate[best])
+    selection["chosen"] = selection.index == best
+    selection["why"] = np.where(selection.chosen, why, "")
+    if n_valid < ENOUGH:
+        return pretrained, selection
+    bundle = calibrated(found[taken], _history(data.valid))
+    bundle.notes |= {"taken": taken, "why": why, "windows": data.counts(), "seed": seed}
+    return bundle, selection
+
+
+def _networks(name: str, pretrained: Bundle, data: Dataset, seed: int) -> dict[str, Any]:
+    """The two networks of a candidate."""
+    found: dict[str, Any] = {}
+    for part, target_time in NETWORKS.items():
+        experts: Experts = getattr(pretrained, part).weighed(data.train)
+        if name == "pretrained":
+            found[part] = experts
+            continue
+        model = blank(seed, target_time) if name == "trained" else deepcopy(experts.best)
+        training = TRAINING if name == "trained" else FINE_TUNING
+        fit(model, data.train, data.valid, replace(training, seed=seed), progress=False)
+        found[part] = Experts([model]).eval()
+    return found
+
+
+def _history(windows: Any) -> HistoryWindows:
+    assert isinstance(windows, HistoryWindows)
+    return windows

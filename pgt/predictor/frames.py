@@ -1,0 +1,111 @@
+"""Tables of any kind as a table of visits: pandas, Polars, PyArrow, DuckDB, GeoPandas, files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pgt.io.sources import read_visits
+from pgt.io.tables import TIMES, tidy
+from pgt.visits import DataError, check, require_columns
+
+# trackintel's staypoints and scikit-mobility's TrajDataFrame, in the words of this package.
+ALIASES = {"uid": "user_id", "datetime": "started_at", "lng": "lon"}
+
+
+def as_visits(
+    table: Any, *, timezone: str | None = None, columns: dict[str, str] | None = None
+) -> pd.DataFrame:
+    """Read visits from whatever holds them, and check them.
+
+    Parameters
+    ----------
+    table : DataFrame, path, or table of another library
+        A pandas or GeoPandas table, a Polars one (lazy or not), a PyArrow table, a DuckDB
+        relation; or a path, which `pgt.read_visits` reads. Without ``finished_at`` the visits are
+        check-ins: they end when they begin. Rows without a location (trackintel's noise) are left
+        out. A geometry of points gives ``lon`` and ``lat``, if these are not there.
+    timezone : str, optional
+        The local zone of times that name none, or of times in UTC.
+    columns : dict, optional
+        Your names of our columns, as in ``{"user_id": "uid"}``.
+
+    Returns
+    -------
+    DataFrame
+        As `pgt.visits.check` returns it.
+
+    Raises
+    ------
+    DataError
+        It is no table, or `pgt.visits.check` finds something.
+
+    Examples
+    --------
+    >>> rows = {"uid": [1, 1], "location_id": ["home", "work"],
+    ...         "datetime": ["2024-05-01 08:00", "2024-05-01 09:00"]}
+    >>> as_visits(pd.DataFrame(rows), timezone="Europe/Vienna").started_at.dt.hour.tolist()
+    [8, 9]
+    """
+    if isinstance(table, str | Path):
+        return read_visits(table, timezone=timezone, columns=columns)
+    visits = _with_coordinates(_as_pandas(table))
+    names = {theirs: ours for ours, theirs in (columns or {}).items()}
+    names |= {alias: name for alias, name in ALIASES.items() if name not in visits.columns}
+    visits = visits.rename(columns=names)
+    if "location_id" in visits.columns:
+        visits = _whole_ids(visits[visits.location_id.notna()])
+    if "started_at" in visits.columns and "finished_at" not in visits.columns:
+        visits = visits.assign(finished_at=visits.started_at)
+    require_columns(visits)
+    for name in TIMES:
+        dtype = visits[name].dtype
+        if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "M":
+            visits = visits.assign(**{name: visits[name].astype(_zoned(dtype))})
+    if timezone is None and all(isinstance(visits[n].dtype, pd.DatetimeTZDtype) for n in TIMES):
+        return check(visits)
+    return tidy(visits.copy(), timezone, dict.fromkeys(TIMES, False), drop_duplicates=False)
+
+
+def _as_pandas(table: Any) -> pd.DataFrame:
+    """The same table in pandas."""
+    if isinstance(table, pd.DataFrame):
+        return pd.DataFrame(table)  # of a subclass (GeoPandas) only the table
+    if hasattr(table, "collect") and hasattr(table, "lazy"):
+        table = table.collect()  # a lazy table of Polars
+    for method in ("to_pandas", "to_df", "df"):
+        if callable(getattr(table, method, None)):
+            found = getattr(table, method)()
+            if isinstance(found, pd.DataFrame):
+                return found
+    raise DataError(
+        f"A {type(table).__name__} is no table of visits; give a pandas, Polars, PyArrow or DuckDB "
+        "table, or the path of a file."
+    )
+
+
+def _with_coordinates(visits: pd.DataFrame) -> pd.DataFrame:
+    """Points of a geometry as ``lon`` and ``lat``; other geometries are left alone."""
+    if "lon" in visits.columns or "lng" in visits.columns:
+        return visits
+    for name in ("geometry", "geom", "center"):
+        points: Any = getattr(visits.get(name), "array", None)
+        if hasattr(points, "x") and hasattr(points, "y"):
+            return visits.assign(lon=points.x, lat=points.y)
+    return visits
+
+
+def _whole_ids(visits: pd.DataFrame) -> pd.DataFrame:
+    """Integers that a gap had turned into fractions are integers again."""
+    ids = visits.location_id
+    if pd.api.types.is_float_dtype(ids.dtype) and (ids % 1 == 0).all():
+        return visits.assign(location_id=ids.astype("int64"))
+    return visits
+
+
+def _zoned(dtype: pd.ArrowDtype) -> Any:
+    """The type of pandas for times of Arrow."""
+    zone = dtype.pyarrow_dtype.tz
+    return pd.DatetimeTZDtype("ns", zone) if zone else "datetime64[ns]"

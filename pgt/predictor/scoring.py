@@ -1,0 +1,60 @@
+"""Scoring: the predictor and the rules on the same windows, by group and with intervals."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from pgt.baselines import fit_baseline
+from pgt.intervals import interval
+from pgt.metrics import Predictor, evaluate, summarize
+from pgt.predictor.answers import Model
+from pgt.predictor.fitting import seen
+from pgt.visits import DataError
+from pgt.windows import prepare
+
+SHOWN = ["acc@1", "acc@5", "acc@10", "mrr"]
+
+
+def table(name: str, model: Model, visits: pd.DataFrame) -> pd.DataFrame:
+    """Scores on the test windows of the exact protocol: the model's, and the rules' beside it.
+
+    Parameters
+    ----------
+    name : str
+        What to call the model.
+    model : Model
+    visits : DataFrame
+
+    Returns
+    -------
+    DataFrame
+        As of `pgt.NextLocation.score`.
+
+    Raises
+    ------
+    DataError
+        There are no test windows.
+    """
+    week, data = prepare(visits, protocol="exact"), seen(visits)
+    if len(data.test) == 0:
+        raise DataError(
+            "The table has no test windows (three visits within seven days, in the last fifth of a "
+            "person's days); give more visits."
+        )
+    rules: dict[str, tuple[Predictor, bool]] = {
+        "most frequent, 100 visits": (fit_baseline("most_frequent", data.train, data.valid), True),
+        "most frequent, 7 days": (fit_baseline("most_frequent", week.train, week.valid), False),
+    }
+    if len(data.valid):
+        rules["kernel, 100 visits"] = (fit_baseline("kernel", data.train, data.valid), True)
+    ranked = {name: evaluate(model, data.test)}
+    for rule, (fitted, remembers) in rules.items():
+        ranked[rule] = evaluate(fitted, data.test if remembers else week.test)
+    rows = []
+    for label, ranks in ranked.items():
+        for row in summarize(ranks).to_dict("records"):
+            low, high = interval(ranks, "acc@1", group=str(row["group"]))
+            about = {"model": label, "group": row["group"], "n": row["n"]}
+            shown = {metric: row[metric] for metric in SHOWN}
+            rows.append(about | {"acc@1": shown.pop("acc@1"), "low": low, "high": high} | shown)
+    return pd.DataFrame(rows)

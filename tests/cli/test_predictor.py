@@ -1,0 +1,74 @@
+"""The commands of the predictor: from a table to an answer without any training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pgt.cli.parser import main
+from pgt.io.tables import write
+from pgt.predictor.estimator import NextLocation
+from pgt.visits import check
+
+from ..helpers import routine_visits
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("predictor") / "v.parquet"
+    write(check(routine_visits(users=3, days=60)), path)
+    return path
+
+
+def test_predict_needs_no_model(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", str(table), "--top", "2"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("user ") == 3 and said.count("somewhere new") == 3
+    out = tmp_path / "next.csv"
+    assert main(["predict", str(table), "--top", "2", "--out", str(out)]) == 0
+    expected = NextLocation.pretrained().predict(table, top=2)
+    found = pd.read_csv(out)
+    assert found.location_id.astype(str).tolist() == expected.location_id.astype(str).tolist()
+
+
+def test_explain_gives_the_reasons(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    user = str(pd.read_parquet(table).user_id.iloc[0])
+    assert main(["explain", str(table), "--user", user, "--top", "1", "--reasons", "3"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 4 and all("points" in line for line in said[1:])
+
+
+def test_evaluate_says_which_to_use(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(table)]) == 0
+    said = capsys.readouterr().out
+    assert "kernel, 100 visits" in said and said.splitlines()[-1].startswith("Use the ")
+
+
+def test_train_writes_a_predictor_that_predict_takes(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "mine.safetensors")
+    assert main(["train", str(table), "--out", out]) == 0
+    assert "written to" in capsys.readouterr().out
+    assert main(["predict", str(table), out, "--top", "1"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "{}", "--out", "m.safetensors", "--model", "contextual", "--epochs", "3"],
+         "--epochs is an option of PGT"),
+        (["predict", "{}", "--days", "3"], "--days is for models of 'train --model pgt'"),
+        (["predict", "{}", "none.safetensors"], "There is no checkpoint none.safetensors"),
+        (["explain", "{}", "--user", "nobody"], "There is no user 'nobody'"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_ends_in_one_sentence(
+    table: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word.format(table) for word in words]) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,156 @@
+"""The predictor: any visits, probabilities that add up, and what is saved is what is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import pgt
+from pgt.predictor.estimator import NextLocation
+from pgt.visits import DataError, check
+
+from ..helpers import random_visits, routine_visits
+
+
+@pytest.fixture(scope="module")
+def model() -> NextLocation:
+    return NextLocation.pretrained()
+
+
+@pytest.fixture(scope="module")
+def visits() -> pd.DataFrame:
+    return check(routine_visits(users=4, days=40))
+
+
+def test_all_probability_is_accounted_for(model: NextLocation, visits: pd.DataFrame) -> None:
+    answer = model.predict(visits, top=1000)
+    assert set(answer.user_id) == set(visits.user_id)
+    total = answer.groupby("user_id").probability.sum()
+    new = answer.groupby("user_id").somewhere_new.first()
+    assert np.allclose(total + new, 1, atol=1e-5)
+    assert (answer.groupby("user_id").probability.diff().dropna() <= 1e-9).all()
+    been = visits.groupby("user_id").location_id.agg(set)
+    assert all(row.location_id in been[row.user_id] for row in answer.itertuples())
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_somebody_with_few_visits_gets_an_answer(
+    model: NextLocation, visits: pd.DataFrame, n: int
+) -> None:
+    answer = model.predict(visits.groupby("user_id").head(n))
+    assert answer.user_id.nunique() == 4
+    assert (answer.somewhere_new > 0).all()
+
+
+def test_other_people_and_the_names_of_places_change_nothing(
+    model: NextLocation, visits: pd.DataFrame
+) -> None:
+    whole = model.predict(visits)
+    renamed = visits.assign(location_id="place " + visits.location_id.astype(str))
+    other = model.predict(renamed)
+    assert np.allclose(whole.probability, other.probability, atol=1e-6)
+    assert ("place " + whole.location_id.astype(str) == other.location_id).all()
+    shuffled = model.predict(visits.sample(frac=1, random_state=1))
+    pd.testing.assert_frame_equal(whole, shuffled)
+    one = visits.user_id.iloc[0]
+    mine = model.predict(visits, user=str(one))
+    assert mine.location_id.tolist() == whole.location_id[whole.user_id == one].tolist()
+
+
+def test_a_routine_is_found(model: NextLocation, visits: pd.DataFrame) -> None:
+    before = visits.drop(visits.groupby("user_id").tail(1).index)
+    truth = visits.groupby("user_id").tail(1).set_index("user_id").location_id
+    first = model.predict(before, top=1).set_index("user_id").location_id
+    assert (first == truth).mean() >= 0.75
+
+
+def test_the_moment_is_known_when_it_is_given(model: NextLocation, visits: pd.DataFrame) -> None:
+    end = visits.started_at.max()
+    at = [str((end + pd.Timedelta(hours=h)).tz_localize(None)) for h in (1, 9)]
+    one, other = (model.predict(visits, at=moment) for moment in at)
+    assert not np.allclose(one.probability, other.probability, atol=1e-3)
+    late = model.predict(visits, at=end - pd.Timedelta(days=10))
+    assert (late.after <= end - pd.Timedelta(days=10)).all()
+
+
+def test_what_is_saved_is_what_is_loaded(
+    model: NextLocation, visits: pd.DataFrame, tmp_path: Path
+) -> None:
+    model.save(tmp_path / "m.safetensors")
+    again = NextLocation.load(tmp_path / "m.safetensors")
+    pd.testing.assert_frame_equal(model.predict(visits), again.predict(visits))
+    pd.testing.assert_frame_equal(model.predict_set(visits), again.predict_set(visits))
+    with pytest.raises(DataError, match="holds a single model"):
+        NextLocation.load(pgt.shipped.folder("checkpoints") / "city.safetensors")
+    with pytest.raises(DataError, match="There is no checkpoint"):
+        NextLocation.load(tmp_path / "none.safetensors")
+
+
+def test_sets_grow_with_their_promise(model: NextLocation, visits: pd.DataFrame) -> None:
+    sizes = [len(model.predict_set(visits, coverage=c)) for c in (0.3, 0.6, 0.95)]
+    assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
+    with pytest.raises(DataError, match=r"coverage=1\.5"):
+        model.predict_set(visits, coverage=1.5)
+
+
+def test_reasons_are_what_the_answer_loses_without_them(
+    model: NextLocation, visits: pd.DataFrame
+) -> None:
+    user = visits.user_id.iloc[0]
+    found = model.explain(visits, user, top=2)
+    first = model.predict(visits, user=user, top=2)
+    assert found.location_id.drop_duplicates().tolist() == first.location_id.tolist()
+    assert found.effect.abs().max() > 1
+    sizes = found.groupby("location_id", sort=False).effect.apply(lambda e: e.abs().tolist())
+    assert all(each == sorted(each, reverse=True) for each in sizes)
+
+
+def test_parameters_are_those_of_scikit_learn(visits: pd.DataFrame) -> None:
+    model = NextLocation("kernel", seed=3)
+    assert clone(model).get_params() == model.get_params()
+    with pytest.raises(DataError, match="is not fitted"):
+        model.predict(visits)
+    with pytest.raises(DataError, match="There is no model 'lstm'"):
+        NextLocation("lstm").fit(visits)
+    with pytest.raises(DataError, match="choose is 'best'"):
+        NextLocation(choose="best").fit(visits)
+
+
+def test_one_word_changes_the_model(visits: pd.DataFrame) -> None:
+    for name in ("kernel", "most_frequent"):
+        answer = NextLocation(name).fit(visits).predict(visits, top=3)
+        assert set(answer.user_id) == set(visits.user_id)
+
+
+def test_fit_says_what_it_took_and_never_looks_at_the_last_part() -> None:
+    split = pgt.visits.split_by_days(check(routine_visits(users=4, days=90)))
+    fitted = NextLocation(choose="fine_tuned").fit(split)
+    assert fitted.selection_.candidate.tolist() == ["fine_tuned"]
+    other = split.copy()  # the same, but for the places of the last part
+    test = other.split == "test"
+    other.loc[test, "location_id"] = other.location_id[test].sample(frac=1, random_state=1).values
+    again = NextLocation(choose="fine_tuned").fit(other)
+    past = split[~test]
+    pd.testing.assert_frame_equal(fitted.predict(past), again.predict(past))
+
+
+def test_with_too_few_visits_the_predictor_stays_as_it_comes() -> None:
+    few = check(random_visits(1, users=1, visits=12))
+    fitted = NextLocation().fit(few)
+    assert fitted.selection_.candidate.tolist() == ["pretrained"]
+    assert "only" in fitted.selection_.why[0]
+    with pytest.raises(DataError, match="too few to be trained"):
+        NextLocation(choose="trained").fit(few)
+
+
+def test_the_score_has_the_rules_beside_it(model: NextLocation, visits: pd.DataFrame) -> None:
+    table = model.score(visits)
+    assert table.model.unique().tolist()[0] == "contextual"
+    assert {"kernel, 100 visits", "most frequent, 7 days"} <= set(table.model)
+    every = table[table.group == "all"]
+    assert every.n.nunique() == 1
+    assert ((every.low <= every["acc@1"]) & (every["acc@1"] <= every.high)).all()
