@@ -133,8 +133,9 @@ def local_path(path: str | Path) -> Path:
         There is nothing, or it is an address or a pattern.
     """
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
+        address = re.sub(":/+", "://", str(path))  # a path has lost one of the two
         raise DataError(
-            f"{path} is an address, and only local files are read; download it first (addresses "
+            f"{address} is an address, and only local files are read; download it first (addresses "
             "and patterns are for python -m pgt prepare --engine)."
         )
     path = Path(path)
