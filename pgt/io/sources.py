@@ -144,7 +144,9 @@ def read_visits(
     Returns
     -------
     DataFrame
-        Visits, as `pgt.visits.check` returns them.
+        Visits, as `pgt.visits.check` returns them. What is allowed but looks like a mistake (ids
+        that differ by case alone, a visit decades from the rest, swapped coordinates, times in UTC
+        that were read as local) is warned of and stands in ``attrs["notes"]``; see `pgt.io.doubts`.
 
     Raises
     ------
