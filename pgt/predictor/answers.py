@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from pgt.baselines import Rule
-from pgt.contextual.history import HistoryWindows
+from pgt.contextual.history import HistoryBatch, HistoryWindows
 from pgt.predictor.asking import Asked
 from pgt.predictor.experts import Experts
 
@@ -80,6 +80,20 @@ def best(model: Model, asked: Asked, new: np.ndarray, top: int) -> pd.DataFrame:
         )  # fmt: skip
     found = pd.concat(parts).sort_values(["window", "rank"], ignore_index=True)
     return named(asked, found, new)
+
+
+@torch.no_grad()
+def one(model: Experts, batch: HistoryBatch, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """The likeliest places of a batch of one window, and their probabilities."""
+    mixture = model.mixture(batch)
+    value, at = (
+        mixture.pointer[0]
+        .exp()
+        .masked_fill(mixture.place[0] < 0, 0.0)
+        .sort(descending=True, stable=True)
+    )
+    n = min(top, int((value > 0).sum()))
+    return mixture.place[0][at[:n]].numpy(), value[:n].numpy()
 
 
 def sets(model: Model, asked: Asked, new: np.ndarray, limit: float) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from pgt.predictor.asking import Asked, ask, past
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import Experts
 from pgt.predictor.frames import as_visits
+from pgt.predictor.watching import Watcher
 from pgt.shipped import folder
 from pgt.visits import DataError
 
@@ -44,13 +46,6 @@ class NextLocation(BaseEstimator):
     timezone : str, optional
         The local zone of tables whose times name none.
 
-    Attributes
-    ----------
-    bundle_ : Bundle
-        Networks, calibration, and notes of where they come from.
-    selection_ : DataFrame
-        What `fit` compared, and what it took.
-
     Examples
     --------
     >>> import pgt
@@ -64,6 +59,7 @@ class NextLocation(BaseEstimator):
 
     bundle_: Bundle
     rule_: ContextKernel | MostFrequent
+    watcher_: Watcher
     selection_: pd.DataFrame
 
     def __init__(
@@ -214,6 +210,56 @@ class NextLocation(BaseEstimator):
         self._require_fitted()
         table = as_visits(visits, timezone=self.timezone)
         return scoring.table(self.model, self._model(timed=False), table)
+
+    def remember(self, visits: Any) -> Self:
+        """Begin a diary for everybody in a table, which `update` goes on with.
+
+        Networks of several worlds are weighed by how well they foretold these visits; without a
+        table all count alike.
+        """
+        table = as_visits(visits, timezone=self.timezone)
+        _, model, _ = self._asked(table, None, None)
+        self.watcher_ = Watcher(self._bundle(), model)
+        self.watcher_.read(table)
+        return self
+
+    def update(self, visit: Mapping[str, Any], *, top: int = 5) -> pd.DataFrame:
+        """Take one more visit of one person, and say where they go next.
+
+        Parameters
+        ----------
+        visit : mapping
+            ``user_id``, ``location_id``, ``started_at`` and ``finished_at`` (with time zone;
+            without an end, the visit is a check-in), as a dict or a row of a table.
+        top : int
+
+        Returns
+        -------
+        DataFrame
+            ``user_id``, ``rank``, ``location_id``, ``probability`` and ``somewhere_new``: what
+            `predict` says when the whole table has the visit.
+
+        Examples
+        --------
+        >>> import pgt
+        >>> model = pgt.NextLocation.pretrained()
+        >>> at = pd.Timestamp("2024-05-01 08:00+02:00")
+        >>> for hour, place in enumerate(["home", "work", "home"]):
+        ...     visit = {"user_id": 1, "location_id": place,
+        ...              "started_at": at + pd.Timedelta(hours=9 * hour)}
+        ...     guesses = model.update(visit)
+        >>> guesses.location_id[0]
+        'work'
+        """
+        if not hasattr(self, "watcher_"):
+            self.watcher_ = Watcher(self._bundle(), self._bundle().next_place)
+        return self.watcher_.update(visit, top)
+
+    def _bundle(self) -> Bundle:
+        self._require_fitted()
+        if self.model != "contextual":
+            raise DataError("Diaries are for the contextual pointer; take model='contextual'.")
+        return self.bundle_
 
     def _asked(self, visits: Any, at: Any, user: Any) -> tuple[Asked, Model, np.ndarray]:
         self._require_fitted()

@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import pgt
+from pgt.predictor import answers
 from pgt.predictor.estimator import NextLocation
 from pgt.visits import DataError, check
 
@@ -154,3 +155,16 @@ def test_the_score_has_the_rules_beside_it(model: NextLocation, visits: pd.DataF
     every = table[table.group == "all"]
     assert every.n.nunique() == 1
     assert ((every.low <= every["acc@1"]) & (every["acc@1"] <= every.high)).all()
+
+
+def test_visit_by_visit_is_the_whole_table(model: NextLocation, visits: pd.DataFrame) -> None:
+    late = visits.groupby("user_id").tail(3).index
+    streaming = NextLocation.pretrained().remember(visits.drop(late))
+    watching = streaming.watcher_.model
+    for row in visits.loc[late].sort_values("started_at").to_dict("records"):
+        answer = streaming.update(row, top=4)
+    asked, _, new = model._asked(visits, None, None)
+    whole = answers.best(watching, asked, new, 4)
+    whole = whole[whole.user_id == row["user_id"]]
+    assert answer.location_id.tolist() == whole.location_id.tolist()
+    assert np.allclose(answer.probability, whole.probability, atol=1e-6)
