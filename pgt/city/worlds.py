@@ -97,9 +97,9 @@ def world(number: int, config: WorldConfig | None = None) -> pd.DataFrame:
 
     Examples
     --------
-    >>> one = world(3)
+    >>> one = world(2)
     >>> one.user_id.nunique(), bool((one.finished_at == one.started_at).all())
-    (66, False)
+    (66, True)
     """
     config = config or WorldConfig()
     rng = np.random.default_rng([number, 77])

@@ -248,8 +248,8 @@ class NextLocation(BaseEstimator):
         ...     visit = {"user_id": 1, "location_id": place,
         ...              "started_at": at + pd.Timedelta(hours=9 * hour)}
         ...     guesses = model.update(visit)
-        >>> guesses.location_id[0]
-        'work'
+        >>> guesses.location_id.tolist()
+        ['home', 'work']
         """
         if not hasattr(self, "watcher_"):
             self.watcher_ = Watcher(self._bundle(), self._bundle().next_place)
