@@ -524,8 +524,9 @@ gain[["target_day", "last_visit", "value", "low", "high"]].rename(columns={
 sure = gain[(gain.low > 0) | (gain.high < 0)]
 Markdown(
     f"Of {len(gain)} comparisons {len(sure)} {'has' if len(sure) == 1 else 'have'} an interval without zero. "
-    f"The differences lie between {gain.value.min():+.1f} and {gain.value.max():+.1f} points. So the leak is large and the "
-    "profit is small: knowing *when* helps little as long as the model was not made to look for it. "
+    f"The differences lie between {gain.value.min():+.1f} and {gain.value.max():+.1f} points. So the leak is large and "
+    + ("no profit from it can be shown" if sure.empty else "the profit is small")
+    + ": knowing *when* helps little as long as the model was not made to look for it. "
     "But a score that is said to know nothing must know nothing."
 )
 
