@@ -236,7 +236,7 @@ Markdown(
     f"One row surprised us. Without its generator the documented PGT changes by {gap:+.1f} points [{low:.1f}, {high:.1f}] at "
     f"the first guess"
     + (": it is *better* without" if low > 0 else ": worse" if high < 0 else ", which may be nothing")
-    + f". With ten guesses it is {ten:+.1f} [{ten_low:.1f}, {ten_high:.1f}]. Early stopping has a part in this: with the "
+    + f". With ten guesses it is {ten:+.1f} [{ten_low:.1f}, {ten_high:.1f}]. Early stopping may have a part in this: with the "
     f"generator the validation loss is lowest after {min(stopped)} to {max(stopped)} epochs, while the learning rate still rises."
 )
 
