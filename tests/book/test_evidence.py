@@ -186,7 +186,7 @@ def test_stale_missing_and_unread_files_are_noticed(copy: Path) -> None:
         code=city["code"] | {"kernel": "0" * 12},
         data=city["data"] | {"fingerprint": "1" * 12},
     )
-    shutil.copy(folder / "geolife_exact.json", folder / "nobody.json")
+    shutil.copy(folder / "geolife_exact.json", folder / "unread.json")
     _spoil(folder / "gps.json", code={"a_module_that_is_gone": "0" * 12})
     ablations = json.loads((folder / "ablations.json").read_text())
     ablations["rows"][0]["acc@1"] += 1
@@ -195,7 +195,7 @@ def test_stale_missing_and_unread_files_are_noticed(copy: Path) -> None:
     problems = "\n".join(evidence.doubtful(copy))
     assert "city.json is older than the code of kernel; run" in problems
     assert "city.json was measured on another city" in problems
-    assert "nobody.json is read by nothing" in problems
+    assert "unread.json is read by nothing" in problems
     assert "gps.json is older than the code of a_module_that_is_gone" in problems
     assert "traps.json takes numbers from ablations.json, which has others now" in problems
     assert "there is no book/results/geolife_published.json" in problems
