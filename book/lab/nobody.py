@@ -65,8 +65,8 @@ def scored(key: str, seed: int) -> Iterator[Row]:
             low, high = interval(ranks, "acc@1", group=str(row["group"]))
             yield {
                 "data": runs.DATA[key].name, "protocol": runs.DATA[key].protocol, "model": name,
-                "variant": "full", "target_time": "unknown", "seed": seed, "split": "test", **row, "low": low, "high": high,
-                "weight": float(both.weights[0]),
+                "variant": "full", "target_time": "unknown", "seed": seed, "split": "test", **row,
+                "low": low, "high": high, "weight": float(both.weights[0]),
                 "parameters": sum(one.n_parameters() for one in model.networks),
             }  # fmt: skip
 
