@@ -21,6 +21,7 @@ from lab import runs
 from pgt import intervals, metrics
 from pgt.analysis.results import Results
 from pgt.baselines import fit_baseline
+from pgt.config import WindowConfig
 from pgt.losses import cross_entropy
 from pgt.train import fit
 from pgt.visits import SPLITS
@@ -67,11 +68,16 @@ def unknown_token(published: Results, visits: pd.DataFrame) -> Iterator[Row]:
         )
         yield row(f"what the pointer adds: {group}", gap, "points", low=low, high=high)
     # The same people, the same visits, the same kernel: only the name of unseen places changes.
-    merged, exact = (prepare(visits, protocol=p) for p in ("published", "exact"))
+    merged, exact = (prepare(visits, config=windows(p)) for p in ("published", "exact"))
     yield row("kernel, unknown places merged", accuracy(merged)[0], n=len(merged.test))
     yield row("kernel, unknown places by name", accuracy(exact)[0], n=len(exact.test))
     unseen = exact.test.vocabulary.n_locations - exact.vocabulary.n_known - 2
     yield row("places behind the unknown token", unseen, "places")
+
+
+def windows(protocol: str, days: int = 7) -> WindowConfig:
+    """Windows that differ in the names of unseen places and in nothing else."""
+    return WindowConfig(days, protocol=protocol, anchor="last_visit")  # type: ignore[arg-type]
 
 
 def knows_the_day(published: Results) -> Iterator[Row]:
@@ -114,7 +120,7 @@ def few_people(published: Results) -> Iterator[Row]:
 def copy_ceiling(visits: pd.DataFrame) -> Iterator[Row]:
     """How many targets a pure pointer could name, by protocol and by length of memory."""
     for protocol, label in (("published", "unknown merged"), ("exact", "real places")):
-        data = prepare(visits, protocol=protocol)  # type: ignore[arg-type]
+        data = prepare(visits, config=windows(protocol))
         yield row(f"target in the window, {label}", 100 * data.test.in_window.mean(),
                   n=len(data.test))  # fmt: skip
     test = prepare(visits, protocol="exact").test
@@ -201,7 +207,7 @@ def mixed_protocols(visits: pd.DataFrame) -> Iterator[Row]:
     """One kernel, one set of people, and as many scores as there are protocols."""
     for days in (7, 28):
         for protocol in ("published", "exact"):
-            data = prepare(visits, protocol=protocol, days=days)
+            data = prepare(visits, config=windows(protocol, days))
             score, ranks = accuracy(data)
             yield row(f"{protocol}, {days} days", score, n=len(ranks))
             known = 100 * float(metrics.gains(ranks)["acc@1"][ranks.known].mean())
