@@ -80,13 +80,7 @@ class NextLocation(BaseEstimator):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        DataError
-            The file is missing, damaged, or no predictor.
-        """
+        """Read what `save` wrote; a file that is damaged or no predictor is a DataError."""
         made = cls()
         made.bundle_ = Bundle.load(path)
         return made
@@ -214,8 +208,7 @@ class NextLocation(BaseEstimator):
     def remember(self, visits: Any) -> Self:
         """Begin a diary for everybody in a table, which `update` goes on with.
 
-        Networks of several worlds are weighed by how well they foretold these visits; without a
-        table all count alike.
+        The networks are weighed by how well they foretold these visits; without a table, alike.
         """
         table = as_visits(visits, timezone=self.timezone)
         _, model, _ = self._asked(table, None, None)
@@ -264,19 +257,21 @@ class NextLocation(BaseEstimator):
     def _asked(self, visits: Any, at: Any, user: Any) -> tuple[Asked, Model, np.ndarray]:
         self._require_fitted()
         table = as_visits(visits, timezone=self.timezone)
-        if user is not None:
-            table = table[table.user_id == find_user(table, user)]
+        whose = None if user is None else find_user(table, user)
         moment = None if at is None else pd.Timestamp(at)
         if moment is not None and moment.tz is None:
             moment = moment.tz_localize(table.started_at.dt.tz)
-        sees = MEMORY, OLDER
-        if self.model == "contextual":
-            sees = self.bundle_.memory, self.bundle_.older
-        asked = ask(table, memory=sees[0], older=sees[1], at=moment)
-        model = self._model(timed=moment is not None)
+        model, sees = self._model(timed=moment is not None), {"memory": MEMORY, "older": OLDER}
+        if isinstance(model, Experts):
+            sees = {"memory": self.bundle_.memory, "older": self.bundle_.older}
+        asked = ask(table, at=moment, **sees)
+        if isinstance(model, Experts):
+            # By everybody's past, so that a person's answer is the same alone and among others.
+            model = model.weighed(past(asked, PAST, **sees))
+        if whose is not None:
+            asked = ask(table[table.user_id == whose], at=moment, **sees)
         if not isinstance(model, Experts):
             return asked, model, np.zeros(len(asked))
-        model = model.weighed(past(asked, PAST, *sees))
         return asked, model, self.bundle_.novelty(asked.new)
 
     def _model(self, *, timed: bool) -> Model:
