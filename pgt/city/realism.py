@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from pgt.config import WindowConfig
 from pgt.visits import DataError, check
 from pgt.windows import prepare
 
@@ -77,7 +78,9 @@ def realism(visits: pd.DataFrame, days: int = 7, min_visits: int = 3) -> pd.Seri
             "Column 'split' is missing: realism() needs it; "
             "pgt.visits.split_by_days(visits) adds it."
         )
-    windows = prepare(visits, days=days, min_visits=min_visits, protocol="exact").test
+    # As in the windows of the literature, of which the reference was counted.
+    config = WindowConfig(days, min_visits, "exact", anchor="target_day")
+    windows = prepare(visits, config=config).test
     if len(windows) == 0:
         raise DataError(
             "The visits have no test window: track people for more than "

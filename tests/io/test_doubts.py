@@ -157,7 +157,8 @@ def test_other_commands_say_notes_beside_their_answer(tmp_path: Path, capsys: Sa
     table = routine_visits(users=2, days=30)
     table["location_id"] = np.where(table.location_id == 1, "Home", "home ")
     write(table.head(3), tmp_path / "v.parquet")
-    assert main(["train", f"{tmp_path}/v.parquet", "--out", f"{tmp_path}/m.safetensors"]) == 2
+    words = ["--out", f"{tmp_path}/m.safetensors", "--model", "pgt"]
+    assert main(["train", f"{tmp_path}/v.parquet", *words]) == 2
     err = capsys.readouterr().err.splitlines()
     assert err[0].startswith("pgt: note: ")
     assert err[-1].startswith("pgt: ") and "windows" in err[-1]
