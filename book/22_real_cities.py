@@ -802,15 +802,20 @@ else:
 # to GeoLife and New York.
 
 # %%
-nobody = read_results("nobody").rows.query("model == 'predictor' and group == 'all'").set_index("data")
-trained_there = {"geolife": read_results("geolife_exact"), "new york": read_results("new_york")}
+METRICS = ["acc@1", "acc@5", "acc@10"]
+nobody = read_results("nobody").rows
+nobody = nobody.query("model == 'predictor' and group == 'all'").set_index("data")
+there = {"geolife": read_results("geolife_exact"), "new york": read_results("new_york")}
 shown = {}
 for data, name in (("geolife", "GeoLife, exact"), ("new york", "New York")):
-    for model, label in (("kernel", "context kernel, fitted there"), ("pgt", "PGT, trained there")):
-        scores_there = trained_there[data].select(
-            model=model, variant="full", target_time="unknown")
-        shown[name, label] = scores_there[["acc@1", "acc@5", "acc@10"]].mean()
-    shown[name, "trained on nobody"] = nobody.loc[data, ["acc@1", "acc@5", "acc@10"]].astype(float)
+    for model, label in (
+        ("kernel", "context kernel, fitted there"),
+        ("pgt", "PGT, trained there"),
+    ):
+        which = {"model": model, "variant": "full", "target_time": "unknown"}
+        shown[name, label] = there[data].select(**which)[METRICS].mean()
+    label = "trained on nobody"
+    shown[name, label] = nobody.loc[data, METRICS].astype(float)
 pd.DataFrame(shown).T.round(1)
 
 # %% tags=["hide-input"]
