@@ -7,6 +7,8 @@ no pickle anywhere, so opening somebody else's checkpoint runs nobody's code.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
@@ -52,7 +54,19 @@ def read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     DataError
         When there is no such file, it is cut short, or something else altogether.
     """
-    path = Path(path)
+    with _opened(Path(path)) as (handle, info):
+        return {name: handle.get_tensor(name) for name in handle.keys()}, info  # noqa: SIM118
+
+
+def read_info(path: str | Path) -> dict[str, Any]:
+    """Read the header alone, which is quick however large the model is; raises as `read`."""
+    with _opened(Path(path)) as (_, info):
+        return info
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The open file and its header; what goes wrong while it is read is one sentence."""
     if not path.is_file():
         raise DataError(f"There is no checkpoint {path}; train one with python -m pgt train.")
     try:
@@ -60,11 +74,10 @@ def read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             header = handle.metadata() or {}
             if header.get("format") != FORMAT:
                 raise DataError(f"{path.name} is a safetensors file, but no checkpoint of pgt.")
-            tensors = {name: handle.get_tensor(name) for name in handle.keys()}  # noqa: SIM118
-        info = json.loads(header["info"])
-        if not (isinstance(info, dict) and isinstance(info.get("notes", {}), dict)):
-            raise ValueError("its header is no table of names")
-        return tensors, info
+            info = json.loads(header["info"])
+            if not (isinstance(info, dict) and isinstance(info.get("notes", {}), dict)):
+                raise ValueError("its header is no table of names")
+            yield handle, info
     except DataError:
         raise
     except (SafetensorError, LookupError, ValueError, RecursionError, OSError) as error:
@@ -192,7 +205,7 @@ def load_windows_config(path: str | Path) -> WindowConfig:
     >>> load_windows_config(shipped("city")).days
     7
     """
-    _, info = read(path)
+    info = read_info(path)
     try:
         if "windows" in info:
             return WindowConfig.from_dict(info["windows"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,6 +19,7 @@ import torch
 from pgt.batch import Batch
 from pgt.config import ModelConfig
 from pgt.model import PointerGeneratorTransformer
+from pgt.visits import DataError
 from pgt.windows import Dataset
 
 # Threads cost these small tensors more than they give, and one thread adds up in one order.
@@ -139,3 +142,31 @@ def built_book(root: Path = ROOT) -> Path:
     if newer:
         give_up(f"The built book is older than {', '.join(newer)}: run `make book`.")
     return html
+
+
+def mutated(whole: bytes, rng: random.Random, *more: str) -> bytes:
+    """A file with one to three accidents: flipped bits, a cut, bytes more or less; or ``more``."""
+    content = bytearray(whole)
+    for _ in range(rng.choice((1, 1, 3))):
+        at = rng.randrange(len(content))
+        act = rng.choice(("flip", "flip", "cut", "insert", "remove", *more))
+        if act == "flip":
+            content[at] ^= 1 << rng.randrange(8)
+        elif act == "cut":
+            del content[max(at, 1) :]
+        elif act == "insert":
+            content[at:at] = rng.randbytes(rng.randrange(1, 9))
+        elif act == "remove":
+            del content[at : min(at + rng.randrange(1, 9), len(content) - 1)]
+        else:
+            content[at] = rng.randrange(256)
+    return bytes(content)
+
+
+def refusal(read: Callable[[], object]) -> str:
+    """The sentence with which something is refused; empty if it is read."""
+    try:
+        read()
+    except DataError as error:
+        return str(error)
+    return ""

@@ -16,7 +16,6 @@ from pgt.contextual.history import with_history
 from pgt.contextual.presets import MEMORY
 from pgt.files import write_text
 from pgt.intervals import interval
-from pgt.io import tables
 from pgt.metrics import evaluate as rank_all
 from pgt.predict import predict as next_locations
 from pgt.scale.engines import Engine
@@ -35,7 +34,7 @@ def evaluate(args: argparse.Namespace) -> None:
         scale.require_buckets(args.visits)
     net, vocabulary = checkpoint.load_model(args.model)
     config = windows_config(args.model, args.days)
-    seed = checkpoint.read(args.model)[1].get("notes", {}).get("seed")
+    seed = checkpoint.read_info(args.model).get("notes", {}).get("seed")
     data = data_of(args.visits, config, vocabulary)
     windows = getattr(data, args.split)
     if len(windows) == 0:
@@ -131,9 +130,7 @@ def predict(args: argparse.Namespace) -> None:
                 net, vocabulary, table, windows=windows, user=args.user,
                 at=scale.local(args.at, table), top=args.top,
             )  # fmt: skip
-    if args.out:
-        tables.write(answer, args.out)
-        print(f"{answer.user_id.nunique()} people, written to {args.out}")
+    if predictor.written(answer, args.out):
         return
     for user, part in answer.groupby("user_id", sort=False):
         first = part.iloc[0]

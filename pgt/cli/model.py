@@ -7,7 +7,6 @@ import os
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import torch
@@ -106,16 +105,9 @@ def train(args: argparse.Namespace) -> None:
         _train(args, Team.now())
 
 
-# Who gives one of these means PGT: the predictor has no such options.
-OF_PGT: dict[str, Any] = {
-    "preset": "default", "epochs": None, "target_time": None, "protocol": "exact", "without": (),
-    "checkpoint": None, "fresh": False, "device": None, "days": 7, "min_visits": 3,
-}  # fmt: skip
-
-
 def _is_pgt(args: argparse.Namespace) -> bool:
     """Whether PGT is to be trained."""
-    given = [name for name, usual in OF_PGT.items() if getattr(args, name) != usual]
+    given = [name for name, usual in args.of_pgt.items() if getattr(args, name) != usual]
     if args.model == "contextual" and given:
         raise DataError(
             f"--{given[0].replace('_', '-')} is an option of PGT; leave it out, or give "

@@ -122,6 +122,10 @@ def parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--quiet", action="store_true", help="no progress bar")
     _history(sub)
+    # Who gives one of these means PGT: the predictor has no such options.
+    own = ("preset", "epochs", "target_time", "protocol", "without", "checkpoint", "fresh",
+           "device", "days", "min_visits")  # fmt: skip
+    sub.set_defaults(of_pgt={name: sub.get_default(name) for name in own})
 
     sub = command("answers.evaluate", "measure a model, by group and with intervals")
     sub.add_argument("visits", type=Path, metavar="VISITS")

@@ -18,7 +18,7 @@ from pgt.visits import DataError
 
 def is_predictor(model: Path | None) -> bool:
     """Whether a command is to use the predictor: no file is named, or one of its own."""
-    return model is None or "predictor" in checkpoint.read(model)[1]
+    return model is None or "predictor" in checkpoint.read_info(model)
 
 
 def opened(args: argparse.Namespace) -> NextLocation:
@@ -33,9 +33,7 @@ def predict(args: argparse.Namespace) -> None:
     """Print or write the likeliest next locations."""
     model = opened(args)
     answer = model.predict(_visits(args), top=args.top, at=args.at, user=args.user)
-    if args.out:
-        tables.write(answer, args.out)
-        print(f"{answer.user_id.nunique()} people, written to {args.out}")
+    if written(answer, args.out):
         return
     for user, part in answer.groupby("user_id", sort=False):
         first = part.iloc[0]
@@ -43,6 +41,15 @@ def predict(args: argparse.Namespace) -> None:
         for row in part.itertuples():
             print(f"  {row.rank}. {row.location_id}  {row.probability:.3f}")
         print(f"  -  somewhere new  {first.somewhere_new:.3f}")
+
+
+def written(answer: pd.DataFrame, out: Path | None) -> bool:
+    """Write an answer if a file is named for it; whether one is."""
+    if out is None:
+        return False
+    tables.write(answer, out)
+    print(f"{answer.user_id.nunique()} people, written to {out}")
+    return True
 
 
 def explain(args: argparse.Namespace) -> None:
@@ -106,4 +113,4 @@ def pretrain(args: argparse.Namespace) -> None:
 
 
 def _visits(args: argparse.Namespace) -> pd.DataFrame:
-    return as_visits(args.visits, timezone=getattr(args, "timezone", None))
+    return as_visits(args.visits, timezone=args.timezone)

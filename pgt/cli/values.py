@@ -121,15 +121,19 @@ def moment(text: str) -> pd.Timestamp:
     """A moment, as ISO 8601 writes it."""
     import pandas as pd
 
+    from pgt.visits import YEARS
+
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no ISO 8601 time, such as 2024-05-01T12:00+02:00"
         ) from None
-    # A day's room for zones: what follows computes in nanoseconds, which end in 1677 and 2262.
-    if not 1678 <= found.year <= 2261:
-        raise argparse.ArgumentTypeError(f"{text!r} is too far away; the years 1678 to 2261 go")
+    first, last = YEARS
+    if not first <= found.year <= last:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is too far away; the years {first} to {last} go"
+        )
     return pd.Timestamp(found)
 
 

@@ -95,18 +95,7 @@ def read(
     path = local_path(path)
     names = {name: name for name in REQUIRED[:2]} | (columns or {})
     visits = _rows(path, (names["user_id"], names["location_id"]))
-    for ours, theirs in (columns or {}).items():
-        if theirs not in visits.columns:
-            have = ", ".join(map(str, visits.columns))
-            raise DataError(f"Column '{theirs}' is not in {path.name} (it has {have}).")
-        if ours in visits.columns and ours != theirs:
-            raise DataError(
-                f"{path.name} already has a column '{ours}' beside '{theirs}'; drop one of them."
-            )
-        visits = visits.rename(columns={theirs: ours})
-    found = recognized(visits)
-    visits = visits.rename(columns=found)
-    called = (columns or {}) | {ours: name for name, ours in found.items()}
+    visits, called, found = named(visits, columns, path.name)
     if checkins and "started_at" in visits.columns and "finished_at" not in visits.columns:
         visits["finished_at"] = visits["started_at"]
         called["finished_at"] = called.get("started_at", "")
@@ -117,11 +106,55 @@ def read(
             "with columns={'location_id': ...} (--columns location_id=...)."
         )
     require_columns(visits)
-    utc = {name: says_utc(called.get(name, "")) for name in TIMES}
-    visits = tidy(visits, timezone, utc, drop_duplicates=drop_duplicates)
+    visits = tidy(visits, timezone, in_utc(called), drop_duplicates=drop_duplicates)
     if found:
         visits.attrs["recognized"] = found
     return note(visits)
+
+
+def named(
+    visits: pd.DataFrame, columns: dict[str, str] | None, source: str
+) -> tuple[pd.DataFrame, dict[str, str], dict[str, str]]:
+    """Give columns our names: those that the caller lists, and those that usual names show.
+
+    Parameters
+    ----------
+    visits : DataFrame
+    columns : dict, optional
+        Names in the project -> names in the table.
+    source : str
+        What to call the table in messages.
+
+    Returns
+    -------
+    visits : DataFrame
+    called : dict
+        Our names -> what the columns were called.
+    found : dict
+        Of `pgt.io.columns.recognized`.
+
+    Raises
+    ------
+    DataError
+        A column that is listed is not there, or there under both names.
+    """
+    for ours, theirs in (columns or {}).items():
+        if theirs not in visits.columns:
+            have = ", ".join(map(str, visits.columns))
+            raise DataError(f"Column '{theirs}' is not in {source} (it has {have}).")
+        if ours in visits.columns and ours != theirs:
+            raise DataError(
+                f"{source} already has a column '{ours}' beside '{theirs}'; drop one of them."
+            )
+        visits = visits.rename(columns={theirs: ours})
+    found = recognized(visits)
+    called = (columns or {}) | {ours: name for name, ours in found.items()}
+    return visits.rename(columns=found), called, found
+
+
+def in_utc(called: dict[str, str]) -> dict[str, bool]:
+    """Of each column of times, whether what it was called says that it is in UTC."""
+    return {name: says_utc(called.get(name, "")) for name in TIMES}
 
 
 def local_path(path: str | Path) -> Path:

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pgt.contextual.history import HistoryWindows, of_rows
+from pgt.contextual.history import CONTEXT, HistoryWindows, of_rows
 from pgt.predict import until
-from pgt.rows import person_rows, same_place
+from pgt.rows import person_rows
 from pgt.visit_features import encode
 from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
@@ -81,10 +81,9 @@ def ask(visits: pd.DataFrame, *, memory: int, older: int, at: pd.Timestamp | Non
     if len(visits) == 0:
         raise DataError(f"Nobody in the table has a visit before {at}; choose a later moment.")
     codes, places = pd.factorize(visits.location_id)
-    # Places are known by number only: their names are looked up in the answer.
-    numbered = visits.assign(location_id=codes)
     vocabulary = Vocabulary(tuple(range(len(places))), (), len(places))
-    known = encode(numbered, vocabulary)
+    # Places are known by number only: their names are looked up in the answer.
+    known = encode(visits.assign(location_id=codes), vocabulary)
     person, _ = person_rows(visits.user_id)
     last = np.append(np.flatnonzero(np.diff(person)), len(visits) - 1)
     time = visits.finished_at.iloc[last] if at is None else at
@@ -98,7 +97,7 @@ def ask(visits: pd.DataFrame, *, memory: int, older: int, at: pd.Timestamp | Non
     table = table.reset_index(drop=True)
     target = last + 1 + np.arange(len(last))
     windows = of_rows(table, features, vocabulary, target, memory, older)
-    return Asked(windows, last, visits.assign(_place=codes), new_places(numbered, last))
+    return Asked(windows, last, visits.assign(_place=codes), new_places(windows))
 
 
 def past(asked: Asked, n: int, memory: int, older: int, seed: int = 0) -> HistoryWindows:
@@ -107,19 +106,24 @@ def past(asked: Asked, n: int, memory: int, older: int, seed: int = 0) -> Histor
     Drawn are up to ``n`` of the later half of everybody's visits.
     """
     windows = asked.windows
-    person, begins = person_rows(windows.visits.user_id)
-    rows = np.arange(len(person))
-    ends = np.append(np.flatnonzero(np.diff(person)), len(person) - 1)[person]
+    rows = np.arange(len(windows.visits))
+    person = np.searchsorted(windows.target, rows)  # whose question comes next
+    begins, ends = windows.floor[person], windows.target[person]
     later = np.flatnonzero((rows < ends) & (rows >= begins + np.maximum(3, (ends - begins) // 2)))
     rng = np.random.default_rng(seed)
     some = np.sort(rng.permutation(later)[:n])
     return of_rows(windows.visits, windows.features, windows.vocabulary, some, memory, older)
 
 
-def new_places(visits: pd.DataFrame, last: np.ndarray) -> np.ndarray:
-    """(W, 2) of the latest visits up to these rows: how many were to new places, and how many."""
-    person, begins = person_rows(visits.user_id)
-    _, number = same_place(person, visits.location_id.to_numpy())
-    first_time = np.concatenate([[0], np.cumsum(number == 1)])
-    begin = np.maximum(begins[last], last + 1 - RECENT)
-    return np.stack([first_time[last + 1] - first_time[begin], last + 1 - begin], axis=1)
+def is_new(windows: HistoryWindows) -> np.ndarray:
+    """(N,) whether a visit of the table is the person's first to its place."""
+    return windows.context[CONTEXT.index("visits_there"), 1:].numpy() == 1
+
+
+def new_places(windows: HistoryWindows) -> np.ndarray:
+    """(W, 2) of the latest visits of each past: how many were to new places, and how many."""
+    first_time = np.concatenate([[0], np.cumsum(is_new(windows))])
+    begin = np.maximum(windows.floor, windows.target - RECENT)
+    return np.stack(
+        [first_time[windows.target] - first_time[begin], windows.target - begin], axis=1
+    )

@@ -9,7 +9,6 @@ gets as many numbers as there are experts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from typing import Any, cast
 
 import numpy as np
@@ -99,6 +98,4 @@ class Experts(MixtureModel):
             owed = likely * weights
             owed = (owed / owed.sum(axis=1, keepdims=True)).sum(axis=0) + PRIOR * equal
             weights = owed / owed.sum()
-        other = deepcopy(self)
-        other.weights = torch.from_numpy(weights).float()
-        return other.eval()
+        return Experts(self.networks, torch.from_numpy(weights).float()).eval()

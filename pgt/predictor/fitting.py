@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.baselines import ContextKernel, MostFrequent, fit_baseline
-from pgt.contextual.history import HistoryWindows, with_history
+from pgt.contextual.history import with_history
 from pgt.contextual.presets import MEMORY, OLDER, TRAINING
 from pgt.metrics import evaluate, gains
 from pgt.predictor.bundle import Bundle
@@ -26,9 +26,14 @@ ENOUGH = 50
 FINE_TUNING = replace(TRAINING, learning_rate=2e-3, warmup_epochs=0, max_epochs=3)
 
 
+def remembering(week: Dataset) -> Dataset:
+    """The same windows, with the past that the predictor looks at."""
+    return with_history(week, MEMORY, OLDER)
+
+
 def seen(visits: pd.DataFrame) -> Dataset:
-    """The windows of the exact protocol, with the past that the predictor looks at."""
-    return with_history(prepare(visits, protocol="exact"), MEMORY, OLDER)
+    """The windows of the exact protocol, with that past."""
+    return remembering(prepare(visits, protocol="exact"))
 
 
 def rule(name: str, visits: pd.DataFrame) -> ContextKernel | MostFrequent:
@@ -90,7 +95,7 @@ def chosen(
     selection["why"] = np.where(selection.chosen, why, "")
     if n_valid < ENOUGH:
         return pretrained, selection
-    bundle = calibrated(found[taken], _history(data.valid))
+    bundle = calibrated(found[taken], data.valid)
     bundle.notes |= {"taken": taken, "why": why, "windows": data.counts(), "seed": seed}
     return bundle, selection
 
@@ -108,8 +113,3 @@ def _networks(name: str, pretrained: Bundle, data: Dataset, seed: int) -> dict[s
         fit(model, data.train, data.valid, replace(training, seed=seed), progress=False)
         found[part] = Experts([model]).eval()
     return found
-
-
-def _history(windows: Any) -> HistoryWindows:
-    assert isinstance(windows, HistoryWindows)
-    return windows

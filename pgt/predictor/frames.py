@@ -8,11 +8,8 @@ from typing import Any
 import pandas as pd
 
 from pgt.io.sources import read_visits
-from pgt.io.tables import TIMES, tidy
-from pgt.visits import DataError, check, require_columns
-
-# trackintel's staypoints and scikit-mobility's TrajDataFrame, in the words of this package.
-ALIASES = {"uid": "user_id", "datetime": "started_at", "lng": "lon"}
+from pgt.io.tables import TIMES, in_utc, named, tidy
+from pgt.visits import DataError, require_columns
 
 
 def as_visits(
@@ -30,7 +27,7 @@ def as_visits(
     timezone : str, optional
         The local zone of times that name none, or of times in UTC.
     columns : dict, optional
-        Your names of our columns, as in ``{"user_id": "uid"}``.
+        Your names of our columns, as in ``{"user_id": "uid"}``; usual names are recognized.
 
     Returns
     -------
@@ -51,22 +48,18 @@ def as_visits(
     """
     if isinstance(table, str | Path):
         return read_visits(table, timezone=timezone, columns=columns)
-    visits = _with_coordinates(_as_pandas(table))
-    names = {theirs: ours for ours, theirs in (columns or {}).items()}
-    names |= {alias: name for alias, name in ALIASES.items() if name not in visits.columns}
-    visits = visits.rename(columns=names)
+    visits, called, _ = named(_with_coordinates(_as_pandas(table)), columns, "the table")
     if "location_id" in visits.columns:
         visits = _whole_ids(visits[visits.location_id.notna()])
     if "started_at" in visits.columns and "finished_at" not in visits.columns:
         visits = visits.assign(finished_at=visits.started_at)
+        called["finished_at"] = called.get("started_at", "")
     require_columns(visits)
     for name in TIMES:
         dtype = visits[name].dtype
         if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "M":
             visits = visits.assign(**{name: visits[name].astype(_zoned(dtype))})
-    if timezone is None and all(isinstance(visits[n].dtype, pd.DatetimeTZDtype) for n in TIMES):
-        return check(visits)
-    return tidy(visits.copy(), timezone, dict.fromkeys(TIMES, False), drop_duplicates=False)
+    return tidy(visits.copy(), timezone, in_utc(called), drop_duplicates=False)
 
 
 def _as_pandas(table: Any) -> pd.DataFrame:

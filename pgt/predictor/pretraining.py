@@ -26,7 +26,7 @@ from pgt.contextual.presets import ALONE, MEMORY, OLDER, TRAINING
 from pgt.contextual.scorer import like_kernel
 from pgt.metrics import evaluate, gains
 from pgt.predictor.answers import strangeness
-from pgt.predictor.asking import new_places
+from pgt.predictor.asking import is_new, new_places
 from pgt.predictor.bundle import NO_PLACES, Bundle, Novelty
 from pgt.predictor.experts import Experts
 from pgt.train import fit
@@ -148,23 +148,8 @@ def pretrain(
 def calibrated(networks: dict[str, Any], windows: Windows) -> Bundle:
     """Put networks and promises together; the promises are made on windows of no training."""
     assert isinstance(windows, HistoryWindows)
-    new = novelty_of(windows)
-    is_new = first_visits(windows)
-    novelty = Novelty.fit(new, is_new)
+    new = new_places(windows)
+    novelty = Novelty.fit(new, is_new(windows)[windows.target])
     strange = np.sort(strangeness(networks["next_place"], windows, novelty(new)))
     at = np.linspace(0, len(strange) - 1, min(CALIBRATION, len(strange))).round().astype(int)
     return Bundle(**networks, memory=MEMORY, older=OLDER, novelty=novelty, calibration=strange[at])
-
-
-def novelty_of(windows: HistoryWindows) -> np.ndarray:
-    """(W, 2) what `pgt.predictor.asking.new_places` counts, before each target."""
-    visits = pd.DataFrame({"user_id": windows.visits.user_id,
-                           "location_id": windows.features[0, 1:].numpy()})  # fmt: skip
-    return new_places(visits, windows.target - 1)
-
-
-def first_visits(windows: HistoryWindows) -> np.ndarray:
-    """(W,) whether the target is a place where the person has never been."""
-    visits_there = windows.context[-1, 1:].numpy()
-    first: np.ndarray = visits_there[windows.target] == 1
-    return first

@@ -8,7 +8,7 @@ from pgt.baselines import fit_baseline
 from pgt.intervals import interval
 from pgt.metrics import Predictor, evaluate, summarize
 from pgt.predictor.answers import Model
-from pgt.predictor.fitting import seen
+from pgt.predictor.fitting import remembering
 from pgt.visits import DataError
 from pgt.windows import prepare
 
@@ -35,7 +35,8 @@ def table(name: str, model: Model, visits: pd.DataFrame) -> pd.DataFrame:
     DataError
         There are no test windows.
     """
-    week, data = prepare(visits, protocol="exact"), seen(visits)
+    week = prepare(visits, protocol="exact")
+    data = remembering(week)
     if len(data.test) == 0:
         raise DataError(
             "The table has no test windows (three visits within seven days, in the last fifth of a "

@@ -23,7 +23,7 @@ from pgt.vocabulary import Vocabulary
 
 def load(path: str | Path) -> tuple[Any, Vocabulary]:
     """Load a model of either kind, and its vocabulary."""
-    contextual = "features" in checkpoint.read(path)[1].get("model", {})
+    contextual = "features" in checkpoint.read_info(path).get("model", {})
     return load_contextual(path) if contextual else checkpoint.load_model(path)
 
 

@@ -21,6 +21,7 @@ from pgt.scale.fixes import fixes_to_visits as on_engine
 from pgt.visits import DataError
 
 from ..gps_helpers import commuter
+from ..helpers import mutated, refusal
 from .test_fixes import geolife, gpx, plt, some_fixes, together, zipped
 
 CSV = "user_id,tracked_at,lat,lon\n"
@@ -227,24 +228,8 @@ def test_whatever_happens_to_a_file_it_is_read_or_refused(name: str, tmp_path: P
     path = tmp_path / "x" / name
     said = []
     for _ in range(50):
-        content = bytearray(whole)
-        for _ in range(rng.choice((1, 1, 3))):
-            where = rng.randrange(len(content))
-            act = rng.choice(("flip", "flip", "cut", "insert", "remove"))
-            if act == "flip":
-                content[where] ^= 1 << rng.randrange(8)
-            elif act == "cut":
-                del content[max(where, 1) :]
-            elif act == "insert":
-                content[where:where] = rng.randbytes(rng.randrange(1, 9))
-            else:
-                del content[where : min(where + rng.randrange(1, 9), len(content) - 1)]
-        path.write_bytes(content)
-        try:
-            list(read_fixes(path, report=Report()))
-            said.append("")
-        except DataError as refusal:
-            said.append(str(refusal))
+        path.write_bytes(mutated(whole, rng))
+        said.append(refusal(lambda: list(read_fixes(path, report=Report()))))
     assert any(said)
     assert not any("\n" in message for message in said)
 

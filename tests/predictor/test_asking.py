@@ -60,5 +60,8 @@ def test_past_windows_ask_for_visits_that_have_happened() -> None:
 
 
 def test_new_places_are_counted_over_the_latest_visits() -> None:
-    visits = pd.DataFrame({"user_id": [1] * 5 + [2] * 2, "location_id": [1, 2, 1, 3, 3, 1, 1]})
-    assert new_places(visits, np.array([4, 6])).tolist() == [[3, 5], [1, 2]]
+    at = pd.Timestamp("2024-05-01", tz="Asia/Tokyo") + pd.to_timedelta(range(7), unit="h")
+    visits = pd.DataFrame({"user_id": [1] * 5 + [2] * 2, "location_id": [1, 2, 1, 3, 3, 1, 1],
+                           "started_at": at, "finished_at": at})  # fmt: skip
+    asked = ask(visits, memory=3, older=0)
+    assert new_places(asked.windows).tolist() == asked.new.tolist() == [[3, 5], [1, 2]]
