@@ -319,7 +319,7 @@ prediction_map.window_map(
 
 # %% [markdown]
 # Now you. Delete a visit, change its hour, add one by clicking a place, or go on to this person's other moments: the same trained
-# pointer answers, computed in this page. The whole model waits in [chapter 24](24_playground.ipynb).
+# pointer answers, computed in this page. The whole model waits in [chapter 26](26_playground.ipynb).
 
 # %% tags=["hide-input"]
 from pgt.viz.live import playground

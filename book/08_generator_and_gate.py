@@ -594,7 +594,7 @@ Markdown(
 # between the two is what a gate does to the *gradients of the others* while they learn.
 #
 # Turn the dial yourself: set the gate by hand and watch the list. Its numbers change, and its order hardly does, until the
-# gate is nearly 0. Then untick *set it by hand* and delete visits: what does the gate make of that? (The whole model waits in [chapter 24](24_playground.ipynb).)
+# gate is nearly 0. Then untick *set it by hand* and delete visits: what does the gate make of that? (The whole model waits in [chapter 26](26_playground.ipynb).)
 
 # %% tags=["hide-input"]
 from pgt.viz.live import playground

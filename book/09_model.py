@@ -560,7 +560,7 @@ pd.Series({k: f"{float(v):.1e}" for k, v in numbers.items()}, name="nats").to_fr
 # Of $V$ scores a window needs $\Lambda$, their sum, and those of the target and of its own places. A sum does not have to be
 # written down before it is summed. The package computes it a stretch of places at a time, and again for the
 # gradient. That changes nothing you can see here. With a million places it decides whether training is possible
-# ([Scale](23_scale.ipynb)).
+# ([Scale](25_scale.ipynb)).
 
 
 # %%

@@ -663,7 +663,7 @@ Markdown(
 
 # %% [markdown]
 # You can multiply it yourself. Below is the shipped model's pointer: dots are what its keys say about each visit, sticks its position bias.
-# How many times must the bias be multiplied before it changes a first guess? (The whole model waits in [chapter 24](24_playground.ipynb).)
+# How many times must the bias be multiplied before it changes a first guess? (The whole model waits in [chapter 26](26_playground.ipynb).)
 
 # %% tags=["hide-input"]
 from pgt.viz.live import playground

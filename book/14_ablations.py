@@ -229,7 +229,7 @@ Markdown(
 
 # %% [markdown]
 # Two of these claims can be judged on the very model that the documents describe for GeoLife.
-# [Chapter 22](22_real_cities.ipynb) has it with and without its two halves. The documents' protocol is the published one.
+# [Chapter 23](23_real_cities.ipynb) has it with and without its two halves. The documents' protocol is the published one.
 
 # %%
 halves = {}

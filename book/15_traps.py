@@ -20,7 +20,7 @@ except ImportError:  # on Colab
 # traps in this chapter ourselves, and then measured how deep they are.
 #
 # Unless a cell names the city, everything here was measured on GeoLife, the data of
-# [chapter 22](22_real_cities.ipynb). The rows come from a results file; its command is printed below, and makes
+# [chapter 23](23_real_cities.ipynb). The rows come from a results file; its command is printed below, and makes
 # the file again if you have the data. As an example of such rows, here are those of the seventh trap.
 
 # %%

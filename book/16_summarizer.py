@@ -90,7 +90,7 @@ Markdown(
 # %% [markdown]
 # How can one answer with a word that has no number? By lending it one. Each text gives its own unknown words
 # the numbers after the end of the vocabulary, in order of appearance. This is an **extended vocabulary**.
-# [Chapter 21](21_open_vocabulary.ipynb) will give places the same. The numbers mean something for this text only.
+# [Chapter 22](22_open_vocabulary.ipynb) will give places the same. The numbers mean something for this text only.
 
 # %%
 numbers, lent = words.extend(story.source)
@@ -707,7 +707,7 @@ Markdown(
 #
 # The line on the rule is no joke. In [See et al. (2017)](https://arxiv.org/abs/1704.04368) the rule "the first three sentences" has
 # a higher ROUGE than every network of the paper, because news tells the main thing first. A diary does not.
-# Whether a rule wins is a property of the data. You will meet that again in [chapter 22](22_real_cities.ipynb).
+# Whether a rule wins is a property of the data. You will meet that again in [chapter 23](23_real_cities.ipynb).
 #
 # What is hard, then? Here is how often each of the four sentences is entirely right, and how often two rules are that
 # compare nothing. One always writes the most frequent sentence of training. The other takes the first place of the

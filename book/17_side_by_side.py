@@ -377,7 +377,7 @@ groups.round(1)
 # useful way, so it copies them, as the summarizer copies names that its vocabulary lacks. The scatter of
 # [chapter 7](07_pointer.ipynb) goes over ids. Places that have an id but were never trained can therefore be copied:
 # half of an **extended vocabulary**. A place without an id cannot. The row of places that are neither known nor in
-# the window is out of reach for both models; [chapter 21](21_open_vocabulary.ipynb) says what can be done.
+# the window is out of reach for both models; [chapter 22](22_open_vocabulary.ipynb) says what can be done.
 #
 # ## Encoder
 

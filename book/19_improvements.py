@@ -643,7 +643,7 @@ pd.Series(ranks, name=f"rank of {len(seen)} × {sizes['n_locations']} log-probab
 # An *adaptive softmax* ([Grave et al., 2017](https://arxiv.org/abs/1609.04309)) is made for speed with hundreds of
 # thousands of words; it scores rare locations in fewer dimensions. And a *temperature* is for calibration: fitted
 # after the training, on the prediction as a whole, it changes no ranking and so no accuracy ([chapter
-# 21](21_open_vocabulary.ipynb) fits one). Here it is learned with the rest, in the generator only.
+# 21](22_open_vocabulary.ipynb) fits one). Here it is learned with the rest, in the generator only.
 #
 # ## Where the parameters go
 #
@@ -754,7 +754,7 @@ Markdown(
 # Every variant was trained five times on each data set, under the exact protocol, with the seeds, the windows and the
 # settings of the plain model. *No* variant was tuned. That is one way to be fair, and it has a side: the one setting was
 # made for the plain model, and if it favours anybody, then that one. What ten tries are worth we know for the plain
-# model only ([chapter 22](22_real_cities.ipynb)). The kernel has no training to tune; its numbers are
+# model only ([chapter 23](23_real_cities.ipynb)). The kernel has no training to tune; its numbers are
 # chosen on the validation windows, as in [chapter 4](04_baselines.ipynb).
 
 # %% tags=["hide-input"]
@@ -1019,7 +1019,7 @@ Markdown(
 # seen it either.
 #
 # One claim cannot be judged by accuracy. A *temperature* promises calibration. (So does label smoothing, whose rows
-# above tell of accuracy only.) For that the files of [chapter 21](21_open_vocabulary.ipynb) have what we need: the
+# above tell of accuracy only.) For that the files of [chapter 22](22_open_vocabulary.ipynb) have what we need: the
 # calibration error of PGT on the test windows, as it is and with a temperature fitted on the validation windows.
 
 # %%
@@ -1039,7 +1039,7 @@ Markdown(
     f"The error fell in {fell} of {len(errors)} runs. Before, it was between {errors['as is'].min():.1f} and "
     f"{errors['as is'].max():.1f} points of probability, {errors['as is'].mean():.1f} on average; after, between "
     f"{errors['temperature'].min():.1f} and {errors['temperature'].max():.1f}, {errors['temperature'].mean():.1f} on average. "
-    "A temperature helps where a run was far too sure, and may harm where it was not. [Chapter 21](21_open_vocabulary.ipynb) "
+    "A temperature helps where a run was far too sure, and may harm where it was not. [Chapter 22](22_open_vocabulary.ipynb) "
     "shows what it cannot see at all: targets that are new."
 )
 

@@ -4,7 +4,7 @@
 # *You will be able to* build a pointer that is given what to look at instead of having to find it, say
 # for each prediction what spoke for it, and judge what each cue is worth. *You need*
 # [The pointer](07_pointer.ipynb), the kernel of [Baselines](04_baselines.ipynb) and, for the question that
-# this chapter answers, [Real cities](22_real_cities.ipynb). *It takes* forty minutes to read and about half
+# this chapter answers, [Real cities](23_real_cities.ipynb). *It takes* forty minutes to read and about half
 # a minute to run; a GPU makes no difference.
 
 # %% tags=["hide-input"]
@@ -52,12 +52,12 @@ gap, low, high = results.difference(EXACT | KERNEL, EXACT | PGT)
 Markdown(
     "Recall where we stand. A rule of five numbers, the context kernel of [chapter 4](04_baselines.ipynb), beats the "
     f"Transformer of this book on GeoLife: by {gap:.1f} points of Acc@1 when the very place must be "
-    f"named, 95 % interval [{low:.1f}, {high:.1f}]. [Chapter 22](22_real_cities.ipynb) took the kernel's cues away one "
+    f"named, 95 % interval [{low:.1f}, {high:.1f}]. [Chapter 23](23_real_cities.ipynb) took the kernel's cues away one "
     "by one and found that its lead there is the clock: it knows how far the hour of a past visit is from the present "
     "one. (In New York it is not, and the lead is gone.)"
     + ("" if all("anchor" in source for source in results.header["data"]) else
        " The numbers of this chapter are still of windows that go back from the target's day, and on GeoLife PGT has "
-       "the package's default settings in them; chapter 22 has newer ones.")
+       "the package's default settings in them; chapter 23 has newer ones.")
 )
 
 # %% [markdown]
@@ -475,7 +475,7 @@ Markdown(
 
 # %% [markdown]
 # The order of the rungs is ours, and steps depend on it: what comes early also gets the credit for what it shares
-# with what comes later. In [chapter 22](22_real_cities.ipynb) the kernel loses nothing without the place before, since there
+# with what comes later. In [chapter 23](23_real_cities.ipynb) the kernel loses nothing without the place before, since there
 # the clock is in already.
 
 # %% [markdown]
@@ -508,7 +508,7 @@ with pd.option_context("display.max_colwidth", None):
 # **The memory.** A pointer that sees seven days cannot point at the dentist. Here each question comes with the
 # **memory** of the last hundred visits, however long ago. Of places that are only found further back the model gets a *summary*:
 # the latest visit there, and how many visits it stands for. So its work does not grow with a person's history. How much
-# past is worth how much is the subject of [chapter 21](21_open_vocabulary.ipynb).
+# past is worth how much is the subject of [chapter 22](22_open_vocabulary.ipynb).
 #
 # Training is that of [chapter 10](10_training.ipynb), and takes seconds. Do not be startled by the losses. A target that is not among the
 # remembered visits has no probability at all and counts with a large constant, which no curve can lower.
@@ -704,7 +704,7 @@ show(
 # nearly straight. The kernel's
 # guess about the shape was good. Then *stay*: that same reason trusts a night or a working day more than a short stop. Nobody had told it.
 #
-# And the question with which [chapter 22](22_real_cities.ipynb) opened PGT: by what factor does the weight of a
+# And the question with which [chapter 23](23_real_cities.ipynb) opened PGT: by what factor does the weight of a
 # visit rise when it shows a cue, the others held?
 
 # %%
@@ -1378,4 +1378,4 @@ for k, name in enumerate(REASONS):
 #
 # </details>
 #
-# **Next:** [Open vocabulary and a longer memory](21_open_vocabulary.ipynb), for places that training has never seen.
+# **Next:** [Open vocabulary and a longer memory](22_open_vocabulary.ipynb), for places that training has never seen.

@@ -1,4 +1,4 @@
-"""How sure the models are, how sure they should be, and sets that hold the answer. For chapter 21.
+"""How sure the models are, how sure they should be, and sets that hold the answer. For chapter 22.
 
     PGT_GEOLIFE=… python book/lab/run.py confidence
 

@@ -1,4 +1,4 @@
-"""How often intervals hold the truth, when few people own most of the windows, for chapter 22.
+"""How often intervals hold the truth, when few people own most of the windows, for chapter 23.
 
     python book/lab/run.py interval_coverage
 

@@ -1,4 +1,4 @@
-"""The published answers of a large language model beside ours, window by window, for chapter 22.
+"""The published answers of a large language model beside ours, window by window, for chapter 23.
 
     PGT_LLM_MOB=… PGT_GEOLIFE_WINDOWS=… PGT_NEW_YORK=… python book/lab/run.py llm_mob
 

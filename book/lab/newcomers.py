@@ -1,4 +1,4 @@
-"""How good are the models on people whom training has not seen, visit by visit? For chapter 21.
+"""How good are the models on people whom training has not seen, visit by visit? For chapter 22.
 
     PGT_GEOLIFE=… python book/lab/run.py newcomers
 

@@ -1,4 +1,4 @@
-"""A table that nobody prepared, through the three commands of chapter 22, at full size.
+"""A table that nobody prepared, through the three commands of chapter 23, at full size.
 
     python book/lab/run.py own_city
 

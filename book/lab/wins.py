@@ -1,4 +1,4 @@
-"""Where PGT and the context kernel win against each other on GeoLife, and why, for chapter 22.
+"""Where PGT and the context kernel win against each other on GeoLife, and why, for chapter 23.
 
     PGT_GEOLIFE=… python book/lab/run.py wins
 

@@ -1,6 +1,6 @@
 """What a network and the context kernel give weight to, visit by visit of the same windows.
 
-Made for the question why a rule of five numbers beats a network (chapter 22); `factors` describes
+Made for the question why a rule of five numbers beats a network (chapter 23); `factors` describes
 any weights over visits.
 """
 

@@ -221,7 +221,7 @@ NEW_YORK = "PGT_NEW_YORK"  # folder with train.csv, valid.csv and test.csv: Four
 def from_environment(name: str) -> Path:
     """The path in an environment variable, or one sentence on how to set it."""
     if not os.environ.get(name):
-        raise DataError(f"Set {name} to the path of the data; chapter 22 says which.")
+        raise DataError(f"Set {name} to the path of the data; the book says which.")
     return Path(os.environ[name])
 
 

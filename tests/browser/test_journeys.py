@@ -44,7 +44,7 @@ def test_newcomer_on_a_phone(visit: Any) -> None:
             assert re.search(r"\d", findings.nth(i).locator(".fact").first.inner_text())
             assert findings.nth(i).locator("a").count() >= 1
         findings.first.locator("a").first.tap()
-        page.wait_for_url("**/22_real_cities.html")
+        page.wait_for_url("**/23_real_cities.html")
         assert page.locator("h1").first.inner_text().startswith("Real cities")
         assert page.evaluate(FITS)
         # The contents unfold from the menu.

@@ -667,7 +667,7 @@ def test_names_of_places_are_text(browser: Any, tmp_path: Path) -> None:
 
 CHAPTERS = {
     "07_pointer": "pointer", "08_generator_and_gate": "gate", "12_position_bias": "bias",
-    "24_playground": "full",
+    "26_playground": "full",
 }  # fmt: skip
 
 

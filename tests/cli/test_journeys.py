@@ -1,4 +1,4 @@
-"""The journey of a practitioner: a table of one's own, and the commands that chapter 22 prints.
+"""The journey of a practitioner: a table of one's own, and the commands that chapter 23 prints.
 
 The other readers' journeys: a newcomer on a phone and a teacher are in
 ``browser/test_journeys.py``, a student who opens every chapter in Colab is in
@@ -19,11 +19,11 @@ from pgt.cli.parser import main
 
 from ..helpers import ROOT
 
-CHAPTER = ROOT / "book" / "22_real_cities.py"
+CHAPTER = ROOT / "book" / "23_real_cities.py"
 
 
 def commands() -> list[str]:
-    """What chapter 22 tells the reader to type after ``python -m pgt``, in order."""
+    """What chapter 23 tells the reader to type after ``python -m pgt``, in order."""
     tree = ast.parse(CHAPTER.read_text(encoding="utf-8"))
     return [
         node.args[0].value
@@ -42,7 +42,7 @@ def test_own_table_to_score_with_the_commands_of_the_chapter(
     own = sampled(city.load().visits.drop(columns="split"), people=6)
     as_checkins(own).to_csv("checkins.csv", index=False)
     first = {line.split()[0]: line for line in reversed(commands())}
-    assert {"prepare", "train", "evaluate"} <= first.keys(), "chapter 22 lost a command"
+    assert {"prepare", "train", "evaluate"} <= first.keys(), "chapter 23 lost a command"
 
     assert main(first["prepare"].split()) == 0
     assert "6 people" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The rows of chapter 21's results file: who counts as new, and what they are asked."""
+"""The rows of chapter 22's results file: who counts as new, and what they are asked."""
 
 from __future__ import annotations
 

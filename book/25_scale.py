@@ -532,4 +532,4 @@ slope, _ = np.polyfit(np.log(sizes), np.log(seconds), 1)
 print(f"exponent {slope:.2f} over a factor of eight; constant costs weigh on the small tables")
 
 # %% [markdown]
-# **Next:** [Playground](24_playground.ipynb), where the trained model answers you by hand.
+# **Next:** [Playground](26_playground.ipynb), where the trained model answers you by hand.

@@ -70,7 +70,7 @@ pd.DataFrame({"targets that training never shows (%)": strange,
 # $\mathcal{K}$ for the places of the training days, the answers to a window are
 #
 # $$
-# \mathcal{A} = \mathcal{K} \cup \{ l_i : 1 \le i \le L \}, \tag{21.1}
+# \mathcal{A} = \mathcal{K} \cup \{ l_i : 1 \le i \le L \}, \tag{22.1}
 # $$
 #
 # what the generator knows, and whatever stands in the source. This is the **extended vocabulary**. The mixture of
@@ -78,7 +78,7 @@ pd.DataFrame({"targets that training never shows (%)": strange,
 #
 # $$
 # P(\ell) = g \sum_{i:\, l_i = \ell} a_i + (1 - g)\, [\ell \in \mathcal{K}]\, P_\text{gen}(\ell),
-# \qquad \ell \in \mathcal{A}. \tag{21.2}
+# \qquad \ell \in \mathcal{A}. \tag{22.2}
 # $$
 #
 # In code, three steps. Ids 0 and 1 are no answers. Ids from 2 to `K - 1` are known. An id from `K` on is only a number: no
@@ -102,7 +102,7 @@ def copied(attention, location, n_answers):
 
 
 def mixed(gate, attention, location, scores, n_answers):
-    """Equation (21.2)."""
+    """Equation (22.2)."""
     g = gate[:, None]
     return g * copied(attention, location, n_answers) + (1 - g) * generated(scores, n_answers)
 
@@ -554,7 +554,7 @@ Markdown(
 # temperature $T$, and make them sum to one again:
 #
 # $$
-# P_T(\ell) = \frac{P(\ell)^{1/T}}{\sum_{\ell'} P(\ell')^{1/T}} . \tag{21.3}
+# P_T(\ell) = \frac{P(\ell)^{1/T}}{\sum_{\ell'} P(\ell')^{1/T}} . \tag{22.3}
 # $$
 #
 # Above 1 it flattens, below it sharpens, and the order of the places stays. $T$ is chosen on validation windows, where it makes the loss smallest.
@@ -636,7 +636,7 @@ Markdown(
 # each the probability that the true answer got. Let $\Theta$ be the value that all but a tenth of them reach. Then hold every answer that reaches it:
 #
 # $$
-# \Gamma = \{ \ell : P(\ell) \ge \Theta \}. \tag{21.4}
+# \Gamma = \{ \ell : P(\ell) \ge \Theta \}. \tag{22.4}
 # $$
 #
 # If a new window is like the old ones, its answer reaches $\Theta$ nine times in ten, whatever the model, however badly it is calibrated. Of
@@ -815,9 +815,9 @@ print({name: f"{100 * n / len(past):.1f} %" for name, n in reached.items()})
 #
 # Count, over the training visits of all people, how often a place is entered in each hour, with a little added to every count, and divide by the hour's
 # sum. That is a generator without a network. Let the gate be a curve over the number of visits so far, with the knots of the feature *age*, and train it with
-# equation (21.2). Judge it as in this chapter, on folds of people. Expect a gain in the first ten visits and none later. On GeoLife, where places are flats and offices that
+# equation (22.2). Judge it as in this chapter, on folds of people. Expect a gain in the first ten visits and none later. On GeoLife, where places are flats and offices that
 # few people share, expect less than in the city: look at the column `known` of the results file first.
 #
 # </details>
 #
-# **Next:** [Real cities](22_real_cities.ipynb), where the visits are other people's, or yours.
+# **Next:** [Real cities](23_real_cities.ipynb), where the visits are other people's, or yours.

@@ -1047,4 +1047,4 @@ points.round(1).rename("points").to_frame()
 #
 # </details>
 #
-# **Next:** [Scale](23_scale.ipynb), where the data get a thousand times larger.
+# **Next:** [Scale](25_scale.ipynb), where the data get a thousand times larger.
