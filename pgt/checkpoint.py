@@ -1,13 +1,15 @@
 """Checkpoints: weights and what they mean in one safetensors file, written whole or not at all.
 
-A file's header holds the configuration and the vocabulary as JSON, its body the tensors. There is
-no pickle anywhere, so opening somebody else's checkpoint runs nobody's code.
+A file's header holds the configuration and the vocabulary as JSON, its body the tensors, and a
+checksum over both tells a copy that went wrong. There is no pickle anywhere, so opening somebody
+else's checkpoint runs nobody's code.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
@@ -15,7 +17,7 @@ from typing import Any, Protocol, TypeVar, cast
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from pgt.config import ModelConfig, WindowConfig
 from pgt.files import whole
@@ -27,6 +29,7 @@ from pgt.vocabulary import Vocabulary
 
 FORMAT = "pgt-1"
 Config = TypeVar("Config", bound=ModelConfig)
+Model = TypeVar("Model", bound=nn.Module)
 
 
 class HasWeights(Protocol):
@@ -35,14 +38,15 @@ class HasWeights(Protocol):
     @property
     def config(self) -> NetworkConfig: ...
     def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state_dict: dict[str, Any]) -> Any: ...
 
 
 def write(path: str | Path, tensors: dict[str, Tensor], info: dict[str, Any]) -> None:
     """Write tensors and a JSON header; the name appears only once the file is complete."""
     body = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+    text = json.dumps(info)
+    header = {"format": FORMAT, "info": text, "sha256": checksum(body, text)}
     with whole(path) as half:
-        save_file(body, half, metadata={"format": FORMAT, "info": json.dumps(info)})
+        save_file(body, half, metadata=header)
         half.chmod(0o644)  # safetensors makes it the owner's alone
 
 
@@ -52,10 +56,34 @@ def read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises
     ------
     DataError
-        When there is no such file, it is cut short, or something else altogether.
+        When there is no such file, it is cut short, changed, or something else altogether.
     """
     with _opened(Path(path)) as (handle, info):
-        return {name: handle.get_tensor(name) for name in handle.keys()}, info  # noqa: SIM118
+        tensors = {name: handle.get_tensor(name) for name in handle.keys()}  # noqa: SIM118
+        header = handle.metadata()
+    expected = header.get("sha256")  # files of earlier versions have none
+    if expected is not None and expected != checksum(tensors, header["info"]):
+        raise DataError(
+            f"{Path(path).name} is damaged: its checksum does not fit what is in it; copy it again "
+            "or train anew."
+        )
+    return tensors, info
+
+
+def checksum(tensors: Mapping[str, Tensor], info: str) -> str:
+    """SHA-256 over the text of a header, and the name, type, shape and bytes of each tensor.
+
+    Examples
+    --------
+    >>> checksum({"bias": torch.zeros(2)}, "{}")[:8]
+    'c7d8d5ab'
+    """
+    found = hashlib.sha256(info.encode())
+    for name in sorted(tensors):
+        value = tensors[name].detach().cpu().contiguous()
+        found.update(f"\n{name} {value.dtype} {tuple(value.shape)} ".encode())
+        found.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()
 
 
 def read_info(path: str | Path) -> dict[str, Any]:
@@ -160,9 +188,7 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     config, vocabulary, tensors = read_parts(path, ModelConfig)
     name = Path(path).name
     _require_sizes(config, vocabulary, tensors, name)
-    model = PointerGeneratorTransformer(config)
-    load_weights(model, tensors, name)
-    return model.eval(), vocabulary
+    return built(lambda: PointerGeneratorTransformer(config), tensors, name), vocabulary
 
 
 def _require_sizes(
@@ -183,14 +209,6 @@ def _require_sizes(
                 f"{name} is damaged: {field} is {getattr(config, field)} in its header, more than "
                 "its weights have room for; copy it again or train anew."
             )
-    for key, tensor in tensors.items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise DataError(
-                f"{name} holds weights that are no numbers ('{key}'); copy it again or train anew."
-            )
-    with torch.device("meta"):  # shapes without memory
-        skeleton = PointerGeneratorTransformer(config)
-    require_shapes(skeleton.state_dict(), tensors, name)
 
 
 def load_windows_config(path: str | Path) -> WindowConfig:
@@ -257,9 +275,24 @@ def shipped(name: str = "city") -> Path:
     raise DataError(f"No model '{name}' is shipped with pgt; there is 'city'.")
 
 
-def load_weights(model: HasWeights, tensors: dict[str, Tensor], name: str) -> None:
+def built(make: Callable[[], Model], tensors: dict[str, Tensor], name: str) -> Model:
+    """Make a model for these tensors, in evaluation mode, once it is known that they fit."""
+    with torch.device("meta"):  # shapes without memory: a header can claim any size
+        skeleton = make()
+    require_shapes(skeleton.state_dict(), tensors, name)
+    model = make()
+    load_weights(model, tensors, name)
+    return model.eval()
+
+
+def load_weights(model: nn.Module, tensors: dict[str, Tensor], name: str) -> None:
     """Put tensors into a model of the very same shapes, or say which one does not fit."""
     require_shapes(model.state_dict(), tensors, name)
+    for key, tensor in tensors.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise DataError(
+                f"{name} holds weights that are no numbers ('{key}'); copy it again or train anew."
+            )
     model.load_state_dict(tensors)
 
 

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pgt.checkpoint import load_weights, read_parts
+from pgt.checkpoint import built, read_parts
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import HistoryBatch
 from pgt.contextual.scorer import AdditiveScorer
@@ -217,6 +217,4 @@ def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
     (True, True)
     """
     config, vocabulary, tensors = read_parts(path, ContextualConfig)
-    model = ContextualPointer(config)
-    load_weights(model, tensors, Path(path).name)
-    return model.eval(), vocabulary
+    return built(lambda: ContextualPointer(config), tensors, Path(path).name), vocabulary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,11 +133,10 @@ class Bundle:
         try:
             networks: dict[str, Any] = {}
             for part, raw in info["models"].items():
-                network = Experts([ContextualPointer(ContextualConfig.from_dict(r)) for r in raw])
+                configs = [ContextualConfig.from_dict(each) for each in raw]
                 own = {k.removeprefix(f"{part}."): v for k, v in tensors.items()
                        if k.startswith(f"{part}.")}  # fmt: skip
-                checkpoint.load_weights(network, own, name)
-                networks[part] = network.eval()
+                networks[part] = checkpoint.built(partial(_experts, configs), own, name)
             return cls(
                 **networks, memory=int(info["memory"]), older=int(info["older"]),
                 novelty=Novelty(*map(float, info["novelty"])),
@@ -149,3 +149,7 @@ class Bundle:
 
     def _networks(self) -> dict[str, Any]:
         return {"next_place": self.next_place, "at_a_time": self.at_a_time}
+
+
+def _experts(configs: list[ContextualConfig]) -> Experts:
+    return Experts([ContextualPointer(config) for config in configs])

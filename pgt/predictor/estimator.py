@@ -17,7 +17,7 @@ from pgt.predictor import answers, fitting, scoring
 from pgt.predictor.answers import Model
 from pgt.predictor.asking import Asked, ask, past
 from pgt.predictor.bundle import Bundle
-from pgt.predictor.experts import Experts
+from pgt.predictor.experts import PAST, Experts
 from pgt.predictor.frames import as_visits
 from pgt.predictor.watching import Watcher
 from pgt.shipped import folder
@@ -25,7 +25,6 @@ from pgt.visits import DataError
 
 MODELS = ("contextual", "kernel", "most_frequent")
 PRETRAINED = "nobody.safetensors"
-PAST = 2000  # visits that have happened, by which experts are weighed
 
 
 class NextLocation(BaseEstimator):
@@ -199,7 +198,8 @@ class NextLocation(BaseEstimator):
         DataFrame
             By ``model`` and ``group`` (`pgt.metrics.GROUPS`): ``n``, ``acc@1`` with ``low`` and
             ``high`` (95 % interval, people resampled), ``acc@5``, ``acc@10`` and ``mrr``, in
-            percent. Windows are those of the exact protocol.
+            percent. Windows are those of the exact protocol; experts are weighed by those of the
+            training part.
         """
         self._require_fitted()
         table = as_visits(visits, timezone=self.timezone)

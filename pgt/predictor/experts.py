@@ -21,6 +21,7 @@ from pgt.mixture import Mixture
 from pgt.network import MixtureModel, evaluating
 
 STEPS = 200
+PAST = 2000  # windows that are asked about, at most
 PRIOR = 5.0  # windows that speak for all experts alike
 
 
@@ -77,10 +78,14 @@ class Experts(MixtureModel):
         Parameters
         ----------
         past : HistoryWindows
-            Windows whose targets are known; those that no expert can name do not count.
+            Windows whose targets are known; those that no expert can name do not count. Of more
+            than `PAST`, as many are drawn at random.
         """
         if len(self.experts) == 1:
             return self
+        if len(past) > PAST:
+            some = np.sort(np.random.default_rng(0).permutation(len(past))[:PAST])
+            past = past.subset(some)
         found = np.full((len(past), len(self.experts)), -np.inf)
         with evaluating(self):
             for batch in past.batches(256):

@@ -106,6 +106,15 @@ def blank(seed: int, target_time: TargetTime) -> ContextualPointer:
     return model
 
 
+def expert(
+    data: Dataset, target_time: TargetTime, training: TrainConfig, *, progress: bool = False
+) -> ContextualPointer:
+    """Train one network in worlds of one kind."""
+    model = blank(training.seed, target_time)
+    fit(model, data.train, data.valid, training, progress=progress)
+    return model
+
+
 def pretrain(
     seed: int = 42, plan: Pretraining | None = None, *, workers: int = 1, progress: bool = True
 ) -> Bundle:
@@ -130,11 +139,9 @@ def pretrain(
     data = simulated(plan, workers)
     networks: dict[str, Any] = {}
     for name, target_time in NETWORKS.items():
-        experts = []
-        for part in (data, diaries(data)):
-            model = blank(seed, target_time)
-            fit(model, part.train, part.valid, replace(plan.training, seed=seed), progress=progress)
-            experts.append(model)
+        parts = (data, diaries(data))
+        training = replace(plan.training, seed=seed)
+        experts = [expert(part, target_time, training, progress=progress) for part in parts]
         networks[name] = Experts(experts).eval()
     held_out = calibrated(networks, data.valid)
     score = 100 * gains(evaluate(networks["next_place"], data.valid))["acc@1"].mean()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pandas as pd
 
 from pgt.baselines import fit_baseline
+from pgt.contextual.history import HistoryWindows
 from pgt.intervals import interval
 from pgt.metrics import Predictor, evaluate, summarize
 from pgt.predictor.answers import Model
+from pgt.predictor.experts import Experts
 from pgt.predictor.fitting import remembering
 from pgt.visits import DataError
 from pgt.windows import prepare
@@ -42,6 +46,8 @@ def table(name: str, model: Model, visits: pd.DataFrame) -> pd.DataFrame:
             "The table has no test windows (three visits within seven days, in the last fifth of a "
             "person's days); give more visits."
         )
+    if isinstance(model, Experts):
+        model = model.weighed(cast(HistoryWindows, data.train))
     rules: dict[str, tuple[Predictor, bool]] = {
         "most frequent, 100 visits": (fit_baseline("most_frequent", data.train, data.valid), True),
         "most frequent, 7 days": (fit_baseline("most_frequent", week.train, week.valid), False),
