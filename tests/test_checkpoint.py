@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,32 @@ def test_every_cut_of_a_file_is_noticed(tmp_path: Path) -> None:
         path.write_bytes(content[:n])
         with pytest.raises(DataError, match=r"model\.safetensors is cut short or damaged"):
             read(path)
+
+
+def test_no_flipped_bit_changes_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    tensors, info = {"x": torch.arange(50.0), "n": torch.tensor([3])}, {"notes": {"n": 1}}
+    write(path, tensors, info)
+    whole = path.read_bytes()
+    rng, refused = random.Random(1), 0
+    for _ in range(200):
+        content = bytearray(whole)
+        content[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        path.write_bytes(content)
+        try:
+            found, about = read(path)
+        except DataError:
+            refused += 1
+            continue
+        assert about == info and found.keys() == tensors.keys()
+        assert all(torch.equal(found[name], tensors[name]) for name in tensors)
+    assert refused > 150
+
+
+def test_a_file_of_an_earlier_version_has_no_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "old.safetensors"
+    save_file({"x": torch.ones(2)}, path, metadata={"format": "pgt-1", "info": "{}"})
+    assert torch.equal(read(path)[0]["x"], torch.ones(2))
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

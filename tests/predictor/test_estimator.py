@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.base import clone
 
 import pgt
-from pgt.predictor import answers
+from pgt.metrics import evaluate
+from pgt.predictor import answers, scoring
 from pgt.predictor.estimator import NextLocation
+from pgt.predictor.experts import Experts
 from pgt.visits import DataError, check
 
 from ..helpers import random_visits, routine_visits
@@ -156,6 +159,24 @@ def test_the_score_has_the_rules_beside_it(model: NextLocation, visits: pd.DataF
     every = table[table.group == "all"]
     assert every.n.nunique() == 1
     assert ((every.low <= every["acc@1"]) & (every["acc@1"] <= every.high)).all()
+
+
+def test_the_score_is_that_of_the_experts_as_the_past_weighs_them(
+    visits: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = NextLocation.pretrained()
+    _, poor = model.bundle_.next_place.networks
+    assert poor.scorer is not None
+    with torch.no_grad():
+        for table in poor.scorer.tables.values():
+            table.neg_()  # it thinks the opposite of what it has learned
+    scored = []
+    monkeypatch.setattr(
+        scoring, "evaluate", lambda one, windows: scored.append(one) or evaluate(one, windows)
+    )
+    model.score(visits)
+    assert isinstance(scored[0], Experts)
+    assert scored[0].weights[0] > 0.9
 
 
 def test_visit_by_visit_is_the_whole_table(model: NextLocation, visits: pd.DataFrame) -> None:
