@@ -50,8 +50,8 @@ SEEDS = {"contextual": (42, 1), "pgt": (42,), "kernel": (None,), "most_frequent"
 COLUMNS = ["user_id", "target", "predicted", "better", "tied", "known", "in_window"]
 
 
-def folds(visits: pd.DataFrame, seed: int = 0) -> pd.Series:
-    """The fold, 0 … 4, of every person, by ``user_id``.
+def folds(visits: pd.DataFrame, seed: int = 0, n: int = FOLDS) -> pd.Series:
+    """The fold, 0 … n - 1, of every person, by ``user_id``.
 
     Whoever shares a visit to the minute is in the same fold: the same trips are filed under
     several people (chapter 15), and somebody whose twin was in training is not new.
@@ -63,7 +63,7 @@ def folds(visits: pd.DataFrame, seed: int = 0) -> pd.Series:
     links = (pairs[f"user_id_{side}"].map(number).to_numpy() for side in "xy")
     matrix = coo_matrix((np.ones(len(pairs)), tuple(links)), shape=(len(names),) * 2)
     n_groups, group = connected_components(matrix, directed=False)
-    of_group, sizes = np.zeros(n_groups, dtype=int), np.zeros(FOLDS)
+    of_group, sizes = np.zeros(n_groups, dtype=int), np.zeros(n)
     for one in np.random.default_rng(seed).permutation(n_groups):
         of_group[one] = sizes.argmin()  # the fold with the fewest people so far
         sizes[of_group[one]] += (group == one).sum()

@@ -36,6 +36,7 @@ REPORTS: dict[str, str] = {
     "imbalance": "lab.imbalance",
     "interval_coverage": "lab.interval_coverage",
     "llm_mob": "lab.llm_mob",
+    "membership": "lab.membership",
     "newcomers": "lab.newcomers",
     "nobody": "lab.nobody",
     "own_city": "lab.own_city",

@@ -1,0 +1,54 @@
+"""Membership: perfect knowledge is always right, none half of the time, and twins stay together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from lab import membership
+from lab.newcomers import folds
+
+from ..helpers import routine_visits
+
+USERS = np.repeat(np.arange(12), 40)
+
+
+def rows(more: np.ndarray) -> dict[str, dict[str, float]]:
+    found = {}
+    for row in membership.rows_of("any", more, USERS):
+        found[str(row["group"])] = {name: row[name] for name in ("n", "right", "low", "high")}
+    return found
+
+
+def test_who_knows_everything_is_always_right() -> None:
+    found = rows(np.full((3, len(USERS)), 0.1))
+    assert found["people"] == {"n": 12, "right": 100, "low": 100, "high": 100}
+    assert found["windows"] == {"n": len(USERS), "right": 100, "low": 100, "high": 100}
+
+
+def test_who_knows_nothing_is_right_half_of_the_time() -> None:
+    noise = np.random.default_rng(0).normal(size=(3, len(USERS)))
+    found = rows(noise)["windows"]
+    assert found["low"] < 50 < found["high"]
+    assert rows(np.zeros((3, len(USERS))))["windows"]["right"] == 50
+
+
+def test_a_person_with_few_windows_does_not_count() -> None:
+    users = np.array([0] * 40 + [1] * 3)
+    made = membership.rows_of("any", np.ones((1, 43)), users)
+    found = {str(row["group"]): row["n"] for row in made}
+    assert found == {"windows": 43, "people": 1}
+
+
+def test_the_model_that_has_seen_a_window_is_that_of_its_half() -> None:
+    likelihoods = np.array([[-1.0, -1.0], [-3.0, -3.0]])  # the first model knows both
+    assert membership.betrayed(likelihoods, np.array([0, 1])).tolist() == [2, -2]
+
+
+@pytest.mark.parametrize("seed", membership.SPLITS)
+def test_twins_are_in_the_same_half(seed: int) -> None:
+    visits = routine_visits(users=8, days=10)
+    twin = visits[visits.user_id == 3].assign(user_id=99)
+    half = folds(pd.concat([visits, twin]), seed, n=2)
+    assert half[3] == half[99]
+    assert abs((half == 0).sum() - (half == 1).sum()) <= 2

@@ -1,0 +1,74 @@
+"""The zero-shot report: what is learned is kept, and a curve's windows are as many as it says."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from lab import nobody, runs
+
+from pgt.visits import check
+from pgt.windows import prepare
+
+from ..helpers import routine_visits
+
+TINY = replace(
+    nobody.FULL, worlds=4, held_out=3, windows=40, held_out_windows=40,
+    training=replace(nobody.FULL.training, max_epochs=1),
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    data = prepare(check(routine_visits(users=3, days=60)), protocol="exact")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(runs, "dataset", lambda key: data)
+    for name in ("FULL", "HALF"):
+        monkeypatch.setattr(nobody, name, TINY)
+    monkeypatch.setattr(nobody, "KEYS", ("city",))
+    monkeypatch.setattr(nobody, "FEW_SEEDS", (42,))
+    nobody.seen.cache_clear()
+
+
+def test_a_network_is_learned_once_and_comes_back_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = nobody.learned(TINY, "all worlds", 7)
+    monkeypatch.setattr(nobody, "expert", lambda *_: pytest.fail("it was kept"))
+    again = nobody.learned(TINY, "all worlds", 7).state_dict()
+    assert all(torch.equal(value, again[name]) for name, value in one.state_dict().items())
+
+
+def test_worlds_that_lack_nothing_lose_nothing_and_others_are_other_worlds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kinds = ("everything", "no gaps")
+    monkeypatch.setattr(nobody, "WORLDS", {kind: nobody.WORLDS[kind] for kind in kinds})
+    rows = pd.DataFrame(nobody.ablated()).set_index("variant")
+    assert (rows.loc["everything", ["acc@1", "low", "high"]] == 0).all()
+    assert list(rows.index) == list(kinds)
+    plans = [replace(TINY, config=nobody.WorldConfig(**nobody.WORLDS[kind])) for kind in kinds]
+    weights = [nobody.learned(plan, "all worlds", 42).state_dict() for plan in plans]
+    assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+def test_a_curve_has_a_row_for_each_size_and_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nobody, "SIZES", (20, 0))
+    rows = pd.DataFrame(nobody.curve("city"))
+    everything = len(nobody.seen("city").train)
+    assert sorted(rows.windows.unique()) == sorted({20, everything})
+    for _, own in rows.groupby("windows"):
+        by = own.set_index("model")["acc@1"]
+        assert by["fine-tuned - trained"] == pytest.approx(by["fine-tuned"] - by["trained"])
+
+
+def test_some_are_as_many_as_asked_for_and_no_window_twice() -> None:
+    windows = nobody.seen("city").train
+    some = nobody._some(windows, 15, seed=1)
+    assert len(some) == 15 and len(np.unique(some.target)) == 15
+    assert len(nobody._some(windows, 10**6, seed=1)) == len(windows)
