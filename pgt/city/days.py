@@ -23,6 +23,8 @@ more until they are settled again.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -84,8 +86,9 @@ class Life:
         self.work = town.row[int(person["work"])] if person["work"] >= 0 else -1
         self.pace = float(person["pace"])
         self.curiosity = float(person["curiosity"]) ** b.explore_sd
-        self.u = iter(rng.random(160 * n_days + 400).tolist())  # plenty: < 16 visits a day
-        self.z = iter(rng.standard_normal(40 * n_days + 400).tolist())
+        # Enough for 16 visits a day; a world whose people are busier draws more.
+        self.u = _endless(rng.random, 160 * n_days + 400)
+        self.z = _endless(rng.standard_normal, 40 * n_days + 400)
         # Taste for kinds, and for single places: what makes people differ.
         taste = np.exp(b.taste_sd * rng.standard_normal(len(KINDS)))
         whim = np.exp(b.whim_sd * rng.standard_normal(len(town.kind)))
@@ -97,8 +100,9 @@ class Life:
         self.wish[homes & friends] *= 2
         self.wish[town.kind == WORK] *= 0.3
         self.around = self._around()
-        # History in arrays that grow in place: known index, start minute of day, weekend.
-        size = 12 * n_days + 50
+        # History in arrays that grow in place: known index, start minute of day, weekend. A visit
+        # takes half an hour at least.
+        size = 48 * n_days + 50
         self.h_place = np.zeros(size, dtype=np.int64)
         self.h_minute, self.h_weekend = np.zeros(size), np.zeros(size, dtype=bool)
         self.h_weight = np.ones(size)  # less for visits to places of an earlier life
@@ -297,3 +301,8 @@ class Life:
         if at >= 0:
             count[at] *= b.again
         return count**power
+
+
+def _endless(draw: Callable[[int], np.ndarray], n: int) -> Iterator[float]:
+    """Random numbers: ``n`` that are drawn now, and as many again whenever they are used up."""
+    return chain(draw(n).tolist(), chain.from_iterable(draw(n).tolist() for _ in iter(int, 1)))
