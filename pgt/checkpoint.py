@@ -7,8 +7,11 @@ else's checkpoint runs nobody's code.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,7 +49,16 @@ def write(path: str | Path, tensors: dict[str, Tensor], info: dict[str, Any]) ->
     text = json.dumps(info)
     header = {"format": FORMAT, "info": text, "sha256": checksum(body, text)}
     with whole(path) as half:
-        save_file(body, half, metadata=header)
+        # In a folder of its own: safetensors has a name for half a file, too, and may be killed.
+        room = half.with_name(f"{half.name}.part")
+        room.mkdir()
+        try:
+            save_file(body, room / half.name, metadata=header)
+            os.replace(room / half.name, half)
+        except SafetensorError as error:
+            raise OSError(errno.EIO, str(error)) from error
+        finally:
+            shutil.rmtree(room, ignore_errors=True)
         half.chmod(0o644)  # safetensors makes it the owner's alone
 
 

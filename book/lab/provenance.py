@@ -37,6 +37,7 @@ STOPS = frozenset(
         "lab.runs:kept",
         "lab.runs:code_of",
         "pgt.checkpoint",
+        "pgt.files",
         "pgt.analysis.results",
         "lab.reports",
         "lab.experiments",

@@ -22,6 +22,7 @@ from pgt.city.hours import Town
 from pgt.city.map import NAME, TIMEZONE, draw
 from pgt.city.people import Behaviour, change, invent
 from pgt.city.places import settle
+from pgt.files import whole_folder
 from pgt.visits import DataError, check, split_by_days
 
 FIRST_MONDAY = "2022-01-03"  # minute zero of every simulation, local time
@@ -172,10 +173,8 @@ def save(city: City, folder: str | Path) -> None:
     city
         The city.
     folder
-        Where to; made if it is not there.
+        Where to; made if it is not there. It is written whole or not at all.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     about = {"name": city.name, "timezone": city.timezone, "truth": city.truth}
     visits = city.visits[_VISITS].copy()
     for column in ("started_at", "finished_at"):
@@ -188,8 +187,9 @@ def save(city: City, folder: str | Path) -> None:
         "moves.csv": city.moves.to_csv(index=False, lineterminator="\n"),
         "visits.csv": visits.to_csv(index=False, lineterminator="\n"),
     }
-    for name, text in texts.items():
-        (folder / name).write_bytes(text.encode())
+    with whole_folder(folder) as half:
+        for name, text in texts.items():
+            (half / name).write_bytes(text.encode())
 
 
 def load(folder: str | Path | None = None) -> City:

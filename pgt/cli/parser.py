@@ -233,7 +233,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, say `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (DataError, FloatingPointError, OSError) as error:
+    except OSError as error:
+        about = ": ".join(str(part) for part in (error.filename, error.strerror) if part)
+        print(f"pgt: {about or error}", file=sys.stderr)
+        return 2
+    except (DataError, FloatingPointError) as error:
         print(f"pgt: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
