@@ -1,6 +1,8 @@
 # %% [markdown]
 # # From GPS to visits
 #
+# No telephone records visits. Somebody made them, with thresholds, and in doing so deleted much of what people did.
+#
 # *You will be able to* turn raw position fixes into visits, say what each of the steps keeps and what it
 # throws away, and measure that where the truth is known. *You need* pandas, NumPy and
 # [chapter 1](01_where_next.ipynb). *It takes* thirty minutes to read and about half a minute to run,
@@ -11,19 +13,18 @@ try:
     import pgt  # noqa: F401
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"
+        "pip",
+        "install -q "
+        "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
 # %%
 import os
 from functools import cache
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
-from matplotlib.collections import EllipseCollection, LineCollection, PolyCollection
-from matplotlib.patches import Ellipse
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import DBSCAN
@@ -31,49 +32,75 @@ from sklearn.cluster import DBSCAN
 from pgt import city, gps
 from pgt.analysis.results import read_results
 from pgt.city.fixes import simulate_fixes, true_visits
-from pgt.city.streets import Streets
 from pgt.exercises import check
 from pgt.gps import summary
 from pgt.gps.matching import match, recovery
-from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, show
 
 # %% [markdown]
-# [Chapter 1](01_where_next.ipynb) began with a table of visits. No telephone records visits. It records
-# where it *thinks* it is, now and then. Somebody turned that into "stayed at the bakery from 9:02 to 9:41",
-# with thresholds chosen long before the first model was trained. Every score in this book stands on those
-# choices. In this chapter we make them ourselves, one at a time, and then do what no real data allows:
-# compare with the truth.
+# [Chapter 1](01_where_next.ipynb) began with a table of visits. A telephone only records where it *thinks*
+# it is, now and then. Somebody turned that into "stayed at the bakery from 9:02 to 9:41", with thresholds
+# chosen long before the first model was trained. Every score in this book depends on those choices. In this
+# chapter we make them ourselves, one at a time. Then we do what no real data allows: compare with the truth.
 #
 # ## What a fix is
 #
-# A **position fix** is one line: who, when, and where, in degrees. There is no place in it, no name, and no
-# word on whether the person was walking or asleep. We take three people of Larkmere and switch on a receiver
+# A **position fix** is one line: who, when, and where, in degrees. It holds no place and no name, and it does
+# not say whether the person was walking or asleep. We take three people of Larkmere and switch on a receiver
 # for four weeks.
 
 # %%
 town = city.load()
 everybody = town.people.user_id.tolist()
-n_visits = true_visits(town, everybody, days=28).user_id.value_counts()
-people = n_visits.index[:3].tolist()  # most visits in their first four weeks
+visits = true_visits(town, everybody, days=28)
+n_visits = visits.user_id.value_counts()
+people = n_visits.index[:3].tolist()  # most visits in four weeks
 fixes = simulate_fixes(town, people, days=28)
 truth = true_visits(town, people, days=28)
-print(f"{len(fixes):,} fixes of persons {people}; behind them {len(truth)} true visits")
+print(
+    f"{len(fixes):,} fixes of persons {', '.join(map(str, people))}; "
+    f"behind them {len(truth)} true visits"
+)
 fixes[["user_id", "tracked_at", "lon", "lat"]].head(4)
 
 # %% [markdown]
-# The times are UTC, as receivers give them. Remember that; it will cost somebody a benchmark.
+# Receivers give times in UTC. Remember that; it will cost somebody a benchmark.
 #
-# The receiver has five faults, and each is one argument of `simulate_fixes`. Its error **drifts**: whoever is
-# eight metres off now is still about eight metres off a minute later (`noise_m`, `noise_minutes`). Sometimes a
-# signal arrives over a wall, and the position **jumps** (`jumps_per_day`, `jump_m`). The recorder goes *off*
-# now and then (`gaps_per_day`, `gap_minutes`). **Indoors** it hears nothing for a while (`indoor_loss`). And
-# in long pauses between visits, it is off altogether, since nobody knows where those people were
-# (`off_after_minutes`). Between two visits people follow the streets.
+# The receiver has five faults. Each is set by arguments of `simulate_fixes`:
 #
-# To draw it, we need metres. Over a town, the Earth is flat enough: a degree of latitude is about
-# 111 km everywhere, a degree of longitude is that times the cosine of the latitude.
+# - Its error **drifts** (`noise_m`, `noise_minutes`): if it is eight metres off now, it is still about eight
+#   metres off a minute later.
+# - Sometimes a signal arrives over a wall, and the position **jumps** (`jumps_per_day`, `jump_m`).
+# - The recorder goes *off* now and then (`gaps_per_day`, `gap_minutes`).
+# - **Indoors** it hears nothing for a while (`indoor_loss`).
+# - In long pauses between visits it is off altogether, since nobody knows where those people were
+#   (`off_after_minutes`).
+#
+# Between two visits people follow the streets. To draw the fixes we need metres. Over a town, the Earth is
+# flat enough: a degree of latitude is about 111 km everywhere, and a degree of longitude is that times the
+# cosine of the latitude.
 
 # %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+from matplotlib.collections import (
+    EllipseCollection,
+    LineCollection,
+    PolyCollection,
+)
+from matplotlib.patches import Ellipse
+
+from pgt.city.streets import Streets
+from pgt.viz.figures import (
+    COPIED,
+    EXTRA,
+    GATE,
+    GENERATED,
+    INK,
+    MUTED,
+    PAPER,
+    TRUTH,
+    show,
+)
+
 plane = Streets(town.base).plane
 
 
@@ -81,19 +108,25 @@ def ground(ax, centre=(0.0, 0.0), half=4600.0, bar=2000):
     """Streets and water of the town in metres, with a scale bar."""
     lines, water = [], []
     for feature in town.base["features"]:
-        kind, shape = feature["properties"]["kind"], feature["geometry"]["coordinates"]
+        kind = feature["properties"]["kind"]
+        shape = feature["geometry"]["coordinates"]
         if kind == "street":
             lines.append(plane.metres(*np.array(shape).T))
         elif kind in ("river", "lake"):
             water.append(plane.metres(*np.array(shape[0]).T))
-    ax.add_collection(PolyCollection(water, facecolor=MUTED, alpha=0.22, lw=0))
-    ax.add_collection(LineCollection(lines, color=MUTED, alpha=0.28, lw=0.7, rasterized=True))
+    ax.add_collection(
+        PolyCollection(water, facecolor=MUTED, alpha=0.22, lw=0)
+    )
+    thin = {"alpha": 0.28, "lw": 0.7, "rasterized": True}
+    ax.add_collection(LineCollection(lines, color=MUTED, **thin))
     (x, y), grid = centre, ax.grid(visible=False)
-    ax.set(xlim=(x - half, x + half), ylim=(y - half, y + half), aspect="equal", xticks=[], yticks=[])
-    ax.plot([x - 0.93 * half, x - 0.93 * half + bar], [y - 0.9 * half] * 2, color=INK, lw=3, zorder=5)
+    ax.set(xlim=(x - half, x + half), ylim=(y - half, y + half))
+    ax.set(aspect="equal", xticks=[], yticks=[])
+    left, low = x - 0.93 * half, y - 0.9 * half
+    ax.plot([left, left + bar], [low] * 2, color=INK, lw=3, zorder=5)
     length = f"{bar / 1000:g} km" if bar >= 1000 else f"{bar} m"
-    ax.text(x - 0.93 * half, y - 0.86 * half, length, fontsize=8, zorder=5,
-            bbox={"facecolor": PAPER, "lw": 0, "pad": 1, "alpha": 0.8})
+    box = {"facecolor": PAPER, "lw": 0, "pad": 1, "alpha": 0.8}
+    ax.text(left, y - 0.86 * half, length, fontsize=8, zorder=5, bbox=box)
     for side in ax.spines.values():
         side.set_visible(False)
     return grid
@@ -103,17 +136,20 @@ fig, axes = plt.subplots(1, 3, figsize=(7.4, 2.8))
 for ax, person in zip(axes, people, strict=True):
     own = fixes[fixes.user_id == person]
     ground(ax)
-    ax.plot(*plane.metres(own.lon, own.lat).T, ".", ms=1.5, color=COPIED, rasterized=True)
+    xy = plane.metres(own.lon, own.lat).T
+    ax.plot(*xy, ".", ms=1.5, color=COPIED, rasterized=True)
     ax.set_title(f"person {person}", fontsize=10)
 show(
     fig,
-    alt="Three maps of the town, one a person, with four weeks of fixes as dots. The dots run along streets and "
-    "gather in knots; from the picture alone one cannot tell where a person stayed and for how long.",
-    caption="Four weeks of three people, raw. Grey: streets and water. North is up in all maps of this chapter.",
+    alt="Three maps of the town, one a person, with four weeks of fixes as "
+    "dots. The dots run along streets and gather in knots; from the picture "
+    "alone one cannot tell where a person stayed and for how long.",
+    caption="Four weeks of three people, raw. Grey: streets and water. "
+    "North is up in all maps of this chapter.",
 )
 
 # %% [markdown]
-# A drawing of spaghetti. Time is missing from it, and time is what tells a stay from a walk. So look at a
+# The picture lacks time, and time is what separates a stay from a walk. So look at a
 # single day of one person, and plot how far each fix is from the first one.
 
 # %% tags=["hide-input"]
@@ -122,32 +158,44 @@ mine = fixes[fixes.user_id == person].reset_index(drop=True)
 clock = mine.tracked_at.dt.tz_convert(town.timezone)
 own_truth = truth[truth.user_id == person]
 per_day = own_truth.groupby(own_truth.started_at.dt.date).agg(
-    n=("kind", "size"), places=("location_id", "nunique"), end=("finished_at", "max"))
+    n=("kind", "size"),
+    places=("location_id", "nunique"),
+    end=("finished_at", "max"),
+)
 good = per_day[(per_day.n <= 7) & (per_day.end.dt.date == per_day.index)]
 day = good.places.idxmax()
 today = mine[clock.dt.date == day].reset_index(drop=True)
-hour = (today.tracked_at.dt.tz_convert(town.timezone) - pd.Timestamp(day, tz=town.timezone)).dt.total_seconds() / 3600
+midnight = pd.Timestamp(day, tz=town.timezone)
+since = today.tracked_at.dt.tz_convert(town.timezone) - midnight
+hour = since.dt.total_seconds() / 3600
 xy = plane.metres(today.lon, today.lat)
 far = np.hypot(*(xy - xy[0]).T)
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.3), width_ratios=(1, 1.25))
-middle, half = (xy.min(0) + xy.max(0)) / 2, np.ptp(xy, axis=0).max() / 2 + 350
+fig, (left, right) = plt.subplots(
+    1, 2, figsize=(7.4, 3.3), width_ratios=(1, 1.25)
+)
+middle = (xy.min(0) + xy.max(0)) / 2
+half = np.ptp(xy, axis=0).max() / 2 + 350
 ground(left, middle, half, bar=1000)
 left.plot(*xy.T, ".", ms=2.5, color=COPIED, rasterized=True)
 right.plot(hour, far / 1000, ".", ms=2, color=COPIED, rasterized=True)
-right.set(xlabel="hour of the day, local time", ylabel="distance from the first fix (km)")
+right.set(xlabel="hour of the day, local time")
+right.set(ylabel="distance from the first fix (km)")
 n_today = int(per_day.n[day])
 show(
     fig,
-    alt=f"Left: a map with the fixes of one day along a few streets. Right: distance from the first fix against "
-    f"the hour. Level stretches, with holes in them, are joined by steep lines; there are {n_today} visits that day.",
-    caption=f"One day of person {person}. Left: where. Right: when. A level stretch is a stay, a steep one a trip, "
-    "and a hole is a silence of the receiver.",
+    alt="Left: a map with the fixes of one day along a few streets. Right: "
+    "distance from the first fix against the hour. Level stretches, with "
+    f"holes in them, are joined by steep lines; there are {n_today} visits "
+    "that day.",
+    caption=f"One day of person {person}. Left: where. Right: when. A level "
+    "stretch is a stay, a steep one a trip, and a hole is a silence of the "
+    "receiver.",
 )
 
 # %% [markdown]
-# On the right, a stay is plain to see: the distance stops changing. That is the whole idea. What remains is
-# to say it so precisely that a machine can do it for millions of fixes.
+# On the right, a stay is plain to see: the distance stops changing. We have to state that so precisely
+# that a machine can find stays in millions of fixes.
 #
 # ## Staypoints: the sliding rule
 #
@@ -160,7 +208,7 @@ show(
 # \tag{2.1}
 # $$
 #
-# Note that longitude and latitude do not play the same part in it. That, too, will cost somebody.
+# Note that longitude and latitude play different parts in this formula. That, too, will cost somebody.
 
 # %%
 R = 6_371_000.0  # metres
@@ -169,21 +217,23 @@ R = 6_371_000.0  # metres
 def haversine(lon1, lat1, lon2, lat2):
     """Metres between positions in degrees; equation (2.1)."""
     lon1, lat1, lon2, lat2 = map(np.radians, (lon1, lat1, lon2, lat2))
-    north, east = np.sin((lat2 - lat1) / 2) ** 2, np.sin((lon2 - lon1) / 2) ** 2
+    north = np.sin((lat2 - lat1) / 2) ** 2
+    east = np.sin((lon2 - lon1) / 2) ** 2
     square = north + np.cos(lat1) * np.cos(lat2) * east
     return 2 * R * np.arcsin(np.sqrt(square))
 
 
 lat, lon = today.lat[0], today.lon[0]
-print(f"0.001 degrees north: {haversine(lon, lat, lon, lat + 0.001):.1f} m,",
-      f"0.001 degrees east: {haversine(lon, lat, lon + 0.001, lat):.1f} m")
+north = haversine(lon, lat, lon, lat + 0.001)
+east = haversine(lon, lat, lon + 0.001, lat)
+print(f"0.001 degrees north: {north:.1f} m, 0.001 degrees east: {east:.1f} m")
 
 # %% [markdown]
 # Now the rule, from [Li et al. (2008)](https://doi.org/10.1145/1463434.1463477), with the thresholds of
 # [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315). Take the first fix as **anchor**. Walk
 # through the fixes that follow as long as they are nearer to the anchor than $\Delta = 200$ m. The first
-# that is not ends the stretch. Did the stretch last at least $\tau = 30$ minutes, up to the fix that ended it?
-# Then it is a **staypoint**. Either way, the fix that ended it is the next anchor:
+# fix that is not ends the stretch. If the stretch lasted at least $\tau = 30$ minutes, up to the fix that
+# ended it, it is a **staypoint**. Either way, the fix that ended the stretch is the next anchor:
 #
 # $$
 # \begin{aligned}
@@ -192,71 +242,86 @@ print(f"0.001 degrees north: {haversine(lon, lat, lon, lat + 0.001):.1f} m,",
 # \end{aligned} \tag{2.2}
 # $$
 #
-# One more case: after a silence of more than 24 hours we start afresh, and what was open before is dropped.
+# There is one more case: after a silence of more than 24 hours we start afresh, and drop the open stretch.
+
 
 # %%
 def find_stays(fixes, metres=200, minutes=30, silence_hours=24):
-    """One person's staypoints: rows (first fix, one past the last, its end)."""
+    """Staypoints: rows (first fix, one past the last, its end)."""
     at = fixes.tracked_at.astype("int64").to_numpy() / 1e6  # (F,) seconds
-    lon, lat = fixes.lon.to_numpy(), fixes.lat.to_numpy()   # (F,)
+    lon, lat = fixes.lon.to_numpy(), fixes.lat.to_numpy()  # (F,)
     stays, anchor = [], 0
     for i in range(1, len(at)):
         silent = at[i] - at[i - 1] > 3600 * silence_hours
-        away = haversine(lon[anchor], lat[anchor], lon[i], lat[i]) >= metres
-        if away and not silent and at[i] - at[anchor] >= 60 * minutes:
+        distance = haversine(lon[anchor], lat[anchor], lon[i], lat[i])
+        away = distance >= metres
+        long = at[i] - at[anchor] >= 60 * minutes
+        if away and not silent and long:
             stays.append((anchor, i, i))
         if away or silent:
             anchor = i
-    if at[-1] - at[anchor] >= 60 * minutes:  # still there when the record ends
+    if at[-1] - at[anchor] >= 60 * minutes:  # still there at the end
         stays.append((anchor, len(at), len(at) - 1))
     return stays
 
 
 stays_today = find_stays(today)
-print(f"{len(stays_today)} staypoints on that day; the truth has {n_today} visits")
+print(f"{len(stays_today)} staypoints that day; the truth: {n_today} visits")
 
 # %% [markdown]
-# Watch it work. For every fix of the day, draw its distance from the anchor that was in force. On the
+# For every fix of the day, draw its distance from the anchor in force at that moment. On the
 # way, the line runs up to 200 m and falls back to zero, again and again: each fall is a new anchor. In a
-# stay it does not get there.
+# stay the line does not reach 200 m.
 
 # %% tags=["hide-input"]
+lon, lat = today.lon.to_numpy(), today.lat.to_numpy()
 anchors, anchor = [], 0
 for i in range(len(today)):
-    if haversine(today.lon[anchor], today.lat[anchor], today.lon[i], today.lat[i]) >= 200:
+    if haversine(lon[anchor], lat[anchor], lon[i], lat[i]) >= 200:
         anchor = i
     anchors.append(anchor)
-off = haversine(today.lon.to_numpy()[anchors], today.lat.to_numpy()[anchors], today.lon, today.lat)
+off = haversine(lon[anchors], lat[anchors], lon, lat)
 fig, ax = plt.subplots(figsize=(7.4, 3.2))
+shade = {"ymin": 0.14, "color": EXTRA, "alpha": 0.22, "lw": 0}
 for k, (i, _, end) in enumerate(stays_today):
-    ax.axvspan(hour[i], hour[end], ymin=0.14, color=EXTRA, alpha=0.22, lw=0, label="staypoint" if k == 0 else None)
-ax.plot(hour, off, color=COPIED, lw=1, marker=".", ms=2.5, label="distance from the anchor")
+    label = "staypoint" if k == 0 else None
+    ax.axvspan(hour[i], hour[end], label=label, **shade)
+line = {"color": COPIED, "lw": 1, "marker": ".", "ms": 2.5}
+ax.plot(hour, off, label="distance from the anchor", **line)
 ax.axhline(200, color=MUTED, ls="--", lw=1)
 ax.text(hour.iloc[0], 207, "200 m", color=MUTED, fontsize=8)
-midnight = pd.Timestamp(day, tz=town.timezone)
-for k, row in enumerate(own_truth[own_truth.started_at.dt.date == day].itertuples()):
-    begin, end = ((t - midnight).total_seconds() / 3600 for t in (row.started_at, row.finished_at))
-    ax.barh(-28, end - begin, 22, left=begin, color=TRUTH, hatch="///", edgecolor=PAPER, lw=0,
-            label="true visit" if k == 0 else None)
-    ax.text(begin, -56, row.kind, fontsize=7.5, va="top", color=INK, rotation=30, ha="center")
-ax.set(ylim=(-110, 275), yticks=[0, 100, 200], xlabel="hour of the day, local time", ylabel="metres")
+look = {"color": TRUTH, "hatch": "///", "edgecolor": PAPER, "lw": 0}
+slanted = {"fontsize": 7.5, "va": "top", "rotation": 30, "ha": "center"}
+of_today = own_truth[own_truth.started_at.dt.date == day]
+for k, row in enumerate(of_today.itertuples()):
+    times = (row.started_at, row.finished_at)
+    begin, end = ((t - midnight).total_seconds() / 3600 for t in times)
+    label = "true visit" if k == 0 else None
+    ax.barh(-28, end - begin, 22, left=begin, label=label, **look)
+    ax.text(begin, -56, row.kind, color=INK, **slanted)
+ax.set(ylim=(-110, 275), yticks=[0, 100, 200])
+ax.set(xlabel="hour of the day, local time", ylabel="metres")
 ax.legend(loc="upper center", ncols=3, fontsize=8.5)
 show(
     fig,
-    alt=f"Distance from the current anchor over the day, always under 200 metres. On trips it is a saw; in stays it "
-    f"is nearly constant. {len(stays_today)} shaded staypoints stand over {n_today} bars of true visits.",
-    caption="The sliding rule at work. Shaded: the staypoints that it finds. Hatched below: the true visits of that "
-    "day. The level of a stay says how far before the door the last anchor fell.",
+    alt="Distance from the current anchor over the day, always under 200 "
+    "metres. On trips it is a saw; in stays it is nearly constant. "
+    f"{len(stays_today)} shaded staypoints stand over {n_today} bars of true "
+    "visits.",
+    caption="The sliding rule at work. Shaded: the staypoints that it "
+    "finds. Hatched below: the true visits of that day. The level of a stay "
+    "says how far before the door the last anchor fell.",
 )
 
 # %% [markdown]
-# Look at the heights of the level stretches. The anchor is wherever the last fall happened to be, up to 200 m
-# *before* the door. So a staypoint begins a little too early, and part of its fixes lie on the street. That
-# detail will surprise us below.
+# Look at the heights of the level stretches. The last anchor was set wherever the person crossed the 200 m,
+# somewhere *before* the door. So a staypoint begins a little too early, and part of its fixes lie on the
+# street. That detail will surprise us below.
 #
-# A staypoint needs a position of its own. We take the mean of its fixes, and each *different* position
-# counts once, as the published pipeline does with the tool
+# A staypoint needs a position of its own. We take the mean of its fixes. Each *different* position
+# counts once, as in the published pipeline with the tool
 # [trackintel](https://github.com/mie-lab/trackintel).
+
 
 # %%
 def make_staypoints(fixes, **settings):
@@ -264,33 +329,46 @@ def make_staypoints(fixes, **settings):
     rows = []
     for user, own in fixes.groupby("user_id"):
         own = own.reset_index(drop=True)
+        at, xy = own.tracked_at, own[["lon", "lat"]].to_numpy()
         for i, j, end in find_stays(own, **settings):
-            different = np.unique(own[["lon", "lat"]].to_numpy()[i:j], axis=0)
-            lon, lat = different.mean(axis=0)
-            rows.append((user, own.tracked_at[i], own.tracked_at[end], lon, lat, j - i))
-    columns = ["user_id", "started_at", "finished_at", "lon", "lat", "n_fixes"]
-    return pd.DataFrame(rows, columns=columns)
+            lon, lat = np.unique(xy[i:j], axis=0).mean(axis=0)
+            rows.append((user, at[i], at[end], lon, lat, j - i))
+    columns = ["user_id", "started_at", "finished_at"]
+    return pd.DataFrame(rows, columns=[*columns, "lon", "lat", "n_fixes"])
 
 
 staypoints = make_staypoints(fixes)
 print(f"{len(fixes):,} fixes -> {len(staypoints)} staypoints")
-staypoints.head(3)
+shown = staypoints.head(3).copy()
+for name in ("started_at", "finished_at"):  # in short, so that they fit here
+    shown[name] = shown[name].dt.strftime("%d %b %H:%M")
+shown.round(4)
 
 # %% tags=["hide-input"]
 spots = plane.metres(staypoints.lon, staypoints.lat)
+lasted = staypoints.finished_at - staypoints.started_at
 fig, axes = plt.subplots(1, 3, figsize=(7.4, 2.8))
 for ax, user in zip(axes, people, strict=True):
     own = (staypoints.user_id == user).to_numpy()
-    hours = (staypoints.finished_at - staypoints.started_at).dt.total_seconds()[own] / 3600
+    hours = lasted.dt.total_seconds()[own] / 3600
     ground(ax)
-    ax.scatter(*spots[own].T, s=8 + 5 * hours.clip(upper=12), color=EXTRA, alpha=0.4, lw=0.4, edgecolor=PAPER,
-               rasterized=True)
+    ax.scatter(
+        *spots[own].T,
+        s=8 + 5 * hours.clip(upper=12),
+        color=EXTRA,
+        alpha=0.4,
+        lw=0.4,
+        edgecolor=PAPER,
+        rasterized=True,
+    )
     ax.set_title(f"person {user}: {own.sum()}", fontsize=10)
 show(
     fig,
-    alt="The three maps again, now with a few dozen discs each in place of thousands of dots. The largest discs, "
-    "the long stays, lie on top of each other at one or two spots a person.",
-    caption="Staypoints of the same four weeks. The larger the disc, the longer the stay. Roads are gone.",
+    alt="The three maps again, now with a few dozen discs each in place of "
+    "thousands of dots. The largest discs, the long stays, lie on top of "
+    "each other at one or two spots a person.",
+    caption="Staypoints of the same four weeks. The larger the disc, the "
+    "longer the stay. Roads are gone.",
 )
 
 # %% [markdown]
@@ -299,10 +377,11 @@ show(
 # Two evenings at home give two staypoints a few metres apart. When are two staypoints the same **location**?
 # The published answer is DBSCAN ([Ester et al., 1996](https://dl.acm.org/doi/10.5555/3001460.3001507)) with
 # two numbers. Two staypoints are *neighbours* if they are at most `eps` = 20 m apart. A staypoint with at
-# least `min_samples` = 2 neighbours, itself included, founds a location, and the locations of
-# neighbours are one and the same. What has no neighbour is called noise: it belongs to no location at all.
+# least `min_samples` = 2 neighbours, itself included, founds a location, and neighbours share their
+# location. A staypoint without neighbours is called noise: it belongs to no location at all.
 #
-# scikit-learn does it, on a sphere if we say so. Its haversine wants radians and the *latitude first*.
+# scikit-learn has DBSCAN, also on a sphere. Its haversine wants radians and the *latitude first*.
+
 
 # %%
 def cluster(staypoints, eps=20, min_samples=2):
@@ -313,80 +392,104 @@ def cluster(staypoints, eps=20, min_samples=2):
 
 
 label = cluster(staypoints)
-print(f"{(label >= 0).sum()} of {len(label)} staypoints in {label.max() + 1} locations")
+n_placed, n_found = (label >= 0).sum(), label.max() + 1
+print(f"{n_placed} of {len(label)} staypoints in {n_found} locations")
 
 # %% tags=["hide-input"]
 by_eps = {eps: cluster(staypoints, eps=eps) for eps in (20, 80)}
 close = [np.hypot(*(spots - spot).T) < 170 for spot in spots]
-worth = [len(set(by_eps[20][c])) - len(set(by_eps[80][c])) + len(set(by_eps[20][c])) / 9 for c in close]
-centre = spots[close[int(np.argmax(worth))]].mean(axis=0)  # where the two settings differ most
+n_small, n_large = (
+    np.array([len(set(found[c])) for c in close]) for found in by_eps.values()
+)
+worth = n_small - n_large + n_small / 9  # where the two settings differ most
+centre = spots[close[int(np.argmax(worth))]].mean(axis=0)
 inside = (np.abs(spots - centre) < 200).all(axis=1)
+colours = (COPIED, GENERATED, GATE, EXTRA, TRUTH)
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.7))
 for ax, (eps, found) in zip(axes, by_eps.items(), strict=True):
     ground(ax, centre, 200, bar=100)
+    dot = {"s": 26, "zorder": 3}
     for k, one in enumerate(np.unique(found[inside & (found >= 0)])):
         part = inside & (found == one)
-        shape, colour = "osD^vP"[k % 6], (COPIED, GENERATED, GATE, EXTRA, TRUTH)[k % 5]
-        ax.scatter(*spots[part].T, s=26, marker=shape, color=colour, edgecolor=PAPER, lw=0.4, zorder=3)
-        ax.add_collection(EllipseCollection(
-            eps, eps, 0, units="xy", offsets=spots[part], transOffset=ax.transData, facecolor=colour, alpha=0.12, lw=0))
-    ax.scatter(*spots[inside & (found < 0)].T, s=26, marker="x", color=INK, lw=1.2, zorder=3)
+        look = {"marker": "osD^vP"[k % 6], "color": colours[k % 5]}
+        ax.scatter(*spots[part].T, edgecolor=PAPER, lw=0.4, **look, **dot)
+        discs = EllipseCollection(
+            eps,
+            eps,
+            0,
+            units="xy",
+            offsets=spots[part],
+            transOffset=ax.transData,
+            facecolor=look["color"],
+            alpha=0.12,
+            lw=0,
+        )
+        ax.add_collection(discs)
+    alone = spots[inside & (found < 0)]
+    ax.scatter(*alone.T, marker="x", color=INK, lw=1.2, **dot)
     ax.set_title(f"eps = {eps} m", fontsize=10)
 show(
     fig,
-    alt="Two maps of the same four hundred metres of town with staypoints. With eps 20 m, several small groups and "
-    "some lonely crosses; with eps 80 m some of the crosses have joined a group, and groups have merged.",
-    caption="Locations in one neighbourhood. One colour and shape within a map, one location; a cross belongs "
-    "to none. Discs have a diameter of eps, so staypoints whose discs touch are neighbours.",
+    alt="Two maps of the same four hundred metres of town with staypoints. "
+    "With eps 20 m, several small groups and some lonely crosses; with eps "
+    "80 m some of the crosses have joined a group, and groups have merged.",
+    caption="Locations in one neighbourhood. One colour and shape within a "
+    "map, one location; a cross belongs to none. Discs have a diameter of "
+    "eps, so staypoints whose discs touch are neighbours.",
 )
 
 # %% [markdown]
-# With `min_samples` = 2, DBSCAN is something simpler in disguise. Draw a line between any two neighbours;
-# a location is a **connected component** of that graph with at least two members. One can check it:
+# With `min_samples` = 2, DBSCAN does something simpler. Draw a line between any two neighbours. A location
+# is then a **connected component** of that graph with at least two members. Let us check:
 
 # %%
-position = staypoints[["lon", "lat"]].to_numpy().T           # (2, S)
+position = staypoints[["lon", "lat"]].to_numpy().T  # (2, S)
 apart = haversine(*position[:, :, None], *position[:, None])  # (S, S) metres
-_, component = connected_components(coo_matrix(apart <= 20), directed=False)
-in_some = np.bincount(component)[component] >= 2             # (S,)
+graph = coo_matrix(apart <= 20)
+_, component = connected_components(graph, directed=False)
+in_some = np.bincount(component)[component] >= 2  # (S,)
 assert (in_some == (label >= 0)).all()
 both = pd.DataFrame({"DBSCAN": label, "component": component})[in_some]
-names = both.drop_duplicates()  # the same groups under other numbers: one row each
+names = both.drop_duplicates()  # same groups, other numbers: one row each
 assert names.DBSCAN.is_unique and names.component.is_unique
 
 # %% [markdown]
 # > **Note.** Components chain. If every house in a street has a staypoint, twenty metres from the next,
 # > the street is one location. And the clustering looks at all the data at once, also at days that
-# > we shall later call test; [chapter 15](15_traps.ipynb) measures what that is worth.
+# > we later call test; [chapter 15](15_traps.ipynb) measures what that is worth.
 #
 # ## Visits: merge what belongs together
 #
-# Last step. Staypoints without a location are dropped. Of the others, two in a row at the same location,
-# the second beginning within a minute of the first one's end, are one **visit**.
+# The last step drops the staypoints without a location. Of the others, two in a row at the same location
+# are one **visit** if the second begins within a minute of the first one's end.
+
 
 # %%
 def make_visits(staypoints, label):
     """Visits: located staypoints, joined where they touch."""
-    stays = staypoints.assign(location_id=label)[label >= 0].reset_index(drop=True)
+    stays = staypoints.assign(location_id=label)[label >= 0]
+    stays = stays.reset_index(drop=True)
     different = stays.drop_duplicates(["location_id", "lon", "lat"])
     centre = different.groupby("location_id")[["lon", "lat"]].mean()
-    before = stays.shift()
-    same = (stays.user_id == before.user_id) & (stays.location_id == before.location_id)
-    same &= stays.started_at - before.finished_at <= pd.Timedelta(minutes=1)
-    visits = stays.groupby((~same).cumsum().to_numpy()).agg(
-        user_id=("user_id", "first"), location_id=("location_id", "first"),
-        started_at=("started_at", "first"), finished_at=("finished_at", "last"))
+    before, here = stays.shift(), ["user_id", "location_id"]
+    same = (stays[here] == before[here]).all(axis=1)
+    pause = stays.started_at - before.finished_at
+    same &= pause <= pd.Timedelta(minutes=1)
+    how = dict.fromkeys([*here, "started_at"], "first")
+    joined = stays.groupby((~same).cumsum().to_numpy())
+    visits = joined.agg(how | {"finished_at": "last"})
     return visits.join(centre, on="location_id").reset_index(drop=True)
 
 
 visits = make_visits(staypoints, label)
-pd.Series({
-    "fixes": len(fixes), "staypoints": len(staypoints),
-    "staypoints in a location": (label >= 0).sum(), "visits": len(visits), "true visits": len(truth),
-}).rename("n").to_frame()
+counts = {"fixes": len(fixes), "staypoints": len(staypoints)}
+counts["staypoints in a location"] = (label >= 0).sum()
+counts |= {"visits": len(visits), "true visits": len(truth)}
+pd.Series(counts).rename("number").to_frame()
 
 # %% [markdown]
-# That is the pipeline, and it fits on two screens. Is it the one that the package uses on real data?
+# That is the whole pipeline. Is it the one that the package uses on real data?
+
 
 # %%
 def equal(theirs, ours):
@@ -402,8 +505,8 @@ equal(gps.merge_staypoints(located, places), visits)
 print("Equal: staypoints, locations and visits.")
 
 # %% [markdown]
-# Equal, row by row. The package's version is faster, since it jumps over fixes that cannot be 200 m away
-# yet, and it counts what it drops. From here on we use it.
+# They are equal, row by row. The package's version is faster, since it jumps over fixes that cannot be
+# 200 m away yet, and it counts what it drops. From here on we use it.
 #
 # ## What no real data allows: the truth
 #
@@ -412,37 +515,51 @@ print("Equal: staypoints, locations and visits.")
 # %% tags=["hide-input"]
 first = own_truth.started_at.dt.normalize().iloc[0]
 per = own_truth.groupby((own_truth.started_at - first).dt.days).size()
-start = max(range(0, 22), key=lambda d: per.reindex(range(d, d + 7), fill_value=0).gt(0).sum() * 100
-            + per.reindex(range(d, d + 7), fill_value=0).sum())
+weeks = [per.reindex(range(d, d + 7), fill_value=0) for d in range(22)]
+start = int(
+    np.argmax([week.gt(0).sum() * 100 + week.sum() for week in weeks])
+)
 days = pd.date_range(first + pd.Timedelta(days=start), periods=7)
 fig, ax = plt.subplots(figsize=(7.4, 3.9))
-for table, colour, shift, hatch, text in ((own_truth, TRUTH, -0.19, "///", "true"), (visits, EXTRA, 0.19, None, "found")):
+looks = {
+    "true": (own_truth, -0.19, {"color": TRUTH, "hatch": "///"}),
+    "found": (visits, 0.19, {"color": EXTRA, "hatch": None}),
+}
+for text, (table, shift, look) in looks.items():
     own = table[table.user_id == person]
-    begin, end = (own[c].dt.tz_convert(town.timezone) for c in ("started_at", "finished_at"))
+    begin = own.started_at.dt.tz_convert(town.timezone)
+    end = own.finished_at.dt.tz_convert(town.timezone)
+    look |= {"edgecolor": PAPER, "lw": 0.6}
     for k, midnight in enumerate(days):
-        low, high = ((t - midnight).dt.total_seconds() / 3600 for t in (begin, end))
+        low = (begin - midnight).dt.total_seconds() / 3600
+        high = (end - midnight).dt.total_seconds() / 3600
         on = (high > 0) & (low < 24)
-        ax.barh(k + shift, (high.clip(upper=24) - low.clip(lower=0))[on], 0.34, left=low.clip(lower=0)[on],
-                color=colour, hatch=hatch, edgecolor=PAPER, lw=0.6, label=text if k == 0 else None)
-ax.set(xlim=(0, 24), xticks=range(0, 25, 3), yticks=range(7), yticklabels=[f"{d:%a}" for d in days],
-       xlabel="hour of the day, local time")
+        low, high = low.clip(lower=0)[on], high.clip(upper=24)[on]
+        look["label"] = text if k == 0 else None
+        ax.barh(k + shift, high - low, 0.34, left=low, **look)
+ax.set(xlim=(0, 24), xticks=range(0, 25, 3), yticks=range(7))
+ax.set(yticklabels=[f"{d:%a}" for d in days])
+ax.set(xlabel="hour of the day, local time")
 ax.invert_yaxis()
 ax.grid(axis="y", visible=False)
 ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 show(
     fig,
-    alt="Seven days, each with a row of hatched true visits and below it a row of found ones. Most agree closely. "
-    "Some true visits have no found one, and some found ones run on for hours after the true end.",
-    caption=f"A week of person {person}: true visits (hatched) and what the pipeline made of the fixes.",
+    alt="Seven days, each with a row of hatched true visits and below it a "
+    "row of found ones. Most agree closely. Some true visits have no found "
+    "one, and some found ones run on for hours after the true end.",
+    caption=f"A week of person {person}: true visits (hatched) and what the "
+    "pipeline made of the fixes.",
 )
 
 # %% [markdown]
-# Where a found bar runs on without a true one above it, the recorder was off, and the last stay goes on until the person is
-# seen elsewhere. Where a true bar has none below it, the stay was lost: too few fixes, or a place that was seen only once.
+# Where a found bar runs on without a true one above it, the recorder was off: the last stay goes on until the
+# person is seen elsewhere. Where a true bar has none below it, the stay was lost. Either it had too few fixes,
+# or its place was seen only once.
 #
 # To count such agreements we need a rule for *the same visit*. `pgt.gps.matching.match` pairs a found visit with a
-# true one of the same person if it covers at least half of the true one's time and lies within 200 m. Each
-# is used once, and the pairing with the most common time wins. Then
+# true one of the same person if the found visit covers at least half of the true one's time and lies within 200 m.
+# Each visit is used once, and the pairing with the most common time wins. Then
 #
 # $$
 # \text{recall} = \frac{\text{paired}}{\text{true}}, \quad
@@ -451,10 +568,10 @@ show(
 # \tag{2.3}
 # $$
 #
-# To say whether *locations* are the true places, we compare two groupings of the paired visits, by found
-# location and by true place, with the adjusted Rand index
-# ([Hubert and Arabie, 1985](https://doi.org/10.1007/BF01908075)): 1 means the same groups, 0 no better than
-# chance. For the rest of the chapter, eight people, and a fix every minute, which is quicker.
+# Are the found *locations* the true places? The adjusted Rand index
+# ([Hubert and Arabie, 1985](https://doi.org/10.1007/BF01908075)) compares two groupings of the paired visits, by
+# found location and by true place. It is 1 if the groups are the same, and 0 if they agree no better than
+# chance. For the rest of the chapter we take eight people and one fix a minute, which is quicker.
 
 # %%
 crowd = sorted(n_visits.index[:8].tolist())
@@ -463,287 +580,406 @@ true = true_visits(town, crowd, days=28)
 
 @cache
 def record(**faults):
-    """The fixes of eight people, with the receiver's usual faults but for these."""
+    """Fixes of eight people; the receiver's usual faults but for these."""
     return simulate_fixes(town, crowd, days=28, every_s=60, **faults)
 
 
 def steps(fixes, **settings):
     """Staypoints and visits, with the published thresholds or others."""
-    of_rule = ("distance", "minutes", "gap_minutes")
-    rule = {name: settings.pop(name) for name in of_rule if name in settings}
+    of_rule = {"distance", "minutes", "gap_minutes"} & settings.keys()
+    rule = {name: settings.pop(name) for name in of_rule}
     stays = gps.generate_staypoints(fixes, **rule)
-    return stays, gps.merge_staypoints(*gps.generate_locations(stays, **settings))
+    located = gps.generate_locations(stays, **settings)
+    return stays, gps.merge_staypoints(*located)
 
 
+# %%
 def score(part):
     """Recovery of all eight people together."""
     return recovery(part, true, people=False).iloc[0]
 
 
 stays, found = steps(record())
-scores = pd.DataFrame({"staypoints": score(stays), "visits": score(found)}).T.infer_objects()
-scores[["n_true", "n_found", "precision", "recall", "f1", "rand"]].round(2)
+scores = pd.DataFrame({"staypoints": score(stays), "visits": score(found)})
+scores = scores.T.infer_objects()
+HEADS = {
+    "n_true": "true",
+    "n_found": "found",
+    "precision": "precision, %",
+    "recall": "recall, %",
+    "f1": "F1, %",
+    "rand": "Rand index",
+}
+table = scores[list(HEADS)].rename(columns=HEADS).round(2)
+table.astype({"Rand index": object}).fillna("–")
 
 # %% tags=["hide-input"]
-kinds = pd.DataFrame({"staypoints": match(stays, true).found.notna(), "visits": match(found, true).found.notna()})
-by_place = true.groupby(["user_id", "location_id"]).location_id.transform("size")
-neighbours = [true.groupby("user_id").location_id.shift(k) == true.location_id for k in (1, -1)]
+parts = {"staypoints": stays, "visits": found}
+kinds = pd.DataFrame(
+    {name: match(part, true).found.notna() for name, part in parts.items()}
+)
+at_place = true.groupby(["user_id", "location_id"]).location_id
+here = true.groupby("user_id").location_id
+again = [here.shift(k) == true.location_id for k in (1, -1)]
 kinds["group"] = np.select(
-    [by_place == 1, neighbours[0] | neighbours[1]],
-    ["the person's only visit there", "the same place before or after"], "all others")
-lost = (100 * kinds.groupby("group")[["staypoints", "visits"]].mean()).round(1)
-lost.insert(0, "true visits", kinds.groupby("group").size())
+    [at_place.transform("size") == 1, again[0] | again[1]],
+    ["the person's only visit there", "the same place before or after"],
+    "all others",
+)
+grouped = kinds.groupby("group")
+lost = (100 * grouped[["staypoints", "visits"]].mean()).round(1)
+lost.insert(0, "true visits", grouped.size())
 once = lost.loc["the person's only visit there"]
 explored = 100 * kinds.visits.groupby(true.explored).mean()
+fall = scores.recall["staypoints"] - scores.recall["visits"]
 Markdown(
-    f"Staypoints are found well; then, from staypoints to visits, recall falls by "
-    f"{scores.recall['staypoints'] - scores.recall['visits']:.0f} points. **Which visits are lost?**"
+    "Staypoints are found well. From staypoints to visits, recall falls by "
+    f"{fall:.0f} points. **Which visits are lost?**"
 )
 
 # %% tags=["hide-input"]
-lost.rename_axis("true visits, and % recovered")
+heads = {"staypoints": "as staypoints, %", "visits": "as visits, %"}
+lost.rename(columns=heads).rename_axis("true visits, and share found")
 
 # %% tags=["hide-input"]
 whole = true_visits(town, crowd)
-long_run = match(steps(simulate_fixes(town, crowd, every_s=60))[1], whole).found.notna()
+all_fixes = simulate_fixes(town, crowd, every_s=60)
+long_run = match(steps(all_fixes)[1], whole).found.notna()
+new, old = (
+    100 * long_run[at].mean() for at in (whole.explored, ~whole.explored)
+)
 Markdown(
-    f"Here is the first thing that nobody could have told us from real data. Of the visits to a place where a person came "
-    f"**once**, the sliding rule finds {once.staypoints:.0f} %, and after the clustering {once.visits:.0f} % remain. A place must "
-    "be seen twice to be a place. Those lonely stays are explorations: in all, "
-    f"{explored[True]:.0f} % of the true first visits survive the pipeline, and {explored[False]:.0f} % of the returns. Nor is it "
-    f"just that four weeks are short: over the whole record of these people, "
-    f"{len(whole):,} visits, "
-    f"{100 * long_run[whole.explored].mean():.0f} % of first visits survive and {100 * long_run[~whole.explored].mean():.0f} % of returns. "
-    "**The published procedure deletes much of what is new before any model sees it.** When a benchmark says that people "
-    "return, remember that a place had to be returned to in order to be counted."
+    "Nobody could have learned this from real data. Of the visits to a "
+    "place where a person came **once**, the sliding rule finds "
+    f"{once.staypoints:.0f} %, and after the clustering {once.visits:.0f} % "
+    "remain. A place must be seen twice to be a place. Those lonely stays "
+    f"are explorations: in all, {explored[True]:.0f} % of the true first "
+    f"visits survive the pipeline, and {explored[False]:.0f} % of the "
+    "returns. Longer records help only in part: over the whole record of "
+    f"these people, {len(whole):,} visits, {new:.0f} % of first visits "
+    f"survive and {old:.0f} % of returns. **The published procedure deletes "
+    "much of what is new before any model sees it.** When a benchmark says "
+    "that people return, remember that a place had to be returned to in "
+    "order to be counted."
 )
 
 # %% [markdown]
-# The third row is another matter. Who leaves home for a walk round the block, or whose recorder is off overnight, has
-# two true visits to the same place in a row. In the fixes that is often one long stay, and who could blame the rule?
+# The third row has another reason. Anyone who leaves home for a walk round the block, or whose recorder is off
+# overnight, has two true visits to the same place in a row. In the fixes these often look like one long stay.
 #
 # ## A receiver that is too good
 #
-# Turn the faults one at a time, from nothing to terrible, and leave the others as they are. Before you look: which
-# receiver gives the best visits?
+# Turn the faults one at a time, from nothing to terrible, and leave the others as they are. Before you look:
+# which receiver gives the best visits?
+
 
 # %%
 def turn(dials, result):
-    """One row for each dial, value and step; `result` takes a dial's name and value."""
+    """One row per dial, value and step; `result` takes a dial and a value."""
     rows = []
     for dial, values in dials.items():
         for value in values:
-            for step, part in zip(("staypoints", "visits"), result(dial, value), strict=True):
+            for step, part in zip(
+                ("staypoints", "visits"), result(dial, value), strict=True
+            ):
                 at = {"dial": dial, "value": value, "step": step}
                 rows.append(at | score(part).to_dict())
     return pd.DataFrame(rows)
 
 
-faults = {"noise_m": (0, 1, 5, 10, 20, 40, 60), "indoor_loss": (0, 0.5, 0.75, 0.9, 0.95, 1),
-          "gaps_per_day": (0, 1, 3, 12, 24), "jumps_per_day": (0, 2, 5, 20, 80)}
+faults = {
+    "noise_m": (0, 1, 5, 10, 20, 40, 60),
+    "indoor_loss": (0, 0.5, 0.75, 0.9, 0.95, 1),
+    "gaps_per_day": (0, 1, 3, 12, 24),
+    "jumps_per_day": (0, 2, 5, 20, 80),
+}
 sweep = turn(faults, lambda dial, value: steps(record(**{dial: value})))
 
 # %% tags=["hide-input"]
-LABELS = {"noise_m": "drifting error (m)", "indoor_loss": "share of a stay without fixes",
-          "gaps_per_day": "gaps of 45 minutes, a day", "jumps_per_day": "jumps of 100 m, a day",
-          "distance": "distance (m)", "minutes": "shortest stay (minutes)", "gap_minutes": "longest silence (hours)", "eps": "eps (m)"}
+LABELS = {
+    "noise_m": "drifting error (m)",
+    "indoor_loss": "share of a stay without fixes",
+    "gaps_per_day": "gaps of 45 minutes, a day",
+    "jumps_per_day": "jumps of 100 m, a day",
+    "distance": "distance (m)",
+    "minutes": "shortest stay (minutes)",
+    "gap_minutes": "longest silence (hours)",
+    "eps": "eps (m)",
+}
 
 
 def panels(sweep, usual, alt, caption):
     """F1 of staypoints and visits, and the Rand index, over each dial."""
     fig, axes = plt.subplots(2, 2, figsize=(7.4, 5.2), sharey=True)
-    for ax, (dial, part) in zip(axes.flat, sweep.groupby("dial", sort=False), strict=True):
-        for step, colour, marker in (("staypoints", COPIED, "o"), ("visits", GENERATED, "s")):
+    by_dial = sweep.groupby("dial", sort=False)
+    looks = {"staypoints": (COPIED, "o"), "visits": (GENERATED, "s")}
+    rand = {"color": GATE, "marker": "^", "ms": 4, "ls": "--"}
+    for ax, (dial, part) in zip(axes.flat, by_dial, strict=True):
+        for step, (colour, marker) in looks.items():
             line = part[part.step == step]
             at = np.arange(len(line))
-            ax.plot(at, line.f1, color=colour, marker=marker, ms=4, label=f"F1 of {step}")
-        ax.plot(at, 100 * line.rand, color=GATE, marker="^", ms=4, ls="--", label="Rand index of locations (× 100)")
-        ax.axvline(list(line["value"]).index(usual[dial]), color=MUTED, ls=":", lw=1.2)
-        ax.set(xlabel=LABELS[dial], ylim=(0, 104), xticks=at, xticklabels=[f"{v:g}" for v in line["value"]])
+            dots = {"color": colour, "marker": marker, "ms": 4}
+            ax.plot(at, line.f1, label=f"F1 of {step}", **dots)
+        text = "Rand index of locations (× 100)"
+        ax.plot(at, 100 * line.rand, label=text, **rand)
+        values = list(line["value"])
+        where = values.index(usual[dial])
+        ax.axvline(where, color=MUTED, ls=":", lw=1.2)
+        ax.set(xlabel=LABELS[dial], ylim=(0, 104))
+        ax.set(xticks=at, xticklabels=[f"{v:g}" for v in values])
     for ax in axes[:, 0]:
         ax.set_ylabel("0 to 100, higher is better")
     axes[0, 0].legend(fontsize=8, loc="lower center")
     return show(fig, alt=alt, caption=caption)
 
 
-noise = sweep[(sweep.dial == "noise_m") & (sweep.step == "visits")].set_index("value")
+def of(sweep, dial, step):
+    """The rows of one dial and step, by value."""
+    rows = (sweep.dial == dial) & (sweep.step == step)
+    return sweep[rows].set_index("value")
+
+
+noise = of(sweep, "noise_m", "visits")
+usual = {
+    "noise_m": 5,
+    "indoor_loss": 0.5,
+    "gaps_per_day": 1,
+    "jumps_per_day": 2,
+}
 panels(
-    sweep, {"noise_m": 5, "indoor_loss": 0.5, "gaps_per_day": 1, "jumps_per_day": 2},
-    alt="Four panels, one for each fault of the receiver, with F1 of staypoints and of visits and the Rand index. "
-    f"Without any drifting error, F1 of visits is {noise.f1[0]:.0f}, with five metres {noise.f1[5]:.0f}, with sixty "
-    f"{noise.f1[60]:.0f}. Silence indoors hurts visits late, and everything once it is total.",
-    caption="Recovery against each fault of the receiver. Dotted: the usual setting. The steps on the horizontal axes are not even.",
+    sweep,
+    usual,
+    alt="Four panels, one for each fault of the receiver, with F1 of "
+    "staypoints and of visits and the Rand index. Without any drifting "
+    f"error, F1 of visits is {noise.f1[0]:.0f}, with five metres "
+    f"{noise.f1[5]:.0f}, with sixty {noise.f1[60]:.0f}. Silence indoors "
+    "hurts visits late, and everything once it is total.",
+    caption="Recovery against each fault of the receiver. Dotted: the usual "
+    "setting. The steps on the horizontal axes are not even.",
 )
 
 # %% tags=["hide-input"]
 luck = [score(steps(record(seed=seed))[1]).f1 for seed in (1, 2, 3)]
 Markdown(
-    f"(How much of that is luck? With three other seeds of the receiver, F1 of visits lies between {min(luck):.1f} and {max(luck):.1f}. "
-    "Do not read more into a curve than that.)"
+    "(How much of that is luck? With three other seeds of the receiver, F1 "
+    f"of visits lies between {min(luck):.1f} and {max(luck):.1f}. Read "
+    "nothing into smaller differences.)"
 )
 
 # %% tags=["hide-input"]
+rand = noise["rand"]
 Markdown(
-    f"Look at the far left of the first panel. **Without any error, F1 of visits is {noise.f1[0]:.0f}; with an error of "
-    f"one metre it is {noise.f1[1]:.0f}.** The Rand index goes from {noise['rand'][0]:.2f} to {noise['rand'][1]:.2f}. Worse data "
-    f"gives better places. The middle of a staypoint without error lies {noise.apart[0]:.0f} m from the door, with five "
-    f"metres of error {noise.apart[5]:.0f} m. How can that be?"
+    "Look at the far left of the first panel. **Without any error, F1 of "
+    f"visits is {noise.f1[0]:.0f}; with an error of one metre it is "
+    f"{noise.f1[1]:.0f}.** The Rand index goes from {rand[0]:.2f} to "
+    f"{rand[1]:.2f}. Worse data gives better places. The middle of a "
+    f"staypoint without error lies {noise.apart[0]:.0f} m from the door, "
+    f"with five metres of error {noise.apart[5]:.0f} m. How can that be?"
 )
 
 # %% [markdown]
-# Think of what the middle is: the mean of the *different* positions. A perfect receiver in a chair gives one
-# position, over and over, and that counts once. The last 200 m on the street give a different one at every
-# fix, and each counts as much as the whole evening. So the middle of the staypoint lands in the street, and a
-# different street each time. A little noise makes every fix in the chair a position of its own; the evening
-# gets its weight back.
+# The middle is the mean of the *different* positions. A perfect receiver in a chair gives one
+# position, over and over, and that counts once. The last 200 m on the street give a different position at every
+# fix, and each of them counts as much as the whole evening. So the middle of the staypoint lands in the street,
+# and in a different street each time. A little noise makes every fix in the chair a position of its own, and the
+# evening gets its weight back.
 
 # %% tags=["hide-input"]
-home = true.location_id[(true.user_id == crowd[0]) & (true.kind == "home")].mode()[0]
-spot = plane.metres(*town.places.set_index("location_id").loc[home, ["lon", "lat"]].astype(float))
+at_home = (true.user_id == crowd[0]) & (true.kind == "home")
+home = true.location_id[at_home].mode()[0]
+door = town.places.set_index("location_id").loc[home, ["lon", "lat"]]
+spot = plane.metres(*door.astype(float))
+at_home = true.index[(true.location_id == home) & (true.user_id == crowd[0])]
+cross = {"ms": 16, "mew": 2.5, "color": TRUTH, "zorder": 2}
+dots = {"ms": 5, "color": EXTRA, "mec": PAPER, "mew": 0.5, "zorder": 3}
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.6))
 for ax, metres in zip(axes, (0, 5), strict=True):
     part = steps(record(noise_m=metres))[0]
-    pairs = match(part, true)
-    mine_here = true.index[(true.location_id == home) & (true.user_id == crowd[0])]
-    here = part.loc[pairs.found.loc[mine_here].dropna()]
+    here = part.loc[match(part, true).found.loc[at_home].dropna()]
     ground(ax, spot, 190, bar=50)
-    ax.plot(*spot, "+", ms=16, mew=2.5, color=TRUTH, zorder=2, label="the home")
-    ax.plot(*plane.metres(here.lon, here.lat).T, "o", ms=5, color=EXTRA, mec=PAPER, mew=0.5, zorder=3,
-            label="staypoints there")
-    ax.set_title(f"{'no error' if metres == 0 else f'error of {metres} m'}: {len(here)} staypoints", fontsize=10)
+    ax.plot(*spot, "+", label="the home", **cross)
+    xy = plane.metres(here.lon, here.lat).T
+    ax.plot(*xy, "o", label="staypoints there", **dots)
+    title = f"error of {metres} m" if metres else "no error"
+    ax.set_title(f"{title}: {len(here)} staypoints", fontsize=10)
 axes[0].legend(fontsize=8, loc="upper left")
 show(
     fig,
-    alt="Two maps around one home with the staypoints of one person. With a perfect receiver they are scattered over "
-    "the streets nearby, up to about a hundred metres away; with an error of five metres they lie on the home.",
-    caption=f"The same evenings of person {crowd[0]}, recorded without error (left) and with an error of five metres (right).",
+    alt="Two maps around one home with the staypoints of one person. With a "
+    "perfect receiver they are scattered over the streets nearby, up to "
+    "about a hundred metres away; with an error of five metres they lie on "
+    "the home.",
+    caption=f"The same evenings of person {crowd[0]}, recorded without error "
+    "(left) and with an error of five metres (right).",
 )
 
 # %% [markdown]
-# > **Pitfall.** Perfect receivers exist, in effect: a telephone that repeats its last position to save power, or one that is
-# > located by the same wireless network all evening. If your data repeats positions, do not
-# > average the different ones only. Exercise 2 cures it with one line.
+# > **Pitfall.** Perfect receivers exist, in effect: a telephone that repeats its last position to save power, or one
+# > that is located by the same wireless network all evening. If your data repeats positions, do not
+# > average only the different ones. Exercise 2 cures it with one line.
 #
-# The other panels hold milder lessons. Silence indoors does no harm to staypoints up to the point where there is no fix
-# left: the rule needs only somebody who is seen going in, and seen again close by. It does harm *places* before that, since
-# fewer fixes at the door stand against those in the street. Jumps cut stays in two, which costs precision rather than recall.
+# The other panels hold milder lessons.
+#
+# - Silence indoors does not harm staypoints until no fix is left. The rule only needs to see somebody go
+#   in, and to see them again close by. Silence harms *places* earlier, because fewer fixes at the door stand against
+#   those in the street.
+# - Jumps cut stays in two, which costs precision rather than recall.
 #
 # ## Thresholds
 #
 # Now the other way round: the usual receiver, and other thresholds.
 
 # %%
-thresholds = {"distance": (50, 100, 200, 400, 800), "minutes": (15, 30, 45, 60),
-              "gap_minutes": (60, 180, 720, 1440, 2880), "eps": (5, 10, 20, 40, 80, 160)}
-tuned = turn(thresholds, lambda dial, value: steps(record(), **{dial: value}))
-tuned.loc[tuned.dial == "gap_minutes", "value"] /= 60  # hours are easier to read
+thresholds = {
+    "distance": (50, 100, 200, 400, 800),
+    "minutes": (15, 30, 45, 60),
+    "gap_minutes": (60, 180, 720, 1440, 2880),
+    "eps": (5, 10, 20, 40, 80, 160),
+}
+tuned = turn(thresholds, lambda dial, at: steps(record(), **{dial: at}))
+tuned.loc[tuned.dial == "gap_minutes", "value"] /= 60  # in hours
 
 # %% tags=["hide-input"]
-silence = tuned[(tuned.dial == "gap_minutes") & (tuned.step == "staypoints")].set_index("value")
-eps = tuned[(tuned.dial == "eps") & (tuned.step == "visits")].set_index("value")
+silence = of(tuned, "gap_minutes", "staypoints")
+eps = of(tuned, "eps", "visits")
 panels(
-    tuned, {"distance": 200, "minutes": 30, "gap_minutes": 24, "eps": 20},
-    alt="Four panels, one for each threshold. F1 is best for distances of 50 to 200 m and falls beyond; it does not gain "
-    "from fewer than 30 minutes. It rises with the longest silence allowed, and with eps, while the Rand index begins to fall.",
-    caption="Recovery against each threshold, with the usual receiver. Dotted: the published setting.",
+    tuned,
+    {"distance": 200, "minutes": 30, "gap_minutes": 24, "eps": 20},
+    alt="Four panels, one for each threshold. F1 is best for distances of 50 "
+    "to 200 m and falls beyond; it does not gain from fewer than 30 minutes. "
+    "It rises with the longest silence allowed, and with eps, while the Rand "
+    "index begins to fall.",
+    caption="Recovery against each threshold, with the usual receiver. "
+    "Dotted: the published setting.",
 )
 
 # %% tags=["hide-input"]
 ends = match(stays, true).end_error.dropna()
 Markdown(
-    f"The panel of silences holds a trade that is easy to miss. A stay **ends when the person is first seen elsewhere**, "
-    f"and if the recorder was off, that may be the next morning. Half of the ends are right to within {ends.abs().median():.0f} "
-    f"minutes, but one in ten is more than {ends.quantile(0.9) / 60:.0f} hours late, so that the *mean* error is {ends.mean() / 60:.1f} hours. "
-    f"A shorter limit on silence cures the mean (with one hour: {silence.end_late[1.0]:.0f} minutes) and costs half the stays: F1 "
-    f"{silence.f1[1.0]:.0f} in place of {silence.f1[24.0]:.0f}, because the rule drops whatever was open when the silence began."
+    "The panel of silences holds a trade-off. A stay **ends when the person "
+    "is first seen elsewhere**. If the recorder was off, that may be the "
+    "next morning. Half of the ends are right to within "
+    f"{ends.abs().median():.0f} minutes, but one in ten is more than "
+    f"{ends.quantile(0.9) / 60:.0f} hours late, so the *mean* error is "
+    f"{ends.mean() / 60:.1f} hours. A shorter limit on silence cures the "
+    f"mean (with one hour: {silence.end_late[1.0]:.0f} minutes) and costs "
+    f"half the stays: F1 is {silence.f1[1.0]:.0f} instead of "
+    f"{silence.f1[24.0]:.0f}, because the rule drops whatever was open when "
+    "the silence began."
 )
 
 # %% [markdown]
-# The published 24 hours are a sound choice for *where* and a poor one for *how long*. A model that is
-# fed with durations, as ours is, should know that the long ones are partly silence. (Exercise 4 finds a rule that has both.)
+# The published 24 hours are a sound choice for *where* and a poor one for *how long*. Anyone whose model reads
+# durations, as ours does, should know that the long ones are partly silence. (Exercise 4 finds a rule that is good
+# for both.)
 #
-# > **Note.** Fewer minutes gain nothing here, and that is not a result about people. Larkmere was built to
-# > resemble published visits, so none of its stays is shorter than half an hour. What real people do in twenty
-# > minutes, this experiment cannot say. A simulation tells the truth about the pipeline, and about life only what was put in.
+# > **Note.** Fewer minutes gain nothing here, but that says nothing about people. Larkmere was built to
+# > resemble published visits, so none of its stays is shorter than half an hour. A simulation tells the truth
+# > about the pipeline. About life it only says what was put in.
 #
 # With `eps` there is no best value either. A larger one keeps more stays and mixes more places.
 
 # %% tags=["hide-input"]
-(eps[["n_found", "recall", "precision", "unmixed", "unsplit"]].rename_axis("eps (m)")
- .rename(columns={"n_found": "visits found", "recall": "recall, %", "precision": "precision, %",
-                  "unmixed": "not mixed (0 to 1)", "unsplit": "not split (0 to 1)"})
- .astype({"visits found": int}).round(2))
+heads = {
+    "n_found": "visits found",
+    "recall": "recall, %",
+    "precision": "precision, %",
+    "unmixed": "not mixed (0 to 1)",
+    "unsplit": "not split (0 to 1)",
+}
+table = eps[list(heads)].rename_axis("eps (m)").rename(columns=heads)
+table.astype({"visits found": int}).round(2)
 
 # %% [markdown]
-# (*Not mixed* is homogeneity: 1 if no location holds two places. *Not split* is completeness: 1 if no place was torn into two
-# locations.)
+# (*Not mixed* is homogeneity: 1 if no location holds two places. *Not split* is completeness: 1 if no place was
+# torn into two locations.)
 #
 # ## Pitfall: latitude first
 #
-# We promised that equation (2.1) would cost somebody. scikit-learn's haversine expects (latitude, longitude). Hand it
-# (longitude, latitude), as people who think in x and y do, and nothing happens: no error, no warning. The published pipeline
-# does it. What does a circle of 20 m become? Do not derive it; measure it. Go from one position
-# in every direction until the swapped distance says 20 m.
+# We promised that equation (2.1) would cost somebody. scikit-learn's haversine expects (latitude, longitude). People
+# who think in x and y hand it (longitude, latitude). They see no error and no warning. The published pipeline
+# does it, too. What does a circle of 20 m become? Measure it: go from one position in every direction until the
+# swapped distance says 20 m.
+
 
 # %%
 def reach(lon, lat, angle, swapped, eps=20.0):
-    """How many true metres one can go in a direction until haversine says eps."""
+    """True metres in a direction until haversine says eps."""
     ahead = np.linspace(0, 400, 40_001)  # metres, in steps of a centimetre
-    east = lon + np.degrees(ahead * np.cos(angle) / (R * np.cos(np.radians(lat))))
+    shrink = np.cos(np.radians(lat))
+    east = lon + np.degrees(ahead * np.cos(angle) / (R * shrink))
     north = lat + np.degrees(ahead * np.sin(angle) / R)
     pairs = (lat, lon, north, east) if swapped else (lon, lat, east, north)
-    says = haversine(*pairs)
-    return ahead[np.searchsorted(says, eps)]
+    return ahead[np.searchsorted(haversine(*pairs), eps)]
 
 
 spot_of = {"Larkmere": tuple(plane.origin), "Beijing": (116.40, 39.90)}
 rows = {}
 for name, at in spot_of.items():
     for order in ("right", "swapped"):
-        swapped = order == "swapped"
-        rows[name, order] = [reach(*at, angle, swapped) for angle in (0, np.pi / 2)]
+        swap = order == "swapped"
+        rows[name, order] = [
+            reach(*at, angle, swap) for angle in (0, np.pi / 2)
+        ]
 half_axes = pd.DataFrame(rows, index=["east-west, m", "north-south, m"]).T
 half_axes.round(1)
 
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 4.2), sharey=True)
+looks = {
+    "right": {"edgecolor": TRUTH, "hatch": None, "ls": "-"},
+    "swapped": {"edgecolor": GENERATED, "hatch": "////", "ls": "--"},
+}
 for ax, name in zip(axes, spot_of, strict=True):
-    for order, colour, hatch, style in (("right", TRUTH, None, "-"), ("swapped", GENERATED, "////", "--")):
+    for order, look in looks.items():
         a, b = half_axes.loc[(name, order)]
-        ax.add_patch(Ellipse((0, 0), 2 * a, 2 * b, facecolor="none", edgecolor=colour, hatch=hatch, lw=2, ls=style, alpha=0.9,
-                             label=f"{order}: {a:.0f} × {b:.0f} m"))
-    ax.set(xlim=(-80, 80), ylim=(-70, 100), aspect="equal", title=name, xlabel="metres east")
+        look |= {"facecolor": "none", "lw": 2, "alpha": 0.9}
+        label = f"{order}: {a:.0f} × {b:.0f} m"
+        shape = Ellipse((0, 0), 2 * a, 2 * b, label=label, **look)
+        ax.add_patch(shape)
+    ax.set(xlim=(-80, 80), ylim=(-70, 100), aspect="equal")
+    ax.set(title=name, xlabel="metres east")
     ax.legend(fontsize=8.5, loc="upper right")
 axes[0].set_ylabel("metres north")
 west, north = half_axes.loc[("Beijing", "swapped")]
 show(
     fig,
-    alt=f"A circle of 20 m radius and, for swapped coordinates, a tall narrow ellipse, in two places. In Beijing the "
-    f"ellipse reaches {west:.0f} m east and {north:.0f} m north; in Larkmere it is taller and narrower still.",
-    caption="What eps = 20 m means with the coordinates in the right order (circle) and swapped (ellipse).",
+    alt="A circle of 20 m radius and, for swapped coordinates, a tall narrow "
+    f"ellipse, in two places. In Beijing the ellipse reaches {west:.0f} m "
+    f"east and {north:.0f} m north; in Larkmere it is taller and narrower "
+    "still.",
+    caption="What eps = 20 m means with the coordinates in the right order "
+    "(circle) and swapped (ellipse).",
 )
 
 # %% [markdown]
-# The cosine that should shrink a degree of *longitude* is taken of the wrong angle and applied to the wrong axis. East-west,
-# the ellipse has $20 \cos\varphi$ metres; north-south $20 / |\cos\lambda|$. So the error depends on the *longitude* of your city, which
-# is absurd, and at longitudes near 90° it has no bound. What does it do to our visits?
+# The cosine that should shrink a degree of *longitude* is taken of the wrong angle and applied to the wrong axis.
+# East-west, the ellipse has $20 \cos\varphi$ metres; north-south $20 / |\cos\lambda|$. So the error depends on the
+# *longitude* of your city, which is absurd, and near 90° it has no bound. What does it do to our visits?
 
 # %%
 swapped = steps(record(), haversine_order="swapped")[1]
-both = pd.DataFrame({"right": score(found), "swapped": score(swapped)}).T.infer_objects()
-both[["n_found", "recall", "f1", "rand", "unmixed"]].round(2)
+both = pd.DataFrame({"right": score(found), "swapped": score(swapped)})
+heads = HEADS | {"unmixed": "not mixed (0 to 1)"}
+table = both.T.rename(columns=heads).infer_objects()
+table[["found", "recall, %", "F1, %", "Rand index", heads["unmixed"]]].round(
+    2
+)
 
 # %% [markdown]
 # Almost nothing, in this town with these people. That is how such a mistake survives: the results look
-# fine. On GeoLife it moves a good deal more, as the last section shows.
+# fine. On GeoLife it changes much more, as the last section shows.
 #
 # ## Pitfall: whose midnight?
 #
-# Fixes are in UTC. Windows, splits and weekdays are in days. If nobody converts, a day begins at midnight in
-# Greenwich, which is somebody's afternoon.
+# Fixes are in UTC. Windows, splits and weekdays are in days. If nobody converts the times, a day begins at midnight
+# in Greenwich, which is somebody's afternoon.
 
 # %%
-clocks = {"Larkmere": town.timezone, "Beijing, at the same hours": "Asia/Shanghai"}
+clocks = {
+    "Larkmere": town.timezone,
+    "Beijing, at the same hours": "Asia/Shanghai",
+}
 by_hour = {}
 for name, zone in clocks.items():
     wall = found.started_at.dt.tz_convert(town.timezone).dt.tz_localize(None)
@@ -755,18 +991,30 @@ by_hour["local time"] = np.bincount(wall.dt.hour, minlength=24) / len(wall)
 
 # %% tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(7.4, 2.9))
-styles = {"local time": (TRUTH, "-"), "Larkmere": (GENERATED, "--"), "Beijing, at the same hours": (GATE, ":")}
+there = "Beijing, at the same hours"
+styles = {
+    "local time": (TRUTH, "-"),
+    "Larkmere": (GENERATED, "--"),
+    there: (GATE, ":"),
+}
 for name, (colour, line) in styles.items():
-    text = "local time, either town" if name == "local time" else f"{name}, in UTC"
+    text = f"{name}, in UTC"
+    if name == "local time":
+        text = "local time, either town"
     ax.plot(range(24), 100 * by_hour[name], color=colour, ls=line, label=text)
-ax.set(xlabel="hour of arrival, as the table says it", ylabel="visits (%)", xticks=range(0, 24, 3), ylim=(0, None))
-ax.legend(fontsize=8.5, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+ax.set(xlabel="hour of arrival, as the table says it", ylabel="visits (%)")
+ax.set(xticks=range(0, 24, 3), ylim=(0, None))
+box = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+ax.legend(fontsize=8.5, ncols=3, **box)
 peak = {name: int(np.argmax(share)) for name, share in by_hour.items()}
 show(
     fig,
-    alt=f"Share of arrivals by hour. In local time the busiest hour begins at {peak['local time']}; the same visits in UTC peak at "
-    f"{peak['Larkmere']} if the town is Larkmere and at {peak['Beijing, at the same hours']} if it is Beijing.",
-    caption="The same visits by three clocks. A model that knows the hour and the weekday knows one of these.",
+    alt="Share of arrivals by hour. In local time the busiest hour begins "
+    f"at {peak['local time']}; the same visits in UTC peak at "
+    f"{peak['Larkmere']} if the town is Larkmere and at {peak[there]} if it "
+    "is Beijing.",
+    caption="The same visits by three clocks. A model that knows the hour "
+    "and the weekday knows one of these.",
 )
 
 # %% [markdown]
@@ -776,7 +1024,7 @@ show(
 #
 # GeoLife is 182 people, most of them around Beijing, recorded by Microsoft Research Asia
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
-# Their records are not ours to give. So you see counts and coarse classes here, none with fewer than five people in
+# We may not pass on their records. So you see counts and coarse classes here, none with fewer than five people in
 # it, made by `python book/lab/run.py gps`. If you have the data, set `PGT_GEOLIFE_FIXES` to its folder, and this page
 # computes everything anew. (That takes some minutes.)
 
@@ -788,145 +1036,201 @@ if folder:
     real = pd.DataFrame(summary.measured(read_fixes(folder)))
 else:
     real = read_results("gps").rows
-tables = {name: part.dropna(axis=1, how="all") for name, part in real.groupby("table")}
-ways = ["timezone", "haversine_order"]
-counts = tables["steps"].pivot_table(index="step", columns=ways, values="n", sort=False)
-columns = [(zone, order) for zone in summary.ZONES for order in summary.ORDERS]
-counts[columns].map("{:,.0f}".format).rename_axis(columns=["time zone", "coordinates"])
+by_table = real.groupby("table")
+tables = {name: part.dropna(axis=1, how="all") for name, part in by_table}
+counts = tables["steps"].pivot_table(
+    index="step",
+    columns=["timezone", "haversine_order"],
+    values="n",
+    sort=False,
+)
+zones, orders = summary.ZONES, summary.ORDERS
+columns = [(zone, order) for zone in zones for order in orders]
+shown = counts[columns].map("{:,.0f}".format)
+shown.rename_axis(columns=["time zone", "coordinates"])
 
 # %% [markdown]
 # The published counts, of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), are 7,424, 3,334 and 3,502 windows. The column
-# *UTC, swapped* is their way.
+# *UTC, swapped* follows their way.
 
 # %% tags=["hide-input"]
-utc_counts = counts["UTC"]
-Markdown(
-    f"It gives {utc_counts.swapped['train windows']:,.0f}, {utc_counts.swapped['valid windows']:,.0f} and "
-    f"{utc_counts.swapped['test windows']:,.0f} windows, so this is the same pipeline but for two windows of thousands. With the "
-    f"coordinates in the right order, {utc_counts.swapped['staypoints in locations'] - utc_counts.right['staypoints in locations']:,.0f} staypoints "
-    f"fewer belong to a location, and the number of test windows becomes {utc_counts.right['test windows']:,.0f}. A different benchmark, for the order of two "
-    "columns. ([Chapter 15](15_traps.ipynb) says what becomes of the scores.)"
+utc = counts["UTC"]
+train, valid, test = (
+    utc.swapped[f"{split} windows"] for split in ("train", "valid", "test")
 )
+placed = utc.loc["staypoints in locations"]
+Markdown(
+    f"It gives {train:,.0f}, {valid:,.0f} and {test:,.0f} windows: the same "
+    "pipeline but for two windows of thousands. With the coordinates in the "
+    f"right order, {placed.swapped - placed.right:,.0f} staypoints fewer "
+    "belong to a location, and the number of test windows becomes "
+    f"{utc.right['test windows']:,.0f}. The order of two columns makes a "
+    "different benchmark. ([Chapter 15](15_traps.ipynb) says what becomes of "
+    "the scores.)"
+)
+
 
 # %% tags=["hide-input"]
 def span(low, high, units):
     """Words for a class: the numbers, in the largest unit that fits both."""
-    size, unit = next(pair for pair in units if max(low, 1) >= pair[0] or pair is units[-1])
+    fits = [pair for pair in units if max(low, 1) >= pair[0]]
+    size, unit = fits[0] if fits else units[-1]
     if pd.isna(high):
         return f"{low / size:g}{unit} and more"
     return f"{low / size:g} to {high / size:g}{unit}"
 
 
 SECONDS = [(3600, " h"), (60, " min"), (1, " s")]
-histograms = tables["histogram"]
 MINUTES = [(60, " h"), (1, " min")]
-titles = {"seconds between fixes": ("Between two fixes", SECONDS), "minutes of a staypoint": ("A staypoint lasts", MINUTES),
-          "longest silence in a staypoint, minutes": ("The longest silence in it", MINUTES),
-          "metres between two middles of a staypoint": ("Between its two middles", [(1, " m")])}
+histograms = tables["histogram"]
+FIXES, LASTS = "seconds between fixes", "minutes of a staypoint"
+PAUSES = "longest silence in a staypoint, minutes"
+MIDDLES = "metres between two middles of a staypoint"
+titles = {
+    FIXES: ("Between two fixes", SECONDS),
+    LASTS: ("A staypoint lasts", MINUTES),
+    PAUSES: ("The longest silence in it", MINUTES),
+    MIDDLES: ("Between its two middles", [(1, " m")]),
+}
 fig, axes = plt.subplots(2, 2, figsize=(7.4, 5.4))
 percent = {}
+text = {"textcoords": "offset points", "va": "center", "fontsize": 8}
 for ax, (what, (title, units)) in zip(axes.flat, titles.items(), strict=True):
     part = histograms[histograms.what == what]
     share = 100 * part.n.to_numpy() / part.n.sum()
-    names = [span(low, high, units) for low, high in zip(part.low, part.high, strict=True)]
+    classes = zip(part.low, part.high, strict=True)
+    names = [span(low, high, units) for low, high in classes]
     percent[what] = pd.Series(share, index=part.low.to_numpy())
     ax.barh(names, share, color=COPIED, height=0.7)
     for k, value in enumerate(share):
-        ax.annotate(f"{value:.1f}", (value, k), (4, 0), textcoords="offset points", va="center", fontsize=8)
+        ax.annotate(f"{value:.1f}", (value, k), (4, 0), **text)
     ax.invert_yaxis()
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", labelsize=8)
     ax.set(xlim=(0, share.max() * 1.18), title=title, xlabel="%")
-middles, pauses = percent["metres between two middles of a staypoint"], percent["longest silence in a staypoint, minutes"]
-delays = percent["seconds between fixes"]
+
+
+def from_on(what, low):
+    """The percentage of a histogram from a class on."""
+    return percent[what][percent[what].index >= low].sum()
+
+
+quick = 100 - from_on(FIXES, 5)
 show(
     fig,
-    alt=f"Four bar charts of GeoLife. {delays[delays.index < 5].sum():.0f} per cent of fixes follow within five seconds. Staypoints last from half an hour to more than a day. "
-    f"{pauses[pauses.index >= 60].sum():.0f} per cent of staypoints contain a silence of an hour or more. In "
-    f"{middles[middles.index >= 20].sum():.1f} per cent the two middles lie 20 m or more apart.",
-    caption="GeoLife: time between fixes, length of staypoints, the longest silence within each, and the distance between the mean of "
-    "its different positions and the mean of all its fixes.",
+    alt=f"Four bar charts of GeoLife. {quick:.0f} per cent of fixes follow "
+    "within five seconds. Staypoints last from half an hour to more than a "
+    f"day. {from_on(PAUSES, 60):.0f} per cent of staypoints contain a "
+    f"silence of an hour or more. In {from_on(MIDDLES, 20):.1f} per cent "
+    "the two middles lie 20 m or more apart.",
+    caption="GeoLife: time between fixes, length of staypoints, the longest "
+    "silence within each, and the distance between the mean of its different "
+    "positions and the mean of all its fixes.",
 )
 
 # %% [markdown]
-# Read the third panel again. Loggers that write a fix every few seconds have hours of silence in most of
-# their staypoints. How much of the time that counts as "stayed" did anybody look? Let us measure that in
-# Larkmere, too, and turn `indoor_loss` until the town is as silent as GeoLife.
+# Look at the third panel. Loggers that write a fix every few seconds have hours of silence in most of
+# their staypoints. During how much of the time that counts as "stayed" did anybody look? Let us measure that
+# in Larkmere, too, and turn `indoor_loss` until the town is as silent as GeoLife.
+
 
 # %%
 def silent_and_placed(fixes):
-    """% of staypoint hours that are silent, % of staypoints in a location, F1 of visits."""
+    """Silent hours (%), staypoints in a location (%), F1 of visits."""
     tally = summary.Tally()
     for user, own in fixes.groupby("user_id"):
         tally.look(user, own.reset_index(drop=True))
-    located, places = gps.generate_locations(gps.generate_staypoints(fixes))
+    stays = gps.generate_staypoints(fixes)
+    located, places = gps.generate_locations(stays)
     in_one = 100 * located.location_id.notna().mean()
     f1 = score(gps.merge_staypoints(located, places)).f1
     return 100 * tally.silent / tally.stayed, in_one, f1
 
 
-right = counts["UTC"]["right"]
-kept = 100 * right["staypoints in locations"] / right["staypoints of more than 25 minutes"]
+alike = {}
+for loss in (0.5, 0.95):
+    fixes_then = record(indoor_loss=loss)
+    alike[f"Larkmere, indoor_loss={loss}"] = silent_and_placed(fixes_then)
+
+# %%
+right, long = counts["UTC"]["right"], "staypoints of more than 25 minutes"
+kept = 100 * right["staypoints in locations"] / right[long]
 silence_share = tables["silence"]["value"].iloc[0]
-alike = {f"Larkmere, indoor_loss={loss}": silent_and_placed(record(indoor_loss=loss))
-         for loss in (0.5, 0.95)}
 alike["GeoLife"] = (silence_share, kept, np.nan)
-names = ["silent hours in staypoints, %", "staypoints in a location, %", "F1 of visits"]
-pd.DataFrame(alike, index=names).T.round(1)
+names = ["silent hours in staypoints, %", "staypoints in a location, %"]
+table = pd.DataFrame(alike, index=[*names, "F1 of visits"]).T
+table.map("{:.1f}".format).replace("nan", "unknown")
 
 # %% tags=["hide-input"]
-usual, quiet = alike["Larkmere, indoor_loss=0.5"], alike["Larkmere, indoor_loss=0.95"]
+usual, quiet, _ = alike.values()
 Markdown(
-    f"**{silence_share:.0f} % of the hours that GeoLife's staypoints claim are silences of more than an hour.** People switched their "
-    "loggers off at the door, and the rule says that they were inside until they were seen elsewhere. That is often a good guess, and it is "
-    f"a guess. In a Larkmere that is about as silent ({quiet[0]:.0f} %), {100 - quiet[1]:.0f} % of the staypoints have no location (GeoLife, "
-    f"over longer records: {100 - kept:.0f} %), and F1 of visits is {quiet[2]:.0f} in place of {usual[2]:.0f}. Nobody can know "
-    "the last number for GeoLife; the second is the better bet. Our other warning does *not* come true there: "
-    f"in only {middles[middles.index >= 20].sum():.1f} % of the staypoints do the two ways to take the middle differ by 20 m or more. "
-    "A logger that is off cannot repeat itself."
+    f"**{silence_share:.0f} % of the hours that GeoLife's staypoints claim "
+    "are silences of more than an hour.** People switched their loggers off "
+    "at the door, and the rule says that they were inside until they were "
+    "seen elsewhere. That is often a good guess, but it is a guess. In a "
+    f"Larkmere that is about as silent ({quiet[0]:.0f} %), "
+    f"{100 - quiet[1]:.0f} % of the staypoints have no location (GeoLife, "
+    f"over longer records: {100 - kept:.0f} %), and F1 of visits is "
+    f"{quiet[2]:.0f} instead of {usual[2]:.0f}. Nobody can know F1 for "
+    "GeoLife; the lower number is the better bet. The problem of the "
+    "perfect receiver does *not* occur there: in only "
+    f"{from_on(MIDDLES, 20):.1f} % of the staypoints do the two ways to "
+    "take the middle differ by 20 m or more. A logger that is off cannot "
+    "repeat itself."
 )
 
 # %% [markdown]
-# Thresholds, finally, on the real fixes. Here no truth says which is best; one only sees how much hangs on them. First `eps`:
+# Finally, the thresholds on the real fixes. No truth says which is best; one only sees how much depends on them.
+# First `eps`:
 
 # %% tags=["hide-input"]
-by_eps = tables["locations"].pivot(index="eps", columns="haversine_order", values=["n", "value"])
-pd.DataFrame({
-    f"{what}, {order}": by_eps[(column, order)].map(form.format)
-    for order in summary.ORDERS
-    for what, column, form in (("locations", "n", "{:,.0f}"), ("staypoints in one (%)", "value", "{:.1f}"))
-}).rename_axis("eps (m)")
+by_eps = tables["locations"].pivot(
+    index="eps", columns="haversine_order", values=["n", "value"]
+)
+shown = {}
+for order in summary.ORDERS:
+    n, share = by_eps["n", order], by_eps["value", order]
+    shown[f"locations, {order}"] = n.map("{:,.0f}".format)
+    shown[f"staypoints in one (%), {order}"] = share.map("{:.1f}".format)
+table = pd.DataFrame(shown).rename_axis("eps (m)")
+table.set_axis(table.index.map("{:.0f}".format))
 
 # %% [markdown]
-# Then the two thresholds of the sliding rule, the other one at its usual value:
+# Then the two thresholds of the sliding rule, one at a time:
 
 # %% tags=["hide-input"]
 order = tables["staypoints"].sort_values(["minutes", "distance"])
 shorter = order.set_index(["distance", "minutes"]).n
-pd.DataFrame({"distance": order.distance.map("{:.0f} m".format), "shortest stay": order.minutes.map("{:.0f} min".format),
-              "staypoints": order.n.map("{:,.0f}".format)}).set_index(["distance", "shortest stay"]).T
+shown = {
+    "distance": order.distance.map("{:.0f} m".format),
+    "shortest stay": order.minutes.map("{:.0f} min".format),
+    "staypoints": order.n.map("{:,.0f}".format),
+}
+pd.DataFrame(shown).set_index(["distance", "shortest stay"]).T
 
 # %% tags=["hide-input"]
-in_classes = histograms[(histograms.what == "locations of a person") & (histograms.haversine_order == "right")]
+of_people = histograms.what == "locations of a person"
+in_classes = histograms[of_people & (histograms.haversine_order == "right")]
 few, many = in_classes.n.iloc[:2].sum(), in_classes.n.iloc[-2:].sum()
+times = shorter[(200.0, 10.0)] / shorter[(200.0, 30.0)]
 Markdown(
-    f"Half an hour matters more than 200 m: with ten minutes in place of thirty there are {shorter[(200.0, 10.0)] / shorter[(200.0, 30.0)]:.1f} times "
-    "as many staypoints. Real people do stop for twenty minutes, which Larkmere could not tell us. And places are few for most: of the "
-    f"{in_classes.n.sum():.0f} people with locations, {few:.0f} have fewer than {in_classes.high.iloc[1]:.0f} and {many:.0f} have "
-    f"{in_classes.low.iloc[-2]:.0f} or more."
+    "Half an hour matters more than 200 m: with ten minutes instead of "
+    f"thirty there are {times:.1f} times as many staypoints. Real people do "
+    "stop for twenty minutes, which Larkmere could not tell us. And most "
+    f"people have few places: of the {in_classes.n.sum():.0f} people with "
+    f"locations, {few:.0f} have fewer than {in_classes.high.iloc[1]:.0f} "
+    f"and {many:.0f} have {in_classes.low.iloc[-2]:.0f} or more."
 )
 
 # %% [markdown]
-# ## Summary
+# ## What to remember
 #
-# - A fix says when and where, with an error. A **staypoint** is a stretch of fixes near an anchor; a
-#   **location** is a group of staypoints; a **visit** is a stay at a location. Thresholds: 200 m, 30 minutes, 24 hours of
-#   silence, eps 20 m, two staypoints.
-# - What you built equals `pgt.gps`, which gives the published GeoLife counts but for two windows.
+# - A **staypoint** is a stretch of fixes near an anchor, a **location** is a group of staypoints, and a **visit** is a
+#   stay at a location. Each step has thresholds. What you built equals `pgt.gps`.
 # - Clustering with `min_samples` = 2 deletes places seen once, and with them many explorations.
-# - The mean of different positions punishes good receivers. Ends of stays are often right and sometimes hours late.
+# - The mean of the different positions punishes good receivers. Ends of stays are often right and sometimes hours late.
 # - Most of the hours in GeoLife's staypoints are silences: a stay is often an inference, not an observation.
-# - Swapped coordinates turn a circle into an ellipse without a word. Days in UTC are somebody else's days.
+# - Swapped coordinates turn a circle into an ellipse without a warning. Days in UTC are somebody else's days.
 #
 # ## Exercises
 #
@@ -939,15 +1243,16 @@ check.exercise("2.1", [east_west, north_south])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-east_west, north_south = 20 * np.cos(np.radians(60)), 20 / np.cos(np.radians(25))
+east_west = 20 * np.cos(np.radians(60))
+north_south = 20 / np.cos(np.radians(25))
 check.exercise("2.1", [east_west, north_south])
 print(f"{east_west:.1f} m and {north_south:.1f} m.")
 # At 0° and 0°, in the Gulf of Guinea, nobody would ever notice.
 
 # %% [markdown]
 # **Exercise 2** (medium). Cure the perfect receiver. Take the fixes `record(noise_m=0)` and give each staypoint the mean of
-# *all* its fixes. (`first_fix` and `n_fixes` say which rows of the fixes they are.) How far is the median staypoint from its
-# true place, in metres, with the different positions and with all?
+# *all* its fixes. (`first_fix` and `n_fixes` say which rows of the fixes belong to it.) How far is the median staypoint from
+# its true place, in metres, with the different positions and with all?
 
 # %% tags=["try"]
 with_different, with_all = ..., ...
@@ -961,10 +1266,13 @@ everything = different.copy()
 for row in different.itertuples():
     own = perfect.iloc[row.first_fix : row.first_fix + row.n_fixes]
     everything.loc[row.Index, ["lon", "lat"]] = own[["lon", "lat"]].mean()
+metres, f1 = {}, {}
 middles = {"different positions": different, "all fixes": everything}
-metres = {name: match(part, true).metres.median() for name, part in middles.items()}
+for name, part in middles.items():
+    metres[name] = match(part, true).metres.median()
+    found_then = gps.merge_staypoints(*gps.generate_locations(part))
+    f1[name] = score(found_then).f1
 check.exercise("2.2", list(metres.values()))
-f1 = {name: score(gps.merge_staypoints(*gps.generate_locations(part))).f1 for name, part in middles.items()}
 pd.DataFrame({"median distance, m": metres, "F1 of visits": f1}).round(1)
 
 # %% [markdown]
@@ -984,19 +1292,20 @@ recall, precision = 100 * hits / len(true), 100 * hits / len(generous)
 check.exercise("2.3", [recall, precision])
 rows = {}
 for name, part in (("two staypoints", found), ("one is enough", generous)):
-    rows[name] = score(part)[["recall", "precision"]].to_dict()
+    rows[name] = score(part)[["recall", "precision"]].round(1).to_dict()
     per_place = part.location_id.value_counts()
-    lonely = (per_place == 1).sum()
+    lonely = int((per_place == 1).sum())
     rows[name] |= {"locations": len(per_place), "with one visit only": lonely}
-pd.DataFrame(rows).T.round(1)
-# The price: most locations appear once. A vocabulary fills with places that no model can
-# learn, and any false staypoint is a place, too. That is why two are asked for; it is a
-# choice for the model, not for the truth.
+heads = {"recall": "recall, %", "precision": "precision, %"}
+pd.DataFrame.from_dict(rows, orient="index").rename(columns=heads)
+# The price: most locations appear once. A vocabulary fills with places that
+# no model can learn, and any false staypoint is a place, too. That is why two
+# are asked for; it is a choice for the model, not for the truth.
 
 # %% [markdown]
-# **Exercise 4** (longer). Cure the late ends, without losing stays. If more than two hours of silence lie between a staypoint's last own fix and
-# its end (the moment when the person is seen elsewhere), let it end at that last fix. What are the mean signed error of the
-# ends of `stays`, in minutes, and F1 then?
+# **Exercise 4** (longer). Cure the late ends without losing stays. If more than two hours of silence lie between a staypoint's
+# last own fix and its end (the moment when the person is seen elsewhere), let it end at that last fix. What are the mean signed
+# error of the ends of `stays`, in minutes, and F1 then?
 
 # %% tags=["try"]
 end_late, f1 = ..., ...
@@ -1009,21 +1318,28 @@ last = record().tracked_at.iloc[own].reset_index(drop=True)
 silent = stays.finished_at - last > pd.Timedelta(hours=2)
 ended = stays.assign(finished_at=stays.finished_at.mask(silent, last))
 check.exercise("2.4", score(ended)[["end_late", "f1"]].astype(float))
-both = pd.DataFrame({"as published": score(stays), "ended at silence": score(ended)}).T
-both[["end_late", "recall", "f1"]].astype(float).round(1)
-# Most of the error goes, and hardly any stay: silence *within* a stay is left alone, since
-# the person was seen again at the same spot. What remains are mostly stays that run on
-# into the next true visit to the same place; no fix could part those.
+both = {"as published": score(stays), "ended at silence": score(ended)}
+heads = {
+    "end_late": "ends late by, minutes",
+    "recall": "recall, %",
+    "f1": "F1, %",
+}
+table = pd.DataFrame(both).T[list(heads)].rename(columns=heads)
+table.astype(float).round(1)
+# Most of the error goes, and hardly any stay: silence *within* a stay is left
+# alone, since the person was seen again at the same spot. What remains are
+# mostly stays that run on into the next true visit to the same place; no fix
+# could part those.
 
 # %% [markdown]
 # **Exercise 5** (project). Record yourself for a month with any app that exports GPX, and keep a diary of your true stays for the
-# last week. `pgt.io.fixes.read_fixes` reads the file. Which of the faults of this chapter do you find, and which thresholds recover your
-# diary best? Keep the file to yourself.
+# last week. `pgt.io.fixes.read_fixes` reads the file. Which of the faults of this chapter do you find, and which thresholds recover
+# your diary best? Keep the file to yourself.
 #
 # <details class="solution"><summary>Solution 5</summary>
 #
 # `next(read_fixes("me.gpx"))` gives a table like `fixes`. Put the diary in a table with `user_id`, `started_at`, `finished_at`, `lon`,
-# `lat`, and `recovery(staypoints, diary)` does the rest. A week is a few dozen stays, so a difference of two of them is
+# `lat`. Then call `recovery(staypoints, diary)`. A week is a few dozen stays, so a difference of two of them is
 # not a finding. Look at repeated positions first (`fixes.duplicated(["lon", "lat"]).mean()`), then at silences.
 #
 # </details>

@@ -1,6 +1,8 @@
 # %% [markdown]
 # # Embeddings
 #
+# Every introduction to embeddings promises that coffee shops end up near coffee shops; in this town they do not.
+#
 # *You will be able to* turn a window of visits into a matrix of numbers, write every step of it by hand,
 # name the off-by-one errors that hide there, and test whether an embedding has *meaning* before you say so.
 # *You need* [Windows](03_windows.ipynb) and PyTorch's indexing. *It takes* twenty-five minutes to read and
@@ -11,14 +13,15 @@ try:
     import pgt  # noqa: F401
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"
+        "pip",
+        "install -q "
+        "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
 # %%
 import copy
 import itertools
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
@@ -30,25 +33,27 @@ from pgt.checkpoint import load_model, shipped
 from pgt.exercises import check
 from pgt.look import story
 from pgt.metrics import evaluate, summarize
-from pgt.viz.figures import COPIED, GENERATED, INK, MUTED, SEQUENTIAL, TRUTH, show
 from pgt.windows import prepare
 
+# %%
 town = city.load()
 places = town.places.set_index("location_id")
 data = prepare(town.visits, protocol="exact")
 i = story(data.test)
-batch = data.test.batch([i])                        # B = 1 window of L visits
+batch = data.test.batch([i])  # B = 1 window of L visits
 seen = data.test.visits_of(i)
 L = len(seen)
-pd.DataFrame({"place": places.name[seen.location_id].to_numpy(),
-              "from": seen.started_at.dt.strftime("%a %H:%M").to_numpy(),
-              "to": seen.finished_at.dt.strftime("%H:%M").to_numpy()})
+where = places.name[seen.location_id].to_numpy()
+table = pd.DataFrame({"place": where})
+table["from"] = seen.started_at.dt.strftime("%a %H:%M").to_numpy()
+table["to"] = seen.finished_at.dt.strftime("%H:%M").to_numpy()
+table
 
 # %% [markdown]
-# This is the window that Part II follows. A rule picked it (`pgt.look.story`): short enough to print, with a
+# Part II follows this window. A rule picked it (`pgt.look.story`): it is short enough to print, with a
 # handful of places, one of which is the true next one. By the end of Part II you will have computed every
-# number that leads from it to a prediction. A network multiplies and adds. "Café" cannot be multiplied. So the first
-# task is to give every visit a vector.
+# number that leads from it to a prediction. A network multiplies and adds, but "café" cannot be multiplied. So the
+# first task is to give every visit a vector.
 #
 # ## A row of a matrix
 #
@@ -59,42 +64,46 @@ pd.DataFrame({"place": places.name[seen.location_id].to_numpy(),
 # e_\ell^\top E = E_{\ell,:} \tag{5.1}
 # $$
 #
-# Zeros erase every row but one. The product *is* row $\ell$. So nobody multiplies; one looks up.
+# The zeros erase every row but one, so the product *is* row $\ell$. Nobody has to multiply; a look-up is enough.
 
 # %%
 torch.manual_seed(0)
 V, D = data.vocabulary.n_locations, 64
 E = torch.randn(V, D)
 one_hot = torch.zeros(L, V)
-one_hot[torch.arange(L), batch.location[0]] = 1      # (L, V)
+one_hot[torch.arange(L), batch.location[0]] = 1  # (L, V)
 assert torch.equal(one_hot @ E, E[batch.location[0]])  # (L, D), to the bit
-print(f"product: {L * V * D:,} multiplications; look-up: {L * D:,} numbers copied")
+print(f"product: {L * V * D:,} multiplications; look-up: {L * D:,} copies")
 
 # %% [markdown]
 # `nn.Embedding` is that look-up with the matrix as a parameter. Two consequences are easy to miss.
 #
-# The same place has the same vector at every visit. Before any training, two visits to one café are already
-# *equal* to the network, and two visits to different ones are not.
-#
-# And learning is local. The gradient of row $\ell$ is the sum of the gradients at the visits to $\ell$. A place
-# that is not in the batch gets none. A place that training never shows gets none, ever.
+# - The same place has the same vector at every visit. Before any training, two visits to one café are already
+#   *equal* to the network, and two visits to different ones are not.
+# - Learning is local. The gradient of row $\ell$ is the sum of the gradients at the visits to $\ell$. A place
+#   that is not in the batch gets none. A place that training never shows gets none, ever.
 #
 # Row 0 belongs to padding. `padding_idx=0` does two things: the row starts at zero, and its gradient is thrown
 # away. Compare with a table that lacks it, on a batch with padding:
 
 # %%
-mates = data.test.batch([i, *range(40, 47)])         # (8, L), padded to the longest
+mates = data.test.batch([i, *range(40, 47)])  # (8, L), padded to the longest
 gradients = {}
 for padding in (None, 0):
     table = nn.Embedding(V, D, padding_idx=padding)
     with torch.no_grad():
         table.weight.copy_(E)
-    (table(mates.location) ** 2).sum().backward()    # any loss that sees the padding
-    gradients[padding] = table.weight.grad.norm(dim=1)    # (V,)
-rows = [0, int(batch.location[0, 0]), int(batch.location[0, -1]), V - 1]
-pd.DataFrame(gradients).loc[rows].set_axis(
-    ["padding", "first visit's place", "last visit's place", "a place not in the batch"]
-).set_axis(["without padding_idx", "padding_idx=0"], axis=1).round(2)
+    (table(mates.location) ** 2).sum().backward()  # a loss that sees padding
+    gradients[padding] = table.weight.grad.norm(dim=1)  # (V,)
+rows = {
+    "padding": 0,
+    "first visit's place": int(batch.location[0, 0]),
+    "last visit's place": int(batch.location[0, -1]),
+    "a place not in the batch": V - 1,
+}
+norms = pd.DataFrame(gradients).loc[list(rows.values())].astype(float)
+norms.columns = ["without padding_idx", "padding_idx=0"]
+norms.set_axis(list(rows)).rename_axis("length of the gradient").round(1)
 
 # %% [markdown]
 # > **Pitfall.** `padding_idx` freezes row 0 at whatever value it *has*. The line with `copy_` put random
@@ -105,72 +114,89 @@ pd.DataFrame(gradients).loc[rows].set_axis(
 # ## Seven questions about a visit
 #
 # Where? Who? At what time of day? On which weekday? How many days ago? For how long? How many visits ago?
-# Each question gets its own table. The answers must be whole numbers from 1, since 0 is padding. This is
-# where errors live, so let us make the numbers ourselves.
+# Each question gets its own table. The answers must be whole numbers from 1, since 0 is padding. Errors hide
+# here, so let us make the numbers ourselves.
 
 # %%
-def local_minutes(times):
-    return (times.dt.hour * 60 + times.dt.minute).to_numpy()
-
-
-days = seen.started_at.dt.tz_localize(None).dt.normalize()
-minutes = (seen.finished_at - seen.started_at).dt.total_seconds().to_numpy() // 60
-indices = pd.DataFrame({
-    "location": data.vocabulary.encode_locations(seen.location_id),
-    "user": data.vocabulary.encode_users(seen.user_id),
-    "time": 1 + local_minutes(seen.started_at) // 15,                     # 1 .. 96
-    "weekday": 1 + seen.started_at.dt.day_of_week.to_numpy(),             # 1 = Monday
-    "recency": 1 + np.minimum((days.iloc[-1] - days).dt.days, 7).to_numpy(),   # 1 .. 8
-    "duration": 1 + np.minimum(minutes // 30, 99).astype(int),            # 1 .. 100
-    "position_from_end": np.arange(L, 0, -1),                             # L .. 1
-})
-for name in ("location", "time", "weekday", "duration", "position_from_end"):
+clock = seen.started_at.dt
+days = clock.tz_localize(None).dt.normalize()
+days_ago = (days.iloc[-1] - days).dt.days.to_numpy()
+minute = (clock.hour * 60 + clock.minute).to_numpy()
+stay = (seen.finished_at - seen.started_at).dt.total_seconds().to_numpy()
+half_hours = (stay // 60 // 30).astype(int)
+indices = pd.DataFrame(
+    {
+        "location": data.vocabulary.encode_locations(seen.location_id),
+        "user": data.vocabulary.encode_users(seen.user_id),
+        "time": 1 + minute // 15,  # 1 .. 96
+        "weekday": 1 + clock.day_of_week.to_numpy(),  # 1 = Monday
+        "recency": 1 + np.minimum(days_ago, 7),  # 1 .. 8
+        "duration": 1 + np.minimum(half_hours, 99),  # 1 .. 100
+        "position_from_end": np.arange(L, 0, -1),  # L .. 1
+    }
+)
+for name in indices.columns.drop(["user", "recency"]):
     assert (indices[name].to_numpy() == getattr(batch, name)[0].numpy()).all()
 
-# %%
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+
+from pgt.viz.figures import COPIED, GENERATED, INK, MUTED, TRUTH, show
+
 fig, ax = plt.subplots(figsize=(7.4, 3.0))
 top = indices.max().clip(lower=1).to_numpy()
-ax.imshow((indices / top).to_numpy().T, cmap=SEQUENTIAL, aspect="auto", vmin=0, vmax=1)
 for x, row in enumerate(indices.to_numpy()):
     for y, value in enumerate(row):
-        ax.text(x, y, value, ha="center", va="center", fontsize=8, color="white",
-                bbox={"boxstyle": "round,pad=0.15", "fc": "black", "ec": "none",
-                      "alpha": 0.55})
-ax.set(xticks=range(L), xticklabels=range(1, L + 1), yticks=range(7),
-       yticklabels=indices.columns, xlabel="visit, oldest first")
+        look = {
+            "color": COPIED,
+            "alpha": 0.05 + 0.4 * value / top[y],
+            "lw": 0,
+        }
+        ax.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, **look))
+        ax.text(x, y, value, ha="center", va="center", fontsize=8, color=INK)
+ax.set(xlim=(-0.5, L - 0.5), ylim=(6.5, -0.5))
+ax.set(xticks=range(L), xticklabels=range(1, L + 1), yticks=range(7))
+ax.set_yticklabels([name.replace("_", " ") for name in indices])
+ax.set_xlabel("visit, oldest first")
 ax.grid(visible=False)
-show(fig,
-     alt=f"A matrix of whole numbers, seven rows by {L} visits: location, user, time, weekday, recency, "
-     "duration and position from the end. The user row is constant; the last two rows count down to 1.",
-     caption="The window as the network receives it. Each row is coloured by its own maximum.")
+show(
+    fig,
+    alt=f"A matrix of whole numbers, seven rows by {L} visits: location, "
+    "user, time, weekday, recency, duration and position from the end. The "
+    "user row is constant; the last two rows count down to 1.",
+    caption="The window as the network receives it. Each row is coloured by "
+    "its own maximum.",
+)
 
 # %% [markdown]
-# Seven integers a visit, nothing else. No name, no map, no coordinates.
+# A visit is seven integers, nothing else: no name, no map, no coordinates.
 #
 # ## Off by one
 #
-# The conventions deserve a second look, because the design documents of this model, from which we learned
-# it, do not agree with themselves. What if one forgets the `+ 1`? Nothing crashes. Some visits become
-# padding in one of their seven answers, that is, a zero vector that never learns:
+# The conventions deserve a second look, because the design documents of this model
+# ([the original specification](errata.md)) contradict themselves. What if one forgets the `+ 1`? Nothing crashes.
+# Some visits become padding in one of their seven answers, that is, a zero vector that never learns:
 
 # %%
-columns = dict(zip(("location", "user", "time", "weekday", "duration"),
-                   data.train.features[:5, 1:].numpy(), strict=True))    # each (N,)
-n = len(columns["time"])
-pd.DataFrame({
-    "forgotten in": ["time", "weekday", "duration"],
-    "turned into padding": ["00:00 to 00:14", "Mondays", "stays under 30 minutes"],
-    "training visits": [int((columns[c] == 1).sum())
-                        for c in ("time", "weekday", "duration")],
-    "% of them": [round(100 * float((columns[c] == 1).mean()), 2)
-                  for c in ("time", "weekday", "duration")],
-})
+features = ("location", "user", "time", "weekday", "duration")
+values = data.train.features[:5, 1:].numpy()  # (5, N)
+columns = dict(zip(features, values, strict=True))
+lost = {
+    "time": "00:00 to 00:14",
+    "weekday": "Mondays",
+    "duration": "stays under 30 minutes",
+}
+rows = {}
+for name, text in lost.items():
+    ones = columns[name] == 1
+    rows[name] = {"turned into padding": text, "training visits": ones.sum()}
+    rows[name]["of them, %"] = round(100 * ones.mean(), 2)
+pd.DataFrame.from_dict(rows, orient="index").rename_axis("forgotten in")
 
 # %% [markdown]
-# The same slip is harmless in one column and grave in another, and which is which depends on the data.
-# (Where the last row shows none, nobody *recorded* short stays: the detection of stays had a threshold. A
-# data set with five-minute stops would lose them all.) Here is what the documents print, and what the
-# package does:
+# The same slip is harmless in one column and grave in another, depending on the data. (Where the last row
+# shows none, nobody *recorded* short stays. A data set with five-minute stops would lose them all.) Here is what
+# the documents print, and what the package does:
 #
 # | answer | the design documents print | here | because |
 # |---|---|---|---|
@@ -182,10 +208,10 @@ pd.DataFrame({
 #
 # (`max_len` is the number of visits that the model reads at most. Of a longer window it keeps the newest.)
 #
-# One more zero is on purpose. A person whom training has not seen has user 0, and therefore a zero vector: no
-# opinion. The embedding then says what it would say of nobody in particular.
+# One zero is on purpose. A person whom training has not seen has user 0, and therefore a zero vector: the
+# embedding then speaks of nobody in particular.
 #
-# > **Note.** Recency here counts back from the *last visit*, so it asks nothing about the target. The documents
+# > **Note.** Recency here counts back from the *last visit*, so it gives away nothing about the target. The documents
 # > count back from the target's day. That tells the model a little about the future, and is the option
 # > `target_time="day"`.
 #
@@ -197,46 +223,60 @@ pd.DataFrame({
 model, vocabulary = load_model(shipped("city"))
 model.eval()
 D, NARROW = model.config.d_model, model.config.d_model // 4
-sizes = {"location": (V, D), "user": (vocabulary.n_users, D), "time": (97, NARROW),
-         "weekday": (8, NARROW), "recency": (9, NARROW), "duration": (101, NARROW),
-         "position_from_end": (model.config.max_len + 1, NARROW)}
+n_rows = {"location": V, "user": vocabulary.n_users, "time": 97, "weekday": 8}
+n_rows |= {"recency": 9, "duration": 101}
+n_rows["position_from_end"] = model.config.max_len + 1
+sizes = {
+    name: (n, D if name in ("location", "user") else NARROW)
+    for name, n in n_rows.items()
+}
 shapes = pd.DataFrame(sizes, index=["rows", "width"]).T
 shapes["numbers"] = shapes["rows"] * shapes["width"]
 shapes["output (B, L, ·)"] = [f"(1, {L}, {w})" for w in shapes["width"]]
-print(f"{shapes.width.sum()} numbers a visit, {shapes.numbers.sum():,} in all tables")
-shapes
+total = shapes.numbers.sum()
+print(f"{shapes.width.sum()} numbers a visit, {total:,} in all tables")
+shapes.rename(lambda name: name.replace("_", " "))
 
 # %% [markdown]
-# Now our own module. It is short. The comments carry the shapes.
+# Now our own module. The comments carry the shapes.
+
 
 # %%
 class MyEmbeddings(nn.Module):
     def __init__(self, sizes, d):
         super().__init__()
-        self.order = list(sizes)                 # see the pitfall below
-        self.tables = nn.ParameterDict(
-            {name: nn.Parameter(torch.randn(size)) for name, size in sizes.items()})
-        self.matrix = nn.Parameter(torch.randn(sum(w for _, w in sizes.values()), d))
+        self.order = list(sizes)  # see the pitfall below
+        self.tables = nn.ParameterDict()
+        for name, size in sizes.items():
+            self.tables[name] = nn.Parameter(torch.randn(size))
+        wide = sum(width for _, width in sizes.values())
+        self.matrix = nn.Parameter(torch.randn(wide, d))
         self.bias = nn.Parameter(torch.zeros(d))
-        self.scale, self.shift = (nn.Parameter(v) for v in (torch.ones(d), torch.zeros(d)))
+        self.scale = nn.Parameter(torch.ones(d))
+        self.shift = nn.Parameter(torch.zeros(d))
 
     def concatenate(self, index):
         """Indices (B, L) by name -> (B, L, 208)."""
-        return torch.cat([self.tables[n][index[n]] for n in self.order], dim=-1)
+        vectors = [self.tables[name][index[name]] for name in self.order]
+        return torch.cat(vectors, dim=-1)
 
     def forward(self, index):
-        x = self.concatenate(index) @ self.matrix + self.bias  # (B, L, 208) -> (B, L, D)
-        return layer_norm(x, self.scale, self.shift)              # (B, L, D)
+        x = self.concatenate(index) @ self.matrix + self.bias  # (B, L, D)
+        return layer_norm(x, self.scale, self.shift)  # (B, L, D)
+
 
 # %%
 def as_indices(batch):
     """The seven (B, L) index tensors of a batch."""
-    inside = torch.arange(batch.location.shape[1]) < batch.length[:, None]    # (B, L)
     steps = torch.arange(batch.location.shape[1])
+    inside = steps < batch.length[:, None]  # (B, L)
     return {
-        "location": batch.location, "user": batch.user[:, None].expand(inside.shape),
-        "time": batch.time, "weekday": batch.weekday,
-        "recency": (1 + batch.days_ago.clamp(max=7)) * inside, "duration": batch.duration,
+        "location": batch.location,
+        "user": batch.user[:, None].expand(inside.shape),
+        "time": batch.time,
+        "weekday": batch.weekday,
+        "recency": (1 + batch.days_ago.clamp(max=7)) * inside,
+        "duration": batch.duration,
         "position_from_end": (batch.length[:, None] - steps) * inside,
     }
 
@@ -245,36 +285,42 @@ for name, tensor in as_indices(batch).items():
     assert (tensor[0].numpy() == indices[name].to_numpy()).all(), name
 
 # %% [markdown]
-# `layer_norm` is still missing. We come to it. First copy the package's trained weights into our module, so
-# that the pictures below show a model that has learned something. (Row 0 comes along, and is zero.)
+# We come to `layer_norm` below. First copy the package's trained weights into our module, so
+# that the pictures show a model that has learned something. (Row 0 comes along, and is zero.)
 
 # %%
-mine = MyEmbeddings(sizes, D)
+mine, theirs = MyEmbeddings(sizes, D), model.embeddings
 with torch.no_grad():
-    for name, table in model.embeddings.tables.items():
+    for name, table in theirs.tables.items():
         mine.tables[name].copy_(table.weight)
         assert (mine.tables[name][0] == 0).all()
-    mine.matrix.copy_(model.embeddings.project.weight.T)     # nn.Linear keeps (out, in)
-    mine.bias.copy_(model.embeddings.project.bias)
-    mine.scale.copy_(model.embeddings.norm.weight)
-    mine.shift.copy_(model.embeddings.norm.bias)
-wide = mine.concatenate(as_indices(batch)).detach()          # (1, L, 208)
+    mine.matrix.copy_(theirs.project.weight.T)  # nn.Linear keeps (out, in)
+    mine.bias.copy_(theirs.project.bias)
+    mine.scale.copy_(theirs.norm.weight)
+    mine.shift.copy_(theirs.norm.bias)
+wide = mine.concatenate(as_indices(batch)).detach()  # (1, L, 208)
 
-# %%
+# %% tags=["hide-input"]
 edges = np.cumsum([0, *shapes.width])
+said = [name.replace("_", " ") for name in sizes]
 fig, ax = plt.subplots(figsize=(7.4, 3.2))
 image = ax.imshow(wide[0], cmap="RdBu", vmin=-2.5, vmax=2.5, aspect="auto")
 for at in edges[1:-1]:
     ax.axvline(at - 0.5, color=INK, lw=1.5)
-ax.set_xticks((edges[1:] + edges[:-1]) / 2, list(sizes), fontsize=8, rotation=30, ha="right")
+middle = (edges[1:] + edges[:-1]) / 2
+ax.set_xticks(middle, said, fontsize=8, rotation=30, ha="right")
 names = places.name[seen.location_id].str.slice(0, 22)
 ax.set_yticks(range(L), names, fontsize=8)
 ax.grid(visible=False)
 fig.colorbar(image, label="value", shrink=0.8)
-show(fig,
-     alt=f"A colour image of {L} rows and {shapes.width.sum()} columns in seven bands. Rows of the same place "
-     "are equal in the location band; the user band is the same in all rows.",
-     caption="The concatenated vectors. Find two rows with the same place: their first band is the same barcode.")
+show(
+    fig,
+    alt=f"A colour image of {L} rows and {shapes.width.sum()} columns in "
+    "seven bands. Rows of the same place are equal in the location band; "
+    "the user band is the same in all rows.",
+    caption="The concatenated vectors. Find two rows with the same place: "
+    "their first band is the same barcode.",
+)
 
 # %% [markdown]
 # > **Pitfall.** Our first version looped over `self.tables` itself, and its bands were in another order
@@ -291,38 +337,45 @@ show(fig,
 # [x_1, x_2, \dots, x_7]\, W + b \;=\; x_1 W_1 + x_2 W_2 + \dots + x_7 W_7 + b . \tag{5.2}
 # $$
 #
-# That is all matrix multiplication says. Concatenating and projecting *is* adding, each part through its own
-# matrix. Neither can do what the other cannot.
+# So concatenating and projecting *is* adding, each part through its own matrix. Neither can do what the other cannot.
 
 # %%
+edges = np.cumsum([0, *shapes.width])
 blocks = [mine.matrix[a:b] for a, b in itertools.pairwise(edges)]
-index = as_indices(batch)
+index, parts = as_indices(batch), []
 with torch.no_grad():
-    parts = torch.stack([mine.tables[name][index[name]] @ block
-                         for name, block in zip(sizes, blocks, strict=True)])  # (7, 1, L, D)
+    for name, block in zip(sizes, blocks, strict=True):
+        parts.append(mine.tables[name][index[name]] @ block)  # (1, L, D)
+    parts = torch.stack(parts)  # (7, 1, L, D)
     both = wide @ mine.matrix + mine.bias
     assert torch.allclose(parts.sum(0) + mine.bias, both, atol=1e-5)
-share = (parts[:, 0] - parts[:, 0].mean(1, keepdim=True)).square().sum(-1).mean(1)  # (7,)
+differs = parts[:, 0] - parts[:, 0].mean(1, keepdim=True)  # (7, L, D)
+share = differs.square().sum(-1).mean(1)  # (7,)
 
 # %% [markdown]
 # It also means that a table and its block can be folded into one table of $D$ columns once training is
-# over. And the sum lets us ask how much each answer contributes. What does not vary within the window, like
-# the person, moves all visits alike, so subtract the mean over visits first.
+# over. And the sum lets us ask how much each answer contributes. An answer that does not vary within the window, like
+# the person, moves all visits alike, so the code subtracts the mean over visits first.
 
-# %%
+# %% tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6.8, 2.7))
-percent = 100 * share / share.sum()
-ax.barh(list(sizes), percent, color=COPIED, height=0.66)
+percent = (100 * share / share.sum()).numpy()
+ax.barh(said, percent, color=COPIED, height=0.66)
+text = {"textcoords": "offset points", "va": "center"}
 for y, value in enumerate(percent):
-    ax.annotate(f"{value:.0f}", (value, y), (4, 0), textcoords="offset points", va="center")
+    ax.annotate(f"{value:.0f}", (value, y), (4, 0), **text)
 ax.invert_yaxis()
 ax.grid(axis="y", visible=False)
-ax.set_xlabel("share of what differs between the visits (% of squared length)")
-order = [list(sizes)[k] for k in percent.argsort(descending=True)]
-show(fig,
-     alt="Bars: share of each part in the differences between the window's visits. In descending order: "
-     + ", ".join(f"{name} {percent[list(sizes).index(name)]:.0f} per cent" for name in order) + ".",
-     caption="Who tells the visits of this window apart? The person cannot, being the same at all of them.")
+ax.set_xlabel("share of what differs between visits (% of squared length)")
+order = percent.argsort()[::-1]
+ranked = ", ".join(f"{said[k]} {percent[k]:.0f} per cent" for k in order)
+show(
+    fig,
+    alt="Bars: share of each part in the differences between the window's "
+    f"visits. In descending order: {ranked}.",
+    caption="Who tells the visits of this window apart? The person cannot, "
+    "being the same at all of them.",
+)
 
 # %% [markdown]
 # ## LayerNorm by hand
@@ -338,19 +391,23 @@ show(fig,
 # \end{aligned} \tag{5.3}
 # $$
 #
-# (The $10^{-5}$ prevents a division by zero.) It never looks at other visits or other windows. So batch mates and padding cannot disturb it.
+# (The $10^{-5}$ prevents a division by zero.) LayerNorm never looks at other visits or other windows. So batch mates and
+# padding cannot disturb it.
+
 
 # %%
 def layer_norm(x, scale, shift, eps=1e-5):
-    mean = x.mean(-1, keepdim=True)                              # (B, L, 1)
-    variance = (x - mean).square().mean(-1, keepdim=True)  # (B, L, 1) divided by D
+    mean = x.mean(-1, keepdim=True)  # (B, L, 1)
+    variance = (x - mean).square().mean(-1, keepdim=True)  # divided by D
     return scale * (x - mean) / torch.sqrt(variance + eps) + shift
 
 
-theirs = nn.functional.layer_norm(both, (D,), mine.scale, mine.shift)
-assert torch.allclose(layer_norm(both, mine.scale, mine.shift), theirs, atol=1e-6)
-wrong = mine.scale * (both - both.mean(-1, keepdim=True)) / both.std(-1, keepdim=True)
-print(f"largest difference with x.std(): {(wrong + mine.shift - theirs).abs().max():.4f}")
+scale, shift = mine.scale, mine.shift
+theirs = nn.functional.layer_norm(both, (D,), scale, shift)
+assert torch.allclose(layer_norm(both, scale, shift), theirs, atol=1e-6)
+centred = both - both.mean(-1, keepdim=True)
+wrong = scale * centred / both.std(-1, keepdim=True) + shift
+print(f"largest difference with x.std(): {(wrong - theirs).abs().max():.4f}")
 
 # %% [markdown]
 # > **Pitfall.** `torch.std` divides by $D - 1$. LayerNorm divides by $D$. The difference is below one per
@@ -358,123 +415,150 @@ print(f"largest difference with x.std(): {(wrong + mine.shift - theirs).abs().ma
 #
 # ## The same function
 #
-# Now the claim of the chapter: what we wrote is what the package computes. Many windows, with padding, in both
-# precisions.
+# Is what we wrote the function that the package computes? Compare on many windows, with padding, in both precisions.
 
 # %%
-many = data.test.batch(np.arange(0, len(data.test), 20))     # (157, L) or so
+many = data.test.batch(np.arange(0, len(data.test), 20))  # (157, L) or so
 for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
-    ours, package = copy.deepcopy(mine).to(dtype), copy.deepcopy(model.embeddings).to(dtype)
+    ours = copy.deepcopy(mine).to(dtype)
+    package = copy.deepcopy(model.embeddings).to(dtype)
     with torch.no_grad():
-        yours, expected = ours(as_indices(many)), package(many)        # (B, L, D)
+        yours, expected = ours(as_indices(many)), package(many)  # (B, L, D)
     gap = ((yours - expected).abs().max() / expected.abs().max()).item()
     assert gap <= tolerance
-    print(f"{dtype}: largest difference {gap:.1e} of the largest number; padding "
-          f"{100 * many.padding.float().mean():.0f} % of {tuple(many.location.shape)}")
+    print(f"{dtype}: largest difference {gap:.1e} of the largest number")
+share_padding = 100 * many.padding.float().mean()
+print(f"padding: {share_padding:.0f} % of {tuple(many.location.shape)}")
 
 # %% [markdown]
 # ## Do coffee shops cluster?
 #
-# Every introduction to embeddings promises that similar things end up close together. For places: coffee
-# shops near coffee shops. We wanted to show you that picture. Let us first look at neighbours, by cosine,
+# Similar places should end up close together, coffee shops near coffee shops. We wanted to show you that picture.
+# First look at neighbours, by cosine,
 # $\cos(x, x') = x^\top x' / (\lVert x\rVert \lVert x'\rVert)$, for places with at least five training visits.
 
 # %%
 count = data.train.visits.location_id.value_counts()
-often = count.index[count >= 5].to_numpy()                                # (P,)
-ids = torch.from_numpy(data.vocabulary.encode_locations(pd.Series(often)).copy())
-vectors = nn.functional.normalize(mine.tables["location"].detach()[ids], dim=1)  # (P, D)
-cosine = vectors @ vectors.T                                              # (P, P)
+often = count.index[count >= 5].to_numpy()  # (P,)
+ids = data.vocabulary.encode_locations(pd.Series(often))
+vectors = mine.tables["location"].detach()[torch.tensor(ids)]
+vectors = nn.functional.normalize(vectors, dim=1)  # (P, D)
+cosine = vectors @ vectors.T  # (P, P)
 cosine.fill_diagonal_(-1)
 best = cosine.max(1)
-pd.DataFrame({
-    "place": places.name[often].to_numpy(), "kind": places.kind[often].to_numpy(),
-    "nearest": places.name[often[best.indices]].to_numpy(),
-    "its kind": places.kind[often[best.indices]].to_numpy(),
-    "cosine": best.values.numpy().round(2),
-})[places.kind[often].to_numpy() == "food"].head(8)
+name, kind = places.name[often].to_numpy(), places.kind[often].to_numpy()
+nearest = best.indices.numpy()
+table = pd.DataFrame({"place": name, "kind": kind})
+table["nearest"], table["its kind"] = name[nearest], kind[nearest]
+table["cosine"] = best.values.numpy().astype(float).round(2)
+table[kind == "food"].head(8).set_index("place")
 
 # %% [markdown]
 # With enough good will one finds a story for some of these rows. So test it. How often do a place and its
-# nearest neighbour share their kind, their district, a visitor? Chance is not zero: half the town might be
-# restaurants. To know it, shuffle the places' *vectors* among the places and count again, 300 times. The column
-# *p* of the table is the share of shuffles that do at least as well as the real vectors. If it is tiny, chance
+# nearest neighbour share their kind, their district, a visitor? Chance alone gives more than zero: half the town might
+# be restaurants. To measure chance, shuffle the places' *vectors* among the places and count again, 300 times. The
+# column *p* of the table is the share of shuffles that do at least as well as the real vectors. If it is tiny, chance
 # is no explanation.
 
 # %%
-kind, district = places.kind[often].to_numpy(), places.district[often].to_numpy()
-who = data.train.visits.groupby("location_id").user_id.agg(set)[often].to_numpy()
-met = np.array([[bool(a & b) for b in who] for a in who])                  # (P, P)
-equal = {"kind": kind[:, None] == kind, "district": district[:, None] == district,
-         "a visitor": met}
+district = places.district[often].to_numpy()
+by_place = data.train.visits.groupby("location_id").user_id
+who = by_place.agg(set)[often].to_numpy()
+met = np.array([[bool(a & b) for b in who] for a in who])  # (P, P)
+equal = {
+    "kind": kind[:, None] == kind,
+    "district": district[:, None] == district,
+    "a visitor": met,
+}
 
 
 def neighbour_test(cosine, draws=300):
     nearest, rng = cosine.argmax(1).numpy(), np.random.default_rng(0)
-    rows = {}
+    P, rows = len(nearest), {}
     for name, same in equal.items():
-        perms = [rng.permutation(len(nearest)) for _ in range(draws)]
+        perms = [rng.permutation(P) for _ in range(draws)]
         null = np.array([same[p, p[nearest]].mean() for p in perms])
-        observed = same[np.arange(len(nearest)), nearest].mean()
-        rows[name] = {"neighbours share it (%)": 100 * observed, "chance (%)": 100 * null.mean(),
-                      "chance, 97.5th percentile (%)": 100 * np.quantile(null, 0.975),
-                      "p": (1 + (null >= observed).sum()) / (1 + draws)}
-    return pd.DataFrame(rows).T
+        observed = same[np.arange(P), nearest].mean()
+        top = np.quantile(null, 0.975)
+        p_value = (1 + (null >= observed).sum()) / (1 + draws)
+        shares = np.array([observed, null.mean(), top])
+        rows[name] = [*(100 * shares).round(1), p_value.round(3)]
+    heads = ["shared, %", "by chance, %", "chance, 97.5th percentile, %", "p"]
+    return pd.DataFrame(rows, index=heads).T
 
 
+# %%
 tested = neighbour_test(cosine)
-tested.round(3)
+tested
+
 
 # %% tags=["hide-input"]
 def verdict(table):
     found = [name for name in table.index if table.p[name] < 0.01]
-    return ("no more often than chance, in any of the three" if not found
-            else "more often than chance in: " + ", ".join(found))
+    if not found:
+        return "no more often than chance, in any of the three"
+    return "more often than chance in: " + ", ".join(found)
 
 
-random_vectors = nn.functional.normalize(
-    torch.randn(len(often), D, generator=torch.Generator().manual_seed(1)), dim=1)
-random_best = (random_vectors @ random_vectors.T).fill_diagonal_(-1).max(1).values.mean()
+generator = torch.Generator().manual_seed(1)
+random_vectors = torch.randn(len(often), D, generator=generator)
+random_vectors = nn.functional.normalize(random_vectors, dim=1)
+between = (random_vectors @ random_vectors.T).fill_diagonal_(-1)
+random_best = between.max(1).values.mean()
 Markdown(
-    f"At the one-per-cent level, nearest neighbours are alike **{verdict(tested)}**. The mean cosine to the nearest "
-    f"neighbour is {best.values.mean():.2f}; for {len(often)} *random* vectors of {D} numbers it is "
-    f"{random_best:.2f}. With so many places, something is always near."
+    "At the one-per-cent level, nearest neighbours are alike "
+    f"**{verdict(tested)}**. The mean cosine to the nearest neighbour is "
+    f"{best.values.mean():.2f}; for {len(often)} *random* vectors of {D} "
+    f"numbers it is {random_best:.2f}. With so many places, something is "
+    "always near."
 )
 
-# %%
+# %% tags=["hide-input"]
 centred = vectors - vectors.mean(0)
 _, strength, axes_ = torch.linalg.svd(centred, full_matrices=False)
-flat = (centred @ axes_[:2].T).numpy()                                    # (P, 2)
-explained = 100 * float(strength[:2].square().sum() / strength.square().sum())
+flat = (centred @ axes_[:2].T).numpy()  # (P, 2)
+power = strength.square()
+explained = 100 * float(power[:2].sum() / power.sum())
 fig, ax = plt.subplots(figsize=(6.6, 4.2))
-marks = {"food": ("o", COPIED), "home": ("s", TRUTH), "work": ("^", GENERATED)}
+marks = {
+    "food": ("o", COPIED),
+    "home": ("s", TRUTH),
+    "work": ("^", GENERATED),
+}
 rest = ~np.isin(kind, list(marks))
 ax.plot(*flat[rest].T, ".", color=MUTED, alpha=0.6, label="other kinds")
 for name, (marker, colour) in marks.items():
     ax.plot(*flat[kind == name].T, marker, color=colour, ms=5, label=name)
-ax.set(xlabel="first principal component", ylabel="second principal component")
+ax.set_xlabel("first principal component")
+ax.set_ylabel("second principal component")
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
-show(fig,
-     alt=f"Scatter of {len(often)} places on the first two principal components, marked by kind. The two "
-     f"components hold {explained:.0f} per cent of the variance; two of {D} equal ones would hold {200 / D:.0f}.",
-     caption="Trained location embeddings, flattened. Two axes of sixty-four show little, and can invent clusters.")
+show(
+    fig,
+    alt=f"Scatter of {len(often)} places on the first two principal "
+    "components, marked by kind. The two components hold "
+    f"{explained:.0f} per cent of the variance; two of {D} equal ones would "
+    f"hold {200 / D:.0f}.",
+    caption="Trained location embeddings, flattened. Two axes of sixty-four "
+    "show little, and can invent clusters.",
+)
 
 # %% [markdown]
 # ## What is the location embedding for, then?
 #
-# An experiment says more than a picture. Operate on the trained model. Shuffle the vectors among places, so
-# that each carries another one's. Do it among all, or only among often or rarely visited ones, or only
-# between places of one kind: homes with homes, works with works. If the vector of a place said "I am a
-# home", the last one would be harmless. Finally, give all places the same vector. Score each patient.
+# An experiment says more than a picture. Operate on the trained model: shuffle the vectors among places, so
+# that each place carries another one's vector. Do it among all places, then only among often or rarely visited ones,
+# then only between places of one kind: homes with homes, works with works. If the vector of a place said "I am a
+# home", the last shuffle would be harmless. Finally, give all places the same vector. Score each patient.
 
 # %%
-times = np.bincount(data.train.features[0, 1:].numpy(), minlength=V)  # (V,) training visits
+visited = data.train.features[0, 1:].numpy()
+times = np.bincount(visited, minlength=V)  # (V,) training visits
 all_kinds = places.kind.reindex(data.vocabulary.locations).to_numpy()
-group = np.r_[["padding", "unknown"], all_kinds]                       # (V,)
+group = np.r_[["padding", "unknown"], all_kinds]  # (V,)
 
 
 def operated(source):
-    """Acc@1 after giving each location the vector of location source[l]."""
+    """Acc@1 after giving each location l the vector of source[l]."""
     patient = copy.deepcopy(model)
     with torch.no_grad():
         weight = patient.embeddings.tables["location"].weight
@@ -488,40 +572,47 @@ def shuffled_within(*sets, seed=0):
         source[members] = rng.permutation(members)
     return source
 
+
 # %%
 real = np.arange(V) >= 2
-busy, some, rare = times >= 20, (times >= 5) & (times < 20), times < 5
-by_kind = [np.flatnonzero(busy & (group == k)) for k in np.unique(group[busy])]
+busy = np.flatnonzero(real & (times >= 20))
+some = np.flatnonzero(real & (times >= 5) & (times < 20))
+rare = np.flatnonzero(real & (times < 5))
+by_kind = [busy[group[busy] == k] for k in np.unique(group[busy])]
 operations = {
     "as trained": [],
     "shuffled among all places": [np.flatnonzero(real)],
-    "only among places with 20 training visits or more": [np.flatnonzero(real & busy)],
+    "only among places with 20 training visits or more": [busy],
     "  and only between places of one kind": by_kind,
-    "only among places with 5 to 19": [np.flatnonzero(real & some)],
-    "only among places with fewer": [np.flatnonzero(real & rare)],
+    "only among places with 5 to 19": [some],
+    "only among places with fewer": [rare],
 }
-surgery = {name: operated(shuffled_within(*sets)) for name, sets in operations.items()}
-surgery["one vector for all places"] = operated(np.where(real, 2, 0))
+sources = {name: shuffled_within(*s) for name, s in operations.items()}
+sources["one vector for all places"] = np.where(real, 2, 0)
+surgery = {name: operated(source) for name, source in sources.items()}
 touched = {name: sum(map(len, sets)) for name, sets in operations.items()}
 touched["one vector for all places"] = int(real.sum())
-pd.DataFrame({"places touched": touched, "Acc@1 (%)": surgery}).loc[list(surgery)].round(1)
+table = pd.DataFrame({"places touched": touched, "Acc@1 (%)": surgery})
+table.loc[list(surgery)].round(1)
 
 # %% tags=["hide-input"]
-lost = {k.strip(): surgery["as trained"] - v for k, v in surgery.items()}
+whole, *_ = surgery.values()
+everywhere, often_only, one_kind, _, rare_only = [
+    whole - surgery[name] for name in list(operations)[1:]
+]
 Markdown(
-    f"Shuffling everything costs {lost['shuffled among all places']:.1f} points. Shuffling only the "
-    f"{int((real & busy).sum())} places with twenty training visits or more costs "
-    f"{lost['only among places with 20 training visits or more']:.1f}, and swapping only homes with homes and works "
-    f"with works still {lost['and only between places of one kind']:.1f}. Shuffling the "
-    f"{int((real & rare).sum()):,} rare ones costs {lost['only among places with fewer']:.1f}."
+    f"Shuffling everything costs {everywhere:.1f} points. Shuffling only "
+    f"the {len(busy)} places with twenty training visits or more costs "
+    f"{often_only:.1f}, and swapping only homes with homes and works with "
+    f"works still costs {one_kind:.1f}. Shuffling the {len(rare):,} rare "
+    f"ones costs {rare_only:.1f}."
 )
 
 # %% [markdown]
-# So the vectors are not useless, as one might have concluded from their neighbours. Read the rows against
-# each other.
+# So the vectors are not useless, as their neighbours seemed to say. Read the rows against each other.
 #
-# If the loss sits in the often visited places, only those rows carry something. The others are rows of the
-# random start: each was nudged a few times, or never, and one random vector serves as well as another.
+# The loss sits in the often visited places: only their rows carry something. The others are rows of the
+# random start. Each was nudged a few times, or never, and one random vector serves as well as another.
 #
 # The loss that stays when homes are swapped with homes is not about "I am a home". It is about *which*
 # home. Random vectors in 64 dimensions are nearly orthogonal, like name tags in different handwriting.
@@ -529,9 +620,9 @@ Markdown(
 # often: this one, on a Monday morning, is followed by that one. The knowledge is in the reader, and the
 # geometry of the table shows none of it.
 #
-# The last row takes away even the tags: inside the network all places are one. What it loses beyond the
-# shuffle is what it is worth to see that two visits went to the same place, whatever its tag. It still
-# predicts at all because the pointer adds up its weights by the true ids.
+# The last row takes away even the tags: inside the network all places are one. Beyond the shuffle, it loses what it
+# is worth to see that two visits went to the same place. The model still predicts at all because the pointer adds up
+# its weights by the true ids.
 #
 # > **Note.** The claim of clusters is about geometry, so it has to pass a test of geometry. With millions
 # > of visits it may pass; the test is the same. What a model *uses* is another question, and needs an
@@ -540,52 +631,67 @@ Markdown(
 # ## Is midnight near midnight?
 #
 # The table of times has only 96 rows, and those of daytime see many visits each. Here it is obvious what a good
-# geometry would be. Rows 96 (23:45) and 1 (00:00) are neighbours in the world. In the table they are just two
-# rows.
+# geometry would be. Rows 96 (23:45) and 1 (00:00) are neighbours in the world. Are they neighbours in the table?
 
 # %%
-clock = nn.functional.normalize(mine.tables["time"].detach()[1:], dim=1)   # (96, D / 4)
-alike = (clock @ clock.T).numpy()                                          # (96, 96)
-lag = np.array([np.diag(np.roll(alike, -k, axis=1)).mean() for k in range(96)])
+hours = mine.tables["time"].detach()[1:]
+hours = nn.functional.normalize(hours, dim=1)  # (96, D / 4)
+alike = (hours @ hours.T).numpy()  # (96, 96)
+turned = [np.roll(alike, -k, axis=1) for k in range(96)]
+lag = np.array([np.diag(part).mean() for part in turned])  # k quarters apart
 rng = np.random.default_rng(0)
 shuffled = [rng.permutation(96) for _ in range(500)]
 null = np.array([alike[p, np.roll(p, 1)].mean() for p in shuffled])
+
+# %% tags=["hide-input"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
 left.imshow(alike, cmap="RdBu", vmin=-1, vmax=1, extent=(0, 24, 24, 0))
-left.set(xlabel="hour", ylabel="hour", xticks=range(0, 25, 6), yticks=range(0, 25, 6),
-         title="Cosine of two times")
+ticks = range(0, 25, 6)
+left.set(xlabel="hour", ylabel="hour", xticks=ticks, yticks=ticks)
+left.set_title("Cosine of two times")
 left.grid(visible=False)
 right.plot(np.arange(1, 49) / 4, lag[1:49], ".-", color=INK)
-right.axhspan(*np.quantile(null, [0.025, 0.975]), color=MUTED, alpha=0.25)
-right.set(xlabel="hours apart, around the clock", ylabel="mean cosine",
-          title="By distance in time")
-show(fig,
-     alt=f"Left, cosines between the 96 time embeddings. Right, their mean by distance in time; neighbours have "
-     f"{lag[1]:.2f}, and shuffled times between {np.quantile(null, 0.025):.2f} and "
-     f"{np.quantile(null, 0.975):.2f}.",
-     caption="The table of times. Grey: where 95 % of the means lie when the 96 times are shuffled.")
+low, high = np.quantile(null, [0.025, 0.975])
+right.axhspan(low, high, color=MUTED, alpha=0.25)
+right.set(xlabel="hours apart, around the clock", ylabel="mean cosine")
+right.set_title("By distance in time")
+show(
+    fig,
+    alt="Left, cosines between the 96 time embeddings. Right, their mean by "
+    f"distance in time; neighbours have {lag[1]:.2f}, and shuffled times "
+    f"between {low:.2f} and {high:.2f}.",
+    caption="The table of times. Grey: where 95 % of the means lie when the "
+    "96 times are shuffled.",
+)
 
 # %% tags=["hide-input"]
 smooth = lag[1] > np.quantile(null, 0.975)
+at_nine = np.mean([alike[k, k + 1] for k in range(36, 39)])
+yes = (
+    "So neighbouring times are a little alike: training has discovered some "
+    "of the clock, where there are visits."
+)
+no = (
+    "So midnight is not special: **no time is near its neighbour**, beyond "
+    "what shuffling gives. The table has not discovered that time is "
+    "continuous."
+)
 Markdown(
-    f"23:45 and 00:00 have cosine **{alike[95, 0]:.2f}**. Times a quarter of an hour apart have {lag[1]:.2f} on "
-    f"average, and the quarters from 09:00 to 09:45 {np.mean([alike[k, k + 1] for k in range(36, 39)]):.2f}. "
-    + ("So neighbouring times are a little alike: training has discovered some of the clock, where there are visits."
-       if smooth else
-       "So midnight is not special: **no time is near its neighbour**, beyond what shuffling gives. The table has "
-       "not discovered that time is continuous.")
+    f"23:45 and 00:00 have cosine **{alike[95, 0]:.2f}**. Times a quarter "
+    f"of an hour apart have {lag[1]:.2f} on average, and the quarters from "
+    "09:00 to "
+    f"09:45 {at_nine:.2f}. " + (yes if smooth else no)
 )
 
 # %% [markdown]
 # A table is free to learn the clock, and equally free not to. What 09:15 teaches, 09:30 does not inherit.
 # If you know a geometry, as with clocks, you may build it in; exercise 3 does.
 #
-# ## Summary
+# ## What to remember
 #
 # - An embedding is a row of a matrix. Equal ids have equal vectors, and only rows that occur learn.
 # - Index 0 is padding, everywhere. Every answer starts at 1, and forgetting that crashes nothing.
 # - Concatenate-and-project equals project-and-add. LayerNorm looks at one visit only, and divides by $D$.
-# - Our module equals `pgt.model.Embeddings` to rounding.
 # - "Similar places are close" is a hypothesis. Test it against shuffled vectors before you draw it.
 # - What a table looks like and what the model does with it are two questions. Operate to answer the second.
 #
@@ -597,18 +703,23 @@ Markdown(
 
 # %% tags=["try"]
 total = ...  # from the shapes in `sizes`, the projection and LayerNorm
-check.same(total, sum(p.numel() for p in model.embeddings.parameters()), name="parameters")
+counted = sum(p.numel() for p in model.embeddings.parameters())
+check.same(total, counted, name="parameters")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-total = sum(rows * width for rows, width in sizes.values()) + 208 * D + D + 2 * D
-check.same(total, sum(p.numel() for p in model.embeddings.parameters()), name="parameters")
-print(f"1.3 million / 64 = {1.3e6 / 64:,.0f} locations; ours: {total:,} numbers")
+tables = sum(rows * width for rows, width in sizes.values())
+total = tables + 208 * D + D + 2 * D
+check.same(total, counted, name="parameters")
+print(
+    f"1.3 million / 64 = {1.3e6 / 64:,.0f} locations; ours: {total:,} numbers"
+)
 # The two statements cannot both hold: an erratum of the documents.
 
 # %% [markdown]
 # **Exercise 2** (medium). Write the gradient of a look-up yourself: given ids $(B, L)$ and the gradient of
 # the output $(B, L, D)$, return the gradient of the table $(V, D)$, with padding thrown away.
+
 
 # %% tags=["try"]
 def table_gradient(ids, upstream):
@@ -627,10 +738,12 @@ up = torch.randn(*mates.location.shape, 5, generator=g)
 cases = [(mates.location, up), (batch.location, up[:1, :L])]
 check.function(table_gradient, by_autograd, *cases)
 
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 def table_gradient(ids, upstream):
-    out = torch.zeros(V, upstream.shape[-1]).index_add(0, ids.flatten(), upstream.flatten(0, 1))
+    out = torch.zeros(V, upstream.shape[-1])
+    out = out.index_add(0, ids.flatten(), upstream.flatten(0, 1))
     out[0] = 0
     return out
 
@@ -649,23 +762,29 @@ turn = torch.arange(96, dtype=torch.float64) / 96  # (96,)
 
 def circle(K):
     angle = 2 * torch.pi * turn[:, None] * torch.arange(1, K + 1)  # (96, K)
-    return torch.cat([angle.sin(), angle.cos()], dim=1) / K ** 0.5  # (96, 2 K)
+    return torch.cat([angle.sin(), angle.cos()], dim=1) / K**0.5  # (96, 2 K)
+
+
+def cosines(K):
+    return circle(K) @ circle(K).T
 
 
 def by_trigonometry(K):
     """cos a cos b + sin a sin b = cos(a - b), averaged over the K turns."""
     apart = turn[:, None] - turn  # (96, 96)
-    return (2 * torch.pi * apart[..., None] * torch.arange(1, K + 1)).cos().mean(-1)
+    angle = 2 * torch.pi * apart[..., None] * torch.arange(1, K + 1)
+    return angle.cos().mean(-1)
 
 
-check.function(lambda K: circle(K) @ circle(K).T, by_trigonometry, (1,), (4,), (8,))
-print(f"23:45 and 00:00: {float((circle(8) @ circle(8).T)[95, 0]):.2f}")
-# To use it: replace the time table by circle(8), followed by the block of the projection. Whether it predicts
-# better is a question for three seeds of training, not for the picture.
+check.function(cosines, by_trigonometry, (1,), (4,), (8,))
+print(f"23:45 and 00:00: {float(cosines(8)[95, 0]):.2f}")
+# To use it: replace the time table by circle(8), followed by the block of the
+# projection. Whether it predicts better is a question for three seeds of
+# training, not for the picture.
 
 # %% [markdown]
 # **Exercise 4** (project). Is our neighbour test able to find clusters at all? Give it vectors that ought
-# to have them: for each place, the share of its training visits in each hour and on each weekday. Then find
+# to have them: for each place, the share of its training visits in each hour and of each length. Then find
 # vectors that know the *district* (who goes where, for instance), and a training regime in which the
 # model's own vectors pass.
 
@@ -673,15 +792,18 @@ print(f"23:45 and 00:00: {float((circle(8) @ circle(8).T)[95, 0]):.2f}")
 # @title Solution 4
 visits = data.train.visits
 hour = visits.started_at.dt.hour.rename("at")
-stay = ((visits.finished_at - visits.started_at).dt.total_seconds() // 3600).clip(upper=11)
-profile = pd.concat([pd.crosstab(visits.location_id, hour).add_prefix("hour "),
-                     pd.crosstab(visits.location_id, stay.rename("at")).add_prefix("stay ")],
-                    axis=1).loc[often].to_numpy(dtype=float)              # (P, 24 + 12)
+stay = (visits.finished_at - visits.started_at).dt.total_seconds() // 3600
+stay = stay.clip(upper=11).rename("at")
+by_hour = pd.crosstab(visits.location_id, hour).add_prefix("hour ")
+by_stay = pd.crosstab(visits.location_id, stay).add_prefix("stay ")
+profile = pd.concat([by_hour, by_stay], axis=1).loc[often]
+profile = profile.to_numpy(dtype=float)  # (P, 24 + 12)
 profile = np.sqrt(profile / profile.sum(1, keepdims=True))
 with_profile = torch.from_numpy(profile @ profile.T).fill_diagonal_(-1)
-neighbour_test(with_profile).round(3)
-# Hours and lengths of stay know something of what a place is for, and the test says so. A test that can find clusters
-# and does not is worth more than one that never could.
+neighbour_test(with_profile)
+# Hours and lengths of stay know something of what a place is for, and the
+# test says so. A test that can find clusters and does not is worth more than
+# one that never could.
 
 # %% [markdown]
 # **Next:** [Position and encoder](06_position_and_encoder.ipynb), where the visits begin to look at each other.

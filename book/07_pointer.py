@@ -1,6 +1,8 @@
 # %% [markdown]
 # # The pointer
 #
+# How can a model name a place that its training never showed? It points.
+#
 # *You will be able to* build the part that copies: score past visits against the present one, turn scores into
 # weights, and add the weights up per place without losing small numbers. *You need*
 # [Windows](03_windows.ipynb), the encoder's output from [Position and encoder](06_position_and_encoder.ipynb), and the idea of a
@@ -11,17 +13,17 @@ try:
     import pgt  # noqa: F401
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"
+        "pip",
+        "install -q "
+        "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
 # %%
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
-from IPython.display import Markdown
 from torch import nn
 
 from pgt import city
@@ -32,8 +34,6 @@ from pgt.look import look, story
 from pgt.metrics import evaluate, summarize
 from pgt.mixture import scatter_log_probs
 from pgt.model import Pointer, PointerGeneratorTransformer
-from pgt.viz import plots, prediction_map
-from pgt.viz.figures import COPIED, MUTED, show
 from pgt.windows import prepare
 
 # %%
@@ -43,32 +43,41 @@ vocabulary, test = data.vocabulary, data.test
 model, trained_on = load_model(shipped("city"))
 assert trained_on == vocabulary
 V, D = vocabulary.n_locations, model.config.d_model
-names = dict(zip(town.places.location_id, town.places.name, strict=True))
-i = story(test)
+places = town.places
+names = dict(zip(places.location_id, places.name, strict=True))
+i = story(test)  # the window that the chapters share
 
 # %% [markdown]
+# The protocol "exact" gives every place an id of its own, whether training showed it or not
+# ([Windows](03_windows.ipynb)).
+#
 # ## What a softmax over places cannot do
 #
 # The usual way to predict one of many things is a score for each, and a softmax. Every place owns a row of
-# weights, and its row is trained when the place is a target. A place that training never shows has a row, too.
-# Nobody ever pulled it up.
+# weights. Training pulls the row up when the place is the target, and pushes it down a little otherwise. A place
+# that training never shows has a row, too. Nobody ever pulled it up.
 #
 # How much of a problem is that? Sort the test windows by two questions. Had training seen the target's place? And is
 # it one of the places in the window, in plain sight?
 
 # %%
 known = vocabulary.is_known(test.targets)
-cross = pd.crosstab(np.where(known, "known", "never seen in training"),
-                    np.where(test.in_window, "in the window", "not in the window"),
-                    normalize=True)
-(100 * cross).round(1).rename_axis(index="target's place", columns="% of test windows")
+rows = np.where(known, "known", "never seen in training")
+columns = np.where(test.in_window, "in the window", "not in the window")
+cross = 100 * pd.crosstab(rows, columns, normalize=True)
+heads = {"index": "target's place", "columns": "% of test windows"}
+cross.round(1).rename_axis(**heads)
 
 # %% tags=["hide-input"]
+from IPython.display import Markdown
+
 inside_unseen = test.in_window[~known].mean()
 Markdown(
-    f"**{100 * (~known).mean():.0f} %** of the targets are places that training never saw. Of these, "
-    f"**{100 * inside_unseen:.0f} %** are in the window all the same: the person has found a new bakery, and goes "
-    "there again. A softmax over places has no idea of that bakery. Yet it need not be *known*. It need only be *pointed at*."
+    f"**{100 * (~known).mean():.0f} %** of the targets are places that "
+    f"training never saw. Of these, **{100 * inside_unseen:.0f} %** are in "
+    "the window all the same: the person has found a new bakery, and goes "
+    "there again. A softmax over places has no idea of that bakery. Yet it "
+    "need not be *known*. It need only be *pointed at*."
 )
 
 # %% [markdown]
@@ -80,24 +89,27 @@ Markdown(
 # ## The question and the visits
 #
 # The encoder has turned each visit into a vector of $D$ numbers. The vector of the *last* visit has looked at all
-# others; it stands for "here and now" and is called the **context**. Take our story window and two mates of other
-# lengths, so that there is padding to get wrong.
+# others. It stands for "here and now" and is called the **context**. We take the story window that all chapters
+# share, the shortest test window, and one that is three visits longer than ours, so that there is padding to get wrong.
 
 # %%
 lengths = test.lengths
-mates = [i, int(lengths.argmin()), int((lengths == lengths[i] + 3).argmax())]
-batch = test.batch(mates)
+shortest = int(lengths.argmin())
+longer = int((lengths == lengths[i] + 3).argmax())
+batch = test.batch([i, shortest, longer])
 with torch.no_grad():
-    encoded, _ = model.encoder(model.embeddings(batch), batch.padding)  # (B, L, D)
+    x = model.embeddings(batch)
+    encoded, _ = model.encoder(x, batch.padding)  # (B, L, D)
 B, L = batch.location.shape
 rows = torch.arange(B)
-context = encoded[rows, batch.length - 1]                         # (B, D) the last visit
+context = encoded[rows, batch.length - 1]  # (B, D) the last visit
 assert torch.equal(context[1], encoded[1, batch.length[1] - 1])
-{"encoded": tuple(encoded.shape), "context": tuple(context.shape),
- "lengths": batch.length.tolist()}
+windows = ["story window", "shortest window", "longer window"]
+print(f"encoded {tuple(encoded.shape)}, context {tuple(context.shape)}")
+pd.DataFrame({"visits": batch.length.numpy()}, index=windows)
 
 # %% [markdown]
-# The context asks a question, and each visit holds up an answer to be compared with it. Two linear maps make
+# The context asks a question, and each visit offers an answer. Two linear maps make
 # **query** and **keys**; the score of visit $i$ is their scaled dot product:
 #
 # $$
@@ -105,28 +117,30 @@ assert torch.equal(context[1], encoded[1, batch.length[1] - 1])
 # $$
 #
 # Two maps, because asking and answering are different things. With one map for both, the last visit would tend
-# to be most like itself, and the pointer to favour staying put. First by hand, one visit at a time:
+# to be most like itself, and the pointer would favour staying put. The division by $\sqrt D$ keeps scores
+# at the same size whatever the width of the model
+# ([chapter 6](06_position_and_encoder.ipynb)). First by hand, one visit at a time:
 
 # %%
 w = model.pointer.state_dict()  # the trained numbers
+W_q, b_q = w["query.weight"], w["query.bias"]
+W_k, b_k = w["key.weight"], w["key.bias"]
 n = int(batch.length[0])
-q = [float(w["query.weight"][d] @ context[0] + w["query.bias"][d]) for d in range(D)]
+q = [float(W_q[d] @ context[0] + b_q[d]) for d in range(D)]
 by_hand = []
 for visit in range(n):
     x = encoded[0, visit]
-    k = [float(w["key.weight"][d] @ x + w["key.bias"][d]) for d in range(D)]
-    by_hand.append(sum(a * b for a, b in zip(q, k, strict=True)) / math.sqrt(D))
+    k = [float(W_k[d] @ x + b_k[d]) for d in range(D)]
+    dot = sum(a * b for a, b in zip(q, k, strict=True))
+    by_hand.append(dot / math.sqrt(D))
 
-query = context @ w["query.weight"].T + w["query.bias"]           # (B, D)
-keys = encoded @ w["key.weight"].T + w["key.bias"]                # (B, L, D)
-scores = (keys @ query[:, :, None]).squeeze(-1) / math.sqrt(D)    # (B, L)
+query = context @ W_q.T + b_q  # (B, D)
+keys = encoded @ W_k.T + b_k  # (B, L, D)
+scores = (keys @ query[:, :, None]).squeeze(-1) / math.sqrt(D)  # (B, L)
 assert torch.allclose(scores[0, :n], torch.tensor(by_hand), atol=1e-5)
 print("scores of the story window:", [round(s, 2) for s in by_hand])
 
 # %% [markdown]
-# Why $\sqrt D$? A sum of $D$ independent terms of mean zero grows like $\sqrt D$. Divide, and scores keep the same size
-# whatever the width of the model, so the softmax starts out soft.
-#
 # > **Note.** This is one head of attention with one query. There are no values: an attention layer mixes *vectors*,
 # > the pointer hands out the *weights themselves*.
 #
@@ -137,22 +151,22 @@ print("scores of the story window:", [round(s, 2) for s in by_hand])
 
 # %%
 steps = torch.arange(L)
-position = (batch.length[:, None] - steps).clamp(min=0)           # (B, L)
+position = (batch.length[:, None] - steps).clamp(min=0)  # (B, L)
 assert torch.equal(position, batch.position_from_end)
-bias = w["position_bias"]                                         # (max_len + 1,)
-print("story window:", position[0].tolist(), "\nits short mate:", position[1].tolist())
-print(f"{len(bias)} entries for {model.config.max_len} visits; entry 0 is {bias[0]:.0f}")
+bias = w["position_bias"]  # (max_len + 1,)
+print("story window:   ", position[0].tolist())
+print("shortest window:", position[1].tolist())
+most = model.config.max_len
+print(f"{len(bias)} entries for {most} visits; entry 0 is {bias[0]:.0f}")
 
 # %% [markdown]
 # Entry 0 belongs to padding. It is never used, so it never moves, and a drawing of the bias must start at 1.
 #
-# > **Errata.** The design documents allot `max_len` entries and clamp the index to `max_len - 1`. Then the two
-# > oldest visits of a full window share an entry, while entry 0 lies idle. Here the table has `max_len + 1`
-# > entries, and every position its own. They also count 8,192 numbers in query and key: those are the matrices
-# > alone. With the biases that their layers have it is 8,320.
+# > **Errata.** [The original specification](errata.md) has one entry fewer, `max_len`, and clamps the index.
+# > The two oldest visits of a full window then share an entry, while entry 0 lies idle. It also counts 8,192
+# > numbers in query and key, which are the matrices alone; with their biases it is 8,320.
 #
-# How do these numbers act? Let $p_i$ be the position of visit $i$ from the end. A softmax over the visits makes the
-# weights,
+# Let $p_i$ be the position of visit $i$ from the end. A softmax over the visits makes the weights,
 #
 # $$
 # a_i = \frac{e^{s_i + b_{p_i}}}{\sum_j e^{s_j + b_{p_j}}} , \tag{7.2}
@@ -164,31 +178,40 @@ print(f"{len(bias)} entries for {model.config.max_len} visits; entry 0 is {bias[
 # \frac{e^{s_i + b_{p_i} + C}}{\sum_j e^{s_j + b_{p_j} + C}} = \frac{e^C\, e^{s_i + b_{p_i}}}{e^C \sum_j e^{s_j + b_{p_j}}} = a_i . \tag{7.3}
 # $$
 #
-# The common height of the curve is not **identifiable**. The gradient along it, which is the sum of all entries'
-# gradients, is zero. It moves all the same during training, by accident: weight decay shrinks it, and AdamW
-# scales the gradient of each entry by itself, so that steps which should cancel do not. Never read meaning into
-# "all biases are negative".
+# The common height of the curve is not **identifiable**: no data can tell what it is. The gradient along it, which
+# is the sum of all entries' gradients, is zero. The height moves all the same during training, by accident. Weight
+# decay shrinks it, and AdamW scales the gradient of each entry by itself, so that steps which should cancel do not.
+# Never read meaning into "all biases are negative".
+
 
 # %%
 def attend(s, padding):
-    """(B, L) scores -> (B, L) weights that sum to one and are 0 at padding."""
+    """(B, L) scores -> (B, L) weights, sum one, 0 at padding."""
     s = s.masked_fill(padding, -math.inf)
-    e = (s - s.amax(1, keepdim=True)).exp()                       # the largest becomes e^0
+    e = (s - s.amax(1, keepdim=True)).exp()  # the largest becomes e^0
     return e / e.sum(1, keepdim=True)
 
 
-a = attend(scores + bias[position], batch.padding)                # (B, L)
+a = attend(scores + bias[position], batch.padding)  # (B, L)
 raised = attend(scores + (bias + 5)[position], batch.padding)
-assert torch.allclose(a, raised, atol=1e-6) and torch.allclose(a.sum(1), torch.ones(B))
+assert torch.allclose(a.sum(1), torch.ones(B))
+assert torch.allclose(a, raised, atol=1e-6)
 
-# %%
 free = bias.clone().requires_grad_()
-attend(scores + free[position], batch.padding)[rows, 0].log().sum().backward()
-print(f"gradient at entry 0: {free.grad[0]:.0f}; along the common height: {float(free.grad.sum()):.1e}")
+attend(scores + free[position], batch.padding)[:, 0].log().sum().backward()
+print(f"gradient at entry 0: {free.grad[0]:.0f}")
+print(f"gradient along the common height: {float(free.grad.sum()):.1e}")
 
-# %%
-shapes = {"no bias": torch.zeros_like(bias), "the trained bias": bias,
-          "made up: −0.4 a step": -0.4 * torch.arange(len(bias))}
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+
+from pgt.viz.figures import COPIED, MUTED, show
+
+shapes = {
+    "no bias": torch.zeros_like(bias),
+    "the trained bias": bias,
+    "made up: −0.4 a step": -0.4 * torch.arange(len(bias)),
+}
 fig, axes = plt.subplots(1, 3, figsize=(7.4, 2.6), sharey=True)
 for ax, (name, b) in zip(axes, shapes.items(), strict=True):
     weight = attend(scores + b[position], batch.padding)[0, :n]
@@ -199,26 +222,34 @@ for ax, (name, b) in zip(axes, shapes.items(), strict=True):
     ax.grid(axis="x", visible=False)
 axes[0].set_ylabel("attention $a_i$")
 shift = float((a - attend(scores, batch.padding))[0].abs().max())
-show(fig,
-     alt="Attention on the visits of the story window under three biases. Without bias and with the trained one "
-     f"the bars differ by at most {shift:.3f}; with a made-up steep bias the newest visits get most.",
-     caption="The same scores under three biases. Oldest visit left, last visit (1) right.")
+show(
+    fig,
+    alt="Attention on the visits of the story window under three biases. "
+    "Without bias and with the trained one the bars differ by at most "
+    f"{shift:.3f}; with a made-up steep bias the newest visits get most.",
+    caption="The same scores under three biases. Oldest visit left, last "
+    "visit (1) right.",
+)
 
 # %% [markdown]
-# Compare the first two pictures. If you cannot tell them apart, then most of what this trained pointer prefers sits
+# If you cannot tell the first two pictures apart, then most of what this trained pointer prefers sits
 # in its keys. [Attention on maps](13_attention_on_maps.ipynb) asks why.
 #
 # > **Pitfall.** It is tempting to multiply by the mask *after* the softmax. Nothing crashes, and the weights of short
-# > windows no longer add up to one. Leaving the mask out is as quiet: a padding column still has a key, since
-# > $b_k$ is not zero, and the encoder writes something there. How much weight leaks, then, depends on which *other*
-# > windows share the batch:
+# > windows no longer add up to one. Leaving the mask out is just as quiet. A padding column still has a key, because
+# > $b_k$ is not zero and the encoder writes something there. So weight leaks to padding, and how much depends on which
+# > *other* windows share the batch:
 
 # %%
-no_mask = torch.softmax(scores + bias[position], dim=1)           # wrong
-late = torch.softmax(scores + bias[position], dim=1) * ~batch.padding  # wrong as well
-leak = 100 * (no_mask * batch.padding).sum(1)
-pd.DataFrame({"visits": batch.length, "leaks to padding, %": leak,
-              "sum, mask after softmax": late.sum(1), "sum, mask before": a.sum(1)}).round(2)
+no_mask = torch.softmax(scores + bias[position], dim=1)  # wrong
+late = no_mask * ~batch.padding  # wrong as well
+leak = {
+    "visits": batch.length,
+    "leaks to padding, %": 100 * (no_mask * batch.padding).sum(1),
+    "sum, mask after softmax": late.sum(1),
+    "sum, mask before": a.sum(1),
+}
+pd.DataFrame(leak, index=windows).round(2)
 
 # %% [markdown]
 # ## From visits to places
@@ -237,84 +268,107 @@ for row in range(B):
     for visit in range(int(batch.length[row])):
         looped[row, batch.location[row, visit]] += a[row, visit]
 
-scattered = torch.zeros(B, V).scatter_add(1, batch.location, a)   # (B, L) -> (B, V)
+empty = torch.zeros(B, V)
+scattered = empty.scatter_add(1, batch.location, a)  # (B, L) -> (B, V)
 assert torch.allclose(looped, scattered, atol=1e-7)
-assert torch.allclose(scattered.sum(1), torch.ones(B)) and scattered[1, 0] == 0
-print(f"story window: {int((scattered[0] > 0).sum())} of {V:,} places have any probability")
+assert torch.allclose(scattered.sum(1), torch.ones(B))
+assert scattered[1, 0] == 0  # padding
+possible = int((scattered[0] > 0).sum())
+print(f"story window: {possible} of {V:,} places have any probability")
 
 # %% [markdown]
-# Note what padding does here. Its id is 0, so its weight lands on "place" 0. Because that weight is exactly
-# zero, place 0 stays empty. The mask protects this step as well.
+# Padding has id 0, so its weight lands on "place" 0. Because the mask made that weight exactly
+# zero, place 0 stays empty.
 #
-# Adding up has a consequence that is easy to miss: **many small bars can beat one tall bar.** First the bars
-# of the story window, one a visit. Then the same bars, laid end to end for each place.
+# Adding up has a consequence that is easy to miss: **many small bars can beat one tall bar.** The first figure shows
+# the bars of the story window, one a visit; the second has the same bars, laid end to end for each place. (`look`
+# runs the model once on a window and returns what it used, as tables.)
 
-# %%
+# %% tags=["hide-input"]
+from pgt.viz import plots, prediction_map
+
 seen = look(model, test, i)
+bars, target = seen.visits, seen.target.location_id
+there = bars.attention[bars.location_id == target].sum()
 plots.pointer_strip(
-    seen, names,
-    alt=f"Pointer attention on the {n} visits of the story window, oldest first. The tallest bar is {seen.visits.attention.max():.2f}; "
-    f"the visits to the true next place, {names[seen.target.location_id]}, add up to "
-    f"{seen.visits.attention[seen.visits.location_id == seen.target.location_id].sum():.2f}.",
-    caption="The story window, one bar a visit. Green, hatched: visits to the place where the person went next.",
+    seen,
+    names,
+    alt=f"Pointer attention on the {n} visits of the story window, oldest "
+    f"first. The tallest bar is {bars.attention.max():.2f}; the visits to "
+    f"the true next place, {names[target]}, add up to {there:.2f}.",
+    caption="The story window, one bar a visit. Green, hatched: visits to "
+    "the place where the person went next.",
 )
 
-# %%
-per_place = seen.visits.groupby("location_id").attention.agg(["sum", "max", "size", list])
-per_place = per_place.sort_values("sum")
+# %% tags=["hide-input"]
+per_place = seen.visits.groupby("location_id").attention
+per_place = per_place.agg(["sum", "max", "size", list]).sort_values("sum")
+label = [names[place] for place in per_place.index]
 fig, ax = plt.subplots(figsize=(7.0, 2.6))
 left = np.zeros(len(per_place))
-for rank in range(int(per_place["size"].max())):                  # one block a visit
-    part = [sorted(bars, reverse=True)[rank:rank + 1] for bars in per_place["list"]]
-    part = np.array([sum(p) for p in part])                       # 0 where there is none
-    ax.barh([names[p] for p in per_place.index], part, left=left, color=COPIED,
-            edgecolor="white", lw=1.5)
+for rank in range(int(per_place["size"].max())):  # one block a visit
+    blocks = [sorted(b, reverse=True) for b in per_place["list"]]
+    part = np.array([sum(b[rank : rank + 1]) for b in blocks])
+    block_style = {"color": COPIED, "edgecolor": "white", "lw": 1.5}
+    ax.barh(label, part, left=left, **block_style)
     left += part
 ax.set_xlabel("pointer probability $P_{ptr}$; one block a visit")
 ax.grid(axis="y", visible=False)
 best = per_place.iloc[-1]
 agree = list(per_place["max"].rank()) == list(per_place["sum"].rank())
-show(fig,
-     alt=f"Bars of blocks, one bar a place. The first, {names[best.name]}, is {best['sum']:.2f} long and made of {int(best['size'])} "
-     f"blocks, the largest {best['max']:.2f}.",
-     caption="The same weights added up per place, the largest block first. Here the sums and the largest blocks "
-     + ("put the places in the same order." if agree else "put the places in different orders."))
+order = "the same order" if agree else "different orders"
+show(
+    fig,
+    alt=f"Bars of blocks, one bar a place. The first, {names[best.name]}, is "
+    f"{best['sum']:.2f} long and made of {int(best['size'])} blocks, the "
+    f"largest {best['max']:.2f}.",
+    caption="The same weights added up per place, the largest block first. "
+    f"Here the sums and the largest blocks put the places in {order}.",
+)
 
 # %% [markdown]
-# One window shows one case. How often does the tallest bar belong to another place than the largest sum? Run
-# all test windows once, and keep what we need further on.
+# How often does the tallest bar belong to another place than the largest sum? We run all test windows once.
+
 
 # %%
 @torch.no_grad()
 def point(model):
-    """One row a test window: the pointer's favourite, by sum and by tallest bar, and the target's share."""
+    """One row a window: favourite by sum and by bar; share of the target."""
     columns = ["sum", "tall", "target", "smallest"]
-    table = pd.DataFrame(index=range(len(test)), columns=columns, dtype=float)
+    found = []
     for b in test.batches(512):
         out = model(b)
-        tall = b.location.gather(1, out.pointer_attention.argmax(1, keepdim=True))[:, 0]
-        target = out.pointer_log_probs.gather(1, b.target[:, None])[:, 0].exp()
-        smallest = out.pointer_attention.masked_fill(b.padding, 1).amin(1).log()
-        largest = out.pointer_log_probs.argmax(1)
-        found = torch.stack([largest, tall, target, smallest], 1)  # (B, 4)
-        table.loc[b.index.numpy()] = found.numpy()
-    return table
+        weights, log_p = out.pointer_attention, out.pointer_log_probs
+        tallest = weights.argmax(1, keepdim=True)
+        row = {"sum": log_p.argmax(1)}
+        row["tall"] = b.location.gather(1, tallest)[:, 0]
+        row["target"] = log_p.gather(1, b.target[:, None])[:, 0].exp()
+        row["smallest"] = weights.masked_fill(b.padding, 1).amin(1).log()
+        found.append(pd.DataFrame(row, index=b.index.numpy()))
+    return pd.concat(found).sort_index()[columns].astype(float)
+
 
 # %%
 pointed = point(model)
-hits = {"they name different places": pointed["sum"] != pointed.tall,
-        "largest sum is right": pointed["sum"] == test.targets,
-        "tallest bar's place is right": pointed.tall == test.targets}
-(100 * pd.DataFrame(hits).mean()).round(1).rename("% of test windows").to_frame()
+hits = {
+    "they name different places": pointed["sum"] != pointed.tall,
+    "largest sum is right": pointed["sum"] == test.targets,
+    "tallest bar's place is right": pointed.tall == test.targets,
+}
+share = 100 * pd.DataFrame(hits).mean()
+share.round(1).rename("% of test windows").to_frame()
 
 # %% [markdown]
-# On the map, a circle's *area* is the sum for its place. Two visits to one place would lie on top of each other.
+# On the map, a circle's *area* is the sum for its place.
 
-# %%
+# %% tags=["hide-input"]
 prediction_map.window_map(
-    town, seen,
-    title="Map of the story window: past visits, pointer attention per place, likeliest places, the true place",
-    caption="The story window. Blue circles: the pointer's sum for each place. Green diamond: where the person went.",
+    town,
+    seen,
+    title="Map of the story window: past visits, pointer attention per "
+    "place, likeliest places, the true place",
+    caption="The story window. Blue circles: the pointer's sum for each "
+    "place. Green diamond: where the person went.",
 )
 
 # %% [markdown]
@@ -333,11 +387,11 @@ playground(small="pointer", window=i)
 # the smallest number that the machine can hold. Take three visits, two of them hopeless.
 
 # %%
-log_a = torch.tensor([[0.0, -110.0, -112.0]], requires_grad=True)  # (1, 3) log-weights
+log_a = torch.tensor([[0.0, -110.0, -112.0]], requires_grad=True)  # (1, 3)
 place = torch.tensor([[1, 2, 2]])
-naive = torch.zeros(1, 3).scatter_add(1, place, log_a.exp()).log()
-double = torch.zeros(1, 3, dtype=torch.float64)
-truth = double.scatter_add(1, place, log_a.double().exp()).log()
+zeros = torch.zeros(1, 3)
+naive = zeros.scatter_add(1, place, log_a.exp()).log()
+truth = zeros.double().scatter_add(1, place, log_a.double().exp()).log()
 naive[0, 2].backward()
 print(f"naive: {naive[0, 2]:.3f}, in double precision: {truth[0, 2]:.3f}")
 print(f"naive gradient: {log_a.grad.tolist()}")
@@ -355,67 +409,86 @@ print(f"naive gradient: {log_a.grad.tolist()}")
 # $$
 #
 # The largest term of the new sum is $e^0 = 1$. The sum lies between 1 and the number of visits, and its logarithm is harmless.
-# One peak for the whole row would not do: it is the *place* that must not vanish. First the definition, place by place:
+# One maximum for the whole row would not do, because a single *place* could still vanish. First the definition,
+# place by place, then the same without a loop, which the package calls `scatter_log_probs`:
+
 
 # %%
 def slow_log_scatter(log_a, place, n_places):
     """(B, L) -> (B, V): log-sum-exp over the visits of each place."""
-    out = torch.full((len(place), n_places), -math.inf, dtype=log_a.dtype)
+    shape = len(place), n_places
+    out = torch.full(shape, -math.inf, dtype=log_a.dtype)
     for row in range(len(place)):
         for there in place[row].unique():
-            out[row, there] = torch.logsumexp(log_a[row, place[row] == there], dim=0)
+            own = log_a[row, place[row] == there]
+            out[row, there] = torch.logsumexp(own, dim=0)
     return out
 
 
 def log_scatter(log_a, place, n_places):
     """The same without a loop."""
     empty = log_a.new_full((len(place), n_places), -math.inf)
-    m = empty.scatter_reduce(1, place, log_a.detach(), "amax")    # (B, V) peak of each place
-    absent = m == -math.inf                                       # no visit, or only padding
-    m = torch.where(absent, 0, m)                                 # -inf - (-inf) would be NaN
-    share = (log_a - m.gather(1, place)).exp()                    # (B, L) in 0..1
-    total = torch.zeros_like(m).scatter_add(1, place, share)      # (B, V)
-    return torch.where(absent, -math.inf, m + torch.where(absent, 1, total).log())
+    m = empty.scatter_reduce(1, place, log_a.detach(), "amax")  # (B, V)
+    absent = m == -math.inf  # no visit, or only padding
+    m = torch.where(absent, 0, m)  # -inf - (-inf) would be NaN
+    share = (log_a - m.gather(1, place)).exp()  # (B, L) in 0..1
+    total = torch.zeros_like(m).scatter_add(1, place, share)  # (B, V)
+    total = torch.where(absent, 1, total)
+    return torch.where(absent, -math.inf, m + total.log())
+
 
 # %%
 log_a.grad = None
 safe = log_scatter(log_a, place, 3)
 safe[0, 2].backward()
-assert torch.allclose(safe, truth.float()) and log_a.grad.isfinite().all()
+gradient = log_a.grad[0]
+assert torch.allclose(safe, truth.float()) and gradient.isfinite().all()
 by_loop = slow_log_scatter(a.log(), batch.location, V)
-assert torch.allclose(by_loop, log_scatter(a.log(), batch.location, V), atol=1e-6)
-print(f"safe: {safe[0, 2].detach():.3f}, gradient: {log_a.grad[0].numpy().round(3)}")
+at_once = log_scatter(a.log(), batch.location, V)
+assert torch.allclose(by_loop, at_once, atol=1e-6)
+print(f"safe: {safe[0, 2]:.3f}, gradient: {gradient.numpy().round(3)}")
 
 # %% [markdown]
 # The gradient tells how the two visits share the credit for place 2. Its entries are positive and sum to one:
 # each is the visit's part of the place's weight.
 #
-# The peak is *detached*. May we leave its gradient out? Yes: equation (7.5) has the same value for *any* $m_\ell$,
-# so the true derivative with respect to it is zero.
+# The code *detaches* the maximum. May it leave out that gradient? Yes: equation (7.5) has the same value for *any*
+# $m_\ell$, so the true derivative with respect to it is zero.
 
 # %% tags=["hide-input"]
 smallest = pointed.smallest.min()
 Markdown(
-    f"Is this paranoia? In float32 nearly so: over all test windows the smallest log-weight of this model is "
-    f"**{smallest:.1f}**, and `exp` reaches zero near −104. In float16 it happens near **−17**. The safe version costs "
-    "one more scatter; we pay it rather than wait for the window that ends a night's training."
+    "Is this paranoia? In float32 nearly so: over all test windows the "
+    f"smallest log-weight of this model is **{smallest:.1f}**, and `exp` "
+    "reaches zero near −104. In float16 it happens near **−17**. The safe "
+    "version costs one more scatter; we pay it rather than wait for the "
+    "window that ends a night's training."
 )
 
 # %% [markdown]
 # ## A pointer that has learned nothing
 #
 # What does the pointer do *before* training? All biases $b_p$ are 0. A linear layer of width $D$ starts with weights
-# uniform in $\pm 1/\sqrt D$, of variance $1/3D$. If the entries of a visit's vector have variance $v$, each entry of
-# query and key has variance of about $D \cdot v/3D = v/3$. Products of the two have variance $v^2/9$, a sum of $D$
-# of them $D v^2/9$, and after division by $\sqrt D$ the score has standard deviation
+# uniform in $\pm 1/\sqrt D$, so their variance is $1/(3D)$. Let the entries of a visit's vector have variance $v$.
+# Then follow the variance, step by step:
+#
+# | quantity | variance, about |
+# |---|---|
+# | an entry of query or key: a sum of $D$ products | $D \cdot v/(3D) = v/3$ |
+# | a product of the two | $v^2/9$ |
+# | the sum of $D$ such products | $D\, v^2/9$ |
+# | that sum divided by $\sqrt D$ | $v^2/9$ |
+#
+# So the score has standard deviation
 #
 # $$
 # \operatorname{std}(s_i) \approx \frac{v}{3} . \tag{7.6}
 # $$
 #
-# The width has cancelled: that is the $\sqrt D$ at work. Within one window it must be less. Its visits have much
-# in common, the person first of all, and whatever they have in common moves all their scores alike. So weights
-# differ by a modest factor, while *counts* go 1, 2, 5, 9. Adding up nearly equal weights is counting.
+# The width has cancelled. Within one window the spread must be smaller. Its visits have much
+# in common, the person first of all, and whatever they have in common moves all their scores alike. So the weights
+# of two visits differ by a modest factor, while a window may show one place once and another nine times. Adding
+# up nearly equal weights is counting.
 
 # %%
 torch.manual_seed(0)
@@ -423,80 +496,101 @@ newborn = PointerGeneratorTransformer(model.config).eval()
 some = test.batch(np.arange(0, len(test), 5))
 with torch.no_grad():
     x, _ = newborn.encoder(newborn.embeddings(some), some.padding)
-    log_w = newborn.pointer(x[torch.arange(len(some)), some.length - 1], x, some)
-spread = [float(row[:m].std()) for row, m in zip(log_w, some.length, strict=True)]
-spread = np.mean(spread)
-print(f"predicted at most {float(x[~some.padding].var()) / 3:.2f}, measured {spread:.2f} "
-      f"(a factor of {math.exp(spread):.2f} for one standard deviation)")
+    last = x[torch.arange(len(some)), some.length - 1]
+    log_w = newborn.pointer(last, x, some)
+each = zip(log_w, some.length, strict=True)
+spread = np.mean([float(row[:m].std()) for row, m in each])
+bound = float(x[~some.padding].var()) / 3
+print(f"predicted at most {bound:.2f}, measured {spread:.2f}")
+print(f"one standard deviation is a factor of {math.exp(spread):.2f}")
 
 # %%
 counts = MostFrequent().fit(data.train)
+guess = torch.tensor(point(newborn)["sum"].to_numpy()).long()
 share, favourite, copied = [], [], []
-first_guess = torch.tensor(point(newborn)["sum"].to_numpy()).long()
 with torch.no_grad():
     for b in test.batches(512):
-        frequency = counts.scores(b).clamp(min=0) / b.length[:, None]  # (B, V) visits / L
+        visits = counts.scores(b).clamp(min=0)
+        frequency = visits / b.length[:, None]  # (B, V)
         top = frequency == frequency.amax(1, keepdim=True)
-        favourite += top.gather(1, first_guess[b.index][:, None])[:, 0].tolist()
+        favourite += top.gather(1, guess[b.index][:, None])[:, 0].tolist()
         p = newborn(b).pointer_log_probs.exp()
         share += frequency[frequency > 0].tolist()
         copied += p[frequency > 0].tolist()
 
-# %%
-agree = 100 * np.mean(favourite)
+# %% tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(4.6, 4.2))
 ax.plot([0, 1], [0, 1], color=MUTED, lw=1, ls="--", label="exactly counting")
-ax.plot(share, copied, ".", color=COPIED, ms=3, alpha=0.15, rasterized=True)
-ax.set(xlabel="share of the window's visits", ylabel="untrained pointer's probability")
+dots = {"color": COPIED, "ms": 3, "alpha": 0.15, "rasterized": True}
+ax.plot(share, copied, ".", **dots)
+ax.set_xlabel("share of the window's visits")
+ax.set_ylabel("untrained pointer's probability")
 ax.legend(loc="upper left")
-show(fig,
-     alt=f"Scatter plot of all places of all test windows: share of visits against the untrained pointer's probability. The "
-     f"points follow the diagonal; the correlation is {np.corrcoef(share, copied)[0, 1]:.3f}.",
-     caption="Random weights, and yet the pointer counts. One dot is one place in one test window.")
+correlation = np.corrcoef(share, copied)[0, 1]
+show(
+    fig,
+    alt="Scatter plot of all places of all test windows: share of visits "
+    "against the untrained pointer's probability. The points follow the "
+    f"diagonal; the correlation is {correlation:.3f}.",
+    caption="Random weights, and yet the pointer counts. One dot is one "
+    "place in one test window.",
+)
 
 # %% tags=["hide-input"]
-shown = summarize(evaluate(counts, test), ["all"])["acc@1"].iloc[0]
+counting = summarize(evaluate(counts, test), ["all"])["acc@1"].iloc[0]
+untrained = 100 * np.mean(guess.numpy() == test.targets)
+trained = 100 * np.mean(pointed["sum"] == test.targets)
 Markdown(
-    f"In **{agree:.0f} %** of the windows the newborn pointer's favourite is a most frequent place of the window. It is right in "
-    f"{100 * np.mean(first_guess.numpy() == test.targets):.1f} % of them, the counting rule in {shown:.1f} %, and the "
-    f"trained pointer in {100 * np.mean(pointed['sum'] == test.targets):.1f} %. What training added is the difference to "
-    "the counting rule, not the difference to zero."
+    f"In **{100 * np.mean(favourite):.0f} %** of the windows the newborn "
+    "pointer's favourite is a most frequent place of the window. Of all test "
+    f"windows, the newborn pointer gets {untrained:.1f} % right, the "
+    f"counting rule {counting:.1f} %, and the trained pointer "
+    f"{trained:.1f} %. What training added is the difference to the counting "
+    "rule, not the difference to zero."
 )
 
 # %% [markdown]
 # ## What it can and cannot do
 #
-# The pointer has a ceiling. Where the target is not in the window, its probability is exactly zero, for ever. No
-# amount of training helps; that is the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
+# The pointer has a ceiling. Where the target is not in the window, its probability is exactly zero, for ever. That
+# is the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
 #
-# Below the ceiling lies the surprise. A place that training never saw has an embedding that no target and no
-# window ever pulled at: noise. The pointer has to judge visits to it by hour, weekday, duration, position, and by
+# A place that training never saw has an embedding that no training step ever
+# moved with purpose: noise. The pointer has to judge visits to it by hour, weekday, duration, position, and by
 # whether the same noise turns up twice. Does it manage?
 
 # %%
-visit_counts = np.array([(test.visits_of(j).location_id == test.target_of(j).location_id).sum()
-                         for j in range(len(test))])
 inside = test.in_window
-table = pd.DataFrame({"place": np.where(known, "known", "never seen")[inside], "windows": 1,
-                      "share of the visits": (visit_counts / lengths)[inside], "pointer's share": pointed.target[inside],
-                      "right, %": 100.0 * (pointed["sum"] == test.targets)[inside]})
-by = table.groupby("place").mean().assign(windows=table.place.value_counts())
-assert (pointed.target[~inside] == 0).all() and (pointed.target[inside] > 0).all()
+there = [
+    (test.visits_of(j).location_id == test.target_of(j).location_id).mean()
+    for j in range(len(test))
+]
+table = pd.DataFrame({"place": np.where(known, "known", "never seen")})
+table["share of the visits"] = there
+table["pointer's share"] = pointed.target
+table["right, %"] = 100.0 * (pointed["sum"] == test.targets)
+groups = table[inside].groupby("place")
+by = groups.mean()
+by.insert(0, "windows", groups.size())
+assert (pointed.target[~inside] == 0).all()
+assert (pointed.target[inside] > 0).all()
 print(f"ceiling: {100 * inside.mean():.1f} % of the test windows")
 by.round(3)
 
 # %% [markdown]
-# Read the two rows against each other. Targets never seen in training are visited less often within the window,
+# Targets never seen in training are visited less often within the window,
 # so some disadvantage is fair: compare "pointer's share" with "share of the visits". What is left of the gap is the
-# price of a noisy embedding. But the last column is not zero, as it is for any softmax over places.
+# price of a noisy embedding. Still, the pointer finds some of these places. A softmax over places would have
+# next to no chance with any of them.
 #
 # > **Pitfall.** Under the protocol "published" all places that training did not show become *one* place, "unknown". Then the
-# > scatter adds up *different* new places as if they were one, and the pointer scores by naming "unknown". Here
-# > (protocol "exact") each has an id of its own, so that pointing has to find the right one.
+# > scatter adds up *different* new places as if they were one, and the pointer scores by naming "unknown". Under
+# > "exact", which we use here, pointing has to find the right one.
 #
 # ## The whole part, and the package's
 #
 # Everything above in one module. Its parameters bear the package's names, so that trained weights load.
+
 
 # %%
 class MyPointer(nn.Module):
@@ -507,35 +601,41 @@ class MyPointer(nn.Module):
         self.n_places = n_places
 
     def forward(self, encoded, location, length):
-        """(B, L, D), (B, L), (B,) -> log-weights (B, L), log-probabilities (B, V)."""
+        """-> log-weights (B, L), log-probabilities (B, V)."""
         steps = torch.arange(encoded.shape[1])
-        context = encoded[torch.arange(len(length)), length - 1]  # (B, D)
-        s = torch.einsum("bd,bld->bl", self.query(context), self.key(encoded))
+        last = torch.arange(len(length)), length - 1
+        q, k = self.query(encoded[last]), self.key(encoded)
+        s = torch.einsum("bd,bld->bl", q, k)
         s = s / math.sqrt(encoded.shape[-1])
-        s = s + self.position_bias[(length[:, None] - steps).clamp(min=0)]
-        s = s.masked_fill(steps >= length[:, None], -math.inf)    # (B, L)
+        position = (length[:, None] - steps).clamp(min=0)
+        s = s + self.position_bias[position]
+        s = s.masked_fill(steps >= length[:, None], -math.inf)  # (B, L)
         log_a = s - s.logsumexp(1, keepdim=True)
         return log_a, log_scatter(log_a, location, self.n_places)
 
+
 # %%
 many = test.batch(np.arange(0, len(test), 12))
+last = torch.arange(len(many)), many.length - 1
+trained_weights = model.pointer.state_dict()
 with torch.no_grad():
     encoded, _ = model.encoder(model.embeddings(many), many.padding)
 for dtype, limit in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
-    theirs = Pointer(model.config).to(dtype)
-    theirs.load_state_dict(model.pointer.state_dict())
+    package = Pointer(model.config).to(dtype)
+    package.load_state_dict(trained_weights)
     mine = MyPointer(D, model.config.max_len, V).to(dtype)
-    mine.load_state_dict(model.pointer.state_dict())
+    mine.load_state_dict(trained_weights)
     x = encoded.to(dtype)
     with torch.no_grad():
-        expected = theirs(x[torch.arange(len(many)), many.length - 1], x, many)
-        theirs = (expected, scatter_log_probs(expected, many.location, V))
-        pairs = (mine(x, many.location, many.length), theirs)
-    gaps = [float((p.exp() - q.exp()).abs().max()) for p, q in zip(*pairs, strict=True)]
-    assert max(gaps) <= limit
-    for p, q in zip(*pairs, strict=True):                         # the same -inf as well
+        log_w = package(x[last], x, many)
+        theirs = log_w, scatter_log_probs(log_w, many.location, V)
+        ours = mine(x, many.location, many.length)
+    gaps = []
+    for p, q in zip(ours, theirs, strict=True):  # the same -inf as well
         assert torch.allclose(p, q, rtol=limit, atol=2 * limit)
-    print(f"{dtype}: {len(many)} windows, largest difference {max(gaps):.0e}")
+        gaps.append(float((p.exp() - q.exp()).abs().max()))
+    assert max(gaps) <= limit
+    print(f"{dtype}: {len(many)} windows, difference {max(gaps):.0e}")
 
 # %% [markdown]
 # | step | shape |
@@ -546,13 +646,13 @@ for dtype, limit in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
 # | scores, bias, mask, weights $a_i$ | (B, L) |
 # | $\log P_\text{ptr}$ | (B, V), $-\infty$ for places not in sight |
 #
-# ## Summary
+# ## What to remember
 #
 # - A softmax over places knows only places that were targets. Pointing needs the place only to be *in sight*.
 # - Score = scaled dot product of the last visit's query with each visit's key, plus a bias of which only
 #   differences mean anything.
 # - Mask before the softmax. Then add up per place, with log-sum-exp per place, so that no place vanishes.
-# - Sums decide, not tall bars. Hence an untrained pointer counts, and "most frequent place" is where it starts from.
+# - Many small bars can beat one tall bar. So an untrained pointer counts, and training starts from "most frequent place".
 # - Its ceiling is the share of targets in the window.
 #
 # ## Exercises
@@ -562,49 +662,54 @@ for dtype, limit in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
 # wins, and which has the tallest bar?
 
 # %% tags=["try"]
-answer = [..., ..., ..., ..., ...]  # the probabilities of places 0, 1, 2, 3, 4
+answer = [..., ..., ..., ..., ...]  # of places 0, 1, 2, 3, 4
 check.exercise("7.1", answer)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-answer = [0, 0, 5 / 10, 1 / 10, (2 + 2) / 10]      # the 7 at the padding must not count
+answer = [0, 0, 5 / 10, 1 / 10, (2 + 2) / 10]  # the 7 must not count
 s = torch.tensor([[math.log(2), math.log(5), math.log(2), 0, 7]])
 weights = attend(s, torch.tensor([[False] * 4 + [True]]))
-p = torch.zeros(1, 5).scatter_add(1, torch.tensor([[4, 2, 4, 3, 0]]), weights)
+p = torch.zeros(1, 5)
+p = p.scatter_add(1, torch.tensor([[4, 2, 4, 3, 0]]), weights)
 check.same(answer, p[0], name="P_ptr")
 check.exercise("7.1", answer)
-# Place 2 wins here, with the tallest bar. One more visit to place 4 with score log 2, and 4 wins with 6 of 12.
+# Place 2 wins here, with the tallest bar. One more visit to place 4 with
+# score log 2, and 4 wins with 6 of 12.
 
 # %% [markdown]
 # **Exercise 2** (medium). Divide the pointer's scores by a *temperature* $T$ before the softmax. Which baseline do
 # you get as $T \to \infty$? Prove it with `check.same`. Is $T = 1$ the best for Acc@1 of the trained
 # pointer?
 
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-with torch.no_grad():  # log-weights are scores minus a constant, which a softmax forgets
-    log_w = model.pointer(encoded[torch.arange(len(many)), many.length - 1], encoded, many)
+def heated(b, T):
+    """(B, V) P_ptr at temperature T."""
+    with torch.no_grad():
+        x, _ = model.encoder(model.embeddings(b), b.padding)
+        context = x[torch.arange(len(b)), b.length - 1]
+        log_w = model.pointer(context, x, b)
+    # log-weights are scores minus a constant, which a softmax forgets
+    weights = attend(log_w / T, b.padding)
+    return torch.zeros(len(b), V).scatter_add(1, b.location, weights)
 
 
-def heated(log_w, location, padding, T):
-    return torch.zeros(len(location), V).scatter_add(1, location, attend(log_w / T, padding))
-
-
-check.same(heated(log_w, many.location, many.padding, 1e9),
-           counts.scores(many).clamp(min=0) / many.length[:, None],
-           name="the pointer at infinite temperature")
+frequency = counts.scores(many).clamp(min=0) / many.length[:, None]
+name = "the pointer at infinite temperature"
+check.same(heated(many, 1e9), frequency, name=name)
 right = {}
 for T in (0.1, 0.3, 0.6, 1.0, 1.5, 3.0, 10.0):
     hits = 0
-    with torch.no_grad():
-        for b in test.batches(512):
-            x, _ = model.encoder(model.embeddings(b), b.padding)
-            log_w = model.pointer(x[torch.arange(len(b)), b.length - 1], x, b)
-            hits += int((heated(log_w, b.location, b.padding, T).argmax(1) == b.target).sum())
+    for b in test.batches(512):
+        hits += int((heated(b, T).argmax(1) == b.target).sum())
     right[T] = 100 * hits / len(test)
-pd.Series(right, name="Acc@1, %").rename_axis("temperature").round(1).to_frame().T
-# Training chose the scale of the scores for the loss; whether another one has more hits, the row says. Small
-# temperatures trust the tallest bar, and lose what adding up gives.
+right = pd.Series(right, name="Acc@1, %").rename_axis("temperature")
+right.round(1).to_frame().T
+# Training chose the scale of the scores for the loss; the row says whether
+# another one has more hits. Small temperatures trust the tallest bar, and
+# lose what adding up gives.
 
 # %% [markdown]
 # **Exercise 3** (longer). Show that for the loss $-\log P_\text{ptr}(\ell^*)$ with the target $\ell^*$ in the window
@@ -619,21 +724,26 @@ pd.Series(right, name="Acc@1, %").rename_axis("temperature").round(1).to_frame()
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-# log P_ptr(l*) = logsumexp of the s_i of its visits - logsumexp of all s_i; each derivative is a softmax.
+# log P_ptr(l*) = logsumexp of the s_i of its visits - logsumexp of all s_i;
+# each derivative is a softmax.
 b = test.batch(np.flatnonzero(test.in_window)[:200])
 with torch.no_grad():
     x, _ = model.encoder(model.embeddings(b), b.padding)
-    s = model.pointer(x[torch.arange(len(b)), b.length - 1], x, b)  # (B, L)
+    context = x[torch.arange(len(b)), b.length - 1]
+    s = model.pointer(context, x, b)  # (B, L)
 s.requires_grad_()
 log_a = torch.log_softmax(s, dim=1)
-loss = -log_scatter(log_a, b.location, V).gather(1, b.target[:, None]).sum()
+log_p = log_scatter(log_a, b.location, V)
+loss = -log_p.gather(1, b.target[:, None]).sum()
 loss.backward()
 weight = attend(s.detach(), b.padding)
 hit = b.location == b.target[:, None]
 r = weight * hit / (weight * hit).sum(1, keepdim=True)
-check.same(weight - r, s.grad, name="the gradient of the scores", atol=1e-5)
-# Both are pulled up, in proportion to what they have already: the rich get richer. The loss does not care
-# *which* visit carries the place, so a peaked strip is partly an accident of training.
+name = "the gradient of the scores"
+check.same(weight - r, s.grad, name=name, atol=1e-5)
+# Both are pulled up, in proportion to what they have already: the rich get
+# richer. The loss does not care *which* visit carries the place, so a
+# peaked strip is partly an accident of training.
 
 # %% [markdown]
 # **Exercise 4** (project). Adding up favours places with many visits. Alternatives: a place gets the *largest*
@@ -642,18 +752,23 @@ check.same(weight - r, s.grad, name="the gradient of the scores", atol=1e-5)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
-chosen = {how: np.zeros(len(test), dtype=bool) for how in ("sum", "amax", "mean")}
+ways = {"sum": "sum", "largest": "amax", "mean": "mean"}
+chosen = {how: np.zeros(len(test), dtype=bool) for how in ways}
 with torch.no_grad():
     for b in test.batches(512):
-        attention = model(b).pointer_attention                    # (B, L)
+        weights = model(b).pointer_attention  # (B, L)
+        options = {"include_self": False}
         for how, hit in chosen.items():
-            p = torch.zeros(len(b), V)
-            p = p.scatter_reduce(1, b.location, attention, how, include_self=False)
-            hit[b.index] = (p.argmax(1) == b.target).numpy()      # a factor changes no order
+            p, way = torch.zeros(len(b), V), ways[how]
+            p = p.scatter_reduce(1, b.location, weights, way, **options)
+            # normalising would change no order
+            hit[b.index] = (p.argmax(1) == b.target).numpy()
 result = pd.DataFrame({how: 100.0 * hit for how, hit in chosen.items()})
-result.groupby(np.where(known, "known", "never seen")).mean().round(1).rename_axis("Acc@1, %")
-# The keys were trained to be added up, so "sum" has the home advantage: a fair comparison trains each. In the
-# package's log_scatter only the last two lines change: "amax" is the peak m itself.
+groups = result.groupby(np.where(known, "known", "never seen"))
+groups.mean().round(1).rename_axis("Acc@1, %")
+# The keys were trained to be added up, so "sum" has the home advantage: a
+# fair comparison trains each. In the chapter's log_scatter only the last
+# lines change: "largest" is the peak m itself.
 
 # %% [markdown]
 # **Next:** [The generator and the gate](08_generator_and_gate.ipynb), for the targets that cannot be pointed at.

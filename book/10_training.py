@@ -1,6 +1,8 @@
 # %% [markdown]
 # # Training
 #
+# The loss gets worse, and the model gives more right answers. How can both be true?
+#
 # *You will be able to* read a training curve without being fooled by it, write the loop yourself,
 # stop a run and resume it to the very same bits. *You need* PyTorch's basics and
 # [Windows](03_windows.ipynb); of [the model](09_model.ipynb) a short tour is included. *It takes* twenty-five minutes to read
@@ -12,18 +14,18 @@ try:
     import pgt  # noqa: F401
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q https://github.com/where-next-book/where-next/archive/main.zip"
+        "pip",
+        "install -q "
+        "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
 # %%
 import math
 import time
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
-from IPython.display import Markdown
 from torch import nn
 
 from pgt import city
@@ -36,17 +38,18 @@ from pgt.losses import cross_entropy
 from pgt.metrics import GROUPS, evaluate, summarize
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.viz import plots
-from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, show
 from pgt.windows import prepare
 
+# %%
 began = time.perf_counter()
 data = prepare(city.load().visits, protocol="exact")
 vocabulary = data.vocabulary
-size = ModelConfig(vocabulary.n_locations, vocabulary.n_users)
+V = vocabulary.n_locations
+size = ModelConfig(V, vocabulary.n_users)
 torch.manual_seed(42)
 model = PointerGeneratorTransformer(size)
-print(data.counts(), "windows,", f"{size.n_locations:,} locations,", f"{model.n_parameters():,} parameters")
+print(f"{V:,} locations, {model.n_parameters():,} parameters")
+pd.Series(data.counts(), name="windows").to_frame().T
 
 # %% [markdown]
 # ## The model in one picture
@@ -56,29 +59,62 @@ print(data.counts(), "windows,", f"{size.n_locations:,} locations,", f"{model.n_
 # questions: which visit would I copy (pointer), which place of the whole town would I name (generator),
 # and which of the two do I trust (gate)?
 
-# %%
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+from IPython.display import Markdown
+
+from pgt.viz import plots
+from pgt.viz.figures import (
+    COPIED,
+    EXTRA,
+    GATE,
+    GENERATED,
+    INK,
+    MUTED,
+    PAPER,
+    TRUTH,
+    show,
+)
+
 boxes = {  # name: (x, y, colour, what comes out)
-    "window": (0.0, 1, MUTED, "(B, L)"), "embeddings": (1.5, 1, MUTED, "(B, L, D)"),
-    "encoder": (3.0, 1, MUTED, "(B, L, D)"), "pointer": (4.9, 2, COPIED, "(B, L) → (B, V)"),
-    "gate": (4.9, 1, GATE, "(B,)"), "generator": (4.9, 0, GENERATED, "(B, V)"),
+    "window": (0.0, 1, MUTED, "(B, L)"),
+    "embeddings": (1.5, 1, MUTED, "(B, L, D)"),
+    "encoder": (3.0, 1, MUTED, "(B, L, D)"),
+    "pointer": (4.9, 2, COPIED, "(B, L) → (B, V)"),
+    "gate": (4.9, 1, GATE, "(B,)"),
+    "generator": (4.9, 0, GENERATED, "(B, V)"),
     "mixture": (6.7, 1, TRUTH, "(B, V)"),
 }
-arrows = [("window", "embeddings"), ("embeddings", "encoder"), ("encoder", "pointer"), ("encoder", "gate"),
-          ("encoder", "generator"), ("pointer", "mixture"), ("gate", "mixture"), ("generator", "mixture")]
+arrows = {
+    "window": ["embeddings"],
+    "embeddings": ["encoder"],
+    "encoder": ["pointer", "gate", "generator"],
+    "pointer": ["mixture"],
+    "gate": ["mixture"],
+    "generator": ["mixture"],
+}
 fig, ax = plt.subplots(figsize=(7.4, 2.9))
-for start, end in arrows:
-    (x0, y0, *_), (x1, y1, *_) = boxes[start], boxes[end]
-    ax.annotate("", (x1 - 0.55, y1), (x0 + 0.58, y0), arrowprops={"arrowstyle": "->", "color": INK})
+line = {"arrowstyle": "->", "color": INK}
+for start, ends in arrows.items():
+    x0, y0, *_ = boxes[start]
+    for end in ends:
+        x1, y1, *_ = boxes[end]
+        tip, tail = (x1 - 0.55, y1), (x0 + 0.58, y0)
+        ax.annotate("", tip, tail, arrowprops=line)
 for name, (x, y, colour, shape) in boxes.items():
-    ax.text(x, y, name, ha="center", va="center", fontsize=10,
-            bbox={"boxstyle": "round,pad=0.45", "fc": PAPER, "ec": colour, "lw": 2})
+    frame = {"boxstyle": "round,pad=0.45", "fc": PAPER, "ec": colour, "lw": 2}
+    ax.text(x, y, name, ha="center", va="center", fontsize=10, bbox=frame)
     ax.text(x, y - 0.46, shape, ha="center", fontsize=8, color=MUTED)
 ax.set(xlim=(-0.6, 7.4), ylim=(-0.7, 2.5))
 ax.axis("off")
-show(fig,
-     alt="Boxes joined by arrows: window, embeddings, encoder; from the encoder three arrows to pointer, "
-     "gate and generator; from these three to the mixture. Below each box stands the shape of its output.",
-     caption="The flow of the data. B windows, L visits, D numbers a visit, V locations.")
+show(
+    fig,
+    alt="Boxes joined by arrows: window, embeddings, encoder; from the "
+    "encoder three arrows to pointer, gate and generator; from these three "
+    "to the mixture. Below each box stands the shape of its output.",
+    caption="The flow of the data. B windows, L visits, D numbers a visit, V "
+    "locations.",
+)
 
 # %% [markdown]
 # The last box is one formula. With gate $g$ between 0 and 1, for every location $\ell$
@@ -89,7 +125,7 @@ show(fig,
 # $$
 #
 # where $a_i$ is the pointer's attention on visit $i$. A place that was visited three times collects
-# three weights. (If you have come through Part II: these are equations (8.4) and (7.4), and
+# three weights. (In Part II these are equations (8.4) and (7.4), and
 # [chapter 9](09_model.ipynb) puts the parts together.)
 #
 # Now walk one batch through, part by part, and check that the parts are the whole.
@@ -97,44 +133,53 @@ show(fig,
 # %%
 model.eval()
 batch = data.train.batch(np.arange(128))
-x = model.embeddings(batch)                                     # (B, L, D)
-encoded, _ = model.encoder(x, batch.padding)                    # (B, L, D)
-context = encoded[torch.arange(len(batch)), batch.length - 1]   # (B, D) the last visit
-a = model.pointer(context, encoded, batch).exp()                # (B, L) pointer attention
-p_ptr = torch.zeros(len(batch), size.n_locations).scatter_add(1, batch.location, a)  # (B, V)
-p_gen = model.generator(context).softmax(-1)                    # (B, V)
-g = model.gate(context).sigmoid()                               # (B, 1)
-p = g * p_ptr + (1 - g) * p_gen                                 # (B, V)
+x = model.embeddings(batch)  # (B, L, D)
+encoded, _ = model.encoder(x, batch.padding)  # (B, L, D)
+last = torch.arange(len(batch)), batch.length - 1
+context = encoded[last]  # (B, D) the last visit
+a = model.pointer(context, encoded, batch).exp()  # (B, L)
+p_ptr = torch.zeros(len(batch), V).scatter_add(1, batch.location, a)
+p_gen = model.generator(context).softmax(-1)  # (B, V)
+g = model.gate(context).sigmoid()  # (B, 1)
+p = g * p_ptr + (1 - g) * p_gen  # (B, V)
 
 out = model(batch)
 assert torch.allclose(p, out.log_probs.exp(), atol=1e-6)
-{"location": tuple(batch.location.shape), "encoded": tuple(encoded.shape), "attention": tuple(a.shape),
- "mixture": tuple(p.shape), "gate at the start": f"{g.mean():.2f} ± {g.std():.2f}"}
+print(f"encoded {tuple(encoded.shape)}, pointer attention {tuple(a.shape)}")
+print(f"mixture {tuple(p.shape)}")
+print(f"gate at the start: {g.mean():.2f} ± {g.std():.2f}")
 
 # %% [markdown]
-# The gate starts near one half, because its last layer starts near zero and $\sigma(0) = 0.5$. Nobody
-# told it to copy or to generate. It begins with a shrug.
+# The gate starts near one half, because its last layer starts near zero and $\sigma(0) = 0.5$. It has no reason yet to
+# copy or to generate. It begins with a shrug.
 #
 # ## Before the first step
 #
 # How good is a model that has learned nothing? Random weights, random guesses, one would think. Score
 # it.
 
+
 # %%
+def scores(ranks, measures):
+    return summarize(ranks, ["all"])[measures].iloc[0]
+
+
 untrained = evaluate(model, data.test)
 most_frequent = evaluate(MostFrequent().fit(data.train), data.test)
-pd.DataFrame({
-    "untrained model": summarize(untrained, ["all"])[["acc@1", "acc@10", "mrr"]].iloc[0],
-    "most frequent place in the window": summarize(most_frequent, ["all"])[["acc@1", "acc@10", "mrr"]].iloc[0],
-    "guessing among all places": pd.Series({"acc@1": 100 / size.n_locations, "acc@10": 1000 / size.n_locations}),
-}).T.astype(float).round(2)
+measures = ["acc@1", "acc@10"]
+before = {
+    "untrained model": scores(untrained, measures),
+    "most frequent place in the window": scores(most_frequent, measures),
+    "guessing among all places": [100 / V, 1000 / V],
+}
+pd.DataFrame(before, index=measures).T.astype(float).round(2)
 
 # %% [markdown]
 # It is hundreds of times better than guessing. The reason is in the formula. With small random weights
 # the pointer attends to all visits about equally, and adding up equal weights per place is *counting*.
 # An untrained pointer is the "most frequent place" rule, with a little noise to break its ties.
 #
-# This is worth remembering. Whenever a pointer model is praised against a model without one, part of
+# So whenever a pointer model is praised against a model without one, part of
 # the difference was there before training. What did training add? That is the number to look at, and
 # we shall come back to it.
 #
@@ -148,18 +193,19 @@ pd.DataFrame({
 # $$
 #
 # small. With the natural logarithm its unit is the **nat**. A model that knows nothing and spreads its
-# belief over all places pays $\log V$ nats; one that is always sure and right pays 0.
+# probability over all places pays $\log V$ nats; one that is always sure and right pays 0.
 #
 # `nn.CrossEntropyLoss` expects raw scores and takes a log-softmax first. Ours are log-probabilities
 # already. Is a second softmax harmful? It computes
 # $\log P(\ell) - \log \sum_{\ell'} e^{\log P(\ell')}$, and the sum is one, so its logarithm is zero:
 
 # %%
-log_probs = out.log_probs.detach()
-nll = -log_probs.gather(1, batch.target[:, None]).mean()       # pick the target's, (B, V) -> (B, 1)
+log_probs = out.log_probs.detach()  # (B, V)
+nll = -log_probs.gather(1, batch.target[:, None]).mean()
 builtin = nn.CrossEntropyLoss()(log_probs, batch.target)
 assert torch.isclose(nll, builtin, atol=1e-5)
-print(f"by hand {nll:.5f}, CrossEntropyLoss {builtin:.5f}, know-nothing log V = {math.log(size.n_locations):.5f} nats")
+print(f"by hand {nll:.5f}, CrossEntropyLoss {builtin:.5f}")
+print(f"know-nothing log V = {math.log(V):.5f} nats")
 
 # %% [markdown]
 # The same number: harmless, and unnecessary.
@@ -176,17 +222,18 @@ print(f"by hand {nll:.5f}, CrossEntropyLoss {builtin:.5f}, know-nothing log V = 
 # $$
 
 # %%
-config = TrainConfig()
-eps, V = config.label_smoothing, size.n_locations
+eps = TrainConfig().label_smoothing
 smoothed = (1 - eps) * nll - eps * log_probs.mean()
-builtin = nn.CrossEntropyLoss(label_smoothing=eps)(log_probs, batch.target)
-ours = cross_entropy(log_probs, batch.target, eps).mean()            # the package's, (B,) -> ()
-assert torch.isclose(smoothed, builtin, atol=1e-5) and torch.isclose(smoothed, ours, atol=1e-5)
+builtin = nn.CrossEntropyLoss(label_smoothing=eps)
+builtin = builtin(log_probs, batch.target)
+ours = cross_entropy(log_probs, batch.target, eps).mean()  # the package's
+assert torch.isclose(smoothed, builtin, atol=1e-5)
+assert torch.isclose(smoothed, ours, atol=1e-5)
 
-best = torch.full((V,), eps / V, dtype=torch.float64)          # the perfect answer to a smoothed target
+best = torch.full((V,), eps / V, dtype=torch.float64)  # the perfect answer
 best[0] += 1 - eps
 floor = -(best * best.log()).sum()
-print(f"smoothed loss {ours:.3f} nats; no model can get below {floor:.3f}, a perfect one included")
+print(f"smoothed loss {ours:.3f} nats, that of a perfect model {floor:.3f}")
 
 # %% [markdown]
 # Two consequences. The training loss cannot reach zero, so do not wait for it. And each place, even one
@@ -197,41 +244,49 @@ print(f"smoothed loss {ours:.3f} nats; no model can get below {floor:.3f}, a per
 #
 # **AdamW** ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) divides each weight's
 # gradient by a running estimate of its size, so that the weights of rare places and of frequent places move at
-# similar speed, and shrinks all weights a little at each step (weight decay).
+# similar speed. It also shrinks all weights a little at each step (weight decay).
 #
 # That running estimate is poor at first. So the learning rate climbs from zero over a few epochs, the **warm-up**,
 # and then falls along a cosine, the **cosine schedule**, to zero at the last planned epoch. This is the schedule that we are
-# about to use, not a sketch of it:
+# about to use:
 
 # %%
-config = TrainConfig(max_epochs=10, patience=10)  # why patience = max_epochs: see below
+config = TrainConfig(max_epochs=10, patience=10)  # no early stop, see below
 steps = math.ceil(len(data.train) / config.batch_size)  # steps an epoch
-rate = [config.rate(step, steps) for step in range(config.max_epochs * steps)]
+rate = [config.rate(step, steps) for step in range(10 * steps)]
 
+# %% tags=["hide-input"]
+peak, warm = config.learning_rate, config.warmup_epochs
 fig, ax = plt.subplots(figsize=(6.6, 2.8))
 ax.plot(np.arange(len(rate)) / steps, 1e4 * np.array(rate), color=INK)
-ax.axvspan(0, config.warmup_epochs, color=MUTED, alpha=0.15)
-ax.text(0.15, 1e4 * config.learning_rate * 0.92, "warm-up", color=MUTED)
+ax.axvspan(0, warm, color=MUTED, alpha=0.15)
+ax.text(0.15, 1e4 * peak * 0.92, "warm-up", color=MUTED)
 ax.set(xlabel="epoch", ylabel="learning rate (10⁻⁴)", ylim=(0, None))
-show(fig,
-     alt=f"The learning rate rises in a straight line to {config.learning_rate:g} over "
-     f"{config.warmup_epochs} epochs, then falls along a cosine to zero at epoch {config.max_epochs}.",
-     caption="Learning rate, step by step, as `TrainConfig.rate` gives it.")
+show(
+    fig,
+    alt=f"The learning rate rises in a straight line to {peak:g} over {warm} "
+    "epochs, then falls along a cosine to zero at epoch "
+    f"{config.max_epochs}.",
+    caption="Learning rate, step by step, as `TrainConfig.rate` gives it.",
+)
 
 # %% [markdown]
 # **Gradient clipping** looks at all gradients as one long vector. If its norm exceeds a limit, here
 # 0.8, the vector is shortened to that length. One strange batch then cannot throw the model far off.
 #
 # **Bucketed batches** are about speed. A batch is a rectangle, as long as its longest window, and the
-# rest is padding that is computed and thrown away. If windows of like length share a batch, there is
-# less of it. But sort everything, and the same windows meet in the same batch in every epoch, short ones first.
+# rest is padding that is computed and thrown away. If windows of similar length share a batch, there is
+# less of it. But if we sort everything, the same windows meet in the same batch in every epoch, short ones first.
 # The package shuffles first, sorts within pools of many batches, where windows of equal length stay shuffled, and
 # then shuffles the batches.
 
+
 # %%
 def padding_share(**how):
-    shapes = [(b.location.numel(), int(b.length.sum())) for b in data.train.batches(config.batch_size, **how)]
-    cells, visits = np.array(shapes).sum(0)
+    cells = visits = 0
+    for b in data.train.batches(config.batch_size, **how):
+        cells += b.location.numel()
+        visits += int(b.length.sum())
     return 100 * (1 - visits / cells)
 
 
@@ -239,46 +294,58 @@ def rng():
     return np.random.default_rng(0)
 
 
-pd.Series({
+eight = padding_share(shuffle=rng(), pool=8)
+shares = {
     "shuffled": padding_share(shuffle=rng(), pool=1),
-    "shuffled, sorted within pools of 8 batches": padding_share(shuffle=rng(), pool=8),
+    "shuffled, sorted within pools of 8 batches": eight,
     "as the package does by default": padding_share(shuffle=rng()),
     "sorted altogether": padding_share(),
-}).round(1).rename("padding, % of cells").to_frame()
+}
+pd.Series(shares, name="padding, % of cells").round(1).to_frame()
 
 # %% [markdown]
 # ## The loop
 #
-# Everything is in place. Here is one whole epoch. Two lines may surprise you. `mixture` is the model
-# of [chapter 9](09_model.ipynb) with its loss written as in equation (9.2): the same number, without an
-# array of (B, V). And the numbers that dropout draws are *counted*, not drawn one after the other: each
-# window has its own, which depend on the seed, the epoch and the window's number. So a window is treated
-# alike whoever is in its batch, and two computers that share the work draw what one would have drawn.
+# Here is one whole epoch. Two lines may surprise you:
+#
+# - `mixture` is the model of [chapter 9](09_model.ipynb) with its loss written as in equation (9.2): the same number,
+#   without an array of (B, V).
+# - `use_keys` *counts* the random numbers of dropout. Each
+#   window has its own, which depend on the seed, the epoch and the window's number. So a window gets the same ones
+#   whoever is in its batch, and two computers that share the work draw what one would have drawn.
+
 
 # %%
-def epoch_one(model, windows, config):
-    shuffle = np.random.default_rng([config.seed, 0])      # order of the windows
-    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, betas=config.betas,
-                                  eps=config.eps, weight_decay=config.weight_decay, fused=True)
+def epoch_one(model, windows, c):
+    options = {"betas": c.betas, "eps": c.eps, "fused": True}
+    options |= {"lr": c.learning_rate, "weight_decay": c.weight_decay}
+    optimizer = torch.optim.AdamW(model.parameters(), **options)
+    shuffle = np.random.default_rng([c.seed, 0])  # order of the windows
     norms, total = [], 0.0
     model.train()
-    for step, batch in enumerate(windows.batches(config.batch_size, shuffle=shuffle)):
+    batches = windows.batches(c.batch_size, shuffle=shuffle)
+    for step, b in enumerate(batches):
         for group in optimizer.param_groups:
-            group["lr"] = config.rate(step, steps)
-        use_keys(model, config.seed, 0, batch.index)       # dropout: seed, epoch, windows
-        loss = model.mixture(batch).cross_entropy(batch.target, config.label_smoothing)  # (B,)
+            group["lr"] = c.rate(step, steps)
+        use_keys(model, c.seed, 0, b.index)  # dropout: seed, epoch, windows
+        mixture = model.mixture(b)
+        loss = mixture.cross_entropy(b.target, c.label_smoothing)  # (B,)
         optimizer.zero_grad()
         loss.mean().backward()
-        norms.append(float(nn.utils.clip_grad_norm_(model.parameters(), config.clip)))
+        norm = nn.utils.clip_grad_norm_(model.parameters(), c.clip)
         optimizer.step()
+        norms.append(float(norm))
         total += float(loss.detach().sum())
     return total / len(windows), np.array(norms)
 
 
+# %%
 torch.manual_seed(42)
 by_hand = PointerGeneratorTransformer(size)
 first_loss, norms = epoch_one(by_hand, data.train, config)
-print(f"training loss {first_loss:.4f} nats; {100 * (norms > config.clip).mean():.0f} % of the steps were clipped")
+clipped = 100 * (norms > config.clip).mean()
+print(f"training loss {first_loss:.4f} nats")
+print(f"{clipped:.0f} % of the steps were clipped")
 
 # %% [markdown]
 # > **Pitfall.** We took clipping for an emergency brake. Look at the share of clipped steps: if it is
@@ -297,66 +364,95 @@ weights = []  # one dictionary of tensors an epoch
 
 
 def keep(row):
-    weights.append({name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()})
+    state = model.state_dict()
+    copied = {name: t.detach().cpu().clone() for name, t in state.items()}
+    weights.append(copied)
 
 
-history = fit(model, data.train, data.valid, config, after_epoch=keep, progress=False)
+how = {"after_epoch": keep, "progress": False}
+history = fit(model, data.train, data.valid, config, **how)
 table = history.table()
+digits = {"train_loss": 3, "valid_loss": 3, "valid_acc@1": 1}
+digits |= {"learning_rate": 5, "gradient_norm": 2, "seconds": 1}
+shown = table.round(digits)
 print(f"{len(table)} epochs in {history.seconds:.0f} s on {history.device}")
-table.round({"train_loss": 3, "valid_loss": 3, "valid_acc@1": 1, "learning_rate": 5, "gradient_norm": 2, "seconds": 1})
+shown.rename(columns=lambda name: name.replace("_", " "))
 
 # %% [markdown]
 # `model` began with the same weights as `by_hand`, and epoch one used the same order and the same
-# dropout. So our twenty lines and the package must agree, on the same device to the last bit:
+# dropout. So our short loop and the package must agree, on the same device to the last bit:
 
 # %%
-same = all(torch.equal(weights[0][name], value) for name, value in by_hand.state_dict().items())
+pairs = [(weights[0][name], t) for name, t in by_hand.state_dict().items()]
+same = all(torch.equal(theirs, ours) for theirs, ours in pairs)
 assert same or history.device != "cpu"
-print("weights after epoch one, ours and the package's, equal to the bit:", same)
+print("after epoch one, our weights equal the package's:", same)
 
-# %%
-fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 2.8), sharey=True)
+# %% tags=["hide-input"]
+fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.8), sharey=True)
+left, right = axes
 left.plot(norms, color=INK, lw=1)
-left.set(xlabel="step of epoch 1", ylabel="gradient norm", title="Within the first epoch")
+left.set(xlabel="step of epoch 1", ylabel="gradient norm")
+left.set_title("Within the first epoch")
 right.plot(table.index, table.gradient_norm, "o-", color=INK)
 right.set(xlabel="epoch", title="Mean of each epoch")
-for ax in (left, right):
+corner = {"ha": "right", "va": "bottom", "color": EXTRA}
+for ax in axes:
     ax.axhline(config.clip, color=EXTRA, ls="--")
-    ax.text(ax.get_xlim()[1], config.clip, "clip", ha="right", va="bottom", color=EXTRA)
+    ax.text(ax.get_xlim()[1], config.clip, "clip", **corner)
 left.set_ylim(0, None)
-show(fig,
-     alt=f"Gradient norms before clipping. The mean of the first epoch is {norms.mean():.2f}, of the last "
-     f"{table.gradient_norm.iloc[-1]:.2f}; the limit, {config.clip}, is drawn as a dashed line.",
-     caption="Gradient norms before clipping. The dashed line is the limit.")
+show(
+    fig,
+    alt="Gradient norms before clipping. The mean of the first epoch is "
+    f"{norms.mean():.2f}, of the last {table.gradient_norm.iloc[-1]:.2f}; "
+    f"the limit, {config.clip}, is drawn as a dashed line.",
+    caption="Gradient norms before clipping. The dashed line is the limit.",
+)
 
 # %% [markdown]
 # The losses fall, but do the gradients? Compare the two ends of the right-hand picture. A gradient norm
-# is no measure of how far training still has to go: a model that is confident and wrong about a few
+# does not measure how far training still has to go: a model that is confident and wrong about a few
 # windows has large gradients, however well it does on the rest.
 #
 # ## Reading the curves
 
 # %%
-by_loss, by_accuracy = table.valid_loss.idxmin(), table["valid_acc@1"].idxmax()
+by_loss = table.valid_loss.idxmin()
+by_accuracy = table["valid_acc@1"].idxmax()
+
+# %% tags=["hide-input"]
+train_loss, valid_loss = table.train_loss, table.valid_loss
 plots.history(
-    table, best_epoch=by_loss,
-    alt=f"Left: training loss falls from {table.train_loss.iloc[0]:.2f} to {table.train_loss.iloc[-1]:.2f} "
-    f"nats; validation loss is lowest in epoch {by_loss} and ends at {table.valid_loss.iloc[-1]:.2f}. "
-    f"Right: validation accuracy is highest in epoch {by_accuracy}.",
-    caption="Training and validation. The dotted line marks the epoch with the lowest validation loss.",
+    table,
+    best_epoch=by_loss,
+    alt=f"Left: training loss falls from {train_loss.iloc[0]:.2f} to "
+    f"{train_loss.iloc[-1]:.2f} nats; validation loss is lowest in epoch "
+    f"{by_loss} and ends at {valid_loss.iloc[-1]:.2f}. Right: validation "
+    f"accuracy is highest in epoch {by_accuracy}.",
+    caption="Training and validation. The dotted line marks the epoch with "
+    "the lowest validation loss.",
 )
 
 # %% tags=["hide-input"]
 at_loss, at_accuracy = table.loc[by_loss], table.loc[by_accuracy]
+promised = at_accuracy["valid_acc@1"] - at_loss["valid_acc@1"]
 if by_accuracy > by_loss:
-    verdict = (f"So **accuracy still rose by {at_accuracy['valid_acc@1'] - at_loss['valid_acc@1']:.1f} points "
-               "while the loss got worse.** Whoever stops on the loss stops too early for accuracy.")
+    verdict = (
+        f"So **accuracy still rose by {promised:.1f} points while the loss "
+        "got worse.** Anyone who stops on the loss stops too early for "
+        "accuracy."
+    )
 else:
-    verdict = "In this run accuracy gained nothing after the loss turned; with another seed it may."
+    verdict = (
+        "In this run accuracy gained nothing after the loss turned; with "
+        "another seed it may."
+    )
 Markdown(
-    f"Validation **loss** is lowest in epoch {by_loss} ({at_loss.valid_loss:.3f} nats, Acc@1 "
-    f"{at_loss['valid_acc@1']:.1f} %). Validation **accuracy** is highest in epoch {by_accuracy} "
-    f"({at_accuracy.valid_loss:.3f} nats, Acc@1 {at_accuracy['valid_acc@1']:.1f} %). {verdict}"
+    f"Validation **loss** is lowest in epoch {by_loss} "
+    f"({at_loss.valid_loss:.3f} nats, Acc@1 {at_loss['valid_acc@1']:.1f} %). "
+    f"Validation **accuracy** is highest in epoch {by_accuracy} "
+    f"({at_accuracy.valid_loss:.3f} nats, Acc@1 "
+    f"{at_accuracy['valid_acc@1']:.1f} %). {verdict}"
 )
 
 # %% [markdown]
@@ -364,57 +460,75 @@ Markdown(
 # smoothed, and measured with dropout on. The gap between them says little. The direction of each says
 # much.
 #
-# How can a loss get worse while more answers are right? Because the loss is a mean, and a mean belongs
-# to its largest terms. Take it apart by the three kinds of target: places in the window, places that
+# How can a loss get worse while more answers are right? The loss is a mean, and its largest terms decide a
+# mean. Take it apart by the three kinds of target: places in the window, places that
 # training knows but the window does not show, and places that training never saw.
+
 
 # %%
 @torch.no_grad()
 def losses(model, windows):
     out = np.zeros(len(windows))
-    for batch in windows.batches(512):
-        out[batch.index] = cross_entropy(model.scores(batch), batch.target)  # (B,) nats
+    for b in windows.batches(512):
+        out[b.index] = cross_entropy(model.scores(b), b.target)  # nats
     return out
 
 
+kinds = ["in the window", "known, not in the window", "never seen"]
 known = vocabulary.is_known(data.valid.targets)
-kind = np.select([data.valid.in_window, known], ["in the window", "known, not in the window"], "never seen")
+kind = np.select([data.valid.in_window, known], kinds[:2], kinds[2])
 rows = {}
 replay = PointerGeneratorTransformer(size)
 for epoch, state in enumerate(weights, start=1):
     replay.load_state_dict(state)
     rows[epoch] = pd.Series(losses(replay, data.valid)).groupby(kind).mean()
-by_kind = pd.DataFrame(rows).T                                 # (epochs, 3) mean loss
+by_kind = pd.DataFrame(rows).T  # (epochs, 3) mean loss
 share = pd.Series(kind).value_counts(normalize=True)[by_kind.columns]
-parts = by_kind * share                                        # contributions; a row adds up to the loss
-assert np.allclose(parts.sum(axis=1), table.valid_loss, atol=1e-3 if history.device == "cpu" else 0.05)
+parts = by_kind * share  # a row adds up to the loss
+limit = 1e-3 if history.device == "cpu" else 0.05
+assert np.allclose(parts.sum(axis=1), table.valid_loss, atol=limit)
 
-# %%
+# %% tags=["hide-input"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.3))
-looks = {"in the window": (COPIED, "o-"), "known, not in the window": (GENERATED, "s--"), "never seen": (EXTRA, "^:")}
-for name, (colour, line) in looks.items():
-    left.plot(by_kind.index, by_kind[name], line, color=colour, label=f"{name} ({100 * share[name]:.0f} %)")
-    right.plot(parts.index, parts[name] - parts[name].iloc[0], line, color=colour)
-left.set(xlabel="epoch", ylabel="mean loss (nats)", title="Loss of each kind", ylim=(0, None))
-right.set(xlabel="epoch", ylabel="change since epoch 1 (nats)", title="What moves the total")
+colours, lines = (COPIED, GENERATED, EXTRA), ("o-", "s--", "^:")
+said = []
+for name, colour, line in zip(kinds, colours, lines, strict=True):
+    label = f"{name} ({100 * share[name]:.0f} %)"
+    curve, moved = by_kind[name], parts[name] - parts[name].iloc[0]
+    left.plot(curve.index, curve, line, color=colour, label=label)
+    right.plot(moved.index, moved, line, color=colour)
+    ends = f"{curve.iloc[0]:.2f} to {curve.iloc[-1]:.2f} nats"
+    said.append(f"{name} from {ends}")
+left.set(xlabel="epoch", ylabel="mean loss (nats)", ylim=(0, None))
+left.set_title("Loss of each kind")
+right.set(xlabel="epoch", ylabel="change since epoch 1 (nats)")
+right.set_title("What moves the total")
 right.axhline(0, color=MUTED, lw=1)
-fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
-show(fig,
-     alt="Validation loss by epoch, split into three kinds of target. From the first epoch to the last: "
-     + "; ".join(f"{n} from {by_kind[n].iloc[0]:.2f} to {by_kind[n].iloc[-1]:.2f} nats" for n in looks)
-     + ". The second picture shows how much each kind moves the total.",
-     caption="Validation loss by kind of target (left; in brackets its share of windows) and how far each kind "
-     "has moved the total since epoch 1 (right). The three curves on the right add up to the change of the "
-     "validation loss.")
+below = {"loc": "outside lower center", "ncols": 3, "fontsize": 9}
+fig.legend(*left.get_legend_handles_labels(), **below)
+show(
+    fig,
+    alt="Validation loss by epoch, split into three kinds of target. From "
+    f"the first epoch to the last: {'; '.join(said)}. The second picture "
+    "shows how much each kind moves the total.",
+    caption="Validation loss by kind of target (left; in brackets its share "
+    "of windows) and how far each kind has moved the total since epoch 1 "
+    "(right). The three curves on the right add up to the change of the "
+    "validation loss.",
+)
 
 # %% tags=["hide-input"]
 first, last = parts.iloc[0], parts.iloc[-1]
-rare = [name for name in looks if name != "in the window"]
+rare = kinds[1:]
+of_loss = 100 * last[rare].sum() / last.sum()
+since = last - parts.loc[by_loss]
+listed = ", ".join(f"{name} {since[name]:+.3f}" for name in kinds)
 Markdown(
-    f"Targets outside the window are {100 * share[rare].sum():.0f} % of the validation windows and "
-    f"**{100 * parts[rare].iloc[-1].sum() / parts.iloc[-1].sum():.0f} % of the final loss**. Targets in the window "
-    f"moved it by {(last - first)['in the window']:+.2f} nats since epoch 1. And from epoch {by_loss}, where the loss was lowest, to the "
-    "last: " + ", ".join(f"{name} {(last - parts.loc[by_loss])[name]:+.3f}" for name in looks) + " nats."
+    f"Targets outside the window are {100 * share[rare].sum():.0f} % of the "
+    f"validation windows and **{of_loss:.0f} % of the final loss**. Targets "
+    f"in the window moved it by {(last - first)[kinds[0]]:+.2f} nats since "
+    f"epoch 1. And from epoch {by_loss}, where the loss was lowest, to the "
+    f"last: {listed} nats."
 )
 
 # %% [markdown]
@@ -426,7 +540,7 @@ Markdown(
 # Which one is right? Both, about different things. If you want **calibrated** probabilities, such that of all
 # places given 30 % about 30 % come true, the loss tells you truly that confidence is growing beyond what is
 # justified. If you want the right place on top, it
-# stops you for the wrong reason. Say which one you want, before you look.
+# stops you for the wrong reason. Decide which one you want before you look.
 #
 # ## Early stopping, replayed
 #
@@ -436,36 +550,45 @@ Markdown(
 
 # %%
 chosen, ranks_of = {}, {}
-for monitor, best in [("loss", by_loss), ("acc@1", by_accuracy)]:
+for monitor, best in {"loss": by_loss, "acc@1": by_accuracy}.items():
     replay.load_state_dict(weights[best - 1])
     ranks_of[monitor] = evaluate(replay, data.test)
-    row = summarize(ranks_of[monitor], ["all"]).iloc[0]
-    chosen[monitor] = {"epoch": best, "test Acc@1": row["acc@1"], "test MRR": row["mrr"],
-                       "test loss (nats)": losses(replay, data.test).mean()}
-pd.DataFrame(chosen).T.rename_axis("monitor").round(2)
+    row = scores(ranks_of[monitor], ["acc@1", "mrr"])
+    nats = losses(replay, data.test).mean()
+    chosen[monitor] = [best, row["acc@1"], row["mrr"], nats]
+heads = ["epoch", "test Acc@1", "test MRR", "test loss (nats)"]
+chosen = pd.DataFrame(chosen, index=heads).T.rename_axis("monitor")
+chosen.astype({"epoch": int}).round(2)
 
 # %% [markdown]
 # Did the accuracy that validation promised arrive on the test windows?
 
+
 # %% tags=["hide-input"]
 def points(a, b):
     low, high = interval(a, "acc@1", against=b)
-    value = summarize(a, ["all"])["acc@1"][0] - summarize(b, ["all"])["acc@1"][0]
-    sure = "the interval excludes zero" if low > 0 or high < 0 else "zero lies inside, so this run alone does not settle it"
-    return f"{value:+.1f} points (95 % interval {low:+.1f} to {high:+.1f}: {sure})"
+    value = scores(a, ["acc@1"]) - scores(b, ["acc@1"])
+    value = value["acc@1"]
+    sure = "the interval excludes zero"
+    if low <= 0 <= high:
+        sure = "zero lies inside, so this run alone does not settle it"
+    between = f"{low:+.1f} to {high:+.1f}"
+    return f"{value:+.1f} points (95 % interval {between}: {sure})"
 
 
-promised = at_accuracy["valid_acc@1"] - at_loss["valid_acc@1"]
-p_valid = at_accuracy["valid_acc@1"] / 100
-Markdown(f"Promised on validation: {promised:+.1f} points. Delivered on test: {points(ranks_of['acc@1'], ranks_of['loss'])}. "
-         f"For scale: one validation score has a sampling error of about {100 * math.sqrt(p_valid * (1 - p_valid) / len(data.valid)):.1f} "
-         "points, even if all windows were independent.")
+p = at_accuracy["valid_acc@1"] / 100
+error = 100 * math.sqrt(p * (1 - p) / len(data.valid))
+Markdown(
+    f"Promised on validation: {promised:+.1f} points. Delivered on test: "
+    f"{points(ranks_of['acc@1'], ranks_of['loss'])}. For scale: one "
+    f"validation score has a sampling error of about {error:.1f} points, "
+    "even if all windows were independent."
+)
 
 # %% [markdown]
 # > **Pitfall.** The best of ten noisy scores is too good to be true. Part of "highest validation
 # > accuracy" is skill, part is the luck of that epoch, and the luck stays behind when you move to the test
-# > windows. Accuracy looks at the right thing through a noisy glass; loss looks at something else through a
-# > clear one. So a gain of a point from switching the monitor is a reason to run more seeds, not to cheer.
+# > windows. So a gain of a point from switching the monitor is a reason to run more seeds, not to cheer.
 #
 # ## How good is it?
 #
@@ -477,28 +600,46 @@ Markdown(f"Promised on validation: {promised:+.1f} points. Delivered on test: {p
 from pgt.analysis.results import read_results
 
 results = read_results("city")
-numbers = {k: v for k, v in results.header["runs"]["kernel-full-unknown-None"].items() if k in ContextKernel.GRID}
-kernel = evaluate(ContextKernel(**numbers).fit(data.train), data.test)
+runs = results.header["runs"]
+found = runs["kernel-full-unknown-None"]
+numbers = {k: v for k, v in found.items() if k in ContextKernel.GRID}
+kernel = ContextKernel(**numbers).fit(data.train)
+kernel = evaluate(kernel, data.test)
 replay.load_state_dict(weights[by_accuracy - 1])
 trained = evaluate(replay, data.test)
 
-ranked = {"most frequent": most_frequent, "untrained model": untrained, "context kernel": kernel, "trained model": trained}
-pd.DataFrame({name: summarize(ranks).set_index("group")["acc@1"] for name, ranks in ranked.items()}).T[list(GROUPS)].round(1)
+# %%
+ranked = {
+    "most frequent": most_frequent,
+    "untrained model": untrained,
+    "context kernel": kernel,
+    "trained model": trained,
+}
+columns = {
+    name: summarize(ranks).set_index("group")["acc@1"]
+    for name, ranks in ranked.items()
+}
+by_group = pd.DataFrame(columns).T[list(GROUPS)].round(1)
+by_group.rename(columns=lambda name: name.replace("_", " "))
 
 # %% tags=["hide-input"]
-Markdown(f"- Trained against untrained: {points(trained, untrained)}.\n"
-         f"- Trained against the five-number kernel: {points(trained, kernel)}.\n\n"
-         "The intervals resample whole people, because windows of one person are alike.")
+Markdown(
+    f"- Trained against untrained: {points(trained, untrained)}.\n"
+    f"- Trained against the five-number kernel: {points(trained, kernel)}."
+    "\n\nThe intervals resample whole people, because windows of one person "
+    "are alike."
+)
 
 # %% [markdown]
-# Look along the columns too. Nearly all hits are among targets *in the window*. Outside it the model has
+# Nearly all hits are among targets *in the window*. Outside it the model has
 # only the generator, and naming one place among thousands that somebody explores is close to guessing.
-# And whoever reads only "accuracy of the trained model" never learns how much of it the untrained model
+# And anyone who reads only "accuracy of the trained model" never learns how much of it the untrained model
 # had already. With ten guesses in place of one, the two are even closer:
 
 # %%
-pd.DataFrame({name: summarize(ranks, ["all"]).iloc[0][["acc@1", "acc@5", "acc@10", "mrr"]] for name, ranks in ranked.items()}
-             ).T.astype(float).round(1)
+measures = ["acc@1", "acc@5", "acc@10", "mrr"]
+rows = {name: scores(ranks, measures) for name, ranks in ranked.items()}
+pd.DataFrame(rows).T.astype(float).round(1)
 
 # %% [markdown]
 # A week holds few different places, so ten guesses nearly exhaust it. Training hardly changes *which*
@@ -510,33 +651,49 @@ pd.DataFrame({name: summarize(ranks, ["all"]).iloc[0][["acc@1", "acc@5", "acc@10
 # written beside it.
 
 # %%
-which = {"model": "pgt", "variant": "full", "target_time": "unknown"}
-print({key: results.header["data"]["training"][key] for key in ("max_epochs", "patience", "monitor", "label_smoothing")})
-test = results.select(**which).set_index("seed")
-seeds = pd.DataFrame({
-    "Acc@1, validation": results.select(split="valid", **which).set_index("seed")["acc@1"],
-    "Acc@1, test": test["acc@1"],
-    "best epoch": {s: results.header["runs"][f"pgt-full-unknown-{int(s)}"]["epochs"] for s in test.index},
-})
-seeds.round(1)
+training = results.header["data"]["training"]
+settings = ["max_epochs", "patience", "monitor", "label_smoothing"]
+settings = {key.replace("_", " "): training[key] for key in settings}
+pd.Series(settings, name="setting").to_frame().T
 
 # %%
-low, high = results.interval(seeds=False, **which)                # other people, these seeds
+which = {"model": "pgt", "variant": "full", "target_time": "unknown"}
+
+
+def by_seed(**more):
+    rows = results.select(**which, **more).astype({"seed": int})
+    return rows.set_index("seed")["acc@1"]
+
+
+seeds = by_seed(split="valid").rename("Acc@1, validation").to_frame()
+seeds["Acc@1, test"] = by_seed()
+kept = [runs[f"pgt-full-unknown-{seed}"]["epochs"] for seed in seeds.index]
+seeds["best epoch"] = kept
+seeds.round(1)
+
+# %% tags=["hide-input"]
+low, high = results.interval(seeds=False, **which)  # other people
 mean, spread = results.mean(**which), results.spread(**which)
+rule = results.mean(model="kernel")
 fig, ax = plt.subplots(figsize=(6.6, 2.2))
 ax.scatter(seeds["Acc@1, test"], [1] * len(seeds), color=COPIED, zorder=3)
-ax.errorbar([mean], [0], xerr=[[mean - low], [high - mean]], fmt="D", color=EXTRA, capsize=4)
-ax.axvline(results.mean(model="kernel"), color=INK, ls="--", lw=1.5)
-ax.text(results.mean(model="kernel"), 1.62, " kernel", va="top")
-ax.set(yticks=[0, 1], yticklabels=["mean, interval\nover people", "five seeds"], ylim=(-0.6, 1.7), xlabel="test Acc@1 (%)")
-show(fig,
-     alt=f"Test accuracy of five seeds: mean {mean:.1f} per cent, standard deviation {spread:.2f}. The interval "
-     f"that resamples people reaches from {low:.1f} to {high:.1f}. The kernel is at {results.mean(model='kernel'):.1f}.",
-     caption="Each dot is one seed. The bar is the 95 % interval of their mean over other draws of people. Dashed: "
-     "the context kernel.")
+bar = {"fmt": "D", "color": EXTRA, "capsize": 4}
+ax.errorbar([mean], [0], xerr=[[mean - low], [high - mean]], **bar)
+ax.axvline(rule, color=INK, ls="--", lw=1.5)
+ax.text(rule, 1.62, " kernel", va="top")
+ax.set_yticks([0, 1], ["mean, interval\nover people", "five seeds"])
+ax.set(ylim=(-0.6, 1.7), xlabel="test Acc@1 (%)")
+show(
+    fig,
+    alt=f"Test accuracy of five seeds: mean {mean:.1f} per cent, standard "
+    f"deviation {spread:.2f}. The interval that resamples people reaches "
+    f"from {low:.1f} to {high:.1f}. The kernel is at {rule:.1f}.",
+    caption="Each dot is one seed. The bar is the 95 % interval of their "
+    "mean over other draws of people. Dashed: the context kernel.",
+)
 
 # %% [markdown]
-# Two kinds of luck, and they are not the same. The dots say how much depends on the random numbers of
+# These are two different kinds of luck. The dots say how much depends on the random numbers of
 # training. The bar says how much depends on *whom* we happened to record; more seeds do not shrink it.
 # When two models differ by less than the dots scatter, a single-seed comparison is a coin toss.
 #
@@ -544,25 +701,31 @@ show(fig,
 # the settings above, and each was stopped where its own validation score was best. Look at *when*.
 
 # %%
+heads = ["test Acc@1", "± seeds", "epoch kept, mean", "earliest", "latest"]
 rows = {}
 for variant in ("full", "no_pointer", "no_generator"):
-    chosen_runs = {"model": "pgt", "variant": variant, "target_time": "unknown"}
-    kept = [run["epochs"] for key, run in results.header["runs"].items() if key.startswith(f"pgt-{variant}-unknown-")]
-    rows[variant] = {"test Acc@1": results.mean(**chosen_runs), "± seeds": results.spread(**chosen_runs),
-                     "epoch kept, mean": np.mean(kept), "earliest": min(kept), "latest": max(kept)}
-relatives = pd.DataFrame(rows).T
-relatives.round(1)
+    those = which | {"variant": variant}
+    start = f"pgt-{variant}-unknown-"
+    kept = [run["epochs"] for k, run in runs.items() if k.startswith(start)]
+    score = [results.mean(**those), results.spread(**those)]
+    ages = [np.mean(kept), min(kept), max(kept)]
+    rows[variant.replace("_", " ")] = score + ages
+relatives = pd.DataFrame(rows, index=heads).T
+relatives.round(1).astype({"earliest": int, "latest": int})
 
 # %% tags=["hide-input"]
-young, old = relatives["epoch kept, mean"].idxmin(), relatives["epoch kept, mean"].idxmax()
+ages = relatives["epoch kept, mean"]
+young, old = ages.idxmin(), ages.idxmax()
+monitor = "loss" if training["monitor"] == "loss" else "accuracy"
 Markdown(
-    f"On average *{young}* was stopped after {relatives['epoch kept, mean'][young]:.1f} epochs and *{old}* after "
-    f"{relatives['epoch kept, mean'][old]:.1f}; the warm-up alone takes {results.header['data']['training']['warmup_epochs']}. The stopping "
-    f"rule was the {'validation loss' if results.header['data']['training']['monitor'] == 'loss' else 'validation accuracy'}."
+    f"On average *{young}* was stopped after {ages[young]:.1f} epochs and "
+    f"*{old}* after {ages[old]:.1f}; the warm-up alone takes "
+    f"{training['warmup_epochs']}. The stopping rule was the validation "
+    f"{monitor}."
 )
 
 # %% [markdown]
-# One rule, applied to different models, stops them at different ages. If the ages in this table are far apart, it
+# One rule, applied to different models, stops them at different ages. If the ages are far apart, the table
 # compares a young model with a grown one, and its differences belong partly to the rule and not to the part that was
 # removed. Before you believe an ablation, ask at which epoch each row was stopped.
 #
@@ -573,7 +736,7 @@ Markdown(
 # checkpoint holds the weights, the best weights so far, AdamW's running estimates and the history, and
 # it appears under its name only when it is complete.
 #
-# Let us not trust that, but try. A child process trains on a small part of the city. After two epochs
+# We test that. A child process trains on a small part of the city. After two epochs
 # it is killed without warning. We resume here, and compare with a run that nobody disturbed.
 
 # %%
@@ -584,55 +747,66 @@ from pathlib import Path
 
 from pgt.checkpoint import read
 
+# %%
 folder = tempfile.TemporaryDirectory()
 script = f"""
-import sys, torch
+import torch
 from pgt import city
-from pgt.config import ModelConfig
+from pgt.config import ModelConfig, TrainConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.config import TrainConfig
 from pgt.train import fit
 from pgt.windows import prepare
 
 torch.set_num_threads({torch.get_num_threads()})
 data = prepare(city.load().visits, protocol="exact")
-train, valid = data.train.subset(slice(None, 600)), data.valid.subset(slice(None, 300))
+train = data.train.subset(slice(None, 600))
+valid = data.valid.subset(slice(None, 300))
+size = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
 torch.manual_seed(7)
-model = PointerGeneratorTransformer(ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users))
+model = PointerGeneratorTransformer(size)
 settings = TrainConfig(max_epochs=5, patience=5, warmup_epochs=2, seed=7)
 
 def run(checkpoint=None, say=lambda row: None):
-    return fit(model, train, valid, settings, checkpoint=checkpoint, after_epoch=say, progress=False, device="cpu")
+    how = dict(checkpoint=checkpoint, after_epoch=say)
+    how |= dict(progress=False, device="cpu")
+    return fit(model, train, valid, settings, **how)
 """
 checkpoint = Path(folder.name) / "run.safetensors"
 
 # %%
-code = script + f"run({str(checkpoint)!r}, say=lambda row: print(row['epoch'], flush=True))"
-environment_path = str(Path(city.__file__).parent.parent)
-child = subprocess.Popen([sys.executable, "-c", f"import sys; sys.path.insert(0, {environment_path!r})\n{code}"],
-                         stdout=subprocess.PIPE, text=True)
+path = str(Path(city.__file__).parent.parent)
+say = "lambda row: print(row['epoch'], flush=True)"
+code = f"import sys\nsys.path.insert(0, {path!r})\n{script}"
+code += f"run({str(checkpoint)!r}, say={say})"
+command = [sys.executable, "-c", code]
+child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 for line in child.stdout:
     if int(line) == 2:
         child.kill()  # SIGKILL: no farewell, no clean-up
         break
 child.stdout.close()
 code, (_, left_behind) = child.wait(), read(checkpoint)
-assert code != 0 and 2 <= left_behind["epoch"] < 5
-print("the child ended with code", code, "and left a checkpoint of epoch", left_behind["epoch"])
+epoch = left_behind["epoch"]
+assert code != 0 and 2 <= epoch < 5
+print(f"the child ended with code {code}")
+print(f"and left a checkpoint of epoch {epoch}")
+
 
 # %%
 def in_process(checkpoint=None):
     scope = {}
     exec(script, scope)  # the very same text
     history = scope["run"](checkpoint)
-    return scope["model"].state_dict(), history
+    valid_loss = [row["valid_loss"] for row in history.rows]
+    return scope["model"].state_dict(), valid_loss
 
 
-undisturbed, history_a = in_process()
-resumed, history_b = in_process(checkpoint)
-assert all(torch.equal(undisturbed[name], resumed[name]) for name in undisturbed)
-assert [row["valid_loss"] for row in history_a.rows] == [row["valid_loss"] for row in history_b.rows]
-print(f"{len(undisturbed)} tensors, {len(history_b.rows)} epochs: equal to the bit")
+undisturbed, losses_a = in_process()
+resumed, losses_b = in_process(checkpoint)
+for name, tensor in undisturbed.items():
+    assert torch.equal(tensor, resumed[name])
+assert losses_a == losses_b
+print(f"{len(resumed)} tensors, {len(losses_b)} epochs: equal to the bit")
 
 # %% [markdown]
 # > **Note.** Equal bits need the same machine, the same device and the same number of threads: sums of
@@ -651,13 +825,16 @@ import json
 with open(checkpoint, "rb") as handle:
     length = int.from_bytes(handle.read(8), "little")
     header = json.loads(handle.read(length))
-info = json.loads(header.pop("__metadata__")["info"])  # ours: configuration, vocabulary, history
-print(f"{len(header)} tensors, header of {length:,} bytes with {sorted(info)}")
-contents = pd.DataFrame([{"part": name.split(".")[0], "numbers": math.prod(entry["shape"])} for name, entry in header.items()])
-contents.groupby("part").numbers.agg(["size", "sum"]).rename(columns={"size": "tensors", "sum": "numbers"})
+info = json.loads(header.pop("__metadata__")["info"])  # the package's own
+print(f"{len(header)} tensors, header of {length:,} bytes with")
+print(", ".join(sorted(info)))
+part = [name.split(".")[0] for name in header]
+numbers = [math.prod(entry["shape"]) for entry in header.values()]
+contents = pd.DataFrame({"part": part, "tensors": 1, "numbers": numbers})
+contents.groupby("part").sum()
 
 # %% [markdown]
-# AdamW keeps two running means for each weight, so most of a resumable checkpoint is optimizer. The
+# AdamW keeps two running means for each weight, so most of a resumable checkpoint belongs to the optimizer. The
 # model that ships with the book has been stripped of it (`pgt.checkpoint.save_model`).
 #
 # What if you resume with other settings or other data? The file knows what it belongs to:
@@ -667,7 +844,8 @@ from pgt.visits import DataError
 
 try:
     scope = {}
-    exec(script.replace("warmup_epochs=2", "warmup_epochs=3"), scope)
+    other = script.replace("warmup_epochs=2", "warmup_epochs=3")
+    exec(other, scope)
     scope["run"](checkpoint)
 except DataError as error:
     print(error)
@@ -678,28 +856,29 @@ folder.cleanup()
 #
 # You change nothing. `fit` takes CUDA when it is there, moves the visits over once and gathers batches
 # on the device. The encoder then runs in **bf16**, numbers with the range of 32-bit floats and only
-# three significant digits; the probabilities and the loss stay in 32 bits, because a sum over thousands
+# three significant digits. The probabilities and the loss stay in 32 bits, because a sum over thousands
 # of small probabilities needs the digits. Expect scores like the CPU's, but not the
 # same bits. The model comes back on the CPU.
 
 # %%
 from pgt.train import pick_device
 
-print("device here:", pick_device().type, "| bf16 in the encoder:",
-      torch.cuda.is_available() and torch.cuda.is_bf16_supported())
+bf16 = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+print(f"device here: {pick_device().type} | bf16 in the encoder: {bf16}")
 
 # %% tags=["hide-input"]
-Markdown(f"This page took **{time.perf_counter() - began:.0f} seconds** from the first cell to here, "
-         f"{history.seconds:.0f} of them in the one real run, on {history.device} with {torch.get_num_threads()} thread(s).")
+Markdown(
+    f"This page took **{time.perf_counter() - began:.0f} seconds** from the "
+    f"first cell to here, {history.seconds:.0f} of them in the one real run, "
+    f"on {history.device} with {torch.get_num_threads()} thread(s)."
+)
 
 # %% [markdown]
-# ## Summary
+# ## What to remember
 #
-# - The model mixes a copied and a generated distribution; its loss is cross-entropy in nats, and
-#   log-probabilities need no second softmax.
 # - An untrained pointer counts visits. It is a baseline in disguise; always score it.
 # - Warm-up, cosine and clipping shape the steps. Draw what they do.
-# - Validation loss is ruled by targets outside the window, the never-seen ones among them. Accuracy and
+# - Targets outside the window, the never-seen ones among them, rule the validation loss. Accuracy and
 #   loss may ask for different epochs; decide beforehand which one you want, and distrust the best of many.
 # - Seeds and people are two sources of luck; report both.
 # - A killed run resumes to the same bits, because each epoch draws its own random numbers.
@@ -717,11 +896,13 @@ check.exercise("10.1", [hit, miss])
 # @title Solution 1
 inside, outside = -math.log(0.09), -math.log((1 - 10 * 0.09) / (V - 10))
 check.exercise("10.1", [inside, outside])
-print(f"inside {inside:.2f} nats, outside {outside:.2f}: one miss costs as much as {outside / inside:.1f} hits")
+print(f"inside {inside:.2f} nats, outside {outside:.2f}:")
+print(f"one miss costs as much as {outside / inside:.1f} hits")
 
 # %% [markdown]
 # **Exercise 2** (medium). Replay early stopping with every patience from 1 to 5, for both monitors, on
 # `table`. Which epoch is kept, and how many epochs would you have paid for? A first check on a made-up curve:
+
 
 # %% tags=["try"]
 def stop(score, patience):
@@ -729,9 +910,11 @@ def stop(score, patience):
     return ..., ...
 
 
-made_up = pd.Series([5.0, 4.0, 4.5, 3.0, 3.5, 3.2, 3.1], index=range(1, 8))
+made_up = [5.0, 4.0, 4.5, 3.0, 3.5, 3.2, 3.1]
+made_up = pd.Series(made_up, index=range(1, 8))
 check.same(stop(made_up, 1), (2, 3), name="patience of one")
 check.same(stop(made_up, 3), (4, 7), name="patience of three")
+
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -747,10 +930,15 @@ def stop(score, patience):
 
 check.same(stop(made_up, 1), (2, 3), name="patience of one")
 check.same(stop(made_up, 3), (4, 7), name="patience of three")
-scores = {"loss": table.valid_loss, "acc@1": -table["valid_acc@1"]}
-pd.DataFrame({patience: {name: "{} of {}".format(*stop(score, patience)) for name, score in scores.items()}
-              for patience in range(1, 6)}).rename_axis("monitor").rename_axis("patience", axis=1)
-# The schedule must not depend on the stopping rule, or the replay would be no replay. Here it does not.
+curves = {"loss": table.valid_loss, "acc@1": -table["valid_acc@1"]}
+replayed = pd.DataFrame(index=curves, columns=range(1, 6))
+for patience in replayed.columns:
+    for name, score in curves.items():
+        best, paid = stop(score, patience)
+        replayed.loc[name, patience] = f"{best} of {paid}"
+replayed.rename_axis("monitor").rename_axis("patience", axis=1)
+# The schedule must not depend on the stopping rule, or the replay would be
+# no replay. Here it does not.
 
 # %% [markdown]
 # **Exercise 3** (longer). Does label smoothing bound the price of never-seen places? Train twice for four
@@ -760,17 +948,22 @@ pd.DataFrame({patience: {name: "{} of {}".format(*stop(score, patience)) for nam
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
 few = np.random.default_rng(0).permutation(len(data.train))[:1500]
+few = data.train.subset(few)
 small_valid = data.valid.subset(slice(None, None, 4))
+common = {"max_epochs": 4, "patience": 4, "warmup_epochs": 1}
+common |= {"learning_rate": 2e-3, "batch_size": 64}
 answer = {}
 for smoothing in (0.0, 0.1):
     torch.manual_seed(0)
     student = PointerGeneratorTransformer(size)
-    quick = TrainConfig(max_epochs=4, patience=4, warmup_epochs=1, label_smoothing=smoothing, learning_rate=2e-3, batch_size=64)
-    fit(student, data.train.subset(few), small_valid, quick, progress=False)
-    answer[f"ε = {smoothing}"] = pd.Series(losses(student, small_valid)).groupby(kind[::4]).mean()
+    quick = TrainConfig(label_smoothing=smoothing, **common)
+    fit(student, few, small_valid, quick, progress=False)
+    each = pd.Series(losses(student, small_valid))
+    answer[f"ε = {smoothing}"] = each.groupby(kind[::4]).mean()
 pd.DataFrame(answer).round(2)
-# Smoothing asks each place to keep about ε / V, so the price of a never-seen target is held near
-# log(V / ε). How much of that you see after four epochs is in the table.
+# Smoothing asks each place to keep about ε / V, so the price of a
+# never-seen target is held near log(V / ε). How much of that you see after
+# four epochs is in the table.
 
 # %% [markdown]
 # **Exercise 4** (project). AdamW divides by the gradient's usual size, so clipping all gradients to one
@@ -783,12 +976,15 @@ pilot = {}
 for clip in (0.8, 1e9):
     torch.manual_seed(0)
     student = PointerGeneratorTransformer(size)
-    quick = TrainConfig(max_epochs=3, patience=3, warmup_epochs=1, clip=clip)
-    pilot[f"clip = {clip:g}"] = fit(student, data.train.subset(few), small_valid, quick, progress=False).table()["valid_acc@1"]
+    quick = {"max_epochs": 3, "patience": 3, "warmup_epochs": 1}
+    quick = TrainConfig(clip=clip, **quick)
+    short = fit(student, few, small_valid, quick, progress=False)
+    pilot[f"clip = {clip:g}"] = short.table()["valid_acc@1"]
 pd.DataFrame(pilot).round(1)
-# For the project: fix the number of epochs and what you compare before you start, run the seeds in pairs
-# (same seed, both clips), and look at the mean of the paired differences beside their scatter. With three
-# seeds only a difference well above the scatter of seeds in this chapter means anything.
+# For the project: fix the number of epochs and what you compare before you
+# start, run the seeds in pairs (same seed, both clips), and look at the mean
+# of the paired differences beside their scatter. With three seeds only a
+# difference well above the scatter of seeds in this chapter means anything.
 
 # %% [markdown]
 # **Next:** [The gate](11_gate.ipynb), the first of the trained parts that we look into.

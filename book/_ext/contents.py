@@ -56,10 +56,11 @@ def opening(chapter: Path) -> Opening:
     """
     text = "".join(json.loads(chapter.read_text(encoding="utf-8"))["cells"][0]["source"])
     title, _, rest = text.removeprefix("# ").partition("\n")
-    found = OPENING.match(" ".join(rest.split()))
+    found = OPENING.search(" ".join(rest.split()))
     if found is None:
         raise ValueError(
-            f"{chapter.name} must begin with a title, then: *You will be able to* …. "
+            f"{chapter.name} must begin with a title and what to wonder about, then: *You will be "
+            "able to* …. "
             "*You need* …. *It takes* … minutes to read …"
         )
     goal = re.sub(r"\]\([^)]*\)|[*`\[]", "", found["goal"])
