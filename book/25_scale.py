@@ -1,6 +1,8 @@
 # %% [markdown]
 # # Scale
 #
+# If a city grows to a million places and nobody visits the new ones, how much slower does a step of training get?
+#
 # *You will be able to* find out which part of a program gives up first when its data grow, train with a
 # million places on a laptop, and divide the work between processes and computers without changing its
 # numbers. *You need* [the loss](09_model.ipynb), [Training](10_training.ipynb) and
@@ -16,7 +18,9 @@ try:
     import pgt  # noqa: F401
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q 'pgt[scale] @ https://github.com/where-next-book/where-next/archive/main.zip'"
+        "pip",
+        "install -q 'pgt[scale] @ "
+        "https://github.com/where-next-book/where-next/archive/main.zip'",
     )
 
 # %%
@@ -48,25 +52,24 @@ torch.manual_seed(0)
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 words = data.vocabulary
-print(f"{words.n_locations:,} places, {words.n_users:,} people, "
-      f"{len(town.visits):,} visits")
+print(f"{words.n_locations:,} places, {words.n_users:,} people")
+print(f"{len(town.visits):,} visits")
 
 # %% [markdown]
 # Our town is small. A city of check-ins has a hundred thousand places, a country millions. The windows
-# stay as they are: people visit a few dozen places each, wherever they live. So before you read on,
-# guess: if the vocabulary grows to a million places, how much slower is one step of training?
+# stay as they are: people visit a few dozen places each, wherever they live. Before you read on, make a guess.
 #
 # ## Where do time and memory go?
 #
-# To find out, we give the model more places than the town has. Its windows, its encoder and its pointer
-# do the same work as before. Two numbers tell what a step costs: the time, and how much must be kept
+# We give the model more places than the town has. Its windows, its encoder and its pointer
+# do the same work as before. A step has two costs: the time it takes, and the memory that must be kept
 # between the forward and the backward pass. PyTorch lets us watch the second: a *hook* sees every tensor
 # that is saved for the gradient.
 
 
 # %%
 def cost(model, batch, way):
-    """Seconds of one step; megabytes kept for its gradient, parameters aside."""
+    """Seconds of a step; megabytes kept for its gradient."""
     weights, kept = {p.data_ptr() for p in model.parameters()}, {}
 
     def keep(x):
@@ -83,17 +86,19 @@ def cost(model, batch, way):
 
 
 def every_place(model, batch):
-    log_probs = model(batch).log_probs                              # (B, V)
+    log_probs = model(batch).log_probs  # (B, V)
     return cross_entropy(log_probs, batch.target, 0.03)
 
 
 def only_sums(model, batch):
-    return model.mixture(batch).cross_entropy(batch.target, 0.03)   # (9.2)
+    mixture = model.mixture(batch)
+    return mixture.cross_entropy(batch.target, 0.03)  # (9.2)
 
 
 # %% [markdown]
-# Both compute the same loss. The first writes down a log-probability for every place and every window.
+# Both functions compute the same loss. The first writes down a log-probability for every place and every window.
 # The second is equation (9.2).
+
 
 # %%
 def some(windows, n=64):
@@ -101,7 +106,8 @@ def some(windows, n=64):
     return windows.batch(np.arange(0, len(windows), len(windows) // n)[:n])
 
 
-batch, ways = some(data.train), {"every place": every_place, "sums only": only_sums}
+batch = some(data.train)
+ways = {"every place": every_place, "sums only": only_sums}
 sizes, costs = (2_500, 20_000, 160_000), []
 for n in sizes:
     model = PointerGeneratorTransformer(ModelConfig(n, words.n_users))
@@ -110,15 +116,22 @@ for n in sizes:
         seconds, megabytes = np.min(tries, axis=0)
         costs.append((n, name, 1000 * seconds, megabytes))
 columns = ["places", "way", "ms a step", "MB kept"]
-costs = pd.DataFrame(costs, columns=columns).pivot(index="places", columns="way")
+costs = pd.DataFrame(costs, columns=columns).pivot(
+    index="places", columns="way"
+)
 costs.round(0).astype(int)
 
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.2), layout="constrained")
-labels = {"ms a step": "time of a step (ms)", "MB kept": "kept for the gradient (MB)"}
+labels = {
+    "ms a step": "time of a step (ms)",
+    "MB kept": "kept for the gradient (MB)",
+}
+styles = {"every place": (GENERATED, "o"), "sums only": (COPIED, "s")}
 for ax, (what, unit) in zip(axes, labels.items(), strict=True):
-    for way, colour, mark in (("every place", GENERATED, "o"), ("sums only", COPIED, "s")):
-        ax.loglog(costs.index, costs[what][way], marker=mark, color=colour, label=way)
+    for way, (colour, mark) in styles.items():
+        style = {"marker": mark, "color": colour, "label": way}
+        ax.loglog(costs.index, costs[what][way], **style)
     ax.set(xlabel="places in the vocabulary, V", ylabel=unit)
     ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
     ax.minorticks_off()
@@ -126,19 +139,22 @@ axes[0].legend()
 more = costs["MB kept"]["every place"] / costs["MB kept"]["sums only"]
 show(
     fig,
-    alt="Time and memory of one training step against the number of places, both "
-    "axes logarithmic. With every place written down both grow in step with V; with "
-    f"sums only the memory stays nearly level. At {sizes[-1]:,} places the first keeps "
-    f"{more.iloc[-1]:.0f} times as much.",
-    caption="One step of training on the same 64 windows of the town, with more and more places that nobody visits. Writing down every place costs memory in proportion to their number.",
+    alt="Time and memory of one training step against the number of places, "
+    "both axes logarithmic. With every place written down both grow in step "
+    "with V; with sums only the memory stays nearly level. At "
+    f"{sizes[-1]:,} places the first keeps {more.iloc[-1]:.0f} times as "
+    "much.",
+    caption="One step of training on the same 64 windows of the town, with "
+    "more and more places that nobody visits. Writing down every place costs "
+    "memory in proportion to their number.",
 )
 
 # %% [markdown]
-# The windows are the same at every size. Nobody goes to the new places. Still the first way pays for each
-# of them, once a window: the log-softmax, the pointer's zeros, the mixture, each an array of $B \times V$.
-# The second way needs of the new places one sum, $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the
-# places a stretch at a time, adds up, and throws the stretch away. For the gradient it does so again: twice
-# the arithmetic for the products, but no memory to wait for.
+# The windows are the same at every size, and nobody goes to the new places. Still the first way pays for each
+# of them, once a window: the log-softmax, the pointer's zeros and the mixture are arrays of $B \times V$ each.
+# The second way needs only one sum over the new places, $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the
+# places a stretch at a time, adds up, and throws the stretch away. For the gradient it does so again: that is twice
+# the arithmetic for the products, but hardly any memory.
 
 # %%
 whole, lean = every_place(model.eval(), batch), only_sums(model, batch)
@@ -151,57 +167,61 @@ parts = {
     "context": mixture.logits.context,
     "the generator's rows": mixture.logits.weight,
 }
-pd.Series({name: tuple(x.shape) for name, x in parts.items()}, name="shape").to_frame()
+shapes = {name: tuple(x.shape) for name, x in parts.items()}
+pd.Series(shapes, name="shape").to_frame()
 
 # %% [markdown]
 # > **Pitfall.** It is tempting to *sample* the sum: take a thousand places at random and scale. The
 # > logarithm spoils it. The average of the logarithm lies below the logarithm of the average (Jensen's
-# > inequality), so the loss would be too small, and most so where a few places hold most of the mass.
-# > Exercise 3 measures how much. The exact sum costs less than one thinks.
+# > inequality), so the loss would be too small, most of all where a few places hold most of the mass.
+# > Exercise 3 measures it. The exact sum costs less than you might think.
 #
 # ## A model that never counts the places
 #
 # The generator must still look at all its rows. What if there is no generator? The
-# [contextual pointer](20_contextual_pointer.ipynb), which beats the whole model of Part II, copies from the
-# person's own past. Does it know how many places there are?
+# [contextual pointer](20_contextual_pointer.ipynb), which beats the whole model of Part II, only copies from the
+# person's own past. Does it notice how many places there are?
 
 # %%
 past = some(with_history(data, memory=100).train)
-only_copying = {"encoder": False, "content": False, "without": ("generator", "gate")}
-rows = []
+only_copying = {"encoder": False, "content": False}
+only_copying["without"] = ("generator", "gate")
+rows = {}
 for n in (2_500, 1_000_000):
-    pointer = ContextualPointer(ContextualConfig(n, words.n_users, **only_copying))
+    config = ContextualConfig(n, words.n_users, **only_copying)
+    pointer = ContextualPointer(config)
     seconds = min(cost(pointer, past, only_sums)[0] for _ in range(8))
-    rows.append((f"{n:,}", f"{pointer.n_parameters():,}", round(1000 * seconds)))
-pd.DataFrame(rows, columns=["places", "parameters", "ms a step"]).set_index("places")
+    rows[f"{n:,} places"] = pointer.n_parameters(), round(1000 * seconds)
+pd.DataFrame(rows, ["parameters", "ms a step"]).T
 
 # %% [markdown]
 # It does not. A million places cost it nothing, because it never writes them down: the places of a person's
-# past are numbered within the window, 0, 1, 2, …, and only at the very end is one of them called by name.
-# So there were two right answers to the question at the top of this chapter. For the loss as it is usually
+# past are numbered within the window, 0, 1, 2, …, and only the answer at the end is called by name.
+# So the question at the top of this chapter has two right answers. For the loss as it is usually
 # written, follow the line of the figure on to a million. For a pointer: not at all.
 #
 # ## Ranks need no list
 #
-# Evaluation asks where the true place stands among all. One does not need all scores at once for that, only
-# to *count* those that are higher. Ties are counted as in [chapter 4](04_baselines.ipynb).
+# Evaluation asks for the rank of the true place among all places. That does not take all scores at once: it is
+# enough to *count* the higher ones. Ties are counted as in [chapter 4](04_baselines.ipynb).
 
 # %%
 test, model = data.test.batch(np.arange(64)), model.double()
-found = model.rank(test)                               # a stretch at a time
-better, tied = rank(model.scores(test), test.target)   # by all scores
-assert torch.equal(found.better, better) and torch.equal(found.tied, tied)
+found = model.rank(test)  # a stretch at a time
+better, tied = rank(model.scores(test), test.target)  # by all scores
+assert torch.equal(found.better, better)
+assert torch.equal(found.tied, tied)
 print(f"{len(test)} windows, {sizes[-1]:,} places: every rank is the same")
 
 # %% [markdown]
-# There is a trap in "higher". The target's logit must come out of the same product as those that it is compared
-# with. Computed by itself it can differ in the last bit, and then a place no longer ties with itself. The same
-# last bit is why this cell computes in double precision: products of another shape are rounded otherwise, and among
-# so many places some have scores that close.
+# There is a trap in "higher". The target's logit must come out of the same product as the logits that it is compared
+# with. Computed by itself it can differ in the last bit, and then a place no longer ties with itself. The
+# last bit is also why this cell computes in double precision: products of another shape round differently, and among
+# so many places some scores are that close.
 #
 # ## What else grows by itself
 #
-# The same question, asked of every array: which two sizes does it multiply?
+# Ask the same question of every array: which two sizes does it multiply?
 
 # %%
 V, people, draws, visits = 1_000_000, 200_000, 2_000, 10_000_000
@@ -211,18 +231,19 @@ usual = [
     ("evaluation: 512 windows × places", 4 * 512 * V, "a stretch at a time"),
     ("windows: visits × 9 features", 8 * 9 * visits, "32 bits, on disk"),
 ]
-table = pd.DataFrame(usual, columns=["array", "usual way, GB", "here"])
-table.assign(**{"usual way, GB": table["usual way, GB"] / 1e9}).round(1).set_index("array")
+table = pd.DataFrame(usual, columns=["array", "GB as usual", "here"])
+table["GB as usual"] /= 1e9
+table.set_index("array").round(1)
 
 # %% [markdown]
-# None of these is clever. Each was found by making the data larger, step by step, and looking for what grew
-# faster than they did.
+# None of these remedies is clever. We found each of them by making the data larger, step by step, and looking for
+# what grew faster than the data.
 #
 # ## From ten thousand to ten million
 #
-# Does it add up? We drew more and more people, always with the same 5,000 places, and took the time of
-# every stage from the table to the batches. The numbers were measured once; `make bench`
-# measures them on your machine, and the page *Experiments* at the end of the book has them all.
+# We drew more and more people, always with the same 5,000 places, and timed
+# every stage from the table to the batches. These times were measured once. `make bench`
+# measures them on your machine, and the page [Experiments](experiments.md) has them all.
 
 # %%
 from pgt.analysis.results import read_results
@@ -231,57 +252,68 @@ speed = read_results("bench").rows
 stage = speed.name.str.extract(r"^[\d,]+ visits: ([^(,]+)", expand=False)
 curves = speed.assign(stage=stage.str.strip())
 curves = curves[(curves.section == "growth") & (curves.unit == "s")]
-curves = curves.astype({"n": int}).pivot(index="n", columns="stage", values="ours")
-curves.T.round(3)
+curves = curves.astype({"n": int})
+curves = curves.pivot(index="n", columns="stage", values="ours")
+powers = dict(zip(curves.index, ["10⁴", "10⁵", "10⁶", "10⁷"], strict=True))
+seconds = curves.T.rename(columns=powers)
+seconds = seconds.rename_axis(index="seconds for …", columns="visits")
+seconds.map("{:.3f}".format).replace("nan", "")
 
 # %% tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(7.4, 3.6), layout="constrained")
 marks = iter("os^Dv<>pP")
 for name in curves.loc[1_000_000].sort_values(ascending=False).index:
-    ax.loglog(curves.index, curves[name], marker=next(marks), ms=5, lw=1.4, label=name)
+    style = {"marker": next(marks), "ms": 5, "lw": 1.4, "label": name}
+    ax.loglog(curves.index, curves[name], **style)
 line = np.array([1e4, 1e7])
-ax.loglog(line, 2e-6 * line, "--", color="0.5", lw=1, label="linear growth")
+linear = {"color": "0.5", "lw": 1, "label": "linear growth"}
+ax.loglog(line, 2e-6 * line, "--", **linear)
 ax.set(xlabel="visits", ylabel="time (s)")
 fig.legend(loc="outside right upper", fontsize=8, frameon=False)
 slopes = np.log10(curves.loc[1_000_000] / curves.loc[100_000])
+million = curves.loc[1_000_000].items()
 show(
     fig,
-    alt="Time of every stage against the number of visits from ten thousand to ten "
-    "million, both axes logarithmic. All curves run beside a dashed line of linear "
-    "growth. Seconds at a million visits: "
-    + ", ".join(f"{name} {curves.loc[1_000_000, name]:.2f}" for name in curves) + ".",
-    caption="What each stage takes with ever more visits to the same places, on one "
-    "thread. A curve that ends early would have needed a table that takes too long to "
-    "write.",
+    alt="Time of every stage against the number of visits from ten thousand "
+    "to ten million, both axes logarithmic. All curves run beside a dashed "
+    "line of linear growth. Seconds at a million visits: "
+    + ", ".join(f"{name} {took:.2f}" for name, took in million)
+    + ".",
+    caption="What each stage takes with ever more visits to the same places, "
+    "on one thread. A curve that ends early would have needed a table that "
+    "takes too long to write.",
 )
 
 # %% tags=["hide-input"]
 steep = slopes.idxmax()
 last = curves[steep].dropna()
 verdict = (
-    "No stage is steeper than 1.1." if slopes[steep] <= 1.1 else
-    f"One is steeper than we like: “{steep}”. From {last.index[-2]:,} to "
-    f"{last.index[-1]:,} visits it grows {last.iloc[-1] / last.iloc[-2]:.1f}-fold."
+    "No stage is steeper than 1.1."
+    if slopes[steep] <= 1.1
+    else f"One stage is steeper than we like: “{steep}”. But from "
+    f"{last.index[-2]:,} to {last.index[-1]:,} visits it grows "
+    f"{last.iloc[-1] / last.iloc[-2]:.1f}-fold."
 )
 Markdown(
-    "From a hundred thousand visits to a million the exponents (1 = linear) lie between "
-    f"{slopes.min():.2f} and {slopes[steep]:.2f}. {verdict}"
+    "From a hundred thousand visits to a million the exponents (1 = linear) "
+    f"lie between {slopes.min():.2f} and {slopes[steep]:.2f}. {verdict}"
 )
 
 # %% [markdown]
 # ## More visits than memory
 #
 # A window never crosses from one person to another. So a table of visits can be dealt out to **buckets** of
-# people, and each bucket goes through the package's own functions alone. All that buckets must share is
-# the vocabulary: which places exist, and their numbers. That is made first.
+# people, and each bucket goes through the package's own functions alone. The buckets share only
+# the vocabulary, which says what places exist and how they are numbered. It is made first.
 #
 # Three *engines* can do the work: this process, a pool of processes, or a [Dask](https://www.dask.org)
-# cluster, whose machines may be anywhere. Does it matter which?
+# cluster, whose machines may be anywhere. Does it matter which one does?
 
 # %%
 folder = tempfile.TemporaryDirectory()
 table = Path(folder.name) / "town.parquet"
-town.visits.drop(columns="split", errors="ignore").to_parquet(table)
+visits = town.visits.drop(columns="split", errors="ignore")
+visits.to_parquet(table)
 pgt_prepare = [sys.executable, "-m", "pgt", "prepare", str(table)]
 options = ["--buckets", "4", "--protocol", "exact"]
 took = {}
@@ -291,8 +323,8 @@ for kind, workers in (("process", 1), ("pool", 2), ("dask", 2)):
     command = [*pgt_prepare, str(table.with_name(kind)), *engine, *options]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    took[f"{kind}, {workers}"] = time.perf_counter() - began
-print(*(line for line in done.stdout.splitlines() if "train" in line), sep="\n")
+    took[f"{kind} ({workers})"] = time.perf_counter() - began
+print(*(x for x in done.stdout.splitlines() if "train" in x), sep="\n")
 
 # %%
 from pgt.scale.mapped import open_prepared
@@ -305,40 +337,42 @@ for kind in ("process", "pool", "dask"):
         assert torch.equal(one.features, other.features)
         assert np.array_equal(one.target, other.target)
 Markdown(
-    "The windows are equal to the last bit. Seconds, with starting: "
-    + ", ".join(f"{kind} {seconds:.0f}" for kind, seconds in took.items()) + "."
+    "The windows are equal to the last bit. Seconds, with starting, by "
+    "engine (and processes): "
+    + ", ".join(f"{kind} {seconds:.0f}" for kind, seconds in took.items())
+    + "."
 )
 
 # %% [markdown]
-# For a town the cluster is the slowest way, of course: starting processes takes longer than the work. That
-# is worth remembering. Engines pay when a bucket takes minutes. If one of their processes dies, its buckets
-# are given to another, and what is whole on disk is not done again. The option `--engine` works for `evaluate`
-# and `predict` on such a folder too, and for `visits`, which reads the GPS fixes of several people at a time.
+# For a town the cluster does not pay: starting processes takes longer than the work. Engines pay when a bucket
+# takes minutes. If one of their processes dies, another takes over its buckets, and a bucket that is already whole
+# on disk is not done again. The option `--engine` also works for `evaluate`
+# and `predict` on such a folder, and for `visits`, which reads the GPS fixes of several people at a time.
 #
 # ## More than one computer for training
 #
 # Training is harder to divide, because its steps depend on each other. The usual way is **data parallel**:
-# every process has the whole model, takes a part of each batch, and before each step all processes average their
-# gradients. It sounds as if nothing could go wrong. Here are the losses of a batch of five windows, dealt
-# out to two processes.
+# every process has the whole model and takes a part of each batch, and before each step all processes average their
+# gradients. What could go wrong? Here are the losses of a batch of five windows, dealt out to two processes.
 
 # %%
 losses = torch.tensor([1.0, 2.0, 3.0, 4.0, 9.0])
-shares = [losses[0::2], losses[1::2]]                       # three windows and two
+shares = [losses[0::2], losses[1::2]]  # three windows and two
 each = torch.stack([share.mean() for share in shares])
-print(f"mean of all five: {losses.mean():.2f}; mean of the two means: {each.mean():.2f}")
+print(f"mean of all five: {losses.mean():.2f}")
+print(f"mean of the two means: {each.mean():.2f}")
 
 # %% [markdown]
 # A window in the smaller share counts more. So each process must divide its *sum* by the number of windows in
 # *all* shares. The last batch of an epoch is nearly always uneven.
 #
-# Chance is the second trap. If processes draw dropout each from its own stream, two of them train another
-# model than one. Here every window brings its own random numbers, counted from the seed, the epoch and the
-# window's number. Whoever computes a window draws the same.
+# Chance is the second trap. If each process draws dropout from its own stream, two processes train a different
+# model than one does. Here every window brings its own random numbers, computed from the seed, the epoch and the
+# window's number. They are the same in whichever process the window is.
 
 # %%
 script = Path(folder.name) / "train.py"
-script.write_text('''
+script.write_text("""
 import sys, torch, numpy as np
 from safetensors.torch import save_file
 from pgt import city
@@ -355,14 +389,16 @@ with joined():
     size = data.vocabulary.n_locations, data.vocabulary.n_users
     config = ModelConfig(*size, d_model=16, dropout=0.2)
     model = PointerGeneratorTransformer(config).double()
-    few, fewer = data.train.subset(np.arange(505)), data.valid.subset(np.arange(50))
+    few = data.train.subset(np.arange(505))
+    fewer = data.valid.subset(np.arange(50))
     once = TrainConfig(max_epochs=1, batch_size=100)
     fit(model, few, fewer, once, progress=False, device="cpu")
     if Team.now().leads:
         save_file(dict(model.state_dict()), sys.argv[1])
-''')
+""")
 one, two = (str(Path(folder.name) / name) for name in ("one", "two"))
-torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+torchrun = ["-m", "torch.distributed.run", "--standalone"]
+torchrun += ["--nproc-per-node=2"]
 for how, out in (([], one), (torchrun, two)):
     command = [sys.executable, *how, str(script), out]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -372,103 +408,105 @@ for how, out in (([], one), (torchrun, two)):
 from safetensors.torch import load_file
 
 alone, together = load_file(one), load_file(two)
-gap = max(float((alone[name] - together[name]).abs().max()) for name in alone)
+gap = max((alone[name] - together[name]).abs().max() for name in alone)
 assert gap < 1e-9
-print(f"one process and two, an epoch with dropout: weights differ by at most {gap:.0e}")
+print("one process and two, an epoch with dropout:")
+print(f"weights differ by at most {gap:.0e}")
 
 # %% [markdown]
 # The command line does it for you: `torchrun --nproc-per-node 2 -m pgt train visits.parquet --out m.safetensors`,
 # on one machine or several. If a process is killed, `--max-restarts 3` lets the team go on from its last epoch.
 #
 # > **Pitfall.** In single precision one kind of weight does drift apart: the bias of the attention's keys.
-# > Adding a number to all keys adds the same to every score, and the softmax takes it out again. So its true
-# > gradient is zero, and what remains is rounding. Adam divides a gradient by its usual size. It turns
-# > rounding into steps as large as any other's. The predictions do not notice.
+# > The same vector added to all keys adds the same number to every score of a query, and the softmax takes it out
+# > again. So the true gradient of this bias is zero, and only rounding remains. Adam divides a gradient by its usual
+# > size, so it turns rounding into steps as large as any others. The predictions do not notice.
 #
 # ## A billion visits, on paper
 #
-# We have not done this. But if every stage is linear, one can work out what it would take, from the times at a
-# million visits above. That is ten million people for a hundred visits each, in a thousand buckets of a million.
+# We have not done this. But if every stage is linear, the times at a million visits say what it would take. A billion
+# visits are ten million people with a hundred visits each, in a thousand buckets of a million.
 
 # %%
-hours = curves.loc[1_000_000] * 1000 / 3600                     # of one core
-training = speed[speed.name.str.contains("of which training")].ours.item()
-epochs = speed[speed.name.str.contains("from CSV to a contextual")]
-epochs = int(epochs.name.iloc[0].split(" epochs")[0].split()[-1])
-cores = speed.device.str.extract(r"(\d+) thread").loc[0, 0]
-hours["an epoch of the contextual pointer"] = int(cores) * training / epochs / 3.6
-print(f"features on disk: {72 * 1e9 / 1e9:.0f} GB")             # 72 bytes a visit
-hours.sort_values().round(2).rename("hours of one core").to_frame()
+hours = curves.loc[1_000_000] * 1000 / 3600  # of one core
+names = speed.name
+training = speed[names.str.contains("of which training")].ours.item()
+epochs = names[names.str.contains("from CSV to a contextual")].iloc[0]
+epochs = int(epochs.split(" epochs")[0].split()[-1])
+cores = int(speed.device.str.extract(r"(\d+) thread").loc[0, 0])
+epoch = "an epoch of the contextual pointer"
+hours[epoch] = cores * training / epochs / 3.6
+print(f"features on disk: {72 * 1e9 / 1e9:.0f} GB")  # 72 bytes a visit
+hours = hours.sort_values().rename("hours of one core").rename_axis(None)
+hours.round(2).to_frame()
 
 # %% [markdown]
-# On a hundred cores everything up to training takes minutes, and an epoch less than an hour. The features fill one
-# ordinary disk, and each worker sees one bucket at a time. What would break first?
-#
-# - **Training.** Data-parallel steps wait for each other. With small batches, a hundred processes mostly wait. A
-#   model of so few numbers does not need a billion visits: train on a sample, and spend the cluster on predicting.
-# - **The vocabulary.** Every worker holds all names of places and people. Names are Python objects,
-#   and ten million of them are there once in each process.
-# - **Dealing out.** Sorting the table into buckets is one stream through one machine.
+# On a hundred cores everything up to training takes minutes, and an epoch less than an hour. The features fit on one
+# ordinary disk, and each worker sees one bucket at a time. What would break first? Training: data-parallel steps
+# wait for each other, and with small batches a hundred processes mostly wait. But a model of so few numbers does not
+# need a billion visits. Train on a sample, and spend the cluster on predicting.
 #
 # ## What does not scale?
 #
 # | what | why | what one would do |
 # |---|---|---|
 # | the generator's rows and AdamW's two averages of each | $3 \times V \times D$ numbers, all touched in every step | sparse gradients, or no generator |
-# | the vocabulary | a list of names in every process | numbers from the start, names in a database |
+# | the vocabulary | names are Python objects, and every process holds all of them | numbers from the start, names in a database |
 # | dealing visits out to people | one stream through one machine | deal each file alone, then merge |
 # | one row of ranks a window | comes back to one process | add up per person in the bucket |
-# | one person with a million visits | a bucket is a person at least | nothing yet; we have not met one |
+# | one person with a million visits | a bucket is at least one person | nothing yet; we have not met one |
 #
 # ## What it comes to
 #
-# The sizes at which we wanted to be able to work, and what they took. A budget was set before anything
-# was measured.
+# These are the sizes at which we wanted to be able to work. We set each budget before we measured anything.
 
 # %% tags=["hide-input"]
 sections = ["vocabulary", "growth", "large", "gps", "intervals", "baskets"]
-kept = speed[speed.name.str.contains("budget") & speed.section.isin(sections)]
+kept = speed[names.str.contains("budget") & speed.section.isin(sections)]
 
 
 def amount(number, unit):
-    return f"{number:,.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
+    digits = 0 if number >= 10 else 1
+    return f"{number:,.{digits}f} {unit}"
 
 
-pd.set_option("display.max_colwidth", None)
-pd.DataFrame({
-    "what": kept.name.str.replace(" (reference: the budget)", ""),
-    "measured": [*map(amount, kept.ours, kept.unit)],
-    "budget": [*map(amount, kept.reference, kept.unit)],
-    "kept": np.where(kept.ours <= kept.reference, "yes", "no"),
-}).set_index("what")
+lines = ["| what | measured | budget | kept |", "|---|--:|--:|---|"]
+for row in kept.itertuples():
+    what = row.name.replace(" (reference: the budget)", "")
+    ours, budget = (amount(x, row.unit) for x in (row.ours, row.reference))
+    answer = "yes" if row.ours <= row.reference else "no"
+    lines.append(f"| {what} | {ours} | {budget} | {answer} |")
+Markdown("\n".join(lines))
 
 # %% [markdown]
-# ## Summary
+# ## What to remember
 #
-# - Ask of each array which two sizes it multiplies. $B \times V$ was three of ours.
-# - A sum need not be written down before it is summed: the exact loss and the exact ranks need no $B \times V$.
-# - A pointer does not know how many places there are.
-# - What never crosses people can be dealt out to people, and stays equal to the bit.
-# - Data parallel training is the same training only if sums are divided by the global count and chance is counted.
+# - Ask of each array which two sizes it multiplies. Three of ours were $B \times V$.
+# - The exact loss and the exact ranks need no $B \times V$: sum and count a stretch at a time.
+# - A pointer does not notice how many places there are.
+# - Windows never cross from one person to another, so people can be dealt out, and the result is equal to the bit.
+# - Data parallel training is the same training only if sums are divided by the global count and every window brings
+#   its own random numbers.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). A batch of 128 windows, a million places, numbers of four bytes. How many gigabytes
-# ($10^9$ bytes) is one array of log-probabilities? How many megabytes are the products' stretches of
-# $2^{20}$ numbers?
+# **Exercise 1** (quick). Take a batch of 128 windows, a million places and numbers of four bytes. How many gigabytes
+# ($10^9$ bytes) is one array of log-probabilities? How many megabytes is a stretch of $2^{20}$ numbers?
 
 # %% tags=["try"]
 gigabytes, megabytes = ..., ...
-check.same([gigabytes, megabytes], [0.512, 4.194304], name="sizes", atol=1e-3)
+sizes = [0.512, 4.194304]
+check.same([gigabytes, megabytes], sizes, name="sizes", atol=1e-3)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 gigabytes, megabytes = 4 * 128 * 1_000_000 / 1e9, 4 * 2**20 / 1e6
-check.same([gigabytes, megabytes], [0.512, 4.194304], name="sizes", atol=1e-3)
+check.same([gigabytes, megabytes], sizes, name="sizes", atol=1e-3)
 
 # %% [markdown]
-# **Exercise 2** (medium). Write `stretched(z, n)`: $\log\sum_\ell e^{s_\ell}$ of each row of a (B, V) tensor, looking at
-# `n` columns at a time and never exponentiating a number above 0. Try it on scores of a thousand.
+# **Exercise 2** (medium). Write `stretched(z, n)`: $\log\sum_\ell e^{s_\ell}$ of each row of a (B, V) tensor. Look at
+# `n` columns at a time and never exponentiate a number above 0. Try it on scores in the thousands.
+
 
 # %% tags=["try"]
 def stretched(z, n):
@@ -482,11 +520,13 @@ check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 def stretched(z, n):
-    top, total = torch.full_like(z[:, 0], -torch.inf), torch.zeros_like(z[:, 0])
+    total = torch.zeros_like(z[:, 0])
+    top = torch.full_like(total, -torch.inf)
     for part in z.split(n, dim=1):
         higher = torch.maximum(top, part.amax(1))
-        total = total * (top - higher).exp() + (part - higher[:, None]).exp().sum(1)
-        top = higher                                  # the sum so far is on the new scale
+        total = total * (top - higher).exp()
+        total = total + (part - higher[:, None]).exp().sum(1)
+        top = higher  # the sum so far is on the new scale
     return top + total.log()
 
 
@@ -494,8 +534,8 @@ check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
 
 # %% [markdown]
 # **Exercise 3** (longer). Measure the price of sampling. For the trained generator of the town, estimate $\Lambda$ from
-# 100 places drawn evenly, $\log\big(\frac{V}{100}\sum e^{s_\ell}\big)$. How far is the mean of 500 such estimates from $\Lambda$,
-# for the first window of the test?
+# 100 places drawn evenly, $\log\big(\frac{V}{100}\sum e^{s_\ell}\big)$. For the first test window, how far is the mean
+# of 500 such estimates from $\Lambda$, and how far is a single one?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
@@ -505,16 +545,17 @@ trained, _ = load_model(shipped("city"))
 z = trained.mixture(data.test.batch([0])).logits
 _, z = next(z.chunks())
 z = z[0].detach().double()
-drawn = torch.randint(len(z), (500, 100), generator=torch.Generator().manual_seed(0))
+seeded = torch.Generator().manual_seed(0)
+drawn = torch.randint(len(z), (500, 100), generator=seeded)
 estimates = z[drawn].logsumexp(1) + np.log(len(z) / 100)
 bias = float(estimates.mean() - z.logsumexp(0))
 assert bias < 0
-print(f"Λ is {float(z.logsumexp(0)):.2f} nats; the estimates are {bias:+.3f} nats off on average, "
-      f"each give or take {float(estimates.std()):.2f}")
+print(f"Λ is {float(z.logsumexp(0)):.2f} nats; the estimates are {bias:+.3f}")
+print(f"nats off on average, and {float(estimates.std()):.2f} each")
 
 # %% [markdown]
 # **Exercise 4** (project). Fit an exponent. Time `prepare` on the town's visits, and on two, four and eight copies of
-# its people (with new ids). The slope of log time against log visits is the exponent. Is it one? Then do it for a
+# its people (with new ids). The slope of log time against log visits is the exponent. Is it one? Then try a
 # function of your own.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
@@ -522,14 +563,16 @@ print(f"Λ is {float(z.logsumexp(0)):.2f} nats; the estimates are {bias:+.3f} na
 table = town.visits.drop(columns="split", errors="ignore")
 sizes, seconds = [], []
 for copies in (1, 2, 4, 8):
-    others = [table.assign(user_id=table.user_id + 1000 * k) for k in range(copies)]
+    ids = (table.user_id + 1000 * k for k in range(copies))
+    others = [table.assign(user_id=new) for new in ids]
     many = pd.concat(others, ignore_index=True)
     began = time.perf_counter()
     prepare(many, protocol="exact")
     sizes.append(len(many))
     seconds.append(time.perf_counter() - began)
 slope, _ = np.polyfit(np.log(sizes), np.log(seconds), 1)
-print(f"exponent {slope:.2f} over a factor of eight; constant costs weigh on the small tables")
+print(f"exponent {slope:.2f} over a factor of eight")
+print("constant costs weigh on the small tables")
 
 # %% [markdown]
 # **Next:** [Playground](26_playground.ipynb), where the trained model answers you by hand.

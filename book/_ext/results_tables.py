@@ -113,8 +113,10 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
          if any(row.get(pair[0]) is not None for row in rows)), ("acc@1", "Acc@1"),
     )  # fmt: skip
     scores: dict[tuple[str, str], dict[tuple[str, str, str], list[float]]] = {}
-    for row in rows:
-        if (row.get("split"), row.get("group")) == (split, "all") and row.get(metric) is not None:
+    counted = [row for row in rows if (row.get("split"), row.get("group")) == (split, "all")
+               and row.get(metric) is not None]  # fmt: skip
+    for row in counted:
+        if row.get("table") == counted[0].get("table"):  # the others tell of differences
             models = scores.setdefault((row["data"], row["protocol"]), {})
             models.setdefault((row["model"], row["variant"], row["target_time"]), []).append(
                 row[metric]
@@ -133,7 +135,11 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
     if lines:
         return lines
     topic = next(
-        (key for key in ("trap", "table", "what", "file", "method") if rows and key in rows[0]),
+        (
+            key
+            for key in ("trap", "table", "what", "file", "method", "model")
+            if rows and key in rows[0]
+        ),
         None,
     )
     return ["; ".join(dict.fromkeys(str(row[topic]) for row in rows))] if topic else []

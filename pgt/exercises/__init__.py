@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from pgt.exercises.answer import Answer, Answers
 from pgt.exercises.chapter_two import CHAPTER_TWO
+from pgt.exercises.part_five import PART_FIVE
 from pgt.exercises.part_one import PART_ONE
 from pgt.exercises.part_two import PART_TWO
 from pgt.visits import DataError
 
-ANSWERS = Answers({**PART_ONE, **CHAPTER_TWO, **PART_TWO})
+ANSWERS = Answers({**PART_ONE, **CHAPTER_TWO, **PART_TWO, **PART_FIVE})
 
 
 def answer_to(number: str) -> Answer:

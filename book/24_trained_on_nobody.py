@@ -1,0 +1,496 @@
+# %% [markdown]
+# # Trained on nobody
+#
+# This model has never seen the visits of a real person. It still says where real people go next.
+#
+# *You will be able to* take a trained model to a city that it has never seen, say why that works, and check what it costs
+# and what it saves. *You need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Real cities](23_real_cities.ipynb).
+# *It takes* twenty minutes to read and about twenty seconds to run; a GPU makes no difference.
+
+# %% tags=["hide-input"]
+try:
+    import pgt
+except ImportError:  # on Colab
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip",
+        "install -q "
+        "https://github.com/where-next-book/where-next/archive/main.zip",
+    )
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+
+import pgt
+from pgt import city
+from pgt.analysis.results import read_results
+from pgt.city.worlds import world
+from pgt.exercises import check
+from pgt.viz.figures import COPIED, GENERATED, INK, MUTED, TRUTH, show
+
+town = city.load()
+visits = town.visits
+names = town.places.set_index("location_id").name
+
+# %% [markdown]
+# ## Two lines
+#
+# Here is the whole use of it. `pretrained` opens a small file that comes with the package. `predict` takes
+# any table of visits.
+
+# %%
+model = pgt.NextLocation.pretrained()
+guesses = model.predict(visits, top=3)
+
+one = guesses[guesses.user_id == 5]
+place = one.location_id.map(names).rename("place")
+pd.concat([one["rank"], place, one.probability.round(2)], axis=1).set_index(
+    "rank"
+)
+
+# %% [markdown]
+# Nothing was trained on this town. The answer is one of the places where the person has been, or "somewhere new", which
+# gets the rest of the probability.
+#
+# ## Why it can travel
+#
+# PGT has a row of numbers for every place and every person. Take it to another city, and these rows mean nothing. The
+# contextual pointer has no such rows. It scores each past visit by how it *relates* to now: how long ago, at
+# which hour, after which place, how often. These relations exist in every city.
+#
+# So names cannot matter. Give every place and every person another name, and look at the answer again.
+
+# %%
+rng = np.random.default_rng(0)
+
+
+def renamed(ids):
+    """Other names for the same things, drawn at random."""
+    known = ids.unique()
+    numbers = rng.permutation(10**6)[: len(known)]
+    return ids.map(dict(zip(known, numbers, strict=True)))
+
+
+other = visits.assign(location_id=renamed(visits.location_id))
+again = model.predict(other, top=3)
+assert np.allclose(guesses.probability, again.probability, atol=1e-6)
+print("The same probabilities, under other names.")
+
+# %% [markdown]
+# A model that knows no names can learn from people who do not exist.
+#
+# ## Eighty made-up worlds
+#
+# Our town has the habits of one town. A model that was trained in it alone would believe that people everywhere are as
+# punctual as in Larkmere. So the training set is a family of towns. Each draws its own habits around Larkmere's: how curious
+# people are, how much the clock matters, how long a habit lasts. Some people live by night.
+#
+# Each world is also *recorded* in its own way: as a diary, as a diary with holes, or as check-ins, which have no end and which
+# people make in some kinds of places more than in others. Let us visit four of them.
+
+# %%
+worlds = [world(number) for number in (0, 1, 2, 3)]
+
+
+def habits(visits):
+    """What tells one world from another."""
+    of = visits.groupby("user_id")
+    first = ~visits.duplicated(["user_id", "location_id"])
+    late = of.cumcount() >= 50
+    usual = of.location_id.agg(lambda p: p.value_counts(normalize=True).max())
+    lasting = visits.finished_at > visits.started_at
+    return {
+        "people": of.ngroups,
+        "visits each": len(visits) / of.ngroups,
+        "at the favourite place, %": 100 * usual.mean(),
+        "to new places, %": 100 * first[late].mean(),
+        "recorded as": "diary" if lasting.any() else "check-ins",
+    }
+
+
+met = [habits(one) for one in (*worlds, visits)]
+label = [*(f"world {n}" for n in range(4)), "Larkmere"]
+pd.DataFrame(met, index=label).round(0).T
+
+# %% tags=["hide-input"]
+fig, axes = plt.subplots(1, 4, figsize=(7.2, 2.2), sharey=True)
+for ax, one, name in zip(axes, worlds, label[:4], strict=True):
+    hour = one.started_at.dt.hour.value_counts(normalize=True).sort_index()
+    ax.bar(hour.index, 100 * hour, color=COPIED, width=0.9)
+    ax.set(title=name, xlabel="hour", xticks=[0, 12, 23])
+    ax.grid(axis="x", visible=False)
+axes[0].set_ylabel("% of all visits")
+show(
+    fig,
+    alt="Four histograms of the hours at which visits begin, one for each "
+    "made-up world. The worlds have their peaks at different hours.",
+    caption='When visits begin in four of the worlds. "To new places" in '
+    "the table above is counted from each person's 51st visit on.",
+)
+
+# %% [markdown]
+# We simulate 80 worlds to learn from and 16 to choose on. No real visit plays any part: not in training, and not in the choice
+# of any setting. One caveat belongs here. Larkmere's own statistics were once tuned to resemble GeoLife's, and a first family of
+# worlds, with weaker routines, was tried on real people before this one was drawn. New York is the cleaner test.
+#
+# ## The result
+#
+# Now take the model to GeoLife and to New York, as it is. Beside it stand models that were fitted to these very people.
+
+# %%
+nobody = read_results("nobody")
+mean = nobody.rows[nobody.rows.seed.isna() & (nobody.rows.group == "all")]
+zero = mean[(mean.table == "zero-shot") & (mean.model == "predictor")]
+zero = zero.set_index("data")
+PLACES = {"geolife": "geolife_exact", "new york": "new_york"}
+FITTED = {"PGT, trained there": "pgt", "kernel, fitted there": "kernel"}
+METRICS = {"acc@1": "Acc@1", "acc@5": "Acc@5", "acc@10": "Acc@10"}
+
+table = {}
+for data, file in PLACES.items():
+    there = read_results(file)
+    for label, name in FITTED.items():
+        fit = {"model": name, "variant": "full", "target_time": "unknown"}
+        table[data, label] = {m: there.mean(m, **fit) for m in METRICS}
+    table[data, "trained on nobody"] = zero.loc[data, list(METRICS)]
+table = pd.DataFrame(table).T.astype(float).rename(columns=METRICS)
+table.rename(index={"geolife": "GeoLife", "new york": "New York"}).round(1)
+
+# %% tags=["hide-input"]
+lead = table["Acc@1"].unstack()
+lead = lead["trained on nobody"] - lead["PGT, trained there"]
+minus = mean[mean.table == "minus"].set_index(["data", "model"])
+
+
+def against(data, rule):
+    row = minus.loc[(data, rule)]
+    return f"{row['acc@1']:+.1f} [{row.low:.1f}, {row.high:.1f}]"
+
+
+seeds = len(nobody.header["seeds"])
+Markdown(
+    f"**Against the Transformer that was trained on these very people, the "
+    f"model that never met them is {lead['geolife']:+.1f} points on GeoLife "
+    f"and {lead['new york']:+.1f} in New York.** ({seeds} seeds; GeoLife by "
+    "the exact protocol.)\n\n"
+    "A fair comparison asks for more. PGT sees a week, and this model a "
+    "hundred visits. So compare it with rules on the same windows, with 95 % "
+    "intervals of the difference:\n\n"
+    "| trained on nobody, minus | GeoLife | New York |\n|---|---|---|\n"
+    "| the kernel, a week | "
+    f"{against('geolife', 'kernel')} | {against('new york', 'kernel')} |\n"
+    "| the kernel, 100 visits | "
+    f"{against('geolife', 'kernel_memory')} | "
+    f"{against('new york', 'kernel_memory')} |"
+)
+
+# %% [markdown]
+# The kernel's five numbers *were* chosen on these people. The second row of the table therefore says how much of the lead is
+# the longer memory alone.
+#
+# ## Two experts
+#
+# One set of weights does not fit every table. Check-ins have no end, so nothing can be said about how long a visit lasted; a
+# diary says it always. The model therefore holds two *experts*. One has learned from all worlds, the other only from diaries.
+# For a new table, each expert is asked about visits that have already happened. The more likely it made them, the more it counts.
+# That is Bayes' rule, with one number a table:
+
+# %%
+from pgt.predictor.experts import Experts
+from pgt.predictor.fitting import seen
+
+diary = seen(visits).train
+no_ends = visits.assign(finished_at=visits.started_at)
+checkins = seen(no_ends).train
+experts = model.bundle_.next_place
+shares = {}
+for name, past in {"a diary": diary, "without its ends": checkins}.items():
+    assert isinstance(experts, Experts)
+    shares[name] = experts.weighed(past).weights.tolist()
+kinds = ["learned from all worlds", "learned from diaries"]
+shares = 100 * pd.DataFrame(shares, index=kinds)
+shares.round(0).T.rename_axis("Larkmere as")
+
+# %% tags=["hide-input"]
+alone = mean[mean.table == "zero-shot"].pivot(
+    index="data", columns="model", values="acc@1"
+)
+gain = alone["predictor"] - alone[["all worlds", "diaries"]].max(axis=1)
+Markdown(
+    "Do two experts help? Compare the mixture with the better of the two "
+    "alone, which nobody would know beforehand: "
+    f"{gain['geolife']:+.1f} points on GeoLife, "
+    f"{gain['new york']:+.1f} in New York, {gain['city']:+.1f} in Larkmere."
+)
+
+# %% [markdown]
+# ## What must a world have?
+#
+# Take something away from all the worlds and train again: the clock, so that no hour matters; new places after the first weeks; the
+# gaps in the record; the check-ins; or the differences between towns, so that all have Larkmere's habits. Each bar is the score
+# without it, minus the score with everything.
+
+# %% tags=["hide-input"]
+lacking = mean[(mean.table == "worlds") & (mean.variant != "everything")]
+order = lacking.variant.unique()
+shown = {"geolife": COPIED, "new york": GENERATED, "city": TRUTH}
+CITY = {"geolife": "GeoLife", "new york": "New York", "city": "Larkmere"}
+fig, ax = plt.subplots(figsize=(7.0, 3.4))
+for k, (data, colour) in enumerate(shown.items()):
+    own = lacking[lacking.data == data].set_index("variant").loc[order]
+    at = np.arange(len(order)) + 0.25 * (k - 1)
+    value = own["acc@1"]
+    error = [value - own.low, own.high - value]
+    ax.barh(
+        at,
+        value,
+        0.22,
+        color=colour,
+        hatch=["", "//", ".."][k],
+        edgecolor="white",
+        label=CITY[data],
+    )
+    ax.errorbar(value, at, xerr=error, fmt="none", ecolor=INK, lw=1)
+ax.set_yticks(np.arange(len(order)), order)
+ax.invert_yaxis()
+ax.axvline(0, color=MUTED, lw=1)
+ax.set_xlabel("Acc@1 without it, minus with everything (points)")
+ax.legend()
+hurt = lacking.loc[lacking["acc@1"].idxmin()]
+sure = lacking[lacking.high < 0]
+show(
+    fig,
+    alt="Bars of what is lost when the worlds lack something, for three "
+    f"data sets. The largest loss, {hurt['acc@1']:.1f} points, is "
+    f"{CITY[hurt['data']]} with {hurt.variant}; {len(sure)} of "
+    f"{len(lacking)} intervals lie wholly below zero.",
+    caption="What a family of worlds must have. Lines: 95 % intervals, "
+    f"people and {len(nobody.header['seeds of worlds and curve'])} seeds "
+    "resampled. One expert, half as many worlds.",
+)
+
+# %% tags=["hide-input"]
+real = lacking[lacking.data != "city"]
+worst = real.groupby("variant")["acc@1"].mean().sort_values()
+drawn = real[real.variant == "one town's habits"].set_index("data")
+Markdown(
+    f"On the two real cities together, the worlds with **{worst.index[0]}** "
+    f"are the worst teachers ({worst.iloc[0]:+.1f} points), and what is "
+    f"missed least is what “{worst.index[-1]}” takes away "
+    f"({worst.iloc[-1]:+.1f}). The variety of habits, which looks like the "
+    "heart of the matter, is worth "
+    + " and ".join(
+        f"{-row['acc@1']:+.1f} [{-row.high:.1f}, {-row.low:.1f}] "
+        f"{'on' if data == 'geolife' else 'in'} {CITY[data]}"
+        for data, row in drawn.iterrows()
+    )
+    + " points."
+)
+
+# %% [markdown]
+# ## What do real visits add?
+#
+# Suppose you do have visits of the people you ask about. Fine-tune the better expert on them, or train the same network from
+# nothing. How many windows does it take until the made-up worlds no longer matter? A quarter as many further windows decide
+# when to stop.
+
+# %% tags=["hide-input"]
+curve = mean[mean.table == "curve"]
+fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.0))
+for ax, data in zip(axes, PLACES, strict=True):
+    own = curve[curve.data == data]
+    for name, colour, dash in (
+        ("fine-tuned", COPIED, "-"),
+        ("trained", GENERATED, "--"),
+    ):
+        line = own[own.model == name].sort_values("windows")
+        ax.plot(
+            line.windows,
+            line["acc@1"],
+            dash,
+            color=colour,
+            marker="o",
+            label=f"{name} there",
+        )
+    ax.axhline(
+        zero.loc[data, "acc@1"],
+        color=TRUTH,
+        ls=":",
+        label="trained on nobody",
+    )
+    ax.set(title=CITY[data], xscale="log", xlabel="windows to learn from")
+axes[0].set_ylabel("Acc@1 (%)")
+axes[0].legend(fontsize=8)
+few = curve[(curve.windows == 100) & (curve.model == "fine-tuned - trained")]
+few = few.set_index("data")["acc@1"]
+show(
+    fig,
+    alt="Two panels, Acc@1 against the number of windows. With 100 windows "
+    f"the fine-tuned network is {few['geolife']:.1f} points above the one "
+    f"trained from nothing on GeoLife, {few['new york']:.1f} in New York.",
+    caption="What windows of these very people add. "
+    f"{len(nobody.header['seeds of worlds and curve'])} seeds.",
+)
+
+# %% tags=["hide-input"]
+apart = curve[curve.model == "fine-tuned - trained"]
+most = apart.sort_values("windows").groupby("data").tail(1)
+most = most.set_index("data")
+
+
+def margin(row):
+    return f"{row['acc@1']:+.1f} [{row.low:.1f}, {row.high:.1f}]"
+
+
+Markdown(
+    "With 100 windows, training from nothing is "
+    f"{few['geolife']:.1f} and {few['new york']:.1f} points behind "
+    "fine-tuning. With all of them, fine-tuned minus trained is "
+    f"{margin(most.loc['geolife'])} on GeoLife and "
+    f"{margin(most.loc['new york'])} in New York. "
+    "`NextLocation().fit(visits)` tries both on your validation days, "
+    "and the untouched model as well, and keeps the best."
+)
+
+# %% [markdown]
+# ## Whom does it know?
+#
+# A model that was trained on people can betray them. Here is a simple attack. Part GeoLife's people into two halves and train a
+# model on each. Then take a person's visits and ask which of the two models finds them more likely: that one has probably seen
+# them ([Carlini et al., 2022](https://doi.org/10.1109/SP46214.2022.9833649)). A coin is right half of the time.
+
+# %% tags=["hide-input"]
+betrayed = read_results("membership").rows.set_index(["model", "group"])
+WHO = {
+    "pgt": "PGT: knows names",
+    "contextual": "pointer without names,\ntrained on these people",
+    "nobody": "the same,\ntrained on nobody",
+}
+fig, axes = plt.subplots(1, 2, figsize=(7.2, 2.6), sharey=True)
+for ax, group in zip(axes, ("windows", "people"), strict=True):
+    for k, name in enumerate(WHO):
+        row = betrayed.loc[(name, group)]
+        ax.barh(k, row.right, 0.6, color=[GENERATED, COPIED, TRUTH][k])
+        ax.plot([row.low, row.high], [k, k], color=INK, lw=1.5)
+    ax.axvline(50, color=INK, ls=":")
+    ax.set(
+        title=f"one of its {group}"
+        if group == "windows"
+        else "all visits of a person",
+        xlim=(0, 100),
+        xlabel="attacks that are right (%)",
+    )
+axes[0].set_yticks(range(3), list(WHO.values()))
+axes[0].invert_yaxis()
+right = betrayed.right
+show(
+    fig,
+    alt="Bars: how often the attack is right. From all of a person's "
+    f"visits: PGT {right['pgt', 'people']:.0f} %, the pointer without names "
+    f"{right['contextual', 'people']:.0f} %, the model trained on nobody "
+    f"{right['nobody', 'people']:.0f} %.",
+    caption="How often two models betray which of them has seen somebody. "
+    "Dotted: a coin. Lines: 95 % intervals, people and ways to part them "
+    "resampled.",
+)
+
+# %% tags=["hide-input"]
+Markdown(
+    f"PGT betrays **{right['pgt', 'people']:.0f} %** of the people: its rows "
+    "for their places were trained in one half and not in the other. A "
+    "network without names, trained on the same people, betrays "
+    f"**{right['contextual', 'people']:.0f} %**. The control, two models "
+    "trained on nobody, gives "
+    f"{right['nobody', 'people']:.0f} %, and nothing else was possible: no "
+    "person is in its weights to be found."
+)
+
+# %% [markdown]
+# > **Pitfall.** "Trained on nobody" protects those whose visits would have been used for *training*. It does not protect the
+# > person you ask about. Their visits go into the model as input, and the answer says where they probably are. Who may ask remains
+# > a question of its own.
+#
+# ## Where it fails
+#
+# The model can only point at places where the person has been. Look at the test windows by what happens next.
+
+# %% tags=["hide-input"]
+GROUPS = {
+    "all": "all windows",
+    "in_window": "to a place of the last seven days",
+    "not_in_window": "to any other place",
+}
+by = nobody.rows.query("table == 'zero-shot' and model == 'predictor'")
+by = by[by.seed.notna() & by.data.isin(PLACES) & by.group.isin(GROUPS)]
+by = by.groupby(["data", "group"])[["n", "acc@1", "acc@10"]].mean()
+by = by.reindex(GROUPS, level="group").rename(index=CITY | GROUPS)
+by["n"] = by["n"].astype(int)
+by = by.rename(columns=METRICS | {"n": "windows"})
+by.rename_axis(["city", "where they go"]).round(1)
+
+# %% [markdown]
+# Whoever goes somewhere unusual is rarely predicted, and whoever goes somewhere new is never predicted: no place can be named
+# that nothing points at. What the model does give is the probability *that* it happens.
+#
+# ## What to remember
+#
+# - A network without names of places or people can be trained in one world and used in another.
+# - The worlds need not exist. They must differ in the ways in which real records differ.
+# - The longer memory explains part of the lead over a Transformer trained on the spot; compare like with like.
+# - A table chooses its own expert: ask each about the past.
+# - No real person is in the weights. Those you ask about are in the input.
+#
+# ## Exercises
+#
+# **Exercise 1** (quick). How few visits are enough? Ask for person 5 with only their last $n$ visits, for $n$ in 1, 2, 5, 20 and 100, and
+# write down the probability of "somewhere new" each time. What happens, and why?
+
+# %% tags=["try"]
+# Your code here: visits[visits.user_id == 5].tail(n), and model.predict
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
+# @title Solution 1
+mine = visits[visits.user_id == 5]
+few = {n: model.predict(mine.tail(n)) for n in (1, 2, 5, 20, 100)}
+print({n: round(float(a.somewhere_new.iloc[0]), 2) for n, a in few.items()})
+# With few visits nearly every visit was the first to its place. The model
+# shrinks that share towards the mean of its worlds, and less so the more
+# visits there are.
+
+# %% [markdown]
+# **Exercise 2** (quick). Bayes' rule by hand. Two experts gave the last three visits the probabilities 0.5, 0.4, 0.5 and 0.25, 0.2, 0.5. Both
+# counted the same before. What share does the first have now, if they are compared as wholes (the product of its
+# probabilities)?
+
+# %% tags=["try"]
+share = ...  # a number between 0 and 1
+check.exercise("24.2", share)
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
+# @title Solution 2
+first, second = 0.5 * 0.4 * 0.5, 0.25 * 0.2 * 0.5
+check.exercise("24.2", first / (first + second))
+# The package asks something milder. It does not let one expert be right for
+# all visits; it finds the mixture under which the visits are most likely.
+
+# %% [markdown]
+# **Exercise 3** (medium). A person's clock is a relation as well. Shift all times of the town by seven hours, as if you had read UTC for local
+# time, and compare the first guesses with those before. How many people get another first guess? Then say why so few
+# (or so many).
+
+# %% tags=["try"]
+# Your code here: pd.Timedelta("7h"), model.predict(..., top=1)
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+late = pd.Timedelta("7h")
+moved = visits.assign(
+    started_at=visits.started_at + late, finished_at=visits.finished_at + late
+)
+before = model.predict(visits, top=1).set_index("user_id").location_id
+after = model.predict(moved, top=1).set_index("user_id").location_id
+print(f"{(before != after).sum()} of {len(before)} people")
+# The present and the past move together, so the hours agree as before. Only
+# what depends on days, such as weekends and midnight, is torn apart.
