@@ -69,7 +69,7 @@ def prepare(args: argparse.Namespace) -> None:
         print("read as: " + ", ".join(f"{ours} = {theirs!r}" for theirs, ours in read_as.items()))
     if "split" not in table.columns:
         table = visits.split_by_days(table)
-    data = windows_of(table, days=args.days, min_visits=args.min_visits)
+    data = windows_of(table, days=args.days, min_visits=args.min_visits, protocol=args.protocol)
     tables.write(table, args.out)
     print(describe(table, data))
     for number, note in enumerate(notes, 1):

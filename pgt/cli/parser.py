@@ -95,7 +95,7 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     group.add_argument("--memory", metavar="SIZE", help="for sorting the table (1GB)")
     group.add_argument("--buckets", type=values.positive, help="(one for 200,000 visits)")
-    _protocol(group)
+    _protocol(sub)
 
     sub = command("model.train", "fit the predictor to your people, or train the book's PGT")
     sub.add_argument("visits", type=Path, metavar="VISITS", help="a visits table (prepare)")
