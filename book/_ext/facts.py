@@ -13,6 +13,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst.states import Inliner
+from front_chart import own_rows
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -24,19 +25,25 @@ Fact = tuple[str, Callable[[Results], str]]
 
 def percent(**where: Any) -> Callable[[Results], str]:
     """The mean test Acc@1 of some rows, in per cent."""
-    return lambda results: f"{results.mean(**where):.1f}\u00a0%"
+    return lambda results: f"{mean(results, **where):.1f}\u00a0%"
 
 
-def trap(column: str, form: str, **where: Any) -> Callable[[Results], str]:
-    """One value of the traps' table."""
+def gain(more: dict[str, Any], less: dict[str, Any], **where: Any) -> Callable[[Results], str]:
+    """What some rows are ahead of others, in points of Acc@1."""
 
     def written(results: Results) -> str:
-        rows = results.rows
-        for name, value in where.items():
-            rows = rows[rows[name] == value]
-        return signed(form.format(rows[column].item()))
+        points = mean(results, **more, **where) - mean(results, **less, **where)
+        return signed(f"{points:+.1f}")
 
     return written
+
+
+def mean(results: Results, **where: Any) -> float:
+    """The mean test Acc@1 of rows that there must be, as the chart of the front page has it."""
+    rows = own_rows(results, **where)
+    if rows.empty:
+        raise KeyError(f"{results.name}.json has no row with {where}.")
+    return float(rows["acc@1"].mean())
 
 
 def signed(number: str) -> str:
@@ -50,75 +57,25 @@ def signed(number: str) -> str:
     return number.replace("-", "−")
 
 
-def without(part: str) -> Fact:
-    """What the model gains or loses on GeoLife without a part, in points of Acc@1."""
-    where = {"trap": "one seed", "what": part, "data": "geolife", "protocol": "published"}
-    return "traps", trap("mean", "{:+.1f}", **where)
-
-
-def doubtful_signs(results: Results) -> str:
-    """Rows of an ablation table whose sign one pair of seeds gets wrong one time in ten or more."""
-    rows = results.rows
-    rows = rows[(rows.trap == "one seed") & (rows.data == "geolife")]
-    rows = rows[rows.protocol == "published"]
-    return f"{int((rows.value > 10).sum())} of {len(rows)}"
-
-
-def parameters(model: str) -> Callable[[Results], str]:
-    """How many numbers a network of the chapter on the contextual pointer has learned, on GeoLife."""
-
-    def written(results: Results) -> str:
-        (count,) = {
-            note["parameters"]
-            for key, note in results.header["runs"].items()
-            if key.startswith(f"geolife_published/{model}-full-unknown-")
-        }
-        return f"{count:,}"
-
-    return written
-
-
 # Name -> results file, and what to read from it.
-GEOLIFE: dict[str, Any] = {"data": "geolife", "protocol": "published"}
+GEOLIFE: dict[str, Any] = {"data": "geolife", "protocol": "exact"}
+NEW_YORK: dict[str, Any] = {"data": "new york", "protocol": "published"}
+MEMORY: dict[str, Any] = {"model": "contextual", "variant": "full"}
+WEEK: dict[str, Any] = {"model": "contextual", "variant": "window"}
+RULE_MEMORY, RULE_WEEK = {"model": "kernel_memory"}, {"model": "kernel"}
 FACTS: dict[str, Fact] = {
-    "kernel": ("geolife_published", percent(model="kernel")),
-    "network": ("geolife_published", percent(model="pgt", variant="tuned", target_time="unknown")),
-    "mhsa": ("geolife_published", percent(model="mhsa", variant="tuned")),
-    "lstm": ("geolife_published", percent(model="lstm", variant="tuned")),
-    "no-pointer": without("no_pointer"),
-    "no-generator": without("no_generator"),
-    "no-gate": without("no_gate"),
-    "doubtful-signs": ("traps", doubtful_signs),
-    "unknown-targets": (
-        "traps",
-        trap("value", "{:.0f}\u00a0%", what="test targets that are the unknown token"),
-    ),
-    "unknown-points": (
-        "traps",
-        trap("value", "{:.1f}", what="points of kernel for the unknown token"),
-    ),
-    "kernel-merged": (
-        "traps",
-        trap("value", "{:.1f}\u00a0%", what="kernel, unknown places merged"),
-    ),
-    "kernel-exact": ("beyond", percent(model="kernel", data="geolife", protocol="exact")),
-    "contextual": (
-        "beyond",
-        percent(model="contextual", variant="full", target_time="unknown", **GEOLIFE),
-    ),
-    "contextual-week": (
-        "beyond",
-        percent(model="contextual", variant="window", target_time="unknown", **GEOLIFE),
-    ),
-    "kernel-memory": ("beyond", percent(model="kernel_memory", **GEOLIFE)),
-    "new-york-network": ("new_york", percent(model="pgt", variant="full")),
-    "new-york-kernel": ("new_york", percent(model="kernel")),
-    "new-york-contextual": (
-        "new_york",
-        percent(model="contextual", variant="full", target_time="unknown"),
-    ),
-    "contextual-parameters": ("beyond", parameters("contextual")),
-    "network-parameters": ("beyond", parameters("pgt")),
+    "kernel": ("geolife_exact", percent(model="kernel", **GEOLIFE)),
+    "pgt": ("geolife_exact", percent(model="pgt", variant="full", **GEOLIFE)),
+    "new-york-kernel": ("new_york", percent(model="kernel", **NEW_YORK)),
+    "new-york-pgt": ("new_york", percent(model="pgt", variant="full", **NEW_YORK)),
+    "gain": ("beyond", gain(MEMORY, WEEK, **GEOLIFE)),
+    "rule-gain": ("beyond", gain(RULE_MEMORY, RULE_WEEK, **GEOLIFE)),
+    "new-york-gain": ("new_york", gain(MEMORY, WEEK, **NEW_YORK)),
+    "new-york-rule-gain": ("new_york", gain(RULE_MEMORY, RULE_WEEK, **NEW_YORK)),
+    "nobody": ("nobody", percent(model="predictor", **GEOLIFE)),
+    "new-york-nobody": ("nobody", percent(model="predictor", **NEW_YORK)),
+    "contextual": ("beyond", percent(**MEMORY, **GEOLIFE)),
+    "new-york-contextual": ("new_york", percent(**MEMORY, **NEW_YORK)),
 }
 
 

@@ -1,133 +1,168 @@
-"""The moving map of the front page, an SVG, because a map of folium weighs too much for it.
+"""The game of the front page as HTML: guess where somebody goes, against three models.
 
-One person's week in the simulated town, as the shipped model sees it: the numbers are those of the
-film of chapter 13 (`pgt.viz.prediction_map.film`), the picture is an inline SVG of a few kilobytes, so it is
-there at once and knows the light and the dark page. ``front-map.js`` draws the moments and steps
-through them; without a script the ground and the captions remain, and no dead button.
+Every week is drawn here, at build time; ``front-game.js`` shows one after the other and puts the
+answers of `game` where they belong. Without a script the first week stands there, and a sentence.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from typing import Any
+from itertools import pairwise
 
-import numpy as np
 import pandas as pd
+from game import Question, questions
+from ground import HEIGHT, WIDTH, Frame, Ground, apart
 
 from pgt import city as towns
-from pgt.checkpoint import load_model, shipped
-from pgt.look import look, story
-from pgt.viz.basemap import GROUND, WIDE_STREETS
 from pgt.viz.page_text import safe_html, safe_json
-from pgt.viz.prediction_map import film
-from pgt.windows import Windows, prepare
 
-WIDTH, HEIGHT = 1000, 560  # units of the picture
-MARGIN = 70  # units around the places
-DAYS = 7
-
-
-def week(windows: Windows, days: float = DAYS) -> np.ndarray:
-    """The windows of the story's person around the story, in order of time."""
-    routine = story(windows)
-    own = np.flatnonzero(windows.users == windows.users[routine])
-    start = windows.visits.started_at.iloc[windows.target[own]].reset_index(drop=True)
-    middle = start[int(np.flatnonzero(own == routine)[0])]
-    return own[((start - middle).abs() <= pd.Timedelta(days=days / 2)).to_numpy()]
+DAYS = 8  # of the strip beside a place: today, and the seven before
+STRIP = 24 * DAYS, 20  # units: an hour is one
+MARK = 19  # radius of a place's mark
+MINE = "You"
 
 
-class Frame:
-    """From degrees to the units of the picture, so that some places fill it.
-
-    Examples
-    --------
-    >>> frame = Frame([[0.0, 0.0], [0.01, 0.01]])  # latitude, longitude
-    >>> frame([0.005, 0.005])
-    (500, 280)
-    """
-
-    def __init__(self, spots: Sequence[Sequence[float]]) -> None:
-        low, high = np.min(spots, axis=0), np.max(spots, axis=0)
-        self.middle = (low + high) / 2
-        self.shrink = math.cos(math.radians(float(self.middle[0])))
-        north, east = high - low
-        self.scale = min(
-            (WIDTH - 2 * MARGIN) / max(east * self.shrink, 1e-9),
-            (HEIGHT - 2 * MARGIN) / max(north, 1e-9),
-        )
-
-    def __call__(self, spot: Sequence[float]) -> tuple[int, int]:
-        """[latitude, longitude] -> x to the right, y downwards."""
-        north, east = np.asarray(spot[:2], dtype=float) - self.middle
-        return (
-            round(float(WIDTH / 2 + east * self.shrink * self.scale)),
-            round(float(HEIGHT / 2 - north * self.scale)),
-        )
+def letter(place: int) -> str:
+    """The letter that stands for a place on the map and beside it."""
+    return chr(ord("A") + place)
 
 
-def ground(features: Sequence[dict[str, Any]], frame: Frame) -> str:
-    """The town's ground as SVG, one path a kind and width, without what lies outside."""
-    layers: dict[tuple[str, float], list[str]] = {}
-    for feature in features:
-        about, shape = feature["properties"], feature["geometry"]
-        if about["kind"] not in GROUND:
-            continue
-        closed = shape["type"] == "Polygon"
-        line = shape["coordinates"][0] if closed else shape["coordinates"]
-        spots = [frame((north, east)) for east, north in line]
-        xs, ys = zip(*spots, strict=True)
-        if max(xs) < 0 or min(xs) > WIDTH or max(ys) < 0 or min(ys) > HEIGHT:
-            continue
-        width = WIDE_STREETS.get(str(about.get("level")), float(GROUND[about["kind"]]["weight"]))
-        # Steps from corner to corner are shorter than the corners; repeated corners say nothing.
-        path, (x, y) = f"M{spots[0][0]} {spots[0][1]}l", spots[0]
-        for to in spots[1:]:
-            if to != (x, y):
-                path += f"{to[0] - x} {to[1] - y} "
-                x, y = to
-        layers.setdefault((about["kind"], width), []).append(path.strip() + ("z" if closed else ""))
-    order = sorted(layers, key=lambda layer: (list(GROUND).index(layer[0]), layer[1]))
-    return "".join(
-        f'<path class="{kind}" stroke-width="{1.4 * width:g}" d="{"".join(layers[kind, width])}"/>'
-        for kind, width in order
+def map_of(question: Question, ground: Ground) -> str:
+    """The week on the map: the way from visit to visit, old parts pale, and the places."""
+    spots = question.places[["lat", "lon"]].to_numpy().tolist()
+    frame = Frame(spots)
+    at = apart([frame(spot) for spot in spots], 2 * MARK + 8)
+    stops = question.visits.place.tolist()
+    ways = []
+    for i, (here, there) in enumerate(pairwise(stops), start=2):
+        if here != there:
+            (x1, y1), (x2, y2) = at[here], at[there]
+            pale = 0.1 + 0.6 * (i / len(stops)) ** 2
+            ways.append(f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" opacity="{pale:.2f}"/>')
+    (x1, y1), (x2, y2) = at[question.here], at[question.truth]
+    marks = "".join(
+        f'<g class="mark{" here" if place == question.here else ""}" data-place="{place}">'
+        f'<circle cx="{x}" cy="{y}" r="{MARK}"/><text x="{x}" y="{y}">{letter(place)}</text></g>'
+        for place, (x, y) in enumerate(at)
+    )
+    label = safe_html(
+        f"Map of a simulated town with one person's week: {len(stops)} visits to {len(spots)} "
+        "places. The list of places says the same."
+    )
+    return (
+        f'<svg class="game-map" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
+        f'<use href="#game-ground" transform="{ground.placed(frame)}"/>'
+        f'<g class="way">{"".join(ways)}</g>'
+        f'<line class="trail" pathLength="1" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>{marks}</svg>'
+    )
+
+
+def hours_since(start: pd.Timestamp, times: pd.Series) -> pd.Series:
+    """Hours on the clock from a midnight on."""
+    return (times.dt.tz_localize(None) - start).dt.total_seconds() / 3600
+
+
+def strip(visits: pd.DataFrame, start: pd.Timestamp) -> str:
+    """When the person was at one place, as a strip of days."""
+    wide, high = STRIP
+    begins = hours_since(start, visits.started_at).clip(0, wide)
+    ends = hours_since(start, visits.finished_at).clip(0, wide)
+    stays = "".join(
+        f"M{begin:.1f} 0h{max(2.0, end - begin):.1f}v{high}H{begin:.1f}z"
+        for begin, end in zip(begins, ends, strict=True)
+    )
+    nights = "".join(f"M{24 * day} 0v{high}" for day in range(1, DAYS))
+    return (
+        f'<svg class="strip" viewBox="0 0 {wide} {high}" preserveAspectRatio="none" '
+        f'aria-hidden="true"><path class="nights" d="{nights}"/>'
+        f'<path class="stays" d="{stays}"/></svg>'
+    )
+
+
+def place_row(question: Question, place: int, start: pd.Timestamp) -> str:
+    """One place: a button, unless the person is there."""
+    about = question.places.iloc[place]
+    visits = question.visits[question.visits.place == place]
+    last = visits.started_at.iloc[-1]
+    often = "1 visit" if len(visits) == 1 else f"{len(visits)} visits"
+    told = safe_html(f", {often}, the last on {last:%A at %H:%M}")
+    here = place == question.here
+    body = (
+        f'<span class="letter">{letter(place)}</span>'
+        f'<span class="about"><span class="name">{safe_html(about["name"])}</span> '
+        f'<span class="kind">{safe_html(about.kind)}{", is here now" if here else ""}</span></span>'
+        f'<span class="visually-hidden">{told}</span>{strip(visits, start)}'
+    )
+    if here:
+        return f'<li class="here"><div class="place">{body}</div></li>'
+    return (
+        f'<li data-place="{place}"><button type="button" class="place" data-place="{place}" disabled>'
+        f'{body}<span class="said"></span></button></li>'
+    )
+
+
+def week(question: Question, number: int, of: int, ground: Ground) -> str:
+    """One question: what is asked, the map, and the places to choose from."""
+    now = question.now
+    start = now.tz_localize(None).normalize() - pd.Timedelta(days=DAYS - 1)
+    names = [f"{start + pd.Timedelta(days=day):%a}"[:2] for day in range(DAYS)]
+    days = "".join(f"<span>{name}</span>" for name in names)
+    leaves = safe_html(question.places.name.iloc[question.here])
+    rows = "".join(place_row(question, place, start) for place in range(len(question.places)))
+    return (
+        f'<div class="game-week"{" hidden" if number > 1 else ""}>'
+        f'<p class="ask" tabindex="-1"><span class="count">{number} of {of}</span> '
+        f"It is {now:%A, %H:%M}. A {safe_html(question.role)} leaves "
+        f"<b>{letter(question.here)}</b>, {leaves}. <b>Where next?</b></p>"
+        f'<div class="board">{map_of(question, ground)}<div class="choices">'
+        f'<div class="days" aria-hidden="true"><span class="days-of">{days}</span></div>'
+        f'<ul class="places">{rows}</ul></div></div></div>'
+    )
+
+
+def rules(models: list[str], n: int) -> str:
+    """What the game is, under it."""
+    assert models == ["Rule", "PGT", "Pointer"], "the text below is about these"
+    return (
+        f"<b>The players.</b> <b>Rule</b>: the "
+        '<a href="04_baselines.html">context kernel</a>, five numbers, over the last hundred '
+        'visits. <b>PGT</b>: the <a href="09_model.html">Transformer of this book</a>, trained in '
+        "this town; like you, it sees the week. <b>Pointer</b>: the predictor that comes with the "
+        'package, a small <a href="20_contextual_pointer.html">contextual pointer</a>; it sees the '
+        "person's whole past, but was never trained in this town. You alone know what kind of place "
+        "each is. "
+        "<b>The questions.</b> The town and its people are simulated. In each of the "
+        f"{n} weeks a different person leaves the place of most visits and goes to another place "
+        "of that week. So few questions cannot say who is best, and we changed the rule that "
+        "picks them twice while we made this page. The chart below is the measurement."
     )
 
 
 def fragment() -> str:
-    """The map with its controls, words and numbers, as HTML."""
-    model, _ = load_model(shipped("city"))
+    """The game with its weeks, words and answers, as HTML."""
     town = towns.load()
-    test = prepare(town.visits, protocol="exact").test
-    looks = [look(model, test, int(i)) for i in week(test)]
-    data = film(town, looks, top=3)
-    frame = Frame([place[:2] for place in data["places"]])
-    steps = [{k: v for k, v in step.items() if k != "heads"} for step in data["steps"]]
+    asked = questions(town)
+    ground = Ground(town.base["features"], town.bounds)
+    models = list(asked[0].guesses)
+    names = [MINE, *models]
     numbers = {
-        "places": [[*frame(place), place[2]] for place in data["places"]],
-        "steps": steps,
+        "players": names,
+        "weeks": [{"truth": q.truth, "guesses": list(q.guesses.values())} for q in asked],
     }
-    hits = sum(s["candidates"][0][0] == s["truth"][0] for s in steps if s["candidates"])
-    label = safe_html(
-        "Map of a simulated town. Discs show where the pointer looks among the places that one "
-        "person has visited in the past seven days, a ring the model's first guess, a diamond "
-        "where the person went. The text below the map says the same."
-    )
+    scores = "".join(f"<li><span>{safe_html(name)}</span> <b>0</b></li>" for name in names)
+    first = asked[0]
+    went = safe_html(first.places.name.iloc[first.truth])
+    weeks = "".join(week(q, i, len(asked), ground) for i, q in enumerate(asked, start=1))
     return (
-        '<figure class="front-map" id="front-map">'
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
-        f'<g class="ground">{ground(town.base["features"], frame)}</g><g class="marks"></g></svg>'
-        '<div class="front-controls"><button type="button" class="front-play">'
-        '<span aria-hidden="true">▶</span> <span class="front-verb">Play</span></button>'
-        '<label><span class="visually-hidden">Moment</span><input type="range" min="0" '
-        f'max="{len(steps) - 1}" value="0" step="1"></label></div>'
-        '<output class="front-told" aria-live="off"></output>'
-        '<figcaption><span class="key key-look">where the pointer looks</span> '
-        '<span class="key key-guess">first guess</span> '
-        '<span class="key key-truth">where they went</span> '
-        f'<span class="front-note">One person, {len(steps)} moments, {hits} first guesses right. '
-        "The town is simulated; the model is the one of this book.</span></figcaption>"
-        "<noscript><style>.front-controls{display:none!important}</style></noscript>"
+        '<figure class="front-game screen-only" id="front-game">'
+        '<svg class="game-ground" width="0" height="0" aria-hidden="true"><defs>'
+        f'<g id="game-ground" class="game-town">{ground.paths()}</g></defs></svg>{weeks}'
+        '<div class="foot"><p class="told" role="status"></p>'
+        f'<ul class="scores" aria-label="Right answers so far">{scores}</ul>'
+        '<button type="button" class="next" hidden>Next question</button></div>'
+        "<noscript><style>.front-game .foot{display:none!important}</style>"
+        f'<p class="ask">They went to {letter(first.truth)}, {went}. With JavaScript this is a game '
+        "of several such weeks, against three models.</p></noscript>"
+        f"<figcaption>{rules(models, len(asked))}</figcaption>"
         f'<script type="application/json">{safe_json(numbers)}</script></figure>'
-        '<script defer src="../_static/front-map.js"></script>'
+        '<script defer src="../_static/front-game.js"></script>'
     )

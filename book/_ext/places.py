@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from contents import contents
+from front_chart import chart
 from hero import fragment
 from results_tables import experiments, speeds
 from sphinx.application import Sphinx
@@ -20,7 +21,8 @@ from sphinx.application import Sphinx
 PLACES: dict[str, tuple[Callable[[Path, set[str]], str], tuple[str, ...]]] = {
     "chapters": (contents, ("_toc.yml", "book/[0-9]*.ipynb")),
     "experiments": (experiments, ("book/results/*.json", "book/[0-9]*.py")),
-    "front-map": (lambda *_: fragment(), ("pgt/**/*.py",)),
+    "front-chart": (lambda root, _: chart(root / "book" / "results"), ("book/results/*.json",)),
+    "front-game": (lambda *_: fragment(), ("pgt/**/*.py",)),
     "speed": (lambda root, _: speeds(root), ("book/results/bench.json",)),
 }
 

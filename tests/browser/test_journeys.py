@@ -19,28 +19,23 @@ PHONE = {"width": 360, "has_touch": True, "is_mobile": True, "device_scale_facto
 FITS = "document.documentElement.scrollWidth <= window.innerWidth"
 # A data page that nobody would wait for on the road; the front page is most people's first.
 FRONT_PAGE = 700_000  # bytes of the page and what it loads
-TOLD = "#front-map .front-told"
 
 
 def test_newcomer_on_a_phone(visit: Any) -> None:
-    """Sees the map, plays it, reads a finding, follows it, and comes back by the contents."""
+    """Plays a question, reads a finding, follows it, and comes back by the contents."""
     with visit("book/index.html", **PHONE) as opened:
         page = opened.page
         assert page.evaluate(FITS)
-        # The map is there at once, and a finger moves it.
-        top = page.locator("#front-map svg").bounding_box()["y"]
-        assert top < 800, "the map begins below the first screen"
-        before = page.locator(TOLD).inner_text()
-        slider = page.locator("#front-map input")
-        box = slider.bounding_box()
-        assert box["height"] >= 24
-        slider.scroll_into_view_if_needed()
-        slider.tap(position={"x": box["width"] * 0.6, "y": box["height"] / 2})
-        assert page.locator(TOLD).inner_text() != before
-        # Every finding says a number and leads to its chapter.
-        findings = page.locator(".findings > div")
-        assert findings.count() == 6
-        for i in range(6):
+        places = page.locator(".game-week:not([hidden]) .places")
+        box = places.bounding_box()
+        assert box["y"] + box["height"] < 800, "not all places are on the first screen"
+        places.locator("button").first.tap()
+        assert page.locator(".front-game .told").inner_text()
+        page.locator(".front-game .next").tap()
+        # Every finding says its numbers and leads to its chapter.
+        findings = page.locator("#what-came-out > ol > li")
+        assert findings.count() == 3
+        for i in range(3):
             assert re.search(r"\d", findings.nth(i).locator(".fact").first.inner_text())
             assert findings.nth(i).locator("a").count() >= 1
         findings.first.locator("a").first.tap()
@@ -57,25 +52,17 @@ def test_newcomer_on_a_phone(visit: Any) -> None:
         assert opened.outside == [] and opened.errors == []
 
 
-def test_map_of_the_front_page_plays_and_stops(visit: Any) -> None:
+def test_game_is_on_the_first_screen(visit: Any) -> None:
+    """Question, map, places and score at 1280 x 800, before and after an answer."""
     with visit("book/index.html") as opened:
         page = opened.page
-        assert page.locator("#front-map svg").bounding_box()["y"] < 600, "not above the fold"
-        button = page.locator("#front-map .front-play")
-        slider = page.locator("#front-map input")
-        assert slider.input_value() == "0", "the film must wait to be started"
-        button.press("Enter")
-        assert "Pause" in button.inner_text()
-        page.wait_for_function("document.querySelector('#front-map input').value > 0")
-        button.press("Enter")
-        held = slider.input_value()
-        page.wait_for_timeout(2000)
-        assert slider.input_value() == held and "Play" in button.inner_text()
-        slider.press("End")
-        assert slider.get_attribute("aria-valuetext").split()[-1] == str(
-            int(slider.get_attribute("max")) + 1
-        )
-        assert page.locator("#front-map .truth").count() == 1
+        week = page.locator(".game-week:not([hidden])")
+        assert page.locator(".front-game .foot").bounding_box()["y"] < 760
+        week.locator("button.place").first.click()
+        box = page.locator(".front-game .next").bounding_box()
+        assert box["y"] + box["height"] < 800
+        assert page.locator(".front-chart svg[role=img]").count() == 2
+        assert opened.outside == [] and opened.errors == []
 
 
 def test_front_page_is_light(visit: Any, html: Path) -> None:

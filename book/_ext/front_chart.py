@@ -1,0 +1,214 @@
+"""The chart of the front page: how often the first guess is right, in two cities.
+
+An SVG, drawn from the files of results when the book is built: a model that was not measured in a
+city has no row there, and nothing is typed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pgt.analysis.results import Results, read_results
+from pgt.viz.page_text import safe_html
+
+WIDTH, ROW, TOP = 400, 34, 8  # units of a panel, of a row, above the first row
+LEFT, RIGHT = 168, 44  # units for the names, and for the numbers
+BAR = 16
+MOST = 60.0  # percent at the right end of the bars
+STEPS = (0, 20, 40, 60)
+WEEK, PAST = "week", "past"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One row of the chart.
+
+    Attributes
+    ----------
+    name : str
+    sees : {"week", "past"}
+        Seven days, or more of the person's past.
+    value, low, high : float
+        Acc@1 in percent, and its 95 % interval.
+    windows : int
+        How many test windows were asked.
+    anchored : bool
+        Whether the windows are of the protocol as it is now: see `anchored`.
+    """
+
+    name: str
+    sees: str
+    value: float
+    low: float
+    high: float
+    windows: int
+    anchored: bool
+
+
+@dataclass(frozen=True)
+class City:
+    """One panel: where, on what terms, and from which files its rows come.
+
+    Attributes
+    ----------
+    title, protocol : str
+    data, key : str
+        Its names in the files of results: of the data, and of the protocol.
+    files : dict
+        The file of each row, by the row's name in `ROWS`.
+    names : dict
+        Rows that have another name here.
+    """
+
+    title: str
+    protocol: str
+    data: str
+    key: str
+    files: dict[str, str]
+    names: dict[str, str]
+
+
+# What a row is called, what its model sees, and which rows of a file are its own.
+ROWS: dict[str, tuple[str, dict[str, Any]]] = {
+    "LSTM, tuned": (WEEK, {"model": "lstm", "variant": "tuned"}),
+    "MHSA, tuned": (WEEK, {"model": "mhsa", "variant": "tuned"}),
+    "PGT, as documented": (WEEK, {"model": "pgt", "variant": "full"}),
+    "Trained on nobody": (PAST, {"model": "predictor"}),
+    "Kernel, 100 visits": (PAST, {"model": "kernel_memory"}),
+    "Contextual, memory": (PAST, {"model": "contextual", "variant": "full"}),
+}
+BEYOND = ("Kernel, 100 visits", "Contextual, memory")
+CITIES = (
+    City(
+        "GeoLife, Beijing", "exact protocol: name the very place", "geolife", "exact",
+        dict.fromkeys(ROWS, "geolife_exact") | dict.fromkeys(BEYOND, "beyond")
+        | {"Trained on nobody": "nobody"}, {},
+    ),
+    City(
+        "New York check-ins", "published protocol: unseen places count as one", "new york",
+        "published", dict.fromkeys(ROWS, "new_york") | {"Trained on nobody": "nobody"},
+        {"PGT, as documented": "PGT, default settings"},  # the documents name some for GeoLife alone
+    ),
+)  # fmt: skip
+
+
+def own_rows(results: Results, **where: Any) -> pd.DataFrame:
+    """A model's test rows, one a seed, or one alone where the file holds the mean over seeds.
+
+    Parameters
+    ----------
+    results : Results
+    where
+        ``data``, ``protocol``, ``model``, …
+    """
+    rows = results.select(target_time="unknown", **where)
+    if "table" in rows:  # nobody.json
+        rows = rows[rows.table == "zero-shot"]
+    if "low" in rows and rows.seed.isna().any():
+        rows = rows[rows.seed.isna()]
+    return rows
+
+
+def bars(city: City, folder: Path | None = None) -> list[Bar]:
+    """The rows of a panel: all models that were measured there."""
+    found = []
+    for name, (sees, which) in ROWS.items():
+        results = read_results(city.files[name], folder)
+        where = {"data": city.data, "protocol": city.key, **which}
+        rows = own_rows(results, **where)
+        if rows.empty:
+            continue
+        if "low" in rows:
+            low, high = float(rows.low.mean()), float(rows.high.mean())
+        else:
+            low, high = results.interval(target_time="unknown", **where)
+        found.append(
+            Bar(
+                name=city.names.get(name, name),
+                sees=sees,
+                value=float(rows["acc@1"].mean()),
+                low=low,
+                high=high,
+                windows=int(rows.n.iloc[0]),
+                anchored=anchored(results, city),
+            )
+        )
+    return found
+
+
+def anchored(results: Results, city: City) -> bool:
+    """Whether a file was measured since windows of the exact protocol end with the last visit."""
+    about = results.header["data"]
+    about = about if isinstance(about, list) else [about]
+    (mine,) = (a for a in about if (a["name"], a["protocol"]) == (city.data, city.key))
+    return "anchor" in mine
+
+
+def panel(city: City, rows: list[Bar]) -> str:
+    """One city as SVG."""
+    scale = (WIDTH - LEFT - RIGHT) / MOST
+    foot = TOP + ROW * len(rows)
+    told = "; ".join(
+        f"{bar.name} {bar.value:.1f} percent, interval {bar.low:.1f} to {bar.high:.1f}"
+        for bar in rows
+    )
+    label = safe_html(f"{city.title}, {city.protocol}. First guesses that are right: {told}.")
+    parts = [
+        f'<line class="grid" x1="{LEFT + step * scale:.1f}" x2="{LEFT + step * scale:.1f}" '
+        f'y1="{TOP}" y2="{foot}"/><text class="step" x="{LEFT + step * scale:.1f}" '
+        f'y="{foot + 18}">{step}{" %" if step == STEPS[-1] else ""}</text>'
+        for step in STEPS
+    ]
+    for i, bar in enumerate(rows):
+        middle = TOP + ROW * (i + 0.5)
+        low, high = (LEFT + end * scale for end in (bar.low, bar.high))
+        mark = "" if bar.anchored else "†"
+        parts.append(
+            f'<text class="name" x="{LEFT - 10}" y="{middle}">{safe_html(bar.name)}</text>'
+            f'<rect class="{bar.sees}" x="{LEFT}" y="{middle - BAR / 2}" height="{BAR}" '
+            f'width="{bar.value * scale:.1f}"/>'
+            f'<path class="interval" d="M{low:.1f} {middle}H{high:.1f}'
+            f'M{low:.1f} {middle - 4}v8M{high:.1f} {middle - 4}v8"/>'
+            f'<text class="value" x="{max(high, LEFT + bar.value * scale) + 7:.1f}" y="{middle}">'
+            f"{bar.value:.1f}{mark}</text>"
+        )
+    return (
+        f'<div class="city"><p><b>{safe_html(city.title)}</b><br>{safe_html(city.protocol)}</p>'
+        f'<svg viewBox="0 0 {WIDTH} {foot + 24}" role="img" aria-label="{label}">'
+        f"{''.join(parts)}</svg></div>"
+    )
+
+
+def caption(panels: list[list[Bar]]) -> str:
+    """What the chart shows, and what of it is about to change."""
+    windows = [max({bar.windows for bar in rows if bar.anchored}, default=0) for rows in panels]
+    asked = " and ".join(f"{n:,}" for n in windows)
+    said = (
+        '<span class="key week">sees seven days</span> '
+        '<span class="key past">sees more of the past</span> '
+        "<span>How often the first guess is right (Acc@1) on test windows of real people, "
+        f"{asked} of them. Lines: 95 % intervals, people resampled, and seeds where there are "
+        "several. LSTM and MHSA have no pointer. <i>Trained on nobody</i> has seen simulated people "
+        "alone. A model without a bar was not measured in that city.</span>"
+    )
+    old = {bar.windows for rows in panels for bar in rows if not bar.anchored}
+    if old:
+        said += (
+            f" <span>† In {' or '.join(f'{n:,}' for n in sorted(old))} older windows, which go "
+            "back from the target’s day; waits to be measured again.</span>"
+        )
+    return said
+
+
+def chart(folder: Path | None = None) -> str:
+    """The chart as HTML."""
+    panels = [bars(city, folder) for city in CITIES]
+    drawn = "".join(panel(city, rows) for city, rows in zip(CITIES, panels, strict=True))
+    return (
+        f'<figure class="front-chart" id="front-chart"><div class="cities">{drawn}</div>'
+        f"<figcaption>{caption(panels)}</figcaption></figure>"
+    )

@@ -1,0 +1,171 @@
+"""The questions of the front page's game: weeks of simulated people, and who says what.
+
+Each question is a test window of the town, chosen by a rule that looks at no answer (`chosen`).
+Everybody chooses among the other places of the week: the reader, and three models, whose answers
+are computed here from what the package ships.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from pgt import city as towns
+from pgt.analysis.results import read_results
+from pgt.baselines import ContextKernel
+from pgt.checkpoint import load_model, shipped
+from pgt.city import City
+from pgt.contextual.history import with_history
+from pgt.contextual.presets import MEMORY
+from pgt.predictor.estimator import NextLocation
+from pgt.windows import Dataset, Windows, prepare
+
+QUESTIONS = 12
+FEWEST, MOST = 4, 6  # different places in the week: enough to go wrong, few enough for a phone
+# The run that chose the kernel's numbers, on the validation windows of the town.
+KERNEL = "city/kernel_memory-memory_100-unknown-None"
+Places = list[Any]
+Answer = Callable[[int, Places], int]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One week, and where the person went then.
+
+    Attributes
+    ----------
+    window : int
+        Which test window it is.
+    role : str
+        What the person is, such as "student".
+    visits : DataFrame
+        The visits of the week, oldest first; ``place`` is a number into ``places``.
+    places : DataFrame
+        The week's places in the order of their first visit: ``location_id``, ``name``, ``kind``,
+        ``lon``, ``lat``.
+    now : Timestamp
+        When the last visit ended.
+    truth : int
+        Number of the place where the person went.
+    guesses : dict
+        Number of the place that each model holds for likeliest, among all but where the person is;
+        by the model's name.
+    """
+
+    window: int
+    role: str
+    visits: pd.DataFrame
+    places: pd.DataFrame
+    now: pd.Timestamp
+    truth: int
+    guesses: dict[str, int]
+
+    @property
+    def here(self) -> int:
+        """Number of the place that the person leaves."""
+        return int(self.visits.place.iloc[-1])
+
+
+def chosen(windows: Windows, n: int = QUESTIONS) -> list[int]:
+    """Which windows are asked: of ``n`` people the one in the middle of those that qualify.
+
+    A window qualifies when its week has 4 to 6 different places, the person leaves the one of the
+    most visits (so that it is not enough to say "home"), and goes to another one of them. The
+    people are those with such windows, evenly spread over their numbers.
+
+    Examples
+    --------
+    >>> test = prepare(towns.load().visits, protocol="exact").test
+    >>> len({test.users[i] for i in chosen(test)})
+    12
+    """
+    fit = np.array([i for i in np.flatnonzero(windows.in_window) if _qualifies(windows, int(i))])
+    people = np.unique(windows.users[fit])
+    some = people[np.linspace(0, len(people) - 1, min(n, len(people))).round().astype(int)]
+    return [int(own[len(own) // 2]) for own in (fit[windows.users[fit] == who] for who in some)]
+
+
+def _qualifies(windows: Windows, i: int) -> bool:
+    places = windows.visits_of(i).location_id
+    here, visits = places.iloc[-1], places.value_counts()
+    leaves = here != windows.target_of(i).location_id and visits[here] == visits.max()
+    return bool(leaves and FEWEST <= len(visits) <= MOST)
+
+
+def rule(data: Dataset) -> Answer:
+    """The context kernel, over the person's last hundred visits."""
+    run = read_results("beyond").header["runs"][KERNEL]
+    numbers = {name: run[name] for name in ("decay", "base", "same", "clock", "width")}
+    kernel = ContextKernel(**numbers).fit(data.train)
+    test = with_history(data, memory=MEMORY).test
+    return lambda i, places: _best(kernel.scores(test.batch([i]))[0], test, places)
+
+
+def transformer(data: Dataset) -> Answer:
+    """The Pointer-Generator Transformer that is shipped, trained on the town."""
+    model, _ = load_model(shipped("city"))
+
+    @torch.no_grad()
+    def answer(i: int, places: Places) -> int:
+        out = model.eval()(data.test.batch([i], model.config.max_len))
+        return _best(out.log_probs[0], data.test, places)
+
+    return answer
+
+
+def pointer(data: Dataset, visits: pd.DataFrame) -> Answer:
+    """The contextual pointer that is shipped, which has not seen the town; it reads one diary."""
+    model = NextLocation.pretrained()
+
+    def answer(i: int, places: Places) -> int:
+        target = data.test.target_of(i)
+        own = visits[(visits.user_id == target.user_id) & (visits.started_at < target.started_at)]
+        told = model.predict(own, top=len(own)).location_id
+        return places.index(next(place for place in told if place in places))
+
+    return answer
+
+
+def _best(scores: torch.Tensor, windows: Windows, places: Places) -> int:
+    ids = windows.vocabulary.encode_locations(pd.Series(places))
+    return int(scores[torch.as_tensor(np.asarray(ids))].argmax())
+
+
+def players(town: City, data: Dataset) -> dict[str, Answer]:
+    """Who plays against the reader, by the names on the page."""
+    return {
+        "Rule": rule(data),
+        "PGT": transformer(data),
+        "Pointer": pointer(data, town.visits),
+    }
+
+
+def questions(town: City | None = None) -> list[Question]:
+    """All questions, with everybody's answers."""
+    town = towns.load() if town is None else town
+    data = prepare(town.visits, protocol="exact")
+    answers = players(town, data)
+    return [asked(town, data.test, i, answers) for i in chosen(data.test)]
+
+
+def asked(town: City, windows: Windows, i: int, answers: dict[str, Answer]) -> Question:
+    """One question, with everybody's answers."""
+    visits, target = windows.visits_of(i), windows.target_of(i)
+    ids = visits.location_id.unique().tolist()
+    others = [place for place in ids if place != visits.location_id.iloc[-1]]
+    about = town.places.set_index("location_id").loc[ids]
+    role = town.people.set_index("user_id").role[target.user_id]
+    return Question(
+        window=i,
+        role=str(role),
+        visits=visits.assign(place=visits.location_id.map(ids.index)),
+        places=about[["name", "kind", "lon", "lat"]].reset_index(),
+        now=visits.finished_at.iloc[-1],
+        truth=ids.index(target.location_id),
+        guesses={name: ids.index(others[answer(i, others)]) for name, answer in answers.items()},
+    )

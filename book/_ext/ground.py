@@ -1,0 +1,143 @@
+"""The ground of the front page's map as SVG, because a map of folium weighs too much for it.
+
+The town is drawn once, in whole units. Each picture shows a part of it by shifting and stretching
+what was drawn, so twelve pictures weigh little more than one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pgt.viz.basemap import GROUND, WIDE_STREETS
+
+WIDTH, HEIGHT = 600, 340  # units of a picture
+MARGIN = 44  # units around what it shows
+DRAWN = 4000  # units of the whole town, from west to east
+CLOSEST = 0.012  # degrees of latitude that a picture shows at least, about 1.3 km
+
+
+class Frame:
+    """From degrees to the units of a picture, so that some places fill it.
+
+    Examples
+    --------
+    >>> frame = Frame([[0.0, 0.0], [0.02, 0.02]])  # latitude, longitude
+    >>> frame([0.01, 0.01])
+    (300.0, 170.0)
+    """
+
+    def __init__(self, spots: Sequence[Sequence[float]]) -> None:
+        low, high = np.min(spots, axis=0), np.max(spots, axis=0)
+        self.middle = (low + high) / 2
+        self.shrink = math.cos(math.radians(float(self.middle[0])))
+        north, east = high - low
+        self.scale = float(
+            min(
+                (WIDTH - 2 * MARGIN) / max(east * self.shrink, 1e-9),
+                (HEIGHT - 2 * MARGIN) / max(north, CLOSEST),
+            )
+        )
+
+    def __call__(self, spot: Sequence[float]) -> tuple[float, float]:
+        """[latitude, longitude] -> x to the right, y downwards."""
+        north, east = np.asarray(spot[:2], dtype=float) - self.middle
+        return (
+            round(float(WIDTH / 2 + east * self.shrink * self.scale), 1),
+            round(float(HEIGHT / 2 - north * self.scale), 1),
+        )
+
+
+class Ground:
+    """The whole town, drawn once.
+
+    Parameters
+    ----------
+    features : list of dict
+        As in `pgt.city.City.base`.
+    bounds : tuple of float
+        West, south, east and north edge in degrees, as of `pgt.city.City.bounds`.
+    """
+
+    def __init__(
+        self, features: Sequence[dict[str, Any]], bounds: tuple[float, float, float, float]
+    ) -> None:
+        self.features = features
+        self.west, _, east, self.north = bounds
+        self.scale = DRAWN / (east - self.west)  # units a degree of longitude
+        self.stretch = 1 / math.cos(math.radians(self.north))
+
+    def paths(self) -> str:
+        """The ground, one path a kind and width, from the ground up; wide streets on top."""
+        layers: dict[tuple[str, float], list[str]] = {}
+        for feature in self.features:
+            about, shape = feature["properties"], feature["geometry"]
+            if about["kind"] not in GROUND:
+                continue
+            closed = shape["type"] == "Polygon"
+            line = shape["coordinates"][0] if closed else shape["coordinates"]
+            width = WIDE_STREETS.get(
+                str(about.get("level")), float(GROUND[about["kind"]]["weight"])
+            )
+            drawn = self._line(line) + ("z" if closed else "")
+            layers.setdefault((about["kind"], width), []).append(drawn)
+        order = sorted(layers, key=lambda layer: (list(GROUND).index(layer[0]), layer[1]))
+        return "".join(
+            f'<path class="{kind}" stroke-width="{width:g}" d="{"".join(layers[kind, width])}"/>'
+            for kind, width in order
+        )
+
+    def _line(self, line: Sequence[Sequence[float]]) -> str:
+        """Steps from corner to corner are shorter than the corners; repeated ones say nothing."""
+        spots = [
+            (
+                round((east - self.west) * self.scale),
+                round((self.north - north) * self.scale * self.stretch),
+            )
+            for east, north in line
+        ]
+        path, (x, y) = f"M{spots[0][0]} {spots[0][1]}l", spots[0]
+        for to in spots[1:]:
+            if to != (x, y):
+                path += f"{to[0] - x} {to[1] - y} "
+                x, y = to
+        return path.strip()
+
+    def placed(self, frame: Frame) -> str:
+        """The transformation that puts what was drawn under a picture, for an SVG attribute."""
+        x, y = frame([self.north, self.west])
+        wide = frame.shrink * frame.scale / self.scale
+        high = frame.scale / self.scale / self.stretch
+        return f"matrix({wide:.4f} 0 0 {high:.4f} {x:.1f} {y:.1f})"
+
+
+def apart(spots: Sequence[tuple[float, float]], least: float) -> list[tuple[float, float]]:
+    """Push spots from each other until their marks do not touch; inside the picture they stay.
+
+    Examples
+    --------
+    >>> one, other = apart([(300, 170), (300, 170)], 30)
+    >>> round(abs(one[0] - other[0]))
+    30
+    """
+    at = np.array(spots, dtype=float)
+    edge = least / 2
+    for _ in range(200):
+        moved = False
+        for i in range(len(at)):
+            for j in range(i):
+                gap = at[i] - at[j]
+                far = float(np.hypot(*gap))
+                if far >= least - 0.5:
+                    continue
+                way = gap / far if far > 1e-6 else np.array([1.0, 0.0])
+                at[i] += way * (least - far) / 2
+                at[j] -= way * (least - far) / 2
+                moved = True
+        at = at.clip([edge, edge], [WIDTH - edge, HEIGHT - edge])
+        if not moved:
+            break
+    return [(round(float(x), 1), round(float(y), 1)) for x, y in at]

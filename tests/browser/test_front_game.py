@@ -1,0 +1,165 @@
+"""The game of the front page, played in Chromium, on a page that holds nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import hero
+import pytest
+
+from ..helpers import PATIENCE, ROOT
+
+pytestmark = pytest.mark.browser
+WEEK = ".game-week:not([hidden])"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with the game, as it lies in the book."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(ROOT / "book" / "_static", folder / "_static")
+    page = folder / "book" / "index.html"
+    page.parent.mkdir()
+    page.write_text(
+        '<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8"><title>x</title>'
+        '<meta name="viewport" content="width=device-width"><style>* { box-sizing: border-box }'
+        ".visually-hidden { position: absolute; clip-path: inset(50%) }</style>"
+        '<link rel="stylesheet" href="../_static/book.css">'
+        f'<main class="bd-article">{hero.fragment()}</main>',
+        encoding="utf-8",
+    )
+    return page
+
+
+@pytest.fixture
+def play(browser: Any, site: Path) -> Any:
+    """A function that opens the game; nothing may go wrong or be fetched from elsewhere."""
+
+    @contextmanager
+    def opened(**options: Any) -> Iterator[Any]:
+        context = browser.new_context(**options)
+        context.set_default_timeout(PATIENCE)
+        page, wrong = context.new_page(), []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.on(
+            "request",
+            lambda sent: None if sent.url.startswith("file:") else wrong.append(sent.url),
+        )
+        try:
+            page.goto(site.as_uri())
+            yield page
+            assert wrong == []
+        finally:
+            context.close()
+
+    return opened
+
+
+def answers(page: Any) -> list[dict[str, Any]]:
+    """The weeks' answers, as the page has them."""
+    return json.loads(page.locator("#front-game script").first.text_content())["weeks"]
+
+
+def scores(page: Any) -> list[int]:
+    """The scores, as they are shown."""
+    return [int(text) for text in page.locator(".scores b").all_text_contents()]
+
+
+def test_scores_add_up_to_the_end_and_begin_anew(play: Any) -> None:
+    """Right every other time, to the last question."""
+    with play() as page:
+        weeks = answers(page)
+        expected = [0] * (1 + len(weeks[0]["guesses"]))
+        for number, week in enumerate(weeks):
+            places = page.locator(f"{WEEK} button.place")
+            offered = places.evaluate_all("all => all.map(b => Number(b.dataset.place))")
+            assert week["truth"] in offered and set(week["guesses"]) <= set(offered)
+            assert page.locator(WEEK).count() == 1
+            assert page.locator(".told").inner_text() == "" and page.locator(".next").is_hidden()
+            mine = week["truth"] if number % 2 == 0 else next(
+                place for place in offered if place != week["truth"]
+            )  # fmt: skip
+            page.locator(f'{WEEK} button[data-place="{mine}"]').click()
+            for player, place in enumerate([mine, *week["guesses"]]):
+                expected[player] += place == week["truth"]
+            assert scores(page) == expected
+            told = page.locator(".told").inner_text()
+            assert told.startswith("Right" if mine == week["truth"] else "Wrong")
+            here = page.locator(f'{WEEK} button[data-place="{week["truth"]}"]')
+            assert here.locator(".name").inner_text() in told
+            chips = page.locator(f"{WEEK} .chip").count()
+            assert chips == 1 + len(expected), "the truth, and what each of them said"
+            places.first.click(force=True)
+            assert scores(page) == expected, "an answer cannot be changed"
+            page.locator(".next").click()
+        told = page.locator(".told").inner_text()
+        assert f"You got {expected[0]} of {len(weeks)}" in told and "few questions only" in told
+        page.locator(".next").click()
+        assert scores(page) == [0] * len(expected)
+        assert page.locator(f"{WEEK} .count").inner_text().startswith("1 of")
+        assert page.locator(f"{WEEK} .chip").count() == 0
+
+
+def test_keyboard_alone_plays(play: Any) -> None:
+    with play() as page:
+        active = "document.activeElement."
+        page.keyboard.press("Tab")
+        assert page.evaluate(f"{active}matches('{WEEK} button.place')")
+        name = page.evaluate(f"{active}textContent")
+        assert "visit" in name and page.locator(".mark.shown").count() == 1
+        page.keyboard.press("Enter")
+        assert page.locator(".told[role=status]").inner_text() != ""
+        assert page.evaluate(f"{active}className") == "next"
+        page.keyboard.press("Enter")
+        assert page.evaluate(f"{active}className") == "ask"
+        assert page.locator(f"{WEEK} .count").inner_text().startswith("2 of")
+        page.keyboard.press("Tab")
+        assert page.evaluate(f"{active}matches('{WEEK} button.place')")
+
+
+def test_a_place_on_the_map_is_an_answer_too(play: Any) -> None:
+    with play() as page:
+        truth = answers(page)[0]["truth"]
+        page.locator(f'{WEEK} .mark[data-place="{truth}"]').click()
+        assert scores(page)[0] == 1
+        assert page.locator(f"{WEEK} .trail").is_visible()
+
+
+@pytest.mark.parametrize("height", [667, 568])
+def test_a_phone_shows_question_and_places_at_once(play: Any, height: int) -> None:
+    phone = {"width": 375 if height == 667 else 320, "height": height}
+    with play(viewport=phone, has_touch=True, is_mobile=True) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= phone["width"]
+        for i in range(len(answers(page))):
+            ask = page.locator(f"{WEEK} .ask").bounding_box()
+            last = page.locator(f"{WEEK} .places").bounding_box()
+            assert last["y"] + last["height"] - ask["y"] < 500
+            boxes = [b.bounding_box() for b in page.locator(f"{WEEK} button.place").all()]
+            assert min(box["height"] for box in boxes) >= 32
+            page.locator(f"{WEEK} button.place").last.tap()
+            page.locator(".next").tap()
+            assert page.evaluate("document.documentElement.scrollWidth") <= phone["width"], i
+
+
+def test_nothing_moves_for_those_who_asked_for_it(play: Any) -> None:
+    moving = "document.querySelector('.game-week .trail').getAnimations().length"
+    for wish, expected in (("no-preference", 1), ("reduce", 0)):
+        with play(reduced_motion=wish) as page:
+            page.locator(f"{WEEK} button.place").first.click()
+            assert page.evaluate(moving) == expected
+
+
+def test_without_a_script_a_week_stands_there_and_a_sentence(play: Any) -> None:
+    with play(java_script_enabled=False) as page:
+        assert page.locator(WEEK).count() == 1
+        assert page.locator(f"{WEEK} svg.game-map").is_visible()
+        said = page.locator("#front-game noscript p")
+        assert said.is_visible() and "With JavaScript this is a game" in said.inner_text()
+        assert page.locator(".foot").is_hidden()
+        assert page.locator("button.place:enabled").count() == 0
