@@ -75,8 +75,8 @@ rows
 # model never sees them.
 #
 # The first rows count even a home as explored. The record has to begin somewhere, so everybody's home
-# is new once. Later, a `p_explore` of zero means that the simulator tossed no coin, for example because
-# a day begins at home.
+# is new once. Before most visits the simulator tosses a weighted coin: with probability `p_explore` the person
+# explores. A zero means that there was nothing to toss for, for example because a day begins at home.
 #
 # ## One person, two weeks
 #
@@ -194,11 +194,11 @@ show(
 
 # %% [markdown]
 # The curve starts below the law for a dull reason: the law is about choices, and being at work at ten
-# on a Monday is not one. But look at the right half: where the law falls, the curve climbs. That is
-# the opposite of the law, in a town that was built by it. Before you read on: who *are* the people at
-# the right end?
+# on a Monday is not one. But look at the right half: where the law falls, the curve climbs. That is the
+# opposite of the law, in a town that was built to follow it. Before you read on: who *are* the people at the
+# right end?
 #
-# They are the curious ones. Only somebody who explores a lot ever gets to know a hundred places. The
+# They are the curious ones. Only people who explore a lot ever get to know a hundred places. The
 # curve compares different people, but it looks like the story of one person. So follow the same people
 # instead: take those with at least two hundred visits, and watch them as their visits add up.
 
@@ -229,9 +229,10 @@ same_people.rename("to a new place, %").rename_axis("visits").round(
 # A simulation says nothing about people unless it looks like them. The table below compares windows
 # of visits in our town with the same statistics of GeoLife, a dataset of people tracked by GPS in
 # and around Beijing ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
-# A *window* is what a model may look at: the visits of the seven days before the target visit's day,
-# and of that day up to the target. [Chapter 3](03_windows.ipynb) builds windows. You need not
-# understand every row yet. Read the first row across the columns.
+# The visit that a model must predict is called the *target*. A *window* is what the model may look at: the
+# visits of the seven days before the target's day, and those of that day up to the target.
+# [Chapter 3](03_windows.ipynb) builds windows. You need not understand every row yet. Read the first row across
+# the columns.
 
 # %%
 from pgt.city.realism import REFERENCE, realism
@@ -260,19 +261,19 @@ columns = ["real_locations", "unknown_merged"]
 real, merged = REFERENCE.loc["target_in_window", columns]
 Markdown(
     f"With that habit, **{merged:.1f} %** of the next places are found in "
-    f"the window. With the real places it is **{real:.1f} %**. The 84 % "
-    "returns of the design documents are an artefact of a label."
+    f"the window. With the real places it is **{real:.1f} %**. The design "
+    "documents speak of 84 % returns: that number is an artefact of a label."
 )
 
 # %% [markdown]
 # > **Pitfall.** Before you believe a statistic about places, ask what a place *is* in that dataset.
-# > We met this one by recomputing a published number and getting a different one.
+# > We found this one when we recomputed a published number and got a different one.
 #
 # ## A game to play before any model
 #
-# Let us predict. The last fifth of each person's days is set aside for judging: the *test* days. Take
-# every window in them and guess with one of two rules that a child could follow. Either name the place
-# where the person is now, or the place they visited most often in the window. (`protocol="exact"` keeps
+# Let us predict. The last fifth of each person's days is set aside for judging: the *test* days. Take every
+# window whose target lies in them, and guess with one of two rules that a child could follow: name the place
+# where the person is now, or name the place they visited most often in the window. (`protocol="exact"` keeps
 # the real places apart, as in the second column above.)
 
 # %%
@@ -297,14 +298,15 @@ pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 # often as the true place is in the window at all. Whatever a model gains beyond that must come from
 # somewhere else.
 #
-# In the gap between the second row and the last, the right answer is among the places in the window.
-# The art is to point at it.
+# The gap between the second row and the last is the share of windows that hold the right answer although the
+# second rule misses it. There the art is to point at the right place.
 #
 # ## A first look at the model
 #
-# Here is the model at work on one window, before we know how it is made. It has read one person's
-# week. The blue circles are its **pointer attention**: how much it would like to copy each past
-# place. The rings are its final bets, and the green diamond is where the person went.
+# Here is the model at work on one window, before we know how it is made. It has read one person's week. (The
+# `vocabulary` is the list of places that the model knows; the loop looks for a long window that the model gets
+# right.) The blue circles are its **pointer attention**: how much it would like to copy each past place. The
+# rings are its final bets, and the green diamond is where the person went.
 
 # %%
 from pgt.checkpoint import load_model, shipped
@@ -354,7 +356,7 @@ plots.mixture(
 # Here $\ell$ is any place of the town, and $P(\ell)$ is the probability that the model gives it.
 # $P_\text{ptr}$ points at places in the window. $P_\text{gen}$ spreads over all places of the town.
 # If the gate is near one, the model copies. If it is near zero, it generates.
-# The rest of the book makes each part and finds out whether it does what its name promises.
+# The rest of the book builds each part and finds out whether it does what its name promises.
 #
 # > **Note.** This was a window that the model gets right, chosen because it gets it right.
 # > [Chapter 13](13_attention_on_maps.ipynb) shows a confident mistake as well.
@@ -461,8 +463,8 @@ on_list.rename_axis("places on the list").round(1).to_frame()
 # **Exercise 5** (project). Estimate $\rho$ and $\gamma$ of equation (1.1) from the visits alone. First fit a straight line to
 # $\log P_\text{new}$ against $\log S$, all people together. Why do you not get 0.6 and 0.21 back, although
 # the simulator used them (`town.truth`)? Then give each person $u$ a $\rho_u$ of their own and find the one
-# $\gamma$ of greatest likelihood. (Use the visits of people who know at least two places. Given how often
-# $u$ explored in all, the exploration falls on visit $t$ with probability
+# $\gamma$ of greatest likelihood. (Use the visits of people who know at least two places. Given how often $u$
+# explored in all, each exploration falls on visit $t$ with probability
 # $S_t^{-\gamma} / \sum_{t'} S_{t'}^{-\gamma}$, and $\rho_u$ has cancelled.)
 
 # %% tags=["try"]

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # From GPS to visits
 #
-# No telephone records visits. Somebody made them, with thresholds, and in doing so deleted much of what people did.
+# No telephone records visits. Somebody computes them, with thresholds, and in doing so deletes much of what people
+# did.
 #
 # *You will be able to* turn raw position fixes into visits, say what each of the steps keeps and what it
 # throws away, and measure that where the truth is known. *You need* pandas, NumPy and
@@ -63,16 +64,16 @@ print(
 fixes[["user_id", "tracked_at", "lon", "lat"]].head(4)
 
 # %% [markdown]
-# Receivers give times in UTC. Remember that; it will cost somebody a benchmark.
+# Receivers give times in UTC, not in local time. Remember that: a published benchmark forgot it.
 #
 # The receiver has five faults. Each is set by arguments of `simulate_fixes`:
 #
 # - Its error **drifts** (`noise_m`, `noise_minutes`): if it is eight metres off now, it is still about eight
 #   metres off a minute later.
-# - Sometimes a signal arrives over a wall, and the position **jumps** (`jumps_per_day`, `jump_m`).
-# - The recorder goes *off* now and then (`gaps_per_day`, `gap_minutes`).
+# - Sometimes a signal is reflected by a wall, and the position **jumps** (`jumps_per_day`, `jump_m`).
+# - The recorder switches *off* now and then (`gaps_per_day`, `gap_minutes`).
 # - **Indoors** it hears nothing for a while (`indoor_loss`).
-# - In long pauses between visits it is off altogether, since nobody knows where those people were
+# - In long pauses between visits it is off altogether, since the town does not say where people were then
 #   (`off_after_minutes`).
 #
 # Between two visits people follow the streets. To draw the fixes we need metres. Over a town, the Earth is
@@ -208,7 +209,7 @@ show(
 # \tag{2.1}
 # $$
 #
-# Note that longitude and latitude play different parts in this formula. That, too, will cost somebody.
+# Note that longitude and latitude play different parts in this formula. That, too, will matter below.
 
 # %%
 R = 6_371_000.0  # metres
@@ -231,8 +232,8 @@ print(f"0.001 degrees north: {north:.1f} m, 0.001 degrees east: {east:.1f} m")
 # %% [markdown]
 # Now the rule, from [Li et al. (2008)](https://doi.org/10.1145/1463434.1463477), with the thresholds of
 # [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315). Take the first fix as **anchor**. Walk
-# through the fixes that follow as long as they are nearer to the anchor than $\Delta = 200$ m. The first
-# fix that is not ends the stretch. If the stretch lasted at least $\tau = 30$ minutes, up to the fix that
+# through the fixes that follow as long as they are nearer to the anchor than $\Delta = 200$ m. The first fix
+# that is not nearer ends the stretch. If the stretch lasted at least $\tau = 30$ minutes, up to the fix that
 # ended it, it is a **staypoint**. Either way, the fix that ended the stretch is the next anchor:
 #
 # $$
@@ -242,7 +243,8 @@ print(f"0.001 degrees north: {north:.1f} m, 0.001 degrees east: {east:.1f} m")
 # \end{aligned} \tag{2.2}
 # $$
 #
-# There is one more case: after a silence of more than 24 hours we start afresh, and drop the open stretch.
+# Here $i$ is the anchor, $j$ the fix that ends the stretch, and $t_i$ the time of fix $i$. There is one more
+# case: after a silence of more than 24 hours we start afresh, and drop the open stretch.
 
 
 # %%
@@ -269,9 +271,9 @@ stays_today = find_stays(today)
 print(f"{len(stays_today)} staypoints that day; the truth: {n_today} visits")
 
 # %% [markdown]
-# For every fix of the day, draw its distance from the anchor in force at that moment. On the
-# way, the line runs up to 200 m and falls back to zero, again and again: each fall is a new anchor. In a
-# stay the line does not reach 200 m.
+# For every fix of the day, draw its distance from the anchor in force at that moment. While the person travels,
+# the line runs up to 200 m and falls back to zero, again and again: each fall is a new anchor. In a stay the
+# line does not reach 200 m.
 
 # %% tags=["hide-input"]
 lon, lat = today.lon.to_numpy(), today.lat.to_numpy()
@@ -314,12 +316,12 @@ show(
 )
 
 # %% [markdown]
-# Look at the heights of the level stretches. The last anchor was set wherever the person crossed the 200 m,
-# somewhere *before* the door. So a staypoint begins a little too early, and part of its fixes lie on the
+# Look at the heights of the level stretches. The last anchor was set wherever the person crossed the 200 m
+# line, somewhere *before* the door. So a staypoint begins a little too early, and some of its fixes lie on the
 # street. That detail will surprise us below.
 #
-# A staypoint needs a position of its own. We take the mean of its fixes. Each *different* position
-# counts once, as in the published pipeline with the tool
+# A staypoint needs a position of its own. We take the mean of its fixes. Each *different* position counts once,
+# as in the published pipeline of Hong et al., which uses the tool
 # [trackintel](https://github.com/mie-lab/trackintel).
 
 
@@ -433,9 +435,9 @@ show(
     alt="Two maps of the same four hundred metres of town with staypoints. "
     "With eps 20 m, several small groups and some lonely crosses; with eps "
     "80 m some of the crosses have joined a group, and groups have merged.",
-    caption="Locations in one neighbourhood. One colour and shape within a "
-    "map, one location; a cross belongs to none. Discs have a diameter of "
-    "eps, so staypoints whose discs touch are neighbours.",
+    caption="Locations in one neighbourhood. Within a map, each location has "
+    "its own colour and shape; a cross belongs to none. Discs have a "
+    "diameter of eps, so staypoints whose discs touch are neighbours.",
 )
 
 # %% [markdown]
@@ -454,14 +456,14 @@ names = both.drop_duplicates()  # same groups, other numbers: one row each
 assert names.DBSCAN.is_unique and names.component.is_unique
 
 # %% [markdown]
-# > **Note.** Components chain. If every house in a street has a staypoint, twenty metres from the next,
-# > the street is one location. And the clustering looks at all the data at once, also at days that
+# > **Note.** Components form chains. If every house in a street has a staypoint, twenty metres from the next,
+# > the whole street is one location. And the clustering looks at all the data at once, including the days that
 # > we later call test; [chapter 15](15_traps.ipynb) measures what that is worth.
 #
 # ## Visits: merge what belongs together
 #
-# The last step drops the staypoints without a location. Of the others, two in a row at the same location
-# are one **visit** if the second begins within a minute of the first one's end.
+# The last step drops the staypoints without a location. Two of the others that follow each other at the same
+# location become one **visit** if the second begins within a minute of the end of the first.
 
 
 # %%
@@ -488,7 +490,7 @@ counts |= {"visits": len(visits), "true visits": len(truth)}
 pd.Series(counts).rename("number").to_frame()
 
 # %% [markdown]
-# That is the whole pipeline. Is it the one that the package uses on real data?
+# That is the whole pipeline. Does the package do the same on real data?
 
 
 # %%
@@ -554,12 +556,12 @@ show(
 
 # %% [markdown]
 # Where a found bar runs on without a true one above it, the recorder was off: the last stay goes on until the
-# person is seen elsewhere. Where a true bar has none below it, the stay was lost. Either it had too few fixes,
-# or its place was seen only once.
+# person is seen elsewhere. Where a true bar has no found bar below it, the stay was lost. Either it had too few
+# fixes, or its place was seen only once.
 #
 # To count such agreements we need a rule for *the same visit*. `pgt.gps.matching.match` pairs a found visit with a
 # true one of the same person if the found visit covers at least half of the true one's time and lies within 200 m.
-# Each visit is used once, and the pairing with the most common time wins. Then
+# Each visit is used once, and the pairing with the most shared time wins. Then
 #
 # $$
 # \text{recall} = \frac{\text{paired}}{\text{true}}, \quad
@@ -664,12 +666,13 @@ Markdown(
 )
 
 # %% [markdown]
-# The third row has another reason. Anyone who leaves home for a walk round the block, or whose recorder is off
-# overnight, has two true visits to the same place in a row. In the fixes these often look like one long stay.
+# The third row of the table, visits whose neighbour in time is to the same place, has another reason. Anyone
+# who leaves home for a walk round the block, or whose record stops overnight, has two true visits to the same
+# place in a row. In the fixes these often look like one long stay.
 #
 # ## A receiver that is too good
 #
-# Turn the faults one at a time, from nothing to terrible, and leave the others as they are. Before you look:
+# Now change one fault at a time, from nothing to terrible, and leave the others as they are. Before you look:
 # which receiver gives the best visits?
 
 
@@ -818,7 +821,7 @@ show(
 # > that is located by the same wireless network all evening. If your data repeats positions, do not
 # > average only the different ones. Exercise 2 cures it with one line.
 #
-# The other panels hold milder lessons.
+# The other panels teach milder lessons.
 #
 # - Silence indoors does not harm staypoints until no fix is left. The rule only needs to see somebody go
 #   in, and to see them again close by. Silence harms *places* earlier, because fewer fixes at the door stand against
@@ -856,7 +859,7 @@ panels(
 # %% tags=["hide-input"]
 ends = match(stays, true).end_error.dropna()
 Markdown(
-    "The panel of silences holds a trade-off. A stay **ends when the person "
+    "The panel of silences shows a trade-off. A stay **ends when the person "
     "is first seen elsewhere**. If the recorder was off, that may be the "
     "next morning. Half of the ends are right to within "
     f"{ends.abs().median():.0f} minutes, but one in ten is more than "
@@ -896,9 +899,9 @@ table.astype({"visits found": int}).round(2)
 #
 # ## Pitfall: latitude first
 #
-# We promised that equation (2.1) would cost somebody. scikit-learn's haversine expects (latitude, longitude). People
-# who think in x and y hand it (longitude, latitude). They see no error and no warning. The published pipeline
-# does it, too. What does a circle of 20 m become? Measure it: go from one position in every direction until the
+# Equation (2.1) does not treat longitude and latitude alike. scikit-learn's haversine expects (latitude, longitude).
+# People who think in x and y hand it (longitude, latitude). They see no error and no warning. The published pipeline
+# does it, too. What becomes of a circle of 20 m? Measure it: go from one position in every direction until the
 # swapped distance says 20 m.
 
 
@@ -954,8 +957,9 @@ show(
 
 # %% [markdown]
 # The cosine that should shrink a degree of *longitude* is taken of the wrong angle and applied to the wrong axis.
-# East-west, the ellipse has $20 \cos\varphi$ metres; north-south $20 / |\cos\lambda|$. So the error depends on the
-# *longitude* of your city, which is absurd, and near 90° it has no bound. What does it do to our visits?
+# The half axes of the ellipse are $20 \cos\varphi$ metres east-west and $20 / |\cos\lambda|$ metres north-south.
+# So the error depends on the *longitude* of your city, which is absurd, and near 90° it has no bound. What does it
+# do to our visits?
 
 # %%
 swapped = steps(record(), haversine_order="swapped")[1]
@@ -1024,9 +1028,9 @@ show(
 #
 # GeoLife is 182 people, most of them around Beijing, recorded by Microsoft Research Asia
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
-# We may not pass on their records. So you see counts and coarse classes here, none with fewer than five people in
-# it, made by `python book/lab/run.py gps`. If you have the data, set `PGT_GEOLIFE_FIXES` to its folder, and this page
-# computes everything anew. (That takes some minutes.)
+# We may not pass on their records. So you see only counts and coarse classes here, none with fewer than five people
+# in it. The command `python book/lab/run.py gps` made them. If you have the data, set `PGT_GEOLIFE_FIXES` to its
+# folder, and this page computes everything anew. (That takes some minutes.)
 
 # %%
 folder = os.environ.get(gps.FIXES)
@@ -1050,8 +1054,10 @@ shown = counts[columns].map("{:,.0f}".format)
 shown.rename_axis(columns=["time zone", "coordinates"])
 
 # %% [markdown]
-# The published counts, of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), are 7,424, 3,334 and 3,502 windows. The column
-# *UTC, swapped* follows their way.
+# The published counts, of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), are 7,424, 3,334 and 3,502
+# windows for train, valid and test ([chapter 3](03_windows.ipynb) explains the three parts). The column *UTC, swapped*
+# follows their way. (All columns leave out, like theirs, people who were tracked for too short a time, and staypoints
+# of at most 25 minutes, which our thirty minutes have excluded already.)
 
 # %% tags=["hide-input"]
 utc = counts["UTC"]
@@ -1060,9 +1066,9 @@ train, valid, test = (
 )
 placed = utc.loc["staypoints in locations"]
 Markdown(
-    f"It gives {train:,.0f}, {valid:,.0f} and {test:,.0f} windows: the same "
-    "pipeline but for two windows of thousands. With the coordinates in the "
-    f"right order, {placed.swapped - placed.right:,.0f} staypoints fewer "
+    f"It gives {train:,.0f}, {valid:,.0f} and {test:,.0f} windows: the "
+    "published counts but for two windows. With the coordinates in the "
+    f"right order, {placed.swapped - placed.right:,.0f} fewer staypoints "
     "belong to a location, and the number of test windows becomes "
     f"{utc.right['test windows']:,.0f}. The order of two columns makes a "
     "different benchmark. ([Chapter 15](15_traps.ipynb) says what becomes of "
@@ -1129,9 +1135,9 @@ show(
 )
 
 # %% [markdown]
-# Look at the third panel. Loggers that write a fix every few seconds have hours of silence in most of
-# their staypoints. During how much of the time that counts as "stayed" did anybody look? Let us measure that
-# in Larkmere, too, and turn `indoor_loss` until the town is as silent as GeoLife.
+# Look at the third panel. Loggers that write a fix every few seconds have hours of silence in most of their
+# staypoints. How much of the time that counts as "stayed" was observed at all? Let us measure that in Larkmere,
+# too, and raise `indoor_loss` until the town is about as silent as GeoLife.
 
 
 # %%
@@ -1180,8 +1186,8 @@ Markdown(
 )
 
 # %% [markdown]
-# Finally, the thresholds on the real fixes. No truth says which is best; one only sees how much depends on them.
-# First `eps`:
+# Finally, we vary the thresholds on the real fixes. No truth says which value is best; we only see how much
+# depends on them. First `eps`:
 
 # %% tags=["hide-input"]
 by_eps = tables["locations"].pivot(
@@ -1214,7 +1220,7 @@ in_classes = histograms[of_people & (histograms.haversine_order == "right")]
 few, many = in_classes.n.iloc[:2].sum(), in_classes.n.iloc[-2:].sum()
 times = shorter[(200.0, 10.0)] / shorter[(200.0, 30.0)]
 Markdown(
-    "Half an hour matters more than 200 m: with ten minutes instead of "
+    "The half hour matters more than the 200 m: with ten minutes instead of "
     f"thirty there are {times:.1f} times as many staypoints. Real people do "
     "stop for twenty minutes, which Larkmere could not tell us. And most "
     f"people have few places: of the {in_classes.n.sum():.0f} people with "
@@ -1234,8 +1240,8 @@ Markdown(
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). At a latitude of $\varphi$ = 60° and a longitude of $\lambda$ = 25°, about Helsinki, how long are the
-# half axes of `eps` = 20 m with swapped coordinates, in metres, east-west and north-south?
+# **Exercise 1** (quick). At a latitude of $\varphi$ = 60° and a longitude of $\lambda$ = 25°, roughly in Helsinki, how long
+# are the half axes of `eps` = 20 m with swapped coordinates, in metres, east-west and north-south?
 
 # %% tags=["try"]
 east_west, north_south = ..., ...

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Windows
 #
-# A life has no full stops. Whoever decides where a model's sentence begins has already shaped every score.
+# A life has no full stops. Somebody must decide where a model's sentence begins, and that choice shapes every
+# score.
 #
 # *You will be able to* turn a table of visits into padded tensors, say exactly what a model may see
 # before each prediction, and tell apart two ways of counting unknown places. *You need* pandas, NumPy
@@ -62,8 +63,8 @@ print(f"{len(visits):,} visits of {n_people} people, by person and time")
 # And the person's first day must lie at least seven days before $\text{day}_j$; otherwise some of the "seven
 # days" were never recorded.
 #
-# Let us draw one. Every row is a day. The first cell only looks for a window worth drawing: a full one,
-# with visits before and after the target on its day.
+# Let us draw one. Every row is a day. The first of the two folded cells only looks for a window worth drawing:
+# a full one, with visits before and after the target on its day.
 
 # %% tags=["hide-input"]
 counts = visits.user_id.value_counts()
@@ -213,7 +214,7 @@ for (seen, j), lo, hi in zip(slow, first, target, strict=True):
 # %% tags=["hide-input"]
 in_lists = sum(len(seen) + 1 for seen, _ in slow)
 Markdown(
-    f"The same {len(slow):,} windows, proven window by window: "
+    f"The same {len(slow):,} windows, compared one by one: "
     f"{slow_seconds:.1f} s against {1000 * fast_seconds:.1f} ms, "
     f"**{slow_seconds / fast_seconds:,.0f} times faster**. The slow version "
     f"stores {in_lists:,} row numbers, the fast one {2 * len(target):,}."
@@ -221,7 +222,7 @@ Markdown(
 
 # %% [markdown]
 # The ratio grows with the table: the slow function compares every visit with every other, while the fast one
-# only searches. We keep the slow one as the specification.
+# only searches. We keep the slow one as the definition of what is right.
 #
 # > **Note.** This pattern is useful elsewhere. Write the version that is obviously right, then the version
 # > that is fast, then let the machine compare them on all the data.
@@ -274,9 +275,9 @@ show(
 # %% [markdown]
 # ## Ids: the vocabulary
 #
-# Tensors want integers. **0** is padding, the empty seat in a row of unequal windows. **1** is
-# "unknown". From **2** on come the locations that training has seen, in sorted order. Only training counts:
-# a vocabulary that includes the test places has already looked at the exam.
+# Tensors want integers. **0** is padding: it fills the empty seats behind a window that is shorter than others.
+# **1** is "unknown". From **2** on come the locations that training has seen, in sorted order. Only training
+# counts: a vocabulary that includes the test places has already looked at the exam.
 
 # %%
 known = sorted(visits.location_id[visits.split == "train"].unique())
@@ -294,7 +295,7 @@ pd.DataFrame(rows).T.astype({"visits": int}).round(1)
 # %% [markdown]
 # Training has no unknown place, of course. Valid and test have plenty, because people never stop
 # exploring. All these places, each a different café or friend's sofa, become one location called 1.
-# We call this the **published protocol**, since the prepared datasets of the literature contain it.
+# We call this the **published protocol**, since the prepared datasets of the literature are made this way.
 #
 # The alternative is to give the unseen places their own ids, *after* the known ones. Nothing is learned
 # about them, but they stay apart. We call this the **exact protocol**.
@@ -361,7 +362,9 @@ pd.DataFrame(
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
 # We cannot give you their records, but a results file says how many targets were in the window. The
 # published windows come ready-made from the literature. The exact ones keep the real places, and begin a little
-# earlier, for a reason given later in this chapter. The two sets of windows are almost the same.
+# earlier, for a reason given later in this chapter. The two sets of windows are almost the same. (A results
+# file has rows for each model; the helper takes those of `kernel`, a rule of [chapter 4](04_baselines.ipynb),
+# only to count windows.)
 
 
 # %%
@@ -445,7 +448,7 @@ Markdown(
 # | duration | 1 … 100, half hours | a visit may last days |
 # | position from the end | 1 = last visit | not 0 |
 #
-# Zero is reserved for padding, except for *days ago*, where the mask has to do that work.
+# Zero is reserved for padding, except for *days ago*, where a mask (explained below) has to do that work.
 # (The embedding of [chapter 5](05_embeddings.ipynb) shifts this feature by one, and then zero is free there, too.)
 #
 # **Time of day.** Quarters of an hour are `minute // 15`, which is 0 for a visit that begins between
@@ -459,7 +462,7 @@ assert (1 + minute // 15).between(1, 96).all()
 
 # %% [markdown]
 # They are few, in a town that sleeps. But suppose that the times were wrongly left in UTC. When it is midnight
-# there, it is eight in the morning in Beijing, and the same bug deletes arrivals at work.
+# in UTC, it is eight in the morning in Beijing, and the same bug deletes arrivals at work.
 #
 # **Days ago.** Old visits matter less, so the model gets how many days ago each one was, its **recency**. Ago from
 # what? The obvious answer is the day of the target, and several implementations do that. But if the newest visit
@@ -538,8 +541,8 @@ pd.DataFrame(n).rename_axis("windows")
 # equation (3.2); `WindowConfig(anchor=…)` chooses. [Trap 12](15_traps.ipynb) says what the hint is worth.
 #
 # **Duration** is cut at 100 half hours, since one forgotten phone should not add a thousand rows to an
-# embedding table. **Position from the end** counts backwards because all windows
-# end *now*, and begin anywhere. "Last visit" should have the same number in every window: 1.
+# embedding table. **Position from the end** counts backwards because all windows end *now*, but begin at
+# different times. "Last visit" should have the same number in every window: 1.
 #
 # Now encode everything, one flat array per feature, once for each split. Windows are only slices of these arrays.
 
@@ -601,7 +604,8 @@ pd.DataFrame(rows).T.rename_axis("window 0")
 # alike. Only the mask knows.
 #
 # What happens without a mask? Attention ends in a softmax over the $L$ columns, and $e^0 = 1$ is not
-# zero. Padding gets a share as large as that of an indifferent visit. Measure it on a random batch.
+# zero. Padding with a score of 0 gets as large a share as a visit with a score of 0. Measure it on a random
+# batch in which all scores are 0.
 
 # %%
 train_first, train_target = ranges["train"]
@@ -624,7 +628,7 @@ for name, attention in (("unmasked", without), ("masked", masked)):
 #
 # A masked model computes nothing useful on padding, but it still computes. In a batch of random windows, the
 # longest sets the width for all. The remedy is to *put windows of similar length together*. To keep some
-# randomness for training, shuffle first, then sort within pools of some batches, then shuffle the batches.
+# randomness for training, shuffle first, then sort within pools of a few batches, then shuffle the batches.
 #
 # The last column below counts the work of self-attention ([chapter 6](06_position_and_encoder.ipynb)).
 # It compares every seat of a row with every other, so its work grows with the *square* of the width.
@@ -700,8 +704,8 @@ show(
 )
 
 # %% [markdown]
-# The data are the same, the gradients are of the same windows, and most of the waste is gone. The price is
-# that a batch's width changes from step to step, so nothing in the model may depend on it.
+# Training still sees the same windows, and most of the waste is gone. The price is that a batch's width changes
+# from step to step, so nothing in the model may depend on it.
 #
 # ## The same as the package
 #
@@ -730,7 +734,7 @@ print("equal:", ", ".join(ours))
 # ## What to remember
 #
 # - A window holds the visits of seven days, up to the target. It is described by two numbers, because visits
-#   are stored once, sorted. Slow code proves fast code.
+#   are stored once, sorted. Slow code checks fast code.
 # - Splits follow time, windows stay inside splits, and the vocabulary comes from training only.
 # - Merging unknown places into one makes explorations look like returns. Ask for the protocol first.
 # - Counted from the target's day, recency and the window itself leak the future. Count from the last visit.

@@ -43,9 +43,9 @@ print(f"{n['train']:,} windows to train, {n['valid']:,} to choose,")
 print(f"{n['test']:,} to test; {V:,} location ids")
 
 # %% [markdown]
-# Is a model good that is right in four cases out of ten? The number alone says nothing. It gets
-# a meaning from two companions: what a simple rule reaches on the same windows, and how
-# much the number would change had we met other people. This chapter builds both. First, the scores.
+# Is a model that is right in four cases out of ten a good one? The number alone says nothing. It gets a meaning
+# from two companions: what a simple rule reaches on the same windows, and how much the number would change if
+# we had met other people. This chapter builds both. First, the scores.
 #
 # ## Rank once
 #
@@ -63,7 +63,7 @@ print(f"{n['test']:,} to test; {V:,} location ids")
 # $$
 #
 # The sums run over the $N$ windows, and $[\,\cdot\,]$ is 1 if the condition in it holds and 0 if not. **Acc@k**
-# is the accuracy at $k$. Acc@1 asks for the very place; Acc@10 is content with a short list. The *mean reciprocal rank*
+# is the accuracy at $k$. Acc@1 asks for the very place; Acc@10 accepts a list of ten. The *mean reciprocal rank*
 # (**MRR**) and the *normalised discounted cumulative gain* (**NDCG**) lie between: second is better than fifth.
 # Try it on three windows and five places.
 
@@ -106,8 +106,8 @@ print(f"Acc@1 {100 * acc:.1f} %, weighted F1 {100 * weighted:.1f} %")
 # %% [markdown]
 # ## Ties, or how to get 100 % for nothing
 #
-# Our line of code for the rank counts the scores that are strictly higher. So a target wins every tie: among
-# equals it comes first. Give all places the same score.
+# Our line of code for the rank, `r = 1 + …`, counts the scores that are strictly higher. So a target wins every
+# tie: among equals it comes first. Give all places the same score.
 
 
 # %%
@@ -228,7 +228,7 @@ print(f"ties lost {ties_lost:.1f} %, won {ties_won:.1f} %, fair {fair:.2f} %")
 # %% [markdown]
 # > **Pitfall.** Ids are not random in real data either. Places are often numbered by first appearance or
 # > by popularity, and then `argmax` breaks ties in favour of the popular place: a second, hidden rule.
-# > We met this one when the same baseline gave two numbers in two programs.
+# > We found this one when the same baseline gave two numbers in two programs.
 #
 # ## Groups, and the copy ceiling
 #
@@ -241,9 +241,9 @@ groups = summarize(most_frequent).set_index("group")[["n", *metric]].round(1)
 groups.rename(columns={"n": "windows"}).rename(lambda k: k.replace("_", " "))
 
 # %% [markdown]
-# The last row has zeros for every rule that only copies. Its Acc@k for any $k$ is therefore at most the
-# share of targets in the window. This **copy ceiling** tells you how to read Acc@10: a copying model near
-# the ceiling has nothing left to gain there.
+# The last row (*not in window*) has zeros for every rule that only copies. Its Acc@k for any $k$ is therefore
+# at most the share of targets in the window. This **copy ceiling** tells you how to read Acc@10: a copying
+# model near the ceiling has nothing left to gain there.
 
 # %% tags=["hide-input"]
 ceiling = 100 * data.test.in_window.mean()
@@ -391,8 +391,8 @@ pd.DataFrame(rows).T[metric].astype(float).round(1)
 #
 # ## A kernel, term by term
 #
-# All copying rules have one form. Every visit of the window has a vote, and a place collects the votes of
-# its visits:
+# All copying rules have one form. Every visit $i$ of the window, to place $l_i$, has a vote $w_i$, and a place
+# $\ell$ collects the votes of its visits:
 #
 # $$
 # \text{score}(\ell) = \sum_{i \,:\, l_i = \ell} w_i . \tag{4.3}
@@ -415,10 +415,10 @@ pd.DataFrame(rows).T[metric].astype(float).round(1)
 # w_i = \alpha^{\,\text{age}_i} \Big( \beta + [\,l_{i-1} = l_L\,] + \zeta\, e^{-\delta_i / \theta} \Big). \tag{4.4}
 # $$
 #
-# This is the **context kernel**: it compares the context of each past visit with the context now. The base
-# $\beta$ keeps the visits that match in nothing, $\zeta$ is the weight of the hour, and $\theta$ says how many minutes
-# still count as "about this hour". The fifth number is the weight of the bracket, which we fix to 1 because only
-# ratios matter. In the code the five are called `decay`, `base`, `same`, `clock` and `width`.
+# This is the **context kernel**: it compares the context of each past visit with the context now. The base $\beta$
+# gives a vote even to visits that match in nothing, $\zeta$ is the weight of the hour, and $\theta$ says how many
+# minutes still count as "about this hour". The fifth number is the weight of the bracket, which we fix to 1 because
+# only ratios matter. In the code the five are called `decay`, `base`, `same`, `clock` and `width`.
 
 
 # %%
@@ -561,7 +561,7 @@ for name, title in titles.items():
 pd.DataFrame(fitted).T
 
 # %% [markdown]
-# The hour gets more weight in Beijing, and a wider hour. If a number is at the end of
+# In Beijing the hour gets more weight and more width. If a number is at the end of
 # its list, the list was too short; exercise 3 comes back to that. Now look once more at the two curves of the
 # figure. With so few numbers to choose, the choice can hardly adapt to the validation windows by accident. A gap
 # between the curves says more about two different stretches of time than about overfitting.
@@ -762,8 +762,10 @@ bars(
 # %% [markdown]
 # Bars may overlap and still differ, so let us judge by paired differences. A network trained with other seeds
 # would score differently, so its seeds are drawn with replacement as well. The third block of the table uses the
-# *exact* protocol: it keeps the real places of GeoLife apart, and no model knows the target's time. On GeoLife,
-# *default* is PGT with the package's default settings, and *tuned* has those that were best on the validation windows.
+# *exact* protocol: it keeps the real places of GeoLife apart, and no model knows the target's time. In the table,
+# *full* is PGT with all its parts (on GeoLife, as documented), and *no pointer* and *no generator* lack one of
+# them. On GeoLife, *default* is PGT with the package's default settings, and *tuned* has those that were best on
+# the validation windows.
 
 
 # %%
@@ -808,7 +810,8 @@ Markdown(
 # training, is level with the trained networks or above them. The idea is not new:
 # [Do et al. (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) predict places from kernels over time and space. But the papers
 # on networks that we know of compare with Markov chains and with other networks, not with a rule like this.
-# In recommender systems the same has been found more than once, and [counted](https://doi.org/10.1145/3298689.3347058).
+# In recommender systems the same has been found so often that a study could
+# [count the cases](https://doi.org/10.1145/3298689.3347058).
 #
 # Why? Here is a hypothesis. The kernel is given the two *comparisons* that
 # matter: was that visit preceded by the place where I am, and was it at this time of day? A network receives places and
@@ -850,9 +853,8 @@ table = pd.DataFrame(at_ten).rename(lambda group: group.replace("_", " "))
 table.rename_axis("Acc@10, %").round(1)
 
 # %% [markdown]
-# In the last row the kernel has a zero, and always will. Only a model that can *generate* may name a
-# place that the week does not contain. The network makes little of this chance. Remember that when we build its
-# generator.
+# In the last row the kernel has a zero, and always will. Only a model that can *generate* can name a place that
+# the week does not contain. The network makes little of this chance. Remember that when we build its generator.
 #
 # So what is a network for? For the cases beyond the window, for probabilities, for cues that we did not think of.
 # But anyone who claims that a network has learned how people move should first show that it beats five numbers.
@@ -868,7 +870,7 @@ table.rename_axis("Acc@10, %").round(1)
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). Another rule that sounds reasonable: always name the place which the person visited
+# **Exercise 1** (quick). Another rule that sounds reasonable: always name the place that the person visited
 # most often in *training*. Score it, with ties counted fairly. Which group explains the result?
 
 # %% tags=["try"]
@@ -957,10 +959,10 @@ for name, grid in grids.items():
 # settings and seeds can.
 
 # %% [markdown]
-# **Exercise 4** (longer). The simulator knows one more cue: on weekends people repeat weekends. Multiply a
-# vote by a sixth number if the visit and the present differ in being on a weekend, and choose it on validation.
-# Take the weekday of the last visit for the present. Does test improve? A first check: with a factor of one
-# nothing may change.
+# **Exercise 4** (longer). The simulator knows one more cue: on weekends people repeat weekends. Multiply a vote
+# by a sixth number, the factor, if either the visit or the present is on a weekend but not both, and choose the
+# factor on validation. Take the weekday of the last visit for the present. Does test improve? A first check:
+# with a factor of one the score must stay the same.
 
 
 # %% tags=["try"]

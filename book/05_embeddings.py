@@ -51,9 +51,9 @@ table
 
 # %% [markdown]
 # Part II follows this window. A rule picked it (`pgt.look.story`): it is short enough to print, with a
-# handful of places, one of which is the true next one. By the end of Part II you will have computed every
-# number that leads from it to a prediction. A network multiplies and adds, but "café" cannot be multiplied. So the
-# first task is to give every visit a vector.
+# handful of places, one of which is the true next one. By the end of Part II you will have computed every number
+# that leads from the window to a prediction. A network multiplies and adds, but nobody can multiply a "café". So
+# the first task is to give every visit a vector.
 #
 # ## A row of a matrix
 #
@@ -208,8 +208,8 @@ pd.DataFrame.from_dict(rows, orient="index").rename_axis("forgotten in")
 #
 # (`max_len` is the number of visits that the model reads at most. Of a longer window it keeps the newest.)
 #
-# One zero is on purpose. A person whom training has not seen has user 0, and therefore a zero vector: the
-# embedding then speaks of nobody in particular.
+# One zero is there on purpose. A person whom training has not seen has user 0, and therefore a zero vector: the
+# embedding then describes nobody in particular.
 #
 # > **Note.** Recency here counts back from the *last visit*, so it gives away nothing about the target. The documents
 # > count back from the target's day. That tells the model a little about the future, and is the option
@@ -337,7 +337,8 @@ show(
 # [x_1, x_2, \dots, x_7]\, W + b \;=\; x_1 W_1 + x_2 W_2 + \dots + x_7 W_7 + b . \tag{5.2}
 # $$
 #
-# So concatenating and projecting *is* adding, each part through its own matrix. Neither can do what the other cannot.
+# So concatenating and projecting *is* adding, each part through its own matrix. Neither of the two can do what the
+# other cannot.
 
 # %%
 edges = np.cumsum([0, *shapes.width])
@@ -373,8 +374,8 @@ show(
     fig,
     alt="Bars: share of each part in the differences between the window's "
     f"visits. In descending order: {ranked}.",
-    caption="Who tells the visits of this window apart? The person cannot, "
-    "being the same at all of them.",
+    caption="What tells the visits of this window apart? The person cannot: "
+    "it is the same at all of them.",
 )
 
 # %% [markdown]
@@ -391,8 +392,8 @@ show(
 # \end{aligned} \tag{5.3}
 # $$
 #
-# (The $10^{-5}$ prevents a division by zero.) LayerNorm never looks at other visits or other windows. So batch mates and
-# padding cannot disturb it.
+# (The $10^{-5}$ prevents a division by zero.) LayerNorm never looks at other visits or other windows. So neither the
+# rest of the batch nor padding can disturb it.
 
 
 # %%
@@ -415,7 +416,8 @@ print(f"largest difference with x.std(): {(wrong - theirs).abs().max():.4f}")
 #
 # ## The same function
 #
-# Is what we wrote the function that the package computes? Compare on many windows, with padding, in both precisions.
+# Does our module compute the same function as the package? Compare on many windows, with padding, in 32 and in 64
+# bits.
 
 # %%
 many = data.test.batch(np.arange(0, len(data.test), 20))  # (157, L) or so
@@ -433,8 +435,8 @@ print(f"padding: {share_padding:.0f} % of {tuple(many.location.shape)}")
 # %% [markdown]
 # ## Do coffee shops cluster?
 #
-# Similar places should end up close together, coffee shops near coffee shops. We wanted to show you that picture.
-# First look at neighbours, by cosine,
+# Similar places should end up close together, coffee shops near coffee shops. We wanted to show you a picture of
+# that. First look at each place's nearest neighbour, by cosine,
 # $\cos(x, x') = x^\top x' / (\lVert x\rVert \lVert x'\rVert)$, for places with at least five training visits.
 
 # %%
@@ -454,11 +456,11 @@ table["cosine"] = best.values.numpy().astype(float).round(2)
 table[kind == "food"].head(8).set_index("place")
 
 # %% [markdown]
-# With enough good will one finds a story for some of these rows. So test it. How often do a place and its
-# nearest neighbour share their kind, their district, a visitor? Chance alone gives more than zero: half the town might
-# be restaurants. To measure chance, shuffle the places' *vectors* among the places and count again, 300 times. The
-# column *p* of the table is the share of shuffles that do at least as well as the real vectors. If it is tiny, chance
-# is no explanation.
+# With enough good will one finds a story for some of these rows. So test it. How often do a place and its nearest
+# neighbour share a kind, a district or a visitor? Chance alone gives more than zero: half the town might be
+# restaurants. To measure chance, shuffle the places' *vectors* among the places and count again, 300 times. The column
+# *p* of the table is the share of shuffles that do at least as well as the real vectors. If it is tiny, chance is no
+# explanation.
 
 # %%
 district = places.district[often].to_numpy()
@@ -547,8 +549,9 @@ show(
 #
 # An experiment says more than a picture. Operate on the trained model: shuffle the vectors among places, so
 # that each place carries another one's vector. Do it among all places, then only among often or rarely visited ones,
-# then only between places of one kind: homes with homes, works with works. If the vector of a place said "I am a
-# home", the last shuffle would be harmless. Finally, give all places the same vector. Score each patient.
+# then only between places of one kind: homes with homes, workplaces with workplaces. If the vector of a place
+# said "I am a home", the last shuffle would be harmless. Finally, give all places the same vector. Score the
+# model after each operation.
 
 # %%
 visited = data.train.features[0, 1:].numpy()
@@ -603,8 +606,8 @@ everywhere, often_only, one_kind, _, rare_only = [
 Markdown(
     f"Shuffling everything costs {everywhere:.1f} points. Shuffling only "
     f"the {len(busy)} places with twenty training visits or more costs "
-    f"{often_only:.1f}, and swapping only homes with homes and works with "
-    f"works still costs {one_kind:.1f}. Shuffling the {len(rare):,} rare "
+    f"{often_only:.1f}, and swapping only within a kind, such as homes with "
+    f"homes, still costs {one_kind:.1f}. Shuffling the {len(rare):,} rare "
     f"ones costs {rare_only:.1f}."
 )
 
@@ -620,9 +623,9 @@ Markdown(
 # often: this one, on a Monday morning, is followed by that one. The knowledge is in the reader, and the
 # geometry of the table shows none of it.
 #
-# The last row takes away even the tags: inside the network all places are one. Beyond the shuffle, it loses what it
-# is worth to see that two visits went to the same place. The model still predicts at all because the pointer adds up
-# its weights by the true ids.
+# The last row takes away even the tags: inside the network all places are one. Unlike after the shuffle, the model
+# no longer sees that two visits went to the same place. It can still predict, because the pointer
+# ([chapter 7](07_pointer.ipynb)) adds up its weights by the true ids.
 #
 # > **Note.** The claim of clusters is about geometry, so it has to pass a test of geometry. With millions
 # > of visits it may pass; the test is the same. What a model *uses* is another question, and needs an
@@ -630,8 +633,9 @@ Markdown(
 #
 # ## Is midnight near midnight?
 #
-# The table of times has only 96 rows, and those of daytime see many visits each. Here it is obvious what a good
-# geometry would be. Rows 96 (23:45) and 1 (00:00) are neighbours in the world. Are they neighbours in the table?
+# The table of times has only 96 rows, and those of daytime see many visits each. For times it is obvious what a
+# good geometry would be. Rows 96 (23:45) and 1 (00:00) are neighbours in the world. Are they neighbours in the
+# table?
 
 # %%
 hours = mine.tables["time"].detach()[1:]
@@ -685,7 +689,7 @@ Markdown(
 
 # %% [markdown]
 # A table is free to learn the clock, and equally free not to. What 09:15 teaches, 09:30 does not inherit.
-# If you know a geometry, as with clocks, you may build it in; exercise 3 does.
+# If you know a geometry, as with clocks, you can build it in; exercise 3 does.
 #
 # ## What to remember
 #
@@ -693,13 +697,14 @@ Markdown(
 # - Index 0 is padding, everywhere. Every answer starts at 1, and forgetting that crashes nothing.
 # - Concatenate-and-project equals project-and-add. LayerNorm looks at one visit only, and divides by $D$.
 # - "Similar places are close" is a hypothesis. Test it against shuffled vectors before you draw it.
-# - What a table looks like and what the model does with it are two questions. Operate to answer the second.
+# - What a table looks like and what the model does with it are two questions. To answer the second, change the
+#   table and score the model.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick). The design documents count 1.3 million location parameters at $D = 64$, and say
-# elsewhere that there are one to two thousand locations. How many locations would 1.3 million be? And how
-# many numbers has our module?
+# elsewhere that there are one to two thousand locations. How many locations would 1.3 million be? And how many
+# numbers does our module have?
 
 # %% tags=["try"]
 total = ...  # from the shapes in `sizes`, the projection and LayerNorm

@@ -58,6 +58,7 @@ print(f"{L} visits, D = {D}, H = {H} heads")
 #
 # The simplest attention weighs by likeness. Visit $i$ gives visit $j$ a weight that grows with $x_i^\top x_j$,
 # and a softmax makes the weights of each row positive, with sum one. What happens when we shuffle the visits?
+# (We use the location vectors alone, and for now no learned matrices.)
 
 
 # %%
@@ -332,16 +333,17 @@ print("softmax of nothing:", nothing.tolist()[0])
 print(f"NaN in the good window: {nan[0]}, in the empty one: {nan[1]}")
 
 # %% [markdown]
-# The good window survives. But the mean loss of the batch is NaN, then every gradient, and after one step
-# every weight. One empty window kills the model. `pgt` therefore asks for at least one visit in each
+# The good window survives. But the mean loss of the batch is NaN, so every gradient is NaN, and after one step
+# so is every weight. One empty window kills the model. `pgt` therefore asks for at least one visit in each
 # window.
 #
 # ## GELU and the feed-forward network
 #
 # Attention moves information between visits. The **feed-forward** network then works on each visit by
-# itself: a linear layer to a wider space, a bend, and a linear layer back. The bend is **GELU** ([Hendrycks and Gimpel,
-# 2016](https://arxiv.org/abs/1606.08415)), $x\,\Phi(x)$, where $\Phi$ is the normal distribution function. Many
-# programs use a tanh formula in its place, because the error function used to be slow. Do the two agree?
+# itself: a linear layer to a wider space, a bend (a function that is not linear), and a linear layer back. The bend is
+# **GELU** ([Hendrycks and Gimpel, 2016](https://arxiv.org/abs/1606.08415)), $x\,\Phi(x)$, where $\Phi$ is the normal
+# distribution function. Many programs use a tanh formula in its place, because the error function used to be slow. Do
+# the two agree?
 
 
 # %%
@@ -401,11 +403,11 @@ show(
 # $$
 #
 # The products run over the layers. $J_n$ is the matrix of derivatives (Jacobian) of what layer $n$ *adds*, and
-# $J^{\text{LN}}_n$ is that of its LayerNorm. Multiply out. In pre-norm one term is $I$: a direct road on which the
-# gradient arrives unchanged, at any depth. In post-norm every road passes one LayerNorm per layer, and each divides
-# by the length of its input. If $h$ adds variance $v$ to a vector of variance 1, the direct road shrinks by
-# $1 / \sqrt{1 + v}$ each time. "So in post-norm the gradient vanishes", many texts say. Does it? We measure it
-# at initialisation; PyTorch's layer has a switch for the two kinds.
+# $J^{\text{LN}}_n$ is that of its LayerNorm. Multiply the product out. In pre-norm one term is $I$: a direct road
+# on which the gradient arrives unchanged, at any depth. In post-norm every road passes one LayerNorm per layer,
+# and each divides by the length of its input. If $h$ adds variance $v$ to a vector of variance 1, the direct road
+# shrinks by $1 / \sqrt{1 + v}$ each time. "So in post-norm the gradient vanishes", many texts say. Does it? We
+# measure it at initialisation; PyTorch's layer has a switch for the two kinds.
 
 
 # %%
@@ -482,10 +484,10 @@ show(
 pd.DataFrame(rows).T.round(2)
 
 # %% [markdown]
-# The first column contradicts the textbook: the norm does not vanish. The side roads
+# The first column of the table contradicts the textbook: the norm does not vanish. The side roads
 # through $h$ make up for most of what the direct road loses. The second column shows what the algebra really
-# promises: how much of the gradient's *direction* arrives. In pre-norm the
-# bottom gets a good part of what the top gets. In deep post-norm every layer has changed the direction.
+# promises: how much of the gradient's *direction* arrives. In pre-norm the gradient at the bottom still points
+# partly in the direction it had at the top. In deep post-norm every layer has changed the direction.
 #
 # Pre-norm has a price. Nothing stops the sum from growing (third column), so each later layer adds less
 # to a longer vector, and its gradient gets *smaller*. In post-norm, gradients stay
@@ -526,8 +528,8 @@ def encoder(x, w, padding, n_heads, n_layers=2):
 # | feed-forward, inside | (B, L, 128) |
 # | output | (B, L, D) |
 #
-# Is it the package's encoder? And is that PyTorch's? We copy the same weights into `nn.TransformerEncoder`
-# and compare all three, on many windows with padding.
+# Does our encoder compute the same as the package's? And the same as PyTorch's? We copy the same weights into
+# `nn.TransformerEncoder` and compare all three, on many windows with padding.
 
 # %%
 RENAME = {
@@ -574,7 +576,7 @@ for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
     print(f"{dtype}: to pgt {gaps[0]:.1e}, to PyTorch's {gaps[1]:.1e}")
 
 # %% [markdown]
-# Three encoders, one function.
+# So the three encoders are one function.
 #
 # > **Pitfall.** Delete the line that replaces `package.positions`, and the comparison in 64 bits fails at
 # > the eighth digit. The sinusoids were rounded to 32 bits when the model was built, and `.double()` widens a
@@ -650,7 +652,7 @@ moved = 100 * torch.cat(moved).mean()
 flipped = 100 * torch.cat(flipped).float().mean()
 hits = 100 * torch.cat(hits, dim=1).float().mean(1)
 percent = {
-    "probability on other places than it should be": moved,
+    "probability that moved to other places": moved,
     "windows with another first answer": flipped,
     "Acc@1 with the mask": hits[0],
     "Acc@1 without it": hits[1],
@@ -659,15 +661,15 @@ pd.Series(percent, name="%").astype(float).round(1).to_frame()
 
 # %% [markdown]
 # > **Pitfall.** Compare the last two numbers with the share of changed answers. Accuracy alone may hardly
-# > notice this bug, because some answers change for the better. The sure test costs three lines: predict one
-# > window alone and in company, and demand the same output.
+# > notice this bug, because some answers change for the better. A sure test costs three lines: predict one
+# > window alone and with others in the batch, and demand the same output.
 #
 # ## "Parallel, O(1)"
 #
-# The documents call self-attention "parallel, O(1)". That is its **depth**: any two visits meet after one
-# step, while a recurrent network needs $L$ steps one after another. The **work** is not constant. Each
-# layer spends $4 L D^2$ multiplications on projections, $2 L^2 D$ on scores and weighted sums, and $2 L D F$
-# on the feed-forward network of width $F$.
+# The design documents call self-attention "parallel, O(1)". That is its **depth**: any two visits meet after
+# one step, while a recurrent network needs $L$ steps one after another. The **work** is not constant. Each
+# layer spends $4 L D^2$ multiplications on projections, $2 L^2 D$ on scores and weighted sums, and $2 L D F$ on
+# the feed-forward network of width $F$.
 
 # %%
 F_ = model.config.d_feedforward
@@ -720,8 +722,8 @@ show(
 
 # %% [markdown]
 # Do heads specialise? The next table puts each head into numbers. The first column is $e^{\text{entropy}}$,
-# the number of visits that a row looks at in effect. The others
-# are in units of even attention: 1 means "no more than any visit".
+# the number of visits that a row looks at in effect. The others are in units of even attention: 1 means "as
+# much as if all visits got the same".
 
 # %%
 location = batch.location[0]
@@ -783,14 +785,16 @@ rows.round(1)
 # We did not expect this, and ran it on both splits before we believed it. Where a difference is up on one split
 # and down on the other, there is nothing to explain. If the table shows no clear loss, then
 # what *this* trained model predicts hardly depends on its encoder. The pointer compares the last visit with all
-# others anyway, and adds up equal places. The bright spots in the picture are real weights, and decoration.
+# others anyway, and adds up equal places. The bright spots in the picture are real weights, but the prediction
+# hardly needs them.
 #
 # That is a finding about one model of one simulated town. It may come out differently where the next place depends
 # on longer patterns, or with more data.
 #
 # ## What to remember
 #
-# - Attention permutes with its input. Order comes from sinusoids, and from the position from the end, which knows where "now" is.
+# - Attention alone does not see the order of visits. Order comes from sinusoids, and from the position from the end, which
+#   knows where "now" is.
 # - $\sqrt d$ keeps the variance of scores at one. The mask goes in before the softmax, on the columns.
 # - Without the mask, strangers change your prediction, and accuracy hardly tells you.
 # - Pre-norm keeps the gradient's direction. In post-norm its norm does not vanish, at least not at these depths.
@@ -799,7 +803,8 @@ rows.round(1)
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). How many parameters has one layer? Write the formula in $D$ and $F$ and check it.
+# **Exercise 1** (quick). How many parameters does one layer have? Write the formula in $D$ and $F$ and check
+# it.
 
 # %% tags=["try"]
 formula = ...  # of D and F_

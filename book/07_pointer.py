@@ -53,12 +53,12 @@ i = story(test)  # the window that the chapters share
 #
 # ## What a softmax over places cannot do
 #
-# The usual way to predict one of many things is a score for each, and a softmax. Every place owns a row of
-# weights. Training pulls the row up when the place is the target, and pushes it down a little otherwise. A place
-# that training never shows has a row, too. Nobody ever pulled it up.
+# The usual way to predict one of many things is to give each a score and take a softmax. Every place owns a row
+# of weights. Training pulls the score up when the place is the target, and pushes it down a little otherwise. A
+# place that training never shows has a row, too, but nothing ever pulls its score up.
 #
-# How much of a problem is that? Sort the test windows by two questions. Had training seen the target's place? And is
-# it one of the places in the window, in plain sight?
+# How much of a problem is that? Sort the test windows by two questions. Did training show the target's place? And is
+# that place in the window, in plain sight?
 
 # %%
 known = vocabulary.is_known(test.targets)
@@ -116,10 +116,10 @@ pd.DataFrame({"visits": batch.length.numpy()}, index=windows)
 # q = W_q c + b_q, \qquad k_i = W_k x_i + b_k, \qquad s_i = \frac{q \cdot k_i}{\sqrt{D}} . \tag{7.1}
 # $$
 #
-# Two maps, because asking and answering are different things. With one map for both, the last visit would tend
-# to be most like itself, and the pointer would favour staying put. The division by $\sqrt D$ keeps scores
-# at the same size whatever the width of the model
-# ([chapter 6](06_position_and_encoder.ipynb)). First by hand, one visit at a time:
+# There are two maps because asking and answering are different things. With one map for both, the last visit
+# would tend to be most like itself, and the pointer would favour staying put. The division by $\sqrt D$ keeps
+# scores at the same size whatever the width of the model ([chapter 6](06_position_and_encoder.ipynb)). First by
+# hand, one visit at a time:
 
 # %%
 w = model.pointer.state_dict()  # the trained numbers
@@ -142,7 +142,7 @@ print("scores of the story window:", [round(s, 2) for s in by_hand])
 
 # %% [markdown]
 # > **Note.** This is one head of attention with one query. There are no values: an attention layer mixes *vectors*,
-# > the pointer hands out the *weights themselves*.
+# > while the pointer returns the *weights themselves*.
 #
 # ## A bias for each position
 #
@@ -178,10 +178,10 @@ print(f"{len(bias)} entries for {most} visits; entry 0 is {bias[0]:.0f}")
 # \frac{e^{s_i + b_{p_i} + C}}{\sum_j e^{s_j + b_{p_j} + C}} = \frac{e^C\, e^{s_i + b_{p_i}}}{e^C \sum_j e^{s_j + b_{p_j}}} = a_i . \tag{7.3}
 # $$
 #
-# The common height of the curve is not **identifiable**: no data can tell what it is. The gradient along it, which
-# is the sum of all entries' gradients, is zero. The height moves all the same during training, by accident. Weight
-# decay shrinks it, and AdamW scales the gradient of each entry by itself, so that steps which should cancel do not.
-# Never read meaning into "all biases are negative".
+# So the common height of all biases is not **identifiable**: no data can tell what it is. The gradient along it,
+# which is the sum of all entries' gradients, is zero. The height still moves during training, by accident. Weight
+# decay shrinks it, and AdamW scales the gradient of each entry by itself, so that steps which should cancel do
+# not. Never read meaning into "all biases are negative".
 
 
 # %%
@@ -372,8 +372,8 @@ prediction_map.window_map(
 )
 
 # %% [markdown]
-# Now you. Delete a visit, change its hour, add one by clicking a place, or go on to this person's other moments: the same trained
-# pointer answers, computed in this page. The whole model waits in [chapter 26](26_playground.ipynb).
+# Now it is your turn. Delete a visit, change its hour, add one by clicking a place, or go on to this person's other moments:
+# the same trained pointer answers, computed in this page. The whole model waits in [chapter 26](26_playground.ipynb).
 
 # %% tags=["hide-input"]
 from pgt.viz.live import playground
@@ -470,7 +470,7 @@ Markdown(
 #
 # What does the pointer do *before* training? All biases $b_p$ are 0. A linear layer of width $D$ starts with weights
 # uniform in $\pm 1/\sqrt D$, so their variance is $1/(3D)$. Let the entries of a visit's vector have variance $v$.
-# Then follow the variance, step by step:
+# Then follow the variance, one step a row:
 #
 # | quantity | variance, about |
 # |---|---|
@@ -552,12 +552,12 @@ Markdown(
 # %% [markdown]
 # ## What it can and cannot do
 #
-# The pointer has a ceiling. Where the target is not in the window, its probability is exactly zero, for ever. That
-# is the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
+# The pointer has a ceiling. Where the target is not in the window, its probability is exactly zero, for ever. Such
+# targets are the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
 #
-# A place that training never saw has an embedding that no training step ever
-# moved with purpose: noise. The pointer has to judge visits to it by hour, weekday, duration, position, and by
-# whether the same noise turns up twice. Does it manage?
+# The embedding of a place that training never saw is noise, because no training step ever moved it on purpose.
+# The pointer has to judge visits to such a place by hour, weekday, duration and position, and by whether the
+# same noise turns up twice. Does it manage?
 
 # %%
 inside = test.in_window
@@ -589,7 +589,8 @@ by.round(3)
 #
 # ## The whole part, and the package's
 #
-# Everything above in one module. Its parameters bear the package's names, so that trained weights load.
+# Here is everything above in one module. Its parameters have the package's names, so that the trained weights
+# can be loaded.
 
 
 # %%
@@ -649,8 +650,8 @@ for dtype, limit in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
 # ## What to remember
 #
 # - A softmax over places knows only places that were targets. Pointing needs the place only to be *in sight*.
-# - Score = scaled dot product of the last visit's query with each visit's key, plus a bias of which only
-#   differences mean anything.
+# - Score = scaled dot product of the last visit's query with each visit's key, plus a bias. Only differences
+#   between biases mean anything.
 # - Mask before the softmax. Then add up per place, with log-sum-exp per place, so that no place vanishes.
 # - Many small bars can beat one tall bar. So an untrained pointer counts, and training starts from "most frequent place".
 # - Its ceiling is the share of targets in the window.
@@ -746,9 +747,10 @@ check.same(weight - r, s.grad, name=name, atol=1e-5)
 # peaked strip is partly an accident of training.
 
 # %% [markdown]
-# **Exercise 4** (project). Adding up favours places with many visits. Alternatives: a place gets the *largest*
-# weight of its visits, or their *mean*, normalised. Compare the three with the trained weights, among targets known
-# and never seen. Then (on your own machine) train a model with each. Do keys learn to make up for it?
+# **Exercise 4** (project). Adding up favours places with many visits. There are alternatives: a place gets the
+# *largest* weight of its visits, or their *mean*, and the results are normalised. Compare the three with the
+# trained weights, among targets known and never seen. Then (on your own machine) train a model with each. Do keys
+# learn to make up for it?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4

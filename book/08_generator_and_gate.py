@@ -49,8 +49,8 @@ names = dict(zip(places.location_id, places.name, strict=True))
 i = story(test)  # the window that the chapters share
 
 # %% [markdown]
-# The pointer cannot name a place outside the window. The **generator** can. It is the plain way to
-# predict: one score for every place of the town, made from the context, then a softmax.
+# The pointer cannot name a place outside the window. The **generator** can. It predicts in the usual way: one
+# score for every place of the town, made from the context, then a softmax.
 #
 # ## A score for every place
 #
@@ -144,14 +144,14 @@ show(
 # ## What a place that was never a target gets
 #
 # A place that training never shows is one of the wrong answers in every step, and every step pushes its score down.
-# What stops the fall is **label smoothing**. Training makes the predicted distribution
-# $P$ as much like a wanted one as it can. Without smoothing, all of the wanted probability lies on the true place.
-# With it, the true place gets $1 - \varepsilon$, and the small rest $\varepsilon$ is dealt out evenly, $\varepsilon / V$ to
-# each of the $V$ places ([Training](10_training.ipynb) has the formula).
+# What stops the fall is **label smoothing**. Training makes the predicted distribution $P$ as similar as it can to
+# a desired one. Without smoothing, all of the desired probability lies on the true place. With it, the true place
+# gets $1 - \varepsilon$, and the small rest $\varepsilon$ is dealt out evenly, $\varepsilon / V$ to each of the
+# $V$ places ([Training](10_training.ipynb) has the formula).
 #
 # The predicted distribution is the **mixture** $P$ that the
-# gate $g$ makes of pointer and generator, $P = g\,P_\text{ptr} + (1 - g)\,P_\text{gen}$, equation (1.2). The pointer
-# gives such a place nothing, so the generator alone must deliver. At the best fit
+# gate $g$ makes of pointer and generator, $P = g\,P_\text{ptr} + (1 - g)\,P_\text{gen}$, equation (1.2). Outside the
+# window, such a place gets nothing from the pointer. So the generator alone must supply its share. At the best fit
 #
 # $$
 # (1 - g)\, P_\text{gen}(\ell) \approx \frac{\varepsilon}{V}. \tag{8.2}
@@ -198,26 +198,27 @@ show(
     alt="Histogram of the mixture's probability for places never seen in "
     f"training and not in the window; the geometric mean is {middle:.1e}. "
     f"Lines mark ε / V = {eps / V:.1e} and 1 / V = {1 / V:.1e}.",
-    caption="All test windows, all places that training never showed and "
-    "the window does not either.",
+    caption="All test windows; in each, all places that neither training "
+    "nor the window shows.",
 )
 
 # %% [markdown]
-# The hill stands at the dashed line. So what the generator says about unseen places is no knowledge. It is the
+# The hill stands at the dashed line. So what the generator says about unseen places is not knowledge. It is the
 # constant $\varepsilon$ of label smoothing, shared out. Set $\varepsilon = 0$, and the hill slides down for as long as
 # you train.
 #
 # ## The gate
 #
-# There are two experts, and one number between them. The **gate** $g$ is the weight of *copying*:
+# There are two experts, the pointer and the generator, and one number between them. The **gate** $g$ is the
+# weight of *copying*:
 #
 # $$
 # g = \sigma(z) = \frac{1}{1 + e^{-z}}, \qquad z = w_z \cdot \operatorname{GELU}(W_g c + b_g) + b_z . \tag{8.3}
 # $$
 #
 # The sigmoid turns any number into a weight: $\sigma(0) = \tfrac12$, and $\sigma(-z) = 1 - \sigma(z)$. It can also be
-# read backwards: $z = \log\frac{g}{1 - g}$ are the log-odds for copying. (The documents make the sigmoid the gate's last
-# layer. Our gate ends with $z$, for a reason that comes below.)
+# read backwards: $z = \log\frac{g}{1 - g}$ are the log-odds for copying. (The design documents make the sigmoid the
+# gate's last layer. Our gate ends with $z$, for a reason that comes below.)
 
 
 # %%
@@ -354,14 +355,14 @@ show(
 
 # %% [markdown]
 # The generator's bars at $g = 0$ may look like a drawing error. They are not: its probability is spread thinly over
-# thousands of places. There is a reason, and we shall derive it.
+# thousands of places. There is a reason, and we derive it below.
 #
 # ## The logarithm of a sum
 #
 # The loss of a window is $-\log P$ of its target, in **nats**, the unit of the natural logarithm. The documents
 # print `log(P + 1e-10)`, so that the logarithm of zero never happens. The constant looks harmless. Take a target
-# outside the window, and let the gate's log-odds $z$ rise: the model becomes ever surer that it can copy, and is wrong.
-# The loss is
+# outside the window, and let the gate's log-odds $z$ rise: the model becomes ever surer that it can copy, but it is
+# wrong. The loss is
 #
 # $$
 # \begin{aligned}
@@ -370,7 +371,8 @@ show(
 # \end{aligned} \tag{8.5}
 # $$
 #
-# a straight line of slope one: *back off*. Now compare two ways of writing equation (8.4) in float32.
+# a straight line of slope one, which tells the gate to *back off*. Now compare two ways of writing equation
+# (8.4) in float32.
 
 
 # %%
@@ -516,7 +518,7 @@ Markdown(
     "does not show: last month's dentist. For the person it is a return, for "
     "the gate a case for the generator, with $r = 0$ exactly. And among "
     f"targets in the window $r$ averages **{opened.r[inside].mean():.3f}**: "
-    "they are the pointer's, nearly without dispute."
+    "the pointer explains them almost alone."
 )
 
 # %% tags=["hide-input"]
@@ -539,13 +541,14 @@ show(
 )
 
 # %% [markdown]
-# Nothing in the loss asks the gate to tell an old haunt from a new discovery: both have $r = 0$. Any
-# distance between those two curves is a by-product, because they happen in different contexts. And whether somebody
-# explores is partly a coin toss, even to the town.
+# Nothing in the loss asks the gate to tell a return outside the window from an exploration: both have $r = 0$.
+# Any distance between those two curves is a by-product, because they happen in different contexts. And whether
+# somebody explores is partly a coin toss, even to the town.
 #
 # ## Who teaches the generator?
 #
-# The same algebra tells what each *expert* learns. For the generator's scores $s_\ell$ of equation (8.1),
+# The same algebra tells what each *expert* learns. For the generator's scores $s_\ell$ of equation (8.1) and a
+# target $\ell^*$,
 #
 # $$
 # \frac{\partial(-\log P)}{\partial s_\ell} = (1 - r)\,\big(P_\text{gen}(\ell) - [\,\ell = \ell^*\,]\big): \tag{8.8}
@@ -570,7 +573,7 @@ print(f"smallest r {r.min():.2f}")
 
 # %% [markdown]
 # Nothing has been learned, and already the generator is taught
-# about targets outside the window only. That makes a prediction that one would not guess: it should be *poor at the easiest
+# about targets outside the window only. This predicts something surprising: the generator should be *poor at the easiest
 # targets*, people's homes.
 
 # %% tags=["hide-input"]
@@ -598,9 +601,9 @@ show(
 )
 
 # %% [markdown]
-# The first bar ends about where guessing does. Is that the mixture's doing, or is the layer too weak to do better? We freeze everything
-# before the generator. Then we train a fresh one on the same contexts, with the same steps, twice: once *alone*, with its plain
-# cross-entropy, and once *in the mixture*, with the trained pointer and gate beside it.
+# The first bar ends about where guessing does. Is the mixture the cause, or is the layer too weak to do better? We freeze
+# everything before the generator. Then we train a fresh one on the same contexts, with the same steps, twice: once *alone*,
+# with its plain cross-entropy, and once *in the mixture*, with the trained pointer and gate beside it.
 
 
 # %%
@@ -645,16 +648,16 @@ for name in ("alone", "in the mixture"):
 pd.Series(result).unstack(level=[2, 1]).round(2)
 
 # %% [markdown]
-# The same layer, the same inputs, the same number of steps. Alone it learns where people live. In the mixture it is
-# never made to, because the pointer already knows. Mixtures of experts do that: the expert that is a little better early gets
-# the gradient, and then *is* better. This is no fault but division of labour. The columns for targets outside the window
-# show whether the effort saved was put to use there. Do not judge the generator of such a model by its own accuracy, and
-# do not hope that it helps where the pointer overlooks a known place.
+# The layer, its inputs and the number of steps are the same. Alone it learns where people live. In the mixture nothing makes
+# it learn that, because the pointer already knows. This is typical of mixtures of experts: the expert that is a little
+# better early gets the gradient, and then *is* better. It is not a fault, but a division of labour. The columns for targets
+# outside the window show whether the layer used the saved effort there. Do not judge the generator of such a model by its
+# own accuracy, and do not expect it to help where the pointer overlooks a known place.
 #
 # ## What is the gate worth?
 #
-# We replace it and see. An *oracle* gate knows whether the target is in the window: 1 if so, else 0. A *constant* gate is the mean of the
-# training gates.
+# We replace it by other gates. An *oracle* gate knows whether the target is in the window: 1 if so, else 0. A *constant*
+# gate is the mean of the training gates.
 
 # %%
 fitted, _ = run(data.train)
@@ -697,15 +700,15 @@ room = paid["constant"] - paid["oracle"]
 Markdown(
     f"Against a constant, the model's gate saves **{gain:.3f} nats** a "
     f"window; the oracle saves {room:.3f}. So the gate collects "
-    f"**{100 * gain / room:.0f} %** of what could be had by knowing. How "
-    "much of the rest is knowable at all is a question for the town, and it "
-    "is not 100 %."
+    f"**{100 * gain / room:.0f} %** of what it could gain by knowing the "
+    "answer. How much of the rest anybody could know is a question for the "
+    "town, and it is not 100 %."
 )
 
 # %% [markdown]
-# The documents report that fixing the gate at one half costs 4.88 points of Acc@1 on GeoLife and 1.54 on DIY. That is another
-# experiment: there the whole model is trained anew without its gate. Here nothing but the gate changes. What differs
-# between the two is what a gate does to the *gradients of the others* while they learn.
+# The design documents report that fixing the gate at one half costs 4.88 points of Acc@1 on GeoLife and 1.54 on DIY, their
+# second data set. That is another experiment: there the whole model is trained anew without its gate. Here nothing but the
+# gate changes. The two experiments differ in what a gate does to the *gradients of the other parts* while they learn.
 #
 # Turn the dial yourself: set the gate by hand and watch the list. Its numbers change, and its order hardly does, until the
 # gate is nearly 0. Then untick *set it by hand* and delete visits: how does the gate respond? (The whole model waits in [chapter 26](26_playground.ipynb).)
@@ -803,8 +806,8 @@ assert torch.allclose(ours.float(), whole, atol=1e-4)
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). Three places have $P_\text{ptr} = (0.7, 0.3, 0)$ and $P_\text{gen} = (0.1, 0.2, 0.7)$. From which gate
-# on does the first place beat the third? And what is the pointer's responsibility for a target at place 2 if $g = 0.5$?
+# **Exercise 1** (quick). Three places have $P_\text{ptr} = (0.7, 0.3, 0)$ and $P_\text{gen} = (0.1, 0.2, 0.7)$. Above which
+# gate does the first place beat the third? And what is the pointer's responsibility for a target at place 2 if $g = 0.5$?
 
 # %% tags=["try"]
 turn, responsibility = ..., ...

@@ -20,7 +20,7 @@ except ImportError:  # on Colab
     )
 
 # %% [markdown]
-# You know the parts. Now put them into one box, close the lid, and check that nothing was lost on the way.
+# You know the parts. Now put them together, and check that nothing was lost on the way.
 #
 # The plan:
 #
@@ -142,9 +142,8 @@ class Layer(nn.Module):
 
 
 # %% [markdown]
-# **Scatter.** The pointer weighs visits; a prediction needs places. Add up the weights of each place, and
-# take the logarithm only where there is something to take it of. This is equation (7.4) of
-# [chapter 7](07_pointer.ipynb).
+# **Scatter.** The pointer weighs visits; a prediction needs places. Add up the weights of each place, and take
+# the logarithm only where the sum is positive. This is equation (7.4) of [chapter 7](07_pointer.ipynb).
 #
 # **Mixture.** $\log P(\ell) = \log\bigl(g\,P_\text{ptr}(\ell) + (1-g)\,P_\text{gen}(\ell)\bigr)$, with
 # $g = \sigma(z)$ the weight of *copying*. Everything stays in logarithms, as in equation (8.6) of
@@ -216,9 +215,10 @@ class MyPGT(nn.Module):
 
 
 # %% [markdown]
-# The forward pass follows the numbered walk of the design documents (see
+# The forward pass follows the numbered steps of the design documents (see
 # [the original specification](errata.md)), with our conventions: batch first from the
-# start (theirs begins sequence first and transposes), logarithms at the end. Each line leaves its shape.
+# start (theirs begins sequence first and transposes), logarithms at the end. Each line notes its shape. We
+# write `encode` and `forward` as functions, a cell each, and attach them to the class at the end.
 
 
 # %%
@@ -400,10 +400,10 @@ documented = {
 }
 
 # %% [markdown]
-# The documents give two configurations, for their two datasets, and a table for the first. It does not name the
-# sizes of the vocabulary, but one can work back: 1.3 million numbers at 64 a place are some 20,000 places,
-# 128 thousand are 2,000 people. For the second we take the vocabulary of the published GeoLife windows, 1,187
-# ids for places and 46 for people.
+# The documents give two configurations, for their two datasets (DIY and GeoLife), and a table of sizes for the
+# first. The table does not name the sizes of the vocabulary, but we can work back: 1.3 million numbers at 64 a
+# place are some 20,000 places, 128 thousand are 2,000 people. For the second we take the vocabulary of the
+# published GeoLife windows, 1,187 ids for places and 46 for people.
 #
 # When this book says of PGT on GeoLife that it is *as documented*, it means this
 # second configuration. The default values of `ModelConfig` come from the documents' general specification;
@@ -528,7 +528,7 @@ pd.Series(numbers, name="nats").to_frame()
 
 # %% [markdown]
 # That is two millionths of a nat, with 20,000 places. The constant does no harm here, as long as the vocabulary is
-# small beside ten billion.
+# much smaller than ten billion.
 #
 # ### The same loss without $V$ numbers
 #
@@ -541,7 +541,7 @@ pd.Series(numbers, name="nats").to_frame()
 # \delta_\ell = \operatorname{softplus}\big(\log g + \log P_\text{ptr}(\ell) - \log(1-g) - s_\ell + \Lambda\big).
 # $$
 #
-# Outside the window $\delta_\ell$ is zero. Then the sum over all places falls apart:
+# Outside the window $\delta_\ell$ is zero. Then the sum over all places splits into three parts:
 #
 # $$
 # \sum_{\ell} \log P(\ell) = V\,\big(\log(1-g) - \Lambda\big) + \sum_{\ell} s_\ell
@@ -650,9 +650,9 @@ show(
     "printed formula drops to log 1e-10 at a logit of about 17 and stays "
     "there. Right: the gradient falls to minus one and stays; for the "
     "printed formula it jumps to zero at the same point.",
-    caption="One place, known to the generator only, while the gate closes. "
-    "The printed formula falls off a cliff and then goes flat, where the "
-    "model is most wrong.",
+    caption="One place, known to the generator only, while the gate turns "
+    "to copying. The printed formula falls off a cliff and then goes flat, "
+    "where the model is most wrong.",
 )
 
 # %% [markdown]
@@ -685,8 +685,8 @@ print(f"the constant begins to matter at {math.log(1e-10):.1f}")
 # ## Ablations: one field each
 #
 # To ask what a part is worth, take it out and train again. If every ablation is an `if` that somebody edits into the
-# code, sooner or later two edits collide. In the package it is one field of the configuration, so it is stored with
-# the weights and printed with the result. Here are all twelve rows, built.
+# code, sooner or later two edits collide. In the package an ablation is one field of the configuration, so it is
+# stored with the weights and printed with the result. Here are all twelve variants, built.
 
 # %% tags=["hide-input"]
 says = {
@@ -726,9 +726,9 @@ pd.DataFrame(rows).T
 #
 # ## What must not matter
 #
-# A model should answer a window the same way whoever else is in the batch. Masks make sure of it, and one forgotten
-# mask breaks it silently. So test it. We load the trained weights first. Our
-# names differ from the package's, and it keeps query, key and value in one matrix. A list of renamings is all it takes.
+# A model should give the same answer for a window whatever other windows are in the batch. Masks make sure of it,
+# and one forgotten mask breaks it silently. So test it. We load the trained weights first. Our names differ from
+# the package's, and it keeps query, key and value in one matrix. A list of renamings is all it takes.
 
 # %%
 RENAME = {
@@ -804,12 +804,13 @@ changes = {name: f"{x.abs().max():.0e}" for name, x in changes.items()}
 pd.Series(changes, name="largest change of a probability").to_frame()
 
 # %% [markdown]
-# Zero, or rounding. The code printed in the documents would fail the last row: there,
+# All changes are zero or rounding. The code printed in the design documents would fail the last row: there,
 # a window longer than 150 visits stops the program, although the text praises sinusoids for generalising to longer sequences.
 #
 # ## Is it the same model?
 #
-# Now the test this chapter was written for. Same weights, several hundred windows of all lengths, two precisions.
+# Now comes the test that this chapter was written for: the same weights, several hundred windows of all lengths,
+# two precisions.
 
 # %%
 many = np.random.default_rng(0).permutation(len(data.test))[:400]
@@ -837,7 +838,7 @@ heads = ["limit", "log-probs", "gate, attention, both distributions"]
 pd.DataFrame(report, index=heads).T.map("{:.0e}".format)
 
 # %% [markdown]
-# The limit is absolute, and for log-probabilities beyond $\pm 1$ relative, since a float32 near 10 has no
+# The limit is absolute. For log-probabilities beyond $\pm 1$ it is relative, since a float32 near 10 has no
 # digit left for a millionth.
 #
 # ## And does it learn the same?
@@ -898,8 +899,9 @@ pd.DataFrame(size_of).map("{:.0e}".format).rename_axis("largest gradient")
 
 # %% [markdown]
 # AdamW divides each gradient by its own size, so that noise, too, becomes a step; only its `eps`, here $10^{-9}$,
-# says how small is too small. These weights wander for nothing. The package's self-attention starts them at exactly
-# zero, so the trained model shows how far they came. The noise above, beside `eps`, shows why they came no farther:
+# says how small is too small. These weights wander without effect. The package's self-attention starts them at
+# exactly zero, so the trained model shows how far they came. Compare the noise above with `eps` to see why they
+# came no farther:
 
 # %%
 mine.float()
@@ -924,22 +926,23 @@ walked.round(4).to_frame()
 # query's bias is useful, the key's is not. We keep it, because equality with PyTorch's own layer and with the printed
 # code is worth more than these few numbers.
 #
-# > **Note.** This is why "equal to the bit" is asked of one program run twice ([Training](10_training.ipynb)), and "equal to
-# > a limit" of two programs. Two programs add in different orders.
+# > **Note.** This is why we ask for "equal to the bit" of one program run twice ([Training](10_training.ipynb)), and "equal
+# > to a limit" of two programs. Two programs add in different orders.
 #
 # ## What to remember
 #
-# - The model is seven tables, an encoder, a pointer, a generator, a gate, and one sum of logarithms. One forward pass
-#   returns the prediction and all that it was made of.
+# - The model is seven tables, an encoder, a pointer, a generator and a gate that mixes the two. One forward pass
+#   returns the prediction and everything it was made of.
 # - In a large vocabulary nearly all parameters are lists of places. The pointer is tiny and does not grow.
-# - The constant $10^{-10}$ is harmless for the value and not for the gradient. Stay in log space.
+# - The constant $10^{-10}$ hardly changes the loss of an ordinary prediction, but it cuts off the gradient of a
+#   sure mistake. Stay in log space.
 # - Padding, the other windows of a batch and their order must not matter. Test it.
 # - Test equal outputs and equal steps. The tests also find what nobody was looking for, such as weights that do nothing.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). From how many places on do location table and generator together hold more than nine tenths
-# of a DIY model with 2,000 people? Solve it on paper, then check with `count`.
+# **Exercise 1** (quick). How many places must there be before the location table and the generator together hold
+# more than nine tenths of a DIY model with 2,000 people? Solve it on paper, then check with `count`.
 
 # %% tags=["try"]
 places = ...  # a whole number
@@ -1013,7 +1016,7 @@ check.same(ours, theirs, name="no_gate")
 # **Exercise 4** (project). The location table and the generator's matrix have the same shape. Tie them
 # ([Press and Wolf, 2017](https://arxiv.org/abs/1608.05859)): use one for both. How many parameters are left? Then train
 # both versions with `pgt.train.fit` on the city from three seeds and compare them on targets outside the window. Begin
-# with the count and one check: after a step, are the two still one?
+# with the count and one check: after a training step, do the two still share one matrix?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
