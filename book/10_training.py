@@ -4,9 +4,9 @@
 # The loss gets worse, and the model gives more right answers. How can both be true?
 #
 # *You will be able to* read a training curve without being fooled by it, write the loop yourself,
-# stop a run and resume it to the very same bits. *You need* PyTorch's basics and
-# [Windows](03_windows.ipynb); of [the model](09_model.ipynb) a short tour is included. *It takes* twenty-five minutes to read
-# and about a minute and a half to run on two CPU cores; a GPU is used by itself where
+# and stop a run and resume it to the very same bits. *You need* PyTorch's basics and
+# [Windows](03_windows.ipynb); a short tour of [the model](09_model.ipynb) is included. *It takes* twenty-five minutes to read
+# and about a minute and a half to run on two CPU cores; a GPU is used if
 # there is one.
 
 # %% tags=["hide-input"]
@@ -151,7 +151,7 @@ print(f"gate at the start: {g.mean():.2f} ± {g.std():.2f}")
 
 # %% [markdown]
 # The gate starts near one half, because its last layer starts near zero and $\sigma(0) = 0.5$. It has no reason yet to
-# copy or to generate. It begins with a shrug.
+# copy or to generate.
 #
 # ## Before the first step
 #
@@ -179,7 +179,7 @@ pd.DataFrame(before, index=measures).T.astype(float).round(2)
 # the pointer attends to all visits about equally, and adding up equal weights per place is *counting*.
 # An untrained pointer is the "most frequent place" rule, with a little noise to break its ties.
 #
-# So whenever a pointer model is praised against a model without one, part of
+# So whenever a pointer model beats a model without one, part of
 # the difference was there before training. What did training add? That is the number to look at, and
 # we shall come back to it.
 #
@@ -309,10 +309,10 @@ pd.Series(shares, name="padding, % of cells").round(1).to_frame()
 # Here is one whole epoch. Two lines may surprise you:
 #
 # - `mixture` is the model of [chapter 9](09_model.ipynb) with its loss written as in equation (9.2): the same number,
-#   without an array of (B, V).
-# - `use_keys` *counts* the random numbers of dropout. Each
-#   window has its own, which depend on the seed, the epoch and the window's number. So a window gets the same ones
-#   whoever is in its batch, and two computers that share the work draw what one would have drawn.
+#   without an array of shape (B, V).
+# - `use_keys` fixes the random numbers of dropout. Each
+#   window has its own, which depend only on the seed, the epoch and the window's number. So a window gets the same
+#   ones whatever else is in its batch, and two computers that share the work draw the same numbers as one.
 
 
 # %%
@@ -380,7 +380,7 @@ shown.rename(columns=lambda name: name.replace("_", " "))
 
 # %% [markdown]
 # `model` began with the same weights as `by_hand`, and epoch one used the same order and the same
-# dropout. So our short loop and the package must agree, on the same device to the last bit:
+# dropout. So our short loop and the package must agree; on the CPU, to the last bit:
 
 # %%
 pairs = [(weights[0][name], t) for name, t in by_hand.state_dict().items()]
@@ -526,9 +526,9 @@ listed = ", ".join(f"{name} {since[name]:+.3f}" for name in kinds)
 Markdown(
     f"Targets outside the window are {100 * share[rare].sum():.0f} % of the "
     f"validation windows and **{of_loss:.0f} % of the final loss**. Targets "
-    f"in the window moved it by {(last - first)[kinds[0]]:+.2f} nats since "
-    f"epoch 1. And from epoch {by_loss}, where the loss was lowest, to the "
-    f"last: {listed} nats."
+    f"in the window moved the loss by {(last - first)[kinds[0]]:+.2f} nats "
+    f"since epoch 1. And from epoch {by_loss}, where the loss was lowest, "
+    f"to the last: {listed} nats."
 )
 
 # %% [markdown]
@@ -539,7 +539,7 @@ Markdown(
 #
 # Which one is right? Both, about different things. If you want **calibrated** probabilities, such that of all
 # places given 30 % about 30 % come true, the loss tells you truly that confidence is growing beyond what is
-# justified. If you want the right place on top, it
+# justified. If you want the right place on top, the loss
 # stops you for the wrong reason. Decide which one you want before you look.
 #
 # ## Early stopping, replayed
@@ -594,7 +594,7 @@ Markdown(
 #
 # Now the comparison that counts, on test windows, against the rules of [Baselines](04_baselines.ipynb). We
 # take the epoch that validation accuracy chose. The kernel is the strongest of the rules: five numbers,
-# chosen on validation, no training.
+# chosen on validation, no training. The results file of the town holds them.
 
 # %%
 from pgt.analysis.results import read_results
@@ -632,7 +632,7 @@ Markdown(
 
 # %% [markdown]
 # Nearly all hits are among targets *in the window*. Outside it the model has
-# only the generator, and naming one place among thousands that somebody explores is close to guessing.
+# only the generator, and naming the one place among thousands that somebody explores is close to guessing.
 # And anyone who reads only "accuracy of the trained model" never learns how much of it the untrained model
 # had already. With ten guesses in place of one, the two are even closer:
 
@@ -697,8 +697,9 @@ show(
 # training. The bar says how much depends on *whom* we happened to record; more seeds do not shrink it.
 # When two models differ by less than the dots scatter, a single-seed comparison is a coin toss.
 #
-# The same file holds two relatives: the model without its pointer, and without its generator. All were trained with
-# the settings above, and each was stopped where its own validation score was best. Look at *when*.
+# The same file holds two relatives: the model without its pointer, and the model without its generator. All were trained with
+# the settings above, and each was stopped where its own validation score was best. Look at *when*. (*± seeds* is the
+# standard deviation over seeds.)
 
 # %%
 heads = ["test Acc@1", "± seeds", "epoch kept, mean", "earliest", "latest"]
@@ -854,8 +855,8 @@ folder.cleanup()
 # %% [markdown]
 # ## On a GPU
 #
-# You change nothing. `fit` takes CUDA when it is there, moves the visits over once and gathers batches
-# on the device. The encoder then runs in **bf16**, numbers with the range of 32-bit floats and only
+# You change nothing. `fit` takes CUDA when it is there, copies the visits to the device once and gathers
+# batches there. The encoder then runs in **bf16**, numbers with the range of 32-bit floats and only
 # three significant digits. The probabilities and the loss stay in 32 bits, because a sum over thousands
 # of small probabilities needs the digits. Expect scores like the CPU's, but not the
 # same bits. The model comes back on the CPU.
@@ -885,8 +886,8 @@ Markdown(
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). How many nats does a model pay that always gives the ten places right in front of
-# it 9 % each and spreads the rest over all others, when the target is one of the ten? And when it is not?
+# **Exercise 1** (quick). A model always gives ten places 9 % each and spreads the rest evenly over all
+# others. How many nats does it pay when the target is one of the ten? And when it is not?
 
 # %% tags=["try"]
 hit, miss = ..., ...  # nats

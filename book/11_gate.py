@@ -22,7 +22,7 @@ except ImportError:  # on Colab
 # like this: high, "this looks like a return"; low, "this might be somewhere new"; in between, "hedge". That is a claim about knowledge, and it can be tested.
 #
 # With real people the test has a hole: when the gate is wrong, was the model ignorant, or did the person toss a coin? Our
-# simulated town has no such hole. It records the probability of exploring before each visit, as it was *before* the coin
+# simulated town has no such hole. It records how likely exploring was at each visit, *before* the coin
 # was tossed.
 
 # %%
@@ -139,7 +139,7 @@ show(
 
 # %% [markdown]
 # The gate never comes near 0 or 1, while the truth often does. That *looks* cautious. But there are two reasons to stay
-# in the middle: one knows more and does not dare to say it, or one knows no more.
+# in the middle: the gate knows more than it says, or it knows no more.
 #
 # ## What moves the gate
 #
@@ -176,7 +176,7 @@ show(
 )
 
 # %% [markdown]
-# The gate differs more between people than within one. Compare with other ways to form groups: the table has the share of
+# The gate differs more between people than within one. Compare with other ways to form groups: the table shows the share of
 # the variance that the group means explain. *Familiarity* is how often the person had been at the current place before.
 
 
@@ -230,7 +230,7 @@ Markdown(
 #
 # $r$ is 0 when the target is not in the window, and nearly 1 when it is. So the gate is trained as a forecast of
 # "**the target is in the window**". What people *call* it is a forecast of "**the person returns to a place where
-# they have ever been**". The two differ by last month's dentist. We score it against both.
+# they have ever been**". A visit to last month's dentist is the second and not the first. We score the gate against both.
 
 # %%
 outcomes = {
@@ -254,7 +254,8 @@ pd.DataFrame(
 # \tag{11.2}
 # $$
 #
-# Sort the windows by gate into ten groups of equal size, and compare in each the mean gate with the share that happened.
+# Sort the windows by gate into ten groups of equal size. In each, compare the mean gate with the share of windows in
+# which the outcome happened.
 # In this **reliability diagram**, calibrated points lie on the diagonal.
 
 # %% tags=["hide-input"]
@@ -288,8 +289,8 @@ show(
 )
 
 # %% [markdown]
-# Read the right-hand panel first. The diamonds check the test itself: with this probability the simulator tossed its
-# coin, so they must lie on the diagonal. The gate lies above it: returns happen more often than it says. On the left, against
+# Read the right-hand panel first. The diamonds check the test itself: the simulator tossed its coin with this
+# probability, so they must lie on the diagonal. The gate lies above it: returns happen more often than it says. On the left, against
 # the outcome that it is trained for, the gate does better. (There the diamonds must lie too low, because some returns
 # go to places that the window does not show.)
 #
@@ -358,7 +359,7 @@ Markdown(
     "> **Pitfall.** As a forecast of returns, the gate has a skill of "
     f"**{100 * skill['returned']:.0f} %**: it is *worse* than the constant "
     f"{test.returned.mean():.2f}, although its points rise. Had we stopped "
-    "here, we should have reported that the gate knows nothing. A level "
+    "here, we would have reported that the gate knows nothing. A level "
     "that is off by about the same amount everywhere ruins a Brier score, "
     "and can be mended with one number (exercise 3). Take a score apart "
     "before you believe it."
@@ -369,14 +370,15 @@ Markdown(
 #
 # Anyone who hedges stays too close to the average, and says 60 % and 70 % where the truth is 50 % and 80 %. Anyone who
 # boasts does the opposite. Both show in the *slope* of the points.
-# [Cox (1958)](https://doi.org/10.1093/biomet/45.3-4.562) measured it with two numbers,
+# [Cox (1958)](https://doi.org/10.1093/biomet/45.3-4.562) measured the slope with two numbers,
 #
 # $$
 # \operatorname{logit} \Pr(y = 1) = \eta_0 + \eta_1 \operatorname{logit} f .
 # \tag{11.5}
 # $$
 #
-# $\eta_1 > 1$: it knows more than it says. $\eta_1 < 1$: it says more than it knows. $\eta_0$ is a shift of level.
+# $\eta_1 > 1$: the forecast knows more than it says. $\eta_1 < 1$: it says more than it knows. $\eta_0$ is a shift of
+# level. In the table, *from* and *to* are the ends of the slope's 95 % interval, people resampled.
 
 
 # %%
@@ -412,21 +414,21 @@ Markdown(
 )
 
 # %% [markdown]
-# So the gate's values crowd around the middle, and not out of caution. Then how much does it not know?
+# So the gate's values crowd around the middle, but not out of caution. How much does the gate know, then?
 #
 # ## Second test: does it tell cases apart?
 #
-# Take one window whose person returned and one whose person did not. How often has the first the higher gate? That share
+# Take one window whose person returned and one whose person did not. How often does the first have the higher gate? That share
 # is the **AUC**. Half is chance. Only the order counts, not levels or slopes.
 #
 # Then draw both windows *from the same person*. A gate that only knows who explores a lot has one half there.
 #
-# A score needs company:
+# To judge the gate's AUC, we compare it with others:
 #
 # - the **oracle**, the town's own probability, knows the most;
 # - single **cues** need no network: the window's length, the hour;
 # - a **logistic regression** on such cues, fitted by the package's `forecast` on the training windows, has a weight for
-#   each person, hour, weekday and each of these counts.
+#   each person, hour and weekday, and for each of the counts in the next cell.
 
 # %%
 parts = {"train": data.train, "valid": data.valid, "test": data.test}
@@ -552,7 +554,7 @@ Markdown(
     "Here is the surprise. For returns the gate has an AUC of "
     f"**{r.AUC['gate']:.3f}**, and **{r.within['gate']:.3f}** within one "
     "person, not far from a coin. A logistic regression on "
-    f"{len(NUMBERS)} counts and three names, fitted in a moment, has "
+    f"{len(NUMBERS)} counts, the person, the hour and the weekday has "
     f"**{r.AUC[rule]:.3f}** and {r.within[rule]:.3f} (ahead of the gate by "
     f"{gain[0]:.3f} to {gain[1]:.3f}, 95 % interval). The oracle has "
     f"{r.AUC.iloc[0]:.3f}.\n\nFor its own outcome, the target in the window, "
@@ -663,8 +665,8 @@ Markdown(
     "more, recording mostly begins at home in the morning, and the town then "
     "knows that it is a return. Where the next visit is on the same day, "
     f"the oracle has {of['oracle']:.3f} and the gate {of['gate']:.3f}: "
-    f"**{100 * share:.0f} %** of the oracle's way above chance. The gate "
-    "does know something."
+    f"the gate gets **{100 * share:.0f} %** of the oracle's lead over "
+    "chance. It does know something."
 )
 
 # %% [markdown]
@@ -765,7 +767,7 @@ Markdown(
 # %% [markdown]
 # Is the gate a measure of confidence? It forecasts *where the answer comes from*, not *whether it is right*: a pointer can
 # be torn between two offices with a gate of 0.9. The model has another number for being right, the probability of its
-# favourite place. Compare the two, and collect on the same pass what other gates would have answered.
+# favourite place. Compare the two, and collect in the same pass what other gates would have answered.
 
 
 # %%
@@ -823,7 +825,7 @@ rows["difference"] = {head: difference, "from": ends[0], "to": ends[1]}
 pd.DataFrame(rows).T.round(3)
 
 # %% [markdown]
-# An AUC near one half does not tell anybody which answers to trust.
+# A score with an AUC near one half does not tell anybody which answers to trust.
 #
 # ## What is the gate worth?
 #
@@ -874,8 +876,8 @@ Markdown(
 # ## Five seeds, and GeoLife
 #
 # So far we looked at one set of weights. Here are means of five seeds, with the 95 % interval of that mean, people
-# resampled, and GeoLife, where nobody knows the truth but "in the window" can still be scored. Read the slopes first: does
-# the interval lie above one? Then compare the two AUCs of a column.
+# resampled. GeoLife is there too: nobody knows the truth about it, but "in the window" can still be scored. Read the
+# slopes first: does the interval lie above one? Then compare the two AUCs of a column.
 
 # %%
 columns = {
@@ -930,7 +932,8 @@ Markdown(
         else "is behind the gate"
     )
     + f": the difference in AUC is {found:+.3f} (95 % interval {low:+.3f} to "
-    f"{high:+.3f}), although it does not know the day that the network knows."
+    f"{high:+.3f}), although the regression does not know the target's day, "
+    "and the network does."
 )
 
 # %% [markdown]
@@ -969,7 +972,7 @@ check.same(yours, answer, name="four parts")
 
 # %% [markdown]
 # **Exercise 2** (medium). Write `pairs(score, happened)`, the AUC straight from its definition: over all pairs of a case
-# that happened and one that did not, how often has the first the higher score? Ties count one half. Do it without a loop.
+# that happened and one that did not, how often does the first have the higher score? Ties count one half. Do it without a loop.
 
 
 # %% tags=["try"]

@@ -4,7 +4,7 @@
 # Ten training runs can agree on a curve, and the curve can still say nothing true about people.
 #
 # *You will be able to* read a learned curve without being fooled by it: ask whether the parameter had time to learn, whether
-# others say the same thing in its place, and whether another sample would show the same picture. *You need*
+# other parameters say the same thing in its place, and whether another sample would show the same picture. *You need*
 # [The pointer](07_pointer.ipynb) and [The generator and the gate](08_generator_and_gate.ipynb). *It takes* half an hour
 # to read and about thirty seconds to run; a GPU makes no difference.
 
@@ -24,7 +24,7 @@ except ImportError:  # on Colab
 # documents ([the original specification](errata.md)) expect just that. So train the model, draw the curve, and read off
 # how fast people forget.
 #
-# This chapter does so, and the curve says nothing. Then it makes the curve speak, and finds that what it says can be wrong.
+# This chapter does so, and the curve says nothing. Then we make the curve speak, and find that what it says can be wrong.
 # We can tell, because our towns are simulated: we know how fast their people forget.
 
 # %%
@@ -75,7 +75,7 @@ else:
 # %% [markdown]
 # ## Ten curves, nearly nothing
 #
-# A command trained the model ten times on the town, and ten times on GeoLife, and kept two curves of each model. Before the
+# A command trained the model ten times on the town, and ten times on GeoLife, and kept two curves of each model, as columns of a table. Before the
 # softmax, visit $i$ has the score $s_i + b_{p_i}$, equation (7.2).
 #
 # - `b1`, `b2`, … are the **position bias** by position from the end; position 1 is the last visit.
@@ -107,7 +107,7 @@ learned = {
 }
 
 # %% [markdown]
-# In the town we also know the truth. What a past visit counts has two parts: one fades with every visit since
+# In the town we also know the truth. The weight of a past visit has two parts: one fades with every visit since
 # (`recency_decay`), the other never fades (`always`). A bias adds to the log of the attention, so compare it with the log
 # of their sum.
 
@@ -212,8 +212,8 @@ pd.Series(
 ).round(3).to_frame("")
 
 # %% [markdown]
-# Weight decay is innocent. The learning rate is not: a single number can go less far than the curve that it ought to
-# draw. But the biases did not even go that far. So look at what pulls.
+# Weight decay is innocent. The learning rate is not: a single number cannot travel as far as the town's recency would
+# need. But the biases did not even go as far as they could. So look at what pulls.
 #
 # [Chapter 7](07_pointer.ipynb) derived the slope of a pointer's loss along a score, equation (7.7): $a_i - r_i$. Here $a_i$
 # is the attention that visit $i$ *gets*, and $r_i$ is what it *should* get: its share in the true place's probability. The
@@ -304,7 +304,7 @@ show(
 #
 # At the start something did pull. How hard? If the slope has the same sign in every batch, Adam moves the bias by the full
 # learning rate at each step. If the sign changes from batch to batch, the steps cancel, and the bias hardly moves. The
-# table has the part of a full step that is left on average.
+# table shows which part of a full step is left on average.
 
 
 # %%
@@ -371,7 +371,7 @@ show(
     f"highest at position {high}; two seeds correlate by "
     f"{together.mean():.2f} on average. The town's recency falls evenly from "
     f"{truth[0]:.2f} to {truth[-1]:.2f}.",
-    caption="The bias of ten runs in which it may hurry.",
+    caption="The bias of ten runs with a hundred times its learning rate.",
 )
 
 # %% tags=["hide-input"]
@@ -468,8 +468,8 @@ Markdown(
 # %% [markdown]
 # ## Worlds in which the answer is known
 #
-# The town is a hard case, so take the simplest world there can be. Its people do nothing but copy: with probability $\kappa_p$ they go where they were $p$ visits
-# ago, or now and then to a place that is out of sight. There are two such worlds (`pgt.city.recency_world`). In one,
+# The town is a hard case, so take the simplest world there can be. Its people do nothing but copy: with probability $\kappa_p$, the *kernel* of the
+# world, they go where they were $p$ visits ago, and now and then to a place that is out of sight. There are two such worlds (`pgt.city.recency_world`). In one,
 # $\kappa_p$ fades by a fifth with every step; in the other it is flat, with no recency whatever. A pointer with
 # $a_i = \kappa_{p_i}$ predicts as well as anybody can, so
 #
@@ -477,8 +477,8 @@ Markdown(
 # s_i + b_{p_i} = \log \kappa_{p_i} + C \tag{12.2}
 # $$
 #
-# is the right answer. The model is small. It gets the places, their order, and (or not) the position from the end as an
-# embedding, which lets the content $s_i$ speak about positions as well. Each of ten seeds has people of its own.
+# is the right answer. The model is small. It gets the places and their order. Some variants also get the position from
+# the end as an embedding, which lets the content $s_i$ speak about positions as well. Each of ten seeds has people of its own.
 
 # %%
 shown = {
@@ -512,7 +512,8 @@ slope_table = pd.DataFrame(rows).T
 slope_table.round(3)
 
 # %% [markdown]
-# The table has slopes in logits a visit, and the loss above that of the best possible pointer in nats.
+# The slopes are in logits a visit; ± is their standard deviation over seeds. The excess loss is how far the loss lies
+# above that of the best possible pointer, in nats.
 
 # %% tags=["hide-input"]
 kernels = {
@@ -576,7 +577,7 @@ Markdown(
 
 # %% [markdown]
 # What gives the bias *its* half? Train the middle model again, with ten times the learning rate for the bias, and with a
-# tenth of it. The share is now of the *learned* slope, the sum.
+# tenth of it. The share is now taken of the *learned* slope, that of the sum.
 
 # %%
 speeds = {
@@ -672,9 +673,10 @@ found = pd.Series(exact, name="largest change of a log-probability")
 found.map("{:.0e}".format).to_frame()
 
 # %% [markdown]
-# Other changes are possible as far as the keys can read the position off the encoded visit. How far is that? Draw a curve, any curve, and put it in the place of the bias. Then let query and key, nothing else, find back to the attention
+# Other changes are possible as far as the keys can read the position off the encoded visit. How far is that? Draw a curve, any curve, and put it in the place of the bias. Then train query and key, and nothing else, to restore the attention
 # that the model had before. One of our two curves falls by a tenth of a logit with every visit; the other *rises* as fast,
-# as if people preferred what is long past.
+# as if people preferred what is long past. In the table, *probability moved* is how much of its probability a model gives to
+# other places than the trained model does.
 
 
 # %%
@@ -799,9 +801,9 @@ Markdown(
 # %% [markdown]
 # ## Flat where there is recency, bent where there is none
 #
-# Now the towns again. Two variants of Larkmere differ from it in a single number, the recency of a past visit. In *short
-# memory* a visit counts a fifth less with each one since; in *no recency* all remembered visits count alike. What do the
-# curves say, the documented and the fast one?
+# Now the towns again. Two variants of our town differ from it in a single number, the recency of a past visit. In *short
+# memory* a visit counts a fifth less with each one since; in *no recency* all remembered visits count alike. What does the
+# bias say there, trained as documented and trained fast?
 
 # %%
 kinds = {"short memory": 0.8, "no recency": 1.0}
@@ -896,7 +898,7 @@ Markdown(
 # ## Off, frozen, fitted
 #
 # What is the bias worth? Remove it; freeze it at the town's own recency; freeze it at the same curve *upside down*; or let
-# it learn, slowly or fast.
+# it learn, slowly or fast. Here ± is the standard error over seeds.
 
 # %%
 ways = {
@@ -954,7 +956,7 @@ Markdown(
 )
 
 # %% [markdown]
-# Try it yourself. Below is the shipped model's pointer: dots are what its keys say about each visit, sticks its position
+# Try it yourself. Below is the shipped model's pointer: dots are what its keys say about each visit, sticks are its position
 # bias. How many times must the bias be multiplied before it changes a first guess? ([Chapter 26](26_playground.ipynb) has
 # the whole model.)
 

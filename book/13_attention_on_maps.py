@@ -23,8 +23,8 @@ except ImportError:  # on Colab
 # places of a town. It is tempting to read the picture as "the model
 # went there *because of* this".
 #
-# This chapter draws the pictures, and then puts the temptation to the test. In a simulated town, with a
-# model small enough to run thousands of times a second, we can.
+# This chapter draws the pictures, and then puts the temptation to the test. We can do that in a simulated town, with a
+# model small enough to run thousands of times a second.
 
 # %%
 RETRAIN = False  # True: train here, about a minute on two cores
@@ -287,9 +287,9 @@ prediction_map.window_map(
 percentile = 100 * (opened.gate < row.gate).mean()
 mean = opened.groupby("explored").gate.mean()
 Markdown(
-    f"The town explored with probability **{row.p_explore:.2f}** at this "
-    f"moment. The gate says **{row.gate:.2f}**, and {percentile:.0f} % of "
-    "all windows have a lower one. The true place got probability "
+    f"The town's own probability of exploring was **{row.p_explore:.2f}** at "
+    f"this moment. The gate says **{row.gate:.2f}**, and {percentile:.0f} % "
+    "of all windows have a lower one. The true place got probability "
     f"{seen.target_probability:.5f}: it is one of thousands that the person "
     f"had never visited.\n\nOver all windows, the mean gate is "
     f"{mean[False]:.2f} before returns and {mean[True]:.2f} before "
@@ -340,8 +340,9 @@ Markdown(
 #
 # ## Does the pointer look where the answers are?
 #
-# Put all visits of all test windows together that hold the true place. For each visit we know its attention $a_i$, and
-# what the answer would give it: the visits to the place that came next share one answer equally, all others get nothing.
+# Put together all visits of all test windows that hold the true place. For each visit we know its attention $a_i$, and
+# what the answer would give it: in each window, the visits to the place that came next share one answer equally, and all
+# others get nothing.
 # Divide both by $1/L$, the even share. The result is a *lift*: 1 is no preference, 2 is twice the even share.
 
 
@@ -415,7 +416,7 @@ show(
 )
 
 # %% [markdown]
-# Where the two curves agree, the pointer has learned a regularity. (The left-hand preference is not the work of the
+# Where the two curves agree, the pointer has learned a regularity. (The preference in the left-hand picture is not the work of the
 # position bias, whatever its name says; [chapter 12](12_position_bias.ipynb) shows why.) Where green leaves the grey line
 # and blue does not follow, a cue lies unused. The right-hand picture asks: *the last time you were here, where did you go
 # next?* A rule of five numbers uses that cue ([Baselines](04_baselines.ipynb)); the pointer would have to compose it out of
@@ -437,9 +438,9 @@ Markdown(
 #
 # ## The whole town at once
 #
-# Now add up over the town. Each window starts in the district of the last visit. From there, the pointer sends its
+# Now add up over the town. Each window starts in the district of its last visit. From there, the pointer sends its
 # attention to the districts of the past visits, and the person goes on to one. Both are flows, and so is their difference.
-# Only windows count whose target is among their visits, so that attention *could* be right each time.
+# We count only windows whose target is among their visits, so that attention *could* be right each time.
 #
 # The map opens with the difference. A disc is what stays within a district, an arc leads to another one. Solid blue: the
 # pointer looks there more often than people go. Dashed green: the other way round. The list above the map shows the two
@@ -457,7 +458,7 @@ flow_map(
     title="Map of flows between districts: pointer attention, trips, and the "
     "difference of the two",
     caption="All test windows at once, in percent of all attention and of "
-    "all trips. Shares of districts over many people tell of nobody.",
+    "all trips. Such shares say nothing about any one person.",
 )
 
 # %% tags=["hide-input"]
@@ -470,7 +471,7 @@ Markdown(
     f"**{100 * way:.0f} %** of the way from counting visits to the answers."
     + (
         " That is why so many discs are blue and so many arcs green: the "
-        "pointer has learned by half measures that people move on."
+        "pointer has only half learned that people move on."
         if 0 < way < 1 and needed < 0
         else ""
     )
@@ -482,7 +483,7 @@ Markdown(
 # An explanation should survive **occlusion**: remove one visit from the window, run the model again, and see how far the
 # probability of the true place moves. If attention explains, the visits with much attention are those that matter.
 #
-# Removing takes care. All positions from the end shift, and if the last visit goes, "days ago" must count from the new
+# Removing a visit takes care. All positions from the end shift, and if the last visit goes, "days ago" must count from the new
 # last one.
 
 
@@ -530,7 +531,7 @@ for k in range(1, L):
 # $$
 #
 # with $\ell^*$ the true place. It leaves out that the encoder reads the shortened window differently. We take up to
-# 500 windows of at least six visits, one of them to the true place.
+# 500 windows of at least six visits, at least one of them to the true place.
 
 
 # %%
@@ -663,8 +664,8 @@ pd.Series(control, name="rank correlation").round(2).to_frame()
 # %% tags=["hide-input"]
 place_only, whole, hits, others = control.values()
 Markdown(
-    f"The control alone reaches **{place_only:.2f}**, of the {whole:.2f} of "
-    "the arithmetic. "
+    f"The control alone reaches **{place_only:.2f}**; the arithmetic reaches "
+    f"{whole:.2f}. "
     + (
         "Most of what looked like the merit of the weights is the sign, "
         "which follows from the place. "
@@ -747,7 +748,7 @@ show(
 # $$
 #
 # The first is all that attention can know of. The second says that the remaining visits get new weights, since the
-# question or the keys have changed.
+# question or the keys have changed. The last two are the changes of generator and gate.
 
 # %%
 four = ["arithmetic", "question", "generator", "gate"]

@@ -21,7 +21,7 @@ except ImportError:  # on Colab
 # %% [markdown]
 # Which parts of the model earn their place? The usual answer is an **ablation table**: take one part
 # out, train again, and see what is lost. The design documents of PGT, that is
-# [the original specification](errata.md), have one with eleven rows. By it every part matters: the pointer most, but the
+# [the original specification](errata.md), have one with eleven rows. According to it, every part matters: the pointer most, but the
 # weekday, the days since a visit and the user as well.
 #
 # Before you look at ours, write down what you expect. Will the model without the user lose? Without the
@@ -50,7 +50,7 @@ pd.DataFrame({"taken out": removed, "layers": layers})
 # depth instead.
 #
 # Each row was trained from several seeds, on the simulated city and on GeoLife. All rows of a table share their seeds,
-# their data and their settings. By the published protocol the model knows the day of the target, as in the documents; by
+# their data and their settings. Under the published protocol the model knows the day of the target, as in the documents; under
 # the exact one it does not know the day and must name the very place.
 
 # %%
@@ -223,7 +223,8 @@ Markdown(
 # ## A verdict per claim
 #
 # A claim is *confirmed* if the interval lies below zero, *contradicted* if the documents' number lies outside
-# the interval and the interval reaches zero or beyond, and *not confirmed* otherwise.
+# the interval and the interval reaches zero or beyond, and *not confirmed* otherwise. *Confirmed, other size* means that
+# the interval lies below zero, but does not hold the documents' number.
 
 
 # %%
@@ -271,14 +272,14 @@ Markdown(
     + ("" if as_documented else ", and for the default settings,")
     + f" **{confirmed} of {len(kinds)}** claims are confirmed, "
     f"{int((kinds == 'contradicted').sum())} are contradicted, and "
-    f"{int((kinds == 'not confirmed').sum())} can be neither. In "
+    f"{int((kinds == 'not confirmed').sum())} neither. In "
     f"{len(harmless)} rows the model is on average *better* without the "
     "part" + (f": {', '.join(harmless)}." if harmless else ".")
 )
 
 # %% [markdown]
 # Two of these claims can be judged with more seeds, on the very model that the documents describe for GeoLife:
-# [chapter 23](23_real_cities.ipynb) has it with and without its two halves. The documents' protocol is the published one.
+# [chapter 23](23_real_cities.ipynb) has it with and without its two halves, pointer and generator. The documents' protocol is the published one.
 
 # %%
 halves = {}
@@ -294,7 +295,7 @@ for variant in ("no_pointer", "no_generator"):
 pd.DataFrame(halves).T
 
 # %% [markdown]
-# *Contradicted* is the number as a property of the part. We do not doubt that one training gave such a number: look at
+# What is *contradicted* is the number as a property of the part. We do not doubt that one training gave such a number: look at
 # the spread of the ticks. And do not make too much of a near miss. Intervals from few seeds come out a little
 # narrow; [chapter 19](19_improvements.ipynb) says by how much.
 #
@@ -307,11 +308,11 @@ pd.DataFrame(halves).T
 # The hour of the day matters for people: the kernel of [chapter 4](04_baselines.ipynb) uses it and wins. How then can a model
 # do without its hour embedding?
 #
-# - **Redundancy.** The window says the same thing several ways. Position from the end, sinusoid,
+# - **Redundancy.** The window says the same thing in several ways. Position from the end, sinusoid,
 #   recency and position bias all tell the model how long ago a visit was. Take out one and the others remain.
 # - **It was not used.** The pointer compares what a visit *is* with what the last visit *is*. "The same hour" is a
 #   relation between two visits, and a projection of concatenated embeddings must first learn to express
-#   it. [Chapter 13](13_attention_on_maps.ipynb) looks: in the town the answers prefer visits of the same hour, and the
+#   it. [Chapter 13](13_attention_on_maps.ipynb) shows it: in the town the answers prefer visits of the same hour, and the
 #   attention does not. The model cannot miss what it does not use.
 # - **Seven thousand windows.** A part that could help with a million windows can be a way to overfit with seven
 #   thousand.
@@ -363,7 +364,7 @@ as_much = 100 * (tables.mean(0) <= -lost).mean()
 Markdown(
     f"In **{100 * (negative == len(small)).mean():.0f} %** of these tables "
     "every single row is negative, as in the documents' table; in "
-    f"{100 * (negative == 0).mean():.0f} % none is. One need not even draw. "
+    f"{100 * (negative == 0).mean():.0f} % none is. We need not even draw. "
     f"Our own table of seed {seeds[worst]}"
     + (
         ", whose whole model is the best of them,"
@@ -377,8 +378,8 @@ Markdown(
     f"in {as_much:.1f} % of our tables; that of seed {seeds[worst]} loses "
     f"{-own.mean(0)[worst]:.1f}."
     + (
-        " Our luck makes such signs easily, and such sizes hardly ever; what "
-        "else was different there we cannot tell."
+        " Luck like ours makes such signs easily, and such sizes hardly "
+        "ever; we cannot tell what else was different there."
         if as_much < 1
         else ""
     )

@@ -259,8 +259,8 @@ Markdown(
 #
 # Places are clusters of stays. The usual pipeline clusters *all* stays and splits into training and
 # test afterwards. It sounds harmless: no label leaks, only geometry. We clustered again in two ways
-# that do not look ahead (and for all three, only stays of the benchmark's own people, while the published pipeline
-# clusters those of others too):
+# that do not look ahead. (In all three columns below we cluster only stays of the benchmark's own people; the published
+# pipeline clusters those of others too.)
 #
 # - *as the days come*: a new stay joins the place of the nearest earlier stay within reach;
 # - *training days only*: places stay what they were in training, and a stay that fits none founds a new one.
@@ -316,9 +316,9 @@ leaked = twins["test targets with a twin in train"]
 Markdown(
     f"{twins['people with a twin']:.0f} people of the visits table share a "
     "visit, to the second, with somebody else.\n\n"
-    f"- **{twice:.1f} %** of the test targets are in the test set twice. It "
-    "is smaller than it looks, and every interval is too narrow once more, "
-    "since twins are not two people.\n"
+    f"- **{twice:.1f} %** of the test targets are in the test set twice. So "
+    "this set is smaller than it looks, and once more every interval is too "
+    "narrow, since twins are not two people.\n"
     f"- {leaked:.1f} % of them are in somebody else's *training* days, where "
     "a model that shares what it learns can read the answer."
 )
@@ -363,8 +363,8 @@ Markdown(
 # %% [markdown]
 # ## 9. Longitude first
 #
-# The library that finds the places hands (longitude, latitude) to a distance that expects
-# (latitude, longitude). No error is raised. [Chapter 2](02_gps_to_visits.ipynb) shows what becomes of the circle
+# The library that finds the places hands (longitude, latitude) to a distance function that expects
+# (latitude, longitude). No error is raised. [Chapter 2](02_gps_to_visits.ipynb) shows what becomes of a circle
 # of 20 metres. Here is what becomes of the benchmark.
 
 # %%
@@ -415,7 +415,7 @@ show(
 Markdown(
     f"From **{mixed.min():.0f} %** to **{mixed.max():.0f} %**, and the model "
     "is the same rule. Longer windows even change what is in the test: the "
-    "first 28 days of every split have none."
+    "first 28 days of every split have no targets."
 )
 
 # %% [markdown]
@@ -456,8 +456,8 @@ Markdown(
 
 # %% [markdown]
 # Training never shows the unknown targets, so the longer it lasts, the surer the model becomes that they do not
-# happen. The mean over all targets turns when this loss outweighs what
-# is still being learned about known places. So the epoch that is kept says as much about the share of
+# happen. The mean over all targets turns when their rising loss outweighs what
+# is still being gained on known places. So the epoch that is kept says as much about the share of
 # unknown places as about the model.
 #
 # > **Remedy.** Watch the metric you report ([chapter 10](10_training.ipynb) does so on the city), or the loss on
@@ -465,7 +465,7 @@ Markdown(
 #
 # ## 12. A window that knows when
 #
-# We found this trap last, in our own protocol, after we had called it blind. A window holds
+# We found this trap last, in our own protocol, after we had said that it knows nothing of the target's time. A window holds
 # the visits of seven days: in the literature, and in earlier editions of this book, those before the
 # *target's* day. Suppose nobody recorded you for three days. Then the window reaches back four days from your last
 # visit instead of seven. The model never sees the target's
@@ -545,7 +545,9 @@ leak = leak.set_index(["data", "anchor"])[list(heads)].rename(columns=heads)
 leak.rename_axis(["data", "back from the"])
 
 # %% [markdown]
-# And what is the hint worth to a model, on the targets that both kinds of windows have?
+# And what is the hint worth to a model, on the targets that both kinds of windows have? Two of the models come later: the
+# kernel with a memory reads a person's last hundred visits, and [chapter 20](20_contextual_pointer.ipynb) builds the
+# contextual pointer, which reads them too unless the table says *window only*.
 
 # %%
 which = ["data", "model", "variant"]
@@ -571,8 +573,8 @@ Markdown(
     "cannot differ.) The differences lie between "
     f"{gain.value.min():+.1f} and {gain.value.max():+.1f} points. The leak "
     f"is large and {profit}: knowing *when* helps little as long as the "
-    "model was not made to look for it. But a score that is said to know "
-    "nothing must know nothing."
+    "model was not made to look for it. But a model that is said not to "
+    "know the time must not know it."
 )
 
 # %% [markdown]
@@ -600,16 +602,16 @@ Markdown(
 # 1. **Exact places.** The published protocol is reported too, for comparison, and never in the same column.
 # 2. **Nothing of the target's time** unless a row says so; windows go back from the last visit.
 # 3. **All, known, unknown, in the window, not in the window**, always.
-# 4. **Five seeds or more** where models are ranked, and a word where there are fewer; intervals that resample
+# 4. **Five seeds or more** where models are ranked, and a note where there are fewer; intervals that resample
 #    people; differences are paired by window.
 # 5. **Baselines first**: the most frequent place, and a kernel with five numbers.
 # 6. **Everything chosen on validation**; the test set is scored once per model that is reported. One reservation:
-#    some test figures of others, and of our first baselines, were known when later models were thought up.
+#    some test figures of others, and of our first baselines, were known when we designed later models.
 # 7. **Counts at every step**, and a fingerprint of the windows in the results files that are about them.
 #
-# Some things we do *not* put right: the places of GeoLife are clustered from all days, with swapped coordinates, in
+# We do *not* put everything right: the places of GeoLife are clustered from all days, with swapped coordinates, in
 # universal time, twins included. The published windows are made that way, and a score is only worth something
-# beside others on the same windows. Now you know what it hides.
+# beside others on the same windows. Now you know what such a score hides.
 #
 # Here are both ways side by side.
 

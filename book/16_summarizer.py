@@ -3,8 +3,8 @@
 #
 # Before it pointed at places, this network pointed at the names of football players.
 #
-# *You will be able to* build and train the network from which PGT has its name, decode with it word by word
-# and with a beam, and say which of its parts PGT kept, turned round or dropped. *You need*
+# *You will be able to* build and train the network from which PGT takes its name, decode with it word by word
+# and with a beam, and say which of its parts PGT kept, reversed or dropped. *You need*
 # [The pointer](07_pointer.ipynb) and [The generator and the gate](08_generator_and_gate.ipynb). *It
 # takes* forty minutes to read and about a minute to run; a GPU makes no difference.
 
@@ -25,7 +25,7 @@ except ImportError:  # on Colab
 # summarize news. The trouble with news is names: a summary of a football match needs the names of the players,
 # and most of them are rare. A network that chooses from a fixed list of words can only write "somebody
 # scored". A network that can only copy cannot write "won" where the report says "beat". So theirs does both,
-# and at every word a number decides between them: one minus the gate.
+# and at every word one number, which is one minus our gate, decides between the two.
 #
 # In this chapter we build the original, whole: two LSTMs, attention, pointer, coverage, beam search. We
 # cannot ship its news. But we have a town, and people with days to write about.
@@ -122,7 +122,7 @@ Markdown(
 # %% [markdown]
 # How can one answer with a word that has no number? By lending it one. Each text gives its own unknown words
 # the numbers after the end of the vocabulary, in order of appearance. This is an **extended vocabulary**;
-# [chapter 22](22_open_vocabulary.ipynb) will give places the same. The numbers mean something for this text only.
+# [chapter 22](22_open_vocabulary.ipynb) will do the same for places. The numbers mean something for this text only.
 
 # %%
 numbers, lent = words.extend(story.source)
@@ -133,14 +133,14 @@ print(words.encode_summary(story.summary, lent))
 # %% [markdown]
 # ## Reading
 #
-# Every word becomes a vector of width $D$, its row of $E$. Then an LSTM reads the text twice, once from
+# Every word becomes a vector of width $D$, its row of the embedding table $E$. Then an LSTM reads the text twice, once from
 # each end. Put the two states of a word side by side:
 #
 # $$
 # h_i = \big[\, h_i^{\rightarrow} \,;\, h_i^{\leftarrow} \,\big]. \tag{16.1}
 # $$
 #
-# $h_i$ knows the words before and after word $i$. Take the package's encoder, untrained,
+# $h_i$ knows the words before and after word $i$. Take the encoder of the package's small preset (`SMALL`), untrained,
 # change one word, and see which states notice.
 
 # %%
@@ -198,9 +198,9 @@ for name, x in {
 # ## Looking back
 #
 # At every word that it writes, the network looks at the whole text. PGT compares by a product of query and key.
-# The original has an older way, **additive attention** of
-# [Bahdanau et al. (2015)](https://arxiv.org/abs/1409.0473): add what is looked for to what is there, and let
-# a small network say how well they fit. The score of word $i$ at step $t$, the attention and the context are
+# The original has an older way, the **additive attention** of
+# [Bahdanau et al. (2015)](https://arxiv.org/abs/1409.0473): add a vector of what is looked for to a vector of
+# what is there, and let a small network say how well they fit. The score of word $i$ at step $t$, the attention and the context are
 #
 # $$
 # \begin{aligned}
@@ -278,7 +278,7 @@ print(f"untrained, with the documents' sizes: no score beyond ±{most:.1f}")
 # This is called **input fusion**. Keep it in mind: an unknown word that was copied
 # comes in as `[UNK]`, like any other. How does the decoder know *which* one it has just written?
 #
-# The new state attends. Then its output $o_t$ and the context speak together (the cell does not): two layers
+# The new state attends. Then its output $o_t$ and the context (but not the cell) go into two layers
 # without a nonlinearity between them, then a softmax over the vocabulary:
 #
 # $$
@@ -309,7 +309,7 @@ def write_step(word, h, c, context, covered):
 
 
 # %% [markdown]
-# And now the equation that you know. With the gate $g = 1 - p_\text{gen}$, and words in the part of places, it is
+# And now the equation that you know. With the gate $g = 1 - p_\text{gen}$, and words in place of locations, it is
 # equation (8.4) of this book:
 #
 # $$
@@ -346,7 +346,7 @@ def mix(p_gen, a, spoken):
 # \mathcal{L}_t = - \log P(\ell^*) + \sum_i \min\big( a_i^t , C_i^t \big) . \tag{16.10}
 # $$
 #
-# The fine is small for looking somewhere new, and at most 1. In training the decoder is given the true
+# The fine is small if the network looks somewhere new, and at most 1. In training the decoder is given the true
 # previous word, whatever it would have written itself: **teacher forcing**.
 
 
@@ -374,8 +374,8 @@ print(f"ours {loss().item():.6f}, the package's {theirs.item():.6f}")
 #
 # ## Is it really the original?
 #
-# There is a test that few rewritings pass by luck: the number of parameters. It sees what each part is given, though
-# not in which order. [See et al. (2017)](https://arxiv.org/abs/1704.04368) report 21,499,600 for their baseline without
+# There is a test that few rewritings pass by luck: the number of parameters. It depends on what each part is given, though
+# not on the order. [See et al. (2017)](https://arxiv.org/abs/1704.04368) report 21,499,600 for their baseline without
 # pointer, 1153 more for the pointer, and 512 more for coverage. Here are ours, with the sizes that the design
 # documents list for the original:
 
@@ -394,7 +394,7 @@ pd.Series(asdict(DOCUMENT))[list(sizes)].to_frame("the original").T.rename(
 )
 
 # %% [markdown]
-# They agree to the last one. The count also settles a question. In the documents' diagram the attention sees
+# They agree exactly. The count also settles a question. In the documents' diagram the attention sees
 # the decoder's output alone, in their table the "decoder state". The count comes out only if it sees output *and*
 # cell, the whole of $d_t$. (PyTorch's LSTM has two biases where one is enough; one of them is frozen at zero here.)
 #
@@ -652,7 +652,7 @@ Markdown(
     f"the greedy summary, in {100 * np.mean(gain > 1e-6):.0f} % with one "
     f"that scores higher, in {100 * np.mean(gain < -1e-6):.0f} % with one "
     "that scores lower. A higher probability is a claim of the model about "
-    "itself; what it is worth, the next section says. (ROUGE-1 of these "
+    "itself; the next section says what it is worth. (ROUGE-1 of these "
     "diaries: "
     + ", ".join(f"{name} {value:.1f}" for name, value in by_search.items())
     + ".)"
@@ -666,9 +666,11 @@ Markdown(
 # - **ROUGE** of [Lin (2004)](https://aclanthology.org/W04-1013) counts shared words (ROUGE-1), pairs of words
 #   (ROUGE-2) and the longest common subsequence (ROUGE-L).
 # - *Names right* is the share of the true summary's words outside the vocabulary that are written, order aside.
+# - *Triples repeated* is the share of three-word sequences that the summary has already used.
 # - *All right* is the share of summaries without a mistake.
 #
 # Two rivals have no pointer: one with the same vocabulary, and one that knows *every* word of the training diaries.
+# Two rows need no network: a rule that writes the first words of the diary, and the true summary itself.
 
 # %%
 results = read_results("summarizer")
@@ -815,12 +817,12 @@ Markdown(
 # about ten times as long, and summaries that did repeat themselves; there coverage brought repetition down to what
 # people write.
 #
-# The rule is no joke either. In their paper the rule "the first three sentences" has
+# The rule that prints the beginning can be a serious rival. In their paper the rule "the first three sentences" has
 # a higher ROUGE than every network, because news puts the main thing first. A diary does not.
 # Whether a rule wins is a property of the data; [chapter 23](23_real_cities.ipynb) meets that again.
 #
-# What is hard, then? Here is how often each of the four sentences is entirely right, beside two rules that
-# compare nothing. One always writes the most frequent sentence of training. The other takes the first place of the
+# What is hard, then? Here is how often each of the four sentences is entirely right, beside two simple
+# rules. One always writes the most frequent sentence of training. The other takes the first place of the
 # diary for the longest stay, and lists the rest as they come. (It knows which words are names, and marks what was
 # there for the first time.)
 
@@ -916,8 +918,8 @@ Markdown(
 # | coverage | none: there is no second step that could repeat the first |
 # | greedy or beam | the list of the most probable places |
 #
-# And one difference that is not in any table: the original fines itself for looking twice at the same spot. People do
-# the opposite. They go back.
+# One more difference is in no table. The original is fined for looking twice at the same spot. People do the opposite:
+# they go back.
 #
 # ## What to remember
 #
@@ -966,8 +968,8 @@ both.iloc[apart.argsort()[::-1][:5]].round(
 # %% [markdown]
 # <details class="solution"><summary>Answer to exercise 2</summary>
 #
-# Nearly. They differ only where the switch is not thrown all the way, as at some commas and brackets. There the mixture
-# weighs two offers, and one side hardly offers this word, so the other side has said it, whatever $p_\text{gen}$ was.
+# Nearly. They differ only where $p_\text{gen}$ is not close to 0 or 1, as at some commas and brackets. There one side
+# gives this word hardly any probability, so the other side has written it, whatever $p_\text{gen}$ was.
 #
 # </details>
 

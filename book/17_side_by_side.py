@@ -244,7 +244,7 @@ show(
 
 # %% [markdown]
 # The lower halves are nearly the same picture. Both copy, both generate, both mix. What differs is how the input
-# gets there, and that the left one goes round.
+# gets there, and that the left one has a loop.
 #
 # ## A diary and a window
 #
@@ -297,7 +297,7 @@ Markdown(
 )
 
 # %% [markdown]
-# Do the shapes that the documents give agree, at the documents' own sizes?
+# Are these the shapes that the documents give? We check at the documents' own sizes.
 
 # %% tags=["hide-input"]
 document = summarizer.DOCUMENT
@@ -421,8 +421,8 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 
 # %% [markdown]
 # Read the row of places that are not known but in the window: PGT names some of them. It copies them, as the
-# summarizer copies names that its vocabulary lacks: half of an **extended vocabulary**. A place without an id, or
-# neither known nor in the window, stays out of reach; [chapter 22](22_open_vocabulary.ipynb) says what can be done.
+# summarizer copies names that its vocabulary lacks: this is half of an **extended vocabulary**. A place without an id, or
+# one that is neither known nor in the window, stays out of reach; [chapter 22](22_open_vocabulary.ipynb) says what can be done.
 #
 # ## Encoder
 #
@@ -492,7 +492,7 @@ verdicts("2 Encoder")
 #
 # ## Where the parameters are
 #
-# Here are the parts of the documents' summary table, with their weight.
+# Here are the parts of the documents' summary table, with their numbers of parameters.
 
 # %%
 parts = pd.DataFrame(
@@ -587,7 +587,7 @@ far = scores.masked_fill(padding, 120.0)  # padding with a high score
 lost = renormalised_softmax(far, padding).isnan().any()
 
 # %% [markdown]
-# The fourth row puts *coverage* and *position bias* beside each other. But the bias is a
+# The fourth row of the documents' table puts *coverage* and *position bias* beside each other. But the bias is a
 # constant per position, and coverage is a memory of all words written so far. At the first word it is empty.
 
 # %%
@@ -719,7 +719,7 @@ verdicts("6 Output")
 # Here the documents stop describing and start arguing. A BiLSTM is *sequential*, O(n); a Transformer is *parallel*,
 # O(1), trains *faster*, and attends *directly* where the LSTM has *gradient issues*.
 #
-# O(1) is true of one thing: how many steps must wait for each other, the **depth**. The **work** grows faster for the
+# O(1) is true of one thing: how many steps must wait for each other, the **depth**. The **work**, counted in multiplications, grows faster for the
 # Transformer than for the LSTM.
 
 # %%
@@ -741,7 +741,7 @@ NAMES = {"bilstm": "BiLSTM", "transformer": "Transformer"}
 complexity.rename(columns=NAMES)
 
 # %% [markdown]
-# A device with thousands of units waits for depth. One processor core does the work. We measured a step of training,
+# A device with thousands of units has to wait only for the depth. A single processor core has to do all the work. We measured a step of training,
 # forward and backward, through one BiLSTM layer and through the two Transformer layers that PGT has.
 
 # %%
@@ -867,9 +867,9 @@ Markdown(
 )
 
 # %% [markdown]
-# So an LSTM forgets before it has learned anything, and how fast is a matter of its start. (The BiLSTM *in PGT* was
+# So an LSTM forgets before it has learned anything, and how fast depends on how it starts. (The BiLSTM *in PGT* was
 # trained from PyTorch's start in all results here; the summarizer on windows has the other.) The Transformer has no
-# idea of recency until it learns one. Which habit is better to start with? Here are whole trainings.
+# idea of recency until it learns one. Which is the better start? Here are whole trainings.
 
 # %%
 train_rows = measured.select(table="training")
@@ -956,14 +956,14 @@ judge("more accurate", worse, with_bilstm, "", "points of Acc@1 with a "
 verdicts("why a Transformer", heads=("BiLSTM", "Transformer"))
 
 # %% [markdown]
-# > **Note.** On a graphics card depth counts for more, and the row on speed may turn round; exercise 3 can measure it.
+# > **Note.** On a graphics card depth counts for more, and the row on speed may come out the other way; exercise 3 can measure it.
 # > A claim about speed needs a machine, a length and a batch size.
 #
 # ## Why no decoder?
 #
 # "A classification, not a generation task. A decoder adds unnecessary complexity." The test is to add one.
 #
-# - `WithDecoder` is PGT in which the encoded last visit starts the summarizer's LSTM, whose input means "begin". The
+# - `WithDecoder` is PGT in which the encoded last visit starts the summarizer's LSTM, whose only input is a symbol for "begin". The
 #   LSTM attends to all visits, and hands its state to pointer, generator and gate.
 # - The reverse: the summarizer reads windows as texts, places for words, and writes a summary of one word; once with
 #   its decoder, and once with the encoder's last state in its place.
@@ -1110,8 +1110,8 @@ verdicts("why position from the end")
 #
 # What does PGT lose when it gets the summarizer's encoder, its attention, its memory of
 # what was attended to, or may look only backwards as a decoder does? `pgt.improvements` plugs each into the same
-# model. The memory needs a past, and a model of one step has none; so `CoveragePointer`
-# lets the earlier visits of the window ask in turn, and adds up what they attended to. Runs and intervals are
+# model. The memory needs earlier steps, and a model of one step has none; so `CoveragePointer`
+# lets the earlier visits of the window ask in turn, and adds up their attention. Runs and intervals are
 # those of [chapter 19](19_improvements.ipynb).
 
 # %% tags=["hide-input"]
@@ -1197,7 +1197,7 @@ falsified = [f"*{r.row}* in “{r.table}”" for r in wrong.itertuples()]
 why = rows.table.str.startswith("why")
 plain = rows.verdict.eq("true").groupby(why).agg(["sum", "size"])
 share = plain["sum"] / plain["size"]
-moral = " But reasons fare worse than descriptions. Nobody runs a reason."
+moral = " Reasons fare worse than descriptions: they are seldom tested."
 Markdown(
     f"Of {len(ledger)} rows **{tally['true']}** are true, **{tally['if']}** "
     "hold under a condition that is not written down, and "
@@ -1227,10 +1227,10 @@ for title in by_table.index:
 #
 # - The two models share their lower half: copy, generate, mix. $g$ and $p_\text{gen}$ are the same number read from
 #   opposite ends.
-# - *Parallel* is about depth. Which encoder is faster depends on the machine, the length, the batch, and on whether
-#   one counts a step or a whole training.
-# - An untrained LSTM hands on little of old visits, how little depends on its forget gate; a Transformer hands on the
-#   same of all.
+# - *Parallel* is about depth. Which encoder is faster depends on the machine, the length and the batch, and on
+#   whether one counts a step or a whole training.
+# - An untrained LSTM hands on little of old visits; how little depends on its forget gate. A Transformer hands on the
+#   same share of all.
 # - *All locations known* is false. PGT can copy a place that it never trained, as long as the place has an id: half of
 #   an extended vocabulary.
 # - A row of a comparison is worth as much as the measurement that could have made it false.

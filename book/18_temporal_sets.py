@@ -6,7 +6,7 @@
 # *You will be able to* predict the next basket of a shopper or the next day's places of a person with attention over
 # sets, say which way a mask looks, and say when counting is enough. *You need*
 # [Position and encoder](06_position_and_encoder.ipynb) and [Baselines](04_baselines.ipynb). *It takes* half an hour to
-# read and about half a minute to run; what training its networks on the baskets took is recorded in the file of results.
+# read and about half a minute to run; the results file records how long its networks trained on the baskets.
 
 # %% tags=["hide-input"]
 try:
@@ -177,7 +177,7 @@ show(
 # $$
 #
 # The divisor $\mathcal{N}$ is the largest number that the brace gives anywhere in this history, so no weight exceeds 1.
-# Every element starts with a vector, its row in the table of the picture. A convolution lets each element add up its neighbours' vectors with these weights. The sum goes through a
+# Every element starts with a vector, its row in the table of all elements. A convolution lets each element add up its neighbours' vectors with these weights. The sum goes through a
 # linear layer, batch normalisation and a ReLU. There are two such layers. No graph library is needed, since a
 # graph is a list of edges and a convolution is one weighted sum over them.
 #
@@ -212,9 +212,9 @@ show(
 )
 
 # %% [markdown]
-# Look at the diagonal. It is the same whether an element was there that day or not. Company is the only
-# sign that an element was in a set. So take two people whose sets all have one element, and who could hardly be more
-# different:
+# Look at the diagonal. It is the same whether an element was there that day or not. The only sign
+# that an element was in a set is an edge to another one. So take two people whose sets all have one element, and who could hardly be more
+# different. (`knows` is a network that the text below explains.)
 
 # %%
 torch.manual_seed(0)
@@ -264,7 +264,7 @@ Markdown(
 # $$
 #
 # One of [the notebooks behind this book](errata.md) takes this part of DNNTSP apart. Its code is equation (18.3). Its printed formula is another one: 0 if $i < j$ and $-\infty$ otherwise. That formula differs
-# twice. It looks forwards instead of back, and it leaves out the set itself. Four sets show what each difference does.
+# in two ways. It looks forwards instead of back, and it leaves out the set itself. Four sets show what each difference does.
 
 # %%
 n = 4
@@ -293,7 +293,7 @@ pd.concat(weights, axis=1)
 # > batch: a history of three sets, padded to five, gets finite numbers, since its third set looks at padding. So test a mask
 # > by what it promises. Change the future, and see that no earlier state changes.
 #
-# Equation (18.3) brings a second gift. Padding stands at the end of a history, so it is later than every real set. The mask
+# Equation (18.3) has a second benefit. Padding stands at the end of a history, so it is later than every real set. The mask
 # that hides the future hides the padding too, and no other mask is needed.
 #
 # ## All rows at once
@@ -333,8 +333,8 @@ for heads in ("concat", "mean"):
 
 # %% [markdown]
 # The slow version needs no mask, because it never touches the future. The fast one lets all times look at all times and
-# takes the future back with $\mathcal{M}$. They are equal to the last digits. Heads stand side by side, each with a share of the dimensions, or they
-# are averaged, each with all of them.
+# takes the future away again with $\mathcal{M}$. Both agree up to rounding. The heads are either put side by side (`concat`), each with a
+# share of the dimensions, or averaged (`mean`), each with all of them.
 #
 # ## One vector a row
 #
@@ -375,7 +375,7 @@ print(f"largest difference {apart:.0e}")
 # %% [markdown]
 # ## What was not seen
 #
-# Now every element of the history has a vector. Its row in the table $E$ is the same for everybody. For an element that was seen, a gate with one number $\alpha_\ell$ an element mixes the two:
+# Now every element of the history has a vector of its own. Every element also has a row in the table $E$, the same for everybody. For an element that was seen, a gate with one number $\alpha_\ell$ an element mixes the two:
 #
 # $$
 # s_\ell = \begin{cases} (1 - \alpha_\ell)\; w_\text{out} \cdot E_{\ell,:} + \alpha_\ell\; w_\text{out} \cdot \mathcal{C}_\ell + b
@@ -411,8 +411,8 @@ print(f"largest difference {apart.item():.0e}")
 # ## The city's days
 #
 # First the city: predict the next active day from the seven before. Every person's days are split in order
-# of time, as always. We train two networks for ten epochs, at three times the learning rate that the baskets
-# will get, so that a page need not wait. The numbers printed are NDCG@10 on the validation days, epoch by epoch.
+# of time, as always. We train two networks for ten epochs, at three times the learning rate that we use for the
+# baskets, so that this page need not wait. The numbers printed are NDCG@10 on the validation days, epoch by epoch.
 
 # %%
 from pgt.relatives.temporal_sets.metrics import evaluate
@@ -553,7 +553,7 @@ Markdown(f"Means over {runs} seeds and {int(facts.n):,} people.")
 # %% [markdown]
 # Compare the rows *personal frequency* and *personal, then popular*. A ranking that stops after the few elements of a
 # history leaves places empty that cost nothing to fill. **A baseline that does not use all its guesses is not a baseline.**
-# The network's gain over the first row comes for free with the second one, or most of it. We are not the first to say so.
+# Most of the network's gain over the first row, or all of it, comes for free with the second. We are not the first to say so.
 # [Li et al. (2023)](https://arxiv.org/abs/2109.14233) find this baseline hard to
 # beat, and [Hu et al. (2020)](https://arxiv.org/abs/2006.00556) show that recurrent networks miss how often a person took something.
 #
@@ -731,7 +731,7 @@ show(
 )
 
 # %% [markdown]
-# So the mask takes from the keys their view of what came later. To see whether that matters, the model has to be trained with it.
+# So the mask hides from the keys what came later. To see whether that matters, the model has to be trained with it.
 # Here are five seeds on the city and on GeoLife, beside the model without the mask, all else equal. People and seeds are
 # resampled, as in [chapter 14](14_ablations.ipynb).
 
@@ -749,7 +749,7 @@ for source, title in {"city": "city", "geolife": "GeoLife"}.items():
     print(f"{title}: {change} points of Acc@1, 95 %: {word}")
 
 # %% [markdown]
-# A mask has a second use, and there it pays: one pass over a long history predicts after *every* visit, as language
+# A causal mask has another use, and there it pays off: one pass over a long history predicts after *every* visit, as language
 # models do, since no state has seen its own answer. PGT trains on one target a window and has no such use for it.
 #
 # ## What to remember
@@ -763,7 +763,7 @@ for source, title in {"city": "city", "geolife": "GeoLife"}.items():
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). Six elements, all scores different. The next set has two elements, ranked first and fourth. What are Recall, NDCG and hit at 3? Replace
+# **Exercise 1** (quick). Six elements, all scores different. The next set has two elements, ranked first and fourth. What are Recall, NDCG and hit ratio at 3? Replace
 # the dots, in that order.
 
 # %% tags=["try"]

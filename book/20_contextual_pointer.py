@@ -64,9 +64,10 @@ Markdown(
     + (
         ""
         if anchored
-        else " The numbers of this chapter are still of windows that go back "
-        "from the target's day, and on GeoLife PGT has the package's default "
-        "settings in them; [chapter 23](23_real_cities.ipynb) has newer ones."
+        else " The numbers of this chapter still come from windows that go "
+        "back from the target's day, and on GeoLife PGT has the package's "
+        "default settings. [Chapter 23](23_real_cities.ipynb) has newer "
+        "numbers."
     )
 )
 
@@ -117,12 +118,12 @@ for name, (n, cells) in counted.items():
 pd.DataFrame(rows).T
 
 # %% [markdown]
-# The first two rows are pairs of contents. (Vectors need fewer numbers than a table of all pairs, but they learn
-# from the same examples.) The last two rows hold the same information as relations. They tell the model nothing
-# new. But we have put something in by hand: that 14:00 and 14:15 are neighbours, and that a place is the
-# same as itself.
+# The last column counts the numbers that have no example at all. The first two rows are pairs of contents. (Vectors
+# need fewer numbers than a table of all pairs, but they learn from the same examples.) The last two rows hold the
+# same information as relations. They tell the model nothing new. But we have put something in by hand: that 14:00 and
+# 14:15 are neighbours, and that a place is the same as itself.
 #
-# A query and a key *can* draw the clock; exercise 3 counts how many numbers they need for it. They have to find
+# A query and a key *can* draw the clock; exercise 3 counts how many numbers they need for it. But they have to find
 # it first.
 #
 # ## One feature
@@ -153,8 +154,9 @@ def curve(table, knots, fact):
 
 
 # %% [markdown]
-# Can such a curve be the kernel's clock? Take the kernel with its five numbers, chosen on the validation windows of the
-# city.
+# Can such a curve be the kernel's clock? Take the kernel with its five numbers, chosen on the validation windows of
+# the city. Its clock is $e^{-\delta_i / \theta}$, with the minutes $\delta_i$ and the width $\theta$. The logarithm
+# of that is $-\delta_i / \theta$, so we give each knot this value.
 
 # %%
 HOURS = [0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12]
@@ -210,9 +212,9 @@ show(
 )
 
 # %% [markdown]
-# The straight line is no accident. The kernel's weight falls exponentially with the minutes apart, and the logarithm of an
-# exponential is a straight line. The same holds for its fading with age. So tables of log-weights
-# contain the kernel exactly, whatever its numbers. Training starts from there and may bend the line.
+# The straight line is no accident. The kernel's weight falls exponentially with the minutes apart, and the logarithm
+# of an exponential is a straight line. The same holds for its fading with age. So tables of log-weights can be the
+# kernel exactly, whatever its numbers. Training starts from there and may bend the line.
 #
 # ## Reasons
 #
@@ -334,10 +336,10 @@ show(
 # %% [markdown]
 # ## Between two models
 #
-# In the package this is `pgt.contextual.ContextualPointer`. It is PGT, but the logarithm of the weight $w_i$ from equation
-# (20.2) is added to its pointer's score of visit $i$. We know two ends of this family. Without features it must be PGT;
-# we try that with the weights of the trained network that the package ships. Without PGT's own score, and with the kernel's
-# tables, it must be the kernel.
+# In the package this is `pgt.contextual.ContextualPointer`. It is PGT, but the logarithm of the weight $w_i$ from
+# equation (20.2) is added to its pointer's score of visit $i$. We can check the two ends of this family. Without
+# features it must be PGT, so we load the trained weights that the package ships. Without PGT's own score, and with
+# the kernel's tables, it must be the kernel.
 
 # %% tags=["hide-input"]
 from pgt.contextual import ContextualPointer
@@ -411,8 +413,8 @@ Markdown(
 )
 
 # %% [markdown]
-# What did they learn? The three reasons of a random start have no names, since each of them may have taken any part. But we
-# can compare the whole weight of a visit as one fact changes and the others are held.
+# What did they learn? The three reasons of a random start have no names, since each of them may have taken any role.
+# But we can compare the whole weight of a visit as one fact changes and the others are held.
 
 
 # %%
@@ -478,9 +480,10 @@ show(
 #
 # ## One cue after the other
 #
-# Now to real people. On GeoLife we move the kernel's cues into the pointer, one at a time, and then go on to cues that
-# the kernel never had. Nothing else of PGT is there: no embeddings, no encoder, no
-# generator, no gate. These models see the last hundred visits instead of seven days; so we also give the kernel a hundred.
+# Now to real people. On GeoLife we move the kernel's cues into the pointer, one at a time, and then go on to cues
+# that the kernel never had. Nothing else of PGT is there: no embeddings, no encoder, no generator, no gate. These
+# models see the last hundred visits instead of seven days; so we also give the kernel a hundred. The next section
+# explains the features that the figure only names.
 
 # %%
 LADDER = {
@@ -546,7 +549,7 @@ show(
     + " per cent.",
     caption="Acc@1 as cues enter the pointer. Dots: mean over five seeds, "
     "whiskers: their standard deviation. In the last two rows the model also "
-    "knows places that it has not seen for more than a hundred visits.",
+    "knows places that were last visited more than a hundred visits ago.",
 )
 
 # %% tags=["hide-input"]
@@ -564,8 +567,8 @@ Markdown(
 )
 
 # %% [markdown]
-# The order of the rungs is ours, and the steps depend on it: what comes early also gets the credit for what it shares
-# with what comes later. [Chapter 21](21_memory_and_ceilings.ipynb) takes the features away instead, one at a time.
+# We chose the order of the steps, and the gains depend on it: a cue that comes early also gets the credit for what it
+# shares with later ones. [Chapter 21](21_memory_and_ceilings.ipynb) takes the features away instead, one at a time.
 #
 # ## More features, a scale, a memory
 #
@@ -578,7 +581,7 @@ from pgt.contextual.features import HISTORY_FEATURES, NOW
 # %% tags=["hide-input"]
 plainer = {
     "before": "whether it came after the place where one is now, and "
-    "whether the visit before that matches too",
+    "whether the place before that one matches too",
     "stayed": "how alike the stay before it and the last stay are, log2 of "
     "their ratio",
 }
@@ -600,9 +603,9 @@ with pd.option_context("display.max_colwidth", None):
 # how long the last visit was, and how many visits are remembered. Its last layer starts at zero, so all scales start at 1.
 #
 # **The memory.** A pointer that sees seven days cannot point at the dentist. Here each question comes with the
-# **memory** of the last hundred visits, however long ago they were. Of places that are only found further back, the model
-# gets a *summary*: the latest visit there, and how many visits it stands for. So its work does not grow with a person's
-# history.
+# **memory** of the last hundred visits, however long ago they were. A place that is only found further back has a
+# *summary*: the latest visit there, and how many visits it stands for. So the model's work does not grow with a
+# person's history.
 #
 # Training is that of [chapter 10](10_training.ipynb), and takes seconds. The losses look high, because a target that is
 # not among the remembered visits has no probability at all: it counts with a large constant, which no curve
@@ -665,8 +668,8 @@ Markdown(
 # Chapters [11](11_gate.ipynb) to [13](13_attention_on_maps.ipynb) looked for meaning in a gate and in attention
 # weights, and found it only in part. What is there to see now?
 #
-# **The gate is gone.** There is no generator to hand over to. The memory now reaches places outside the seven days. The
-# last column shows how little it wins there; but PGT's generator won little as well.
+# **The gate is gone.** There is no generator to hand over to. The memory now reaches places outside the seven days.
+# The last column of the table above shows how little it wins there; but PGT's generator won little as well.
 #
 # **The attention has words.** Here is the window of Part II again, by place.
 
@@ -722,10 +725,10 @@ show(
 )
 
 # %% [markdown]
-# The colours are no explanation that was painted on afterwards. They are the sum
-# that was computed: drop a colour, and what is left is exactly what the others said, before it is made to sum to one
-# again. We started from the kernel's tables, so the reasons
-# keep their names. The second can still speak only for visits that came after the present place.
+# The colours are not an explanation that was added afterwards. They are the terms of the sum that was computed: drop
+# a colour, and what is left is exactly what the others said, before it is made to sum to one again. We started from
+# the kernel's tables, so the reasons keep their names. The second can still speak only for visits that came after the
+# present place.
 #
 # Do the reasons take turns during the day?
 
@@ -826,12 +829,13 @@ show(
 )
 
 # %% [markdown]
-# The clock's panel first. The reason that came with a clock listens to it far more than the others, and its line is still
-# nearly straight: the kernel's guess about the shape was good. In the panel *stay*, the same reason trusts a night or a
-# working day more than a short stop. Nobody put that in.
+# Look at the clock's panel first. The reason that started with a clock depends on it far more than the others do, and
+# its line is still nearly straight: the kernel's guess about the shape was good. In the panel *stay*, the same reason
+# trusts a night or a working day more than a short stop. Nobody put that in.
 #
-# Last, compare what three models look at. By what factor does the weight of a visit rise when it shows a cue, while the
-# other cues are held? A straight-line fit to the logarithms of the weights answers that, visit by visit within each window.
+# Last, compare what three models look at. By what factor does the weight of a visit rise when it shows a cue, with
+# the other cues held fixed? A straight-line fit to the logarithms of the weights answers that, visit by visit within
+# each window.
 
 # %% tags=["hide-input"]
 _, opened = disagreement.visit_weights(network, kernel, data.test)
@@ -852,7 +856,7 @@ with torch.no_grad():
 same_visits = {"on": ["window", "age"], "validate": "one_to_one"}
 opened = opened.merge(pd.concat(parts), **same_visits)
 LABELS = {
-    "same_before": "came from where the person is now",
+    "same_before": "came after the place where the person is now",
     "same_hour": "began within an hour of now",
     "log2_age": "twice as many visits ago",
     "log2_count": "its place visited twice as often",
@@ -867,9 +871,9 @@ told = {k: disagreement.factors(opened, name) for k, name in MODELS.items()}
 pd.DataFrame(told).loc[list(LABELS)].rename(index=LABELS).round(2)
 
 # %% [markdown]
-# That fits the guess that we began with. PGT sees hours and places, but its attention hardly reads the two comparisons; the contextual pointer
-# reads both. It also weighs facts that are not in these rows. So the four cues explain less of its weights than of the
-# kernel's, which is made of hardly anything else.
+# That fits the guess that we began with. PGT sees hours and places, but its attention hardly uses the two
+# comparisons; the contextual pointer uses both. The pointer also weighs facts that are not in these rows. So the four
+# cues explain less of its weights than of the kernel's, which use hardly anything else.
 #
 # ## What to remember
 #
@@ -914,10 +918,11 @@ print(
 
 # %% [markdown]
 # **Exercise 3** (medium). How many numbers must a query and a key have to draw the clock? Their product is an
-# exponent, so write the log-weight as a matrix: a row for each of the 96 quarters of an hour that now can be, a column for
-# each that a past visit can be. Its entries are the kernel's, $\log(\text{base} + \text{clock} \cdot e^{-\text{apart} / \text{width}})$.
-# Subtract each row's mean, which a softmax does not feel. By how much does the best product of vectors with $k$ numbers
-# miss this matrix? Do the same for the relation "the same place" among ninety-six places.
+# exponent, so write the log-weight as a matrix: a row for each of the 96 quarters of an hour that now can be, a
+# column for each that a past visit can be. Its entries are the kernel's,
+# $\log(\text{base} + \text{clock} \cdot e^{-\text{apart} / \text{width}})$. Subtract each row's mean, which changes
+# no softmax. By how much does the best product of vectors with $k$ numbers miss this matrix? Do the same for the
+# relation "the same place" among ninety-six places.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3

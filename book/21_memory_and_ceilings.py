@@ -57,18 +57,20 @@ Markdown(
     + (
         ""
         if anchored
-        else " The numbers of this chapter are still of windows that go back "
-        "from the target's day, and on GeoLife PGT has the package's default "
-        "settings in them; [chapter 23](23_real_cities.ipynb) has newer ones."
+        else " The numbers of this chapter still come from windows that go "
+        "back from the target's day, and on GeoLife PGT has the package's "
+        "default settings. [Chapter 23](23_real_cities.ipynb) has newer "
+        "numbers."
     )
 )
 
 # %% [markdown]
 # ## Which features matter?
 #
-# We leave out each feature in turn and train anew: GeoLife, exact protocol, five seeds. What counts is the difference from
-# the full model on the same windows, and its interval. As in [chapter 14](14_ablations.ipynb), people and seeds are
-# drawn again and again, because another set of either would have given another mean.
+# We leave out each feature in turn and train anew: GeoLife, exact protocol, five seeds. (A table in
+# [chapter 20](20_contextual_pointer.ipynb) says what each feature looks at.) What counts is the difference from the
+# full model on the same windows, and its interval. As in [chapter 14](14_ablations.ipynb), people and seeds are drawn
+# again and again, because another set of either would have given another mean.
 
 # %% tags=["hide-input"]
 runs, people = {}, {}
@@ -153,9 +155,9 @@ show(
 certain = [name for name, row in features.items() if row[2] < 0]
 added = change(contextual("and_clock"), contextual("and_before"))
 Markdown(
-    f"Only **{len(certain)} of {len(features)}** features lose something "
-    f"that the interval can show: {', '.join(certain) or 'none'}. Without "
-    f"the clock it is only {features['clock'][0]:+.1f} points, although "
+    f"For only **{len(certain)} of {len(features)}** features does the "
+    f"interval show a loss: {', '.join(certain) or 'none'}. Without the "
+    f"clock the change is only {features['clock'][0]:+.1f} points, although "
     f"the clock brought {added[0]:+.1f} when the features came in one after "
     "the other. Both numbers are right. The features *ahead* and *left* look "
     "at the clock as well, and take over its work when it is gone. Such "
@@ -163,10 +165,11 @@ Markdown(
 )
 
 # %% [markdown]
-# One row is a **placebo**. The feature *unknown* asks whether a place is the place "unknown", and by the exact protocol
-# none is. So it sees the same in every visit, and whatever it adds to a reason, another feature can add as well. Taking it
-# out cannot matter. Its row is not zero all the same. Tables get their random values one after the other, and with one
-# table fewer the later ones get others. This row compares runs from different starts, and nothing else.
+# One row is a **placebo**. The feature *unknown* asks whether a place is the place "unknown", and under the exact
+# protocol no place is. It sees the same in every visit, and whatever it adds to a reason, another feature can add as
+# well. So taking it out cannot matter. Still, its row is not zero: tables get their random values one after the
+# other, and with one table fewer the later ones get different values. This row compares runs from different starts,
+# and nothing else.
 
 # %% tags=["hide-input"]
 mean, low, high, _ = features["unknown"]
@@ -185,9 +188,9 @@ Markdown(
 # %% [markdown]
 # ## What does the rest of PGT add?
 #
-# So far the pointer is alone. Now put everything around it that Part II built: embeddings of places, people and times, the
-# encoder, PGT's own pointer score, the generator and the gate. The features stay.
-# The same forest also shows the smaller choices.
+# So far the pointer is alone. Now put everything around it that Part II built: embeddings of places, people and
+# times, the encoder, PGT's own pointer score, the generator and the gate. The features stay. The same figure also
+# shows smaller choices.
 
 # %%
 CHOICES = {
@@ -230,10 +233,10 @@ Markdown(
 )
 
 # %% [markdown]
-# Among the smaller choices, *random first tables* end at about the same score: starting from the kernel is a convenience.
-# More than one reason is worth something, but not much; the single reason also starts from random tables, so a part of its
-# row is theirs. A hidden layer lets features meet in any way they like, and does not help: with some thousand windows,
-# freedom is not what is missing.
+# Among the smaller choices, *random first tables* end at about the same score: starting from the kernel is a
+# convenience. More than one reason is worth something, but not much; and the single reason also starts from random
+# tables, which explains a part of its row. A hidden layer lets features meet in any way they like, and does not help:
+# with some thousand windows, freedom is not what is missing.
 #
 # > **Pitfall.** It is tempting to read this as "Transformers do not work". It says that *these* windows, of some dozen
 # > people, do not hold what the Transformer could learn beyond the cues. With a million people the row may turn
@@ -241,11 +244,11 @@ Markdown(
 #
 # ## The unknown, in training
 #
-# One trap is left from [chapter 15](15_traps.ipynb). Under the published protocol all places that training has never shown
-# are one place, *unknown*. The test asks for it, and training never does. The remedy is **pseudo-unknowns**: play the
-# training days through as if they had ended earlier. Places first visited after that day become unknown, and only later
-# windows are asked. We do it three times, with three such days, and add the windows to the others. First look at what that
-# does to the windows of the simulated city.
+# One trap is left from [chapter 15](15_traps.ipynb). Under the published protocol all places that training has never
+# shown are one place, *unknown*. The test asks for it, and training never does. The remedy is **pseudo-unknowns**:
+# pretend that the training days ended on an earlier day. Places first visited after that day become unknown, and we
+# keep only the windows after it. We do this for three such days, and add the windows to the others. First look at
+# what that does to the windows of the simulated city.
 
 # %%
 merged = prepare(city.load().visits, protocol="published")
@@ -299,9 +302,9 @@ Markdown(
     f"windows the change is {says(total)}. "
     + (
         "So pseudo-unknowns teach what they were made for, and the mean does "
-        "not show it: what the model says more often of the one, it says "
-        "less often of the other. On the validation windows the balance was "
-        f"{drill['all']['validation']:+.1f}, and so we kept them. "
+        "not show it: the more often the model says *unknown*, the less "
+        "often it names a known place. On the validation windows the balance "
+        f"was {drill['all']['validation']:+.1f}, and so we kept them. "
         if total[1] < 0 < total[2]
         else ""
     )
@@ -413,20 +416,20 @@ Markdown(
         else "The interval reaches zero: forty-odd people cannot settle it. "
     )
     + "(Without the summaries, which the kernel does not have, it is "
-    f"{says(bare)}.) By the published protocol it is {says(fair_too)}"
+    f"{says(bare)}.) Under the published protocol it is {says(fair_too)}"
     + (
         ". "
         if fair_too[1] > 0
         else ", which forty-odd people cannot settle. "
     )
-    + "A kernel with a memory is most of the way. The model on top wins the "
-    "rest, and says why it went where."
+    + "A kernel with a memory gets most of the way. The model adds the "
+    "rest, and gives reasons for its answers."
 )
 
 # %% [markdown]
-# All settings were chosen on GeoLife's validation windows. Do they travel? Here is the same model, with no setting
-# changed, on two other data sets. One is a simulated town of several hundred people more. The other is a table of check-ins,
-# which say when somebody came and not when they left, with three visits in ten missing.
+# All settings were chosen on GeoLife's validation windows. Do they carry over? Here is the same model, with no
+# setting changed, on two other data sets. One is a larger simulated town. The other is a table of check-ins, which
+# say when somebody came and not when they left. Three visits in ten are missing from it.
 
 # %% tags=["hide-input"]
 elsewhere = read_results("elsewhere")
@@ -458,7 +461,7 @@ Markdown(
     "Its lead over the kernel with the same memory: "
     + "; ".join(f"{name} {says(row)}" for name, row in abroad.items())
     + ". The check-ins say less about each visit, and the lead is smaller "
-    "there. It stays."
+    "there, but it does not vanish."
 )
 
 # %% [markdown]
@@ -527,19 +530,19 @@ more = {
 hour = accuracy.get(("GeoLife, published", "hour"), np.nan)
 Markdown(
     f"Knowing the time is worth {more['GeoLife, exact', 'time']:.1f} points "
-    "by the exact protocol and "
-    f"{more['GeoLife, published', 'time']:.1f} by the published one, most of "
-    "it already with the hour. In the city the hour is worth "
+    "under the exact protocol and "
+    f"{more['GeoLife, published', 'time']:.1f} under the published one. The "
+    "hour alone brings most of that. In the city the hour is worth "
     f"{more['city, exact', 'hour']:+.1f} and the minute "
-    f"{more['city, exact', 'time']:+.1f}. By the published protocol the "
+    f"{more['city, exact', 'time']:+.1f}. Under the published protocol the "
     f"contextual pointer gets {hour:.1f} % when it knows the hour, and "
     f"{accuracy['GeoLife, published', 'unknown']:.1f} % when it does not."
 )
 
 # %% [markdown]
-# For the second question there is a figure by others. LLM-Mob, a language model that is shown a person's past and when the
-# next visit begins ([Wang et al., 2023](https://arxiv.org/abs/2308.15197)), gets 45.1 % on windows of the published
-# protocol, recomputed from the predictions that its authors publish.
+# For the second question there is a published figure. LLM-Mob is a language model that is shown a person's past and
+# when the next visit begins ([Wang et al., 2023](https://arxiv.org/abs/2308.15197)). We recomputed its score from the
+# predictions that its authors publish: 45.1 % on windows of the published protocol.
 #
 # ## What is predictable at all?
 #
@@ -547,17 +550,18 @@ Markdown(
 # sides.
 #
 # *Novelty.* A model that only names places of the past misses every new one.
-# [Cuttone et al. (2018)](https://doi.org/10.1140/epjds/s13688-017-0129-1) show how much of what models miss are places that
-# are new to the person.
+# [Cuttone et al. (2018)](https://doi.org/10.1140/epjds/s13688-017-0129-1) show how many of the targets that models
+# miss are places new to the person.
 #
 # *Entropy.* How surprising a sequence of places is on average limits how often its next one can be guessed
 # ([Song, Qu et al., 2010](https://doi.org/10.1126/science.1177170);
 # [Ikanovic and Mollgaard, 2017](https://doi.org/10.1140/epjds/s13688-017-0107-7)). We estimate it from lengths of
-# repetitions, as [Kontoyiannis et al. (1998)](https://doi.org/10.1109/18.669425) do. Much can go wrong on the way.
-# [Smith et al. (2014)](https://doi.org/10.1109/PerCom.2014.6813948) get a lower limit for GPS traces by asking which places
-# can be reached at all from here; [Xu et al. (2019)](https://doi.org/10.1016/j.physa.2019.02.006) warn of logarithms of
-# different bases; and [Kulkarni et al. (2019)](https://doi.org/10.3390/e21040432) find models that are better than the
-# limit. Our estimate sees the order of places only and no clock, so a model with a clock may pass it.
+# repetitions, as [Kontoyiannis et al. (1998)](https://doi.org/10.1109/18.669425) do. Such an estimate can go wrong in
+# many ways. [Smith et al. (2014)](https://doi.org/10.1109/PerCom.2014.6813948) get a lower limit for GPS traces by
+# asking which places can be reached at all from here; [Xu et al. (2019)](https://doi.org/10.1016/j.physa.2019.02.006)
+# warn of logarithms of different bases; and [Kulkarni et al. (2019)](https://doi.org/10.3390/e21040432) find models
+# that are better than the limit. Our estimate sees the order of places only and no clock, so a model with a clock may
+# pass it.
 #
 # *Agreement.* Take two past situations of one person that are alike: at the same place, within an hour of each other by the
 # clock, and so on. If the next place has the distribution $P$, the two lead to the same place with
@@ -568,13 +572,13 @@ Markdown(
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{21.1}
 # $$
 #
-# How alike is alike? We have a ladder of rules, from any two situations to the same place, within an hour, both on a working
-# day or both at a weekend, after the same place before. Each window uses the strictest rule for which its person's past has
-# two situations.
+# How alike is alike? We have a ladder of rules. The loosest takes any two situations. The strictest asks for the same
+# place, times within an hour of each other, both on working days or both at a weekend, and the same place before.
+# Each window uses the strictest rule for which its person's past has two situations.
 #
-# *Truth.* In the simulated city the simulator can be asked what chances it gave each place. At the upper end of its fence is
-# a guess that knows everything the simulator knows, the time of the next visit included. At the lower end is a guess
-# without that time, and without what the length of the present stay tells.
+# *Truth.* In the simulated city the simulator can be asked what chances it gave each place. The upper end of this
+# fence is the score of a guess that knows everything the simulator knows, the time of the next visit included. The
+# lower end is that of a guess that does not know this time and makes no use of the length of the present stay.
 
 # %% tags=["hide-input"]
 limits = read_results("predictability").rows
@@ -667,10 +671,10 @@ reachable = geolife["not new within the whole past"][0]
 best = score("contextual pointer", "GeoLife, exact")
 Markdown(
     f"In the city the best possible score lies between {low:.1f} and "
-    f"{high:.1f} %. The contextual pointer has {ours:.1f} %: of the way from "
-    "the kernel to the lower end it has gone "
-    f"{100 * (ours - kernel) / (low - kernel):.0f} %. On GeoLife nobody can "
-    f"be asked. Novelty leaves room up to {reachable:.1f} %, agreement up to "
+    f"{high:.1f} %. The contextual pointer has {ours:.1f} %: it has gone "
+    f"{100 * (ours - kernel) / (low - kernel):.0f} % of the way from the "
+    "kernel to the lower end. GeoLife has no simulator that we could ask. "
+    f"Novelty leaves room up to {reachable:.1f} %, agreement up to "
     f"{geolife['agreement of like situations'][1]:.1f} %, and the contextual "
     f"pointer is at {best:.1f} %. Of what is missing, "
     f"{100 - reachable:.1f} points are new places, which no "
@@ -679,10 +683,11 @@ Markdown(
 )
 
 # %% [markdown]
-# > **Pitfall.** Ceilings are estimates too, and each is a ceiling of something else. The entropy's is often quoted as *the*
-# > limit of predictability; it is that of models which see nothing but the order of places. In the city we can hold it
-# > against the truth, and it promises far more than anybody can get. Agreement ends a little too low there, because
-# > situations that look alike are not quite alike. So take its upper end on GeoLife for a hint and not for a limit.
+# > **Pitfall.** Ceilings are estimates too, and each is a ceiling for something else. The entropy's is often quoted
+# > as *the* limit of predictability; it is that of models which see nothing but the order of places. In the city we
+# > can hold it against the truth, and it promises far more than anybody can get. Agreement ends a little too low
+# > there, because situations that look alike are not quite alike. So take its upper end on GeoLife as a hint and not
+# > as a limit.
 #
 # ## What to remember
 #

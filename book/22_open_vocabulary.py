@@ -41,8 +41,8 @@ V = vocabulary.n_locations
 names = town.places.set_index("location_id").name
 
 # %% [markdown]
-# People go to places where they have never been, and then they go there again. A town opens a café; somebody
-# finds a dentist. How many targets are places that no visit of the training days shows, of anybody?
+# People go to places where they have never been, and then they go there again. A café opens in town; somebody finds a
+# dentist. How many targets are places that nobody visited in the training days?
 
 # %%
 parts = {"train": data.train, "valid": data.valid, "test": data.test}
@@ -58,11 +58,12 @@ rows = {
 pd.DataFrame(rows).T.map("{:.1f}".format).replace("nan", "")
 
 # %% [markdown]
-# The first row grows: the further away from training, the more of the world is new. The second row is the hope. Part of
-# these places are not new *to the person*. They are in the window, with a name on the door, and a model only has to be able to read it.
+# The first row grows: the further away from training, the more of the world is new. The second row is the hope. Some
+# of these places are not new *to the person*: they are in the window. A model only has to be able to name them.
 #
-# A softmax cannot. It has one row for each place, and rows are learned. In the published protocol all these places become
-# *unknown*, and a model that answers "unknown" is given the point ([chapter 15](15_traps.ipynb)). Nobody can walk to that answer.
+# A softmax over places cannot. It has one row for each place, and rows are learned. In the published protocol all
+# these places become *unknown*, and a model that answers "unknown" is given the point ([chapter 15](15_traps.ipynb)).
+# Nobody can walk to that answer.
 #
 # ## The answers of a question
 #
@@ -74,8 +75,9 @@ pd.DataFrame(rows).T.map("{:.1f}".format).replace("nan", "")
 # \mathcal{A} = \mathcal{K} \cup \{ l_i : 1 \le i \le L \}, \tag{22.1}
 # $$
 #
-# what the generator knows, and everything in the source. This is the **extended vocabulary**. The mixture of
-# [chapter 8](08_generator_and_gate.ipynb) needs one small change: outside $\mathcal{K}$ nothing is generated.
+# what the generator knows, and everything in the source, which here is the window. This is the **extended
+# vocabulary**. The mixture of [chapter 8](08_generator_and_gate.ipynb) needs one small change: outside $\mathcal{K}$
+# nothing is generated.
 #
 # $$
 # P(\ell) = g \sum_{i:\, l_i = \ell} a_i + (1 - g)\, [\ell \in \mathcal{K}]\, P_\text{gen}(\ell),
@@ -147,11 +149,11 @@ show(
 )
 
 # %% [markdown]
-# The café wins, although the model has not one number about it.
+# The café wins, although the model has not a single number about it.
 #
-# What does the rest of the network make of an id without a row? Its inputs need an embedding for every visit, so the new places
-# share one: that of *unknown*. When and for how long is in the other
-# embeddings, and the pointer keeps *which* place it was.
+# What does the rest of the network make of an id without a row? Its inputs need an embedding for every visit, so the
+# new places share one: that of *unknown*. The other embeddings still say when and for how long, and the pointer keeps
+# track of *which* place it was.
 #
 # ## In the package
 #
@@ -197,13 +199,13 @@ print(f"Equal for {len(some)} windows, {new} with a place without a row.")
 # %% [markdown]
 # ## A name is only a number
 #
-# Part III scored PGT on real places too, under the exact protocol. How, without an
-# open vocabulary? Every place has a row, also those that only the test days show. No training window holds these places. So
-# their embeddings are never trained, and the generator hardly learns more about them than that they are never the answer.
-# The generator wastes some probability on such places, and each visit to one enters the encoder as a random vector.
+# Part III scored PGT on real places too, under the exact protocol. How, without an open vocabulary? Every place has a
+# row, also those that only the test days show. No training window holds these places. So their embeddings are never
+# trained, and the generator hardly learns more about them than that they are never the answer. The generator wastes
+# some probability on such places, and each visit to such a place enters the encoder as a random vector.
 #
-# Noise has a signature. Give the new places other numbers, at random. Nothing in the town has changed, so the answer must be the same
-# place under its other number. Is it?
+# This noise can be detected. Give the new places other numbers, at random. Nothing in the town has changed, so the
+# answer must be the same place under its other number. Is it?
 
 
 # %%
@@ -342,12 +344,13 @@ Markdown(
 # %% [markdown]
 # ## A longer memory
 #
-# The column *not in window* is the next wall. PGT could only have generated those places; the pointer copies them from
-# before the window. Seven days are a habit of the field, not a law. Why not give the pointer everything?
+# The column *not in window* shows the next limit. PGT could only have generated those places; the pointer copies them
+# from before the window. Seven days are a habit of the field, not a law. Why not give the pointer everything?
 #
-# Because everything grows: the longer somebody has used a service, the longer they would wait for its answers. So keep a fixed number
-# of recent visits one by one. Of the places that are only found further back keep one line
-# each: the latest visit there, and how many visits it stands for. That is a **summary**. The number of summaries has a limit as well.
+# Because everything grows: the longer somebody has used a service, the longer they would wait for its answers. So
+# keep a fixed number of recent visits one by one. For each place that is only found further back, keep one line: the
+# latest visit there, and how many visits it stands for. That is a **summary**. The number of summaries has a limit as
+# well.
 
 
 # %%
@@ -593,10 +596,11 @@ heads = ["knows the person", "does not"]
 pd.DataFrame(score, index=heads).T.round(1).rename_axis("Acc@1 (%)")
 
 # %% [markdown]
-# That is half a test, since training had still seen these people's habits. For the whole test, people are cut into five folds. Models
-# are trained and chosen on four of them, and asked for *every* visit of the fifth but each person's first. We sort the answers by the number of visits
-# that the person has made by then. (The contextual pointer has two seeds here and PGT only one, and
-# the intervals cover people alone. The two rules look at the last hundred visits.)
+# That is half a test, since training had still seen these people's habits. For the whole test, people are cut into
+# five folds. Models are trained and chosen on four of them. Then they predict *every* visit of the people in the
+# fifth, except each person's first. We group the answers by the number of visits that the person has made by then.
+# (The contextual pointer has two seeds here and PGT only one, and the intervals cover people alone. The two rules
+# look at the last hundred visits.)
 
 # %%
 newcomers = read_results("newcomers")
@@ -680,19 +684,20 @@ pd.DataFrame(worth).T.rename_axis("Acc@1, points", axis=1)
 # For PGT, part of the difference comes from the fifth of the people that it could not learn from, and from a training that
 # stops after three epochs without progress instead of five.
 #
-# Compare this table with the one before it. Not knowing the person costs PGT little; not having been there costs it much more. So it
-# hardly misses the row of the person. More likely it misses the rows of the person's places, home first of all, which nobody else visits.
+# Compare this table with the first one of this section. Not knowing who the person is costs PGT little; not having
+# trained on the person costs it much more. So PGT hardly misses the row of the person. More likely it misses the rows
+# of the person's places, home first of all, which nobody else visits.
 #
 # The contextual pointer treats a stranger like an old acquaintance, as soon as there is something to point at. All it needs from
 # you is your past, which can be forgotten at any time, without training anything anew.
 #
-# At the left end of the curves there is not much to copy, whatever the model: the ceiling is low. What could help there
-# is knowledge of the town: where people go at this hour, from a place like this. That is work for a generator.
-# PGT has one. See how its curve begins.
+# At the left end of the curves in the figure there is not much to copy, whatever the model: the ceiling is low. What
+# could help there is knowledge of the town: where people go at this hour, from a place like this. That is work for a
+# generator. PGT has a generator. Look at where its curve begins.
 #
-# > **Pitfall.** The curve is not the life of one person. Few people have two hundred visits, and they are others than those who
-# > stopped after ten. Anyone who reads "it takes so many visits to learn a person" off such a figure has compared people, not
-# > visits. Exercise 3 follows the same people along.
+# > **Pitfall.** The curve is not the life of one person. Few people have two hundred visits, and they are not the
+# > people who stopped after ten. Anyone who reads "it takes so many visits to learn a person" off such a figure has
+# > compared people, not visits. Exercise 3 follows the same people along.
 #
 # > **Pitfall.** "New" must mean new. On GeoLife the same trips are filed under several people ([chapter 15](15_traps.ipynb)). In random
 # > folds some people would have had a twin in training. Here twins share a fold.
@@ -709,7 +714,8 @@ pd.DataFrame(worth).T.rename_axis("Acc@1, points", axis=1)
 # P_T(\ell) = \frac{P(\ell)^{1/T}}{\sum_{\ell'} P(\ell')^{1/T}} . \tag{22.3}
 # $$
 #
-# A temperature above 1 flattens, one below 1 sharpens, and the order of the places stays. $T$ is chosen on validation windows, where it makes the loss smallest.
+# A temperature above 1 flattens, one below 1 sharpens, and the order of the places stays. We choose the $T$ that
+# makes the loss on the validation windows smallest.
 
 # %%
 from pgt.analysis import temperature
@@ -797,8 +803,8 @@ for name in ("as it is", SOMEWHERE):
     gaps.append((abs(gap_of), more))
 (as_said, more), (as_kept, then) = gaps
 Markdown(
-    f"**The thermometer says {chosen:.2f}**: among the places that it can "
-    "choose from, the model is about as sure as it should be. And still, "
+    f"**The chosen temperature is {chosen:.2f}**: among the places that it "
+    "can choose from, the model is about as sure as it should be. But still, "
     f"over all test windows, its first place has {as_said:.1f} points of "
     f"probability {more} than it deserves. In {100 * test.new.mean():.1f} % "
     "of them the person goes somewhere that the model cannot name at all. It "
@@ -819,17 +825,19 @@ Markdown(
 #
 # Often nobody needs a single place. Five candidates would do, if the right one is among them as often as promised.
 # **Conformal prediction** ([Vovk et al., 2005](https://doi.org/10.1007/b106715); for an introduction
-# [Angelopoulos and Bates, 2023](https://doi.org/10.1561/2200000101)) makes such sets from any model. Take the validation windows, and of
-# each the probability that the true answer got. Let $\Theta$ be the value that all but a tenth of them reach. For a new window, keep every answer that reaches it:
+# [Angelopoulos and Bates, 2023](https://doi.org/10.1561/2200000101)) makes such sets from any model. For each
+# validation window, take the probability that the true answer got. Let $\Theta$ be the value that all but a tenth of
+# these probabilities reach. For a new window, keep every answer that reaches it:
 #
 # $$
 # \Gamma = \{ \ell : P(\ell) \ge \Theta \}. \tag{22.4}
 # $$
 #
-# If a new window is like the old ones, its answer reaches $\Theta$ nine times in ten, whatever the model, however badly it is calibrated. Of
-# all ways to keep the promise this one has the smallest sets on average, if the probabilities are right
-# ([Sadinle et al., 2019](https://doi.org/10.1080/01621459.2017.1395341)). Others let the sets grow where the model is unsure
-# ([Romano et al., 2020](https://arxiv.org/abs/2006.02544)). To be exact for few windows, of $N$ probabilities in rising order take the one with number $\lfloor (N + 1) / 10 \rfloor$.
+# If a new window is like the old ones, its answer reaches $\Theta$ nine times in ten, for any model, however badly it
+# is calibrated. Of all ways to keep the promise this one has the smallest sets on average, if the probabilities are
+# right ([Sadinle et al., 2019](https://doi.org/10.1080/01621459.2017.1395341)). Others let the sets grow where the
+# model is unsure ([Romano et al., 2020](https://arxiv.org/abs/2006.02544)). To be exact for few windows, sort the $N$
+# probabilities in rising order and take number $\lfloor (N + 1) / 10 \rfloor$.
 
 # %%
 from pgt.analysis import conformal
@@ -882,9 +890,10 @@ show(
 # Nearly every set holds *somewhere new*. It is one answer, and a hit on it names no place, no more than
 # *unknown* did in [chapter 15](15_traps.ipynb). So we count twice: what a set covers, and what it covers by name.
 #
-# The promise is one for the average over windows, and only for windows that are like the old ones. Both conditions matter. Here is GeoLife too, with the sets of
-# the model as it is, of the one with an answer for somewhere new, and with a threshold for each person (means over three seeds).
-# "First half" and "second half" are those of the test windows, in order of time.
+# The promise holds for the average over windows, and only if they are like the old ones. Both conditions matter. The
+# table adds GeoLife. It compares three kinds of sets: those of the model as it is, those with an answer for somewhere
+# new, and those with a threshold for each person as well (means over three seeds). "First half" and "second half" are
+# those of the test windows, in order of time.
 
 # %%
 measures = read_results("confidence").rows
@@ -926,17 +935,18 @@ Markdown(
     f"{one['answers in a set']:.1f} answers on average, and "
     f"{one['by name']:.1f} % by name. If validation and test windows had "
     f"been shuffled, they would have kept {shuffled:.1f} %. Between people "
-    f"the coverage ranges from {spread.q10['all']:.0f} % (the tenth that has "
-    f"least) to {spread.q90['all']:.0f} %; with a threshold for each person, "
-    f"from {spread.q10['people']:.0f} % to {spread.q90['people']:.0f} %."
+    f"the coverage ranges from {spread.q10['all']:.0f} % (one in ten has "
+    f"less) to {spread.q90['all']:.0f} % (one in ten has more); with a "
+    f"threshold for each person, from {spread.q10['people']:.0f} % to "
+    f"{spread.q90['people']:.0f} %."
 )
 
 # %% [markdown]
-# Look at the row *as it is*. A model that cannot say "somewhere new" can only keep the promise by holding nearly everything that it remembers. Its sets name more of the
-# targets, but with so many answers they are of little use.
+# Look at the rows *as it is*. A model that cannot say "somewhere new" can only keep the promise by holding nearly
+# everything that it remembers. Its sets name more of the targets, but with so many answers they are of little use.
 #
-# One impurity is left. Temperature, forecast, threshold and the end of training were all chosen on the same validation windows, and the promise asks for windows of
-# the threshold's own. So few numbers beside thousands of windows should
+# One flaw is left. Temperature, forecast, threshold and the end of training were all chosen on the same validation
+# windows, and the promise asks for windows of the threshold's own. So few numbers beside thousands of windows should
 # flatter the sets by very little, but we have not measured how little.
 #
 # > **Pitfall.** "Guaranteed" is a statement about windows that could have been shuffled. Ours come in order of time: people explore, and the future is
@@ -1014,8 +1024,9 @@ print(pd.DataFrame(curves).reindex(order).dropna().round(1))
 # training windows by heart; the folds of the results file show it.
 
 # %% [markdown]
-# **Exercise 4** (longer). Suppose that only twenty summaries may be kept. Those of the places visited last, or of those visited most often? Compare the
-# reach of the two on the city's test windows, behind a memory of a hundred visits.
+# **Exercise 4** (longer). Suppose that only twenty summaries may be kept. Should they be those of the places visited
+# last, or of the places visited most often? Compare the reach of the two on the city's test windows, behind a memory
+# of a hundred visits.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4

@@ -55,10 +55,10 @@ rows = published.rows[[*keys, "acc@1"]].astype({"seed": "Int64"})
 rows.sample(4, random_state=3).sort_index().round(1)
 
 # %% [markdown]
-# `target_time` says what the model knows about the time of its target. With `unknown` the question is plainly
-# *where next?* With `day` the model learns on which day the next visit happens. The design documents,
-# [the original specification](errata.md) of this model, ask for that: they count how many days before
-# *the target's day* each visit was. It is a small look into the future, so we report both.
+# `target_time` says what the model knows about the time of its target. With `unknown` the question is plainly *where
+# next?* With `day` the model is told on which day the next visit happens. The design documents,
+# [the original specification](errata.md) of this model, ask for that: they count how many days before *the target's
+# day* each visit was. It is a small look into the future, so we report both.
 #
 # ## The published protocol
 #
@@ -66,11 +66,11 @@ rows.sample(4, random_state=3).sort_index().round(1)
 # ([trap 12](15_traps.ipynb)). All places that training never showed become one place, "unknown", and predicting
 # "unknown" counts as a hit.
 #
-# We built two published networks to stand beside PGT: an **LSTM**, and **MHSA**, a Transformer without
-# a pointer (Hong et al.). To be fair, we offered LSTM, MHSA and PGT ten settings each. The row "tuned" has the
-# setting that scored best on the *validation* windows, and "default settings" are those of the package. All other
-# rows of PGT use the configuration that the design documents name for GeoLife, which is wider and has fewer heads
-# and more dropout ([chapter 9](09_model.ipynb)).
+# We built two published networks to stand beside PGT: an **LSTM**, a network that reads the visits one after the
+# other, and **MHSA**, a Transformer without a pointer (both as in Hong et al.). To be fair, we offered LSTM, MHSA and
+# PGT ten settings each. The row "tuned" has the setting that scored best on the *validation* windows, and "default
+# settings" are those of the package. All other rows of PGT use the configuration that the design documents name for
+# GeoLife, which is wider and has fewer heads and more dropout ([chapter 9](09_model.ipynb)).
 
 # %%
 pgt_full = {"model": "pgt", "variant": "full"}
@@ -198,9 +198,10 @@ Markdown(
 )
 
 # %% [markdown]
-# Does an interval from so few people hold what it promises? We can try it in the simulated city, where the true
-# score is known. Draw as many people as GeoLife has, with as many windows each, make the interval, see whether
-# the true difference lies in it, and repeat. The table says how often it did, in percent.
+# Does an interval from so few people hold what it promises? We can try it in the simulated city, where the true score
+# is known. Draw as many people as GeoLife has, with as many windows each, make the interval, see whether the true
+# difference lies in it, and repeat. The table says how often it did, in percent, for four ways to make an interval:
+# *percentile* is the bootstrap of this book, *BCa* and *studentized* are two refinements of it, and *t* is Student's.
 
 # %%
 tried = read_results("interval_coverage").rows
@@ -218,8 +219,8 @@ Markdown(
     f"which is often recommended, holds it in {hold['BCa']:.0f} %. "
     "Student's *t* with the effective number of people comes closest, "
     f"{hold['t']:.0f} %, and is {wider:.0f} % wider. So read every interval "
-    "on GeoLife as somewhat too narrow, and one that ends close to zero as "
-    "one that may hold it."
+    "on GeoLife as somewhat too narrow, and treat one that ends close to "
+    "zero as one that contains it."
 )
 
 # %% [markdown]
@@ -260,10 +261,10 @@ Markdown(
 )
 
 # %% [markdown]
-# No model got worse between the two columns. For a model that copies, the question got harder, because it
-# got real. For models that never say "unknown", such as LSTM and MHSA, hardly anything changes. The last column
-# shows what a pointer is good for: it can point at a place that this person has just discovered. Without
-# it, PGT can only name places that training showed.
+# No model got worse between the two columns. For a model that copies, the question got harder, because it must now
+# name a real place. For models that never say "unknown", such as LSTM and MHSA, hardly anything changes. The last
+# column shows what a pointer is good for: it can point at a place that this person has just discovered. Without it,
+# PGT can only name places that training showed.
 
 # %% tags=["hide-input"]
 ways = EXACT["PGT, no generator"], EXACT["PGT"]
@@ -272,9 +273,9 @@ ten, ten_low, ten_high = exact.difference(*ways, "acc@10")
 verdict = (
     "it is *better* without"
     if low > 0
-    else "it is worse without"
+    else "it is *worse* without"
     if high < 0
-    else "that may be nothing"
+    else "that may be chance"
 )
 Markdown(
     "One row surprised us. Without its generator the documented PGT changes "
@@ -399,24 +400,24 @@ Markdown(
     f'they say "stay" at all: the kernel in {guessed["kernel"]:.0f} % of '
     f"the windows, PGT in {guessed['pgt']:.0f} %, while it happens in "
     f"{guessed['truth']:.0f} %.\n\nIs it the lead of a few people? "
-    f"The kernel serves {spread.better:.0f} % of the {spread.people:.0f} "
-    "people with at least twenty test windows better. Half of them lie "
-    f"between {spread.q25:+.1f} and {spread.q75:+.1f} points, with the "
-    f"median at {spread.q50:+.1f}."
+    f"Of the {spread.people:.0f} people with at least twenty test "
+    f"windows, the kernel is better for {spread.better:.0f} %. For half of "
+    f"these people its lead is between {spread.q25:+.1f} and "
+    f"{spread.q75:+.1f} points, with the median at {spread.q50:+.1f}."
 )
 
 # %% [markdown]
 # ## Why
 #
 # The kernel and PGT's pointer both end in a weight for every visit in the window. So we can ask both the same
-# question: by what factor does the weight rise when a visit shows a cue, the other cues held fixed? A
-# least-squares fit of the logarithm of the weights gives the answer (`pgt.analysis.disagreement.factors`). A
-# factor of one means that the model does not read the cue. The last row says which share of the weights' differences
-# the fit explains; the rest follows something else.
+# question: by what factor does the weight rise when a visit shows a cue, the other cues held fixed? A least-squares
+# fit of the logarithm of the weights gives the answer (`pgt.analysis.disagreement.factors`). A factor of one means
+# that the model does not use the cue. The last row says which share of the weights' differences the fit explains; the
+# rest follows something else.
 
 # %%
 LABELS = {
-    "same_before": "came from where the person is now",
+    "same_before": "came after the place where the person is now",
     "same_hour": "began within an hour of now",
     "log2_age": "twice as many visits ago",
     "log2_count": "its place visited twice as often",
@@ -467,14 +468,14 @@ clock = factor.loc["same_hour"]
 Markdown(
     "In the weights, a start within an hour of now counts "
     f"{clock.kernel:.2f}-fold for the kernel and {clock.pgt:.2f}-fold for "
-    "PGT. What PGT does read is how often a place is visited: twice the "
+    "PGT. What PGT does use is how often a place is visited: twice the "
     f"visits multiply the attention by {factor.pgt['log2_count']:.2f}. The "
     "kernel needs no weight for the count, because votes add up."
 )
 
 # %% [markdown]
-# So far this is only a story, and a suspicious one: of course a rule is right where its own cue happens to
-# point at the answer. To test it, we take the cue away. Here is the kernel without one cue after the other, its
+# So far this is only a story, and a suspicious one: of course a rule is right where its own cue happens to point at
+# the answer. To test it, we take the cue away. Here is the kernel without each of its cues in turn, with the
 # remaining numbers chosen anew on the validation windows.
 
 # %%
@@ -679,9 +680,9 @@ Markdown(
     f"{ahead(pointer, 'contextual pointer, seven days')} to the contextual "
     f"pointer. With them the pointer is {ahead(pointer, memory)} ahead of "
     f"the kernel and {ahead(pointer, 'PGT')} ahead of PGT, with settings "
-    "that were never tuned for New York. It does not live on the hint in "
+    "that were never tuned for New York. It does not need the hint in "
     "these windows: in windows that go back from the last visit "
-    f"([trap 12](15_traps.ipynb)) it has {recent:.1f} %."
+    f"([trap 12](15_traps.ipynb)) it still has {recent:.1f} %."
 )
 
 # %% [markdown]
@@ -690,10 +691,10 @@ Markdown(
 #
 # ## A language model, answer by answer
 #
-# [Wang et al. (2023)](https://arxiv.org/abs/2308.15197) asked GPT-3.5 instead. Their LLM-Mob writes a person's
-# last visits into a prompt and asks for the next place. They published every single answer, for these same test
-# windows of GeoLife and New York. So we can pair each answer with ours and give both sides the same knowledge of
-# the target's time. Here neither side knows it.
+# [Wang et al. (2023)](https://arxiv.org/abs/2308.15197) asked GPT-3.5 instead. Their LLM-Mob writes a person's last
+# visits into a prompt and asks for the next place. They published every single answer, for these same test windows of
+# GeoLife and New York. So we can pair each answer with ours, with the same knowledge of the target's time on both
+# sides. In the table neither side knows it.
 
 # %%
 llm = read_results("llm_mob").rows
@@ -764,7 +765,7 @@ Markdown(
 # | model | Acc@1 | source |
 # |---|---|---|
 # | LSTM | 28.4 | [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), mean of several runs |
-# | MHSA, a Transformer without pointer | 31.0 | [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), about |
+# | MHSA, a Transformer without pointer | about 31.0 | [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315) |
 # | PGT, one seed, its own preprocessing | 53.97 | the design documents of this model |
 #
 # Our LSTM and MHSA are the same designs on the same protocol. Do they agree?
@@ -798,12 +799,12 @@ Markdown(
 )
 
 # %% [markdown]
-# The design documents name three figures for the same model (53.97, 51.43 and 51.40), each
-# from one seed. Ours is lower than all three, with the documents' own settings and for every seed. We train one
-# configuration with all seeds, on windows that another project prepared, and report the mean.
+# The design documents name three figures for the same model (53.97, 51.43 and 51.40), each from one seed. With the
+# documents' own settings, our score is lower than all three for every seed. We train one configuration with all
+# seeds, on windows that another project prepared, and report the mean.
 #
-# Early stopping plays a part, perhaps also in the surprise about the generator. Unknown targets, which the model
-# cannot learn, dominate the validation loss ([trap 11](15_traps.ipynb)), so the loss turns early.
+# Early stopping plays a part, and perhaps it also explains the surprise about the generator. Unknown targets, which
+# the model cannot learn, dominate the validation loss ([trap 11](15_traps.ipynb)), so the loss turns early.
 
 # %% tags=["hide-input"]
 stopped = {"full": [], "no_pointer": []}
@@ -836,7 +837,7 @@ Markdown(
 # |---|---|---|---|
 # | [DeepMove, 2018](https://doi.org/10.1145/3178876.3186058) | no | kept: the list of places is made from training and test | all windows, averaged by person |
 # | [STAN, 2021](https://arxiv.org/abs/2102.04095) | yes, as the interval from each past visit to the target | kept: every place can be answered | one target a person, the last |
-# | [GETNext, 2022](https://arxiv.org/abs/2303.04741) | no; an estimate of it is learned beside | left out, as are new people | the last step of a day |
+# | [GETNext, 2022](https://arxiv.org/abs/2303.04741) | no; it learns to estimate the time alongside | left out, as are new people | the last step of a day |
 # | STHGCN, 2023 | no | left out, as are new people | the last check-in of a day |
 # | CSLSL, 2024 | an estimate: time first, then place | kept | |
 # | MCLP, 2024 | an estimate; a variant is given the true hour | kept | |
@@ -845,9 +846,9 @@ Markdown(
 # | [MoBLLM, 2025](https://arxiv.org/abs/2503.16553) | yes, as above | | |
 # | HuMob challenge, 2023 | yes: every day and half hour is given, the place is asked | none: the city is a fixed grid | |
 #
-# In none of these works did we see "most frequent in the window" among the rivals, let alone a kernel. For STAN and
-# AgentMove we saw the whole list of rivals, and no such rule is in it.
-# Models that are only compared with each other can all lose to a rule. Would they? Nobody has tried.
+# We did not see "most frequent in the window" among the rivals in any of these works, let alone a kernel. For STAN
+# and AgentMove we saw the whole list of rivals, and no such rule is in it. Models that are only compared with each
+# other can all lose to a rule. Would they? We know of nobody who has tried.
 #
 # ## Recompute it
 #
@@ -935,9 +936,11 @@ run(
 )
 
 # %% [markdown]
-# Every model so far was trained on the people whose visits it predicts. It does not have to be. The package also ships
-# a predictor that was trained on simulated people alone, and the [next chapter](24_trained_on_nobody.ipynb) shows how
-# good it is on GeoLife and New York. You can ask it now: where does this person go next, and what speaks for it?
+# Every model so far was trained on the people whose visits it predicts. It does not have to be. The package also
+# ships a predictor that was trained on simulated people alone, and the [next chapter](24_trained_on_nobody.ipynb)
+# shows how good it is on GeoLife and New York. You can ask it now: where does this person go next, and what speaks
+# for it? (Each line of the second answer says by how many percentage points one feature raises or lowers the place's
+# probability.)
 
 # %%
 person = as_checkins(own)["User ID"].value_counts().index[0]
@@ -1108,9 +1111,9 @@ check.same(points.sum(), lead, name="sum of the contributions", atol=0.01)
 (points.round(1) + 0.0).rename("points").to_frame()
 
 # %% [markdown]
-# **Exercise 5** (project). Put your own data through these commands: a location history that your
-# phone keeps, or a table of check-ins. Which protocol do you want, and why? Write down the ceiling
-# (`in_window`) before you look at any model's score.
+# **Exercise 5** (project). Run these commands on data of your own: a location history that your phone keeps, or a
+# table of check-ins. Which protocol do you want, and why? Write down the ceiling (`in_window`) before you look at any
+# model's score.
 #
 # <details class="solution">
 # <summary>Solution 5</summary>

@@ -37,7 +37,7 @@ names = town.places.set_index("location_id").name
 # %% [markdown]
 # ## Two lines
 #
-# Here is the whole use of it. `pretrained` opens a small file that comes with the package. `predict` takes
+# This is all you need. `pretrained` opens a small file that comes with the package. `predict` takes
 # any table of visits.
 
 # %%
@@ -83,12 +83,13 @@ print("The same probabilities, under other names.")
 #
 # ## Eighty made-up worlds
 #
-# Our town has the habits of one town. A model that was trained in it alone would believe that people everywhere are as
-# punctual as in Larkmere. So the training set is a family of towns. Each draws its own habits around Larkmere's: how curious
+# Larkmere, the town of this book, has the habits of one town. A model that was trained in it alone would believe that people everywhere are as
+# punctual as there. So the training set is a family of towns. Each town draws its habits at random around Larkmere's: how curious
 # people are, how much the clock matters, how long a habit lasts. Some people live by night.
 #
 # Each world is also *recorded* in its own way: as a diary, as a diary with holes, or as check-ins, which have no end and which
-# people make in some kinds of places more than in others. Let us visit four of them.
+# people make in some kinds of places more than in others. Let us visit four of them. "To new places" is counted from each person's
+# 51st visit on.
 
 # %%
 worlds = [world(number) for number in (0, 1, 2, 3)]
@@ -126,14 +127,13 @@ show(
     fig,
     alt="Four histograms of the hours at which visits begin, one for each "
     "made-up world. The worlds have their peaks at different hours.",
-    caption='When visits begin in four of the worlds. "To new places" in '
-    "the table above is counted from each person's 51st visit on.",
+    caption="When visits begin in four of the worlds.",
 )
 
 # %% [markdown]
-# We simulate 80 worlds to learn from and 16 to choose on. No real visit plays any part: not in training, and not in the choice
-# of any setting. One caveat belongs here. Larkmere's own statistics were once tuned to resemble GeoLife's, and a first family of
-# worlds, with weaker routines, was tried on real people before this one was drawn. New York is the cleaner test.
+# We simulate 80 worlds to learn from and 16 to choose on. No real visit is used in training. One choice did look at real people: a
+# first family of worlds, with weaker routines, was tried on them before this one was drawn. And Larkmere's own statistics were
+# once tuned to resemble GeoLife's. So New York is the cleaner test.
 #
 # ## The result
 #
@@ -171,11 +171,12 @@ def against(data, rule):
 
 seeds = len(nobody.header["seeds"])
 Markdown(
-    f"**Against the Transformer that was trained on these very people, the "
-    f"model that never met them is {lead['geolife']:+.1f} points on GeoLife "
-    f"and {lead['new york']:+.1f} in New York.** ({seeds} seeds; GeoLife by "
+    f"**Against the Transformer that was trained on these people, the "
+    f"model that never met them is {lead['geolife']:+.1f} points ahead on "
+    f"GeoLife and {lead['new york']:+.1f} in New York.** ({seeds} seeds; "
+    "GeoLife by "
     "the exact protocol.)\n\n"
-    "A fair comparison asks for more. PGT sees a week, and this model a "
+    "A fair comparison needs more. PGT sees a week, and this model a "
     "hundred visits. So compare it with rules on the same windows, with 95 % "
     "intervals of the difference:\n\n"
     "| trained on nobody, minus | GeoLife | New York |\n|---|---|---|\n"
@@ -188,14 +189,14 @@ Markdown(
 
 # %% [markdown]
 # So most of the lead over PGT is the longer memory. Give the kernel the same hundred visits, choose its five numbers on these
-# people, and it is ahead. What the made-up worlds replace is the choosing, not the past.
+# people, and the kernel is ahead of this model. What the made-up worlds replace is the choosing, not the past.
 #
 # ## Two experts
 #
 # Does one set of weights fit every table? Check-ins have no end, so they never say how long a visit lasted; a diary always does.
 # The model therefore holds two *experts*. One has learned from all worlds, the other only from diaries.
 # For a new table, each expert is asked about visits that have already happened. The more likely it made them, the more it counts.
-# A table needs one number for that. Here it is for our town, once as a diary and once without the ends of its visits:
+# Each table gets one weight per expert. Here they are for our town, once as a diary and once without the ends of its visits:
 
 # %%
 from pgt.predictor.experts import Experts
@@ -221,9 +222,9 @@ gain = alone["predictor"] - alone[["all worlds", "diaries"]].max(axis=1)
 Markdown(
     "The weights are not what the names suggest: the expert of diaries "
     f"counts {100 * shares['without its ends'][1]:.0f} % where no visit has "
-    f"an end, and {100 * shares['a diary'][1]:.0f} % where each has one. It "
-    "is a good story that earns little. Compared with the better of the two "
-    "alone, which nobody would know beforehand, the mixture gains "
+    f"an end, and {100 * shares['a diary'][1]:.0f} % where each has one. Two "
+    "experts sound sensible but gain little. Compared with the better of the "
+    "two alone, which nobody would know beforehand, the mixture gains "
     f"{gain['geolife']:+.1f} points on GeoLife, {gain['new york']:+.1f} in "
     f"New York and {gain['city']:+.1f} in Larkmere."
 )
@@ -231,9 +232,15 @@ Markdown(
 # %% [markdown]
 # ## What must a world have?
 #
-# Take something away from all the worlds and train again: the clock, so that no hour matters; new places after the first weeks; the
-# gaps in the record; the check-ins; or the differences between towns, so that all have Larkmere's habits. Each bar is the score
-# without it, minus the score with everything.
+# Take something away from all the worlds and train again:
+#
+# - the clock, so that no hour matters;
+# - new places after the first weeks;
+# - the gaps in the record;
+# - the check-ins;
+# - the differences between towns, so that all have Larkmere's habits.
+#
+# Each bar is the score without it, minus the score with everything. Here we trained one expert on half as many worlds.
 
 # %% tags=["hide-input"]
 lacking = mean[(mean.table == "worlds") & (mean.variant != "everything")]
@@ -271,7 +278,7 @@ show(
     f"{len(lacking)} intervals lie wholly below zero.",
     caption="What a family of worlds must have. Lines: 95 % intervals, "
     f"people and {len(nobody.header['seeds of worlds and curve'])} seeds "
-    "resampled. One expert, half as many worlds.",
+    "resampled.",
 )
 
 # %% tags=["hide-input"]
@@ -293,7 +300,8 @@ Markdown(
     "which we made a whole family of worlds, is worth "
     f"{lost(habits_of, 'geolife')} points on GeoLife and "
     f"{lost(habits_of, 'new york')} in New York. And the worlds of check-ins "
-    "were made for New York: there, doing without them changes "
+    "were made for New York: there, leaving them out changes "
+    "Acc@1 by "
     f"{lost('no check-ins', 'new york', 1)} points."
 )
 
@@ -301,8 +309,8 @@ Markdown(
 # ## What do real visits add?
 #
 # Suppose you do have visits of the people you ask about. Fine-tune the better expert on them, or train the same network from
-# nothing. How many windows does it take until the made-up worlds no longer matter? A quarter as many further windows decide
-# when to stop.
+# nothing. How many windows does it take until the made-up worlds no longer matter? Another quarter as many windows
+# decide when training stops.
 
 # %% tags=["hide-input"]
 curve = mean[mean.table == "curve"]
@@ -369,7 +377,7 @@ Markdown(
 # %% [markdown]
 # ## Whom does it know?
 #
-# A model that was trained on people can betray them. Here is a simple attack. Part GeoLife's people into two halves and train a
+# A model that was trained on people can betray them. Here is a simple attack. Split GeoLife's people into two halves and train a
 # model on each. Then take a person's visits and ask which of the two models finds them more likely: that one has probably seen
 # them ([Carlini et al., 2022](https://doi.org/10.1109/SP46214.2022.9833649)). A coin is right half of the time.
 
@@ -403,7 +411,7 @@ show(
     f"{right['contextual', 'people']:.0f} %, the model trained on nobody "
     f"{right['nobody', 'people']:.0f} %.",
     caption="How often two models betray which of them has seen somebody. "
-    "Dotted: a coin. Lines: 95 % intervals, people and ways to part them "
+    "Dotted: a coin. Lines: 95 % intervals, people and splits "
     "resampled.",
 )
 
@@ -414,12 +422,13 @@ def span(name):
 
 
 Markdown(
-    f"PGT betrays **{right['pgt', 'people']:.0f} %** of the "
+    "For PGT the attack is right for "
+    f"**{right['pgt', 'people']:.0f} %** of the "
     f"{betrayed.n['pgt', 'people']:.0f} people: the rows for their places "
     "were trained in one half and not in the other. The surprise is the "
     "second bar. A network without a single name, trained on the same "
     f"people, still betrays **{right['contextual', 'people']:.0f} %** "
-    f"{span('contextual')}. A habit is a name, too.\n\n"
+    f"{span('contextual')}. Habits identify people as well.\n\n"
     "The control is two models trained on nobody: "
     f"{right['nobody', 'people']:.0f} % {span('nobody')}, which is a coin. "
     "Nothing else was possible, since no person is in their weights."
@@ -449,16 +458,16 @@ by = by.rename(columns=METRICS | {"n": "windows"})
 by.rename_axis(["city", "where they go"]).round(1)
 
 # %% [markdown]
-# Whoever goes somewhere unusual is rarely predicted, and whoever goes somewhere new is never predicted: no place can be named
-# that nothing points at. What the model does give is the probability *that* it happens.
+# The model rarely predicts an unusual place and never a new one, because it can only name places of the person's past. But it says
+# how likely a new place is.
 #
 # ## What to remember
 #
 # - A network without names of places or people can be trained in one world and used in another.
 # - The worlds need not exist. They must have a clock; the rest is worth a point or less.
-# - Its lead over a Transformer that was trained on the spot is a longer memory. Compare like with like.
+# - The model's lead over a Transformer that was trained on the spot is a longer memory. Compare like with like.
 # - With few windows of your own, fine-tune. With many, it does not matter where you begin.
-# - Names are not all that betrays: habits do, too. A model trained on nobody has neither.
+# - Habits identify people, as names do. A model trained on nobody holds neither.
 #
 # ## Exercises
 #
@@ -478,9 +487,9 @@ print({n: round(float(a.somewhere_new.iloc[0]), 2) for n, a in few.items()})
 # The more visits there are, the less that mean counts.
 
 # %% [markdown]
-# **Exercise 2** (quick). Bayes' rule by hand. Two experts gave the last three visits the probabilities 0.5, 0.4, 0.5 and 0.25, 0.2, 0.5. Both
-# counted the same before. What share does the first have now, if they are compared as wholes (the product of its
-# probabilities)?
+# **Exercise 2** (quick). Bayes' rule by hand. Two experts gave the last three visits the probabilities 0.5, 0.4, 0.5 and 0.25,
+# 0.2, 0.5. Both had the same weight before. What is the first one's weight now, if each is judged by the product of its
+# probabilities?
 
 # %% tags=["try"]
 share = ...  # a number between 0 and 1

@@ -56,8 +56,9 @@ print(f"{words.n_locations:,} places, {words.n_users:,} people")
 print(f"{len(town.visits):,} visits")
 
 # %% [markdown]
-# Our town is small. A city of check-ins has a hundred thousand places, a country millions. The windows
-# stay as they are: people visit a few dozen places each, wherever they live. Before you read on, make a guess.
+# Our town is small. A city of check-ins has a hundred thousand places, a country millions. The windows stay as they
+# are: people visit a few dozen places each, wherever they live. Before you read on, guess the answer to the question
+# at the top.
 #
 # ## Where do time and memory go?
 #
@@ -150,11 +151,12 @@ show(
 )
 
 # %% [markdown]
-# The windows are the same at every size, and nobody goes to the new places. Still the first way pays for each
-# of them, once a window: the log-softmax, the pointer's zeros and the mixture are arrays of $B \times V$ each.
-# The second way needs only one sum over the new places, $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the
-# places a stretch at a time, adds up, and throws the stretch away. For the gradient it does so again: that is twice
-# the arithmetic for the products, but hardly any memory.
+# The windows are the same at every size, and nobody goes to the new places. Still the first way pays for each of
+# them, once a window: the log-softmax, the pointer's zeros and the mixture are arrays of $B \times V$ each. The
+# second way needs only one sum over the new places, $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the places
+# a stretch at a time, adds up, and throws the stretch away. For the gradient it does so again: that is twice the
+# arithmetic for the products, but hardly any memory. The next cell checks that both ways give the same loss, and
+# lists what the second one keeps.
 
 # %%
 whole, lean = every_place(model.eval(), batch), only_sums(model, batch)
@@ -195,10 +197,10 @@ for n in (2_500, 1_000_000):
 pd.DataFrame(rows, ["parameters", "ms a step"]).T
 
 # %% [markdown]
-# It does not. A million places cost it nothing, because it never writes them down: the places of a person's
-# past are numbered within the window, 0, 1, 2, …, and only the answer at the end is called by name.
-# So the question at the top of this chapter has two right answers. For the loss as it is usually
-# written, follow the line of the figure on to a million. For a pointer: not at all.
+# It does not. A million places cost it nothing, because it never writes them down: the places of a person's past are
+# numbered within the window, 0, 1, 2, …, and only the answer at the end gets its name. So the question at the top of
+# this chapter has two right answers. For the loss as it is usually written, extend the line of the figure to a
+# million. For a pointer, a step gets no slower.
 #
 # ## Ranks need no list
 #
@@ -221,7 +223,8 @@ print(f"{len(test)} windows, {sizes[-1]:,} places: every rank is the same")
 #
 # ## What else grows by itself
 #
-# Ask the same question of every array: which two sizes does it multiply?
+# Ask the same question of every array: which two sizes does it multiply? In the table, the last column says what this
+# package does instead.
 
 # %%
 V, people, draws, visits = 1_000_000, 200_000, 2_000, 10_000_000
@@ -236,8 +239,8 @@ table["GB as usual"] /= 1e9
 table.set_index("array").round(1)
 
 # %% [markdown]
-# None of these remedies is clever. We found each of them by making the data larger, step by step, and looking for
-# what grew faster than the data.
+# None of these remedies is clever. We found where each was needed by making the data larger, step by step, and
+# looking for what grew faster than the data.
 #
 # ## From ten thousand to ten million
 #
@@ -344,10 +347,10 @@ Markdown(
 )
 
 # %% [markdown]
-# For a town the cluster does not pay: starting processes takes longer than the work. Engines pay when a bucket
-# takes minutes. If one of their processes dies, another takes over its buckets, and a bucket that is already whole
-# on disk is not done again. The option `--engine` also works for `evaluate`
-# and `predict` on such a folder, and for `visits`, which reads the GPS fixes of several people at a time.
+# For a town the cluster does not pay: starting processes takes longer than the work. More processes pay when a bucket
+# takes minutes. If one of them dies, another takes over its buckets, and a bucket that is already whole on disk is
+# not done again. The option `--engine` also works for `evaluate` and `predict` on such a folder, and for `visits`,
+# which reads the GPS fixes of several people at a time.
 #
 # ## More than one computer for training
 #
@@ -417,10 +420,10 @@ print(f"weights differ by at most {gap:.0e}")
 # The command line does it for you: `torchrun --nproc-per-node 2 -m pgt train visits.parquet --out m.safetensors`,
 # on one machine or several. If a process is killed, `--max-restarts 3` lets the team go on from its last epoch.
 #
-# > **Pitfall.** In single precision one kind of weight does drift apart: the bias of the attention's keys.
-# > The same vector added to all keys adds the same number to every score of a query, and the softmax takes it out
-# > again. So the true gradient of this bias is zero, and only rounding remains. Adam divides a gradient by its usual
-# > size, so it turns rounding into steps as large as any others. The predictions do not notice.
+# > **Pitfall.** In single precision one kind of weight does differ between one process and two: the bias of the
+# > attention's keys. The same vector added to all keys adds the same number to every score of a query, and the
+# > softmax takes it out again. So the true gradient of this bias is zero, and only rounding remains. Adam divides a
+# > gradient by its usual size, so it turns rounding into steps as large as any others. The predictions do not notice.
 #
 # ## A billion visits, on paper
 #
@@ -441,10 +444,10 @@ hours = hours.sort_values().rename("hours of one core").rename_axis(None)
 hours.round(2).to_frame()
 
 # %% [markdown]
-# On a hundred cores everything up to training takes minutes, and an epoch less than an hour. The features fit on one
-# ordinary disk, and each worker sees one bucket at a time. What would break first? Training: data-parallel steps
-# wait for each other, and with small batches a hundred processes mostly wait. But a model of so few numbers does not
-# need a billion visits. Train on a sample, and spend the cluster on predicting.
+# On a hundred cores, everything up to training takes minutes, and an epoch less than an hour. The features fit on one
+# ordinary disk, and each worker sees one bucket at a time. What would break first? Training: data-parallel steps wait
+# for each other, and with small batches a hundred processes mostly wait. But a model of so few numbers does not need
+# a billion visits. Train on a sample, and spend the cluster on predicting.
 #
 # ## What does not scale?
 #

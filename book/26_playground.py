@@ -31,9 +31,9 @@ playground()
 # %% [markdown]
 # ## Five things to try
 #
-# 1. **Take the favourite away.** Note the first guess and delete all visits to that place. Its copied part falls to zero
-#    at once, because a pointer can only name what is in sight. Does the generated part come to the rescue? Does the
-#    gate notice?
+# 1. **Take the favourite away.** Note the first guess and delete all visits to that place. Its copied part falls to
+#    zero at once, because a pointer can only name what is in sight. Does the generated part make up for it? Does the
+#    gate change?
 # 2. **Another hour.** Let the last visit begin at 23:53 instead of 11:53. Which visits gain attention?
 # 3. **Another person.** Switch off "who it is", or choose "somebody new": the model reads the same visits as those of
 #    a person whom training has not seen.
@@ -55,9 +55,9 @@ playground()
 # ## Off is not without
 #
 # The switches invite a mistake. Switch the pointer off and look at the ten likeliest: hardly anything is left of the
-# prediction. Does the pointer matter that much? Careful. All other weights were trained *with* it. They lean on it
-# as you lean on a wall: take the wall away, and you fall, even though you could have learned to stand without
-# it. An [ablation](14_ablations.ipynb) asks another question: it trains the model anew without the part. Let us put both
+# prediction. Does the pointer matter that much? Careful. All other weights were trained *with* it. They rely on it as
+# you lean on a wall: take the wall away and you fall, although you could have learned to stand without it. An
+# [ablation](14_ablations.ipynb) asks another question: it trains the model anew without the part. Let us put both
 # answers side by side, for every part and on all test windows.
 
 # %%
@@ -172,7 +172,7 @@ Markdown(
     "has probability zero.\n\nNow look at the last column of the table. The "
     f"row *{shaken}* changes **{moved[shaken]:.0f} %** of the first guesses, "
     f"while accuracy moves by {off[shaken]:+.1f} points. The model uses the "
-    "part, and nearly as often to its harm as to its good."
+    "part, which helps about as often as it does harm."
 )
 
 # %% [markdown]
@@ -330,14 +330,14 @@ table = pd.DataFrame(
 )
 display(table.round(3))
 print(f"most attention: visit {table.attention.idxmax()}")
-print(f"dearest to lose: visit {table.change.idxmin()}")
+print(f"most missed: visit {table.change.idxmin()}")
 print(f"largest change: visit {table.change.abs().idxmax()}")
 # Attention is not effect. A visit to the first guess takes its own weight
 # along. A visit elsewhere leaves more weight to the others when it goes. And
 # the last visit also asks: without it, the query is another.
 
 # %% [markdown]
-# **The five things of the beginning**, tried on the moment that the page opens with:
+# **The five things of the beginning**, tried on the moment with which the page opens:
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show what we saw", "code_prompt_hide": "Hide what we saw"}
 # @title What we saw
