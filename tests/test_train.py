@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +27,7 @@ from pgt.training_run import TrainingLog
 from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
 
-from .helpers import random_visits, routine_visits, run_python, tiny_config
+from .helpers import random_visits, routine_visits, tiny_config
 
 QUICK = TrainConfig(learning_rate=3e-3, batch_size=64, warmup_epochs=1, max_epochs=4)
 
@@ -314,56 +312,6 @@ def test_the_best_score_so_far_survives(data: Dataset, tmp_path: Path) -> None:
         model, history = run(data, checkpoint=path)
     assert (history.best_epoch, len(history.rows)) == (2, 4)
     assert all(torch.equal(value, best[f"best.{name}"]) for name, value in weights(model).items())
-
-
-KILL = """
-import json, os, signal, sys, torch
-sys.path.insert(0, {root!r})
-from tests import helpers
-from pgt import train, training_run
-from pgt.config import TrainConfig
-from pgt.model import PointerGeneratorTransformer
-from pgt.windows import prepare
-data = prepare(helpers.routine_visits(users=3, days=40))
-config = TrainConfig(batch_size=32, max_epochs=4, warmup_epochs=1)
-steps = -(-len(data.train) // config.batch_size)
-
-def fit(checkpoint, kill=False):
-    torch.manual_seed(0)
-    model = PointerGeneratorTransformer(helpers.tiny_config(data))
-    plain, calls = training_run.use_keys, iter(range(1, 10**9))
-
-    def deadly(*arguments):
-        # In the middle of the third epoch.
-        if next(calls) == 2 * steps + steps // 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        plain(*arguments)
-
-    training_run.use_keys = deadly if kill else plain
-    train.fit(model, data.train, data.valid, config, checkpoint=checkpoint, progress=False,
-              device="cpu")
-    return model.state_dict()
-
-if sys.argv[1] == "kill":
-    fit(sys.argv[2], kill=True)
-else:
-    one, two = fit(sys.argv[2]), fit(None)
-    print(json.dumps([torch.equal(one[k], two[k]) for k in two]))
-"""
-
-
-def test_a_killed_process_is_resumed_bit_for_bit(tmp_path: Path, root: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(KILL.format(root=str(root)))
-    path = str(tmp_path / "run.safetensors")
-    killed = run_python(str(script), "kill", path)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert read(path)[1]["epoch"] == 2
-    resumed = run_python(str(script), "resume", path)
-    assert resumed.returncode == 0, resumed.stderr
-    equal = json.loads(resumed.stdout)
-    assert len(equal) > 20
-    assert all(equal)
 
 
 def test_a_finished_run_is_not_trained_again(data: Dataset, tmp_path: Path) -> None:

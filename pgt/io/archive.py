@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from pgt.io.damage import UNREADABLE, reason
@@ -11,6 +12,9 @@ from pgt.visits import DataError
 
 # GeoLife's largest member has a few megabytes; a member that claims far more is a trap.
 LARGEST = 512 * 2**20
+# What one person's members may unpack to, since they are in memory together, and all members.
+PERSON = 2 * 2**30
+WHOLE = 64 * 2**30
 
 
 def open_zip(path: Path) -> zipfile.ZipFile:
@@ -30,7 +34,7 @@ def members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
 
     No member may lead out of the folder it is unpacked into (an absolute path, a drive, ``..``, a
     link), come twice, be encrypted, or claim an absurd size. One such member is reason enough not
-    to trust the others.
+    to trust the others. Nor may all of them together unpack to more than `WHOLE`.
 
     Raises
     ------
@@ -60,7 +64,24 @@ def members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
                 f"{wrong}; delete it and download it again from the official address."
             )
         found[name] = info
+    require_budget(archive, "its members", found.values(), WHOLE)
     return [info for info in found.values() if not info.is_dir()]
+
+
+def require_budget(
+    archive: zipfile.ZipFile, whose: str, infos: Iterable[zipfile.ZipInfo], budget: int
+) -> None:
+    """Refuse members that would together unpack to more bytes than a budget.
+
+    Members are never longer than they claim: what is beyond the claim is not read.
+    """
+    size = sum(info.file_size for info in infos)
+    if size > budget:
+        raise DataError(
+            f"{archive.filename} is not safe to read: {whose} would unpack to "
+            f"{size / 2**20:,.0f} MiB, and {budget / 2**20:,.0f} are allowed; if you trust it, "
+            "unpack it yourself and give the folder."
+        )
 
 
 def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

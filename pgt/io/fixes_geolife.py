@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as csv
 
-from pgt.io.archive import members, open_zip, read_member
+from pgt.io.archive import PERSON, members, open_zip, read_member, require_budget
 from pgt.io.fixes_base import Raw, Report, UserId
 from pgt.visits import DataError
 
@@ -76,6 +76,9 @@ class Geolife:
                     "rename one, or put their trajectories into one folder if it is one person."
                 )
             homes[user], self.files[user] = folder, files
+            if self.archive is not None:
+                zipped = [file for file in files if isinstance(file, ZipInfo)]
+                require_budget(self.archive, f"the files of person {user!r}", zipped, PERSON)
         self.users: list[UserId] = list(self.files)
 
     def key(self, user: UserId) -> str:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+from xml.parsers import expat
 
 import gpxpy
 import gpxpy.gpx
@@ -20,7 +22,13 @@ from pgt.visits import DataError
 
 # A date has so many digits; a number of a person has fewer.
 DIGITS = 8
-BROKEN: tuple[type[Exception], ...] = (gpxpy.gpx.GPXException, *UNREADABLE)
+# Elements within elements: GPX needs five, extensions of devices a few more. The library copies
+# extensions by recursion, so a file that nests without end would end the process; so would
+# entities within entities, in the parser itself before its version 2.7 (CVE-2024-8176).
+DEEPEST = 100
+BROKEN: tuple[type[Exception], ...] = (
+    gpxpy.gpx.GPXException, expat.ExpatError, *UNREADABLE
+)  # fmt: skip
 
 
 class Gpx:
@@ -108,7 +116,9 @@ def _are_days(names: Sequence[str]) -> bool:
 def _points(file: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times, longitudes and latitudes of a file's track points."""
     try:
-        gpx = gpxpy.parse(file.read_bytes())
+        text = file.read_bytes().decode()  # as the library does, whatever the file says it is
+        _require_harmless(text)
+        gpx = gpxpy.parse(text)
     except BROKEN as error:
         raise DataError(
             f"{file.name} is no GPX that can be read ({reason(error)}); repair it or export it "
@@ -124,6 +134,29 @@ def _points(file: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     lon = np.array([point.longitude for point in points], dtype=float)
     lat = np.array([point.latitude for point in points], dtype=float)
     return times, lon, lat
+
+
+def _require_harmless(text: str) -> None:
+    """Refuse XML whose elements lie too deep within each other, or that has entities of its own."""
+    depth = 0
+
+    def begins(_name: str, _attributes: dict[str, Any]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > DEEPEST:
+            raise ValueError(f"it has elements more than {DEEPEST} deep")
+
+    def ends(_name: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def declares(name: str, *_: Any) -> None:
+        raise ValueError(f"it declares an entity '{name}', which no GPX needs")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler, parser.EndElementHandler = begins, ends
+    parser.EntityDeclHandler = declares
+    parser.Parse(text, True)
 
 
 def _microseconds(time: datetime | None) -> np.datetime64:

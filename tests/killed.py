@@ -1,0 +1,235 @@
+"""Processes that are killed at given moments, and what they leave behind.
+
+``python -m tests.killed NAME FOLDER`` runs one of `CASES` and prints what the test looks at. It
+forks the processes that it kills, since starting Python so often would take minutes. A moment is a
+training step, or the time just before a file or folder is made, moved or removed, or the one in
+which a file of tensors is half written. Moments are counted, and no clock is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pgt import checkpoint, training_run
+from pgt.checkpoint import read, write
+from pgt.config import TrainConfig
+from pgt.files import ABANDONED, whole, whole_folder
+from pgt.io import tables
+from pgt.model import PointerGeneratorTransformer
+from pgt.train import fit
+from pgt.windows import prepare
+
+from .helpers import random_visits, routine_visits, tiny_config
+
+KILLS = 50
+EPOCHS = 15
+EVENTS = {"open", "os.chmod", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree"}
+
+
+class Moments:
+    """Counts moments; the process dies in the fatal one."""
+
+    def __init__(self, fatal: int = 0) -> None:
+        self.n, self.fatal = 0, fatal
+
+    def __call__(self, last_act: Callable[[], object] | None = None) -> None:
+        """One more moment; dying, the process still does its last act."""
+        self.n += 1
+        if self.n == self.fatal:
+            self.fatal = 0  # what the last act opens does not count
+            if last_act is not None:
+                last_act()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self) -> None:
+        """Count from now on, to the end of the process."""
+        steps, save = training_run.use_keys, checkpoint.save_file
+
+        def step(*arguments: Any) -> None:
+            self()
+            steps(*arguments)
+
+        def saved(tensors: Any, path: Path, **named: Any) -> None:
+            save(tensors, path, **named)
+            self(lambda: os.truncate(path, path.stat().st_size // 2))
+
+        setattr(training_run, "use_keys", step)  # noqa: B010
+        setattr(checkpoint, "save_file", saved)  # noqa: B010
+        sys.addaudithook(lambda event, _: self() if event in EVENTS else None)
+
+
+def lived(act: Callable[[], object], fatal: int = 0) -> tuple[bool, int]:
+    """Whether a process of its own has come to the end of an act; and to how many moments."""
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        # Nothing of this copy may ever come back to the caller's code.
+        code = 1
+        try:
+            moments = Moments(fatal)
+            moments.watch()
+            act()
+            os.write(into, str(moments.n).encode())
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(into)
+    with os.fdopen(out) as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return False, fatal
+    assert status == 0
+    return True, int(said)
+
+
+def halves(folder: Path) -> list[Path]:
+    """The files that are not under their names yet; a folder around one is not counted."""
+    return [file for file in folder.rglob("*") if file.is_file() and ".part" in str(file)]
+
+
+def training(folder: Path) -> dict[str, Any]:
+    """Trainings killed again and again until they come to their end."""
+    # Nothing can be learned, so that the best epoch is not the last one.
+    data = prepare(random_visits(users=3, visits=130))
+    config = TrainConfig(
+        learning_rate=1e-2, batch_size=32, max_epochs=EPOCHS, patience=EPOCHS, warmup_epochs=1
+    )
+
+    def run(path: Path) -> Callable[[], object]:
+        def act() -> None:
+            torch.manual_seed(0)
+            model = PointerGeneratorTransformer(tiny_config(data, n_layers=1))
+            fit(model, data.train, data.valid, config, checkpoint=path, progress=False,
+                device="cpu")  # fmt: skip
+            # The best weights, as they are handed over.
+            write(path.with_name("handed over"), model.state_dict(), {})
+
+        return act
+
+    # What is imported at its first use is imported here, once; gradients start threads, which no
+    # copy of a process has, so there are none.
+    model = PointerGeneratorTransformer(tiny_config(data, n_layers=1))
+    training_run.TrainingRun(
+        model, data.train, data.valid, config, torch.device("cpu"), None
+    ).score()
+    write(folder / "first", model.state_dict(), {})
+    undisturbed = folder / "undisturbed" / "run.safetensors"
+    _, moments = lived(run(undisturbed))
+    per_epoch = moments / config.max_epochs
+    rng = random.Random(0)
+    found: dict[str, Any] = {"kills": 0, "after a checkpoint": 0, "lives": [], "halves": []}
+    epochs = set()
+    while found["kills"] < KILLS:
+        path = folder / f"life {len(found['lives'])}" / "run.safetensors"
+        done, left = False, [0]
+        while not done:
+            done, _ = lived(run(path), rng.randint(1, int(1.9 * per_epoch)))
+            if not done:
+                found["kills"] += 1
+                left.append(len(halves(path.parent)))
+                if path.exists():
+                    found["after a checkpoint"] += 1
+                    epochs.add(read(path)[1]["epoch"])  # and its checksum fits
+        found["halves"] += [more - fewer for fewer, more in pairwise(left)]
+        found["lives"].append(same(path, undisturbed))
+    # What killed writers leave goes away later, with the next write.
+    for half in path.parent.glob(".*.part*"):
+        past = path.stat().st_mtime - 2 * ABANDONED
+        os.utime(half, (past, past))
+    for name in (path.name, "handed over"):
+        write(path.with_name(name), *read(path.with_name(name)))
+    found["epochs"], found["best epoch"] = len(epochs), read(path)[1]["best_epoch"]
+    found["in the end"] = sorted(file.name for file in path.parent.iterdir())
+    return found
+
+
+def same(path: Path, other: Path) -> list[str]:
+    """What differs between two finished runs, but for their seconds."""
+    differ = []
+    for name in (path.name, "handed over"):
+        (one, info), (two, expected) = (read(file.with_name(name)) for file in (path, other))
+        differ += list(one.keys() ^ two.keys())
+        differ += [key for key in one.keys() & two.keys() if not torch.equal(one[key], two[key])]
+        for row in [*info.get("history", []), *expected.get("history", [])]:
+            row.pop("seconds")
+        differ += [key for key in expected if info.get(key) != expected[key]]
+    return differ
+
+
+def writers(folder: Path) -> dict[str, list[Any]]:
+    """Every writer, killed at every one of its moments, before and after there is something."""
+    visits = [routine_visits(users=n, days=5) for n in (1, 2)]
+
+    def text(path: Path, version: int) -> None:
+        with whole(path) as half:
+            half.write_text(f"{version}\n" * 1000)
+
+    def town(path: Path, version: int) -> None:
+        with whole_folder(path) as half:
+            for name in "abc":
+                (half / name).write_text(f"{version}\n" * 1000)
+
+    def tensors(path: Path, version: int) -> None:
+        write(path, {"a": torch.full((1000,), float(version))}, {"version": version})
+
+    def table(path: Path, version: int) -> None:
+        tables.write(visits[version], path)
+
+    found = {}
+    for writer, name in ((text, "t.txt"), (town, "town"), (tensors, "m.safetensors"),
+                         (table, "v.parquet"), (table, "v.csv")):  # fmt: skip
+        wholes = []
+        for version in (0, 1):
+            path = folder / f"{name} {version}" / name
+            writer(path, version)
+            wholes.append(content(path))
+        for old in (False, True):
+            fatal, left, wrong, done = 0, 0, [], False
+            while not done:
+                fatal += 1
+                path = folder / f"{name} {old} {fatal}" / name
+                path.parent.mkdir()
+                if old:
+                    writer(path, 0)
+                done, _ = lived(partial(writer, path, 1), fatal)
+                now = content(path)
+                # In a folder that is there each file is replaced by itself, and is whole.
+                allowed = [{}, wholes[1]] if not old else wholes
+                if now not in allowed and not (old and name == "town" and all(
+                    now.get(file) in (wholes[0][file], wholes[1][file]) for file in "abc"
+                )):  # fmt: skip
+                    wrong.append(fatal)
+                parts = list(path.parent.glob(".*.part*"))
+                left = max(left, len(halves(path.parent)) if name != "town" else len(parts))
+                if done:
+                    wrong += [str(file) for file in parts]
+            found[f"{name}, {'old' if old else 'new'}"] = [fatal - 1, left, wrong]
+    return found
+
+
+def content(path: Path) -> dict[str, str]:
+    """What is at a path, by the names of its files."""
+    if path.suffix == ".safetensors" and path.exists():
+        tensors, info = read(path)  # the order of the names in its header is nobody's choice
+        return {"info": str(info)} | {name: str(value) for name, value in tensors.items()}
+    files = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
+    return {file.name: file.read_bytes().hex() for file in files}
+
+
+CASES: dict[str, Callable[[Path], Any]] = {"training": training, "writers": writers}
+
+if __name__ == "__main__":
+    print(json.dumps(CASES[sys.argv[1]](Path(sys.argv[2]))))

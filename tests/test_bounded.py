@@ -1,0 +1,42 @@
+"""Memory has limits that are kept, each under a limit of the address space of its own process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .helpers import ROOT, run_python
+
+pytest.importorskip("resource")  # Windows has none
+
+# Case of `tests.bounded` -> what it prints, or what the refusal says.
+CASES: dict[str, list[int] | tuple[str, ...]] = {
+    "markov": [252_002, 257],
+    "kernel": [5248, 512, 52],
+    "places": [40_000, 1, 40_000],
+    "header": ("in this model; it belongs to another vocabulary or configuration.",),
+    "archive_of_a_person": ("the files of person 0 would unpack to 8,192 MiB", "unpack it"),
+    "archive_of_many": ("its members would unpack to 72,192 MiB", "unpack it yourself"),
+    "deep_gpx": ("deep.gpx is no GPX", "elements more than 100 deep"),
+    "deep_entities": ("entities.gpx is no GPX", "declares an entity 'e0'"),
+    "packed_table": ("v.csv.gz cannot be read",),
+}
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="only Linux keeps a limit of the address space"
+)
+@pytest.mark.parametrize("case", CASES)
+def test_it_fits_into_a_gigabyte(case: str, tmp_path: Path) -> None:
+    done = run_python("-m", "tests.bounded", case, str(tmp_path), cwd=ROOT)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: Any = json.loads(done.stdout)
+    expected = CASES[case]
+    if isinstance(expected, list):
+        assert found == expected
+    else:
+        assert [says for says in expected if says not in found] == [], found
+        assert "\n" not in found
