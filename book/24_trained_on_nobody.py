@@ -474,9 +474,6 @@ by.rename_axis(["city", "where they go"]).round(1)
 # **Exercise 1** (quick). How few visits are enough? Ask for person 5 with only their last $n$ visits, for $n$ in 1, 2, 5, 20 and 100, and
 # write down the probability of "somewhere new" each time. What happens, and why?
 
-# %% tags=["try"]
-# Your code here: visits[visits.user_id == 5].tail(n), and model.predict
-
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 mine = visits[visits.user_id == 5]
@@ -506,9 +503,6 @@ check.exercise("24.2", first / (first + second))
 # **Exercise 3** (medium). A person's clock is a relation as well. Shift all times of the town by seven hours, as if you had read UTC for local
 # time, and compare the first guesses with those before. How many people get another first guess? Then say why so few
 # (or so many).
-
-# %% tags=["try"]
-# Your code here: pd.Timedelta("7h"), model.predict(..., top=1)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3

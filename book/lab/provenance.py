@@ -38,6 +38,7 @@ STOPS = frozenset(
         "lab.runs:code_of",
         "pgt.checkpoint",
         "pgt.files",
+        "pgt.tensors",
         "pgt.analysis.results",
         "lab.reports",
         "lab.experiments",

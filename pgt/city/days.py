@@ -47,14 +47,10 @@ def simulate_person(
 
     Parameters
     ----------
-    person
-        A row of the table from :func:`pgt.city.people.invent`.
-    changes
-        Their life changes, in order: day, home and work, as in :func:`pgt.city.people.change`.
-    town
-        The places.
-    b
-        The parameters of behaviour.
+    person, changes
+        A row of :func:`pgt.city.people.invent`, and its :func:`pgt.city.people.change` in order.
+    town, b
+        The places, and the parameters of behaviour.
     rng
         This person's own random numbers.
 
@@ -72,13 +68,9 @@ class Life:
     """One person's past, and the choices that follow from it."""
 
     def __init__(
-        self,
-        person: dict[str, float],
-        changes: list[tuple[int, int, int]],
-        town: Town,
-        b: Behaviour,
-        rng: np.random.Generator,
-    ) -> None:
+        self, person: dict[str, float], changes: list[tuple[int, int, int]], town: Town,
+        b: Behaviour, rng: np.random.Generator,
+    ) -> None:  # fmt: skip
         self.p, self.t, self.b = person, town, b
         self.changes = changes[::-1]  # the next one is last
         n_days = int(person["n_days"])
