@@ -79,7 +79,9 @@ def contents(root: Path, built: set[str]) -> str:
     """
     took = {name: report.execution_seconds for name, report in execute.reports().items()}
     blocks, minutes, names = [], 0, []
-    for caption, pages in toc.parts(root).items():
+    parts = toc.parts(root)
+    titles = toc.numbered(parts)
+    for caption, pages in parts.items():
         items = []
         for name in pages:
             if name not in built or not (root / "book" / f"{name}.ipynb").exists():
@@ -97,7 +99,7 @@ def contents(root: Path, built: set[str]) -> str:
             )
         if items:
             blocks.append(
-                f'<h3 class="part">{escape(caption)}</h3><ol class="chapters">{"".join(items)}</ol>'
+                f'<h3 class="part">{escape(titles[caption])}</h3><ol class="chapters">{"".join(items)}</ol>'
             )
     total = f"About {minutes / 60:.0f} hours of reading"
     if names and took.keys() >= set(names):

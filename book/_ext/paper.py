@@ -25,7 +25,7 @@ AUTHOR = "The Where Next? authors"
 # What has no use on paper.
 OFF = ", ".join(
     (
-        "a.headerlink", "script", "style.anchorjs", "button", "noscript", "p.actions", ".toctree-wrapper",
+        "a.headerlink", "span.chapter-number", "script", "style.anchorjs", "button", "noscript", "p.actions", ".toctree-wrapper",
         ".tag_hide-input .cell_input", ".tag_hide-input > details", "figure.pgt-map details",
         ".screen-only", "section#contents",  # the front page lists what comes on paper, too
     )
@@ -67,8 +67,10 @@ class Page:
 def pages(root: Path = toc.ROOT) -> list[Page]:
     """All pages, in reading order; the first is the front page."""
     found = [Page("index")]
-    for caption, names in toc.parts(root).items():
-        found += [Page(name, part="" if i else caption) for i, name in enumerate(names)]
+    parts = toc.parts(root)
+    titles = toc.numbered(parts)
+    for caption, names in parts.items():
+        found += [Page(name, part="" if i else titles[caption]) for i, name in enumerate(names)]
     return found
 
 

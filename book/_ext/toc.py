@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parents[2]
+ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
 
 
 def parts(root: Path = ROOT) -> dict[str, list[str]]:
@@ -16,3 +18,33 @@ def parts(root: Path = ROOT) -> dict[str, list[str]]:
         part["caption"]: [Path(page["file"]).name for page in part["chapters"]]
         for part in toc["parts"]
     }
+
+
+def chapter(page: str) -> int | None:
+    """The number of a chapter, which its file has in its name, or None.
+
+    Examples
+    --------
+    >>> chapter("book/07_pointer")
+    7
+    >>> chapter("book/glossary")
+    """
+    found = re.match(r"(\d\d)_", page.rpartition("/")[2])
+    return int(found[1]) if found else None
+
+
+def numbered(parts: dict[str, list[str]]) -> dict[str, str]:
+    """The captions of the parts, with their numbers; a part without chapters has none.
+
+    Examples
+    --------
+    >>> numbered({"Build it": ["01_a", "02_b"], "Back matter": ["glossary"]})
+    {'Build it': 'I · Build it', 'Back matter': 'Back matter'}
+    """
+    titles, count = {}, 0
+    for caption, pages in parts.items():
+        titles[caption] = caption
+        if any(chapter(page) is not None for page in pages):
+            titles[caption] = f"{ROMAN[count]} · {caption}"
+            count += 1
+    return titles

@@ -40,12 +40,12 @@ def test_newcomer_on_a_phone(visit: Any) -> None:
             assert findings.nth(i).locator("a").count() >= 1
         findings.first.locator("a").first.tap()
         page.wait_for_url("**/23_real_cities.html")
-        assert page.locator("h1").first.inner_text().startswith("Real cities")
+        assert page.locator("h1").first.inner_text().startswith("23. Real cities")
         assert page.evaluate(FITS)
         # The contents unfold from the menu.
         page.locator("button.primary-toggle:visible").first.tap()
         menu = page.locator("#pst-primary-sidebar-modal, #pst-primary-sidebar").first
-        first = menu.get_by_role("link", name="Where next?", exact=True)
+        first = menu.get_by_role("link", name="1. Where next?", exact=True)
         first.wait_for(state="visible")
         first.tap()
         page.wait_for_url("**/01_where_next.html")

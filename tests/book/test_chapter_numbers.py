@@ -1,0 +1,85 @@
+"""Chapters and parts have their numbers, in headings, contents, tabs and the search."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import chapter_numbers
+import paper
+import pytest
+import toc
+from docutils.utils import new_document
+from sphinx import addnodes
+
+from .sphinx_helpers import Built, build
+
+PAGES = {
+    "01_start": "# Start\n\nOn to [the pointer](02_pointer.md).\n\n## A part\n",
+    "02_pointer": "# The `pointer`\n\n## What it does\n",
+    "glossary": "# Glossary\n",
+}
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Two chapters and a page without a number."""
+    return build(tmp_path_factory.mktemp("book"), PAGES, "chapter_numbers")
+
+
+def test_the_number_is_in_heading_tab_and_contents(book: Built) -> None:
+    assert book.warnings == ""
+    page = book.page("02_pointer")
+    assert re.search(r"<title>2\. The pointer", page)
+    assert '<h1><span class="chapter-number">2. </span>The ' in page
+    contents = re.findall(r'toctree-l1"><a[^>]*>(.*?)</a>', book.page("index"))
+    titles = [re.sub("<[^>]+>", "", entry) for entry in contents]
+    assert titles == ["1. Start", "2. The pointer", "Glossary"]
+
+
+def test_sections_anchors_and_links_stay_as_they_are_written(book: Built) -> None:
+    page = book.page("01_start")
+    assert "<h2>A part<" in page
+    assert 'id="start"' in page
+    assert re.search(r'href="02_pointer.html"><span[^>]*>the pointer<', page)
+
+
+def test_the_search_knows_the_numbers(book: Built) -> None:
+    index = (book.folder / "searchindex.js").read_text(encoding="utf-8")
+    assert '"2. The pointer"' in index
+
+
+def test_parts_have_numbers_and_back_matter_has_none() -> None:
+    document = new_document("index")
+    env = SimpleNamespace(docname="index")
+    for caption, pages in {"Build it": ["book/01_a"], "Look": ["book/02_b"], "Back": ["x"]}.items():
+        entries = [(None, page) for page in pages]
+        document += addnodes.toctree(caption=caption, rawcaption=caption, entries=entries)
+    chapter_numbers.number_parts(SimpleNamespace(env=env), document)  # type: ignore[arg-type]
+    captions = [tree["caption"] for tree in document.findall(addnodes.toctree)]
+    assert captions == ["I · Build it", "II · Look", "Back"]
+
+
+def test_the_real_book_is_numbered_without_gaps() -> None:
+    parts = toc.parts()
+    numbers = [n for pages in parts.values() for page in pages if (n := toc.chapter(page))]
+    assert numbers == list(range(1, len(numbers) + 1))
+    titles = list(toc.numbered(parts).values())
+    assert titles[0] == "I · People return" and titles[-1] == "Back matter"
+
+
+def test_on_paper_a_number_stands_once() -> None:
+    page = paper.Page("07_pointer")
+    heading = '<h1><span class="chapter-number">7. </span>The pointer</h1>'
+    done = paper.article(page, f'<article class="bd-article">{heading}</article>', set(), [], "")
+    assert page.title == "The pointer"
+    assert '<span class="kicker">Chapter 7</span> The pointer' in done
+
+
+def test_the_front_page_numbers_the_parts(tmp_path: Path) -> None:
+    import contents
+
+    text = contents.contents(toc.ROOT, {"01_where_next", "05_embeddings"})
+    assert '<h3 class="part">I · People return</h3>' in text
+    assert '<h3 class="part">II · Build it</h3>' in text
