@@ -245,7 +245,7 @@ no_mask = torch.softmax(scores + bias[position], dim=1)  # wrong
 late = no_mask * ~batch.padding  # wrong as well
 leak = {
     "visits": batch.length,
-    "leaks to padding, %": 100 * (no_mask * batch.padding).sum(1),
+    "leaks to padding, %": 100 * (no_mask * batch.padding).sum(1).double(),
     "sum, mask after softmax": late.sum(1),
     "sum, mask before": a.sum(1),
 }

@@ -509,7 +509,7 @@ for what in ("fading kernel", "flat kernel"):
             "excess loss": (table.loss - table.best).mean(),
         }
 slope_table = pd.DataFrame(rows).T
-slope_table.round(3)
+slope_table.round(3) + 0.0  # no zero below zero
 
 # %% [markdown]
 # The slopes are in logits a visit; ± is their standard deviation over seeds. The excess loss is how far the loss lies

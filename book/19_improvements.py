@@ -619,7 +619,7 @@ for name, where in DATA.items():
 ends = {name: one.table() for name, one in changes.items()}
 short = {name: e[["mean", "low", "high"]] for name, e in ends.items()}
 table = pd.concat(short, axis=1)
-table.rename(titles).round(1)
+table.rename(titles).round(1) + 0.0
 
 # %% tags=["hide-input"]
 # Last come those that are not judged below.
@@ -1009,7 +1009,7 @@ Markdown(" ".join(said))
 
 # %%
 MY_BETS = ["relative_bias", "geglu", "focal"]  # put your three here
-table.loc[MY_BETS].round(1)
+table.loc[MY_BETS].round(1) + 0.0
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1

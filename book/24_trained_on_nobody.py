@@ -212,7 +212,7 @@ for name, past in {"a diary": diary, "without its ends": checkins}.items():
     shares[name] = experts.weighed(past).weights.tolist()
 kinds = ["learned from all worlds", "learned from diaries"]
 shown = 100 * pd.DataFrame(shares, index=kinds)
-shown.round(0).T.rename_axis("Larkmere as")
+shown.round(0).astype(int).T.rename_axis("Larkmere as")
 
 # %% tags=["hide-input"]
 alone = mean[mean.table == "zero-shot"].pivot(
