@@ -126,8 +126,10 @@ axes[0].set_ylabel("% of all visits")
 show(
     fig,
     alt="Four histograms of the hours at which visits begin, one for each "
-    "made-up world. The worlds have their peaks at different hours.",
-    caption="When visits begin in four of the worlds.",
+    "made-up world. All rise after six and are highest before noon; they "
+    "differ in how fast they fall.",
+    caption="When visits begin in four of the worlds. By the hour they look "
+    "much alike; the table above tells them apart.",
 )
 
 # %% [markdown]
@@ -267,7 +269,7 @@ ax.set_yticks(np.arange(len(order)), order)
 ax.invert_yaxis()
 ax.axvline(0, color=MUTED, lw=1)
 ax.set_xlabel("Acc@1 without it, minus with everything (points)")
-ax.legend()
+ax.legend(loc="lower left")
 hurt = lacking.loc[lacking["acc@1"].idxmin()]
 sure = lacking[lacking.high < 0]
 show(
