@@ -252,7 +252,7 @@ both.map("{:.2f}".format).replace("nan", "–")
 # literature: places that do not occur in the training data are all renamed to one place called
 # "unknown". A person who goes to a new café and then to a new shop has then visited "unknown" twice,
 # and the second visit counts as a return. The design documents of our model
-# ([the original specification](errata.md)) describe such data.
+# ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) describe such data.
 
 # %% tags=["hide-input"]
 from IPython.display import Markdown

@@ -745,7 +745,7 @@ bars(
 # this hour. We built both, so the kernel's success here proves little.
 #
 # So look at people whom nobody built: GeoLife, under the *published* protocol, whose windows go back from the target's
-# day. PGT has the settings that its design documents ([the original specification](errata.md)) name for GeoLife. With
+# day. PGT has the settings that its design documents ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) name for GeoLife. With
 # these settings it knows the day of the target, which no baseline does.
 
 # %% tags=["hide-input"]

@@ -174,7 +174,7 @@ show(
 # ## Off by one
 #
 # The conventions deserve a second look, because the design documents of this model
-# ([the original specification](errata.md)) contradict themselves. What if one forgets the `+ 1`? Nothing crashes.
+# ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) contradict themselves. What if one forgets the `+ 1`? Nothing crashes.
 # Some visits become padding in one of their seven answers, that is, a zero vector that never learns:
 
 # %%

@@ -317,7 +317,7 @@ assert torch.allclose(weights[0, 0], A, atol=1e-6)  # head 0, by hand
 # %% [markdown]
 # > **Note.** A mask for *time*, which lets visit $t$ see only visits $t' \le t$, is another matter. Here
 # > all visits lie in the past, and each may see all. The notebook that belongs to
-# > [the original specification](errata.md) prints a
+# > [the original specification](https://where-next-book.github.io/where-next/book/errata.html) prints a
 # > formula with 0 for $t < t'$ and $-\infty$ otherwise, while its code allows $t \ge t'$. The code is
 # > right.
 #

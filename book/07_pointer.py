@@ -162,7 +162,7 @@ print(f"{len(bias)} entries for {most} visits; entry 0 is {bias[0]:.0f}")
 # %% [markdown]
 # Entry 0 belongs to padding. It is never used, so it never moves, and a drawing of the bias must start at 1.
 #
-# > **Errata.** [The original specification](errata.md) has one entry fewer, `max_len`, and clamps the index.
+# > **Errata.** [The original specification](https://where-next-book.github.io/where-next/book/errata.html) has one entry fewer, `max_len`, and clamps the index.
 # > The two oldest visits of a full window then share an entry, while entry 0 lies idle. It also counts 8,192
 # > numbers in query and key, which are the matrices alone; with their biases it is 8,320.
 #

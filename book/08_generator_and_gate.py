@@ -138,7 +138,7 @@ show(
 # The pointer has $2D(D + 1)$ numbers and a short bias; it does not grow with the town. The generator has
 # $V(D + 1)$. Double the town, and the generator doubles.
 #
-# > **Errata.** [The original specification](errata.md) gives 1.3 million numbers to the location embedding at $D = 64$. That means about
+# > **Errata.** [The original specification](https://where-next-book.github.io/where-next/book/errata.html) gives 1.3 million numbers to the location embedding at $D = 64$. That means about
 # > 20,000 places, while elsewhere it speaks of one to two thousand. Check a parameter table with a division.
 #
 # ## What a place that was never a target gets

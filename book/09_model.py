@@ -216,7 +216,7 @@ class MyPGT(nn.Module):
 
 # %% [markdown]
 # The forward pass follows the numbered steps of the design documents (see
-# [the original specification](errata.md)), with our conventions: batch first from the
+# [the original specification](https://where-next-book.github.io/where-next/book/errata.html)), with our conventions: batch first from the
 # start (theirs begins sequence first and transposes), logarithms at the end. Each line notes its shape. We
 # write `encode` and `forward` as functions, a cell each, and attach them to the class at the end.
 

@@ -18,7 +18,7 @@ except ImportError:  # on Colab
     )
 
 # %% [markdown]
-# A gate is one number between 0 and 1. The design documents, that is [the original specification](errata.md), read it
+# A gate is one number between 0 and 1. The design documents, that is [the original specification](https://where-next-book.github.io/where-next/book/errata.html), read it
 # like this: high, "this looks like a return"; low, "this might be somewhere new"; in between, "hedge". That is a claim about knowledge, and it can be tested.
 #
 # With real people the test has a hole: when the gate is wrong, was the model ignorant, or did the person toss a coin? Our

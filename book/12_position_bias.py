@@ -21,7 +21,7 @@ except ImportError:  # on Colab
 # %% [markdown]
 # The pointer owns one number for each position from the end, the position bias $b_p$. It can be drawn as it is, and it seems
 # to need no explanation: if the curve is high for $p = 1, 2, 3$ and lower for older visits, that is recency. The design
-# documents ([the original specification](errata.md)) expect just that. So train the model, draw the curve, and read off
+# documents ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) expect just that. So train the model, draw the curve, and read off
 # how fast people forget.
 #
 # This chapter does so, and the curve says nothing. Then we make the curve speak, and find that what it says can be wrong.

@@ -21,7 +21,7 @@ except ImportError:  # on Colab
 # %% [markdown]
 # Which parts of the model earn their place? The usual answer is an **ablation table**: take one part
 # out, train again, and see what is lost. The design documents of PGT, that is
-# [the original specification](errata.md), have one with eleven rows. According to it, every part matters: the pointer most, but the
+# [the original specification](https://where-next-book.github.io/where-next/book/errata.html), have one with eleven rows. According to it, every part matters: the pointer most, but the
 # weekday, the days since a visit and the user as well.
 #
 # Before you look at ours, write down what you expect. Will the model without the user lose? Without the

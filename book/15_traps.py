@@ -108,7 +108,7 @@ Markdown(
 #
 # ## 2. A feature that knows the future
 #
-# [The original specification](errata.md) counts the days from each past visit back from *the target's day*. If the
+# [The original specification](https://where-next-book.github.io/where-next/book/errata.html) counts the days from each past visit back from *the target's day*. If the
 # last visit was "1 day ago", the model knows that the next visit is tomorrow.
 
 # %% tags=["hide-input"]

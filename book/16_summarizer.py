@@ -16,8 +16,8 @@ try:
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
         "pip",
-        "install -q 'pgt[summarizer] @ https://github.com/"
-        "where-next-book/where-next/archive/main.zip'",
+        "install -q 'pgt[summarizer] @ "
+        "https://github.com/where-next-book/where-next/archive/main.zip'",
     )
 
 # %% [markdown]
@@ -234,7 +234,7 @@ print(f"sums from {a.sum(1).min():.4f} to {a.sum(1).max():.4f}")
 print(f"on padding {a[batch.padding].sum():.4f}")
 
 # %% [markdown]
-# [The original specification](errata.md) notes a difference here. PGT puts $-\infty$ at padding, then
+# [The original specification](https://where-next-book.github.io/where-next/book/errata.html) notes a difference here. PGT puts $-\infty$ at padding, then
 # takes the softmax. The original takes the softmax over everything, sets padding to zero, and divides by what is
 # left. Let $m_i$ be 1 for a word and 0 for padding. Then the two are the same:
 #

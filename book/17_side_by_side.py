@@ -77,7 +77,7 @@ for results in (measured, swapped):
 # %% [markdown]
 # PGT has a parent: the pointer-generator of [See et al. (2017)](https://arxiv.org/abs/1704.04368), which
 # [chapter 16](16_summarizer.ipynb) builds. One of the design documents behind this book
-# ([the original specification](errata.md)) puts the two next to each other:
+# ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) puts the two next to each other:
 # thirty rows in six tables, two data flows, drawings, and four reasons for what was changed.
 #
 # "Parallel." "Faster." "No decoder needed." Each cell sounds like a fact, and there is no cell for *how do we know*.
@@ -361,7 +361,7 @@ judge("last valid position", tuple(out.pointer_attention.shape) == (B, n),
       "the context of [chapter 7](07_pointer.ipynb)")  # fmt: skip
 judge("logarithm", float(by_epsilon) < 0.01, "", "of a mixture",
       "the documents add ε = 1e-10; here log-sum-exp needs none "
-      "([errata](errata.md))", condition=True)  # fmt: skip
+      "([errata](https://where-next-book.github.io/where-next/book/errata.html))", condition=True)  # fmt: skip
 verdicts("data flow")
 
 # %% [markdown]
@@ -701,7 +701,7 @@ copied = ranks[~ranks.known & ranks.in_window].right.mean()
 judge = section("6 Output")
 judge("vocabulary", 900 <= places <= 2200,  # "~1,000-2,000", a tenth off
       f"{V:,} and lent words", f"{places:,}", "our town's; the documents' "
-      "own parameter table implies 20,000 ([erratum 5](errata.md))",
+      "own parameter table implies 20,000 ([erratum 5](https://where-next-book.github.io/where-next/book/errata.html))",
       condition=True)  # fmt: skip
 judge("extended", fixed, "yes", "“no”", "fixed, but the exact protocol "
       "reserves ids: of the unknown places in the window it names "

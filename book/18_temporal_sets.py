@@ -263,7 +263,7 @@ Markdown(
 # \mathcal{M}_{ij} = \begin{cases} 0 & \text{if } j \le i, \\ -\infty & \text{if } j > i. \end{cases} \tag{18.3}
 # $$
 #
-# One of [the notebooks behind this book](errata.md) takes this part of DNNTSP apart. Its code is equation (18.3). Its printed formula is another one: 0 if $i < j$ and $-\infty$ otherwise. That formula differs
+# One of [the notebooks behind this book](https://where-next-book.github.io/where-next/book/errata.html) takes this part of DNNTSP apart. Its code is equation (18.3). Its printed formula is another one: 0 if $i < j$ and $-\infty$ otherwise. That formula differs
 # in two ways. It looks forwards instead of back, and it leaves out the set itself. Four sets show what each difference does.
 
 # %%

@@ -49,7 +49,7 @@ def build(*names, seed=0):
 
 
 # %% [markdown]
-# One of [the design documents](errata.md) behind this model is called *improvements*. It proposes ten changes to the
+# One of [the design documents](https://where-next-book.github.io/where-next/book/errata.html) behind this model is called *improvements*. It proposes ten changes to the
 # model. Five should "definitely" be made, three more *carefully*, and a short list at the end says what to avoid.
 # None of the proposals comes with a measurement. (The two lines above are the commands that made the results of this
 # chapter.)
@@ -290,7 +290,7 @@ pd.Series(counts, name="parameters of one layer").to_frame()
 # so do we. Otherwise the experiment would test size.
 #
 # **3. Pre-norm.** "Current baseline uses POST-LN (wrong!)", says the document. It does not (number 9 of the
-# [errata](errata.md)): the improvement had been made before it was proposed. What we can measure is the opposite
+# [errata](https://where-next-book.github.io/where-next/book/errata.html)): the improvement had been made before it was proposed. What we can measure is the opposite
 # step: a model with the normalisation after each addition ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745)).
 #
 # **7. Experts.** Some visits are habit, others are exploration. Give each of the two a feed-forward network of its

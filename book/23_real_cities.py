@@ -57,7 +57,7 @@ rows.sample(4, random_state=3).sort_index().round(1)
 # %% [markdown]
 # `target_time` says what the model knows about the time of its target. With `unknown` the question is plainly *where
 # next?* With `day` the model is told on which day the next visit happens. The design documents,
-# [the original specification](errata.md) of this model, ask for that: they count how many days before *the target's
+# [the original specification](https://where-next-book.github.io/where-next/book/errata.html) of this model, ask for that: they count how many days before *the target's
 # day* each visit was. It is a small look into the future, so we report both.
 #
 # ## The published protocol

@@ -246,7 +246,7 @@ table.set_index("array").round(1)
 #
 # We drew more and more people, always with the same 5,000 places, and timed
 # every stage from the table to the batches. These times were measured once. `make bench`
-# measures them on your machine, and the page [Experiments](experiments.md) has them all.
+# measures them on your machine, and the page [Experiments](https://where-next-book.github.io/where-next/book/experiments.html) has them all.
 
 # %%
 from pgt.analysis.results import read_results

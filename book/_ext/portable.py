@@ -10,6 +10,8 @@ Chapters use plain Markdown instead, and the book build recognises some habits:
   bibliography, with links both ways.
 * ``\tag{7.3}`` inside ``$$…$$`` numbers an equation. MathJax sets the number beside the formula
   everywhere; in the book, "equation (7.3)" and "equations (7.3) and (8.1)" link to it as well.
+* A link to a page of the built book that is no notebook (``…/where-next/book/errata.html``), which
+  is how Colab finds it, leads to the page beside it.
 * Links between chapters name notebooks. MyST turns those in the text into links to pages; those in
   what a cell printed are turned here.
 
@@ -32,6 +34,7 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 
 LINK = re.compile(r"\[[^\][]+\]\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)")
+OWN_PAGE = re.compile(r"\]\(https://where-next-book\.github\.io/where-next/book/(\w+)\.html\)")
 NOTEBOOK = re.compile(r"(?P<page>\d\d_\w+)\.ipynb(?P<place>#.*)?")
 TAG = re.compile(r"\s*\\tag\{([^{}]*)\}\s*")
 NUMBER = re.compile(r"\((\d+\.\d+)\)")
@@ -63,7 +66,10 @@ def enrich(text: str, keys: dict[str, str]) -> str:
     '{cite:t}`a2015`'
     >>> enrich("Equations (7.1) and (8.2), not `equation (7.1)`.", {})
     'Equations {eq}`7.1` and {eq}`8.2`, not `equation (7.1)`.'
+    >>> enrich("[Errata](https://where-next-book.github.io/where-next/book/errata.html)", {})
+    '[Errata](errata.md)'
     """
+    text = OWN_PAGE.sub(r"](\1.md)", text)
 
     def cite(match: re.Match[str]) -> str:
         url = match[1]

@@ -49,8 +49,14 @@ def first_cell(path: Path) -> str:
     return source
 
 
+def joined(source: str) -> str:
+    """Source whose strings that follow one another are one."""
+    return re.sub(r'"\s*\n\s*"', "", source)
+
+
 def without_extras(source: str) -> str:
     """A first cell as it is where nothing but the package is needed."""
+    source = joined(source)
     source = re.sub(r"^    import (?!pgt\b).*\n", "", source, flags=re.M)
     return re.sub(r"'pgt\[\w+\] @ (\S+)'", r"\1", source)
 
@@ -61,7 +67,7 @@ def test_an_extra_brings_what_its_chapter_imports_and_is_here_as_on_colab() -> N
     for path in CHAPTERS:
         source = first_cell(path)
         wanted = re.findall(r"^    import (?!pgt\b)(\w+)", source, re.M)
-        (named,) = re.findall(r"'pgt\[(\w+)\] @ ", source) or [""]
+        (named,) = re.findall(r"'pgt\[(\w+)\] @ ", joined(source)) or [""]
         assert bool(named) == bool(wanted), path.name
         brought = {re.split(r"[<>=]", one)[0].replace("-", "_") for one in extras.get(named, [])}
         assert set(wanted) == brought, path.name
