@@ -18,7 +18,7 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     vocabulary | encoder
     config        every setting, in frozen dataclasses
     mixture       the two distributions, without writing down a number for every place
-    ranking | logits
+    ranking | logits | tensors                   ranks; scores; a file of tensors
     visits | rows | batch | counter_random | losses | units | shipped | files | parallel
 """
 

@@ -21,12 +21,12 @@ from typing import Any
 
 import torch
 
-from pgt import checkpoint, training_run
-from pgt.checkpoint import read, write
+from pgt import tensors, training_run
 from pgt.config import TrainConfig
 from pgt.files import ABANDONED, whole, whole_folder
 from pgt.io import tables
 from pgt.model import PointerGeneratorTransformer
+from pgt.tensors import read, write
 from pgt.train import fit
 from pgt.windows import prepare
 
@@ -54,7 +54,7 @@ class Moments:
 
     def watch(self) -> None:
         """Count from now on, to the end of the process."""
-        steps, save = training_run.use_keys, checkpoint.save_file
+        steps, save = training_run.use_keys, tensors.save_file
 
         def step(*arguments: Any) -> None:
             self()
@@ -65,7 +65,7 @@ class Moments:
             self(lambda: os.truncate(path, path.stat().st_size // 2))
 
         setattr(training_run, "use_keys", step)  # noqa: B010
-        setattr(checkpoint, "save_file", saved)  # noqa: B010
+        setattr(tensors, "save_file", saved)  # noqa: B010
         sys.addaudithook(lambda event, _: self() if event in EVENTS else None)
 
 
