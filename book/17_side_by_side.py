@@ -108,6 +108,7 @@ ours = PointerGeneratorTransformer(presets["DIY"]).eval()
 trained, _ = load_model(shipped("city"))  # the package's weights
 
 # %% tags=["hide-input"]
+ERRATA = "https://where-next-book.github.io/where-next/book/errata.html"
 ledger = []  # of dicts, one a row
 
 
@@ -361,7 +362,7 @@ judge("last valid position", tuple(out.pointer_attention.shape) == (B, n),
       "the context of [chapter 7](07_pointer.ipynb)")  # fmt: skip
 judge("logarithm", float(by_epsilon) < 0.01, "", "of a mixture",
       "the documents add ε = 1e-10; here log-sum-exp needs none "
-      "([errata](https://where-next-book.github.io/where-next/book/errata.html))", condition=True)  # fmt: skip
+      f"([errata]({ERRATA}))", condition=True)  # fmt: skip
 verdicts("data flow")
 
 # %% [markdown]
@@ -701,7 +702,7 @@ copied = ranks[~ranks.known & ranks.in_window].right.mean()
 judge = section("6 Output")
 judge("vocabulary", 900 <= places <= 2200,  # "~1,000-2,000", a tenth off
       f"{V:,} and lent words", f"{places:,}", "our town's; the documents' "
-      "own parameter table implies 20,000 ([erratum 5](https://where-next-book.github.io/where-next/book/errata.html))",
+      f"own parameter table implies 20,000 ([erratum 5]({ERRATA}))",
       condition=True)  # fmt: skip
 judge("extended", fixed, "yes", "“no”", "fixed, but the exact protocol "
       "reserves ids: of the unknown places in the window it names "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import secrets
 import shutil
@@ -98,7 +99,7 @@ def _other_name(path: Path) -> Path:
 def _sweep(path: Path, half: Path) -> None:
     """Remove what writers of the same path left that were killed: by the clock of its disk."""
     now = half.stat().st_mtime
-    for left in path.parent.glob(f".{glob_free(path.name)}.*.part"):
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         try:
             if left != half and now - left.stat().st_mtime > ABANDONED:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -106,21 +107,8 @@ def _sweep(path: Path, half: Path) -> None:
             continue
 
 
-def glob_free(name: str) -> str:
-    """A name in which no character means any other.
-
-    Examples
-    --------
-    >>> glob_free("a[1]*.csv")
-    'a[[]1][*].csv'
-    """
-    return "".join(f"[{letter}]" if letter in "[*?" else letter for letter in name)
-
-
 def _refused(path: Path, error: OSError) -> OSError:
     reason = error.strerror or str(error)
-    if "; what was there" in reason:  # said already, by a file within a folder
-        return error
     return OSError(
         error.errno or errno.EIO,
         f"{path} could not be written ({reason}); what was there before is as it was. Make room, "

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgt.visits import DataError
+from tests.helpers import refusal
 
 ROOM = 1024  # MiB; what is forbidden below asks for eight times as much, or more
 
@@ -41,11 +41,7 @@ def room(mebibytes: int = ROOM) -> Iterator[None]:
 def refused(read: Callable[[], object]) -> str:
     """The sentence with which something is refused, within the limit."""
     with room():
-        try:
-            read()
-        except DataError as error:
-            return str(error)
-    return ""
+        return refusal(read)
 
 
 def visits(people: int, each: int, place: np.ndarray, minutes: float) -> pd.DataFrame:

@@ -93,7 +93,7 @@ def contents(root: Path, built: set[str]) -> str:
             if name in took:
                 times += f" · runs {duration(took[name])}"
             items.append(
-                f'<li value="{int(name[:2])}"><a class="reference internal" href="{name}.html">'
+                f'<li value="{toc.chapter(name)}"><a class="reference internal" href="{name}.html">'
                 f'{escape(one.title)}</a> <span class="times">{times}</span>'
                 f'<span class="goal">{escape(one.goal[:1].upper() + one.goal[1:])}.</span></li>'
             )

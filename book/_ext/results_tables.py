@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import toc
 from evidence import read_by, sources
 from lab.reports import NO_CODE, pending
 
@@ -74,7 +75,7 @@ def _data(source: dict[str, Any]) -> str:
 
 
 def _link(page: str, pages: Collection[str]) -> str:
-    label = f"{int(page[:2])}" if page[:2].isdigit() else page
+    label = str(toc.chapter(page) or page)
     if page not in pages:
         return escape(label)
     spoken = f' aria-label="chapter {label}"' if label.isdigit() else ""

@@ -15,7 +15,7 @@ from pgt.contextual.presets import MEMORY, OLDER, TRAINING
 from pgt.metrics import evaluate, gains
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import Experts
-from pgt.predictor.pretraining import NETWORKS, blank, calibrated
+from pgt.predictor.pretraining import NETWORKS, calibrated, expert
 from pgt.train import fit
 from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
@@ -108,8 +108,10 @@ def _networks(name: str, pretrained: Bundle, data: Dataset, seed: int) -> dict[s
         if name == "pretrained":
             found[part] = experts
             continue
-        model = blank(seed, target_time) if name == "trained" else deepcopy(experts.best)
-        training = TRAINING if name == "trained" else FINE_TUNING
-        fit(model, data.train, data.valid, replace(training, seed=seed), progress=False)
+        if name == "trained":
+            model = expert(data, target_time, replace(TRAINING, seed=seed))
+        else:
+            model = deepcopy(experts.best)
+            fit(model, data.train, data.valid, replace(FINE_TUNING, seed=seed), progress=False)
         found[part] = Experts([model]).eval()
     return found

@@ -109,7 +109,7 @@ def blank(seed: int, target_time: TargetTime) -> ContextualPointer:
 def expert(
     data: Dataset, target_time: TargetTime, training: TrainConfig, *, progress: bool = False
 ) -> ContextualPointer:
-    """Train one network in worlds of one kind."""
+    """Train one network from its first weights: in worlds of one kind, or on real people."""
     model = blank(training.seed, target_time)
     fit(model, data.train, data.valid, training, progress=progress)
     return model

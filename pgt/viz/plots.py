@@ -96,25 +96,6 @@ def mixture(look: Look, names: Mapping[object, str], *, alt: str, caption: str) 
     return show(figure, alt=alt, caption=caption)
 
 
-def gate_histogram(table: pd.DataFrame, *, alt: str, caption: str) -> Shown:
-    """Gate values where the target was in the window and where it was not (`gates`)."""
-    figure, axes = plt.subplots()
-    bins = np.linspace(0, 1, 41)
-    for inside, colour, label, hatch in (
-        (True, COPIED, "target in the window", None),
-        (False, GENERATED, "target not in the window", "///"),
-    ):
-        part = table.gate[table.in_window == inside]
-        if part.empty:
-            continue
-        axes.hist(part, bins=list(bins), density=True, alpha=0.65, color=colour, label=label,
-                  hatch=hatch, edgecolor="white", lw=0.3)  # fmt: skip
-        axes.axvline(part.mean(), color=colour, lw=1.5, ls="--")
-    axes.set(xlabel="gate (0 = generate, 1 = copy)", ylabel="density of windows")
-    axes.legend(loc="upper left")
-    return show(figure, alt=alt, caption=caption)
-
-
 def bias_curve(curves: Sequence[pd.Series], *, alt: str, caption: str, upto: int = 30) -> Shown:
     """Position bias by position from the end, one thin line a seed, their mean on top."""
     figure, axes = plt.subplots()

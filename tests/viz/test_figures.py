@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
@@ -72,12 +71,6 @@ def test_bars_write_their_values() -> None:
         caption="Two bars.",
     )
     assert shown.png.startswith(b"\x89PNG")
-
-
-def test_gate_histogram_of_one_group_only() -> None:
-    table = pd.DataFrame({"gate": [0.2, 0.4, 0.9], "in_window": True})
-    shown = plots.gate_histogram(table, alt="Gates.", caption="Gates.")
-    assert shown.svg.startswith("<svg")
 
 
 def test_whoever_imports_the_colours_has_the_books_style() -> None:
