@@ -278,8 +278,8 @@ million = curves.loc[1_000_000].items()
 show(
     fig,
     alt="Time of every stage against the number of visits from ten thousand "
-    "to ten million, both axes logarithmic. All curves run beside a dashed "
-    "line of linear growth. Seconds at a million visits: "
+    "to ten million, both axes logarithmic, and a dashed line of linear "
+    "growth. Nearly all curves run beside it. Seconds at a million visits: "
     + ", ".join(f"{name} {took:.2f}" for name, took in million)
     + ".",
     caption="What each stage takes with ever more visits to the same places, "
