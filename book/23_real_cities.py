@@ -940,7 +940,8 @@ run(
 # ships a predictor that was trained on simulated people alone, and the [next chapter](24_trained_on_nobody.ipynb)
 # shows how good it is on GeoLife and New York. You can ask it now: where does this person go next, and what speaks
 # for it? (Each line of the second answer says by how many percentage points one feature raises or lowers the place's
-# probability.)
+# probability. The likeliest place can have negative lines: without that feature it would be likelier still. Every
+# visit votes for its place, and such a feature keeps the many votes for a frequent place from adding up.)
 
 # %%
 person = as_checkins(own)["User ID"].value_counts().index[0]
