@@ -222,9 +222,15 @@ Markdown(
 # %% [markdown]
 # ## A verdict per claim
 #
-# A claim is *confirmed* if the interval lies below zero, *contradicted* if the documents' number lies outside
-# the interval and the interval reaches zero or beyond, and *not confirmed* otherwise. *Confirmed, other size* means that
-# the interval lies below zero, but does not hold the documents' number.
+# All claims are losses, so the interval says which of five words holds:
+#
+# | Interval | The documents' number | Verdict |
+# |---|---|---|
+# | below zero | inside | *confirmed* |
+# | below zero | outside | *confirmed, other size* |
+# | holds zero | inside | *not confirmed* |
+# | holds zero | outside | *contradicted* |
+# | above zero | outside | *the opposite* |
 
 
 # %%
@@ -233,6 +239,8 @@ def verdict(mean, low, high, claimed):
     inside = low <= claimed <= high
     if high < 0:
         return "confirmed" if inside else "confirmed, other size"
+    if low > 0:
+        return "the opposite"
     return "not confirmed" if inside else "contradicted"
 
 
@@ -271,8 +279,9 @@ Markdown(
     "By the published protocol"
     + ("" if as_documented else ", and for the default settings,")
     + f" **{confirmed} of {len(kinds)}** claims are confirmed, "
-    f"{int((kinds == 'contradicted').sum())} are contradicted, and "
-    f"{int((kinds == 'not confirmed').sum())} neither. In "
+    f"{int((kinds == 'contradicted').sum())} are contradicted, of "
+    f"{int((kinds == 'the opposite').sum())} the opposite holds, and "
+    f"{int((kinds == 'not confirmed').sum())} cannot be judged. In "
     f"{len(harmless)} rows the model is on average *better* without the "
     "part" + (f": {', '.join(harmless)}." if harmless else ".")
 )
@@ -295,7 +304,7 @@ for variant in ("no_pointer", "no_generator"):
 pd.DataFrame(halves).T
 
 # %% [markdown]
-# What is *contradicted* is the number as a property of the part. We do not doubt that one training gave such a number: look at
+# What is contradicted is the number as a property of the part. We do not doubt that one training gave such a number: look at
 # the spread of the ticks. And do not make too much of a near miss. Intervals from few seeds come out a little
 # narrow; [chapter 19](19_improvements.ipynb) says by how much.
 #
