@@ -4,7 +4,7 @@
 # How much of a table of ablations is luck?
 #
 # *You will be able to* read an ablation table with the right amount of distrust, and to make one
-# that deserves less of it. *You need* [Building the model](09_model.ipynb) and [Training](10_training.ipynb). *It
+# that deserves less of it. *You need* [The whole model](09_model.ipynb) and [Training](10_training.ipynb). *It
 # takes* a quarter of an hour to read and a few seconds to run; making the table again takes hours
 # on one processor core.
 
@@ -158,6 +158,7 @@ measured = {
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
 
+from pgt.viz import touch
 from pgt.viz.figures import COPIED, GENERATED, MUTED, show
 
 share = {"sharex": True, "sharey": True}
@@ -191,7 +192,7 @@ crossing = {
 lowest = {name: min(t, key=lambda v: t[v][0]) for name, t in measured.items()}
 assert set(lowest.values()) == {"no_pointer"}
 seeds = {len(t[v][3]) for t in measured.values() for v in CLAIMED}
-show(
+still = show(
     figure,
     alt="Forest plot of eleven ablations. The pointer's row lies farthest "
     "below zero. Intervals that cross zero: "
@@ -203,8 +204,28 @@ show(
     caption="What is lost with each part. Dots and lines: mean over "
     + " and ".join(map(str, sorted(seeds)))
     + " seeds and 95 % interval over people and seeds; ticks: single seeds; "
-    "open diamonds: what the documents report, by the published protocol.",
+    "open diamonds: what the documents report, by the published protocol. "
+    "In the page: one seed at a time.",
 )
+each_seed = {
+    name: sorted(ablations.select(variant="full", **where).seed)
+    for name, where in sets.items()
+}
+named = {
+    name: {v.replace("_", " "): row for v, row in table.items()}
+    for name, table in measured.items()
+}
+touch.seeds(
+    still,
+    named,
+    each_seed,
+    measure=text,
+    start=next(name for name in named if "published" in name),
+)
+
+# %% [markdown]
+# What would you have published with one seed? Choose one in the page, and compare its dots with the means. Then take
+# another seed.
 
 # %% [markdown]
 # Cover the row of the pointer with your hand. What is left?
@@ -432,7 +453,7 @@ for variant in ("no_generator", "no_gate"):
         among_ten[variant.replace("_", " "), name] = {
             "change of Acc@10, points": f"{mean:+.1f}",
             "95 % interval": f"{low:+.1f} to {high:+.1f}",
-            "a loss": "yes" if high < 0 else "cannot be told",
+            "a loss": "yes" if high < 0 else "unclear",
         }
 pd.DataFrame(among_ten).T
 # Compare with the figure above: a part whose interval crosses zero at the

@@ -40,6 +40,7 @@ REPORTS: dict[str, str] = {
     "newcomers": "lab.newcomers",
     "nobody": "lab.nobody",
     "own_city": "lab.own_city",
+    "perspectives": "lab.perspectives",
     "position_bias": "lab.position_bias",
     "predictability": "lab.predictability",
     "side_by_side": "lab.side_by_side",

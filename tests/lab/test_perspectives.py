@@ -1,0 +1,69 @@
+"""Perspectives: first visits are found over all splits, and people count alike where it says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from lab import perspectives
+
+from pgt import prepare
+
+from ..helpers import routine_visits
+
+
+def test_a_place_is_explored_once_and_by_each_person_alone() -> None:
+    visits = routine_visits()
+    data = prepare(visits, protocol="exact")
+    new = perspectives.explored(data)
+    table = visits.sort_values("started_at", kind="stable")
+    been: set[tuple[object, object]] = set()
+    first = {}
+    for row in table.itertuples():
+        key = (row.user_id, row.location_id)
+        first[row.user_id, row.started_at] = key not in been
+        been.add(key)
+    asked = data.test.visits.iloc[data.test.target]
+    expected = [first[row.user_id, row.started_at] for row in asked.itertuples()]
+    assert new.tolist() == expected
+
+
+def test_a_new_place_in_the_test_split_is_explored() -> None:
+    visits = routine_visits()
+    data = prepare(visits, protocol="exact")
+    at = data.test.target[-1]
+    later = data.test.visits.copy()
+    later["location_id"] = later.location_id.astype(object)
+    later.iloc[at, later.columns.get_loc("location_id")] = "never seen before"
+    changed = replace(data, test=replace(data.test, visits=later))
+    assert not perspectives.explored(data)[-1]
+    assert perspectives.explored(changed)[-1]
+
+
+def test_people_count_alike_whatever_the_number_of_their_windows() -> None:
+    users = np.repeat([7, 9], [90, 10])
+    right = np.repeat([1.0, 0.0], [90, 10])
+    values = np.tile(right[None, :, None], (2, 1, len(perspectives.MEASURES)))
+    new = np.zeros(100, bool)
+    new[:45] = True
+    known = np.arange(100) % 3 == 0
+    rows = pd.DataFrame(perspectives.scored(values, users, new, known)).set_index(
+        ["scoring", "measure"]
+    )
+    assert rows.value["windows", "acc@1"] == pytest.approx(90)
+    assert rows.value["people", "acc@1"] == pytest.approx(50)
+    assert rows.value["explore", "acc@5"] == pytest.approx(100)
+    assert rows.value["return", "acc@10"] == pytest.approx(100 * 45 / 55)
+    assert rows.n["explore", "acc@1"] == 45
+    assert rows.n["explore_known", "acc@1"] == 15
+    assert (rows.low <= rows.value).all() and (rows.value <= rows.high).all()
+
+
+def test_metres_are_those_of_the_globe() -> None:
+    where = pd.DataFrame({"lon": [0.0, 0.0, 16.0], "lat": [0.0, 1.0, 48.0]})
+    points = perspectives._on_sphere(where)
+    assert np.linalg.norm(points, axis=1) == pytest.approx(1)
+    arc = 2 * np.arcsin(np.linalg.norm(points[0] - points[1]) / 2)
+    assert arc == pytest.approx(np.pi / 180)
