@@ -354,10 +354,20 @@ plots.mixture(
 # $$
 #
 # Here $\ell$ is any place of the town, and $P(\ell)$ is the probability that the model gives it.
-# $P_\text{ptr}$ points at places in the window. $P_\text{gen}$ spreads over all places of the town.
-# If the gate is near one, the model copies. If it is near zero, it generates.
-# The rest of the book builds each part and finds out whether it does what its name promises.
-#
+# $P_\text{ptr}$ is the pointer's, $P_\text{gen}$ that of a **generator**, which can name any place. If the gate is
+# near one, the model copies. If it is near zero, it generates. The rest of the book builds each part of
+# the network and finds out whether it does what its name promises.
+
+# %% tags=["hide-input"]
+from pgt.viz.architecture import architecture
+
+architecture(
+    caption="The whole network, from a window of visits to an answer. Blue: "
+    "what copies. Orange: what generates. Purple weighs the two, green is "
+    "the prediction. Each box leads to the chapter that builds it.",
+)
+
+# %% [markdown]
 # > **Note.** This was a window that the model gets right, chosen because it gets it right.
 # > [Chapter 13](13_attention_on_maps.ipynb) shows a confident mistake as well.
 #

@@ -599,6 +599,17 @@ batch = collate(columns["test"], first[tiny], target[tiny])
 rows = {k: value[0].tolist() for k, value in batch.items() if value.ndim == 2}
 pd.DataFrame(rows).T.rename_axis("window 0")
 
+# %% tags=["hide-input"]
+from pgt.viz.batch_drawing import batch_drawing
+
+batch_drawing(
+    columns["test"]["location"],
+    first[tiny].tolist(),
+    target[tiny].tolist(),
+    caption="From the table to a batch, with the location ids of these two "
+    "windows. Green: the targets. The other features go the same way.",
+)
+
 # %% [markdown]
 # Five visits, then three empty seats. In the row `days_ago`, real zeros and padding zeros look
 # alike. Only the mask knows.

@@ -190,7 +190,7 @@ fair = fair_accuracy(better, tied)
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from pgt.viz import plots, prediction_map
+from pgt.viz import plots, prediction_map, touch
 from pgt.viz.figures import COPIED, EXTRA, MUTED, TRUTH, show
 
 rows = {
@@ -640,17 +640,23 @@ ax.legend(loc="upper center", bbox_to_anchor=(0.4, 1.14), ncols=3)
 votes = pd.Series(base + after + clock, index=seen.location_id)
 votes = votes.groupby(level=0).sum().sort_values(ascending=False)
 share = votes / votes.sum()
-show(
+still = show(
     fig,
     alt=f"Stacked bars, one for each of the {len(seen)} visits, oldest at "
     "the top: base vote, vote for having followed the present place, vote "
     f"for the hour. Added up by place, {names[share.index[0]]} has "
     f"{share.iloc[0]:.0%} of all votes; it is the true next place.",
-    caption=f"The votes at {now:%H:%M} on a {now:%A}, oldest visit at the "
-    "top. ✓ marks visits to the true next place.",
+    caption=f"The votes at {now:%H:%M} on a {now:%A}, visit by visit. "
+    "✓ marks visits to the true next place.",
 )
+opened = (data.test, i)
+touch.kernel(still, kernel, data.valid, opened=opened, names=names)
 
 # %% [markdown]
+# In the page, the figure has a slider for each of the five numbers. Turn `clock` down to zero, or let `decay` fall:
+# which places win and lose, and how many of the validation windows does the rule then get right? Test windows
+# are not counted here, so you may try as often as you like.
+#
 # Divide the votes by their sum, and they are weights that add up to one: an **attention** over the window,
 # made by hand. The kernel is a pointer network without a network, and its gate is 1. So it can be drawn on
 # the same map as the model of [chapter 1](01_where_next.ipynb).

@@ -54,7 +54,18 @@ table
 # handful of places, one of which is the true next one. By the end of Part II you will have computed every number
 # that leads from the window to a prediction. A network multiplies and adds, but nobody can multiply a "café". So
 # the first task is to give every visit a vector.
-#
+
+# %% tags=["hide-input"]
+from pgt.viz.architecture import architecture
+
+architecture(
+    "embeddings",
+    "projection",
+    caption="You are here: facts become vectors. The muted parts belong to "
+    "other chapters; a box leads to the chapter that builds it.",
+)
+
+# %% [markdown]
 # ## A row of a matrix
 #
 # Number the locations $0, 1, \dots, V-1$. The plainest vector for location $\ell$ is **one-hot**: $V$ zeros, and a

@@ -53,7 +53,17 @@ print(f"{L} visits, D = {D}, H = {H} heads")
 # place came two days earlier, or that the day has just begun. In the **encoder** the visits look at each
 # other. The tool is **attention**: each visit takes a weighted mean over all visits, and chooses the
 # weights itself.
-#
+
+# %% tags=["hide-input"]
+from pgt.viz.architecture import architecture
+
+architecture(
+    "position",
+    "encoder",
+    caption="You are here: visits learn of each other.",
+)
+
+# %% [markdown]
 # ## Without positions, order is lost
 #
 # The simplest attention weighs by likeness. Visit $i$ gives visit $j$ a weight that grows with $x_i^\top x_j$,

@@ -50,7 +50,19 @@ i = story(test)  # the window that the chapters share
 # %% [markdown]
 # The protocol "exact" gives every place an id of its own, whether training showed it or not
 # ([Windows](03_windows.ipynb)).
-#
+
+# %% tags=["hide-input"]
+from pgt.viz.architecture import architecture
+
+architecture(
+    "context",
+    "pointer",
+    "bias",
+    "copies",
+    caption="You are here: past visits are weighed and copied.",
+)
+
+# %% [markdown]
 # ## What a softmax over places cannot do
 #
 # The usual way to predict one of many things is to give each a score and take a softmax. Every place owns a row

@@ -51,7 +51,18 @@ i = story(test)  # the window that the chapters share
 # %% [markdown]
 # The pointer cannot name a place outside the window. The **generator** can. It predicts in the usual way: one
 # score for every place of the town, made from the context, then a softmax.
-#
+
+# %% tags=["hide-input"]
+from pgt.viz.architecture import architecture
+
+architecture(
+    "gate",
+    "generator",
+    "mixture",
+    caption="You are here: any place can be named, and both ways are mixed.",
+)
+
+# %% [markdown]
 # ## A score for every place
 #
 # $$

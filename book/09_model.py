@@ -284,71 +284,36 @@ walk
 # vector by step 6. Steps 8 and 9 go back: the pointer alone sees every visit again.
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
-from IPython.display import Markdown
+from pgt.viz.architecture import architecture
 
-from pgt.viz.figures import (
-    COPIED,
-    GATE,
-    GENERATED,
-    INK,
-    MUTED,
-    PAPER,
-    TRUTH,
-    show,
+parts = "visits embeddings projection position - encoder"  # - is step 5
+parts += " context pointer copies generator gate mixture"
+shapes = {
+    part: f"{number}: {shape}"
+    for number, (part, shape) in enumerate(
+        zip(parts.split(), walk.letters, strict=True), start=1
+    )
+    if part != "-"
+}
+B, L = batch.location.shape
+architecture(
+    shapes=shapes,
+    words=False,
+    caption="The walk as a picture: at each arrow the number of the step and "
+    f"the shape of its result, here with B = {B}, L = {L}, "
+    f"D = {size.d_model} and V = {size.n_locations:,}. Step 5 is inside "
+    "the encoder. After it, only the pointer looks at all visits.",
 )
 
-boxes = {  # name: (x, y, colour, numbers of the steps)
-    "embeddings": (0.0, 1, MUTED, (2, 3)),
-    "encoder": (1.75, 1, MUTED, (4, 6)),
-    "context": (3.5, 1, INK, (7,)),
-    "pointer": (5.2, 2.1, COPIED, (8,)),
-    "scatter": (6.9, 2.1, COPIED, (9,)),
-    "gate": (5.2, 1, GATE, (11,)),
-    "generator": (5.2, -0.1, GENERATED, (10,)),
-    "mixture": (6.9, 1, TRUTH, (12,)),
-}
-arrows = {
-    "embeddings": ["encoder"],
-    "encoder": ["context"],
-    "context": ["pointer", "gate", "generator"],
-    "pointer": ["scatter"],
-    "scatter": ["mixture"],
-    "gate": ["mixture"],
-    "generator": ["mixture"],
-}
-fig, ax = plt.subplots(figsize=(7.4, 3.5))
-line = {"arrowstyle": "->", "color": INK, "shrinkA": 24, "shrinkB": 24}
-for start, ends in arrows.items():
-    for end in ends:
-        ax.annotate("", boxes[end][:2], boxes[start][:2], arrowprops=line)
-dashed = {"color": COPIED, "ls": "--", "shrinkB": 30}
-dashed = {**line, **dashed, "connectionstyle": "arc3,rad=-0.3"}
-ax.annotate("", (5.2, 2.1), (1.75, 1), arrowprops=dashed)
-note = {"fontsize": 8, "ha": "center"}
-ax.text(2.5, 2.0, "all visits (keys)", color=COPIED, **note)
-shapes = list(out.shapes.values())
-for name, (x, y, colour, steps) in boxes.items():
-    frame = {"boxstyle": "round,pad=0.4", "fc": PAPER, "ec": colour, "lw": 2}
-    middle = {"ha": "center", "va": "center", "fontsize": 9.5, "zorder": 3}
-    ax.text(x, y, name, bbox=frame, **middle)
-    text = [f"{n}: {' × '.join(map(str, shapes[n - 1]))}" for n in steps]
-    up = 1 if y > 2 else -1  # the pointer's two boxes: above
-    side = x + 0.35 * (name == "mixture"), y + 0.24 * up
-    va = "bottom" if up > 0 else "top"
-    ax.text(*side, "\n".join(text), va=va, color=INK, **note)
-ax.set(xlim=(-0.7, 7.8), ylim=(-0.6, 2.6))
-ax.axis("off")
-show(
-    fig,
-    alt="Data flow with the shapes of this batch: embeddings, encoder, "
-    "context. From the context arrows lead to pointer, gate and generator; a "
-    "dashed arrow brings all encoded visits to the pointer as keys. The "
-    f"pointer is scattered to {size.n_locations} places, and the mixture "
-    "joins scatter, gate and generator.",
-    caption="The walk as a picture: number of the step, shape of its result. "
-    "Only the pointer (dashed) looks at all visits after the encoder.",
-)
+# %% [markdown]
+# Shapes are only shapes. So follow the story window through the trained model, with its own numbers.
+
+# %% tags=["hide-input"]
+from pgt.viz.walkthrough import walkthrough
+
+places = city.load().places
+names = dict(zip(places.location_id, places.name, strict=True))
+walkthrough(package, data.test, i, names)
 
 # %% [markdown]
 # ## Where do the parameters live?
@@ -439,6 +404,11 @@ shown
 # - **Gate**: 2,081 counts the output's bias and forgets the 32 of the hidden layer: 2,113.
 
 # %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+from IPython.display import Markdown
+
+from pgt.viz.figures import COPIED, GATE, GENERATED, MUTED, show
+
 small = ["time", "weekday", "recency", "duration", "position from end"]
 groups = {
     "location embedding": ["location embedding"],

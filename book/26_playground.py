@@ -21,7 +21,8 @@ except ImportError:  # on Colab
 # %% [markdown]
 # Below is the whole model of this book, trained on the simulated town. It runs in the page that you are looking at: no
 # server answers, and nothing that you do leaves your machine. Choose a person and a moment. Delete a visit (✕), or
-# change its day, hour and duration (✎). Click a place on the map to make it the latest visit.
+# change its day, hour and duration (✎). Click a place on the map to make it the latest visit, or the arrow before a
+# guess to go there. Point at a visit, a guess, a bar or a place on the map, and the others of the same place light up.
 
 # %%
 from pgt.viz.live import playground
@@ -40,6 +41,8 @@ playground()
 # 4. **No order.** Switch off "position from the end", "sinusoids", "days ago" and "position bias", one after the other.
 #    Then swap two visits. What is left that could tell the model which came first?
 # 5. **A day of your own.** "Compose a day", then click the places of a morning. Watch the gate with each click.
+#    Then let the model go on: "Roll out a day" goes to the likeliest place again and again until midnight. A stay lasts
+#    as long as this person usually stays there, because the model says where and not for how long.
 #
 # What we saw is folded away after exercise 2. A thin line on the bars keeps what the model said before your changes.
 # "Share this state" gives a link that brings back exactly what you see; in a notebook, it gives a line of Python.

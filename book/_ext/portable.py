@@ -13,7 +13,8 @@ Chapters use plain Markdown instead, and the book build recognises some habits:
 * A link to a page of the built book that is no notebook (``…/where-next/book/errata.html``), which
   is how Colab finds it, leads to the page beside it.
 * Links between chapters name notebooks. MyST turns those in the text into links to pages; those in
-  what a cell printed are turned here.
+  what a cell printed are turned here. A figure's links name pages of the built book, which a
+  notebook can open anywhere; they, too, lead to the page beside it.
 
 Code cells stay as they are: there, a citation's braces would be those of an f-string, and other
 code would not be found among the executed chapters.
@@ -35,6 +36,9 @@ logger = logging.getLogger(__name__)
 
 LINK = re.compile(r"\[[^\][]+\]\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)")
 OWN_PAGE = re.compile(r"\]\(https://where-next-book\.github\.io/where-next/book/(\w+)\.html\)")
+OWN_LINK = re.compile(
+    r'(<a href=")https://where-next-book\.github\.io/where-next/book/(\w+\.html")'
+)
 NOTEBOOK = re.compile(r"(?P<page>\d\d_\w+)\.ipynb(?P<place>#.*)?")
 TAG = re.compile(r"\s*\\tag\{([^{}]*)\}\s*")
 NUMBER = re.compile(r"\((\d+\.\d+)\)")
@@ -138,6 +142,9 @@ def link_chapters(app: Sphinx, doctree: nodes.document) -> None:
         target = app.builder.get_relative_uri(app.env.docname, page)
         link["refuri"] = target + (match["place"] or "")
         link["internal"] = True
+    for raw in doctree.findall(nodes.raw):
+        if raw.get("format") == "html" and OWN_LINK.search(raw.astext()):
+            raw[:] = [nodes.Text(OWN_LINK.sub(r"\1\2", raw.astext()))]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

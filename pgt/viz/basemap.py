@@ -8,7 +8,6 @@ map weighs a third.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any
 
 import folium
@@ -20,6 +19,7 @@ from folium.template import Template
 from pgt.city import City
 from pgt.viz.figures import COPIED, GENERATED, TRUTH
 from pgt.viz.page_text import safe_html, safe_json
+from pgt.viz.web_figure import web
 
 # Quiet colours, so that the data is what one sees.
 GROUND: dict[str, dict[str, Any]] = {
@@ -185,8 +185,7 @@ class _Script(MacroElement):
 
     def code(self) -> str:
         parent: Any = self._parent
-        folder = resources.files("pgt.viz") / "web"
-        sources = [folder.joinpath(name).read_text(encoding="utf-8") for name in self.files]
+        sources = [web(name) for name in self.files]
         head = f"(() => {{\nconst chart = {parent.get_name()}, data = {self.data};\n"
         return head + "\n".join(sources) + "})();"
 

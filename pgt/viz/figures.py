@@ -57,11 +57,22 @@ def themed_svg(figure: Figure) -> str:
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    for colour, variable in VARIABLES.items():
-        text = text.replace(colour, f"var({variable}, {colour})")
+    text = themed(re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL))
     # Width and height give way to the page; the viewBox keeps the proportions.
     return re.sub(r'(<svg[^>]*?) height="[^"]*"([^>]*?) width="[^"]*"', r"\1\2", text, count=1)
+
+
+def themed(text: str) -> str:
+    """Put CSS variables for the book's colours, with the colours as their fallbacks.
+
+    Examples
+    --------
+    >>> themed('<path stroke="#1b1f24"/>')
+    '<path stroke="var(--pgt-ink, #1b1f24)"/>'
+    """
+    for colour, variable in VARIABLES.items():
+        text = text.replace(colour, f"var({variable}, {colour})")
+    return text
 
 
 class Shown:
@@ -70,12 +81,15 @@ class Shown:
     def __init__(self, svg: str, png: bytes, alt: str, caption: str, width: float) -> None:
         self.svg, self.png, self.alt, self.caption, self.width = svg, png, alt, caption, width
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+    def picture(self) -> str:
+        """The drawing as HTML, with its alt text and without its caption."""
         label = safe_html(self.alt)
         svg = self.svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
-        style = f"max-width:{self.width:.0f}px"
+        return f'<div class="pgt-scroll" style="max-width:{self.width:.0f}px">{svg}</div>'
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         page = (
-            f'<figure class="pgt-figure"><div class="pgt-scroll" style="{style}">{svg}</div>'
+            f'<figure class="pgt-figure">{self.picture()}'
             f"<figcaption>{safe_html(self.caption)}</figcaption></figure>"
         )
         return {"text/html": page, "image/png": self.png, "text/plain": self.alt}

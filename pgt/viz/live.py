@@ -8,8 +8,6 @@ shows as an output and `Playground.save` writes as a file.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
 from string import Template
 from typing import Any, Literal
 
@@ -19,19 +17,21 @@ import pandas as pd
 from pgt import city as towns
 from pgt.checkpoint import load_model, shipped
 from pgt.config import WindowConfig
-from pgt.files import write_text
 from pgt.io.weights_json import pack
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import DataError
 from pgt.viz.live_data import ground_of, people_of, places_of, start_of, switches_of
 from pgt.viz.page_text import safe_html, safe_json
+from pgt.viz.web_figure import WebFigure, web
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Windows, prepare
 
 Small = Literal["pointer", "gate", "bias"]
 SMALL = ("pointer", "gate", "bias")
-SCRIPTS = ("live.js", "live_map.js", "live_page.js")
+SCRIPTS = (
+    "page_parts.js", "live.js", "live_names.js", "live_map.js", "live_light.js", "live_page.js",
+)  # fmt: skip
 TITLES = {
     "full": "The live model: a town, its people, and where they go next",
     "pointer": "A live pointer: change the visits and see where it points",
@@ -56,8 +56,8 @@ KEPT = {
 }
 
 
-@dataclass(frozen=True)
-class Playground:
+@dataclass(frozen=True, repr=False)
+class Playground(WebFigure):
     """A live model, for the notebook to display or to be saved as a page.
 
     Attributes
@@ -73,41 +73,16 @@ class Playground:
     caption: str
 
     def _repr_html_(self) -> str:
-        folder = resources.files("pgt.viz") / "web"
-        source = {name: folder.joinpath(name).read_text("utf-8") for name in SCRIPTS}
-        body = Template(folder.joinpath("live.html").read_text("utf-8")).substitute(
+        body = Template(web("live.html")).substitute(
             id=safe_html(self.data["id"]), kind=self.data["kind"],
             title=safe_html(self.title), caption=safe_html(self.caption),
             open=" open" if self.data["kind"] == "full" else "",
         )  # fmt: skip
-        style = folder.joinpath("live.css").read_text("utf-8")
-        code = "\n".join(source.values())
+        code = "\n".join(web(name) for name in SCRIPTS)
         return (
-            f"<style>{style}</style>\n{body}<script>\n(() => {{\n"
+            f"<style>{web('page_parts.css')}{web('live.css')}</style>\n{body}<script>\n(() => {{\n"
             f"const page = {safe_json(self.data)};\n{code}}})();\n</script>"
         )
-
-    def __repr__(self) -> str:
-        return f"{self.title} ({self.caption})"
-
-    def html(self) -> str:
-        """A whole page, which opens from disk as well."""
-        return (
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{safe_html(self.title)}</title>\n"
-            "<style>body{margin:0 auto;padding:12px;max-width:1100px;"
-            "font:16px/1.5 system-ui,sans-serif}"
-            "@media screen{html[data-theme=dark] body{background:#14181d}}</style>\n"
-            '<script>{const dark = matchMedia("(prefers-color-scheme: dark)");\n'
-            'const set = () => (document.documentElement.dataset.theme = dark.matches ? "dark" : '
-            '"light");\nset();\ndark.addEventListener("change", set);}</script>\n'
-            f"</head>\n<body>\n<main>{self._repr_html_()}</main>\n</body>\n</html>\n"
-        )
-
-    def save(self, path: str | Path) -> Path:
-        """Write the page; the name appears only once the file is complete."""
-        return write_text(path, self.html())
 
 
 def playground(

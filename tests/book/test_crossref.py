@@ -66,6 +66,18 @@ def test_links_in_what_a_cell_prints_lead_to_pages() -> None:
     assert [link.get("internal", False) for link in links] == [True, True, False]
 
 
+def test_a_figures_links_to_pages_of_the_book_lead_to_the_page_beside_it() -> None:
+    site = "https://where-next-book.github.io/where-next/book/"
+    figure = f'<figure><a href="{site}08_gate.html" data-part="gate">gate</a> {site}x.html</figure>'
+    drawn = [nodes.raw("", figure, format=kind) for kind in ("html", "latex")]
+    document = new_document("07_pointer")
+    document += drawn
+    portable.link_chapters(SimpleNamespace(), document)  # type: ignore[arg-type]
+    assert [raw.astext() for raw in drawn] == [
+        f'<figure><a href="08_gate.html" data-part="gate">gate</a> {site}x.html</figure>', figure,
+    ]  # fmt: skip
+
+
 def test_every_link_has_its_anchor(book: Built) -> None:
     for name, number in (("07_pointer", "7-1"), ("07_pointer", "7-2"), ("08_gate", "8-1")):
         assert book.page(name).count(f'id="equation-{number}"') == 1

@@ -556,6 +556,179 @@ def test_a_python_line_shares_a_state_too(live: Any, browser: Any, tmp_path: Pat
     page.close()
 
 
+# ---- One screen, and places that light up ----------------------------------------------------
+
+
+def box(page: Any, name: str) -> dict[str, float]:
+    found: dict[str, float] = page.locator(f"[data-live={name}]").bounding_box()
+    return found
+
+
+@pytest.mark.parametrize("width", [980, 1280])  # as wide as in the book at 1280, and alone
+def test_window_map_answer_and_gate_stand_on_one_screen(live: Any, width: int) -> None:
+    with live(width=width) as page:
+        top = page.locator(".live-body").bounding_box()["y"]
+        for name in ("person", "frame", "guesses", "gating", "hand", "listing"):
+            part = box(page, name)
+            assert part["y"] + part["height"] - top < 800 - 60, name  # the book has a header
+        assert page.locator("[data-live=visits] tr").count() > 5
+        assert box(page, "guesses")["x"] > box(page, "frame")["x"] + box(page, "frame")["width"]
+
+
+@pytest.mark.parametrize("small", ["gate", "bias"])
+def test_the_slider_of_a_small_version_stands_beside_what_it_changes(
+    live: Any, small_files: dict[str, Path], small: str
+) -> None:
+    with live(file=small_files[small], width=734) as page:  # the book's column
+        top, control = box(page, "frame")["y"], box(page, "hand" if small == "gate" else "times")
+        assert control["y"] + control["height"] - top < 740
+        assert abs(box(page, "guesses")["y"] - top) < 20
+
+
+@pytest.mark.parametrize("small", SMALL)
+def test_nothing_of_the_list_is_cut_off_in_the_books_column(
+    live: Any, small_files: dict[str, Path], small: str
+) -> None:
+    with live(file=small_files[small], width=734) as page:
+        wide, room = page.locator(".live-scroll").evaluate("e => [e.scrollWidth, e.clientWidth]")
+        assert wide <= room + 1
+
+
+def test_on_a_phone_the_map_stays_while_the_lists_go_by(live: Any) -> None:
+    with live(width=390) as page:
+        for name in ("guesses", "listing", "switching"):
+            page.locator(f"[data-live={name}]").evaluate(
+                "e => scrollTo({ top: e.getBoundingClientRect().top + scrollY - 400,"
+                " behavior: 'instant' })"
+            )
+            frame = box(page, "frame")
+            assert 0 <= frame["y"] < 60 and frame["height"] < 320, name
+
+
+def lit(page: Any) -> dict[str, list[str]]:
+    """The names of what is lit: guesses, visits, and how many bars; and the middle on the map."""
+    found: dict[str, list[str]] = page.evaluate(
+        "(() => { const all = (q) => [...document.querySelectorAll(q)];"
+        " return { guesses: all('[data-live=top] .lit th').map(e => e.innerText),"
+        " visits: all('[data-live=visits] tr.lit').map(e => e.dataset.visit),"
+        " bars: all('.live-bias circle.lit').map(e => e.dataset.visit),"
+        " spot: all('.glow circle.lit').map(e => e.getAttribute('cx')) }; })()"
+    )
+    return found
+
+
+def spot_of(page: Any, place: int) -> str:
+    found: str = page.evaluate(
+        "place => { const { page } = document.querySelector('.pgt-live').live;"
+        " return String(page.spots[place][0] * page.shrink); }",
+        place,
+    )
+    return found
+
+
+def test_a_visit_its_dot_and_its_bar_light_up_together(live: Any) -> None:
+    with live() as page:
+        assert lit(page) == {"guesses": [], "visits": [], "bars": [], "spot": []}
+        visits = state(page)["visits"]
+        guess = page.locator("[data-live=top] tr").first
+        place = int(guess.get_attribute("data-place"))
+        same = [str(i) for i, visit in enumerate(visits) if visit["place"] == place][::-1]
+        name = guess.locator("th").inner_text()
+        row = page.locator(f"[data-live=visits] tr[data-visit='{same[0]}']")
+        one = {
+            "guesses": [name],
+            "visits": same[:1],
+            "bars": same[:1],
+            "spot": [spot_of(page, place)],
+        }
+        row.locator("th").hover()
+        assert lit(page) == one
+        page.locator(".live-title").first.hover()
+        assert lit(page)["visits"] == []
+        row.get_by_role("button", name="Change").focus()  # by keyboard
+        assert lit(page) == one
+        page.locator("[data-live=bias] circle.dot").first.hover()
+        assert lit(page)["bars"] == ["0"] == lit(page)["visits"]
+        guess.locator("th").hover()
+        assert lit(page)["visits"] == same and sorted(lit(page)["bars"]) == sorted(same)
+        page.locator(".live-title").first.hover()
+        assert lit(page) == one  # back to what has the focus
+        ring = page.locator(".marks circle.solid").first.bounding_box()
+        page.mouse.move(ring["x"] + ring["width"] / 2, ring["y"] + ring["height"] / 2)
+        assert lit(page)["guesses"] == [name] and lit(page)["visits"] == same
+        page.get_by_role("slider", name="Moment").press("Home")  # other rows, and none of them held
+        assert lit(page)["bars"] == lit(page)["visits"]
+
+
+def test_names_on_the_map_are_of_what_is_drawn_and_do_not_meet(live: Any) -> None:
+    with live() as page:
+        texts = page.locator(".names text")
+        assert 3 <= texts.count() <= 8
+        guess = page.locator("[data-live=top] th").first.inner_text().removeprefix("✓ ")
+        assert guess in texts.all_text_contents()
+        boxes = page.locator(":is(.names, .labels) text").evaluate_all(
+            "all => all.map(e => e.getBoundingClientRect()).map(r => [r.x, r.y, r.right, r.bottom])"
+        )
+        for i, one in enumerate(boxes):
+            for other in boxes[:i]:
+                apart = one[0] >= other[2] - 1 or other[0] >= one[2] - 1
+                assert apart or one[1] >= other[3] - 3 or other[1] >= one[3] - 3
+
+
+def test_go_there_appends_the_guess_and_predicts_again(live: Any) -> None:
+    with live() as page:
+        before, shown = state(page), top(page)
+        place = int(page.locator("[data-live=top] tr").nth(1).get_attribute("data-place"))
+        go = page.get_by_role("button", name=f"Go there: {shown[1][0]}")
+        go.press("Enter")
+        visits = state(page)["visits"]
+        assert visits[:-1] == before["visits"] and visits[-1]["place"] == place
+        last = visits[-2]
+        assert visits[-1]["at"] >= last["at"] + last["stay"] + 15
+        assert f"after {shown[1][0].removeprefix('✓ ')}" in told(page) and top(page) != shown
+        assert page.evaluate("document.activeElement.title") == "Go there"
+        page.get_by_role("button", name="Undo").click()
+        assert state(page) == before and top(page) == shown
+
+
+def test_a_day_is_rolled_out_always_to_the_likeliest(live: Any) -> None:
+    with live() as page:
+        page.get_by_role("slider", name="Moment").press("Home")
+        before = len(state(page)["visits"])
+        steps = page.get_by_role("button", name="Roll out a day")
+        steps.click()
+        visits = state(page)["visits"]
+        if len(visits) == before:  # the last visit lasts until midnight
+            pytest.fail("choose a moment in the morning")
+        told_at_once = told(page)
+        last = visits[before - 1]
+        midnight = ((last["at"] + last["stay"]) // 1440 + 1) * 1440
+        assert all(visit["at"] < midnight for visit in visits[before:])
+        page.get_by_role("button", name="Undo").click()
+        for visit in visits[before:]:
+            name = top(page)[0][0].removeprefix("✓ ")
+            assert name in told_at_once
+            page.get_by_role("button", name="Go there").first.click()
+            assert state(page)["visits"][-1] == visit
+
+
+@pytest.mark.parametrize("kind", ["full", *SMALL])
+def test_all_probability_is_accounted_for(
+    live: Any, small_files: dict[str, Path], page_file: Path, kind: str
+) -> None:
+    with live(file=small_files.get(kind, page_file)) as page:
+        rest = page.locator("[data-live=rest] tr").evaluate_all(
+            "all => all.map(r => [r.querySelector('th').innerText, Number(r.lastChild.innerText)])"
+        )
+        assert [name for name, _ in rest][-1].endswith("other places")
+        assert any("not seen in training" in name for name, _ in [*rest, *top(page)])
+        all_rows = [p for _, p in rest] + [p for _, p in top(page)]
+        assert sum(all_rows) == pytest.approx(1, abs=0.0005 * len(all_rows))
+        known = page.evaluate("document.querySelector('.pgt-live').live.page.names.length - 2")
+        shown = sum("not seen in training" not in name for name, _ in top(page))
+        assert int(rest[-1][0].split()[0].replace(",", "")) == known - shown
+
+
 # ---- The small versions ----------------------------------------------------------------------
 
 

@@ -2,17 +2,10 @@
 // unit is 1e-5 degree of latitude, about a metre, and whatever should keep its size on the screen is
 // given in pixels. Names are set as text, never as HTML.
 
-const SVG = "http://www.w3.org/2000/svg";
 const METRES = 1.11319; // of a unit
 const STEADY = { "vector-effect": "non-scaling-stroke" }; // a line's width in pixels, at any zoom
-const shape = (parent, tag, attributes = {}, text = "") => {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.textContent = text;
-  return parent.appendChild(element);
-};
-
-// callbacks: add(place) when a place is clicked, say(place) -> text of a place.
+// callbacks: add(place) when a place is clicked, hover(place or null), say(place) -> text of a place,
+// name(place).
 const makeMap = (find, page, callbacks) => {
   const svg = find("map"), shrink = page.shrink;
   const spot = (place) => {
@@ -26,6 +19,8 @@ const makeMap = (find, page, callbacks) => {
   const labels = shape(svg, "g", { class: "labels" });
   const dots = shape(svg, "g", { class: "dots", transform: `scale(${shrink} -1)` });
   const marks = shape(svg, "g", { class: "marks" });
+  const names = shape(svg, "g", { class: "names" });
+  const glow = shape(svg, "g", { class: "glow" });
   const dot = (places, kind) => {
     const path = places.map((place) => `M${page.spots[place].join(" ")}h0`).join("");
     shape(dots, "path", { class: kind, d: path, ...STEADY });
@@ -40,7 +35,10 @@ const makeMap = (find, page, callbacks) => {
   // ---- The view: a rectangle of the town, with the frame's proportions ----
   let view = { x: 0, y: 0, w: 1, h: 1 }, prediction = null;
   let zoomed = false; // by the reader: until then a finger that moves up or down scrolls the page
-  const pixel = () => view.w / Math.max(1, svg.clientWidth); // units in a pixel
+  // Measured once, not at each mark: a measure between two changes makes the browser lay out the page.
+  let size = { w: 1, h: 1 };
+  const measure = () => (size = { w: Math.max(1, svg.clientWidth), h: Math.max(1, svg.clientHeight) });
+  const pixel = () => view.w / size.w; // units in a pixel
   const all = shown.map(spot);
   const box = (spots, margin) => {
     const xs = spots.map((at) => at[0]), ys = spots.map((at) => at[1]);
@@ -58,20 +56,17 @@ const makeMap = (find, page, callbacks) => {
     const metres = steps.filter((step) => step / METRES / pixel() <= 110).pop() || 10;
     find("scale").style.width = `${metres / METRES / pixel()}px`;
     find("scale").textContent = metres >= 1000 ? `${metres / 1000} km` : `${metres} m`;
-    labels.replaceChildren();
-    for (const [x, y, name] of page.ground.labels) {
-      const size = { "font-size": 11 * pixel(), "stroke-width": 3 * pixel() };
-      shape(labels, "text", { x: x * shrink, y: -y, ...size }, name);
-    }
     if (prediction) draw(prediction);
+    else district([]);
   };
   const look = (rectangle) => { // the smallest view with the frame's proportions around a rectangle
-    const ratio = Math.max(1, svg.clientWidth) / Math.max(1, svg.clientHeight);
+    const ratio = size.w / size.h;
     const w = Math.max(rectangle.w, rectangle.h * ratio, 300), h = w / ratio;
     const [x, y] = [rectangle.x + (rectangle.w - w) / 2, rectangle.y + (rectangle.h - h) / 2];
     view = { x, y, w, h };
     show();
   };
+  const onScreen = ([x, y]) => [(x - view.x) / pixel(), (y - view.y) / pixel()]; // in pixels
   const zoom = (factor, x = view.x + view.w / 2, y = view.y + view.h / 2) => {
     const w = Math.min(2 * (whole.w + whole.h), Math.max(150, view.w * factor)), real = w / view.w;
     view = { x: x - (x - view.x) * real, y: y - (y - view.y) * real, w, h: view.h * real };
@@ -128,11 +123,77 @@ const makeMap = (find, page, callbacks) => {
     for (const [place, p, copied] of top) if (spot(place) && p > 0) ring(spot(place), p, copied);
     if (visits.length && spot(visits.at(-1))) sign(spot(visits.at(-1)), "M-6-6L6 6M6-6L-6 6", "here");
     if (truth !== null && spot(truth)) sign(spot(truth), "M0-11L11 0 0 11-11 0z", "truth");
+    // The likeliest place is named first, because later names give way.
+    const guessed = top.filter((row) => row[1] > 0).map(([place]) => place);
+    const order = [...guessed.slice(0, 1), visits.at(-1), truth, ...guessed,
+      ...attention.map(([place]) => place)];
+    const places = [...new Set(order)].filter((place) => place != null && spot(place));
+    const wide = new Map();
+    for (const [place, weight] of [...attention, ...top]) {
+      wide.set(place, Math.max(wide.get(place) ?? 0, radius(weight) / pixel()));
+    }
+    district(writeNames(places, (place) => Math.max(8, wide.get(place) ?? 0)));
+    light(lit);
+  };
+
+  // ---- Names (live_names.js says where) ----
+  const write = (group, [x, y, anchor], text, more = {}) => shape(group, "text", {
+    x: view.x + x * pixel(), y: view.y + y * pixel(), "text-anchor": anchor,
+    "font-size": SIZE * pixel(), "stroke-width": 3 * pixel(), ...more,
+  }, text);
+  const writeNames = (places, wide) => {
+    names.replaceChildren();
+    // The buttons and the scale lie over the map.
+    const taken = [[size.w - 52, 0, size.w, 130], [0, size.h - 30, 130, size.h]];
+    for (const place of places) {
+      const [x, y] = onScreen(spot(place)), r = Math.min(12, wide(place));
+      taken.push([x - r, y - r, x + r, y + r]);
+    }
+    let written = 0;
+    for (const place of places) {
+      if (written === NAMES) break;
+      const text = short(callbacks.name(place));
+      const free = seats(onScreen(spot(place)), wide(place), text).find(([, , , box]) =>
+        box[0] > 2 && box[1] > 2 && box[2] < size.w - 2 && box[3] < size.h - 2
+        && !taken.some((other) => meet(box, other)));
+      if (!free) continue;
+      write(names, free, text).dataset.place = place;
+      taken.push(free[3]);
+      written += 1;
+    }
+    return taken;
+  };
+  const district = (taken) => {
+    labels.replaceChildren();
+    for (const [x, y, text] of page.ground.labels) {
+      const [left, top] = onScreen([x * shrink, -y]), w = 0.31 * SIZE * text.length;
+      if (taken.some((other) => meet([left - w, top - SIZE, left + w, top + 3], other))) continue;
+      write(labels, [left, top, "middle"], text, { "font-size": 11 * pixel() });
+    }
+  };
+  let lit = null;
+  const light = (place) => {
+    lit = place;
+    glow.replaceChildren();
+    const at = place === null ? null : spot(place);
+    if (!at) return;
+    for (const kind of ["halo", "lit"]) {
+      shape(glow, "circle", { class: kind, cx: at[0], cy: at[1], r: 15 * pixel(), ...STEADY });
+    }
+    const [x, y] = onScreen(at), text = short(callbacks.name(place));
+    if (names.querySelector(`[data-place="${place}"]`)) return;
+    const all = seats([x, y], 15, text);
+    write(glow, all.find(([, , , box]) => box[0] > 2 && box[2] < size.w - 2) ?? all[0], text);
   };
   const fit = (places) => {
     zoomed = false;
     const spots = places.map(spot).filter(Boolean);
     look(spots.length ? box(spots, 250) : whole);
+  };
+  // The same view as long as all of them are in it, so that the map stands still.
+  const keep = (places) => {
+    const edge = ([x, y]) => Math.min(x, y, size.w - x, size.h - y) < 12;
+    if (places.map(spot).filter(Boolean).map(onScreen).some(edge)) fit(places);
   };
   // Pan only as far as needed for a place that lies outside.
   const reveal = (place) => {
@@ -171,18 +232,22 @@ const makeMap = (find, page, callbacks) => {
       const [dx, dy] = [event.clientX - held.x, event.clientY - held.y];
       if (!held.moved && Math.hypot(dx, dy) < 5) return;
       if (!held.moved) svg.setPointerCapture(event.pointerId);
-      move(-dx / svg.clientWidth, -dy / svg.clientHeight);
+      move(-dx / size.w, -dy / size.h);
       held = { x: event.clientX, y: event.clientY, moved: true };
     }
     const place = nearest(event, 14);
     tip.hidden = place === null || Boolean(held?.moved);
+    callbacks.hover(tip.hidden ? null : place);
     if (tip.hidden) return;
     tip.textContent = callbacks.say(place);
-    const [x, y] = spot(place), left = (x - view.x) / pixel();
-    tip.style.left = `${Math.min(left, svg.clientWidth - 130)}px`;
-    tip.style.top = `${(y - view.y) / pixel() + 12}px`;
+    const [left, top] = onScreen(spot(place));
+    tip.style.left = `${Math.min(left, size.w - 130)}px`;
+    tip.style.top = `${top + 20}px`;
   });
-  svg.addEventListener("pointerleave", () => (find("tip").hidden = true));
+  svg.addEventListener("pointerleave", () => {
+    find("tip").hidden = true;
+    callbacks.hover(null);
+  });
   svg.addEventListener("pointerup", (event) => {
     if (!event.isPrimary) return;
     const reach = event.pointerType === "mouse" ? 14 : 22; // a finger hides what it points at
@@ -214,10 +279,12 @@ const makeMap = (find, page, callbacks) => {
   find("in").addEventListener("click", zoomIn);
   find("out").addEventListener("click", () => zoom(1 / 0.7));
   // Another width of the page: the same middle, the same width of the town.
+  measure();
   new ResizeObserver(() => {
-    const h = (view.w * svg.clientHeight) / Math.max(1, svg.clientWidth);
+    measure();
+    const h = (view.w * size.h) / size.w;
     view = { ...view, y: view.y + (view.h - h) / 2, h };
     show();
   }).observe(svg);
-  return { draw, fit, reveal, point: spot, view: () => view };
+  return { draw, fit, keep, light, reveal, point: spot, view: () => view };
 };

@@ -6,11 +6,6 @@
 const root = document.querySelector(`#${page.id}:not([data-ready])`);
 root.dataset.ready = "yes";
 const find = (name) => root.querySelector(`[data-live="${name}"]`);
-const add$ = (parent, tag, text = "", more = {}) => {
-  const element = Object.assign(document.createElement(tag), more);
-  if (text !== "") element.textContent = text;
-  return parent.appendChild(element);
-};
 const model = unpack(page.model);
 const DAY = 1440, WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
@@ -27,8 +22,6 @@ const long = (stay) => {
   const [hours, rest] = [Math.floor(stay / 60), stay % 60];
   return hours === 0 ? `${rest} min` : `${hours} h${rest ? ` ${rest}` : ""}`;
 };
-const three = (value) => value.toFixed(3);
-const within = (value, low, high) => Math.max(low, Math.min(high, value));
 const copyOf = (value) => JSON.parse(JSON.stringify(value));
 
 // ---- The state -------------------------------------------------------------------------------
@@ -183,15 +176,49 @@ const swap = (i, j) => {
   });
   focusRow(j, j > i ? "later" : "earlier");
 };
+// How long this person usually stays there (the middle one of their stays), or an hour.
+const usualStay = ({ person }, place) => {
+  const stays = page.people[person].visits.filter((visit) => visit[0] === place)
+    .map(([, , stay]) => stay).sort((a, b) => a - b);
+  return stays.length ? stays[Math.floor(stays.length / 2)] : 60;
+};
+// A quarter of an hour on the way, and on to the next quarter.
+const append = (next, place) => {
+  const last = next.visits.at(-1);
+  const at = last ? Math.ceil((last.at + Math.max(last.stay, 15) + 15) / 15) * 15 : 7 * DAY + 8 * 60;
+  next.visits.push({ place, at, stay: usualStay(next, place) });
+};
 const addVisit = (place) => {
   if (!page.known_here.has(place)) return tell(`${name(place)} is not part of this small version.`);
   change((next) => {
-    const last = next.visits.at(-1);
-    const at = last ? Math.ceil((last.at + Math.max(last.stay, 15) + 15) / 15) * 15 : 7 * DAY + 8 * 60;
-    next.visits.push({ place, at, stay: 60 });
+    append(next, place);
     editing = next.visits.length - 1;
   });
-  map.reveal(place);
+  map?.reveal(place);
+};
+const goThere = (place) => {
+  editing = null;
+  change((next) => append(next, place));
+  map?.reveal(place);
+};
+// Go to the likeliest place again and again, until midnight.
+const LONGEST = 24; // visits
+const rollOut = () => {
+  const before = state.visits.length;
+  editing = null;
+  change((next) => {
+    const { at, stay } = next.visits.at(-1), midnight = (day(at + stay) + 1) * DAY;
+    while (next.visits.length < before + LONGEST) {
+      append(next, likeliest(ask(next), 1)[0][0]);
+      if (next.visits.at(-1).at < midnight) continue;
+      next.visits.pop();
+      break;
+    }
+  });
+  fitAll();
+  const went = state.visits.slice(before).map(({ place, at }) => `${clock(at)} ${name(place)}`);
+  tell(went.length ? `Rolled out until midnight, always to the likeliest place: ${went.join(", ")}.`
+    : "The last visit lasts until midnight; there is nothing to roll out.");
 };
 const focusRow = (i, what) => {
   const knob = (name) => root.querySelector(
@@ -212,9 +239,16 @@ const perPlace = (visits, attention) => {
   return [...sums].sort((a, b) => b[1] - a[1]);
 };
 // [place, probability, copied part] of the likeliest; 0 is padding and no place.
-const likeliest = (out, n) =>
-  Array.from(out.probabilities, (p, place) => [place, p, out.gate * out.pointer[place]])
-    .slice(1).filter((row) => row[1] > 0).sort((a, b) => b[1] - a[1]).slice(0, n);
+const likeliest = (out, n) => {
+  const best = [];
+  out.probabilities.forEach((p, place) => {
+    if (!place || p <= 0 || (best.length === n && p <= best.at(-1)[1])) return;
+    best.push([place, p, out.gate * out.pointer[place]]);
+    best.sort((a, b) => b[1] - a[1]);
+    if (best.length > n) best.pop();
+  });
+  return best;
+};
 
 const bar = (cell, copied, generated, before, scale) => {
   const box = add$(cell, "div", "", { className: "bar" });
@@ -228,15 +262,39 @@ const drawTop = (out, before) => {
   const rows = likeliest(out, 10), truth = went(state);
   const were = rows.map(([place]) => (before ? before.probabilities[place] : null));
   const scale = Math.max(0.01, ...rows.map((row) => row[1]), ...were);
+  const held = [...find("top").children].findIndex((row) => row.contains(document.activeElement));
   find("top").replaceChildren();
-  rows.forEach(([place, p, copied], i) => {
-    const row = add$(find("top"), "tr");
-    add$(row, "th", (place === truth ? "✓ " : "") + name(place), { scope: "row" });
-    bar(add$(row, "td", "", { className: "bars" }), copied, Math.max(0, p - copied), were[i], scale);
-    add$(row, "td", three(copied), { className: "both" });
-    add$(row, "td", three(Math.max(0, p - copied)), { className: "both" });
+  find("rest").replaceChildren();
+  const addRow = (body, title, p, copied, were) => {
+    const row = add$(body, "tr"), generated = Math.max(0, p - copied);
+    const go = add$(row, "td", "", { className: "go" });
+    add$(row, "th", title, { scope: "row", title });
+    const bars = add$(row, "td", "", { className: "bars" });
+    if (were !== undefined) bar(bars, copied, generated, were, scale);
+    bars.title = `${three(copied)} copied, ${three(generated)} generated`;
+    for (const part of [copied, generated]) add$(row, "td", three(part), { className: "both" });
     add$(row, "td", three(p));
+    return { row, go };
+  };
+  rows.forEach(([place, p, copied], i) => {
+    const title = (place === truth ? "✓ " : "") + name(place);
+    const { row, go } = addRow(find("top"), title, p, copied, were[i]);
+    row.dataset.place = place;
+    if (!page.known_here.has(place)) return;
+    const button = add$(go, "button", "→", { type: "button", title: "Go there" });
+    button.setAttribute("aria-label", `Go there: ${name(place)}`);
+    button.addEventListener("click", () => goThere(place));
   });
+  // All other probability, so that the column adds up to one.
+  const named = new Set(rows.map(([place]) => place)), sum = (values) => values.reduce((a, b) => a + b, 0);
+  const others = (here) => [out.probabilities, out.pointer.map((p) => out.gate * p)]
+    .map((values) => sum(values.filter((_, place) => place > 0 && !named.has(place) && here(place))));
+  if (!named.has(1)) addRow(find("rest"), name(1), ...others((place) => place === 1));
+  const many = out.probabilities.length - 2 - rows.filter(([place]) => place > 1).length;
+  const title = `${String(many).replace(/\B(?=(\d{3})+$)/g, ",")} other place${many === 1 ? "" : "s"}`;
+  addRow(find("rest"), title, ...others((place) => place > 1));
+  const buttons = [...find("top").querySelectorAll("button")];
+  if (held >= 0) (buttons[held] ?? buttons[0] ?? find("undo")).focus();
   const first = page.people[comesFrom(state)[0]].name;
   const thin = state.moment === null ? `read as those of ${first}` : "before your changes";
   const notes = before ? [`The thin line: ${thin}.`] : [];
@@ -270,6 +328,7 @@ const drawBias = (out) => {
   box.setAttribute("viewBox", `0 0 ${width} ${height}`);
   find("biasing").hidden = !n; // without a pointer nothing is added up
   if (!n) return;
+  const unread = state.visits.length - n; // the oldest of a long list
   const centre = (values) => values.map((v) => v - values.reduce((a, b) => a + b, 0) / n);
   const content = centre(out.content), bias = centre(out.bias);
   const most = Math.max(...content.map(Math.abs), ...bias.map(Math.abs), 0.01);
@@ -282,8 +341,12 @@ const drawBias = (out) => {
   content.forEach((value, i) => {
     const tall = Math.max(1, Math.abs(y(bias[i]) - y(0)));
     const low = Math.min(y(bias[i]), y(0)), r = Math.max(1.6, Math.min(3.5, step * 0.35));
-    shape(box, "rect", { class: "stick", x: x(i) - step * 0.3, width: step * 0.6, y: low, height: tall });
-    shape(box, "circle", { class: "dot", cx: x(i), cy: y(value), r });
+    const visit = unread + i, about = { "data-visit": visit, "data-place": state.visits[visit].place };
+    shape(box, "rect", { class: "room", x: x(i) - step * 0.5, width: step, y: 0, height: floor, ...about });
+    shape(box, "rect", {
+      class: "stick", x: x(i) - step * 0.3, width: step * 0.6, y: low, height: tall, ...about,
+    });
+    shape(box, "circle", { class: "dot", cx: x(i), cy: y(value), r, ...about });
     if ((n - i - 1) % Math.ceil(n / 12)) return; // not every number has room
     shape(box, "text", { x: x(i), y: floor + 12, "text-anchor": "middle" }, n - i);
   });
@@ -300,7 +363,7 @@ const editor = (row, i) => {
   line.className = "editor";
   row.after(line);
   const cell = add$(add$(line, "td", "", { colSpan: 5 }), "div", "", { className: "fields" });
-  line.dataset.editor = i;
+  Object.assign(line.dataset, { editor: i, place: visit.place });
   const field = (text, input) => {
     const label = add$(cell, "label", text + " ");
     input.dataset.do = text;
@@ -392,7 +455,7 @@ const drawVisits = (out) => {
 
 const addRow = (body, i) => {
   const { place } = state.visits[i], row = add$(body, "tr");
-  row.dataset.visit = i;
+  Object.assign(row.dataset, { visit: i, place });
   const cell = (tag, part, more) => {
     const element = add$(row, tag, "", more);
     element.dataset.part = part;
@@ -400,7 +463,7 @@ const addRow = (body, i) => {
   };
   cell("td", "number", { className: "number" }).textContent = state.visits.length - i;
   const what = cell("th", "what", { scope: "row" });
-  add$(what, "span", (place === went(state) ? "✓ " : "") + name(place));
+  add$(what, "span", (place === went(state) ? "✓ " : "") + name(place), { title: name(place) });
   add$(what, "small").dataset.part = "when";
   cell("td", "attention", { className: "bars" });
   cell("td", "bias", { className: "bias" });
@@ -427,9 +490,10 @@ const summary = (out) => {
   const last = state.visits.at(-1), [[place, p, copied]] = likeliest(out, 1);
   const who = whose(state);
   const date = state.moment === null || changed(state) ? "" : `, ${dateOf(state)}`;
-  const source = `: ${Math.round((100 * copied) / p)} % of that copied, gate ${out.gate.toFixed(2)}`;
+  const part = Math.round((100 * copied) / p);
+  const source = ` (${part === 100 ? "all" : `${part} %`} of it copied; gate ${out.gate.toFixed(2)})`;
   return `${who}${date}: after ${name(last.place)} (${weekday(last.at)} ${clock(last.at)}) the model `
-    + `expects ${name(place)} with ${three(p)}${page.has_both ? source : ""}.`;
+    + `expects ${name(place)} with probability ${three(p)}${page.has_both ? source : ""}.`;
 };
 const whose = (state) => {
   const person = page.people[state.person].name;
@@ -438,10 +502,18 @@ const whose = (state) => {
   const day = ownVisits(state) ? "Your own day" : "The same day";
   return `${day}, read as that of ${person}`;
 };
-const dateOf = ({ person, visits }) => {
-  const date = new Date((page.people[person].monday + day(visits.at(-1).at)) * 86400000);
-  const parts = { day: "numeric", month: "long", year: "numeric" };
-  return date.toLocaleDateString("en-GB", { timeZone: "UTC", ...parts });
+const DATE = new Intl.DateTimeFormat("en-GB", {
+  timeZone: "UTC", day: "numeric", month: "long", year: "numeric",
+});
+const dateOf = ({ person, visits }) =>
+  DATE.format(new Date((page.people[person].monday + day(visits.at(-1).at)) * 86400000));
+
+// What the model says at a moment before any change, kept for the next change at the same moment.
+let first = { of: "", out: null };
+const atFirst = (person, moment) => {
+  const of = `${person}.${moment}`;
+  if (first.of !== of) first = { of, out: ask(original(person, moment)) };
+  return first.out;
 };
 
 let shown = null; // the prediction on show
@@ -449,7 +521,7 @@ const draw = () => {
   const held = document.activeElement;
   const out = ask(state), own = state.moment === null, many = page.people[state.person].moments.length;
   const comparable = own ? !ownVisits(state) : changed(state);
-  const before = comparable ? ask(original(...comesFrom(state))) : null;
+  const before = comparable ? atFirst(...comesFrom(state)) : null;
   find("person").value = own && !state.user ? "new" : state.person;
   find("moment").max = many - 1;
   find("moment").value = own ? 0 : state.moment;
@@ -479,9 +551,10 @@ const draw = () => {
     drawGate(out);
     drawBias(out);
   } else {
-    find("top").replaceChildren();
+    for (const body of ["top", "rest"]) find(body).replaceChildren();
     find("was").textContent = "";
   }
+  light.again();
   find("linkrow").hidden = true;
   find("copied").textContent = "";
   // A button that has nothing more to do cannot keep the focus.
@@ -492,24 +565,28 @@ const draw = () => {
 
 const map = page.ground ? makeMap(find, page, {
   add: addVisit,
+  name,
+  hover: (place) => light.set(place),
   say: (place) => {
     const seen = place > page.known ? " (not seen in training)" : "";
     return `${name(place)}${seen}` + (shown ? `: ${three(shown.probabilities[place])}` : "");
   },
 }) : null;
+const light = makeLight(root, (place) => map?.light(place));
 find("frame").hidden = find("legend").hidden = !map;
 const alone = page.kind === "pointer" || page.kind === "bias";
 if (alone) find("heading").textContent = "Next place, by the pointer alone";
 
-const fitAll = () => {
-  map?.fit([...state.visits.map(({ place }) => place), went(state)].filter((place) => place !== null));
-};
+const onView = () => [...state.visits.map(({ place }) => place), went(state)].filter((one) => one !== null);
+const fitAll = () => map?.fit(onView());
 find("fit").addEventListener("click", fitAll);
 const go = (next, gesture = "") => {
   remember(gesture);
+  const stay = next.person === state.person && next.visits.length > 0 && past.length > 1;
   [state, editing, listed] = [next, null, ""];
   draw();
-  fitAll();
+  if (stay) map?.keep(onView());
+  else fitAll();
 };
 const ownDay = () => ({ ...copyOf(state), moment: null, from: comesFrom(state) });
 page.people.forEach((person, i) => find("person").add(new Option(person.name, i)));
@@ -545,6 +622,7 @@ find("undo").addEventListener("click", () => {
   [state, editing, listed, lastGesture] = [past.pop(), null, "", ""];
   draw();
 });
+find("roll").addEventListener("click", rollOut);
 find("reset").addEventListener("click", () => go(original(...comesFrom(state))));
 for (const [part, label] of SWITCHES) {
   const row = add$(find("switches"), "label");

@@ -1,0 +1,16 @@
+// What every drawing in a page needs: elements that hold text as text, and shapes of SVG.
+
+const SVG = "http://www.w3.org/2000/svg";
+const shape = (parent, tag, attributes = {}, text = "") => {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.textContent = text;
+  return parent.appendChild(element);
+};
+const add$ = (parent, tag, text = "", more = {}) => {
+  const element = Object.assign(document.createElement(tag), more);
+  if (text !== "") element.textContent = text;
+  return parent.appendChild(element);
+};
+const three = (value) => value.toFixed(3);
+const within = (value, low, high) => Math.max(low, Math.min(high, value));

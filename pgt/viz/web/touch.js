@@ -1,0 +1,65 @@
+// A figure that one can touch: its controls, and a stage that is drawn anew at every step of them.
+//
+// The still figure stays for paper and for a page without JavaScript. `page` holds the data; whatever
+// comes from data is set as text.
+
+const root = document.querySelector(`#${page.id}:not([data-ready])`);
+root.dataset.ready = "yes";
+const body = root.querySelector(".touch-body");
+body.hidden = false;
+const controls = add$(body, "div", "", { className: "touch-controls" });
+const stage = add$(body, "div", "", { className: "touch-stage" });
+const said = document.createElement("output"); // what a step changed, in a sentence
+
+// A slider with its name and its value; `write` says the value in words.
+const slider = (text, { min, max, step, value, write = String }, run) => {
+  const label = add$(controls, "label");
+  const top = add$(label, "span", text + " ");
+  const shown = add$(top, "b");
+  const input = add$(label, "input", "", { type: "range", min, max, step, value });
+  const show = () => {
+    shown.textContent = write(Number(input.value));
+    input.setAttribute("aria-label", text);
+    input.setAttribute("aria-valuetext", shown.textContent);
+  };
+  input.addEventListener("input", () => {
+    show();
+    run();
+  });
+  show();
+  const set = (next) => {
+    input.value = next;
+    show();
+  };
+  const limit = (most) => {
+    input.max = most;
+    show();
+  };
+  return { get: () => Number(input.value), set, limit };
+};
+const button = (text, run) => {
+  const made = add$(controls, "button", text, { type: "button" });
+  made.addEventListener("click", run);
+  return made;
+};
+// After the controls that it reports on.
+const addSaid = () => {
+  said.className = "touch-said";
+  controls.appendChild(said);
+};
+// A table with a head; returns its body.
+const table = (parent, caption, heads) => {
+  const made = add$(parent, "table");
+  add$(made, "caption", caption);
+  const row = add$(add$(made, "thead"), "tr");
+  for (const head of heads) add$(row, "th", head, { scope: "col" });
+  return add$(made, "tbody");
+};
+// Stacked shares of a whole: [kind, share] each.
+const stacked = (cell, shares) => {
+  const bar = add$(cell, "div", "", { className: "touch-bar" });
+  for (const [kind, share] of shares) {
+    add$(bar, "i", "", { className: kind }).style.width = `${100 * Math.max(0, share)}%`;
+  }
+};
+const percent = (share) => `${(100 * share).toFixed(1)} %`;

@@ -1,0 +1,174 @@
+"""The steps of chapter 9 in a browser: mouse, keyboard, slider, phone, and no script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgt import city
+from pgt.checkpoint import load_model, shipped
+from pgt.look import story
+from pgt.viz.walkthrough import walkthrough
+from pgt.windows import prepare
+
+from ..helpers import PATIENCE
+
+pytestmark = pytest.mark.browser
+POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+SEEN = (
+    "[...document.querySelectorAll('.step')]"
+    ".filter(s => s.checkVisibility({visibilityProperty: true})).map(s => s.id)"
+)
+LIT = "[...document.querySelectorAll('.steps-map a.lit')].map(a => a.dataset.part).sort()"
+PARTS = "document.querySelector('.step.now').dataset.parts.split(' ').sort()"
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    model, vocabulary = load_model(shipped("city"))
+    town = city.load()
+    windows = prepare(town.visits, protocol="exact", vocabulary=vocabulary).test
+    names = dict(zip(town.places.location_id, town.places.name, strict=True))
+    shown = walkthrough(model, windows, story(windows), names)
+    return shown.save(tmp_path_factory.mktemp("steps") / "steps.html")
+
+
+@pytest.fixture
+def steps(browser: Any, page_file: Path) -> Any:
+    """A function that opens the page from disk; afterwards nothing was asked for or went wrong."""
+
+    @contextmanager
+    def open_page(hash: str = "", width: int = 1280, **options: Any) -> Iterator[Any]:
+        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
+        context.set_default_timeout(PATIENCE)
+        page, asked, wrong = context.new_page(), [], []
+        page.on("request", lambda request: asked.append(request.url.split("#")[0]))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        try:
+            page.goto(page_file.as_uri() + hash, wait_until="load")
+            yield page
+            assert (asked, wrong) == ([page_file.as_uri()], [])
+        finally:
+            context.close()
+
+    return open_page
+
+
+def now(page: Any) -> int:
+    """The one step that is seen; slider and boxes say the same."""
+    seen = page.evaluate(SEEN)
+    assert len(seen) == 1
+    number = int(seen[0].removeprefix("pgt-step-"))
+    slider = page.get_by_role("slider", name="Step")
+    assert slider.input_value() == str(number)
+    title = page.locator(f"#{seen[0]} .step-title").inner_text().split(" ", 1)[1]
+    assert slider.get_attribute("aria-valuetext").endswith(title)
+    assert page.evaluate(LIT) == page.evaluate(PARTS)
+    return number
+
+
+def test_buttons_go_from_the_first_step_to_the_last_and_back(steps: Any) -> None:
+    with steps() as page:
+        last = page.locator(".step").count()
+        back = page.get_by_role("button", name="Back")
+        onward = page.get_by_role("button", name="Next")
+        assert now(page) == 1 and back.is_disabled()
+        for number in range(2, last + 1):
+            onward.click()
+            assert now(page) == number
+            assert f"Step {number} of {last}" in page.get_by_role("status").inner_text()
+        assert onward.is_disabled()
+        assert page.evaluate("document.activeElement.innerText").endswith("Back")
+        back.click()
+        assert now(page) == last - 1
+
+
+def test_slider_and_arrow_keys_step(steps: Any) -> None:
+    with steps() as page:
+        slider = page.get_by_role("slider", name="Step")
+        slider.press("End")
+        assert now(page) == page.locator(".step").count()
+        slider.press("Home")
+        slider.press("ArrowRight")
+        assert now(page) == 2
+        page.get_by_role("button", name="Next").focus()
+        page.keyboard.press("ArrowRight")
+        assert now(page) == 3
+        page.keyboard.press("ArrowLeft")
+        assert now(page) == 2
+
+
+def test_a_box_of_the_network_and_an_address_lead_to_their_step(steps: Any) -> None:
+    with steps() as page:
+        for part in ("gate", "encoder", "answer"):
+            box = page.locator(f".steps-map a[data-part={part}]")
+            box.click()
+            assert now(page) == int(box.get_attribute("href").removeprefix("#pgt-step-"))
+            assert part in page.evaluate(LIT)
+    with steps("#pgt-step-6") as page:
+        assert now(page) == 6
+    with steps("#pgt-step-99<b>") as page:
+        assert 1 <= now(page) <= page.locator(".step").count()
+
+
+def test_every_head_can_be_chosen(steps: Any) -> None:
+    with steps("#pgt-step-6") as page:
+        choice = page.get_by_role("combobox", name="Attention of")
+        pictures = set()
+        for value in range(choice.locator("option").count()):
+            choice.select_option(str(value))
+            shown = page.locator("[data-head]:visible")
+            assert shown.count() == 1
+            pictures.add(shown.locator("svg").get_attribute("aria-label"))
+        assert len(pictures) == choice.locator("option").count() == 8
+
+
+@pytest.mark.parametrize("width", [1280, 726, 390, 320])
+def test_each_step_fits_one_screen(steps: Any, width: int) -> None:
+    with steps(width=width) as page:
+        heights = set()
+        for _ in range(page.locator(".step").count()):
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            cut = page.evaluate(
+                "(() => { const step = document.querySelector('.step.now');"
+                " return step.scrollWidth > step.clientWidth"
+                " || step.scrollHeight > step.clientHeight })()"
+            )
+            assert not cut, page.evaluate(SEEN)
+            heights.add(page.locator(".pgt-steps").bounding_box()["height"])
+            page.get_by_role("slider", name="Step").press("ArrowRight")
+        assert len(heights) == 1 and heights.pop() < 720, "it jumps, or needs two screens"
+
+
+def test_without_a_script_all_steps_are_seen(steps: Any) -> None:
+    for width in (726, 360):
+        with steps(width=width, java_script_enabled=False) as page:
+            count = page.locator(".step").count()
+            assert page.locator(".step:visible").count() == count > 10
+            assert page.locator(".steps-bar:visible, .choice:visible").count() == 0
+            right = [box.bounding_box() for box in page.locator(".step").all()]
+            assert max(box["x"] + box["width"] for box in right) <= width
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_has_enough_contrast_in_every_step(steps: Any, theme: str) -> None:
+    with steps(color_scheme=theme) as page:
+        slider = page.get_by_role("slider", name="Step")
+        for _ in range(page.locator(".step").count()):
+            assert page.evaluate(POOR_CONTRAST.replace('".bd-article"', '"body"')) == []
+            slider.press("ArrowRight")
+
+
+def test_in_the_book_it_steps_beside_its_chapter(visit: Any) -> None:
+    with visit("book/09_model.html") as opened:
+        page = opened.page
+        figure = page.locator(".pgt-steps")
+        figure.get_by_role("button", name="Next").click()
+        assert now(page) == 2
+        assert figure.bounding_box()["height"] < 720
+        assert opened.outside == [] and opened.errors == []

@@ -1,0 +1,81 @@
+"""Heat strips, bars and tables say what they are given."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from pgt.viz.marks import LEVELS, bar, heat, number, sigmoid, table
+
+
+def cells(svg: str) -> dict[tuple[int, int], tuple[str, float]]:
+    """By (row, column): above or below, and how dark."""
+    found = {}
+    for kind, dark, path in re.findall(
+        r'<path class="(\w+)" stroke-opacity="([\d.]+)" d="([^"]*)"', svg
+    ):
+        for column, row in re.findall(r"M(\d+) (\d+)h1", path):
+            found[int(row), int(column)] = kind, float(dark)
+    return found
+
+
+def test_every_cell_is_as_dark_as_its_number_is_large() -> None:
+    values = np.random.default_rng(0).normal(size=(5, 9))
+    values[2, 3] = 0
+    found = cells(heat(values, list("abcde"), "x"))
+    assert len(found) == values.size - 1 and (2, 3) not in found
+    for at, (kind, dark) in found.items():
+        assert kind == ("above" if values[at] > 0 else "below")
+        assert 0 <= dark - abs(values[at]) / abs(values).max() <= 1 / LEVELS + 1e-3
+
+
+def test_rows_columns_and_words_are_named_and_escaped() -> None:
+    svg = heat(np.eye(2), ["<a>", "b"], 'say "x"', heads=[("c", 1), ("d", 1)], written=True)
+    assert 'aria-label="say &quot;x&quot;"' in svg and "&lt;a&gt;" in svg
+    assert re.findall(r">([^<>]+)</text>", svg) == [
+        "&lt;a&gt;",
+        "b",
+        "c",
+        "d",
+        "1.00",
+        ".00",
+        ".00",
+        "1.00",
+    ]
+
+
+def test_nothing_but_zeros_is_no_error() -> None:
+    assert cells(heat(np.zeros((2, 2)), ["a", "b"], "x")) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(-1.0, "−1.00"), (-0.0001, "0.00"), (0.0, "0.00"), (2.345, "2.35")]
+)
+def test_numbers_have_a_minus_sign_and_no_zero_has_one(value: float, text: str) -> None:
+    assert number(value + 1e-9) == text
+
+
+def test_a_bar_stays_in_its_box() -> None:
+    assert re.findall(r"width:([\d.]+)%", bar((0.25, "a"), (1.5, "b"), (-1, "c"))) == [
+        "25.00", "100.00", "0.00",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("logit", [-9.0, -1.0, 0.0, 1.3, 40.0])
+def test_the_dot_lies_on_the_curve(logit: float) -> None:
+    svg = sigmoid(logit)
+    x, y = (float(re.search(rf'{name}="([\d.]+)"', svg)[1]) for name in ("cx", "cy"))  # type: ignore
+    points = [
+        tuple(map(float, p.split(","))) for p in re.search(r'points="([^"]*)', svg)[1].split()
+    ]  # type: ignore
+    if abs(logit) < 5:
+        assert min((x - a) ** 2 + (y - b) ** 2 for a, b in points) < 20
+    assert 0 < x < 400 and 0 < y < 140
+
+
+def test_a_table_names_its_columns_and_rows() -> None:
+    found = table(["a", "", "<c>"], [["x", "1", "2"]])
+    assert '<th scope="col">&lt;c&gt;</th>' in found and "<td></td>" in found
+    assert '<th scope="row">x</th><td>1</td><td>2</td>' in found

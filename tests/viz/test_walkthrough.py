@@ -1,0 +1,145 @@
+"""The steps on the page show the model's own numbers, and add up."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from bs4 import BeautifulSoup, Tag
+
+from pgt import city
+from pgt.checkpoint import load_model, shipped
+from pgt.look import story
+from pgt.viz.architecture import PARTS
+from pgt.viz.walkthrough import Walkthrough, walkthrough
+from pgt.windows import Windows, prepare
+
+EVIL = "</script><img src=x onerror=alert(1)>{{ 7*191 }}"
+
+
+@pytest.fixture(scope="module")
+def windows() -> Windows:
+    _, vocabulary = load_model(shipped("city"))
+    return prepare(city.load().visits, protocol="exact", vocabulary=vocabulary).test
+
+
+@pytest.fixture(scope="module")
+def shown(windows: Windows) -> Walkthrough:
+    model, _ = load_model(shipped("city"))
+    places = city.load().places
+    names = dict(zip(places.location_id, places.name, strict=True))
+    return walkthrough(model, windows, story(windows), names)
+
+
+@pytest.fixture(scope="module")
+def page(shown: Walkthrough) -> BeautifulSoup:
+    return BeautifulSoup(shown._repr_html_(), "html.parser")
+
+
+def step(page: BeautifulSoup, title: str) -> Tag:
+    (found,) = [one for one in page.select(".step") if title in one.p.get_text()]  # type: ignore
+    return found
+
+
+def value(text: str) -> float:
+    return float(text.replace("−", "-").rstrip("% "))
+
+
+def numbers(part: Tag) -> list[list[float]]:
+    """The numbers of a table, without the names of its rows."""
+    return [
+        [value(cell.get_text()) for cell in row.select("td") if cell.get_text().strip()]
+        for row in part.select("tbody tr")
+    ]
+
+
+def test_the_mixture_is_copied_plus_generated(page: BeautifulSoup, shown: Walkthrough) -> None:
+    rows = numbers(step(page, "The mixture"))
+    assert len(rows) > 5
+    for (copied, generated, total), one in zip(
+        rows, shown.trace.look.candidates.itertuples(), strict=False
+    ):
+        assert copied + generated == pytest.approx(total, abs=1.1e-4)
+        assert (copied, generated) == pytest.approx((one.copied, one.generated), abs=6e-5)
+    gate = shown.trace.look.gate
+    says = step(page, "The mixture").get_text()
+    assert f"{gate:.3f}" in says and f"{1 - gate:.3f}" in says
+    everything = gate * shown.trace.copies.sum() + (1 - gate) * shown.trace.generated.sum()
+    assert everything == pytest.approx(1, abs=1e-5)
+
+
+def test_every_head_shown_is_the_models(page: BeautifulSoup, windows: Windows) -> None:
+    model, _ = load_model(shipped("city"))
+    with torch.no_grad():
+        out = model(windows.batch([story(windows)]), attention=True)
+    weights = torch.cat(out.self_attention).flatten(0, 1)  # (layers · H, L, L)
+    maps = step(page, "Attention").select("[data-head]")
+    assert len(maps) == len(weights) and sum(one.get("hidden") is None for one in maps) == 1
+    for one, true in zip(maps, weights, strict=True):
+        written = [float(tag.get_text()) for tag in one.select("g > text")]
+        assert written == pytest.approx(true.flatten().tolist(), abs=5.1e-3)
+        assert one.svg["aria-label"] and true.sum(-1).sub(1).abs().max() < 1e-5  # type: ignore[index]
+
+
+def test_scores_become_weights_and_weights_become_copies(
+    page: BeautifulSoup, shown: Walkthrough
+) -> None:
+    scores = torch.tensor(numbers(step(page, "Scores")))  # (L, 3)
+    torch.testing.assert_close(scores[:, 0] + scores[:, 1], scores[:, 2], atol=1.1e-3, rtol=0)
+    weights = torch.tensor(numbers(step(page, "Pointer weights"))).flatten()
+    torch.testing.assert_close(scores[:, 2].softmax(0), weights, atol=2e-3, rtol=0)
+    assert float(weights.sum()) == pytest.approx(1, abs=0.01)
+    copies = step(page, "Copies")
+    for row, (total,) in zip(copies.select("tbody tr"), numbers(copies), strict=True):
+        if terms := row.small:
+            assert sum(map(float, terms.get_text().split("+"))) == pytest.approx(total, abs=3e-3)
+    assert sum(total for (total,) in numbers(copies)) == pytest.approx(1, abs=5e-3)
+
+
+def test_the_rows_looked_up_are_the_batchs(page: BeautifulSoup, windows: Windows) -> None:
+    batch = windows.batch([story(windows)])
+    columns = list(zip(*numbers(step(page, "Whole numbers")), strict=True))
+    for column, true in zip(
+        columns, (batch.location, None, batch.time, batch.weekday, None, batch.duration,
+                  batch.position_from_end), strict=True,
+    ):  # fmt: skip
+        assert true is None or list(column) == true[0].tolist()
+
+
+def test_the_answer_and_its_loss(page: BeautifulSoup, shown: Walkthrough) -> None:
+    says = step(page, "The answer").get_text()
+    loss = float(re.search(r"= ([\d.]+) nats", says)[1])  # type: ignore[index]
+    given = torch.tensor(shown.trace.look.target_probability)
+    assert loss == pytest.approx(-float(given.log()), abs=1e-3)
+    assert "first guess was right" in says and says.count("✓") == 1
+
+
+def test_every_part_has_a_step_and_every_box_leads_to_one(page: BeautifulSoup) -> None:
+    steps = {one["id"]: str(one["data-parts"]).split() for one in page.select(".step")}
+    assert {part for parts in steps.values() for part in parts} == set(PARTS)
+    for link in page.select(".steps-map a"):
+        assert link["data-part"] in steps[str(link["href"])[1:]]
+
+
+def test_without_a_script_all_steps_are_seen_and_no_control(page: BeautifulSoup) -> None:
+    assert [one for one in page.select(".step") if one.get("hidden") is not None] == []
+    assert page.select_one(".steps-bar").get("hidden") is not None  # type: ignore[union-attr]
+
+
+def test_names_are_text(windows: Windows) -> None:
+    model, _ = load_model(shipped("city"))
+    places = city.load().places.location_id
+    text = walkthrough(model, windows, story(windows), dict.fromkeys(places, EVIL)).html()
+    assert "<img" not in text and "{{" not in text and text.count("</script>") == 2
+    assert EVIL in BeautifulSoup(text, "html.parser").get_text()
+
+
+def test_any_window_can_be_shown(windows: Windows) -> None:
+    """Also the longest and the shortest, a target outside of the window, and nameless places."""
+    model, _ = load_model(shipped("city"))
+    chosen = {int(windows.lengths.argmax()), int(windows.lengths.argmin())}
+    chosen.add(int((~windows.in_window).argmax()))
+    for i in chosen:
+        text = walkthrough(model, windows, i).html()
+        assert "nan" not in text and "inf" not in text.replace("info", "")
