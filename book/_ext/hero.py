@@ -40,7 +40,7 @@ def map_of(question: Question, ground: Ground) -> str:
             ways.append(f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" opacity="{pale:.2f}"/>')
     (x1, y1), (x2, y2) = at[question.here], at[question.truth]
     marks = "".join(
-        f'<g class="mark{" here" if place == question.here else ""}" data-place="{place}">'
+        f'<g class="spot{" here" if place == question.here else ""}" data-place="{place}">'
         f'<circle cx="{x}" cy="{y}" r="{MARK}"/><text x="{x}" y="{y}">{letter(place)}</text></g>'
         for place, (x, y) in enumerate(at)
     )

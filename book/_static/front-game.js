@@ -101,7 +101,7 @@
   for (const page of pages) {
     for (const button of page.querySelectorAll("button.place")) {
       const place = Number(button.dataset.place);
-      const mark = page.querySelector(`.mark[data-place="${place}"]`);
+      const mark = page.querySelector(`.spot[data-place="${place}"]`);
       button.disabled = false;
       button.addEventListener("click", () => answer(place));
       mark.addEventListener("click", () => answer(place));

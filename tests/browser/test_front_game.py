@@ -112,7 +112,7 @@ def test_keyboard_alone_plays(play: Any) -> None:
         page.keyboard.press("Tab")
         assert page.evaluate(f"{active}matches('{WEEK} button.place')")
         name = page.evaluate(f"{active}textContent")
-        assert "visit" in name and page.locator(".mark.shown").count() == 1
+        assert "visit" in name and page.locator(".spot.shown").count() == 1
         page.keyboard.press("Enter")
         assert page.locator(".told[role=status]").inner_text() != ""
         assert page.evaluate(f"{active}className") == "next"
@@ -126,7 +126,7 @@ def test_keyboard_alone_plays(play: Any) -> None:
 def test_a_place_on_the_map_is_an_answer_too(play: Any) -> None:
     with play() as page:
         truth = answers(page)[0]["truth"]
-        page.locator(f'{WEEK} .mark[data-place="{truth}"]').click()
+        page.locator(f'{WEEK} .spot[data-place="{truth}"]').click()
         assert scores(page)[0] == 1
         assert page.locator(f"{WEEK} .trail").is_visible()
 
