@@ -98,14 +98,16 @@ clean: ## Remove everything that was built, but keep .venv
 	rm -rf _build build dist book/_web/node_modules .ci/spelling/node_modules *.egg-info
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
-# The environment: python3 of at least 3.11, then exactly requirements.txt, then this package.
-$(ENV): requirements.txt pyproject.toml
+# The environment: python3 of at least 3.11, then exactly requirements.txt, whose hashes pip compares,
+# then torch, and then this package.
+$(ENV): requirements.in requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Python 3.11 or newer is needed; try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { \
 	  echo "python -m venv failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; \
 	  rm -rf .venv; exit 1; }
-	$(BIN)/python -m pip install --quiet --requirement requirements.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.txt
+	$(BIN)/python -m pip install --quiet "$$(grep '^torch==' requirements.in)"
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

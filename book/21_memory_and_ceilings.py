@@ -626,7 +626,7 @@ lead = {
     - way("geolife", "kernel_memory", scoring)
     for scoring in ("windows", "people")
 }
-rule, pgt = (
+rule, network = (
     way("new york", name, "people") - way("new york", "kernel", "people")
     for name in ("most_frequent", "pgt")
 )
@@ -636,8 +636,8 @@ Markdown(
     f"{lead['windows']:+.1f} points over windows and by "
     f"{lead['people']:+.1f} if everybody counts alike. In New York, with "
     "everybody alike, the kernel and the most frequent place are "
-    f"{abs(rule):.1f} points apart, and PGT is {pgt:+.1f} from the kernel. "
-    "The large leads of the contextual pointer over PGT stay.\n\n"
+    f"{abs(rule):.1f} points apart, and PGT is {network:+.1f} from the "
+    "kernel. The large leads of the contextual pointer over PGT stay.\n\n"
     "> **Pitfall.** Errors are often given as a median distance. On GeoLife "
     f"it is {far['contextual']} for the contextual pointer, {far['kernel']} "
     f"for the kernel and {far['pgt']} for PGT. That looks like a revolution. "

@@ -5,8 +5,8 @@ loaded when it is first used, and so is each room. What stands in a line knows o
 
     lab           the book's experiments, which are no part of the package
     cli           the command line
-    viz | exercises | scale                      figures, maps; answers; data beyond memory
     predictor     the model that wins, for anybody's visits
+    viz | exercises | scale                      figures, maps; answers; data beyond memory
     analysis | io | relatives                    results; files; other networks
     city | gps | contextual | improvements       four rooms that need the core alone
     train         from windows to a trained model
@@ -19,7 +19,7 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     config        every setting, in frozen dataclasses
     mixture       the two distributions, without writing down a number for every place
     ranking | logits | tensors                   ranks; scores; a file of tensors
-    visits | rows | batch | counter_random | losses | units | shipped | files | parallel
+    visits | rows | batch | counter_random | losses | units | shipped | files | cells | parallel
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class MostFrequent(Rule):
 
 
 @dataclass(frozen=True)
-class _Transitions:
+class Transitions:
     """How often each place followed: only those counts that are not 0, sorted by their keys."""
 
     keys: Tensor  # (T,) from * size + to
@@ -110,7 +110,7 @@ class _Transitions:
     size: int  # V
 
     @classmethod
-    def count(cls, origin: Tensor, there: Tensor, size: int) -> _Transitions:
+    def count(cls, origin: Tensor, there: Tensor, size: int) -> Transitions:
         """Count the places ``there`` after each origin: a place, or a person at a place."""
         keys, counts = torch.unique(origin * size + there, return_counts=True)
         return cls(keys, counts.float(), size)
@@ -158,8 +158,8 @@ class Markov(Rule):
         visits = torch.bincount(location, minlength=size).float()  # (V,)
         popularity = visits / visits.sum() * 1e-6
         self.popularity = SharedRest(popularity.masked_fill(popularity == 0, -math.inf))
-        self.everybody = _Transitions.count(here, there, size)
-        self.own = _Transitions.count(who * size + here, there, size)
+        self.everybody = Transitions.count(here, there, size)
+        self.own = Transitions.count(who * size + here, there, size)
         return self
 
     @property

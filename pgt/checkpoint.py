@@ -7,7 +7,8 @@ A file's header holds the configuration and the vocabulary as JSON, its body the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
@@ -70,7 +71,7 @@ def save_model(
     """
     info = {
         "model": model.config.to_dict(),
-        "vocabulary": json.loads(vocabulary.to_json()),
+        "vocabulary": json.loads(vocabulary.to_json(people=True)),
         "notes": notes or {},
     } | ({"windows": windows.to_dict()} if windows else {})
     write(path, model.state_dict(), info)
@@ -108,7 +109,8 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     """
     config, vocabulary, tensors = read_parts(path, ModelConfig)
     name = Path(path).name
-    _require_sizes(config, vocabulary, tensors, name)
+    with _fitting(name):
+        _require_sizes(config, vocabulary, tensors, name)
     return built(lambda: PointerGeneratorTransformer(config), tensors, name), vocabulary
 
 
@@ -145,7 +147,7 @@ def load_windows_config(path: str | Path) -> WindowConfig:
     7
     """
     info = read_info(path)
-    try:
+    with _fitting(Path(path).name):
         if "windows" in info:
             return WindowConfig.from_dict(info["windows"])
         vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
@@ -154,10 +156,6 @@ def load_windows_config(path: str | Path) -> WindowConfig:
         noted = {name: notes[name] for name in ("days", "min_visits", "protocol") if name in notes}
         protocol = "published" if all_known else "exact"
         return WindowConfig(**{"protocol": protocol, "anchor": "target_day"} | noted)
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(
-            f"The header of {Path(path).name} does not fit this version of pgt ({error})."
-        ) from error
 
 
 def read_parts(
@@ -166,7 +164,7 @@ def read_parts(
     """A checkpoint's configuration, vocabulary, and final or best weights."""
     tensors, info = read(path)
     name = Path(path).name
-    try:
+    with _fitting(name):
         # Only a contextual pointer has features: the header needs no word for what it is.
         contextual = "features" in kind.__dataclass_fields__
         if ("features" in info["model"]) != contextual:
@@ -174,14 +172,23 @@ def read_parts(
             raise DataError(f"{name} holds a model of another kind; open it with {other}.")
         config = kind.from_dict(info["model"])
         vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
-    except DataError:
-        raise
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(
-            f"The header of {name} does not fit this version of pgt ({error})."
-        ) from error
     best = {key[5:]: value for key, value in tensors.items() if key.startswith("best.")}
     return cast(Config, config), vocabulary, best or tensors
+
+
+@contextmanager
+def _fitting(name: str) -> Iterator[None]:
+    """One sentence for a header with other contents than this version writes."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError,
+            ValueError) as error:  # fmt: skip
+        reason = " ".join(str(error).splitlines()[:1])
+        raise DataError(
+            f"The header of {name} does not fit this version of pgt ({reason})."
+        ) from error
 
 
 def shipped(name: str = "city") -> Path:
@@ -198,7 +205,7 @@ def shipped(name: str = "city") -> Path:
 
 def built(make: Callable[[], Model], tensors: dict[str, Tensor], name: str) -> Model:
     """Make a model for these tensors, in evaluation mode, once it is known that they fit."""
-    with torch.device("meta"):  # shapes without memory: a header can claim any size
+    with _fitting(name), torch.device("meta"):  # shapes without memory: a header can claim any size
         skeleton = make()
     require_shapes(skeleton.state_dict(), tensors, name)
     model = make()

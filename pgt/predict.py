@@ -229,6 +229,7 @@ def predict(
         raise DataError(f"top is {top}; ask for at least 1 location.")
     visits = check(visits)
     vocabulary.require_shared(visits.location_id)
+    vocabulary.note_strangers(visits)
     if user is not None:
         visits = visits[visits.user_id == find_user(visits, user)]
     questions = latest(visits, vocabulary, windows, at=at)

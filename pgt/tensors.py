@@ -24,6 +24,7 @@ from pgt.files import whole
 from pgt.visits import DataError
 
 FORMAT = "pgt-1"
+NAMED = ("notes", "model", "models", "vocabulary", "windows")  # of a header, tables of names
 
 
 def write(path: str | Path, tensors: dict[str, Tensor], info: dict[str, Any]) -> None:
@@ -98,7 +99,8 @@ def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
             if header.get("format") != FORMAT:
                 raise DataError(f"{path.name} is a safetensors file, but no checkpoint of pgt.")
             info = json.loads(header["info"])
-            if not (isinstance(info, dict) and isinstance(info.get("notes", {}), dict)):
+            if not (isinstance(info, dict)
+                    and all(isinstance(info.get(name, {}), dict) for name in NAMED)):  # fmt: skip
                 raise ValueError("its header is no table of names")
             yield handle, info
     except DataError:

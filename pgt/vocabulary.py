@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,10 +14,12 @@ import numpy as np
 import pandas as pd
 
 from pgt.config import WindowConfig
-from pgt.visits import DataError
+from pgt.visits import DataError, DataNote
 
 PADDING = 0
 UNKNOWN = 1
+FIRST = 3  # of a person's visits, which tell them from whoever else has the same id
+Id = int | str
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,15 @@ class Vocabulary:
         The ``user_id`` of ids 1, 2, …
     n_known : int
         How many of ``locations`` the training visits show.
+    people : tuple of str
+        Of each of ``users`` a short hash of the first visits of the training, which nobody can
+        turn back; empty where it is not known. Vocabularies without it can be the same.
     """
 
     locations: tuple[int | str, ...]
     users: tuple[int | str, ...]
     n_known: int
+    people: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def build(
@@ -63,10 +71,13 @@ class Vocabulary:
         others = [
             place for place in sorted(visits.location_id.unique().tolist()) if place not in seen
         ]
+        users = tuple(sorted(train.user_id.unique().tolist()))
+        marks = marks_of(first_visits(train)) if "started_at" in train.columns else {}
         return cls(
             locations=tuple(known + (others if protocol == "exact" else [])),
-            users=tuple(sorted(train.user_id.unique().tolist())),
+            users=users,
             n_known=len(known),
+            people=tuple(marks[user] for user in users) if marks else (),
         )
 
     @property
@@ -107,6 +118,34 @@ class Vocabulary:
                 "was trained on, or train on this one."
             )
 
+    def note_strangers(self, visits: pd.DataFrame) -> None:
+        """Warn of visits that share ids with this vocabulary, and none of its people.
+
+        Ids such as 1, 2, 3 are other people and other places in every data set. People are the
+        same if anybody begins with the visits that the training has of them.
+        """
+        shared = visits[self.encode_users(visits.user_id) > 0]
+        if len(shared) == 0:
+            if pd.api.types.is_integer_dtype(visits.location_id.dtype):
+                warnings.warn(
+                    "The model was trained on none of these people, and the places are numbers: "
+                    "make sure that they number the same places as in the training, else the "
+                    "answers mean nothing.", DataNote, stacklevel=2,
+                )  # fmt: skip
+            return
+        if "split" in shared.columns:
+            shared = shared[shared.split == "train"]
+        known = dict(zip(self.users, self.people, strict=False))
+        marks = marks_of(first_visits(shared))
+        if known and marks and all(known[user] != mark for user, mark in marks.items()):
+            warnings.warn(
+                f"None of the {len(marks)} people whose ids are also in the training begins with "
+                f"the visits that they have there (user_id {next(iter(marks))!r}, for example): if "
+                "this is another data set, its ids mean other people and places, and the answers "
+                "mean nothing; if these are later visits of the same people, all is well.",
+                DataNote, stacklevel=2,
+            )  # fmt: skip
+
     def windows(self, config: WindowConfig, location_id: pd.Series) -> WindowConfig:
         """The windows that visits to these places have with this vocabulary, of other visits.
 
@@ -130,18 +169,50 @@ class Vocabulary:
         ids = np.asarray(ids)
         return (ids >= 2) & (ids < 2 + self.n_known)
 
-    def to_json(self) -> str:
-        """Write as JSON; `from_json` reads it."""
-        return json.dumps(
-            {"locations": self.locations, "users": self.users, "n_known": self.n_known}
-        )
+    def to_json(self, *, people: bool = False) -> str:
+        """Write as JSON, with the marks of ``people`` or without; `from_json` reads both."""
+        ids = {"locations": self.locations, "users": self.users, "n_known": self.n_known}
+        return json.dumps(ids | ({"people": self.people} if people and self.people else {}))
 
     @classmethod
     def from_json(cls, text: str) -> Vocabulary:
         """Read what `to_json` wrote."""
         raw: dict[str, Any] = json.loads(text)
-        return cls(tuple(raw["locations"]), tuple(raw["users"]), int(raw["n_known"]))
+        people = tuple(map(str, raw.get("people", ())))
+        if people and len(people) != len(raw["users"]):
+            raise ValueError(f"it has {len(raw['users'])} users and marks of {len(people)}")
+        return cls(tuple(raw["locations"]), tuple(raw["users"]), int(raw["n_known"]), people)
 
     def fingerprint(self) -> str:
-        """A short hash that differs when the vocabulary does."""
+        """A short hash that differs when the ids do; ``people`` tell people of the same ids."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+
+def first_visits(visits: pd.DataFrame) -> Iterable[tuple[Id, Id, int]]:
+    """Person, place and second (of UTC, since 1970) of everybody's first visits.
+
+    Parameters
+    ----------
+    visits : DataFrame
+        By person and time, as `pgt.visits.check` sorts them.
+    """
+    few = visits.groupby("user_id", sort=False).head(FIRST)
+    at = few.started_at.dt.tz_convert("UTC").dt.as_unit("s").astype("int64")
+    return zip(few.user_id.tolist(), few.location_id.tolist(), at.tolist(), strict=True)
+
+
+def marks_of(visits: Iterable[tuple[Id, Id, int]]) -> dict[Id, str]:
+    """A short hash of each person's visits, which are given as by `first_visits`.
+
+    Examples
+    --------
+    >>> marks_of([(7, "home", 0), (7, "work", 3600)])
+    {7: '7322e164a069'}
+    """
+    own: dict[Id, list[tuple[Id, int]]] = {}
+    for user, place, at in visits:
+        own.setdefault(user, []).append((place, at))
+    return {
+        user: hashlib.sha256(json.dumps([user, rows]).encode()).hexdigest()[:12]
+        for user, rows in own.items()
+    }

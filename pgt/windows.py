@@ -233,7 +233,7 @@ def prepare(
         first day in the split and the day that the history goes back from.
     vocabulary : Vocabulary, optional
         Use this one (a trained model's) instead of the training visits'; the protocol is then
-        the one that it was built with.
+        the one that it was built with. A `DataNote` warns if only its ids are those of the visits.
     config : WindowConfig, optional
         In place of ``days``, ``min_visits`` and ``protocol``.
 
@@ -269,6 +269,7 @@ def prepare(
         vocabulary = Vocabulary.build(visits, config.protocol)
     else:
         config = vocabulary.windows(config, visits.location_id)
+        vocabulary.note_strangers(visits)
     parts = {name: build(visits[visits.split == name], vocabulary, config) for name in SPLITS}
     return PreparedDataset(**parts, vocabulary=vocabulary, config=config)
 

@@ -147,13 +147,80 @@ def deep_entities(folder: Path) -> str:
 
 
 def packed_table(folder: Path) -> str:
-    """A .csv.gz of 12 MB that is a table of 12 GB."""
+    """A .csv.gz of 8 MB that is a table of 8 GB."""
     from pgt.io.sources import read_visits
 
     path = folder / "v.csv.gz"
     begin = gzip.compress(b"user_id,location_id,started_at,finished_at\n")
-    path.write_bytes(begin + gzip.compress(b"0" * 2**26, 6) * 192)
+    path.write_bytes(begin + _zeros())
     return refused(lambda: read_visits(path))
+
+
+def packed_header(folder: Path) -> str:
+    """A .csv.gz whose header line alone is 8 GB."""
+    from pgt.io.sources import read_visits
+
+    path = folder / "v.csv.gz"
+    path.write_bytes(gzip.compress(b"user_id,") + _zeros())
+    return refused(lambda: read_visits(path))
+
+
+def packed_windows(folder: Path) -> str:
+    """A windows folder whose train.csv is packed, and 8 GB."""
+    from pgt.io.sources import read_visits
+
+    for name in ("train", "valid", "test"):
+        (folder / f"{name}.csv").write_bytes(_zeros())
+    return refused(lambda: read_visits(folder))
+
+
+def packed_fixes(folder: Path) -> str:
+    """A recording of 8 MB whose one line is 8 GB."""
+    from pgt.cli.parser import parser
+
+    path = folder / "f.csv.gz"
+    begin = gzip.compress(b"user_id,tracked_at,lon,lat\n")
+    path.write_bytes(begin + _zeros())
+    args = parser().parse_args(["visits", str(path), "--out", str(folder / "v.csv")])
+    return refused(lambda: args.run(args))
+
+
+def parquet_rows(folder: Path) -> str:
+    """A Parquet file of a megabyte with 256 million times the same visit."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from pgt.io.sources import read_visits
+
+    path = folder / "v.parquet"
+    at = pa.array(np.zeros(2**22, "datetime64[us]"), pa.timestamp("us", "UTC"))
+    one = pa.array(np.ones(2**22, int))
+    names = ["user_id", "location_id", "started_at", "finished_at"]
+    table = pa.table([one, one, at, at], names)
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for _ in range(64):
+            writer.write_table(table)
+    return refused(lambda: read_visits(path))
+
+
+def parquet_text(folder: Path) -> str:
+    """A Parquet file with one name of 4 MB, 2,000 times: 8 GB."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from pgt.io.sources import read_visits
+
+    path, n = folder / "v.parquet", 2000
+    name = pa.DictionaryArray.from_arrays(np.zeros(n, "int32"), pa.array(["0" * 2**22]))
+    at = pa.array(np.arange(n) * 1_000_000, pa.timestamp("us", "UTC"))
+    names = ["user_id", "location_id", "started_at", "finished_at"]
+    pq.write_table(pa.table([name, pa.array(np.ones(n, int)), at, at], names), path)
+    return refused(lambda: read_visits(path))
+
+
+def _zeros() -> bytes:
+    """8 GB of one digit, packed with gzip."""
+    return gzip.compress(b"0" * 2**26, 6) * 128
 
 
 def _fixes(path: Path) -> object:
@@ -187,7 +254,8 @@ CASES: dict[str, Callable[[Path], Any]] = {
     case.__name__: case
     for case in (
         markov, kernel, places, header, archive_of_a_person, archive_of_many, deep_gpx,
-        deep_entities, packed_table,
+        deep_entities, packed_table, packed_header, packed_windows, packed_fixes, parquet_rows,
+        parquet_text,
     )
 }  # fmt: skip
 

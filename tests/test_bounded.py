@@ -22,7 +22,12 @@ CASES: dict[str, list[int] | tuple[str, ...]] = {
     "archive_of_many": ("its members would unpack to 72,192 MiB", "unpack it yourself"),
     "deep_gpx": ("deep.gpx is no GPX", "elements more than 100 deep"),
     "deep_entities": ("entities.gpx is no GPX", "declares an entity 'e0'"),
-    "packed_table": ("v.csv.gz cannot be read",),
+    "packed_table": ("v.csv.gz would unpack to more than", "MiB, over 100 times its size"),
+    "packed_header": ("v.csv.gz would unpack to more than", "unpack it yourself"),
+    "packed_windows": ("train.csv would unpack to more than", "unpack it yourself"),
+    "packed_fixes": ("f.csv.gz would unpack to more than", "unpack it yourself"),
+    "parquet_rows": ("v.parquet would unpack to more than", "over 100 times its size"),
+    "parquet_text": ("v.parquet would unpack to more than", "over 100 times its size"),
 }
 
 

@@ -6,6 +6,7 @@ import ast
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -22,7 +23,7 @@ from pgt.checkpoint import (
 )
 from pgt.config import WindowConfig
 from pgt.metrics import evaluate, gains
-from pgt.visits import DataError
+from pgt.visits import DataError, DataNote
 from pgt.windows import Dataset, prepare
 
 from .helpers import ROOT, model_of, random_visits, tiny_config
@@ -126,3 +127,15 @@ def test_the_shipped_model_scores_what_its_card_says() -> None:
 def test_a_model_that_is_not_shipped_is_named() -> None:
     with pytest.raises(DataError, match="'atlantis'"):
         checkpoint.shipped("atlantis")
+
+
+def test_the_shipped_model_knows_its_people() -> None:
+    _, vocabulary = checkpoint.load_model(checkpoint.shipped("city"))
+    visits = city.load().visits
+    assert vocabulary.people == prepare(visits, protocol="exact").vocabulary.people
+    users = visits.user_id.unique()
+    others = visits.assign(
+        user_id=visits.user_id.map(dict(zip(users, np.roll(users, 1), strict=True)))
+    )
+    with pytest.warns(DataNote, match="None of the 66 people whose ids"):
+        prepare(others, vocabulary=vocabulary)

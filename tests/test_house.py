@@ -16,7 +16,7 @@ import pytest
 from .helpers import ROOT
 
 LINES = 300  # of a module of the package
-CORE = 2_500  # lines of code of the flat core: without docstrings, comments and empty lines
+CORE = 2_600  # lines of code of the flat core: without docstrings, comments and empty lines
 MODULES = sorted([*(ROOT / "pgt").rglob("*.py"), *(ROOT / "book" / "lab").rglob("*.py")])
 ROOMS = {path.name for path in (ROOT / "pgt").iterdir() if (path / "__init__.py").is_file()}
 # Tests of rooms that no single module answers for, and why.
@@ -29,6 +29,7 @@ ACROSS = {
     "io/test_hostile_fixes.py": "hostile recordings, whichever module reads them",
     "io/test_hostile_models.py": "damaged model files, whichever module opens them",
     "io/test_hostile_tables.py": "hostile tables, whichever module reads them",
+    "io/test_properties.py": "every reader, whichever module it is of",
     "io/test_export.py": "ONNX and JSON must answer alike",
     "relatives/test_diaries.py": "pgt/relatives/summarizer/diaries.py",
     "scale/test_hostile_engine.py": "hostile tables, as in io",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from pgt.visits import DataError
+from pgt.visits import DataError, DataNote, split_by_days
 from pgt.vocabulary import PADDING, UNKNOWN, Vocabulary
+from pgt.windows import prepare
+
+from .helpers import random_visits
 
 
 def table(kind: type) -> pd.DataFrame:
@@ -69,3 +74,71 @@ def test_places_that_share_nothing_are_refused() -> None:
 def test_an_unknown_protocol_is_refused() -> None:
     with pytest.raises(ValueError, match="published"):
         Vocabulary.build(table(int), "both")  # type: ignore[arg-type]
+
+
+# --- people
+
+
+def other_city(**changes: int) -> pd.DataFrame:
+    """Visits whose people and places have the same numbers, and nothing else in common."""
+    return random_visits(**{"seed": 1} | changes)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_people_of_the_training_are_recognized_and_so_are_more_visits_of_them() -> None:
+    visits = random_visits(visits=90)
+    vocabulary = prepare(visits.groupby("user_id").head(60)).vocabulary
+    assert len({*vocabulary.people}) == len(vocabulary.users) == 4
+    for table in (
+        visits,
+        visits.assign(extra=1, lon=16.0, lat=48.0),
+        visits[visits.user_id == 2],
+        visits.assign(started_at=visits.started_at.dt.tz_convert("Asia/Tokyo"),
+                      finished_at=visits.finished_at.dt.tz_convert("Asia/Tokyo")),
+        pd.concat([visits[visits.user_id > 1], other_city()[lambda t: t.user_id <= 1]]),
+        split_by_days(visits, (0.3, 0.5)),
+    ):  # fmt: skip
+        vocabulary.note_strangers(table.reset_index(drop=True))
+
+
+def test_a_city_that_only_shares_its_numbers_is_named() -> None:
+    vocabulary = prepare(random_visits()).vocabulary
+    with pytest.warns(DataNote, match="None of the 4 people whose ids are also in the training"):
+        prepare(other_city(), vocabulary=vocabulary)
+    with pytest.warns(DataNote, match="trained on none of these people, and the places are num"):
+        prepare(other_city().assign(user_id=other_city().user_id + 100), vocabulary=vocabulary)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_cannot_be_known_is_not_claimed() -> None:
+    vocabulary = Vocabulary.from_json(prepare(random_visits()).vocabulary.to_json())
+    assert vocabulary.people == ()
+    assert vocabulary == prepare(random_visits()).vocabulary
+    vocabulary.note_strangers(other_city())  # a file of before models knew their people
+    text = random_visits()
+    text["location_id"] = "venue " + text.location_id.astype(str)
+    words = prepare(text).vocabulary  # names of places are not shared by chance
+    words.note_strangers(text.assign(user_id=text.user_id + 100))
+
+
+def test_marks_of_people_survive_the_file_and_do_not_change_the_fingerprint() -> None:
+    vocabulary = prepare(random_visits()).vocabulary
+    again = Vocabulary.from_json(vocabulary.to_json(people=True))
+    assert again.people == vocabulary.people
+    other = prepare(other_city(visits=60)).vocabulary
+    assert not {*other.people} & {*vocabulary.people}
+    cut = json.loads(vocabulary.to_json(people=True))
+    cut["people"] = cut["people"][1:]
+    with pytest.raises(ValueError, match="marks of 3"):
+        Vocabulary.from_json(json.dumps(cut))
+    cut["people"] = []
+    assert Vocabulary.from_json(json.dumps(cut)).fingerprint() == vocabulary.fingerprint()
+
+
+def test_one_visit_is_enough_to_be_somebody_else() -> None:
+    visits = split_by_days(random_visits(users=1))
+    mark = Vocabulary.build(visits).people
+    for change in ({"location_id": visits.location_id + 1}, {"user_id": "0"},
+                   {"started_at": visits.started_at + pd.Timedelta(seconds=1)}):  # fmt: skip
+        assert Vocabulary.build(visits.assign(**change)).people != mark
+    assert Vocabulary.build(visits.assign(finished_at=visits.started_at)).people == mark

@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "_build" / ".jupyter_cache"
 # Whatever a chapter's output and its report may depend on, apart from the chapter itself.
 INPUTS = (
-    "pgt", "data", "book/results", "requirements.txt", "book/_ext/colab.py", "book/_ext/execute.py",
+    "pgt", "data", "book/results", "requirements.in", "book/_ext/colab.py", "book/_ext/execute.py",
 )  # fmt: skip
 IGNORED = ("__pycache__", ".DS_Store")
 

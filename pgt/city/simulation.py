@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgt import shipped
+from pgt import cells, shipped
 from pgt.city.days import WHY, simulate_person
 from pgt.city.hours import Town
 from pgt.city.map import NAME, TIMEZONE, draw
@@ -182,10 +182,10 @@ def save(city: City, folder: str | Path) -> None:
     texts = {
         "city.json": json.dumps(about, indent=2) + "\n",
         "base.geojson": json.dumps(city.base, separators=(",", ":")) + "\n",
-        "places.csv": city.places.to_csv(index=False, lineterminator="\n"),
-        "people.csv": city.people.to_csv(index=False, lineterminator="\n"),
-        "moves.csv": city.moves.to_csv(index=False, lineterminator="\n"),
-        "visits.csv": visits.to_csv(index=False, lineterminator="\n"),
+        "places.csv": cells.write_csv(city.places),
+        "people.csv": cells.write_csv(city.people),
+        "moves.csv": cells.write_csv(city.moves),
+        "visits.csv": cells.write_csv(visits),
     }
     with whole_folder(folder) as half:
         for name, text in texts.items():
@@ -224,8 +224,8 @@ def load(folder: str | Path | None = None) -> City:
     about = json.loads(root.joinpath("city.json").read_text(encoding="utf-8"))
     tables = {}
     for name in ("places", "people", "moves", "visits"):
-        with root.joinpath(f"{name}.csv").open(encoding="utf-8") as file:
-            tables[name] = pd.read_csv(file)
+        with root.joinpath(f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            tables[name] = cells.plain(pd.read_csv(file))
     visits = tables["visits"]
     for column in ("started_at", "finished_at"):
         moment = pd.to_datetime(visits[column], format="%Y-%m-%dT%H:%M%z", utc=True)

@@ -6,6 +6,7 @@ EXAMPLES = {
     "": """examples:
   python -m pgt predict visits.csv --timezone Europe/Vienna     where does everybody go next?
   python -m pgt explain visits.csv --user 7                     and why?
+  python -m pgt map visits.csv --user 7 --out map.html          on a map
   python -m pgt evaluate visits.csv                             how often is that right?
   python -m pgt train visits.csv --out mine.safetensors         fit it to these people
   python -m pgt city town                                       a simulated town to try it on
@@ -37,6 +38,7 @@ With --engine a table may be larger than memory: it becomes a folder of buckets,
 'evaluate' take as well. Killed, it goes on when called again the same way.""",
     "train": """examples:
   python -m pgt train visits.parquet --out mine.safetensors
+  python -m pgt train visits.parquet --out kernel.safetensors --model kernel
   python -m pgt train visits.parquet --out model.safetensors --model pgt
   python -m pgt train visits.parquet --out no_pointer.safetensors --without pointer --seed 1
 
@@ -54,6 +56,11 @@ PGT that was killed goes on from its last whole epoch when called again the same
 
 The predictor knows any person and any place. For a PGT, a person that training has not seen has the
 vector of an unseen person, and such a place is read as "unknown".""",
+    "map": """examples:
+  python -m pgt map checkins.csv --user 7 --out map.html            needs no training
+  python -m pgt map visits.csv mine.safetensors --user 7 --at "2024-05-07 09:00" --out map.html
+
+The page holds where this person has been: think before you share it.""",
     "pretrain": """examples:
   python -m pgt pretrain --out nobody.safetensors
 

@@ -11,7 +11,9 @@ from pgt.io import tables
 from pgt.io.doubts import doubts
 from pgt.io.fixes import TABLES, read_fixes
 from pgt.io.fixes_base import Report
-from pgt.io.forms import is_table
+from pgt.io.forms import form_of, is_table
+from pgt.io.tables import local_path
+from pgt.io.unpacking import require_room
 from pgt.scale.fixes import fixes_to_visits as fixes_on_engine
 from pgt.visits import DataError
 
@@ -24,7 +26,7 @@ def visits(args: argparse.Namespace) -> None:
         )
     report = Report()
     # Only a table can hold times without a zone.
-    zone = args.timezone if _is_table(args.fixes) else None
+    zone = args.timezone if _tables(args.fixes) else None
     protocol = {
         "timezone": args.timezone or "UTC", "haversine_order": args.haversine_order,
         "everybody": args.everybody, "eps": args.eps, "min_samples": args.min_samples,
@@ -33,6 +35,8 @@ def visits(args: argparse.Namespace) -> None:
         "columns": args.columns, "time_unit": args.time_unit, "person": args.person,
         "report": report,
     }  # fmt: skip
+    for file in _tables(local_path(args.fixes)):
+        require_room(file, form_of(file))
     with scale.running(args) as engine:
         if engine is None:
             frames = read_fixes(args.fixes, progress=not args.quiet, timezone=zone, **reading)
@@ -64,7 +68,9 @@ def describe(journey: GpsResult) -> str:
     return "\n".join(lines)
 
 
-def _is_table(path: Path) -> bool:
+def _tables(path: Path) -> list[Path]:
+    """The tables of fixes at a path; none where there is something else."""
     if path.is_dir():
-        return any(file.name.lower().endswith(TABLES) for file in path.iterdir())
-    return is_table(path)
+        here = (file for file in path.iterdir() if not file.name.startswith("."))
+        return sorted(file for file in here if file.name.lower().endswith(TABLES))
+    return [path] if is_table(path) else []

@@ -108,11 +108,13 @@ def train(args: argparse.Namespace) -> None:
 def _is_pgt(args: argparse.Namespace) -> bool:
     """Whether PGT is to be trained."""
     given = [name for name, usual in args.of_pgt.items() if getattr(args, name) != usual]
-    if args.model == "contextual" and given:
+    if args.model not in (None, "pgt") and given:
         raise DataError(
             f"--{given[0].replace('_', '-')} is an option of PGT; leave it out, or give "
             "--model pgt."
         )
+    if args.model not in (None, "pgt"):
+        return False
     in_buckets = is_prepared(args.visits)
     return args.model == "pgt" or bool(given) or in_buckets or "LOCAL_RANK" in os.environ
 

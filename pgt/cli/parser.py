@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pgt.cli import values
-from pgt.cli.choices import ENGINES, PARTS, PRESETS, SPLITS
+from pgt.cli.choices import ENGINES, MODELS, PARTS, PRESETS, SPLITS
 from pgt.cli.examples import EXAMPLES
 
 
@@ -100,9 +100,9 @@ def parser() -> argparse.ArgumentParser:
     sub = command("model.train", "fit the predictor to your people, or train the book's PGT")
     sub.add_argument("visits", type=Path, metavar="VISITS", help="a visits table (prepare)")
     sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
-    sub.add_argument("--model", choices=("contextual", "pgt"),
-                     help="the predictor (default), or PGT, as soon as one of its options is "
-                     "given: those below")  # fmt: skip
+    sub.add_argument("--model", choices=MODELS,
+                     help="the predictor (default), a rule, or PGT, as soon as one of its options "
+                     "is given: those below")  # fmt: skip
     sub.add_argument("--seed", type=values.seed, default=42, help="default: %(default)s")
     sub.add_argument("--timezone", metavar="ZONE", help="for the predictor: the local zone")
     sub.add_argument("--preset", choices=PRESETS, default="default")
@@ -151,6 +151,12 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--user", metavar="ID", required=True, help="whose")
     sub.add_argument("--top", type=values.positive, default=3, help="places (%(default)s)")
     sub.add_argument("--reasons", type=values.positive, default=5, help="of each (%(default)s)")
+
+    sub = command("predictor.map", "draw a person's places and the guesses on a map, as a page")
+    _asking(sub)
+    sub.add_argument("--user", metavar="ID", required=True, help="whose")
+    sub.add_argument("--top", type=values.positive, default=5, help="guesses (%(default)s)")
+    sub.add_argument("--out", type=Path, required=True, metavar="FILE.html")
 
     sub = command("predictor.pretrain", "train the predictor anew, on simulated people alone")
     sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")

@@ -62,6 +62,15 @@ def explain(args: argparse.Namespace) -> None:
             print(f"  {row.effect:+6.1f} points  {row.about}")
 
 
+def map(args: argparse.Namespace) -> None:
+    """Write a page with a person's places and the guesses; it needs no network."""
+    require_writable(args.out, ".html")
+    drawn = opened(args).map(_visits(args), args.user, at=args.at, top=args.top)
+    drawn.save(args.out)
+    print(drawn.caption)
+    print(f"written to {args.out}; open it in a browser")
+
+
 def evaluate(args: argparse.Namespace) -> None:
     """Print the predictor's scores beside those of the rules, and say which to use."""
     if args.split != "test" or args.json:
@@ -81,25 +90,28 @@ def evaluate(args: argparse.Namespace) -> None:
 def verdict(every: pd.DataFrame) -> str:
     """In one sentence, which model to use."""
     ours, rules = every.iloc[0], every.iloc[1:]
+    name = "the predictor" if ours.model == "contextual" else str(ours.model)
     best = rules.loc[rules["acc@1"].idxmax()]
     own, other = f"{ours['acc@1']:.1f} %", f"{best['acc@1']:.1f} %"
     if ours["acc@1"] >= best["acc@1"]:
         return (
-            f"Use the predictor: its first guess is right in {own}, that of the best rule "
+            f"Use {name}: its first guess is right in {own}, that of the best rule "
             f"({best.model}) in {other}."
         )
     return (
-        f"Use the rule ({best.model}): its first guess is right in {other}, that of the predictor "
-        f"in {own}; or fit the predictor to these people (python -m pgt train)."
+        f"Use the rule ({best.model}): its first guess is right in {other}, that of {name} in "
+        f"{own}; or fit the predictor to these people (python -m pgt train)."
     )
 
 
 def train(args: argparse.Namespace) -> None:
     """Fit the predictor to these people, and say what was taken and why."""
     require_writable(args.out, ".safetensors")
-    model = NextLocation(seed=args.seed).fit(_visits(args))
+    name = args.model or "contextual"
+    model = NextLocation(name, seed=args.seed).fit(_visits(args))
     model.save(args.out)
-    print(model.selection_.to_string(index=False, float_format="%.1f", na_rep="-"))
+    if name == "contextual":
+        print(model.selection_.to_string(index=False, float_format="%.1f", na_rep="-"))
     print(f"written to {args.out}")
 
 

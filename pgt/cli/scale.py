@@ -124,4 +124,14 @@ def opened(path: Path, config: WindowConfig, vocabulary: Vocabulary | None) -> P
             f"The model was trained with another vocabulary than that of {path}; use the table or "
             "the folder that it was trained on."
         )
+    if vocabulary is not None and _strangers(vocabulary, data.vocabulary):
+        raise DataError(
+            f"The people of {path} have the ids of those that the model was trained on, and other "
+            "visits; use the table or the folder that it was trained on."
+        )
     return data
+
+
+def _strangers(one: Vocabulary, other: Vocabulary) -> bool:
+    """Whether two vocabularies with the same ids are surely of different people."""
+    return bool(one.people and other.people) and not {*one.people} & {*other.people}

@@ -197,7 +197,7 @@ def _frames(
             del raw, read
             if cache:
                 frame.attrs = {"key": keys[user], "report": json.dumps(own.as_dict())}
-                tables.write(frame, _file(cache, user))
+                tables.write_as_it_is(frame, _file(cache, user))
         total.add(own)
         if len(frame):
             frame.attrs = {}

@@ -150,22 +150,6 @@ def header_of(path: Path, form: Form) -> list[str]:
         raise unreadable(path, form.kind, error, form) from error
 
 
-def require_whole(path: Path, form: Form) -> None:
-    """Read a packed file to its end, where its checksum stands.
-
-    Raises
-    ------
-    DataError
-        It is cut short, or the checksum is another.
-    """
-    try:
-        with form.open(path) as handle:
-            while handle.read(1 << 20):
-                pass
-    except UNREADABLE as error:
-        raise unreadable(path, form.kind, error) from error
-
-
 def unreadable(path: Path, kind: str, error: Exception, form: Form | None = None) -> DataError:
     """One sentence for a file that its reader does not understand."""
     if isinstance(error, DataError):

@@ -12,6 +12,7 @@ from pgt.io.damage import UNREADABLE, reason
 from pgt.io.doubts import note
 from pgt.io.forms import form_of, is_table, unreadable
 from pgt.io.tables import local_path, read
+from pgt.io.unpacking import require_room
 from pgt.visits import REQUIRED, SPLITS, DataError, check, first_row
 
 WINDOW_COLUMNS = ("id", "user_id", "location_id", "start_day", "start_min", "weekday")
@@ -61,6 +62,7 @@ def read_windows_folder(folder: str | Path, *, drop_duplicates: bool = False) ->
         if not path.is_file():
             raise DataError(f"There is no {split}.csv in {folder}; it needs train, valid and test.")
         form = form_of(path)
+        require_room(path, form)
         try:
             part = pd.read_csv(path, **form.options())
         except UNREADABLE as error:

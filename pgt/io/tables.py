@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from pgt import files
+from pgt import cells, files
 from pgt.io.columns import ALIASES, id_columns, recognized, says_utc
 from pgt.io.damage import UNREADABLE
 from pgt.io.doubts import note
 from pgt.io.forms import Form, form_of, header_of, is_table, unreadable
 from pgt.io.times import parse_times
+from pgt.io.unpacking import require_room
 from pgt.visits import COORDINATES, REQUIRED, DataError, check, require_columns
 
 TIMES = ("started_at", "finished_at")
@@ -47,6 +48,7 @@ def _read_csv(path: Path, form: Form, ids: tuple[str, ...] = ()) -> pd.DataFrame
     for name in whole:
         if not all(PLAIN_INTEGER.fullmatch(text.strip()) for text in texts[name].unique()):
             table[name] = texts[name]
+    table = cells.plain(table)
     for name in table.columns:
         if _is_coordinate(name) and not pd.api.types.is_numeric_dtype(table[name]):
             text = table[name].astype("string")
@@ -73,7 +75,8 @@ def read(
     ----------
     path : path
         A ``.parquet`` file, or a text such as ``.csv``, ``.tsv``, ``.txt`` or ``.csv.gz``, in
-        UTF-8 or UTF-16, separated by commas, semicolons or tabs.
+        UTF-8 or UTF-16, separated by commas, semicolons or tabs. What is packed may unpack to 256
+        MiB, or to 100 times its size (`pgt.io.unpacking`).
     timezone : str, optional
         The local zone. Times without a zone are taken to be in it, or in UTC where their column's
         name says so ("UTC time"); times with one are converted to it.
@@ -186,6 +189,7 @@ def _rows(path: Path, ids: tuple[str, ...]) -> pd.DataFrame:
     form = form_of(path)
     if not is_table(path) and form.kind != "parquet":
         raise DataError(f"{path.name} is neither .csv nor .parquet; convert it to one of them.")
+    require_room(path, form)
     try:
         if form.kind == "csv":
             return _read_csv(path, form, ids)
@@ -219,10 +223,31 @@ def tidy(
 
 
 def write(visits: pd.DataFrame, path: str | Path) -> None:
-    """Write visits as Parquet or CSV, whole or not at all.
+    """Write a table as Parquet or CSV, whole or not at all.
 
-    The file appears under its name only once it is complete.
+    The file appears under its name only once it is complete. People open a CSV in a spreadsheet,
+    which runs a cell such as ``=1+1``; so texts that begin like a formula get an apostrophe before
+    them (`pgt.cells`), which `read` takes away again. Parquet keeps every text as it is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(pd.DataFrame({"user_id": ["=1+1"], "effect": [-3.2]}), f"{folder}/a.csv")
+    ...     print(Path(f"{folder}/a.csv").read_text())
+    user_id,effect
+    '=1+1,-3.2
+    <BLANKLINE>
     """
+    if Path(path).suffix != ".csv":
+        write_as_it_is(visits, path)
+        return
+    with files.whole(path) as half:
+        cells.write_csv(visits, half)
+
+
+def write_as_it_is(visits: pd.DataFrame, path: str | Path) -> None:
+    """As `write`, with every text as it is; for files that nobody opens in a spreadsheet."""
     path = Path(path)
     if path.suffix not in (".parquet", ".csv"):
         raise DataError(f"Cannot write {path.name}: its name must end in .csv or .parquet.")

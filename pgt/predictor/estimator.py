@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from pgt.baselines import ContextKernel, MostFrequent
-from pgt.contextual.presets import MEMORY, OLDER
-from pgt.predict import find_user
-from pgt.predictor import answers, fitting, scoring
-from pgt.predictor.answers import Model
-from pgt.predictor.asking import Asked, ask, past
+from pgt.baselines import baselines
+from pgt.predict import until
+from pgt.predictor import fitting, models, scoring
 from pgt.predictor.bundle import Bundle
-from pgt.predictor.experts import PAST, Experts
+from pgt.predictor.contextual import Contextual
+from pgt.predictor.fitted import Fitted, of_person
 from pgt.predictor.frames import as_visits
 from pgt.predictor.watching import Watcher
 from pgt.shipped import folder
 from pgt.visits import DataError
 
-MODELS = ("contextual", "kernel", "most_frequent")
+# Drawing loads matplotlib and folium, which a prediction does not need.
+if TYPE_CHECKING:
+    from pgt.viz.figures import Shown
+    from pgt.viz.person_map import PersonMap
+
+MODELS = ("contextual", "pgt", *baselines())
 PRETRAINED = "nobody.safetensors"
 
 
@@ -34,9 +36,9 @@ class NextLocation(BaseEstimator):
 
     Parameters
     ----------
-    model : {"contextual", "kernel", "most_frequent"}
-        The contextual pointer; or a rule to compare it with, the context kernel or the most
-        visited place, over the same past.
+    model : {"contextual", "pgt", "last", "most_frequent", "markov", "kernel"}
+        The contextual pointer; or another model behind the same face: the book's PGT, or a rule.
+        PGT and the Markov chain know only the people and places of the table they are fitted to.
     choose : {"validation", "pretrained", "fine_tuned", "trained"}
         What `fit` takes of the contextual pointer: what foretells the visits of validation best,
         or always the same.
@@ -56,8 +58,7 @@ class NextLocation(BaseEstimator):
     66
     """
 
-    bundle_: Bundle
-    rule_: ContextKernel | MostFrequent
+    fitted_: Fitted
     watcher_: Watcher
     selection_: pd.DataFrame
 
@@ -74,28 +75,20 @@ class NextLocation(BaseEstimator):
     def pretrained(cls, *, timezone: str | None = None) -> Self:
         """The predictor as it comes: trained on simulated people, and on nobody else."""
         made = cls(timezone=timezone)
-        made.bundle_ = Bundle.load(folder("checkpoints") / PRETRAINED)
+        made.fitted_ = Contextual.of(Bundle.load(folder("checkpoints") / PRETRAINED))
         return made
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote; a file that is damaged or no predictor is a DataError."""
-        made = cls()
-        made.bundle_ = Bundle.load(path)
+        """Read what `save` wrote, or `pgt.save_model` of a PGT; a damaged file is a DataError."""
+        fitted = models.load(path)
+        made = cls(fitted.name)
+        made.fitted_ = fitted
         return made
 
     def save(self, path: str | Path) -> None:
-        """Write one safetensors file that holds everything needed to predict, and no visit.
-
-        Raises
-        ------
-        DataError
-            The model is a rule, which has nothing to keep.
-        """
-        self._require_fitted()
-        if self.model != "contextual":
-            raise DataError(f"The rule {self.model!r} is fitted in no time; there is no file.")
-        self.bundle_.save(path)
+        """Write one safetensors file that holds everything needed to predict, and no visit."""
+        self._model.save(path)
 
     def fit(self, visits: Any, y: None = None) -> Self:
         """Fit to these people: take the pretrained networks, tune them, or train new ones.
@@ -109,16 +102,17 @@ class NextLocation(BaseEstimator):
         Returns
         -------
         self
-            With ``selection_``: what was compared on the validation windows, and what was taken.
+            The contextual pointer with ``selection_``: what was compared on the validation
+            windows, and what was taken.
         """
         self._check_parameters()
         table = as_visits(visits, timezone=self.timezone)
-        if self.model != "contextual":
-            self.rule_ = fitting.rule(self.model, table)
-            return self
-        self.bundle_, self.selection_ = fitting.chosen(
-            table, type(self).pretrained().bundle_, self.choose, self.seed
-        )
+        known = type(self).pretrained().bundle_
+        if self.model == "contextual":
+            bundle, self.selection_ = fitting.chosen(table, known, self.choose, self.seed)
+            self.fitted_ = Contextual.of(bundle)
+        else:
+            self.fitted_ = models.fit(self.model, table, known.novelty, self.seed)
         return self
 
     def predict(
@@ -134,7 +128,7 @@ class NextLocation(BaseEstimator):
             So many places a person, or fewer where the person knows no more.
         at : Timestamp or str, optional
             When the next visit begins, local time if it names no offset; visits that began later
-            are not used. Without it, nothing is known of that.
+            are not used. Without it, nothing is known of that. Rules cannot know it.
         user : optional
             Only this person (a ``user_id``, or how it is written).
 
@@ -148,8 +142,7 @@ class NextLocation(BaseEstimator):
         """
         if top < 1:
             raise DataError(f"top is {top}; ask for at least 1 place.")
-        asked, model, new = self._asked(visits, at, user)
-        return answers.best(model, asked, new, top)
+        return self._model.best(**self._question(visits, at, user), top=top)
 
     def predict_set(
         self, visits: Any, *, coverage: float = 0.9, at: Any = None, user: Any = None
@@ -172,19 +165,42 @@ class NextLocation(BaseEstimator):
         DataFrame
             As of `predict`, with as many rows a person as the set has answers.
         """
-        if self.model != "contextual":
-            raise DataError("Only the contextual pointer is calibrated; take model='contextual'.")
-        self._require_fitted()
-        limit = self.bundle_.limit(coverage)
-        asked, model, new = self._asked(visits, at, user)
-        return answers.sets(model, asked, new, limit)
+        return self._model.sets(**self._question(visits, at, user), coverage=coverage)
 
     def explain(self, visits: Any, user: Any, *, at: Any = None, top: int = 3) -> pd.DataFrame:
         """What spoke for a person's likeliest places, and how much: see `answers.reasons`."""
-        if self.model != "contextual":
-            raise DataError("A rule explains itself; take model='contextual' for a table.")
-        asked, model, new = self._asked(visits, at, user)
-        return answers.reasons(model, asked, new, top)  # type: ignore[arg-type]
+        return self._model.reasons(**self._question(visits, at, user), top=top)
+
+    def plot(
+        self, visits: Any, user: Any, *, at: Any = None, top: int = 3, reasons: int = 5
+    ) -> Shown:
+        """Draw what `explain` says: for each place the reasons, the strongest first, as bars."""
+        from pgt.viz import reasons as drawing
+
+        found = self.explain(visits, user, at=at, top=top)
+        return drawing.reasons(found, user, most=reasons)
+
+    def map(self, visits: Any, user: Any, *, at: Any = None, top: int = 5) -> PersonMap:
+        """Draw a person's places and the guesses on a map, which needs no network.
+
+        Parameters
+        ----------
+        visits : table or path
+            With ``lon`` and ``lat`` in degrees.
+        user, at, top
+            As for `predict`.
+
+        Returns
+        -------
+        PersonMap
+            For a notebook to display; its ``save(path)`` writes a page.
+        """
+        from pgt.viz.person_map import person_map
+
+        asked = self._question(visits, at, user)
+        guesses = self._model.best(**asked, top=top)
+        known = until(of_person(asked["visits"], user), asked["at"])
+        return person_map(known, guesses)
 
     def score(self, visits: Any, y: None = None) -> pd.DataFrame:
         """How good it is on the last part of each person's days, the rules beside it.
@@ -201,19 +217,16 @@ class NextLocation(BaseEstimator):
             percent. Windows are those of the exact protocol; experts are weighed by those of the
             training part.
         """
-        self._require_fitted()
-        table = as_visits(visits, timezone=self.timezone)
-        return scoring.table(self.model, self._model(timed=False), table)
+        model = self._model
+        windows = model.windows(as_visits(visits, timezone=self.timezone))
+        return scoring.table(self.model, model.predictor, windows, model.remembers)
 
     def remember(self, visits: Any) -> Self:
         """Begin a diary for everybody in a table, which `update` goes on with.
 
         The networks are weighed by how well they foretold these visits; without a table, alike.
         """
-        table = as_visits(visits, timezone=self.timezone)
-        _, model, _ = self._asked(table, None, None)
-        self.watcher_ = Watcher(self._bundle(), model)
-        self.watcher_.read(table)
+        self.watcher_ = self._model.watcher(as_visits(visits, timezone=self.timezone))
         return self
 
     def update(self, visit: Mapping[str, Any], *, top: int = 5) -> pd.DataFrame:
@@ -245,39 +258,34 @@ class NextLocation(BaseEstimator):
         ['home', 'work']
         """
         if not hasattr(self, "watcher_"):
-            self.watcher_ = Watcher(self._bundle(), self._bundle().next_place)
+            self.watcher_ = self._model.watcher(None)
         return self.watcher_.update(visit, top)
 
-    def _bundle(self) -> Bundle:
-        self._require_fitted()
-        if self.model != "contextual":
-            raise DataError("Diaries are for the contextual pointer; take model='contextual'.")
-        return self.bundle_
+    @property
+    def bundle_(self) -> Bundle:
+        """The networks of the contextual pointer, and what turns their scores into promises."""
+        fitted = getattr(self, "fitted_", None)
+        if not isinstance(fitted, Contextual):
+            raise AttributeError("Only a fitted contextual pointer has a bundle.")
+        return fitted.bundle
 
-    def _asked(self, visits: Any, at: Any, user: Any) -> tuple[Asked, Model, np.ndarray]:
-        self._require_fitted()
+    @property
+    def _model(self) -> Fitted:
+        self._check_parameters()
+        fitted: Fitted | None = getattr(self, "fitted_", None)
+        if fitted is None or fitted.name != self.model:
+            raise DataError(
+                "This predictor is not fitted; call fit(visits), or take NextLocation.pretrained()."
+            )
+        return fitted
+
+    def _question(self, visits: Any, at: Any, user: Any) -> dict[str, Any]:
+        """The checked table, the moment in its zone if it names none, and the person."""
         table = as_visits(visits, timezone=self.timezone)
-        whose = None if user is None else find_user(table, user)
         moment = None if at is None else pd.Timestamp(at)
         if moment is not None and moment.tz is None:
             moment = moment.tz_localize(table.started_at.dt.tz)
-        model, sees = self._model(timed=moment is not None), {"memory": MEMORY, "older": OLDER}
-        if isinstance(model, Experts):
-            sees = {"memory": self.bundle_.memory, "older": self.bundle_.older}
-        asked = ask(table, at=moment, **sees)
-        if isinstance(model, Experts):
-            # By everybody's past, so that a person's answer is the same alone and among others.
-            model = model.weighed(past(asked, PAST, **sees))
-        if whose is not None:
-            asked = ask(table[table.user_id == whose], at=moment, **sees)
-        if not isinstance(model, Experts):
-            return asked, model, np.zeros(len(asked))
-        return asked, model, self.bundle_.novelty(asked.new)
-
-    def _model(self, *, timed: bool) -> Model:
-        if self.model != "contextual":
-            return self.rule_
-        return self.bundle_.at_a_time if timed else self.bundle_.next_place
+        return {"visits": table, "at": moment, "user": user}
 
     def _check_parameters(self) -> None:
         if self.model not in MODELS:
@@ -285,11 +293,4 @@ class NextLocation(BaseEstimator):
         if self.choose not in fitting.CHOICES:
             raise DataError(
                 f"choose is {self.choose!r}; it must be one of {', '.join(fitting.CHOICES)}."
-            )
-
-    def _require_fitted(self) -> None:
-        self._check_parameters()
-        if not (hasattr(self, "bundle_") or hasattr(self, "rule_")):
-            raise DataError(
-                "This predictor is not fitted; call fit(visits), or take NextLocation.pretrained()."
             )

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgt.baselines import ContextKernel, MostFrequent, fit_baseline
 from pgt.contextual.history import with_history
 from pgt.contextual.presets import MEMORY, OLDER, TRAINING
 from pgt.metrics import evaluate, gains
@@ -34,19 +33,6 @@ def remembering(week: Dataset) -> Dataset:
 def seen(visits: pd.DataFrame) -> Dataset:
     """The windows of the exact protocol, with that past."""
     return remembering(prepare(visits, protocol="exact"))
-
-
-def rule(name: str, visits: pd.DataFrame) -> ContextKernel | MostFrequent:
-    """A rule over the same past; the kernel's numbers are chosen on the validation windows."""
-    data = seen(visits)
-    if len(data.train) == 0 or (name == "kernel" and len(data.valid) == 0):
-        raise DataError(
-            "The table has no windows to choose the rule's numbers on; give more visits, or take "
-            "NextLocation.pretrained()."
-        )
-    found = fit_baseline(name, data.train, data.valid)
-    assert isinstance(found, ContextKernel | MostFrequent)
-    return found
 
 
 def chosen(

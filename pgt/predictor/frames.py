@@ -47,7 +47,9 @@ def as_visits(
     [8, 9]
     """
     if isinstance(table, str | Path):
-        return read_visits(table, timezone=timezone, columns=columns)
+        # Of a folder the format is known; a table without an end is one of check-ins.
+        checkins = not Path(table).is_dir()
+        return read_visits(table, timezone=timezone, columns=columns, checkins=checkins)
     visits, called, _ = named(_with_coordinates(_as_pandas(table)), columns, "the table")
     if "location_id" in visits.columns:
         visits = _whole_ids(visits[visits.location_id.notna()])
@@ -93,7 +95,8 @@ def _with_coordinates(visits: pd.DataFrame) -> pd.DataFrame:
 def _whole_ids(visits: pd.DataFrame) -> pd.DataFrame:
     """Integers that a gap had turned into fractions are integers again."""
     ids = visits.location_id
-    if pd.api.types.is_float_dtype(ids.dtype) and (ids % 1 == 0).all():
+    floats = pd.api.types.is_float_dtype(ids.dtype) and (ids % 1 == 0).all()
+    if floats or ids.dtype == "Int64":  # with room for gaps, as trackintel has it
         return visits.assign(location_id=ids.astype("int64"))
     return visits
 

@@ -9,25 +9,29 @@ import pandas as pd
 from pgt.baselines import fit_baseline
 from pgt.contextual.history import HistoryWindows
 from pgt.intervals import interval
-from pgt.metrics import Predictor, evaluate, summarize
-from pgt.predictor.answers import Model
+from pgt.metrics import Predictor, Ranker, evaluate, summarize
 from pgt.predictor.experts import Experts
 from pgt.predictor.fitting import remembering
 from pgt.visits import DataError
-from pgt.windows import prepare
+from pgt.windows import PreparedDataset
 
 SHOWN = ["acc@1", "acc@5", "acc@10", "mrr"]
 
 
-def table(name: str, model: Model, visits: pd.DataFrame) -> pd.DataFrame:
-    """Scores on the test windows of the exact protocol: the model's, and the rules' beside it.
+def table(
+    name: str, model: Predictor | Ranker, windows: PreparedDataset, remembers: bool = True
+) -> pd.DataFrame:
+    """Scores on the test windows: the model's, and the rules' beside it.
 
     Parameters
     ----------
     name : str
         What to call the model.
-    model : Model
-    visits : DataFrame
+    model : Predictor or Ranker
+        Experts are weighed by the training windows.
+    windows : PreparedDataset
+    remembers : bool
+        Whether the model looks at the last hundred visits; else at the windows as they are.
 
     Returns
     -------
@@ -39,8 +43,7 @@ def table(name: str, model: Model, visits: pd.DataFrame) -> pd.DataFrame:
     DataError
         There are no test windows.
     """
-    week = prepare(visits, protocol="exact")
-    data = remembering(week)
+    data = remembering(windows)
     if len(data.test) == 0:
         raise DataError(
             "The table has no test windows (three visits within seven days, in the last fifth of a "
@@ -48,15 +51,16 @@ def table(name: str, model: Model, visits: pd.DataFrame) -> pd.DataFrame:
         )
     if isinstance(model, Experts):
         model = model.weighed(cast(HistoryWindows, data.train))
-    rules: dict[str, tuple[Predictor, bool]] = {
+    train, valid = windows.train, windows.valid
+    rules: dict[str, tuple[Predictor | Ranker, bool]] = {
         "most frequent, 100 visits": (fit_baseline("most_frequent", data.train, data.valid), True),
-        "most frequent, 7 days": (fit_baseline("most_frequent", week.train, week.valid), False),
+        "most frequent, 7 days": (fit_baseline("most_frequent", train, valid), False),
     }
     if len(data.valid):
         rules["kernel, 100 visits"] = (fit_baseline("kernel", data.train, data.valid), True)
-    ranked = {name: evaluate(model, data.test)}
+    ranked = {name: evaluate(model, data.test if remembers else windows.test)}
     for rule, (fitted, remembers) in rules.items():
-        ranked[rule] = evaluate(fitted, data.test if remembers else week.test)
+        ranked[rule] = evaluate(fitted, data.test if remembers else windows.test)
     rows = []
     for label, ranks in ranked.items():
         for row in summarize(ranks).to_dict("records"):

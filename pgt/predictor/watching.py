@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from pgt.predictor import answers
-from pgt.predictor.answers import Model
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.diary import Diary
 from pgt.predictor.experts import Experts
@@ -24,8 +23,7 @@ class Watcher:
         The networks, weighed.
     """
 
-    def __init__(self, bundle: Bundle, model: Model) -> None:
-        assert isinstance(model, Experts)
+    def __init__(self, bundle: Bundle, model: Experts) -> None:
         self.bundle, self.model = bundle, model
         self.diaries: dict[Any, Diary] = {}
 

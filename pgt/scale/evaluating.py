@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from pgt.scale.buckets import numbers_of, visits_name
 from pgt.scale.engines import Engine, InProcess
 from pgt.scale.preparing import dataset, prepared
 from pgt.scale.storage import Folder
-from pgt.visits import DataError, Split
+from pgt.visits import DataError, DataNote, Split
 from pgt.vocabulary import Vocabulary
 
 
@@ -151,7 +152,9 @@ def _predict(
         return pd.DataFrame()
     model, vocabulary = _model(path, mark)
     windows = checkpoint.load_windows_config(path)
-    return predicting.predict(model, vocabulary, visits, windows=windows, at=at, top=top)
+    with warnings.catch_warnings():  # the few people of a bucket say little of all
+        warnings.simplefilter("ignore", DataNote)
+        return predicting.predict(model, vocabulary, visits, windows=windows, at=at, top=top)
 
 
 def _together(parts: list[pd.DataFrame]) -> pd.DataFrame:

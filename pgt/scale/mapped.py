@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 
 from pgt.config import WindowConfig
+from pgt.io.damage import UNREADABLE, reason
 from pgt.scale.buckets import MANIFEST, number_of, visits_name
 from pgt.scale.joining import join
 from pgt.scale.preparing import ARRAYS, PEOPLE, PREPARED, prepared, vocabulary_of
@@ -109,7 +110,7 @@ def open_prepared(folder: str, *, here: str | Path | None = None) -> PreparedDat
     Raises
     ------
     DataError
-        When the folder is not prepared.
+        When the folder is not prepared, or damaged.
 
     Examples
     --------
@@ -125,13 +126,21 @@ def open_prepared(folder: str, *, here: str | Path | None = None) -> PreparedDat
     ...     torch.equal(mapped.test.features, pgt.prepare(visits).test.features)
     True
     """
-    out = Folder(folder)
+    try:
+        return _opened(Folder(folder), here)
+    except DataError:
+        raise
+    except UNREADABLE as error:
+        raise DataError(f"{folder} is damaged ({reason(error)}); prepare it anew.") from error
+
+
+def _opened(out: Folder, here: str | Path | None) -> PreparedDataset:
     about = prepared(out)
     if here is None:
         if not out.is_local:
-            raise DataError(f"{folder} cannot be mapped; give here=, a folder of this machine.")
+            raise DataError(f"{out.url} cannot be mapped; give here=, a folder of this machine.")
         here = out.path(MAPPED)
-    vocabulary = vocabulary_of(folder, about["vocabulary"])
+    vocabulary = vocabulary_of(out.url, about["vocabulary"])
     config = WindowConfig.from_dict(about["windows"])
     made_from = json.dumps([out.read_json(MANIFEST), about], sort_keys=True)
     at = Path(here) / hashlib.sha256(made_from.encode()).hexdigest()[:12]

@@ -19,7 +19,7 @@ from pgt.scale.buckets import numbers_of, visits_name
 from pgt.scale.engines import Engine, InProcess
 from pgt.scale.storage import Folder
 from pgt.visits import SPLITS, DataError
-from pgt.vocabulary import Vocabulary
+from pgt.vocabulary import FIRST, Vocabulary, marks_of
 from pgt.windows import DEFAULT, PreparedDataset, Windows, build
 
 PREPARED = "prepared.json"
@@ -93,7 +93,7 @@ def prepare(
     if out.has(PREPARED) and not about.items() <= out.read_json(PREPARED).items():
         out.remove(PREPARED)  # the folder is nothing whole until all buckets are prepared anew
     with out.whole(VOCABULARY) as handle:
-        handle.write(vocabulary.to_json().encode())
+        handle.write(vocabulary.to_json(people=True).encode())
     work = partial(_encode, folder, about)
     counts = (engine or InProcess()).map(work, numbers)
     total = {name: sum(one[name] for one in counts) for name in SPLITS}
@@ -114,10 +114,18 @@ def build_vocabulary(folder: str, protocol: Protocol, *, memory: str = "1GB") ->
         places = f"SELECT location_id FROM {table}"
         known = sorted_ids(f"SELECT DISTINCT location_id FROM {table} WHERE split = 'train'")
         others = f"{places} EXCEPT {places} WHERE split = 'train'"
+        users = sorted_ids(f"SELECT DISTINCT user_id FROM {table} WHERE split = 'train'")
+        first = connection.sql(
+            "SELECT user_id, location_id, CAST(floor(epoch(started_at)) AS BIGINT) "
+            f"FROM {table} WHERE split = 'train' QUALIFY {FIRST} >= "
+            "row_number() OVER (PARTITION BY user_id ORDER BY started_at) ORDER BY 1, 3"
+        )
+        marks = marks_of(first.fetchall())
         return Vocabulary(
             locations=(*known, *(sorted_ids(others) if protocol == "exact" else ())),
-            users=tuple(sorted_ids(f"SELECT DISTINCT user_id FROM {table} WHERE split = 'train'")),
+            users=tuple(users),
             n_known=len(known),
+            people=tuple(marks[user] for user in users),
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import pandas as pd
 import pytest
@@ -74,3 +75,65 @@ def test_a_table_that_is_not_understood_is_answered_in_one_sentence(
     said = capsys.readouterr().err.strip()
     assert len(said.splitlines()) == 1 and "user_id" in said and "--columns" in said
     assert "Traceback" not in said and not Path("visits.parquet").exists()
+
+
+def test_checkins_to_a_map_in_two_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = sampled(city.load().visits.drop(columns="split"), people=3)
+    table = as_checkins(own)
+    table.to_csv("checkins.csv", index=False)
+    person = str(table["User ID"].value_counts().index[0])
+    assert main(["predict", "checkins.csv", "--user", person, "--top", "3"]) == 0
+    first = capsys.readouterr().out.splitlines()[1].split()[1]
+    assert main(["map", "checkins.csv", "--user", person, "--out", "map.html"]) == 0
+    assert f"The first guess is {first}." in capsys.readouterr().out
+    page = Path("map.html").read_text(encoding="utf-8")
+    assert f"guess 1: {first}" in page and "https://" not in page
+
+
+def test_a_folder_of_gpx_to_a_prediction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "tracks"
+    folder.mkdir()
+    home, work = (16.37, 48.20), (16.40, 48.22)
+    for day in range(1, 13):
+        points = []
+        for minute in range(0, 24 * 60, 5):
+            lon, lat = work if 9 * 60 <= minute < 17 * 60 else home
+            moment = f"2024-05-{day:02d}T{minute // 60:02d}:{minute % 60:02d}:00Z"
+            points.append(f'<trkpt lat="{lat}" lon="{lon}"><time>{moment}</time></trkpt>')
+        body = "".join(points)
+        text = f"<trk><name>{escape('Anna & co')}</name><trkseg>{body}</trkseg></trk>"
+        head = '<gpx version="1.1" creator="test" xmlns="http://www.topografix.com/GPX/1/1">'
+        (folder / f"{day:02d}.gpx").write_text(f"{head}{text}</gpx>", encoding="utf-8")
+    words = ["visits", "tracks", "--out", "visits.parquet", "--everybody", "--person", "anna"]
+    assert main([*words, "--timezone", "Europe/Vienna", "--quiet"]) == 0
+    assert main(["predict", "visits.parquet", "--top", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "user anna" in said and "somewhere new" in said
+    visits = pd.read_parquet("visits.parquet")
+    assert visits.location_id.nunique() == 2
+    assert main(["map", "visits.parquet", "--user", "anna", "--out", "map.html"]) == 0
+
+
+@pytest.mark.parametrize("kind", ["kernel", "markov"])
+def test_a_rule_is_trained_asked_and_measured_like_the_predictor(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = sampled(city.load().visits.drop(columns="split"), people=4)
+    own.to_parquet("visits.parquet")
+    out = f"{kind}.safetensors"
+    assert main(["train", "visits.parquet", "--out", out, "--model", kind]) == 0
+    assert main(["predict", "visits.parquet", out, "--top", "2"]) == 0
+    assert capsys.readouterr().out.count("somewhere new") == 4
+    assert main(["evaluate", "visits.parquet", out]) == 0
+    assert f"{kind}" in capsys.readouterr().out.splitlines()[-1]
+    assert main(["explain", "visits.parquet", out, "--user", str(own.user_id.iloc[0])]) == 2
+    assert "NextLocation.pretrained()" in capsys.readouterr().err
+    assert main(["train", "visits.parquet", "--out", out, "--model", kind, "--epochs", "2"]) == 2
+    assert "--epochs is an option of PGT" in capsys.readouterr().err

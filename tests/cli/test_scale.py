@@ -165,3 +165,24 @@ def test_what_cannot_be_is_said_in_one_sentence(
     assert main(["prepare", str(table), *words]) == 2
     said = capsys.readouterr().err
     assert says in said and len(said.strip().splitlines()) == 1
+
+
+def test_people_who_only_share_their_ids_are_refused_or_named(
+    table: Path, folder_and_model: tuple[str, str], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    _, model = folder_and_model
+    others = pd.read_parquet(table)
+    for name in ("started_at", "finished_at"):
+        others[name] += pd.Timedelta(minutes=30)
+    write(others, tmp_path / "others.parquet")
+    folder = str(tmp_path / "others")
+    assert main(["prepare", f"{folder}.parquet", folder, "--engine", "process"]) == 0
+    assert main(["evaluate", str(table), model]) == 0
+    assert "note" not in capsys.readouterr().err
+    for command in ("evaluate", "predict"):
+        assert main([command, f"{folder}.parquet", model]) == 0
+        said = capsys.readouterr().err
+        assert said.startswith("pgt: note: None of the 5 people whose ids are also in the training")
+    assert main(["evaluate", folder, model]) == 2
+    assert "have the ids of those that the model was trained on" in capsys.readouterr().err

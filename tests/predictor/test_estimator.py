@@ -13,6 +13,7 @@ from sklearn.base import clone
 import pgt
 from pgt.metrics import evaluate
 from pgt.predictor import answers, scoring
+from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.experts import Experts
 from pgt.visits import DataError, check
@@ -89,8 +90,6 @@ def test_what_is_saved_is_what_is_loaded(
     again = NextLocation.load(tmp_path / "m.safetensors")
     pd.testing.assert_frame_equal(model.predict(visits), again.predict(visits))
     pd.testing.assert_frame_equal(model.predict_set(visits), again.predict_set(visits))
-    with pytest.raises(DataError, match="holds a single model"):
-        NextLocation.load(pgt.shipped.folder("checkpoints") / "city.safetensors")
     with pytest.raises(DataError, match="There is no checkpoint"):
         NextLocation.load(tmp_path / "none.safetensors")
 
@@ -123,12 +122,6 @@ def test_parameters_are_those_of_scikit_learn(visits: pd.DataFrame) -> None:
         NextLocation("lstm").fit(visits)
     with pytest.raises(DataError, match="choose is 'best'"):
         NextLocation(choose="best").fit(visits)
-
-
-def test_one_word_changes_the_model(visits: pd.DataFrame) -> None:
-    for name in ("kernel", "most_frequent"):
-        answer = NextLocation(name).fit(visits).predict(visits, top=3)
-        assert set(answer.user_id) == set(visits.user_id)
 
 
 def test_fit_says_what_it_took_and_never_looks_at_the_last_part() -> None:
@@ -185,8 +178,67 @@ def test_visit_by_visit_is_the_whole_table(model: NextLocation, visits: pd.DataF
     watching = streaming.watcher_.model
     for row in visits.loc[late].sort_values("started_at").to_dict("records"):
         answer = streaming.update(row, top=4)
-    asked, _, new = model._asked(visits, None, None)
+    fitted = model.fitted_
+    assert isinstance(fitted, Contextual)
+    asked, _, new = fitted.asked(visits)
     whole = answers.best(watching, asked, new, 4)
     whole = whole[whole.user_id == row["user_id"]]
     assert answer.location_id.tolist() == whole.location_id.tolist()
     assert np.allclose(answer.probability, whole.probability, atol=1e-6)
+
+
+def test_a_week_of_single_visits_is_the_whole_table(
+    model: NextLocation, visits: pd.DataFrame
+) -> None:
+    week = visits.started_at > visits.started_at.max() - pd.Timedelta(days=7)
+    streaming = NextLocation.pretrained().remember(visits[~week])
+    weighed = streaming.watcher_.model
+    fitted = model.fitted_
+    assert isinstance(fitted, Contextual)
+    known = visits[~week]
+    for row in visits[week].sort_values("started_at", kind="stable").to_dict("records"):
+        answer = streaming.update(row, top=4)
+        known = pd.concat([known, pd.DataFrame([row])], ignore_index=True)
+        mine = check(known[known.user_id == row["user_id"]])
+        asked, _, new = fitted.asked(mine)
+        whole = answers.best(weighed, asked, new, 4)
+        assert answer.location_id.tolist() == whole.location_id.tolist()
+        assert np.allclose(answer.probability, whole.probability, atol=1e-6)
+        assert answer.somewhere_new[0] == pytest.approx(whole.somewhere_new[0])
+
+
+def test_somebody_who_is_somewhere_new_every_day(model: NextLocation) -> None:
+    nomad = check(routine_visits(users=1, days=40).query("location_id == 0"))
+    nomad = nomad.assign(location_id=range(len(nomad)))
+    answer = model.predict(nomad, top=100)
+    settled = model.predict(nomad.assign(location_id=0), top=100)
+    assert answer.somewhere_new[0] > 0.5 > settled.somewhere_new[0]
+    assert answer.location_id.nunique() == len(nomad)
+    assert answer.probability.sum() + answer.somewhere_new[0] == pytest.approx(1, abs=1e-5)
+    assert model.predict_set(nomad).location_id.isna().any()
+
+
+def test_three_visits_are_enough_to_be_asked_about(
+    model: NextLocation, visits: pd.DataFrame
+) -> None:
+    few = visits.head(3).assign(lon=[16.0, 16.1, 16.0], lat=48.0)
+    assert len(model.predict(few)) == 2
+    assert len(model.explain(few, few.user_id[0])) > 0
+    assert model.plot(few, few.user_id[0]).alt
+    assert len(model.map(few, few.user_id[0]).table) == 2
+    with pytest.raises(DataError, match="no test windows"):
+        model.score(few)
+
+
+def test_what_is_drawn_is_what_is_said(model: NextLocation, visits: pd.DataFrame) -> None:
+    user, located = visits.user_id.iloc[0], visits.assign(lon=visits.location_id / 100, lat=48.0)
+    found = model.explain(visits, user, top=2)
+    drawn = model.plot(visits, user, top=2)
+    for place, part in found.groupby("location_id", sort=False):
+        assert f"{place}: {part.probability.iloc[0]:.0%}" in drawn.alt
+    guesses = model.predict(located, user=user, top=2)
+    table = model.map(located, user, top=2).table
+    assert table.place.head(2).tolist() == guesses.location_id.astype(str).tolist()
+    assert table.probability.head(2).tolist() == [f"{p:.3f}" for p in guesses.probability]
+    early = located.started_at.min() + pd.Timedelta(days=3)
+    assert model.map(located, user, at=early).table.visits.sum() < len(located) / 4

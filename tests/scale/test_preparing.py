@@ -37,6 +37,8 @@ def test_the_vocabulary_is_that_of_all_visits(protocol: Protocol, text: bool) ->
     vocabulary = build_vocabulary(f"{folder}/b", protocol)
     assert vocabulary == Vocabulary.build(visits, protocol)
     assert vocabulary.fingerprint() == Vocabulary.build(visits, protocol).fingerprint()
+    assert vocabulary.people == Vocabulary.build(visits, protocol).people
+    assert len({*vocabulary.people}) == len(vocabulary.users)
 
 
 @pytest.mark.parametrize(

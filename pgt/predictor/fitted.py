@@ -1,0 +1,137 @@
+"""Fitted models: what each of them can be asked, so that one face serves them all.
+
+`pgt.predictor.contextual` is the contextual pointer; `pgt.predictor.rules` has the rules that vote
+for places of a person's own past; `pgt.predictor.closed` has the models that know the people and
+places of the table that they were fitted to.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pgt.analysis.conformal import threshold
+from pgt.metrics import Predictor, Ranker
+from pgt.predict import find_user
+from pgt.predictor.pretraining import CALIBRATION
+from pgt.predictor.watching import Watcher
+from pgt.visits import DataError
+from pgt.windows import PreparedDataset, prepare
+
+ENOUGH = 50  # validation windows that a promise needs
+
+
+@dataclass(frozen=True)
+class Fitted(ABC):
+    """A fitted model.
+
+    Attributes
+    ----------
+    name : str
+        As `pgt.NextLocation` takes it.
+    predictor : Predictor or Ranker
+        What is scored.
+    strange : ndarray
+        How strange the true answers of windows were that it was not fitted to: 1 minus their
+        probability, in order.
+    """
+
+    name: str
+    predictor: Predictor | Ranker
+    strange: np.ndarray
+
+    remembers = False  # whether it looks at more than the week
+
+    @abstractmethod
+    def best(
+        self, visits: pd.DataFrame, top: int, *, at: pd.Timestamp | None, user: Any
+    ) -> pd.DataFrame:
+        """The likeliest places, as `pgt.NextLocation.predict` returns them."""
+
+    @abstractmethod
+    def sets(
+        self, visits: pd.DataFrame, coverage: float, *, at: pd.Timestamp | None, user: Any
+    ) -> pd.DataFrame:
+        """The sets of answers, as `pgt.NextLocation.predict_set` returns them."""
+
+    @abstractmethod
+    def save(self, path: str | Path) -> None:
+        """Write one safetensors file."""
+
+    def windows(self, visits: pd.DataFrame) -> PreparedDataset:
+        """The windows that it is scored on."""
+        return prepare(visits, protocol="exact")
+
+    def reasons(
+        self, visits: pd.DataFrame, top: int, *, at: pd.Timestamp | None, user: Any
+    ) -> pd.DataFrame:
+        """What spoke for a person's places, as `pgt.NextLocation.explain` returns it.
+
+        Raises
+        ------
+        DataError
+            The model has no features that could be left out.
+        """
+        raise DataError(
+            f"Reasons are those of the contextual pointer, and {self.name!r} has none; take "
+            "NextLocation.pretrained()."
+        )
+
+    def watcher(self, visits: pd.DataFrame | None) -> Watcher:
+        """Everybody's diary, begun with a table.
+
+        Raises
+        ------
+        DataError
+            The model keeps none.
+        """
+        raise DataError(
+            f"Diaries are for the contextual pointer, not for {self.name!r}; take "
+            "NextLocation.pretrained(), or predict from the whole table."
+        )
+
+    def limit(self, coverage: float) -> float:
+        """How strange an answer of a set may be, as `pgt.predictor.bundle.Bundle.limit`.
+
+        Raises
+        ------
+        DataError
+            The coverage is no share, or there is too little to make a promise on.
+        """
+        if not 0 < coverage < 1:
+            raise DataError(f"coverage={coverage} must lie between 0 and 1, say 0.9.")
+        if len(self.strange) < ENOUGH:
+            raise DataError(
+                f"{self.name!r} has {len(self.strange)} validation windows to promise a coverage "
+                f"on, and needs {ENOUGH}; fit it to more visits, or take NextLocation.pretrained()."
+            )
+        return threshold(self.strange, 1 - coverage)
+
+    def refuse_time(self, at: pd.Timestamp | None) -> None:
+        """Refuse a moment that it cannot know.
+
+        Raises
+        ------
+        DataError
+        """
+        if at is not None:
+            raise DataError(
+                f"{self.name!r} knows nothing of the time of the next visit; leave 'at' out, or "
+                "take the model 'contextual'."
+            )
+
+
+def of_person(visits: pd.DataFrame, user: Any) -> pd.DataFrame:
+    """One person's visits; everybody's if nobody is named."""
+    return visits if user is None else visits[visits.user_id == find_user(visits, user)]
+
+
+def in_order(strange: np.ndarray) -> np.ndarray:
+    """The numbers that stand for all of them in a file, in order."""
+    at = np.linspace(0, len(strange) - 1, min(CALIBRATION, len(strange))).round().astype(int)
+    return np.sort(strange)[at] if len(strange) else strange

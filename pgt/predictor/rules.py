@@ -1,0 +1,134 @@
+"""Rules that vote for places of a person's own past: they take anybody's table, as the predictor.
+
+What a rule says of a place is the place's share of all its votes, minus what "somewhere new" gets.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from pgt import checkpoint
+from pgt.baselines import ContextKernel, Last, MostFrequent, fit_baseline
+from pgt.batch import Batch
+from pgt.contextual.history import HistoryWindows
+from pgt.contextual.presets import MEMORY, OLDER
+from pgt.predictor import answers
+from pgt.predictor.asking import Asked, ask, is_new, new_places
+from pgt.predictor.bundle import Novelty
+from pgt.predictor.fitted import ENOUGH, Fitted, in_order, of_person
+from pgt.predictor.fitting import seen
+from pgt.visits import DataError
+
+FORMAT = "rule-1"
+
+
+class Latest(Last):
+    """`pgt.baselines.Last` with shares: a place gets 1 / (how many visits ago it was last seen).
+
+    The order is the same.
+    """
+
+    def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """1 over how many visits ago each location was last seen."""
+        place, score = super().own_scores(batch)
+        return place, (-1 / score).masked_fill(place < 0, -math.inf)
+
+
+@dataclass(frozen=True)
+class OwnPast(Fitted):
+    """A rule over the visits of the person who is asked about.
+
+    Attributes
+    ----------
+    novelty : Novelty
+        How likely the next place is a new one.
+    """
+
+    predictor: Latest | MostFrequent | ContextKernel
+    novelty: Novelty
+
+    remembers = True
+
+    @classmethod
+    def fit(cls, name: str, visits: pd.DataFrame, otherwise: Novelty) -> OwnPast:
+        """Fit the rule; what is promised is fitted to the validation windows.
+
+        Parameters
+        ----------
+        name : {"last", "most_frequent", "kernel"}
+        visits : DataFrame
+        otherwise : Novelty
+            For a table with too few validation windows.
+
+        Raises
+        ------
+        DataError
+            There are no windows to choose the rule's numbers on.
+        """
+        data = seen(visits)
+        if len(data.train) == 0 or (name == "kernel" and len(data.valid) == 0):
+            raise DataError(
+                "The table has no windows to choose the rule's numbers on; give more visits, or "
+                "take NextLocation.pretrained()."
+            )
+        rule: Any = Latest() if name == "last" else fit_baseline(name, data.train, data.valid)
+        rule = rule.fit(data.train)
+        if len(data.valid) < ENOUGH:
+            return cls(name, rule, np.empty(0), otherwise)
+        valid = data.valid
+        assert isinstance(valid, HistoryWindows)
+        new = new_places(valid)
+        novelty = Novelty.fit(new, is_new(valid)[valid.target])
+        strange = answers.strangeness(rule, valid, novelty(new))
+        return cls(name, rule, in_order(strange), novelty)
+
+    def best(
+        self, visits: pd.DataFrame, top: int, *, at: pd.Timestamp | None, user: Any
+    ) -> pd.DataFrame:
+        """The places with the most votes."""
+        asked = self._asked(visits, at, user)
+        return answers.best(self.predictor, asked, self.novelty(asked.new), top)
+
+    def sets(
+        self, visits: pd.DataFrame, coverage: float, *, at: pd.Timestamp | None, user: Any
+    ) -> pd.DataFrame:
+        """All answers that are no stranger than the promise allows."""
+        limit, asked = self.limit(coverage), self._asked(visits, at, user)
+        return answers.sets(self.predictor, asked, self.novelty(asked.new), limit)
+
+    def _asked(self, visits: pd.DataFrame, at: pd.Timestamp | None, user: Any) -> Asked:
+        self.refuse_time(at)
+        return ask(of_person(visits, user), memory=MEMORY, older=OLDER)
+
+    def save(self, path: str | Path) -> None:
+        """Write the rule's numbers and what its promises rest on; there is no visit in it."""
+        numbers = asdict(self.predictor) if isinstance(self.predictor, ContextKernel) else {}
+        info = {
+            "predictor": FORMAT, "rule": self.name, "numbers": numbers,
+            "novelty": [self.novelty.mean, self.novelty.strength],
+        }  # fmt: skip
+        checkpoint.write(path, {"strange": torch.from_numpy(self.strange)}, info)
+
+    @classmethod
+    def of_file(cls, tensors: dict[str, Tensor], info: dict[str, Any]) -> OwnPast:
+        """What `save` wrote."""
+        kinds: dict[str, Any] = {
+            "last": Latest, "most_frequent": MostFrequent, "kernel": ContextKernel
+        }  # fmt: skip
+        rule = kinds[info["rule"]](**{k: _number(v) for k, v in info["numbers"].items()})
+        novelty = Novelty(*map(_number, info["novelty"]))
+        return cls(info["rule"], rule, tensors["strange"].double().numpy(), novelty)
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is no number")
+    return value
