@@ -148,14 +148,21 @@ def load_windows_config(path: str | Path) -> WindowConfig:
     """
     info = read_info(path)
     with _fitting(Path(path).name):
-        if "windows" in info:
-            return WindowConfig.from_dict(info["windows"])
-        vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
-        all_known = vocabulary.n_known == len(vocabulary.locations)
-        notes = info.get("notes", {})
-        noted = {name: notes[name] for name in ("days", "min_visits", "protocol") if name in notes}
-        protocol = "published" if all_known else "exact"
-        return WindowConfig(**{"protocol": protocol, "anchor": "target_day"} | noted)
+        try:
+            return _windows_of(info)
+        except DataError as error:  # of a setting, and does not name the file
+            raise ValueError(str(error)) from error
+
+
+def _windows_of(info: dict[str, Any]) -> WindowConfig:
+    if "windows" in info:
+        return WindowConfig.from_dict(info["windows"])
+    vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
+    all_known = vocabulary.n_known == len(vocabulary.locations)
+    notes = info.get("notes", {})
+    noted = {name: notes[name] for name in ("days", "min_visits", "protocol") if name in notes}
+    protocol = "published" if all_known else "exact"
+    return WindowConfig(**{"protocol": protocol, "anchor": "target_day"} | noted)
 
 
 def read_parts(

@@ -151,8 +151,8 @@ def test_game_says_all_that_it_draws(
             name = question.places.name.iloc[int(button["data-place"])]
             assert name in button.get_text() and " visit" in button.get_text()
             assert button.has_attr("disabled"), "dead without a script, so it must not be reached"
-        marks = week.select("g.mark")
-        assert len(marks) == len(question.places)
+        spots = week.select("g.spot")
+        assert len(spots) == len(question.places)
         assert week.select_one("svg.game-map[role=img]")["aria-label"]
 
 
