@@ -52,7 +52,7 @@ const table = (parent, caption, heads) => {
   const made = add$(parent, "table");
   add$(made, "caption", caption);
   const row = add$(add$(made, "thead"), "tr");
-  for (const head of heads) add$(row, "th", head, { scope: "col" });
+  for (const head of heads) head ? add$(row, "th", head, { scope: "col" }) : add$(row, "td", ""); // no head without a word
   return add$(made, "tbody");
 };
 // Stacked shares of a whole: [kind, share] each.
