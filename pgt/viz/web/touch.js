@@ -52,7 +52,10 @@ const table = (parent, caption, heads) => {
   const made = add$(parent, "table");
   add$(made, "caption", caption);
   const row = add$(add$(made, "thead"), "tr");
-  for (const head of heads) head ? add$(row, "th", head, { scope: "col" }) : add$(row, "td", ""); // no head without a word
+  for (const head of heads) {
+    if (head) add$(row, "th", head, { scope: "col" });
+    else add$(row, "td"); // a head without a word would be read out
+  }
   return add$(made, "tbody");
 };
 // Stacked shares of a whole: [kind, share] each.
