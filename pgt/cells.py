@@ -71,7 +71,7 @@ def plain(table: pd.DataFrame) -> pd.DataFrame:
     >>> plain(pd.DataFrame({"user_id": ["'=1+1", "'s-Hertogenbosch"]})).user_id.tolist()
     ['=1+1', "'s-Hertogenbosch"]
     """
-    return _changed(table, plain_text)
+    return _changed(table, plain_text, only="'")
 
 
 def plain_text(text: str) -> str:
@@ -85,21 +85,24 @@ def plain_text(text: str) -> str:
     return MARKED.sub(r"\1", text) if "'" in text else text
 
 
-def _texts(table: pd.DataFrame) -> Iterator[tuple[int, pd.Series]]:
-    """The columns that may hold texts, by their number, as objects."""
+def _texts(table: pd.DataFrame, only: str = "") -> Iterator[tuple[int, pd.Series]]:
+    """The columns that may hold texts, with a sign if one is named, by their number, as objects."""
     for at, dtype in enumerate(table.dtypes):
-        if not (
-            pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_datetime64_any_dtype(dtype)
-        ):
-            yield at, table.iloc[:, at].astype(object)
+        if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_datetime64_any_dtype(dtype):
+            continue
+        values = table.iloc[:, at]
+        # Texts that pandas holds as such are searched without making an object of each.
+        held = only and isinstance(dtype, pd.StringDtype)
+        if not held or values.str.contains(only, regex=False).any():
+            yield at, values.astype(object)
 
 
-def _changed(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
+def _changed(table: pd.DataFrame, change: Callable[[str], str], only: str = "") -> pd.DataFrame:
     def one(value: object) -> object:
         return change(value) if isinstance(value, str) else value
 
     done = table.rename(columns=one)  # a new table that shares its columns with the old one
-    for at, values in _texts(table):
+    for at, values in _texts(table, only):
         if any(isinstance(value, str) and change(value) != value for value in values):
             done.isetitem(at, values.map(one))
     return done

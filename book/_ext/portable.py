@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from paper import SITE
 from pybtex.database import parse_file
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -35,10 +36,9 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 
 LINK = re.compile(r"\[[^\][]+\]\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)")
-OWN_PAGE = re.compile(r"\]\(https://where-next-book\.github\.io/where-next/book/(\w+)\.html\)")
-OWN_LINK = re.compile(
-    r'(<a href=")https://where-next-book\.github\.io/where-next/book/(\w+\.html")'
-)
+BOOK = re.escape(f"{SITE}book/")
+OWN_PAGE = re.compile(rf"\]\({BOOK}(\w+)\.html\)")
+OWN_LINK = re.compile(rf'(<a href="){BOOK}(\w+\.html")')
 NOTEBOOK = re.compile(r"(?P<page>\d\d_\w+)\.ipynb(?P<place>#.*)?")
 TAG = re.compile(r"\s*\\tag\{([^{}]*)\}\s*")
 NUMBER = re.compile(r"\((\d+\.\d+)\)")

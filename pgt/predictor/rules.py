@@ -79,8 +79,10 @@ class OwnPast(Fitted):
                 "The table has no windows to choose the rule's numbers on; give more visits, or "
                 "take NextLocation.pretrained()."
             )
-        rule: Any = Latest() if name == "last" else fit_baseline(name, data.train, data.valid)
-        rule = rule.fit(data.train)
+        rule: Any = (
+            Latest().fit(data.train) if name == "last"
+            else fit_baseline(name, data.train, data.valid)
+        )  # fmt: skip
         if len(data.valid) < ENOUGH:
             return cls(name, rule, np.empty(0), otherwise)
         valid = data.valid

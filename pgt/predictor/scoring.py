@@ -52,17 +52,16 @@ def table(
     if isinstance(model, Experts):
         model = model.weighed(cast(HistoryWindows, data.train))
     train, valid = windows.train, windows.valid
-    rules: dict[str, tuple[Predictor | Ranker, bool]] = {
+    models: dict[str, tuple[Predictor | Ranker, bool]] = {
+        name: (model, remembers),
         "most frequent, 100 visits": (fit_baseline("most_frequent", data.train, data.valid), True),
         "most frequent, 7 days": (fit_baseline("most_frequent", train, valid), False),
     }
     if len(data.valid):
-        rules["kernel, 100 visits"] = (fit_baseline("kernel", data.train, data.valid), True)
-    ranked = {name: evaluate(model, data.test if remembers else windows.test)}
-    for rule, (fitted, remembers) in rules.items():
-        ranked[rule] = evaluate(fitted, data.test if remembers else windows.test)
+        models["kernel, 100 visits"] = (fit_baseline("kernel", data.train, data.valid), True)
     rows = []
-    for label, ranks in ranked.items():
+    for label, (fitted, far) in models.items():
+        ranks = evaluate(fitted, data.test if far else windows.test)
         for row in summarize(ranks).to_dict("records"):
             low, high = interval(ranks, "acc@1", group=str(row["group"]))
             about = {"model": label, "group": row["group"], "n": row["n"]}

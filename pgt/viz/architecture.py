@@ -241,12 +241,22 @@ def drawing(
         marks.append(_box(part, top(part), high, not lit or part.name in lit, bool(lit), small,
                           link(part)))  # fmt: skip
     down = max(map(top, PARTS.values())) + high + 2
+    return sheet(marks, down, alt, role="group")  # links inside an image cannot be reached
+
+
+def sheet(marks: Collection[str], high: float, alt: str, *, role: str = "img") -> str:
+    """An ``<svg>``, `WIDTH` units wide, with marks on paper; it follows the theme."""
     return themed(
-        f'<svg role="group" aria-label="{safe_html(alt)}" viewBox="0 0 {WIDTH} {down}" '
+        f'<svg role="{role}" aria-label="{safe_html(alt)}" viewBox="0 0 {WIDTH} {high:g}" '
         'style="display:block;width:100%;height:auto" text-anchor="middle" '
         "font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif\">"
-        f'<rect width="{WIDTH}" height="{down}" fill="{PAPER}"/>{"".join(marks)}</svg>'
+        f'<rect width="{WIDTH}" height="{high:g}" fill="{PAPER}"/>{"".join(marks)}</svg>'
     )
+
+
+def arrow_head(x: float, y: float, colour: str) -> str:
+    """The head of an arrow that points down, seven units high, from its left upper corner."""
+    return f'<path d="M{x:g} {y:g}h8l-4 7z" fill="{colour}"/>'
 
 
 def _arrow(x: float, y: float, to_x: float, to_y: float, lit: bool) -> str:
@@ -255,7 +265,7 @@ def _arrow(x: float, y: float, to_x: float, to_y: float, lit: bool) -> str:
     bend = f"C{x:g} {half:g} {to_x:g} {half:g} {to_x:g} {end:g}" if x != to_x else f"V{end:g}"
     return (
         f'<path d="M{x:g} {y:g}{bend}" fill="none" stroke="{colour}" stroke-width="{thick}"/>'
-        f'<path d="M{to_x - 4:g} {end - 1:g}h8l-4 7z" fill="{colour}"/>'
+        + arrow_head(to_x - 4, end - 1, colour)
     )
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pgt.viz.architecture import Drawing
-from pgt.viz.figures import COPIED, GRID, INK, MUTED, PAPER, TRUTH, themed
+from pgt.viz.architecture import WIDTH, Drawing, arrow_head, sheet
+from pgt.viz.figures import COPIED, GRID, INK, MUTED, TRUTH
 from pgt.viz.page_text import safe_html
 
-WIDTH, HIGH, MOST = 380, 26, 10  # units; and how many visits fit side by side
+HIGH, MOST = 26, 10  # units of a box; and how many visits fit side by side
 
 
 def batch_drawing(
@@ -77,7 +77,7 @@ def batch_drawing(
     y += 10
     marks.append(
         f'<path d="M{WIDTH / 2} {y}v16" stroke="{INK}" stroke-width="1.6"/>'
-        f'<path d="M{WIDTH / 2 - 4} {y + 15}h8l-4 7z" fill="{INK}"/>'
+        + arrow_head(WIDTH / 2 - 4, y + 15, INK)
     )
     say(WIDTH / 2 + 10, y + 15, "cut, stack, fill up with 0", MUTED, ' text-anchor="start"')
     y += 42
@@ -109,12 +109,7 @@ def batch_drawing(
         f"{'; '.join(', '.join(map(str, row)) for row in rows)}. "
         f"Mask: {'; '.join(''.join(map(str, mask)) for mask in masks)}. Targets: {answers}."
     )
-    svg = themed(
-        f'<svg role="img" aria-label="{safe_html(alt)}" viewBox="0 0 {WIDTH} {y:g}" '
-        'style="display:block;width:100%;height:auto" text-anchor="middle" font-size="13" '
-        "font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif\">"
-        f'<rect width="{WIDTH}" height="{y:g}" fill="{PAPER}"/>{"".join(marks)}</svg>'
-    )
+    svg = sheet([f'<g font-size="13">{"".join(marks)}</g>'], y, alt)
     page = (
         f'<figure class="pgt-figure"><div style="max-width:430px;margin:0 auto">{svg}</div>'
         f"<figcaption>{safe_html(caption)}</figcaption></figure>"
