@@ -32,9 +32,17 @@ def number_parts(_app: Sphinx, doctree: nodes.document) -> None:
         tree["caption"] = tree["rawcaption"] = titles[tree["caption"]]
 
 
+def name_documents(app: Sphinx, doctree: nodes.document, _page: str) -> None:
+    """Let a link that shows a file's path, as the table of execution times does, show its title."""
+    for link in doctree.findall(nodes.reference):
+        if (title := app.env.titles.get(link.astext())) is not None:
+            link.children = [nodes.inline("", title.astext())]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     # Before Sphinx collects the titles, and after the toctrees are in the front page.
     app.connect("doctree-read", number_chapter, priority=400)
     app.connect("doctree-read", number_parts, priority=700)
+    app.connect("doctree-resolved", name_documents)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

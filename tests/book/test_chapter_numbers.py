@@ -18,7 +18,7 @@ from .sphinx_helpers import Built, build
 PAGES = {
     "01_start": "# Start\n\nOn to [the pointer](02_pointer.md).\n\n## A part\n",
     "02_pointer": "# The `pointer`\n\n## What it does\n",
-    "glossary": "# Glossary\n",
+    "glossary": "# Glossary\n\nSee [01_start](01_start.md).\n",
 }
 
 
@@ -43,6 +43,10 @@ def test_sections_anchors_and_links_stay_as_they_are_written(book: Built) -> Non
     assert "<h2>A part<" in page
     assert 'id="start"' in page
     assert re.search(r'href="02_pointer.html"><span[^>]*>the pointer<', page)
+
+
+def test_a_link_that_shows_a_files_path_shows_its_title_instead(book: Built) -> None:
+    assert re.search(r'href="01_start.html"><span[^>]*>1\. Start<', book.page("glossary"))
 
 
 def test_the_search_knows_the_numbers(book: Built) -> None:
