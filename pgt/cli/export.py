@@ -9,12 +9,15 @@ from pathlib import Path
 import pandas as pd
 
 from pgt import city
-from pgt.checkpoint import load_model, shipped
+from pgt.checkpoint import load_model, read_info, shipped
 from pgt.cli.model import table_of, windows_config
 from pgt.cli.values import require_writable
 from pgt.files import write_text
 from pgt.io.onnx import write_onnx
 from pgt.io.weights_json import as_json
+from pgt.predictor import onnx as predictor_onnx
+from pgt.predictor.contextual import Contextual
+from pgt.predictor.estimator import NextLocation
 from pgt.visits import DataError
 from pgt.viz import live
 from pgt.windows import prepare
@@ -32,6 +35,9 @@ def export(args: argparse.Namespace) -> None:
     if args.visits and not args.model:
         raise DataError("--visits needs --model, the model that was trained on that table.")
     source = args.model or shipped("city")
+    if "predictor" in read_info(source):
+        _predictor(args)
+        return
     model, vocabulary = load_model(source)
     if args.out:
         write_text(args.out, json.dumps(as_json(model, vocabulary), separators=(",", ":")))
@@ -43,6 +49,20 @@ def export(args: argparse.Namespace) -> None:
     if args.onnx:
         write_onnx(model, args.onnx)
         _say(args.onnx, "ONNX")
+
+
+def _predictor(args: argparse.Namespace) -> None:
+    """The networks of a predictor, which are asked where somebody goes next."""
+    if args.out or args.html:
+        raise DataError(
+            f"{args.model.name} is a predictor, which is exported as --onnx FILE.onnx only; "
+            "`python -m pgt live` makes a page of it."
+        )
+    fitted = NextLocation.load(args.model).fitted_
+    if not isinstance(fitted, Contextual):
+        raise DataError(f"{args.model.name} is a rule that counts, with no network to export.")
+    predictor_onnx.write_onnx(fitted.bundle.next_place, args.onnx)
+    _say(args.onnx, "ONNX")
 
 
 def _own(args: argparse.Namespace) -> live.Playground:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,8 @@ class _Plain(nn.Module):
             index=none, target=none, target_time=none, target_weekday=none,
         )  # fmt: skip
         out = self.model(batch)
-        return tuple(getattr(out, name) for name in OUTPUTS)
+        # Without a generator two of them are one tensor, which can have one name only.
+        return tuple(getattr(out, name).clone() for name in OUTPUTS)
 
 
 def inputs(model: PointerGeneratorTransformer) -> tuple[str, ...]:
@@ -78,6 +80,43 @@ def write_onnx(model: PointerGeneratorTransformer, path: str | Path) -> Path:
     A window must not have more visits than the model's ``max_len``: cutting is left to whoever
     builds the windows.
     """
+    names = inputs(model)
+    was_training = model.training
+    batch, time = torch.export.Dim("windows"), torch.export.Dim("visits", max=model.config.max_len)
+    shapes: list[dict[int, Any]] = [
+        {0: batch, 1: time} if name in VISITS else {0: batch} for name in names
+    ]
+    try:
+        return write_module(
+            _Plain(model, names).eval(), path, _example(model, names), shapes, names, OUTPUTS
+        )
+    finally:
+        model.train(was_training)
+
+
+def write_module(
+    module: nn.Module, path: str | Path, example: tuple[Tensor, ...],
+    shapes: Sequence[dict[int, Any]], inputs: Sequence[str], outputs: Sequence[str],
+) -> Path:  # fmt: skip
+    """Write a module between tensors as ONNX.
+
+    Parameters
+    ----------
+    module : nn.Module
+    path : str or Path
+        The name appears only once the file is complete.
+    example : tuple of Tensor
+        What it is traced with. No size may be 1, which would be taken for a constant.
+    shapes : sequence of dict
+        For each tensor, which dimensions may be of any size.
+    inputs, outputs : sequence of str
+        Names.
+
+    Raises
+    ------
+    DataError
+        When the packages for it are not installed.
+    """
     missing = [name for name in ("onnx", "onnxscript") if find_spec(name) is None]
     if missing:
         raise DataError(
@@ -85,13 +124,8 @@ def write_onnx(model: PointerGeneratorTransformer, path: str | Path) -> Path:
             "python -m pip install onnx onnxscript onnxruntime."
         )
     path = Path(path)
-    names = inputs(model)
-    was_training = model.training
-    example = _example(model, names)
-    batch, time = torch.export.Dim("windows"), torch.export.Dim("visits", max=model.config.max_len)
-    shapes: list[dict[int, Any]] = [
-        {0: batch, 1: time} if name in VISITS else {0: batch} for name in names
-    ]
+    # A tensor that stands for two inputs would make them one input of the graph.
+    example = tuple(tensor.clone() for tensor in example)
     talk = logging.getLogger("torch.onnx")
     level = talk.level
     # Both speak of the exporter's own machinery; the tests check what comes out.
@@ -99,19 +133,45 @@ def write_onnx(model: PointerGeneratorTransformer, path: str | Path) -> Path:
         warnings.simplefilter("ignore")
         talk.setLevel(logging.ERROR)
         # Strict, because only so is len(batch) traced and not taken for the number 2.
-        traced = torch.export.export(
-            _Plain(model, names).eval(), example, dynamic_shapes=(tuple(shapes),), strict=True
+        traced = torch.export.export(module, example, dynamic_shapes=(tuple(shapes),), strict=True)
+        traced = traced.run_decompositions(
+            torch.export.default_decompositions() | {torch.ops.aten.searchsorted.Tensor: _steps}
         )
         program = torch.onnx.export(
-            traced, dynamo=True, verbose=False, input_names=list(names), output_names=list(OUTPUTS)
+            traced,
+            dynamo=True,
+            verbose=False,
+            optimize=False,
+            input_names=list(inputs),
+            output_names=list(outputs),
         )
     talk.setLevel(level)
-    model.train(was_training)
     if program is None:
         raise DataError("torch could not write this model as ONNX; update torch and onnxscript.")
+    _shrink(program.model)
     with whole(path) as half:
         program.save(str(half), external_data=False)
     return path
+
+
+def _shrink(model: Any) -> None:
+    """Compute what is constant, and forget from which line of Python each node came.
+
+    The exporter's own optimizer also merges a lower and an upper bound into one node, and in a
+    graph of two networks loses a value that the second one needs.
+    """
+    from onnxscript import optimizer
+
+    optimizer.fold_constants(model)
+    optimizer.remove_unused_nodes(model)
+    for node in model.graph:
+        node.metadata_props.clear()
+
+
+def _steps(sorted_sequence: Tensor, values: Tensor, *, right: bool = False, **_: Any) -> Tensor:
+    """``torch.searchsorted``, which ONNX does not have, for few steps."""
+    beyond = values[..., None] >= sorted_sequence if right else values[..., None] > sorted_sequence
+    return beyond.sum(-1)
 
 
 def _example(model: PointerGeneratorTransformer, names: tuple[str, ...]) -> tuple[Tensor, ...]:
