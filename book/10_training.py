@@ -887,7 +887,8 @@ Markdown(
 # ## Exercises
 #
 # **Exercise 1** (quick). A model always gives ten places 9 % each and spreads the rest evenly over all
-# others. How many nats does it pay when the target is one of the ten? And when it is not?
+# others. (The first cells print how many places there are.) How many nats does it pay when the target is one of
+# the ten? And when it is not?
 
 # %% tags=["try"]
 hit, miss = ..., ...  # nats

@@ -954,10 +954,7 @@ Markdown(
 
 # %% tags=["try"]
 score, reliable, resolved, uncertain = ..., ..., ..., ...
-four = brier([0.2, 0.2, 0.8, 0.8], [0, 0, 1, 0], bins=2)
-answer = [four.score, four.reliability, four.resolution, four.uncertainty]
-yours = [score, reliable, resolved, uncertain]
-check.same(yours, answer, name="four parts")
+check.exercise("11.1", [score, reliable, resolved, uncertain])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
@@ -967,8 +964,9 @@ resolved = (0.25**2 + 0.25**2) / 2  # 0 and 0.5 against 0.25
 uncertain = 0.25 * 0.75
 total = reliable - resolved + uncertain  # no rest: one value a group
 check.same(score, total, name="the parts add up")
-yours = [score, reliable, resolved, uncertain]
-check.same(yours, answer, name="four parts")
+check.exercise("11.1", [score, reliable, resolved, uncertain])
+four = brier([0.2, 0.2, 0.8, 0.8], [0, 0, 1, 0], bins=2)
+check.same(score, four.score, name="the package's score")
 
 # %% [markdown]
 # **Exercise 2** (medium). Write `pairs(score, happened)`, the AUC straight from its definition: over all pairs of a case

@@ -982,14 +982,13 @@ playground(small="bias")
 
 # %% tags=["try"]
 half, factor = ..., ...
-answer = [math.log(2) / -math.log(0.8), 0.8**-14]
-check.same([half, factor], answer, name="steps and factor", atol=0.01)
+check.exercise("12.1", [half, factor])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 half = math.log(0.5) / math.log(0.8)  # 0.8 ** half is one half
 factor = 1 / 0.8**14  # fourteen steps from position 1 to position 15
-check.same([half, factor], answer, name="steps and factor", atol=0.01)
+check.exercise("12.1", [half, factor])
 
 # %% [markdown]
 # **Exercise 2** (medium). Write equation (12.1) for one window: given scores, biases by visit, which visits are to the true

@@ -966,4 +966,23 @@ moved = {k: float((v - before).abs().mean()) for k, v in changes.items()}
 pd.Series(moved, name="mean size of the change").round(3).to_frame()
 
 # %% [markdown]
+# **Exercise 5** (quick, on paper). A window has three visits with attention 0.3, 0.2 and 0.5. The first two are to the true
+# place, the third is elsewhere, and the gate is 0.8. By how much does the probability of the true place change, by
+# equation (13.2), if the first visit is taken out? And if the third is?
+
+# %% tags=["try"]
+first, third = ..., ...  # with their signs
+check.exercise("13.5", [first, third])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
+# @title Solution 5
+g, copied = 0.8, 0.3 + 0.2
+first = g * ((copied - 0.3) / (1 - 0.3) - copied)
+third = g * (copied / (1 - 0.5) - copied)
+check.exercise("13.5", [first, third])
+print(f"without the first {first:+.2f}, without the third {third:+.2f}")
+# Attention alone would say that the third visit matters most, and not which
+# way.
+
+# %% [markdown]
 # **Next:** [Ablations](14_ablations.ipynb), where parts are taken out of the model, not visits out of the window.

@@ -430,15 +430,22 @@ Markdown(
 # ## Exercises
 #
 # **Exercise 1** (quick). Why does the model without the generator lose so little at the first guess, or nothing at all, when
-# [chapter 8](08_generator_and_gate.ipynb) shows that only the generator can name places outside the window?
+# [chapter 8](08_generator_and_gate.ipynb) shows that only the generator can name places outside the window? Before you open
+# the solution, choose. Such targets are *rare*. The generator names them, but *seldom first*. The *pointer* learns to name
+# them. Or the *gate* makes up for it.
 
-# %% [markdown]
-# <details class="solution"><summary>Solution 1</summary>
-#
-# Being able to name them is not being right. Outside the window the generator's first guess is hardly ever
-# the target, so nothing is lost at rank one. Look at Acc@10 and at the group *not in window* instead.
-#
-# </details>
+# %% tags=["try"]
+from pgt.exercises import check
+
+reason = ...  # "rare", "seldom first", "pointer" or "gate"
+check.exercise("14.1", reason)
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
+# @title Solution 1
+check.exercise("14.1", "seldom first")
+# Being able to name them is not being right. Outside the window the
+# generator's first guess is hardly ever the target, so nothing is lost at
+# rank one. Look at Acc@10 and at the group "not in window" instead.
 
 # %% [markdown]
 # **Exercise 2** (medium). Print the change in Acc@10 of *no generator*, with its interval, for each data set. Does the

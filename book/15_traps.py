@@ -717,5 +717,24 @@ print(f"people:       {by_people[0]:.1f} to {by_people[1]:.1f} %")
 # points 2, 4 and 7 open. If the code is public, look at what is fitted before the split, and at the clock.
 #
 # </details>
-#
+
+# %% [markdown]
+# **Exercise 5** (quick, on paper). In a test set one target in five is an unknown place. Of the known targets, four in
+# five are in the window; of the unknown ones, two in five. Merge all unknown places into one symbol, and of these
+# nineteen in twenty are in the window. What is the ceiling as they are, and what is it when they are merged?
+
+# %% tags=["try"]
+from pgt.exercises import check
+
+as_they_are, merged = ..., ...  # in percent
+check.exercise("15.5", [as_they_are, merged])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
+# @title Solution 5
+known = 4 / 5 * 4 / 5
+ceilings = [100 * (known + 1 / 5 * share) for share in (2 / 5, 19 / 20)]
+check.exercise("15.5", ceilings)
+print(f"{ceilings[0]:.0f} % as they are, {ceilings[1]:.0f} % merged")
+
+# %% [markdown]
 # **Next:** [The original: a summarizer](16_summarizer.ipynb), the model that PGT's pointer comes from.

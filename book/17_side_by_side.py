@@ -1239,21 +1239,31 @@ for title in by_table.index:
 # ## Exercises
 #
 # **Exercise 1** (quick). A colleague reads $p_\text{gen} = 0.9$ off the summarizer's figure and concludes that the
-# network copies nine words in ten. What is wrong, and what would the same sentence say with PGT's gate?
+# network copies nine words in ten. What is wrong? Which share of the probability comes from copying in the summarizer,
+# and which would it be in PGT with a gate of $g = 0.9$?
 
-# %% [markdown]
-# <details class="solution"><summary>Solution 1</summary>
-#
-# $p_\text{gen}$ weighs generating, so nine tenths of the probability come from the vocabulary. $g = 0.9$ would mean
-# what the colleague says, or nearly: a gate is a weight and not a count. Which part a word came from is the
-# responsibility of [chapter 8](08_generator_and_gate.ipynb), equation (8.7).
-#
-# </details>
+# %% tags=["try"]
+from pgt.exercises import check
+
+summarizer, ours = ..., ...  # shares, 0 to 1
+check.exercise("17.1", [summarizer, ours])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
+# @title Solution 1
+check.exercise("17.1", [1 - 0.9, 0.9])
+# p_gen weighs generating, so nine tenths come from the vocabulary. g = 0.9
+# would mean what the colleague says, or nearly: a gate is a weight and not a
+# count. Which part a word came from is the responsibility of chapter 8,
+# equation (8.7).
 
 # %% [markdown]
 # **Exercise 2** (medium). From which length on does a Transformer of *one* layer do more work than a BiLSTM of the
 # same width, if the feed-forward network is twice as wide as the model? Work it out with pencil, then check it with
 # `side_by_side.work`.
+
+# %% tags=["try"]
+from_visits = ...  # the smallest number at which it does more
+check.exercise("17.2", from_visits)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -1261,6 +1271,7 @@ for title in by_table.index:
 # numbers: 6 D² a visit. A Transformer layer: 4 D² for the projections,
 # 2 L D for the attention, 4 D² for the feed-forward network.
 # 8 D² + 2 L D is larger than 6 D² at every length: from one visit on.
+check.exercise("17.2", 1)
 one_layer = ModelConfig(**sizes, n_layers=1)
 for n in (1, 18, 400):
     more = side_by_side.work("transformer", n, one_layer)

@@ -512,7 +512,7 @@ display(board.iloc[:, 3:].T.round(1))
 
 # %% [markdown]
 # > **Note.** The two rows of the paper are *not verified*. They come from notes, we could not check them against
-# > [the paper](https://arxiv.org/abs/2006.11483), and nothing here rests on them. One check speaks for
+# > [Yu et al. (2020)](https://arxiv.org/abs/2006.11483), and nothing here rests on them. One check speaks for
 # > them: the same notes have the paper's row for global popularity, 16.18, 8.80 and 22.74, which is our row *popular* to the last digit.
 # > All other rows are ours.
 #
@@ -768,15 +768,14 @@ for source, title in {"city": "city", "geolife": "GeoLife"}.items():
 
 # %% tags=["try"]
 yours = ...  # for example [0.1, 0.2, 0.3]
-check.same(yours, [0.5, 0.6131, 1.0], name="exercise 18.1", atol=1e-3)
+check.exercise("18.1", yours)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 # One of two is among the first three. Its gain, 1 at rank one, is divided by
 # what both could give: ranks one and two.
 gain, ideal = 1.0, 1 + 1 / math.log2(3)
-right = [0.5, 1 / (1 + 1 / math.log2(3)), 1.0]
-check.same([1 / 2, gain / ideal, 1.0], right, name="exercise 18.1")
+check.exercise("18.1", [1 / 2, gain / ideal, 1.0])
 
 # %% [markdown]
 # **Exercise 2** (medium). The aggregation of equation (18.4) does not normalise its weights. Show that the same states given twice double the vector of the

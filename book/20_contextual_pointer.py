@@ -64,9 +64,10 @@ Markdown(
     + (
         ""
         if anchored
-        else " The numbers of this chapter still come from windows that go "
-        "back from the target's day, and on GeoLife PGT has the package's "
-        "default settings. [Chapter 23](23_real_cities.ipynb) has newer "
+        else " The GeoLife numbers of this chapter still come from windows "
+        "that go back from the target's day, which changes scores little "
+        "([trap 12](15_traps.ipynb)), and PGT has the package's default "
+        "settings there. [Chapter 23](23_real_cities.ipynb) has newer "
         "numbers."
     )
 )
@@ -79,10 +80,10 @@ Markdown(
 # The kernel looks at *relations*. "It began at about this hour" is not a fact about a past visit alone. It is a
 # fact about a past visit *and now*. So is "it came after a visit to where I am".
 #
-# PGT's pointer multiplies two vectors: a query made from now, and a key made from the visit. Each describes a
-# *content*: what one of the two is. Their product can express a relation, but only if training arranges all
-# contents so that the products come out right, quarter of an hour by quarter of an hour and place by place. How
-# many examples does training have for that? Count how often each pair of *now* and *a past visit* occurs in the
+# PGT's pointer multiplies two vectors: a query made from now, and a key made from the visit. The query knows that it
+# is 17:15. The key knows that the visit began at 17:00. Neither knows that these two times are close. Their product can
+# express it, but only if training arranges the vectors of all times so that the products of close ones are large, and
+# those of all places so that each fits itself. How many examples does training have for that? Count how often each pair of *now* and *a past visit* occurs in the
 # training windows of the simulated city.
 
 # %%
@@ -118,10 +119,11 @@ for name, (n, cells) in counted.items():
 pd.DataFrame(rows).T
 
 # %% [markdown]
-# The last column counts the numbers that have no example at all. The first two rows are pairs of contents. (Vectors
-# need fewer numbers than a table of all pairs, but they learn from the same examples.) The last two rows hold the
-# same information as relations. They tell the model nothing new. But we have put something in by hand: that 14:00 and
-# 14:15 are neighbours, and that a place is the same as itself.
+# The last column counts the numbers that have no example at all. (One visit is in many of these pairs, since windows
+# overlap. So the examples are not independent, and the true shortage is worse.) The first two rows are pairs of
+# contents. Vectors need fewer numbers than a table of all pairs, but they learn from the same examples. The last two
+# rows hold the same information as relations. They add nothing but what we put in by hand: that 14:00 and 14:15 are
+# neighbours, and that a place is the same as itself.
 #
 # A query and a key *can* draw the clock; exercise 3 counts how many numbers they need for it. But they have to find
 # it first.
@@ -139,8 +141,7 @@ pd.DataFrame(rows).T
 # \text{share} &= \frac{\text{fact} - \text{knot below}}{\text{knot above} - \text{knot below}} \tag{20.1}
 # $$
 #
-# Beyond the last knot the curve stays level. Seen from one knot, its value is multiplied by a **hat**: a function
-# that is 1 at this knot, falls to 0 at its neighbours, and is 0 beyond them.
+# Beyond the last knot the curve stays level.
 
 
 # %%
@@ -177,13 +178,7 @@ numbers_of_kernel = {
 pd.Series(numbers_of_kernel, name="the kernel").map("{:g}".format).to_frame()
 
 # %% tags=["hide-input"]
-fig, (top, bottom) = plt.subplots(
-    2, 1, figsize=(7.0, 4.6), sharex=True, height_ratios=[1, 1.5]
-)
-for k in range(len(KNOTS)):
-    hat = curve(torch.eye(len(KNOTS))[k], KNOTS, minutes)
-    colour, style = ((COPIED, "-"), (EXTRA, "--"))[k % 2]
-    top.plot(minutes / 60, hat, color=colour, ls=style, lw=1.4)
+fig, bottom = plt.subplots(figsize=(7.0, 3.0))
 drawn = torch.randn(len(KNOTS), generator=torch.Generator().manual_seed(3))
 any_values = drawn * 2 - 5
 zigzag = curve(any_values, KNOTS, minutes)
@@ -193,7 +188,6 @@ bottom.plot(
 )
 bottom.plot(KNOTS / 60, -KNOTS / kernel.width, "o", color=COPIED)
 bottom.plot(KNOTS / 60, any_values, "s", color=EXTRA)
-top.set(ylabel="hat", yticks=[0, 1])
 bottom.set(
     xlabel="between the visit's time of day and now (hours)",
     ylabel="log-weight (nats)",
@@ -203,12 +197,11 @@ bottom.set_xticks(range(0, 13, 2))
 bottom.legend(loc="lower left")
 show(
     fig,
-    alt=f"Above, {len(KNOTS)} triangles, one for each knot, narrow near zero "
-    "and wide towards twelve hours. Below, two curves made of them: a "
-    "straight falling line, and a zigzag through arbitrary values.",
-    caption="Above: the hats of the clock's table. Below: values at the "
-    "knots (marks) and the curves that they draw. The kernel's clock is one "
-    "of them.",
+    alt=f"Two curves through values at {len(KNOTS)} knots, which are close "
+    "together near zero and far apart towards twelve hours: a straight "
+    "falling line, and a zigzag through arbitrary values.",
+    caption="Values at the knots (marks) and the curves that they draw. The "
+    "kernel's clock is one of them.",
 )
 
 # %% [markdown]
@@ -218,9 +211,10 @@ show(
 #
 # ## Reasons
 #
-# Now take the kernel's three cues together. The bracket in equation (4.4) is a sum of three terms: the base, the
-# place before, and the clock. Multiply it out, and every visit has three ways to earn weight. Call
-# each a **reason** (the package counts them as `n_components`):
+# Now take the kernel's three cues together. By equation (4.4), it gives a visit the weight *fading* × (*base* + *place
+# before* + *clock*). Multiply it out, and the weight is a sum of three products: *fading* × *base*, *fading* × *place
+# before*, and *fading* × *clock*. So every visit has three ways to earn weight. Call each a **reason** (the package
+# counts them as `n_components`):
 #
 # $$
 # w_i = \sum_{\text{reasons}} \exp\Big( \sum_{\text{features}} \operatorname{curve}(\text{fact}_i) \Big),
@@ -470,29 +464,30 @@ show(
 )
 
 # %% [markdown]
-# Look at the clock first. Nobody gave the tables the rule that near is better, and they found it. (Their jags are
-# noise, alike in both curves because both saw the same windows.)
+# Look at the clock first. Nobody gave the tables the rule that near is better. They found that a visit within a
+# quarter of an hour counts more; farther away the curves are nearly flat, with jags that are probably noise. (Both
+# curves have the same jags, because both saw the same windows.)
 #
 # Then look at the age. The kernel fades evenly from the last visit back; a power of one number can do nothing else. The
 # learned tables hardly fade within a week, but they treat two visits differently from all others. Age 0 is the place where
-# the person is *now*, and people seldom leave a place in order to go to it. Age 1 is where they came from: there, and
-# back again.
+# the person is *now*. The next visit is seldom there again, so its weight is low. Age 1 is where they came from. People
+# often go back there, so its weight is high.
 #
 # ## One cue after the other
 #
 # Now to real people. On GeoLife we move the kernel's cues into the pointer, one at a time, and then go on to cues
 # that the kernel never had. Nothing else of PGT is there: no embeddings, no encoder, no generator, no gate. These
 # models see the last hundred visits instead of seven days; so we also give the kernel a hundred. The next section
-# explains the features that the figure only names.
+# explains the features that the figure names.
 
 # %%
 LADDER = {
     "count_only": "age",
     "and_before": "+ the place before",
     "and_clock": "+ the clock",
-    "and_day": "+ weekday, days, time ahead",
-    "and_stays": "+ how long, before and now",
-    "no_scale": "+ here, count, older places",
+    "and_day": "+ weekday, days, ahead",
+    "and_stays": "+ stay, stayed, left, gap",
+    "no_scale": "+ here, count, unknown, older",
     "full": "+ scaled by now",
 }
 CONTEXTUAL = EXACT | {"model": "contextual", "target_time": "unknown"}
@@ -580,10 +575,22 @@ from pgt.contextual.features import HISTORY_FEATURES, NOW
 
 # %% tags=["hide-input"]
 plainer = {
-    "before": "whether it came after the place where one is now, and "
-    "whether the place before that one matches too",
+    "ahead": "minutes from now to its time of day: a visit at 9:00 is 60 "
+    "ahead at 8:00 and 1,380 ahead at 10:00",
+    "weekday": "whether its weekday and today's are the same, or both "
+    "working "
+    "days, or both weekend days",
+    "before": "whether the person came to it from the place where they are "
+    "now, and whether the place before that one is the same too",
+    "left": "minutes between now and the time of day at which the person set "
+    "out for it",
     "stayed": "how alike the stay before it and the last stay are, log2 of "
     "their ratio",
+    "gap": "minutes on the way to it, log2(minutes + 5)",
+    "here": "whether it is to the place where the person is now, or was "
+    "before that",
+    "unknown": "whether its place is unknown to training, or the present "
+    "place is, or both",
 }
 table = {
     name: {
@@ -601,15 +608,15 @@ with pd.option_context("display.max_colwidth", None):
 # **The scale.** Late at night the clock may say little, in the morning much. So each curve in equation (20.2) is
 # multiplied by a number that depends on now: 1 plus the output of a small network. The network gets the hour, the weekday,
 # how long the last visit was, and how many visits are remembered. Its last layer starts at zero, so all scales start at 1.
+# Most of the model's numbers are in this network.
 #
 # **The memory.** A pointer that sees seven days cannot point at the dentist. Here each question comes with the
 # **memory** of the last hundred visits, however long ago they were. A place that is only found further back has a
 # *summary*: the latest visit there, and how many visits it stands for. So the model's work does not grow with a
 # person's history.
 #
-# Training is that of [chapter 10](10_training.ipynb), and takes seconds. The losses look high, because a target that is
-# not among the remembered visits has no probability at all: it counts with a large constant, which no curve
-# can lower.
+# Training is that of [chapter 10](10_training.ipynb), and takes seconds. The losses look high, because the model cannot
+# name a target that is not among the remembered visits. Such a window has a fixed, large loss, whatever the curves are.
 
 # %%
 full = presets.VARIANTS["full"]
@@ -655,9 +662,12 @@ shown.rename_axis(index="Acc@1 (%), by where the target is", columns=None)
 
 # %% tags=["hide-input"]
 fewer = network.n_parameters() / model.n_parameters()
+ahead = table["all"]["contextual pointer"]
+ahead -= table["all"]["kernel, last hundred visits"]
 Markdown(
     f"The contextual pointer has {fewer:.0f} times fewer numbers than PGT. "
-    "All this is one training run; "
+    f"In the city it is {ahead:.1f} points above the kernel with the same "
+    "memory. All this is one training run; "
     "[chapter 21](21_memory_and_ceilings.ipynb) has the leads over five "
     "seeds, with intervals."
 )
@@ -671,7 +681,8 @@ Markdown(
 # **The gate is gone.** There is no generator to hand over to. The memory now reaches places outside the seven days.
 # The last column of the table above shows how little it wins there; but PGT's generator won little as well.
 #
-# **The attention has words.** Here is the window of Part II again, by place.
+# **The attention has words.** Here is the window of Part II again, by place: first for the kernel, then for the
+# contextual pointer.
 
 
 # %%
@@ -725,10 +736,9 @@ show(
 )
 
 # %% [markdown]
-# The colours are not an explanation that was added afterwards. They are the terms of the sum that was computed: drop
-# a colour, and what is left is exactly what the others said, before it is made to sum to one again. We started from
-# the kernel's tables, so the reasons keep their names. The second can still speak only for visits that came after the
-# present place.
+# The colours are not an explanation that was added afterwards. They are the terms of the sum that was computed. We
+# started from the kernel's tables, so the reasons keep their names: the second can still speak only for visits that
+# came after the present place.
 #
 # Do the reasons take turns during the day?
 
@@ -765,8 +775,8 @@ show(
 )
 
 # %% [markdown]
-# The curves themselves can be looked at as well. Each is drawn relative to its first knot, and multiplied by the mean of
-# its scale over the test windows.
+# Yes. The curves of two features can be looked at as well. Each is drawn relative to its first knot, and multiplied by
+# the mean of its scale over the test windows.
 
 
 # %%
@@ -784,15 +794,11 @@ scale = dict(zip(HISTORY_FEATURES, every.mean(0), strict=True))  # (3,) each
 
 # %% tags=["hide-input"]
 AXES = {
-    "age": ("visits back", 100),
     "clock": ("time of day apart (minutes)", 720),
     "stay": ("how long it lasted, log2(minutes + 15)", 11),
-    "ahead": ("from now to its time of day (minutes)", 1440),
 }
-fig, panels = plt.subplots(2, 2, figsize=(7.4, 5.2))
-for axes, (name, (label, upto)) in zip(
-    panels.flat, AXES.items(), strict=True
-):
+fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.2))
+for axes, (name, (label, upto)) in zip(panels, AXES.items(), strict=True):
     at = torch.tensor(HISTORY_FEATURES[name].knots)
     values = model.scorer.tables[name].detach() * scale[name]  # (K, 3)
     values = values - values[0]
@@ -820,12 +826,12 @@ span = of_clock.max(0).values - of_clock.min(0).values
 span = dict(zip(REASONS, span.tolist(), strict=True))
 show(
     fig,
-    alt="Four panels of learned curves, three lines each, one a reason. In "
+    alt="Two panels of learned curves, three lines each, one a reason. In "
     "the panel of the clock the reason 'it began at this hour' spans "
     f"{span['it began at this hour']:.1f} nats, the other two "
     f"{span['any visit']:.1f} and "
     f"{span['it came after the place where I am']:.1f}.",
-    caption="What four of the tables have learned in the city.",
+    caption="What two of the tables have learned in the city.",
 )
 
 # %% [markdown]
@@ -881,7 +887,7 @@ pd.DataFrame(told).loc[list(LABELS)].rename(index=LABELS).round(2)
 #   by pair; a curve over the relation learns from all examples at once.
 # - A feature is a learned curve over one fact. Features multiply within a reason, and reasons add up. With no features the
 #   model is PGT; with the kernel's tables it is the kernel.
-# - On GeoLife the place before and the clock do most of the work. What the kernel never had adds little.
+# - On GeoLife the place before and the clock do most of the work; what the kernel never had adds little there.
 # - Every prediction comes with its reasons, and these are the arithmetic itself.
 #
 # ## Exercises
@@ -889,13 +895,17 @@ pd.DataFrame(told).loc[list(LABELS)].rename(index=LABELS).round(2)
 # **Exercise 1** (quick). A visit has log-weights 0, −1 and −3 for three reasons. By what factor does its weight rise if the
 # third reason's log-weight becomes 1? And by what factor if all three rise by 1?
 
+# %% tags=["try"]
+third, every = ..., ...
+check.exercise("20.1", [third, every])
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 log_weight = torch.tensor([0.0, -1, -3])
 weight = log_weight.exp().sum()
 third = torch.tensor([0.0, -1, 1]).exp().sum() / weight
 every = (log_weight + 1).exp().sum() / weight
-check.same(every, math.e, name="all three by 1")
+check.exercise("20.1", [float(third), float(every)])
 print(f"third alone: {third:.2f}; all three: {every:.2f}")
 
 # %% [markdown]

@@ -57,10 +57,11 @@ Markdown(
     + (
         ""
         if anchored
-        else " The numbers of this chapter still come from windows that go "
-        "back from the target's day, and on GeoLife PGT has the package's "
-        "default settings. [Chapter 23](23_real_cities.ipynb) has newer "
-        "numbers."
+        else " Up to the section *Two questions*, GeoLife's numbers still "
+        "come from windows that go back from the target's day, which changes "
+        "scores little ([trap 12](15_traps.ipynb)), and PGT has the "
+        "package's default settings there. "
+        "[Chapter 23](23_real_cities.ipynb) has newer numbers."
     )
 )
 
@@ -154,22 +155,25 @@ show(
 # %% tags=["hide-input"]
 certain = [name for name, row in features.items() if row[2] < 0]
 added = change(contextual("and_clock"), contextual("and_before"))
+first = change(contextual("and_before"), contextual("count_only"))
 Markdown(
     f"For only **{len(certain)} of {len(features)}** features does the "
-    f"interval show a loss: {', '.join(certain) or 'none'}. Without the "
-    f"clock the change is only {features['clock'][0]:+.1f} points, although "
-    f"the clock brought {added[0]:+.1f} when the features came in one after "
-    "the other. Both numbers are right. The features *ahead* and *left* look "
-    "at the clock as well, and take over its work when it is gone. Such "
+    f"interval show a loss: {', '.join(certain) or 'none'}. (They are read "
+    "one by one here; as a column they would be wider, as in "
+    "[chapter 19](19_improvements.ipynb).) Without the clock the change is "
+    f"only {features['clock'][0]:+.1f} points, although the clock brought "
+    f"{added[0]:+.1f} when the features came in one after the other. Without "
+    f"the place before it is {features['before'][0]:+.1f}, after "
+    f"{first[0]:+.1f}. All these numbers are right. *Ahead* and *left* look "
+    "at the clock as well. *Here* and *age* can tell where the person was "
+    "before. Other features take over the work of one that is gone. Such "
     "redundancy is the trouble of every ablation."
 )
 
 # %% [markdown]
 # One row is a **placebo**. The feature *unknown* asks whether a place is the place "unknown", and under the exact
-# protocol no place is. It sees the same in every visit, and whatever it adds to a reason, another feature can add as
-# well. So taking it out cannot matter. Still, its row is not zero: tables get their random values one after the
-# other, and with one table fewer the later ones get different values. This row compares runs from different starts,
-# and nothing else.
+# protocol no place is. It has the same value for all visits, so it carries no information. Taking it out still changes
+# the score, because the other tables then start from other random values. Its row shows what pure chance does.
 
 # %% tags=["hide-input"]
 mean, low, high, _ = features["unknown"]
@@ -223,20 +227,22 @@ show(
 
 # %% tags=["hide-input"]
 around, windowed = list(choices.values())[:2]
+in_city = change(contextual("window"), full, ("city", "exact"))
 Markdown(
     "**On these windows the Transformer adds nothing that we can show.** "
     f"{numbers['around']:,} numbers instead of {numbers['full']:,} change "
-    f"the score by {says(around)}. Where the model sees only the seven days, "
-    f"for which PGT was made, the change is {says(windowed)}. **The memory "
-    "is what counts**: with seven days only, the change is "
-    f"{says(choices['seven days only'])}."
+    f"the score by {says(around)}. (PGT alone has more, because here only "
+    "places of the training days have numbers of their own.) Where the model "
+    "sees only the seven days, for which PGT was made, the change is "
+    f"{says(windowed)}. **On GeoLife the memory is what counts**: with seven "
+    f"days only, the change is {says(choices['seven days only'])}. In the "
+    f"city it is {says(in_city)}."
 )
 
 # %% [markdown]
 # Among the smaller choices, *random first tables* end at about the same score: starting from the kernel is a
-# convenience. More than one reason is worth something, but not much; and the single reason also starts from random
-# tables, which explains a part of its row. A hidden layer lets features meet in any way they like, and does not help:
-# with some thousand windows, freedom is not what is missing.
+# convenience. With one reason instead of three the score is a little lower. That model also starts from random tables,
+# which explains a part of its row. A hidden layer, in which features meet in any way they like, does not help.
 #
 # > **Pitfall.** It is tempting to read this as "Transformers do not work". It says that *these* windows, of some dozen
 # > people, do not hold what the Transformer could learn beyond the cues. With a million people the row may turn
@@ -270,7 +276,7 @@ pd.DataFrame(rows).T.map(lambda x: x if isinstance(x, str) else f"{x:.1f}")
 
 # %% [markdown]
 # Without pseudo-unknowns, training cannot find out that people often go to "unknown", or that it is seldom the same place
-# twice. What do the extra windows change on real people? On GeoLife, in points of Acc@1, means over five seeds:
+# twice. What do the extra windows change on GeoLife, over five seeds?
 
 # %% tags=["hide-input"]
 drill = {}
@@ -290,9 +296,6 @@ for group in ("all", "known", "unknown"):
             for variant in ("full", "no_pseudo_unknowns")
         )
         drill[group][title] = with_ - without
-pd.DataFrame(drill).T.rename_axis("targets").map("{:+.1f}".format)
-
-# %% tags=["hide-input"]
 total = change(full, contextual("no_pseudo_unknowns"), PUBLISHED)
 unknown, others = drill["unknown"]["test"], drill["known"]["test"]
 Markdown(
@@ -312,10 +315,8 @@ Markdown(
 )
 
 # %% [markdown]
-# > **Pitfall.** Early stopping can have the same blind spot. With every epoch PGT's generator becomes surer that nobody
-# > goes to *unknown*, because no training window does. So the loss of the unknown targets among the validation windows
-# > grows, and soon outweighs what is still gained on the known ones. The validation *loss* then rises while the model
-# > still learns what it can learn. The contextual pointers here are stopped by validation *accuracy*.
+# (The contextual pointers here are stopped by validation *accuracy*, since the validation *loss* misleads wherever
+# unknown places are targets; [chapter 15](15_traps.ipynb) has that trap.)
 #
 # ## The whole table
 #
@@ -540,16 +541,14 @@ Markdown(
 )
 
 # %% [markdown]
-# For the second question there is a published figure. LLM-Mob is a language model that is shown a person's past and
-# when the next visit begins ([Wang et al., 2023](https://arxiv.org/abs/2308.15197)). We recomputed its score from the
-# predictions that its authors publish: 45.1 % on windows of the published protocol.
-#
 # ## Scored in other ways
 #
 # Accuracy is a mean over windows, so people with many visits count more. A guess next door counts as little as one
 # across the town. And to *return* is not to *explore*: [Song, Koren et al. (2010)](https://doi.org/10.1038/nphys1760)
 # keep apart visits to places where a person has been before and visits to new ones. Does the order of the models
-# depend on such choices? Here are the same answers, scored in five ways.
+# depend on such choices? Here the answers of five seeds are scored again, also on check-ins from New York, which
+# [chapter 23](23_real_cities.ipynb) introduces (three seeds there). The last column has the windows whose target is new
+# to the person but known to the model, and counts the first ten guesses.
 
 # %% tags=["hide-input"]
 otherwise = read_results("perspectives")
@@ -559,13 +558,10 @@ WAYS = {
     "Acc@1, windows": ("windows", "acc@1"),
     "Acc@1, people": ("people", "acc@1"),
     f"within {near} m": ("metres", "near"),
-    "Acc@1, return": ("return", "acc@1"),
-    "Acc@10, explore": ("explore", "acc@10"),
+    "Acc@10, new to the person": ("explore_known", "acc@10"),
 }
 ROWS = {
     "Markov chain": "markov",
-    "most frequent": "most_frequent",
-    "kernel": "kernel",
     "kernel, last hundred visits": "kernel_memory",
     "PGT": "pgt",
     "contextual pointer": "contextual",
@@ -582,10 +578,7 @@ shown = {
     for name, model in ROWS.items()
 }
 shown = pd.DataFrame(shown).T.map("{:.1f}".format).replace("nan", "")
-shown.rename_axis(columns="percent")
-
-# %% [markdown]
-# (Distances are there where places have coordinates, for four models. New York has three seeds, the others five.)
+shown.rename_axis(["data (percent)", "model"])
 
 # %% tags=["hide-input"]
 def way(data, model, scoring, measure="acc@1", column="value"):
@@ -631,7 +624,7 @@ rule, network = (
     for name in ("most_frequent", "pgt")
 )
 Markdown(
-    "**Small leads hang on who counts.** On GeoLife the contextual pointer "
+    "**Small leads depend on who counts.** On GeoLife the contextual pointer "
     "leads the kernel with the same hundred visits by "
     f"{lead['windows']:+.1f} points over windows and by "
     f"{lead['people']:+.1f} if everybody counts alike. In New York, with "
@@ -640,7 +633,7 @@ Markdown(
     "kernel. The large leads of the contextual pointer over PGT stay.\n\n"
     "> **Pitfall.** Errors are often given as a median distance. On GeoLife "
     f"it is {far['contextual']} for the contextual pointer, {far['kernel']} "
-    f"for the kernel and {far['pgt']} for PGT. That looks like a revolution. "
+    f"for the kernel and {far['pgt']} for PGT. "
     "But a median is zero as soon as half of the guesses are right, and the "
     f"pointer is right in {way('geolife', 'contextual', 'windows'):.1f} %, "
     f"the kernel in {way('geolife', 'kernel', 'windows'):.1f} %. The share "
@@ -653,7 +646,7 @@ Markdown(
 # Is there anything left to win? Nobody knows the best possible score on real people, but it can be fenced in from several
 # sides.
 #
-# *Novelty.* A model that only names places of the past misses every new one.
+# *Not new.* A model that only names places of the past, or of the last seven days, misses every other one.
 # [Cuttone et al. (2018)](https://doi.org/10.1140/epjds/s13688-017-0129-1) show how many of the targets that models
 # miss are places new to the person.
 #
@@ -661,10 +654,9 @@ Markdown(
 # ([Song, Qu et al., 2010](https://doi.org/10.1126/science.1177170);
 # [Ikanovic and Mollgaard, 2017](https://doi.org/10.1140/epjds/s13688-017-0107-7)). We estimate it from lengths of
 # repetitions, as [Kontoyiannis et al. (1998)](https://doi.org/10.1109/18.669425) do. Such an estimate can go wrong in
-# many ways. [Smith et al. (2014)](https://doi.org/10.1109/PerCom.2014.6813948) get a lower limit for GPS traces by
-# asking which places can be reached at all from here; [Xu et al. (2019)](https://doi.org/10.1016/j.physa.2019.02.006)
-# warn of logarithms of different bases; and [Kulkarni et al. (2019)](https://doi.org/10.3390/e21040432) find models
-# that are better than the limit. Our estimate sees the order of places only and no clock, so a model with a clock may
+# many ways ([Smith et al., 2014](https://doi.org/10.1109/PerCom.2014.6813948);
+# [Xu et al., 2019](https://doi.org/10.1016/j.physa.2019.02.006)), and
+# [Kulkarni et al. (2019)](https://doi.org/10.3390/e21040432) find models that are better than the limit. Our estimate sees the order of places only and no clock, so a model with a clock may
 # pass it.
 #
 # *Agreement.* Take two past situations of one person that are alike: at the same place, within an hour of each other by the
@@ -680,9 +672,9 @@ Markdown(
 # place, times within an hour of each other, both on working days or both at a weekend, and the same place before.
 # Each window uses the strictest rule for which its person's past has two situations.
 #
-# *Truth.* In the simulated city the simulator can be asked what chances it gave each place. The upper end of this
-# fence is the score of a guess that knows everything the simulator knows, the time of the next visit included. The
-# lower end is that of a guess that does not know this time and makes no use of the length of the present stay.
+# *The simulator's own chances.* In the simulated city the simulator can be asked what chances it gave each place. The
+# lower end is the score of a guess that knows all habits of the simulator, but neither when the next visit begins nor
+# how long the present one lasted. The upper end knows these two as well. No model can see these habits.
 
 # %% tags=["hide-input"]
 limits = read_results("predictability").rows
@@ -705,10 +697,10 @@ def fences(data):
         for column in ("value", "bound")
     ]
     found = {
-        "not new within seven days": (week, week),
-        "not new within the whole past": (past, past),
-        "entropy of the visits": (entropy, entropy),
-        "agreement of like situations": tuple(agree),
+        "not new in seven days": (week, week),
+        "not new in the whole past": (past, past),
+        "entropy": (entropy, entropy),
+        "agreement": tuple(agree),
     }
     if data == "city":
         found["the simulator's own chances"] = tuple(
@@ -740,6 +732,15 @@ for axes, (title, rows) in zip(panels, fence.items(), strict=True):
             ms=12,
             mew=2.5,
         )
+        ends_at = f"{low:.0f}" + (f" to {high:.0f}" if high > low else "")
+        axes.annotate(
+            ends_at,
+            ((low + high) / 2, at),
+            (0, 9),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+        )
     for name, (colour, style) in LINES.items():
         axes.axvline(
             score(name, title), color=colour, ls=style, lw=1.8, label=name
@@ -769,21 +770,20 @@ show(
 town, geolife = fence["city, exact"], fence["GeoLife, exact"]
 low, high = town["the simulator's own chances"]
 ours, kernel = (
-    score(name, "city, exact") for name in ("contextual pointer", "kernel")
+    score(name, "city, exact")
+    for name in ("contextual pointer", "kernel, last hundred visits")
 )
-reachable = geolife["not new within the whole past"][0]
+reachable = geolife["not new in the whole past"][0]
 best = score("contextual pointer", "GeoLife, exact")
 Markdown(
     f"In the city the best possible score lies between {low:.1f} and "
     f"{high:.1f} %. The contextual pointer has {ours:.1f} %: it has gone "
     f"{100 * (ours - kernel) / (low - kernel):.0f} % of the way from the "
-    "kernel to the lower end. GeoLife has no simulator that we could ask. "
-    f"Novelty leaves room up to {reachable:.1f} %, agreement up to "
-    f"{geolife['agreement of like situations'][1]:.1f} %, and the contextual "
-    f"pointer is at {best:.1f} %. Of what is missing, "
-    f"{100 - reachable:.1f} points are new places, which no "
-    "pointer can name. The rest is partly chance: what people themselves did "
-    "not yet know."
+    "kernel with the same memory to the lower end. GeoLife has no simulator "
+    f"that we could ask. New places leave room up to {reachable:.1f} %, "
+    f"agreement up to {geolife['agreement'][1]:.1f} %, and the contextual "
+    f"pointer is at {best:.1f} %. Of what is missing, {100 - reachable:.1f} "
+    "points are new places, which no pointer can name."
 )
 
 # %% [markdown]
@@ -799,7 +799,7 @@ Markdown(
 #   one shows little.
 # - On GeoLife most of the lead over the kernel is memory: a kernel with the same hundred visits comes close.
 # - The Transformer around it adds nothing that windows of some dozen people can show.
-# - "Where next?" and "where then?" are different questions. Never put them in one table.
+# - "Where next?" and "where then?" are different questions. A table that has both must say so in each row.
 # - In a city whose truth is known, little is left to win at naming known places. Places that are new to a person are
 #   the open problem: no model here finds them.
 #
@@ -807,14 +807,18 @@ Markdown(
 #
 # **Exercise 1** (quick). On Saturdays somebody goes home half of the time, to the market three times in ten, and otherwise to
 # the park. How often do two Saturdays agree? How often is the best guess right, and between which ends does equation
-# (21.1) put it?
+# (21.1) put it? Give all four as numbers between 0 and 1.
+
+# %% tags=["try"]
+agree, best, lower, upper = ..., ..., ..., ...
+check.exercise("21.1", [agree, best, lower, upper])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 chances = torch.tensor([0.5, 0.3, 0.2])
 agree, best = (chances**2).sum(), chances.max()
-check.same(agree, 0.38, name="agreement")
 assert agree <= best <= agree.sqrt()
+check.exercise("21.1", torch.stack([agree, best, agree, agree.sqrt()]))
 print(f"{best:.2f} lies between {agree:.2f} and {agree.sqrt():.2f}")
 # All three are equal only if one place is certain.
 

@@ -969,6 +969,10 @@ Markdown(
 # does the question have? The gate is 0.6 and the new places have a quarter of the attention: how much probability do the three get together, and
 # what is the most they could get?
 
+# %% tags=["try"]
+answers, together, at_most = ..., ..., ...
+check.exercise("22.1", [answers, together, at_most])
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 answers = 1000 + 3  # the other four are known anyway
@@ -977,6 +981,7 @@ gate, attention = torch.tensor([0.6]), torch.tensor([[0.75, 0.25]])
 window, scores = torch.tensor([[2, 6]]), torch.zeros(1, 6)
 answer = mixed(gate, attention, window, scores, 7)
 check.same(together, float(answer[0, 6]), name="together")
+check.exercise("22.1", [answers, together, 0.6])
 print(f"{answers} answers, {together:.2f} together, at most 0.6: the gate")
 
 # %% [markdown]

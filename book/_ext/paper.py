@@ -27,7 +27,7 @@ OFF = ", ".join(
     (
         "a.headerlink", "span.chapter-number", "script", "style.anchorjs", "button", "noscript", "p.actions", ".toctree-wrapper",
         ".tag_hide-input .cell_input", ".tag_hide-input > details", "figure.pgt-map details",
-        ".screen-only", "section#contents",  # the front page lists what comes on paper, too
+        ".pgt-answer", ".screen-only", "section#contents",  # the front page lists what comes on paper, too
     )
 )  # fmt: skip
 # What is drawn by a script, and becomes a picture.

@@ -15,6 +15,33 @@ from pgt.windows import Dataset, prepare
 
 
 @dataclass(frozen=True)
+class Field:
+    """One of the things that an exercise asks for, as a form in the built page shows it.
+
+    Attributes
+    ----------
+    label : str
+        What is asked, such as "Acc@1".
+    unit : str
+        As in "%"; empty for a pure number.
+    digits : int
+        Decimals that are asked for. A form takes an answer that is rounded to them.
+    choices : tuple of str
+        Where the answer is a word: the words to choose from.
+
+    Examples
+    --------
+    >>> Field("Acc@1", "%").digits
+    1
+    """
+
+    label: str
+    unit: str = ""
+    digits: int = 1
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Answer:
     """The right answer to an exercise, and known wrong ones.
 
@@ -26,11 +53,20 @@ class Answer:
         Pairs of a wrong answer and a sentence that says what went wrong.
     atol : float
         Largest difference that still counts as equal.
+    fields : tuple of Field
+        One for each number or word, for the form in the page. Without them there is no form.
+    then : str
+        One sentence on what follows from the right answer; the form shows it.
+    code : bool
+        Whether finding it takes code, and not only paper or thought; the form says so.
     """
 
     value: Any
     slips: tuple[tuple[Any, str], ...] = ()
     atol: float = 1e-6
+    fields: tuple[Field, ...] = ()
+    then: str = ""
+    code: bool = False
 
 
 class Answers(dict[str, Callable[[], Answer]]):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from pgt import city, gps
 from pgt.city.fixes import simulate_fixes, true_visits
-from pgt.exercises.answer import Answer, Answers
+from pgt.exercises.answer import Answer, Answers, Field
 from pgt.gps.matching import match, recovery
 
 CHAPTER_TWO = Answers()
@@ -50,6 +50,8 @@ def _half_axes() -> Answer:
             ),
         ),
         atol=0.1,
+        fields=(Field("East-west", "m"), Field("North-south", "m")),
+        then="The circle has become an ellipse, more than twice as long as it is wide.",
     )
 
 
@@ -74,6 +76,9 @@ def _middles() -> Answer:
             ),
         ),
         atol=0.01,
+        fields=(Field("With the different positions", "m"), Field("With all fixes", "m")),
+        then="A receiver without noise repeats its position, and repeated fixes must count.",
+        code=True,
     )
 
 
@@ -93,6 +98,9 @@ def _generous() -> Answer:
             (scores(2), "that is min_samples=2, as published."),
         ),
         atol=0.01,
+        fields=(Field("Recall", "%"), Field("Precision", "%")),
+        then="The price is a vocabulary in which most places appear once.",
+        code=True,
     )
 
 
@@ -118,4 +126,7 @@ def _ends() -> Answer:
             ),
         ),
         atol=0.01,
+        fields=(Field("Ends late by", "minutes"), Field("F1", "%")),
+        then="Most of the error goes, and hardly any stay.",
+        code=True,
     )

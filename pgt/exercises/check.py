@@ -169,7 +169,8 @@ def exercise(number: str, yours: Any) -> None:
 def _equal(one: Any, other: Any, atol: float) -> bool:
     """Whether two answers are the same, numbers or words."""
     if isinstance(other, tuple):
-        return isinstance(one, (tuple, list)) and tuple(one) == other
+        words = (one,) if isinstance(one, str) else one
+        return isinstance(words, (tuple, list)) and tuple(words) == other
     try:
         mine, right = _array(one, ""), _array(other, "")
     except AssertionError:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pgt.exercises.answer import Answer, Answers
+from pgt.exercises.answer import Answer, Answers, Field
 from pgt.exercises.answer import visits as all_visits
 from pgt.exercises.answer import windows as windows_of
-from pgt.metrics import summarize
 from pgt.visits import local_day
 from pgt.windows import Windows
 
@@ -46,6 +45,12 @@ def _kinds() -> Answer:
                 "Divide by the visits.",
             ),
         ),
+        fields=tuple(
+            Field(label, choices=tuple(sorted(share.index)))
+            for label in ("Most often explored", "Least often explored")
+        ),
+        then="Home and work are returned to; the next shop is often a new one.",
+        code=True,
     )
 
 
@@ -63,7 +68,13 @@ def _newest_of_equals() -> Answer:
     if smallest == oldest:  # by chance they are right equally often
         slips = {oldest: "ties go to the oldest visit, or to the smallest place number; you want "
                          "the newest visit."}  # fmt: skip
-    return Answer(newest, tuple(slips.items()))
+    return Answer(
+        newest,
+        tuple(slips.items()),
+        fields=(Field("Test windows in which the rule is right", "%"),),
+        then="A way to break ties is a part of the rule, and it is seldom written down.",
+        code=True,
+    )
 
 
 @PART_ONE.to("1.3")
@@ -82,6 +93,9 @@ def _honest() -> Answer:
                 "your bins are equally wide; make them equally full, with pd.qcut.",
             ),
         ),
+        fields=(Field("Largest difference", "percentage points"),),
+        then="The town's probabilities come true as often as they say, up to chance.",
+        code=True,
     )
 
 
@@ -99,6 +113,9 @@ def _short_list() -> Answer:
             (sorted_, "ties still go to the smallest place number."),
             (np.diff(right, prepend=0), "these are the gains of each place; add them up."),
         ),
+        fields=tuple(Field(f"A list of {k}", "%") for k in ("one", "two", "three", "four", "five")),
+        then="The second place helps most, for home and work take turns.",
+        code=True,
     )
 
 
@@ -122,7 +139,13 @@ def _law() -> Answer:
     while high - low > 1e-6:
         middle = (low + high) / 2
         low, high = (middle, high) if slope(middle) > 0 else (low, middle)
-    return Answer(low, atol=0.01)
+    return Answer(
+        low,
+        atol=0.01,
+        fields=(Field("γ, with a ρ for each person", digits=2),),
+        then="One line for all people is flatter, for it mixes the curious with everybody else.",
+        code=True,
+    )
 
 
 @PART_ONE.to("3.1")
@@ -132,7 +155,14 @@ def _how_many_days() -> Answer:
         for protocol in ("exact", "published")
     )
     return Answer(
-        exact, ((published, "these are the windows of the published protocol; use the exact one."),)
+        exact,
+        ((published, "these are the windows of the published protocol; use the exact one."),),
+        fields=tuple(
+            Field(f"In the window, {days}", "%")
+            for days in ("1 day", "3 days", "7 days", "14 days", "28 days")
+        ),
+        then="More history finds more targets, but it costs windows: the start must be longer.",
+        code=True,
     )
 
 
@@ -170,6 +200,13 @@ def _utc() -> Answer:
                 "taken after it.",
             ),
         ),
+        fields=(
+            Field("Windows", digits=0),
+            Field("Common windows that begin elsewhere", "%"),
+            Field("Visits on another day", "%"),
+        ),
+        then="Few visits change their day, and more windows change their beginning.",
+        code=True,
     )
 
 
@@ -190,7 +227,17 @@ def _padding() -> Answer:
 
     right = [[share(size, pool) for pool in (0, 32)] for size in (16, 64, 128, 512)]
     turned = [row[::-1] for row in right]
-    return Answer(right, ((turned, "the columns are exchanged: random first, then pools of 32."),))
+    return Answer(
+        right,
+        ((turned, "the columns are exchanged: random first, then pools of 32."),),
+        fields=tuple(
+            Field(f"Size {size}, {how}", "%")
+            for size in (16, 64, 128, 512)
+            for how in ("random", "in pools")
+        ),
+        then="The longest of many random windows is long, so random batches waste at any size.",
+        code=True,
+    )
 
 
 @PART_ONE.to("3.4")
@@ -214,23 +261,35 @@ def _reach_back() -> Answer:
     new = ~found.index.isin(list(old))
     value = [int(new.sum()), 100 * found[new].mean(), 100 * found[~new].mean()]
     slip = [len(found), 100 * found.mean(), 100 * found[~new].mean()]
-    return Answer(value, ((slip, "you counted all windows; leave out those there were before."),))
+    return Answer(
+        value,
+        ((slip, "you counted all windows; leave out those there were before."),),
+        fields=(
+            Field("Windows gained", digits=0),
+            Field("In the window, of the new", "%"),
+            Field("In the window, of the old", "%"),
+        ),
+        then="It is another test set, so its scores cannot stand beside published ones.",
+        code=True,
+    )
 
 
-@PART_ONE.to("4.1")
-def _favourite() -> Answer:
-    data = windows_of()
-    train = data.train.visits
-    counts = train.groupby("user_id").location_id.value_counts()
-    test = data.test
-    targets = test.visits.location_id.to_numpy()[test.target]
-    rows = []
-    for user, target in zip(test.users, targets, strict=True):
-        own = counts[user] if user in counts.index.get_level_values(0) else pd.Series(dtype=float)
-        score = own.get(target, 0)
-        tied = int((own == score).sum()) if score > 0 else 0
-        rows.append((user, target, -1, int((own > score).sum()), tied, True, True))
-    names = ["user_id", "target", "predicted", "better", "tied", "known", "in_window"]
-    scores = summarize(pd.DataFrame(rows, columns=names), ["all"]).iloc[0]
-    value = [scores["acc@1"], scores["acc@10"]]
-    return Answer(value, ((value[::-1], "the two are exchanged: Acc@1 first."),))
+@PART_ONE.to("3.6")
+def _by_hand() -> Answer:
+    days = np.array([1, 3, 3, 7, 8, 10, 10, 18, 19, 20])
+    one = pd.DataFrame({"user_id": 0}, index=range(len(days)))
+
+    def asked(width: int) -> list[int]:
+        starts = _starts(one, days, width)
+        return [len(starts), max(target - first for target, first in starts.items())]
+
+    return Answer(
+        asked(7),
+        (
+            ([4, 5], "day 7 is too early: seven days must have passed since the first day."),
+            ([6, 5], "after the long gap no window holds three visits."),
+            (asked(6), "the seventh day before the target's is still in the window."),
+        ),
+        fields=(Field("Windows", digits=0), Field("Visits in the longest", digits=0)),
+        then="A gap costs twice: the days themselves, and the windows after it that stay too thin.",
+    )

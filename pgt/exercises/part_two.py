@@ -7,11 +7,47 @@ import math
 import numpy as np
 
 from pgt.config import PRESETS, ModelConfig
-from pgt.exercises.answer import Answer, Answers
+from pgt.exercises.answer import Answer, Answers, Field
 from pgt.exercises.answer import windows as windows_of
 from pgt.model import PointerGeneratorTransformer
 
 PART_TWO = Answers()
+
+
+@PART_TWO.to("5.1")
+def _numbers_of_tables() -> Answer:
+    vocabulary = windows_of().vocabulary
+    model = PointerGeneratorTransformer(ModelConfig(vocabulary.n_locations, vocabulary.n_users))
+    numbers = sum(weight.numel() for weight in model.embeddings.parameters())
+    width, places = model.config.d_model, 1_300_000 / 64
+    return Answer(
+        [places, numbers],
+        (
+            ([places, numbers - 2 * width], "LayerNorm has a scale and a shift for each number."),
+            ([places, numbers - width], "the projection has a bias, too."),
+        ),
+        atol=0.5,
+        fields=(Field("Locations for 1.3 million", digits=0), Field("Numbers in ours", digits=0)),
+        then="The two statements cannot both hold; it is an erratum of the documents.",
+    )
+
+
+@PART_TWO.to("6.1")
+def _one_layer() -> Answer:
+    layer = PointerGeneratorTransformer(ModelConfig(2, 2)).encoder.layers[0]
+    numbers = sum(weight.numel() for weight in layer.parameters())
+    biases = sum(weight.numel() for weight in layer.parameters() if weight.ndim == 1)
+    width = ModelConfig(2, 2).d_model
+    return Answer(
+        numbers,
+        (
+            (numbers - biases, "these are the matrices; their biases and two norms are missing."),
+            (numbers - 4 * width, "the two norms have a scale and a shift for each number."),
+        ),
+        atol=0.5,
+        fields=(Field("Parameters of one layer", digits=0),),
+        then="The number of heads is not in it: heads divide the width and add nothing.",
+    )
 
 
 @PART_TWO.to("7.1")
@@ -25,6 +61,8 @@ def _pointed() -> Answer:
             ([0, 0, 0.5, 0.1, 0.2], "place 4 was visited twice, and collects both weights."),
             ([0, 0, 5, 1, 4], "these are the weights before they are divided by their sum."),
         ),
+        fields=tuple(Field(f"Place {place}", digits=2) for place in range(5)),
+        then="Place 2 wins with the tallest bar; one more such visit to place 4 would turn it.",
     )
 
 
@@ -40,6 +78,12 @@ def _turning() -> Answer:
             ),
         ),
         atol=0.005,
+        fields=(
+            Field("The first place wins above a gate of", digits=2),
+            Field("Responsibility of the pointer", digits=2),
+        ),
+        then="The pointer's favourite wins below an even gate already, because the generator gives "
+        "it something, too.",
     )
 
 
@@ -58,7 +102,30 @@ def _nine_tenths() -> Answer:
             ),
         ),
         atol=0.5,
+        fields=(Field("Places", digits=0),),
+        then="With more places than that, nearly all of the model is two tables of them.",
     )
+
+
+@PART_TWO.to("9.5")
+def _what_matters() -> Answer:
+    return Answer(
+        ("visit order",),
+        (
+            (("padding",), "masks keep attention off the padding, and the context is read at the "
+             "last real visit."),
+            (("neighbours",), "each window has a row of its own; a longer one beside it only adds "
+             "padding."),
+            (("batch order",), "the rows move, and each brings its answer along."),
+        ),
+        fields=(
+            Field(
+                "What changes the answer",
+                choices=("padding", "neighbours", "batch order", "visit order"),
+            ),
+        ),
+        then="Position, recency and the last visit's role all follow the order of the visits.",
+    )  # fmt: skip
 
 
 @PART_TWO.to("10.1")
@@ -74,4 +141,6 @@ def _nats() -> Answer:
             ([inside, -math.log(0.1)], "the remaining tenth is shared by all the other places."),
         ),
         atol=0.01,
+        fields=(Field("A hit", "nats", digits=2), Field("A miss", "nats", digits=2)),
+        then=f"One miss costs as much as {outside / inside:.1f} hits.",
     )

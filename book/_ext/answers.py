@@ -1,0 +1,148 @@
+"""Sphinx extension: exercises with an answer get a form; MyST-NB's cells answer only with a kernel.
+
+A cell tagged ``try`` that calls ``check.exercise("4.1", …)`` gets a form above it, if the answer
+to 4.1 has fields. The form checks what a reader types against the same `pgt.exercises.Answer`
+that the cell checks against, in the page and without a network: ``answers.js`` builds it. Without
+a script nothing is shown, and a notebook knows nothing of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from docutils import nodes
+from reading import code_cells
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+import pgt.exercises
+from pgt.exercises import ANSWERS
+from pgt.exercises.answer import Answer
+
+logger = logging.getLogger(__name__)
+
+ASKED = re.compile(r'check\.exercise\(\s*"([\d.]+)"')
+ROUNDING = (
+    "A whole number.", "One decimal is enough.", "Two decimals are enough.",
+    "Three decimals are enough.", "Four decimals are enough.",
+)  # fmt: skip
+CODE = "It takes code: run the chapter on Colab or at home."
+PLACE = '<div class="pgt-answer"'
+SCRIPT = "answers.js"
+
+
+def form(answer: Answer) -> dict[str, Any] | None:
+    """What the page's script needs of an answer, ready for JSON; None where it has no fields.
+
+    Examples
+    --------
+    >>> from pgt.exercises.answer import Field
+    >>> form(Answer([25.0], (([4.0], "that is the root."),), fields=(Field("Share", "%"),)))
+    {'fields': [{'label': 'Share', 'unit': '%', 'within': 0.05}], 'right': [25.0], 'slips': \
+[{'answer': [4.0], 'why': 'that is the root.'}], 'hint': 'One decimal is enough.', 'then': ''}
+    """
+    if not answer.fields:
+        return None
+    fields: list[dict[str, Any]] = []
+    for field in answer.fields:
+        about: dict[str, Any] = {"label": field.label}
+        if field.choices:
+            about["choices"] = list(field.choices)
+        else:
+            # Whoever rounds to the digits that are asked for is right, at the very edge as well.
+            about |= {"unit": field.unit, "within": max(answer.atol, 0.5 * 10**-field.digits)}
+        fields.append(about)
+    right = flat(answer.value)
+    if len(right) != len(fields):
+        raise ValueError(f"{len(fields)} fields for an answer of {len(right)} parts")
+    slips = [{"answer": flat(slip), "why": why} for slip, why in answer.slips]
+    digits = [field.digits for field in answer.fields if not field.choices]
+    hints = filter(None, (rounding(digits), CODE if answer.code else ""))
+    return {
+        "fields": fields, "right": right, "slips": slips, "hint": " ".join(hints),
+        "then": answer.then,
+    }  # fmt: skip
+
+
+def flat(value: Any) -> list[Any]:
+    """The words or numbers of an answer in one list.
+
+    Examples
+    --------
+    >>> flat([[1, 2.5], [3, 4]]), flat(("park", "home"))
+    ([1.0, 2.5, 3.0, 4.0], ['park', 'home'])
+    """
+    if isinstance(value, tuple) and all(isinstance(part, str) for part in value):
+        return list(value)
+    numbers: list[Any] = np.asarray(value, dtype=float).ravel().tolist()
+    return numbers
+
+
+def rounding(digits: list[int]) -> str:
+    """How many decimals are asked for, in words; nothing where no number is.
+
+    Examples
+    --------
+    >>> rounding([0]), rounding([0, 0]), rounding([0, 1]), rounding([])
+    ('A whole number.', 'Whole numbers.', 'One decimal is enough.', '')
+    """
+    most = max(digits, default=-1)
+    if most < 0:
+        return ""
+    if most == 0 and len(digits) > 1:
+        return "Whole numbers."
+    return ROUNDING[most]
+
+
+def markup(number: str, about: dict[str, Any]) -> str:
+    """The place of a form, empty and hidden until the script fills it.
+
+    The answer is in base64, so that a look at the source does not give it away. That is a courtesy
+    to the reader and no secret: the solution is on the same page.
+
+    Examples
+    --------
+    >>> markup("4.1", {})
+    '<div class="pgt-answer" data-exercise="4.1" data-answer="e30=" hidden></div>'
+    """
+    packed = base64.b64encode(json.dumps(about).encode("ascii")).decode("ascii")
+    return f'{PLACE} data-exercise="{html.escape(number)}" data-answer="{packed}" hidden></div>'
+
+
+def add_forms(app: Sphinx, doctree: nodes.document) -> None:
+    """Put a form above each cell that asks for an answer with fields."""
+    for cell in list(code_cells(doctree)):
+        asked = ASKED.search(cell[0].astext()) if "tag_try" in cell["classes"] else None
+        if asked is None:
+            continue
+        if asked[1] not in ANSWERS:
+            logger.warning("There is no answer to exercise %s.", asked[1], location=cell)
+            continue
+        for source in sorted(Path(pgt.exercises.__file__).parent.glob("*.py")):
+            app.env.note_dependency(str(source))
+        about = form(ANSWERS[asked[1]]())
+        if about is not None:
+            place = nodes.raw("", markup(asked[1], about), format="html")
+            cell.parent.insert(cell.parent.index(cell), place)
+
+
+def add_script(
+    app: Sphinx, _pagename: str, _template: str, _context: dict[str, Any], doctree: Any
+) -> None:
+    """Pages with a form load its script, after the one of all pages."""
+    raws = doctree.findall(nodes.raw) if doctree is not None else ()
+    if any(raw.astext().startswith(PLACE) for raw in raws):
+        app.add_js_file(SCRIPT, loading_method="defer", priority=900)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register with Sphinx."""
+    app.connect("doctree-read", add_forms)
+    app.connect("html-page-context", add_script)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,263 @@
+"""Exercises answered in the page, in Chromium: right, a slip, wrong, kept, by keyboard alone."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import answers
+import pytest
+
+from pgt.exercises import answer_to
+from pgt.exercises.answer import Answer, Field
+
+from ..helpers import PATIENCE, ROOT
+
+pytestmark = pytest.mark.browser
+POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+EVIL = '<img src=x onerror="window.harmed = 1">'
+MADE_UP = {
+    "90.1": Answer(
+        [2.0, 17_994.0],
+        (([3.0, 17_994.0], f"that is {EVIL}."),),
+        fields=(Field(f"Share {EVIL}", EVIL), Field("Places", digits=0)),
+        then=f"So {EVIL}.",
+    ),
+    "90.2": Answer(38.25, fields=(Field("Acc@1", "%"),), then="On we go."),
+    "90.3": Answer(6 / 13, fields=(Field("Gate", digits=2),), then="On we go."),
+}
+NUMBERS = (*MADE_UP, "1.4", "7.1", "9.5", "11.1", "1.1")
+
+
+def answer_of(number: str) -> Answer:
+    return MADE_UP.get(number) or answer_to(number)
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serve files and print nothing."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A page with forms, served: a page from disk has no store of its own everywhere."""
+    folder = tmp_path_factory.mktemp("site")
+    forms = ""
+    for number in NUMBERS:
+        about = answers.form(answer_of(number))
+        assert about is not None
+        forms += f"<p>Exercise {number}.</p>{answers.markup(number, about)}"
+    head = "".join(f'<script defer src="{name}"></script>' for name in ("book.js", answers.SCRIPT))
+    (folder / "index.html").write_text(
+        '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8"><title>x</title>'
+        f'<meta name="viewport" content="width=device-width">{head}<style>'
+        "body { background: var(--pgt-paper); color: var(--pgt-ink) }</style>"
+        '<link rel="stylesheet" href="book.css"><link rel="icon" href="data:,">'
+        f'<main class="bd-article">{forms}</main>',
+        encoding="utf-8",
+    )
+    for name in ("book.js", answers.SCRIPT, "book.css"):
+        (folder / name).write_bytes((ROOT / "book" / "_static" / name).read_bytes())
+    handler = functools.partial(Quiet, directory=str(folder))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def opened(browser: Any, address: str) -> Callable[..., Any]:
+    """A function that opens the page; nothing else is fetched and nothing goes wrong."""
+
+    @contextmanager
+    def open_page(width: int = 734, **options: Any) -> Iterator[Any]:
+        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
+        context.set_default_timeout(PATIENCE)
+        page, wrong = context.new_page(), []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.on(
+            "request",
+            lambda sent: (
+                None if sent.url.startswith((address, "data:")) else wrong.append(sent.url)
+            ),
+        )
+        try:
+            page.goto(address)
+            yield page
+            assert wrong == [] and page.locator("img").count() == 0
+        finally:
+            context.close()
+
+    return open_page
+
+
+def form(page: Any, number: str) -> Any:
+    return page.get_by_role("form", name=f"Your answer to exercise {number}", exact=True)
+
+
+def fill(page: Any, number: str, *values: object) -> str:
+    """Type an answer, check it, and return what is said."""
+    fields = form(page, number).get_by_role("textbox")
+    assert fields.count() == len(values)
+    for i, value in enumerate(values):
+        fields.nth(i).fill(str(value))
+    form(page, number).get_by_role("button", name="Check").click()
+    return said(page, number)
+
+
+def said(page: Any, number: str) -> str:
+    text: str = form(page, number).get_by_role("status").inner_text()
+    return text
+
+
+def test_right_when_rounded_as_asked_and_a_slip_is_named(opened: Any) -> None:
+    with opened() as page:
+        for number in ("1.4", "7.1", "11.1"):
+            answer = answer_of(number)
+            digits = [field.digits for field in answer.fields]
+            rounded = [f"{v:.{d}f}" for v, d in zip(answer.value, digits, strict=True)]
+            assert fill(page, number, *rounded) == f"Right. {answer.then}"
+            for slip, why in answer.slips:
+                assert fill(page, number, *slip) == f"Not yet: {why}"
+        assert "too low" in fill(page, "11.1", 0.18, 0.065, 0.0625, 0.1875)
+        assert fill(page, "11.1", 0.18, 0.065, 0.1, "").count("right") == 0, "one is missing"
+        assert "Uncertainty: put in a number." in said(page, "11.1")
+
+
+def test_wrong_numbers_are_too_high_or_too_low_and_marked(opened: Any) -> None:
+    with opened() as page:
+        assert fill(page, "90.2", "38.4") == "Not yet: too high."
+        assert fill(page, "90.2", "12") == "Not yet: too low."
+        assert "in percent" in fill(page, "90.2", "0.3825")
+        invalid = form(page, "90.2").locator("[aria-invalid=true]")
+        assert invalid.count() == 1
+        assert fill(page, "90.2", "38.2") == fill(page, "90.2", "38.3") == "Right. On we go."
+        assert invalid.count() == 0
+        assert fill(page, "90.2", "many") == "Not yet: put in a number."
+        form(page, "90.2").get_by_role("textbox").fill("38")
+        assert said(page, "90.2") == "" and invalid.count() == 0, "it was said of another answer"
+
+
+@pytest.mark.parametrize(
+    ("number", "typed"),
+    [
+        ("90.2", ("38,25 %",)), ("90.2", (" 38.25% ",)), ("90.2", ("3.825e1",)),
+        ("90.3", ("6/13",)), ("90.3", ("+.46",)), ("90.1", ("4/2", "17,994")),
+    ],
+)  # fmt: skip
+def test_numbers_as_people_write_them(opened: Any, number: str, typed: tuple[str, ...]) -> None:
+    with opened() as page:
+        assert fill(page, number, *typed).startswith("Right.")
+
+
+@pytest.mark.parametrize("typed", ["38.25.0", "1/2/3", "Infinity", "0x10", "38 or so", "--38", ""])
+def test_what_is_no_number_is_asked_for_again(opened: Any, typed: str) -> None:
+    with opened() as page:
+        assert "put in a number" in fill(page, "90.2", typed)
+
+
+def test_words_are_chosen(opened: Any) -> None:
+    with opened() as page:
+        words = form(page, "9.5")
+        words.get_by_role("button").click()
+        assert "choose one" in said(page, "9.5")
+        for (word,), why in answer_of("9.5").slips:
+            words.get_by_role("radio", name=word).check()
+            words.get_by_role("button").click()
+            assert said(page, "9.5") == f"Not yet: {why}"
+        words.get_by_role("radio", name="visit order").check()
+        words.get_by_role("button").click()
+        assert said(page, "9.5").startswith("Right.")
+        pair = form(page, "1.1")
+        for label, word in zip(("Most", "Least"), answer_of("1.1").value, strict=True):
+            group = pair.get_by_role("group", name=f"{label} often explored")
+            group.get_by_role("radio", name=word, exact=True).check()
+        pair.get_by_role("button").click()
+        assert said(page, "1.1").startswith("Right.")
+
+
+def test_answers_survive_a_reload_and_a_store_that_is_closed(opened: Any) -> None:
+    with opened() as page:
+        fill(page, "90.2", "38.2")
+        form(page, "90.3").get_by_role("textbox").fill("0.9")  # typed, not checked
+        form(page, "9.5").get_by_role("radio", name="padding").check()
+        form(page, "9.5").get_by_role("button").click()
+        page.reload()
+        assert form(page, "90.2").get_by_role("textbox").input_value() == "38.2"
+        assert said(page, "90.2") == "Right. On we go."
+        assert form(page, "90.3").get_by_role("textbox").input_value() == "0.9"
+        assert said(page, "90.3") == ""
+        assert form(page, "9.5").get_by_role("radio", name="padding").is_checked()
+        assert said(page, "9.5").startswith("Not yet")
+        for kept in ("no JSON", '{"values": 3}', '{"values": [1, 2, 3, 4]}', "null"):
+            page.evaluate("text => localStorage.setItem('pgt-answer-90.2', text)", kept)
+            page.reload()
+            assert fill(page, "90.2", "38.3").startswith("Right.")
+        page.add_init_script(
+            "Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } })"
+        )
+        page.reload()
+        assert fill(page, "90.2", "38.3").startswith("Right.")
+
+
+def test_keyboard_alone_answers(opened: Any) -> None:
+    with opened() as page:
+        page.get_by_role("textbox", name="Gate").focus()
+        page.keyboard.type("0.46")
+        page.keyboard.press("Enter")
+        assert said(page, "90.3").startswith("Right.")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Check"
+        form(page, "9.5").get_by_role("radio", name="padding").focus()
+        page.keyboard.press("ArrowUp")
+        assert form(page, "9.5").get_by_role("radio", name="visit order").is_checked()
+        page.keyboard.press("Enter")
+        assert said(page, "9.5").startswith("Right.")
+
+
+def test_text_of_an_answer_stays_text(opened: Any) -> None:
+    with opened() as page:
+        assert page.get_by_label(f"Share {EVIL}, {EVIL}").count() == 1
+        assert fill(page, "90.1", "3", "17994") == f"Not yet: that is {EVIL}."
+        assert fill(page, "90.1", "2", "17994") == f"Right. So {EVIL}."
+        assert page.evaluate("window.harmed") is None
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [734, 390])
+def test_it_fits_and_can_be_read(opened: Any, theme: str, width: int) -> None:
+    with opened(width=width) as page:
+        page.evaluate("theme => (document.documentElement.dataset.theme = theme)", theme)
+        fill(page, "11.1", 1, 2, 3, "")
+        fill(page, "90.2", "38.2")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(POOR_CONTRAST) == []
+        heights = [box.bounding_box()["height"] for box in page.get_by_role("textbox").all()]
+        assert min(heights) >= 28
+
+
+def test_without_a_script_and_on_paper_nothing_is_shown(opened: Any) -> None:
+    with opened(java_script_enabled=False) as page:
+        places = page.locator(".pgt-answer")
+        assert places.count() == len(NUMBERS)
+        assert all(place.is_hidden() for place in places.all())
+    with opened() as page:
+        assert form(page, "90.2").is_visible()
+        page.emulate_media(media="print")
+        assert form(page, "90.2").is_hidden()
+
+
+def test_a_chapter_of_the_built_book_is_answered(visit: Any) -> None:
+    with visit("book/03_windows.html") as there:
+        value = [f"{number:.0f}" for number in answer_to("3.6").value]
+        assert fill(there.page, "3.6", *value).startswith("Right.")
+        assert there.errors == [] and there.outside == []
