@@ -488,8 +488,8 @@ assert names.DBSCAN.is_unique and names.component.is_unique
 #
 # ## Visits: merge what belongs together
 #
-# The last step drops the staypoints without a location. Two of the others that follow each other at the same
-# location become one **visit** if the second begins within a minute of the end of the first.
+# The last step drops the staypoints without a location. Each of the others is a **visit**. If a person's next staypoint
+# is at the same location and begins within a minute, we join the two into one visit.
 
 
 # %%
@@ -692,8 +692,7 @@ Markdown(
 )
 
 # %% [markdown]
-# The third row of the table, visits whose neighbour in time is to the same place, has another reason. Anyone
-# who leaves home for a walk round the block, or whose record stops overnight, has two true visits to the same
+# The third row of the table has another cause. Here the visit before or after was to the same place. Anyone who leaves home for a walk round the block, or whose record stops overnight, has two true visits to the same
 # place in a row. In the fixes these often look like one long stay.
 #
 # ## A receiver that is too good
@@ -802,8 +801,8 @@ Markdown(
     f"visits is {noise.f1[0]:.0f}; with an error of one metre it is "
     f"{noise.f1[1]:.0f}.** The Rand index goes from {rand[0]:.2f} to "
     f"{rand[1]:.2f}. Worse data gives better places. The middle of a "
-    f"staypoint without error lies {noise.apart[0]:.0f} m from the door, "
-    f"with five metres of error {noise.apart[5]:.0f} m. How can that be?"
+    f"visit without error lies {noise.apart[0]:.0f} m from the door, with "
+    f"five metres of error {noise.apart[5]:.0f} m. How can that be?"
 )
 
 # %% [markdown]
@@ -1082,7 +1081,8 @@ shown.rename_axis(columns=["time zone", "coordinates"])
 # %% [markdown]
 # The published counts, of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), are 7,424, 3,334 and 3,502
 # windows for train, valid and test ([chapter 3](03_windows.ipynb) explains the three parts). The column *UTC, swapped*
-# follows their way. (All columns leave out, like theirs, people who were tracked for too short a time, and staypoints
+# follows their way. (The ready-made windows in chapter 3 come from another project that prepared the same data by the
+# same protocol, and have slightly other counts. All columns leave out, like theirs, people who were tracked for too short a time, and staypoints
 # of at most 25 minutes, which our thirty minutes have excluded already.)
 
 # %% tags=["hide-input"]
@@ -1248,10 +1248,10 @@ times = shorter[(200.0, 10.0)] / shorter[(200.0, 30.0)]
 Markdown(
     "The half hour matters more than the 200 m: with ten minutes instead of "
     f"thirty there are {times:.1f} times as many staypoints. Real people do "
-    "stop for twenty minutes, which Larkmere could not tell us. And most "
-    f"people have few places: of the {in_classes.n.sum():.0f} people with "
-    f"locations, {few:.0f} have fewer than {in_classes.high.iloc[1]:.0f} "
-    f"and {many:.0f} have {in_classes.low.iloc[-2]:.0f} or more."
+    "stop for twenty minutes, which Larkmere could not tell us. And people "
+    f"differ: of the {in_classes.n.sum():.0f} with locations, {few:.0f} have "
+    f"fewer than {in_classes.high.iloc[1]:.0f} of them and {many:.0f} have "
+    f"{in_classes.low.iloc[-2]:.0f} or more."
 )
 
 # %% [markdown]

@@ -129,7 +129,7 @@ pd.DataFrame({"visits": batch.length.numpy()}, index=windows)
 # $$
 #
 # There are two maps because asking and answering are different things. With one map for both, the last visit
-# would tend to be most like itself, and the pointer would favour staying put. The division by $\sqrt D$ keeps
+# could be most like itself, and the pointer would favour staying put. The division by $\sqrt D$ keeps
 # scores at the same size whatever the width of the model ([chapter 6](06_position_and_encoder.ipynb)). First by
 # hand, one visit at a time:
 
@@ -244,8 +244,8 @@ show(
 )
 
 # %% [markdown]
-# If you cannot tell the first two pictures apart, then most of what this trained pointer prefers sits
-# in its keys. [Attention on maps](13_attention_on_maps.ipynb) asks why.
+# The first two pictures are almost the same, so in this window the trained position bias does little: what the pointer
+# prefers comes from queries and keys. [Attention on maps](13_attention_on_maps.ipynb) asks why.
 #
 # > **Pitfall.** It is tempting to multiply by the mask *after* the softmax. Nothing crashes, and the weights of short
 # > windows no longer add up to one. Leaving the mask out is just as quiet. A padding column still has a key, because
@@ -464,8 +464,7 @@ print(f"safe: {safe[0, 2]:.3f}, gradient: {gradient.numpy().round(3)}")
 # The gradient tells how the two visits share the credit for place 2. Its entries are positive and sum to one:
 # each is the visit's part of the place's weight.
 #
-# The code *detaches* the maximum. May it leave out that gradient? Yes: equation (7.5) has the same value for *any*
-# $m_\ell$, so the true derivative with respect to it is zero.
+# The code may *detach* the maximum, because equation (7.5) has the same value for *any* $m_\ell$.
 
 # %% tags=["hide-input"]
 smallest = pointed.smallest.min()
@@ -564,8 +563,8 @@ Markdown(
 # %% [markdown]
 # ## What it can and cannot do
 #
-# The pointer has a ceiling. Where the target is not in the window, its probability is exactly zero, for ever. Such
-# targets are the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
+# The pointer has a ceiling. If the target is not in the window, the pointer gives it the probability zero, whatever we
+# train. Such targets are the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
 #
 # The embedding of a place that training never saw is noise, because no training step ever moved it on purpose.
 # The pointer has to judge visits to such a place by hour, weekday, duration and position, and by whether the
@@ -587,14 +586,23 @@ by.insert(0, "windows", groups.size())
 assert (pointed.target[~inside] == 0).all()
 assert (pointed.target[inside] > 0).all()
 print(f"ceiling: {100 * inside.mean():.1f} % of the test windows")
+by["right, %"] = by["right, %"].round(1)
 by.round(3)
 
+# %% tags=["hide-input"]
+gains = by["pointer's share"] / by["share of the visits"]
+Markdown(
+    "Targets never seen in training are visited less often within the "
+    "window, so some disadvantage is fair. Compare the pointer's share with "
+    "the share of the visits: for known targets it is "
+    f"{gains['known']:.1f} times as large, for those never seen "
+    f"{gains['never seen']:.1f} times. A noisy embedding may explain a part "
+    "of that; this table cannot tell. Still, the pointer finds some of these "
+    "places. A softmax over places would have next to no chance with any of "
+    "them."
+)
+
 # %% [markdown]
-# Targets never seen in training are visited less often within the window,
-# so some disadvantage is fair: compare "pointer's share" with "share of the visits". What is left of the gap is the
-# price of a noisy embedding. Still, the pointer finds some of these places. A softmax over places would have
-# next to no chance with any of them.
-#
 # > **Pitfall.** Under the protocol "published" all places that training did not show become *one* place, "unknown". Then the
 # > scatter adds up *different* new places as if they were one, and the pointer scores by naming "unknown". Under
 # > "exact", which we use here, pointing has to find the right one.
@@ -719,10 +727,12 @@ for T in (0.1, 0.3, 0.6, 1.0, 1.5, 3.0, 10.0):
         hits += int((heated(b, T).argmax(1) == b.target).sum())
     right[T] = 100 * hits / len(test)
 right = pd.Series(right, name="Acc@1, %").rename_axis("temperature")
+print(f"best at {right.idxmax():g}, {right.max():.1f} %; ", end="")
+print(f"at 1 it is {right[1.0]:.1f} %, of {len(test)} windows")
 right.round(1).to_frame().T
-# Training chose the scale of the scores for the loss; the row says whether
-# another one has more hits. Small temperatures trust the tallest bar, and
-# lose what adding up gives.
+# Training chose the scale of the scores for the loss, and near T = 1 the
+# hits hardly change. Small temperatures trust the tallest bar, and lose
+# what adding up gives.
 
 # %% [markdown]
 # **Exercise 3** (longer). Show that for the loss $-\log P_\text{ptr}(\ell^*)$ with the target $\ell^*$ in the window
@@ -780,8 +790,9 @@ with torch.no_grad():
 result = pd.DataFrame({how: 100.0 * hit for how, hit in chosen.items()})
 groups = result.groupby(np.where(known, "known", "never seen"))
 groups.mean().round(1).rename_axis("Acc@1, %")
-# The keys were trained to be added up, so "sum" has the home advantage: a
-# fair comparison trains each. In the chapter's log_scatter only the last
+# The keys were trained to be added up, so a fair comparison trains each.
+# Places never seen have few visits to add up: there "largest" is no worse.
+# In the chapter's log_scatter only the last
 # lines change: "largest" is the peak m itself.
 
 # %% [markdown]

@@ -150,8 +150,8 @@ print(f"mixture {tuple(p.shape)}")
 print(f"gate at the start: {g.mean():.2f} ± {g.std():.2f}")
 
 # %% [markdown]
-# The gate starts near one half, because its last layer starts near zero and $\sigma(0) = 0.5$. It has no reason yet to
-# copy or to generate.
+# The gate starts near one half, because its last layer starts near zero and $\sigma(0) = 0.5$; how far from it depends
+# on the seed. It has no reason yet to copy or to generate.
 #
 # ## Before the first step
 #
@@ -267,7 +267,7 @@ show(
     alt=f"The learning rate rises in a straight line to {peak:g} over {warm} "
     "epochs, then falls along a cosine to zero at epoch "
     f"{config.max_epochs}.",
-    caption="Learning rate, step by step, as `TrainConfig.rate` gives it.",
+    caption="Learning rate, step by step, as TrainConfig.rate gives it.",
 )
 
 # %% [markdown]
@@ -410,9 +410,8 @@ show(
 )
 
 # %% [markdown]
-# The losses fall, but do the gradients? Compare the two ends of the right-hand picture. A gradient norm
-# does not measure how far training still has to go: a model that is confident and wrong about a few
-# windows has large gradients, however well it does on the rest.
+# The training loss falls, but the gradients do not: in the right-hand picture the norm ends higher than its lowest
+# point. So a gradient norm does not measure how far training still has to go.
 #
 # ## Reading the curves
 
@@ -461,8 +460,8 @@ Markdown(
 # much.
 #
 # How can a loss get worse while more answers are right? The loss is a mean, and its largest terms decide a
-# mean. Take it apart by the three kinds of target: places in the window, places that
-# training knows but the window does not show, and places that training never saw.
+# mean. Take it apart by three kinds of target: places in the window, places that training knows but the window
+# does not show, and places that neither of them shows.
 
 
 # %%
@@ -634,7 +633,7 @@ Markdown(
 # Nearly all hits are among targets *in the window*. Outside it the model has
 # only the generator, and naming the one place among thousands that somebody explores is close to guessing.
 # And anyone who reads only "accuracy of the trained model" never learns how much of it the untrained model
-# had already. With ten guesses in place of one, the two are even closer:
+# had already. With ten guesses in place of one, the untrained model is as good as the trained one:
 
 # %%
 measures = ["acc@1", "acc@5", "acc@10", "mrr"]
@@ -962,10 +961,12 @@ for smoothing in (0.0, 0.1):
     fit(student, few, small_valid, quick, progress=False)
     each = pd.Series(losses(student, small_valid))
     answer[f"ε = {smoothing}"] = each.groupby(kind[::4]).mean()
+# Smoothing asks each place to keep about ε / V, so in the long run the
+# price of a never-seen target is held near log(V / ε):
+print(f"log(V / ε) is {math.log(vocabulary.n_locations / 0.1):.2f} nats.")
+# After four epochs the price is below that even without smoothing. So the
+# bound is not visible yet; with smoothing the price is only a little lower.
 pd.DataFrame(answer).round(2)
-# Smoothing asks each place to keep about ε / V, so the price of a
-# never-seen target is held near log(V / ε). How much of that you see after
-# four epochs is in the table.
 
 # %% [markdown]
 # **Exercise 4** (project). AdamW divides by the gradient's usual size, so clipping all gradients to one

@@ -407,14 +407,14 @@ assert (gate_line["from"] < 1).all()
 Markdown(
     f"The gate's slope is **{slopes.iloc[1]:.2f}** against returns and "
     f"**{slopes.iloc[0]:.2f}** against the window. Neither interval lies "
-    "above one: there is **no sign of hedging**. The gate speaks about as "
-    "boldly as its knowledge allows, or more so. The shift is a question of "
-    "level: of label smoothing ([chapter 8](08_generator_and_gate.ipynb)), "
-    "and of what counts as a return."
+    "above one: there is **no sign of hedging**, although the intervals "
+    "leave room for a little. The shift is a question of level: of label "
+    "smoothing ([chapter 8](08_generator_and_gate.ipynb)), and of what "
+    "counts as a return."
 )
 
 # %% [markdown]
-# So the gate's values crowd around the middle, but not out of caution. How much does the gate know, then?
+# So caution does not explain why the gate's values crowd around the middle. How much does the gate know, then?
 #
 # ## Second test: does it tell cases apart?
 #
@@ -557,14 +557,14 @@ Markdown(
     f"{len(NUMBERS)} counts, the person, the hour and the weekday has "
     f"**{r.AUC[rule]:.3f}** and {r.within[rule]:.3f} (ahead of the gate by "
     f"{gain[0]:.3f} to {gain[1]:.3f}, 95 % interval). The oracle has "
-    f"{r.AUC.iloc[0]:.3f}.\n\nFor its own outcome, the target in the window, "
-    f"the gate has {w.AUC['gate']:.3f} and the regression {w.AUC[rule]:.3f}. "
-    f"Within one person the mean of the *hour* alone has {hour:.3f}, the "
-    f"gate {w.within['gate']:.3f}."
+    f"{r.AUC.iloc[0]:.3f}.\n\nAgainst its own outcome, the target in the "
+    f"window, the AUC is {w.AUC['gate']:.3f} for the gate and "
+    f"{w.AUC[rule]:.3f} for the regression. Within one person the gate has "
+    f"{w.within['gate']:.3f}; a table of hourly means has {hour:.3f}."
 )
 
 # %% [markdown]
-# How can a network that sees all visits lose to seven counts? Either the gate makes poor use of what it sees, or it
+# How can a network that sees all visits lose to such a regression? Either the gate makes poor use of what it sees, or it
 # does not see it: all it gets is the context, one vector that serves the pointer and the generator as well. Let fresh
 # readers look at the same vectors: a logistic regression, and a small network. Unlike the gate, they are taught the
 # outcome itself.
@@ -617,7 +617,7 @@ pd.DataFrame(
             "gate": auc(test.gate, test[y]),
             "regression on the context": probe[y],
             "network on the context": deeper[y],
-            "regression on counts": auc(test[f"regression_{y}"], test[y]),
+            "regression of before": auc(test[f"regression_{y}"], test[y]),
         }
         for y, text in outcomes.items()
     }
@@ -644,12 +644,12 @@ Markdown(
     "The gate does not see it. For returns the fresh regression gets "
     f"{probe['returned']:.3f} and the fresh network "
     f"{deeper['returned']:.3f}: about what the gate gets, and short of the "
-    "counts. On its way through the encoder "
-    "the window has lost the counts: "
-    f"{100 * share['unique_share']:.0f} % of the variance are left of how "
-    f"many different places it has, {100 * max(share['top_share'], 0):.0f} "
-    "% of the top place's share. Mostly the loss asks for a good pointer, "
-    "and the context serves the pointer."
+    "regression of before. On its way through the encoder the window has "
+    "lost much of the counts: between "
+    f"{100 * max(share.min(), 0):.0f} % and {100 * share.max():.0f} % of "
+    "their variance are left, and of how many different places it has "
+    f"{100 * share['unique_share']:.0f} %. Mostly the loss asks for a good "
+    "pointer, and the context serves the pointer."
 )
 
 # %% tags=["hide-input"]
@@ -825,7 +825,7 @@ rows["difference"] = {head: difference, "from": ends[0], "to": ends[1]}
 pd.DataFrame(rows).T.round(3)
 
 # %% [markdown]
-# A score with an AUC near one half does not tell anybody which answers to trust.
+# Both are weak guides to which answers one may trust.
 #
 # ## What is the gate worth?
 #
@@ -943,8 +943,8 @@ Markdown(
 #   people call it "return".
 # - Calibration, slope and discrimination are three questions. A score that mixes them, such as Brier's, must be taken
 #   apart. Hedging is a slope above one, and we found no sign of it.
-# - The gate knows mostly *who*. Within one person it is not far above chance, and a regression on a handful of counts
-#   knows more, because the context has lost the counts on the way.
+# - The gate tells people apart better than one person's moments: within one person it is not far above chance. A
+#   regression on a handful of counts, the person and the hour knows more, and the context has lost much of the counts.
 # - The gate says where an answer comes from, not whether it is right. Accuracy hardly feels it; the loss does.
 #
 # ## Exercises
@@ -1037,8 +1037,7 @@ for text, p in (
     }
 pd.DataFrame(rows).T.round(4)
 # A monotone function leaves all pairs in their order. The slope was near
-# one to begin with, so the shift is nearly all there is to mend. Half of the
-# test windows would do as well, but then they are no longer a test.
+# one to begin with, so the shift is nearly all there is to mend.
 
 # %% [markdown]
 # **Exercise 4** (longer). *Who or when?* Let the gate know only who the person is: replace it by the person's own mean
@@ -1064,8 +1063,8 @@ for text, g in halves.items():
 alone = table["who: the person's mean"]["AUC within people"]
 check.same(alone, 0.5, name="who alone is chance within people")
 pd.DataFrame(table).T.round(4)
-# Most of it is who, over all pairs and in likelihood; within people, of
-# course, only *when* is left. The person's mean is taken over test windows:
+# Over all pairs most of the order is who; in likelihood the two halves are
+# nearly equal; within people, of course, only *when* is left. The person's mean is taken over test windows:
 # that is fine for taking the gate apart, and a leak in a forecast.
 
 # %% [markdown]
@@ -1091,9 +1090,8 @@ print(f"weights: regression {rule_weight:.2f}, gate {gate_weight:.2f}")
 print(f"AUC: regression {auc(ruled, y):.3f}, both {auc(both, y):.3f}, ")
 print(f"difference {more[0]:+.3f} to {more[1]:+.3f}")
 # On the training windows both have seen the answers: their values there are
-# too good, and the weights would trust them too much. A weight above zero
-# for the gate, with a difference that excludes zero, means that the gate
-# knows something of its own.
+# too good, and the weights would trust them too much. The difference
+# includes zero: no sign that the gate knows something of its own.
 
 # %% [markdown]
 # **Next:** [What the position bias learns](12_position_bias.ipynb), where a curve that seems to need no explanation gets one.

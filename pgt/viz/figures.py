@@ -43,7 +43,7 @@ def style() -> None:
             "grid.color": GRID, "grid.linewidth": 0.7, "text.color": INK, "xtick.color": INK,
             "ytick.color": INK, "legend.frameon": False, "font.size": 10, "lines.linewidth": 2,
             "font.family": "DejaVu Sans", "image.cmap": SEQUENTIAL,
-            "svg.fonttype": "path", "svg.hashsalt": "where-next",
+            "svg.fonttype": "path",
         }
     )  # fmt: skip
 
@@ -51,10 +51,15 @@ def style() -> None:
 style()
 
 
-def themed_svg(figure: Figure) -> str:
-    """Draw the figure as SVG with CSS variables for its colours."""
+def themed_svg(figure: Figure, alt: str) -> str:
+    """Draw the figure as SVG with CSS variables for its colours.
+
+    Its hatchings and clippings have names of their own, made from the alt text: a name that two
+    figures of a page share means the first one, and if that is hidden, nothing is drawn.
+    """
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    with plt.rc_context({"svg.hashsalt": alt}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = themed(re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL))
@@ -119,6 +124,6 @@ def show(figure: Figure, *, alt: str, caption: str) -> Shown:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=150)
     width = figure.get_size_inches()[0] * 110
-    shown = Shown(themed_svg(figure), buffer.getvalue(), alt, caption, width)
+    shown = Shown(themed_svg(figure, alt), buffer.getvalue(), alt, caption, width)
     plt.close(figure)
     return shown

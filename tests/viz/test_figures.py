@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from matplotlib import pyplot as plt
 
@@ -53,6 +55,18 @@ def test_the_book_gives_every_colour_a_value_in_both_themes() -> None:
 
 def test_the_same_figure_is_the_same_bytes() -> None:
     assert draw().svg == draw().svg
+
+
+def test_two_figures_share_no_hatching_and_no_clipping() -> None:
+    drawn = []
+    for alt in ("One bar.", "Another bar."):
+        figure, axes = plt.subplots()
+        axes.bar([1], [2], hatch="///", color=figures.TRUTH)
+        svg = figures.show(figure, alt=alt, caption="A bar.").svg
+        used = set(re.findall(r"url\(#([^)]+)\)", svg))
+        assert used and all(f'id="{name}"' in svg for name in used)
+        drawn.append(used)
+    assert not drawn[0] & drawn[1]
 
 
 def test_showing_closes_the_figure() -> None:
