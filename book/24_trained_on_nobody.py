@@ -51,7 +51,8 @@ pd.concat([one["rank"], place, one.probability.round(2)], axis=1).set_index(
 )
 
 # %% [markdown]
-# Nothing was trained on this town. The answer is one of the places where the person has been, or a place that is new to
+# Nothing was trained on this town. (The same model answers in a page about a file of your own:
+# [chapter 26](26_playground.ipynb).) The answer is one of the places where the person has been, or a place that is new to
 # this person, which gets the rest of the probability.
 #
 # ## Why it can travel

@@ -4,7 +4,7 @@
 # What does the model do if you take somebody's favourite place away?
 #
 # *You will be able to* ask the trained model what-if questions by hand, read what it answers and from which of its
-# parts, and take a model of your own out of Python into a page or another program. *You need*
+# parts, let the model trained on nobody read visits of your own, and take a model of your own out of Python into a page or another program. *You need*
 # [The pointer](07_pointer.ipynb) and [The generator and the gate](08_generator_and_gate.ipynb). *It takes* as long as you like to play,
 # ten minutes to read and about ten seconds to run; a GPU makes no difference.
 
@@ -54,6 +54,36 @@ playground()
 # | dots and sticks | what the pointer adds up for each visit: content, and the bias of its position | [chapter 12](12_position_bias.ipynb) |
 # | rings and the ten likeliest | the mixture, solid where it was copied, striped where generated | [chapter 8](08_generator_and_gate.ipynb) |
 # | switches | the parts that the ablations take out | [chapter 14](14_ablations.ipynb) |
+#
+# ## The same with your own visits
+#
+# The model above knows the people and places of one town, so it can say nothing about you. The model of
+# [chapter 24](24_trained_on_nobody.ipynb) was trained on simulated people and knows no place by name. So it can read
+# anybody's visits. Here it is, in the page again. It begins with a simulated person. Drop a file of your own visits on it, and it
+# starts anew with you. The file does not leave your machine: the page sends nothing, and forgets the file when you close it.
+
+# %%
+from pgt import NextLocation
+from pgt.predictor.live import live
+
+live(NextLocation.pretrained().bundle_)
+
+# %% [markdown]
+# Move the slider back: for every visit the page shows what the model expected from the visits before it, and where the
+# person went. "So far" counts how often it was right, beside a rule that names the places most visited of late. Then
+# choose when the next visit begins, and watch the list change. "Who speaks" shows the weights of the two experts. The
+# page finds them anew at every visit, from how well each expert foretold earlier ones.
+#
+# There is much that this model cannot know:
+#
+# - **A place where you have never been.** It can only copy from your past. All other places of the world together are
+#   "somewhere new".
+# - **What a place is.** A school and a bar are two names to it. It knows no holidays, no weather and no plans.
+# - **The clock on your wall.** It reads the hours as they stand in the file, and times in UTC by the clocks of your
+#   browser's zone. If you were elsewhere, every habit is shifted.
+# - **The ways between.** It needs visits, not positions. [Chapter 2](02_gps_to_visits.ipynb) makes visits of a recording.
+#
+# > **Pitfall.** The score of one person counts few visits. A small difference to the rule can be luck.
 #
 # ## Off is not without
 #
@@ -185,7 +215,7 @@ Markdown(
 #
 # ## How the page computes
 #
-# The page holds three scripts and loads no library. The shortest script is the forward pass: the model of
+# The playground loads no library. One of its scripts is the forward pass: the model of
 # [chapter 9](09_model.ipynb) once more, one window at a time. Here is how it ends:
 
 # %% tags=["hide-input"]
@@ -221,7 +251,8 @@ Markdown(
 # %% [markdown]
 # Do the two implementations of one model agree? The tests of this project open the page in a real
 # browser and let it predict 500 random test windows. Every probability, gate and attention weight must agree with
-# PyTorch's to five decimals. Each switch is tested on twenty windows.
+# PyTorch's to five decimals. Each switch is tested on twenty windows. The page of your own visits is tested in the
+# same way, on histories from a single visit to more than the model remembers.
 #
 # > **Note.** You can check it yourself. Open the console of your browser and type
 # > `document.querySelector(".pgt-live").live`. It has `predict`, the weights, and the window on show.
@@ -251,7 +282,9 @@ print(f"largest difference of a probability: {gap:.0e}")
 # ## Take it with you
 #
 # ```
-# python -m pgt export --html city.html                              this page, as one file
+# python -m pgt live --out live.html                                 a page for anybody's file
+# python -m pgt live visits.csv --out mine.html                      the same, with visits in it
+# python -m pgt export --html city.html                              the playground, as one file
 # python -m pgt export --model mine.safetensors --out mine.json      weights and vocabulary
 # python -m pgt export --model mine.safetensors --visits mine.parquet --html mine.html
 # python -m pgt export --model mine.safetensors --onnx mine.onnx     for onnxruntime and others
@@ -259,8 +292,8 @@ print(f"largest difference of a probability: {gap:.0e}")
 #
 # The page opens from disk, by a double click. The last line needs `pip install onnx onnxscript onnxruntime`.
 #
-# > **Pitfall.** A page of your own model holds the visits of its test windows, with places and hours, in plain text.
-# > Before you send it to somebody, think about whose visits they are.
+# > **Pitfall.** A page of your own model holds the visits of its test windows, with places and hours, in plain text,
+# > and so does a page that was made with visits in it. Before you send it to somebody, think about whose visits they are.
 #
 # [ONNX](https://onnx.ai/) is a format in which a network is a graph of standard operations, so that a phone or a
 # server can run it without PyTorch. The exporter runs the model once on an example and writes down what happens.
@@ -268,7 +301,8 @@ print(f"largest difference of a probability: {gap:.0e}")
 # > **Pitfall.** Our first ONNX file worked on its example of two windows and refused any other number of windows. The
 # > model asks for `len(batch)`, and Python's `len` must return a plain integer: the exporter saw a 2 and took it for a
 # > constant. An exported model that works on the shapes of its example proves nothing. We test ours on one window
-# > and on sixty-four, on short ones and on long ones.
+# > and on sixty-four, on short ones and on long ones. Our second file, of the model trained on nobody, took any shape
+# > and gave wrong numbers: the example used one tensor for twelve inputs, so the exporter made them one input.
 #
 # ## What to remember
 #

@@ -61,6 +61,13 @@ vector of an unseen person, and such a place is read as "unknown".""",
   python -m pgt map visits.csv mine.safetensors --user 7 --at "2024-05-07 09:00" --out map.html
 
 The page holds where this person has been: think before you share it.""",
+    "live": """examples:
+  python -m pgt live --out live.html                    drop a file of visits into the page
+  python -m pgt live visits.csv --timezone Europe/Vienna --out mine.html
+  python -m pgt live visits.csv mine.safetensors --user 7 --out mine.html
+
+The page needs no server and no network. With VISITS it holds where people have been: think before
+you share it. A file that is dropped into a page stays where it is.""",
     "pretrain": """examples:
   python -m pgt pretrain --out nobody.safetensors
 

@@ -158,6 +158,15 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--top", type=values.positive, default=5, help="guesses (%(default)s)")
     sub.add_argument("--out", type=Path, required=True, metavar="FILE.html")
 
+    sub = command("predictor.live", "write a page in which the predictor answers, offline")
+    sub.add_argument("visits", type=Path, nargs="?", metavar="VISITS",
+                     help="whom it begins with (default: a simulated person)")  # fmt: skip
+    sub.add_argument("model", type=Path, nargs="?", metavar="MODEL",
+                     help="(default: the predictor as it comes)")  # fmt: skip
+    sub.add_argument("--timezone", metavar="ZONE", help="the local zone of VISITS")
+    sub.add_argument("--user", metavar="ID", help="only this person's visits")
+    sub.add_argument("--out", type=Path, required=True, metavar="FILE.html")
+
     sub = command("predictor.pretrain", "train the predictor anew, on simulated people alone")
     sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
     sub.add_argument("--seed", type=values.seed, default=42, help="default: %(default)s")

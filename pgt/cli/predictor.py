@@ -10,8 +10,11 @@ import pandas as pd
 from pgt import checkpoint
 from pgt.cli.values import require_writable
 from pgt.io import tables
+from pgt.predictor import live as pages
 from pgt.predictor import pretraining
+from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
+from pgt.predictor.fitted import of_person
 from pgt.predictor.frames import as_visits
 from pgt.visits import DataError
 
@@ -69,6 +72,24 @@ def map(args: argparse.Namespace) -> None:
     drawn.save(args.out)
     print(drawn.caption)
     print(f"written to {args.out}; open it in a browser")
+
+
+def live(args: argparse.Namespace) -> None:
+    """Write a page in which the networks answer, with visits in it if a table is named."""
+    require_writable(args.out, ".html")
+    if args.user is not None and args.visits is None:
+        raise DataError("--user needs VISITS, the table that the person is in.")
+    fitted = opened(args).fitted_
+    if not isinstance(fitted, Contextual):
+        raise DataError(
+            f"The page is for the networks of the predictor, not for {fitted.name!r}; take the "
+            "model 'contextual', or leave MODEL out."
+        )
+    visits = None if args.visits is None else of_person(_visits(args), args.user)
+    shown = pages.live(fitted.bundle, visits)
+    shown.save(args.out)
+    print(shown.caption)
+    print(f"written to {args.out} ({args.out.stat().st_size / 1e6:.2f} MB); open it in a browser")
 
 
 def evaluate(args: argparse.Namespace) -> None:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from pgt.config import PARTS
 from pgt.model import PointerGeneratorTransformer
+from pgt.network import PlaceModel
 from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
 
@@ -30,7 +31,7 @@ TABLES = PARTS[:6]
 
 
 def pack(
-    model: PointerGeneratorTransformer,
+    model: PlaceModel,
     *,
     rows: Mapping[str, Sequence[int]] | None = None,
     leave_out: Collection[str] = (),
@@ -39,7 +40,8 @@ def pack(
 
     Parameters
     ----------
-    model : PointerGeneratorTransformer
+    model : PlaceModel
+        PGT, or a contextual pointer.
     rows : mapping of str to sequence of int, optional
         Of these tensors only these rows, for a page that needs no others.
     leave_out : collection of str

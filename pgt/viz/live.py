@@ -1,8 +1,9 @@
 """The live model: a trained model in a page of its own, without server or network.
 
-The model computes in plain JavaScript (`live.js`, its forward pass); `live_map.js` draws the map,
-`live_page.js` is the page. All of it and the weights stand in one piece of HTML, which a notebook
-shows as an output and `Playground.save` writes as a file.
+The model computes in plain JavaScript (`live.js`, its forward pass). `live_map.js` draws the map
+and `live_draw.js` the rest; `live_page.js` has the state and what changes it. All of it and the
+weights stand in one piece of HTML, which a notebook shows as an output and `Playground.save` writes
+as a file.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from pgt.windows import Windows, prepare
 Small = Literal["pointer", "gate", "bias"]
 SMALL = ("pointer", "gate", "bias")
 SCRIPTS = (
-    "page_parts.js", "live.js", "live_names.js", "live_map.js", "live_light.js", "live_page.js",
+    "page_parts.js", "live.js", "live_names.js", "live_map.js", "live_light.js", "live_draw.js",
+    "live_page.js",
 )  # fmt: skip
 TITLES = {
     "full": "The live model: a town, its people, and where they go next",

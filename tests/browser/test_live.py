@@ -870,8 +870,10 @@ def test_in_the_book_it_answers_and_can_be_shared(visit: Any, chapter: str, sche
         assert opened.outside == [] and opened.errors == []
 
 
-def test_the_pages_of_the_book_stay_below_two_megabytes(html: Path) -> None:
+def test_the_pages_of_the_book_stay_small(html: Path) -> None:
     sizes = {name: (html / "book" / f"{name}.html").stat().st_size for name in CHAPTERS}
+    # Chapter 26 holds two models: 1.5 MB and 0.1 MB of weights, and the code of both.
+    assert sizes.pop("26_playground") < 2_400_000
     assert max(sizes.values()) < 2_000_000, json.dumps(sizes)
 
 

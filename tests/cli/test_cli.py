@@ -18,7 +18,7 @@ from pgt.cli.parser import EXAMPLES, main
 from pgt.config import WindowConfig
 from pgt.io.tables import write
 from pgt.metrics import GROUPS, evaluate, summarize
-from pgt.predict import latest, predict
+from pgt.predict import predict
 from pgt.visits import check
 from pgt.windows import prepare
 
@@ -171,35 +171,6 @@ def test_evaluate_prints_and_writes_the_measured_rows(
     assert empty and all(row["acc@1"] is None for row in empty)  # JSON has no NaN
     assert main(["evaluate", *files, "--split", "valid"]) == 0
     assert f"valid: {len(data.valid)} windows" in capsys.readouterr().out
-
-
-def test_predict_is_the_models_answer(folder: Path) -> None:
-    model, vocabulary = load_model(folder / "m.safetensors")
-    visits = check(pd.read_parquet(folder / "v.parquet"))
-    answer = predict(model, vocabulary, visits, windows=WindowConfig(), top=3)
-    windows = latest(visits, vocabulary)
-    with torch.no_grad():
-        out = model(windows.batch(np.arange(len(windows))))
-    for i, (user, part) in enumerate(answer.groupby("user_id")):
-        assert user == windows.users[i]
-        assert part["rank"].tolist() == [1, 2, 3]
-        probabilities = out.log_probs[i].exp()
-        probabilities[0] = 0
-        best = probabilities.topk(3)
-        assert part.probability.tolist() == pytest.approx(best.values.tolist())
-        assert part.location_id.tolist() == vocabulary.decode(best.indices.numpy()).tolist()
-        copied = out.gate[i] * out.pointer_log_probs[i].exp()[best.indices] / best.values
-        assert part.copied.tolist() == pytest.approx(copied.tolist(), abs=1e-6)
-        assert part.gate.iloc[0] == pytest.approx(out.gate[i].item())
-        assert (part.after == visits[visits.user_id == user].started_at.max()).all()
-    one = predict(model, vocabulary, visits, windows=WindowConfig(), user="1", top=3)
-    pd.testing.assert_frame_equal(one, answer[answer.user_id == 1].reset_index(drop=True))
-    everything = predict(model, vocabulary, visits, windows=WindowConfig(), user=1, top=10**6)
-    no_place = out.log_probs[1].exp()[0].item()  # padding: the generator gives it a share
-    assert everything.probability.sum() == pytest.approx(1 - no_place, abs=1e-5)
-    assert len(everything) == vocabulary.n_locations - 1
-    small = predict(model, vocabulary, visits, windows=WindowConfig(), top=3, batch_size=1)
-    pd.testing.assert_frame_equal(small, answer, rtol=1e-5)
 
 
 def test_predictions_use_the_windows_of_the_training(

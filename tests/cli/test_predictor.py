@@ -35,6 +35,22 @@ def test_predict_needs_no_model(
     assert found.location_id.astype(str).tolist() == expected.location_id.astype(str).tolist()
 
 
+def test_live_writes_a_page_with_the_visits_in_it_or_without(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "live.html"
+    assert main(["live", "--out", str(out)]) == 0
+    assert "The person it begins with is simulated" in capsys.readouterr().out
+    empty = out.read_text(encoding="utf-8")
+    visits = pd.read_parquet(table)
+    user, place = visits.user_id.iloc[0], visits.location_id.iloc[0]
+    assert main(["live", str(table), "--user", str(user), "--out", str(out)]) == 0
+    assert "think before you share" in capsys.readouterr().out
+    own = out.read_text(encoding="utf-8")
+    row = f"\\n{user},{place},{visits.started_at.iloc[0].isoformat()}"
+    assert row in own and row not in empty and "Larkmere" not in own
+
+
 def test_explain_gives_the_reasons(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     user = str(pd.read_parquet(table).user_id.iloc[0])
     assert main(["explain", str(table), "--user", user, "--top", "1", "--reasons", "3"]) == 0
@@ -65,6 +81,8 @@ def test_train_writes_a_predictor_that_predict_takes(
         (["predict", "{}", "--days", "3"], "--days is for models of 'train --model pgt'"),
         (["predict", "{}", "none.safetensors"], "There is no checkpoint none.safetensors"),
         (["explain", "{}", "--user", "nobody"], "There is no user 'nobody'"),
+        (["live", "--user", "7", "--out", "x.html"], "--user needs VISITS"),
+        (["live", "{}", "--out", "x.txt"], "x.txt"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_ends_in_one_sentence(

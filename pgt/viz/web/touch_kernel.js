@@ -84,7 +84,7 @@ const draw = () => {
   const against = Math.abs(change) < 0.05 ? "as many as with the chosen numbers"
     : `${Math.abs(change).toFixed(1)} points ${change > 0 ? "more" : "fewer"} than with the chosen numbers`;
   said.textContent = `First guess: ${window.names[first]}, ${first === window.truth ? "right" : "wrong"}. `
-    + `On ${page.windows.length} validation windows: ${accuracy(numbers).toFixed(1)} % right, ${against}.`;
+    + `On a sample of ${page.windows.length} validation windows: ${accuracy(numbers).toFixed(1)} % right, ${against}.`;
 };
 for (const [name, [text, about]] of Object.entries(KNOBS)) {
   knobs[name] = slider(text, { ...about, value: page.chosen[name] }, draw);

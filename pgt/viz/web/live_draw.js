@@ -1,0 +1,332 @@
+// What the live model's page shows: the guesses, the gate, the bias, the visits, and the words about them.
+//
+// Nothing here changes the state but by what `live_page.js` has for it; names are set as text only.
+
+const perPlace = (visits, attention) => {
+  const sums = new Map();
+  const unread = visits.length - attention.length; // the oldest of a long list
+  visits.slice(unread).forEach(({ place }, i) => sums.set(place, (sums.get(place) || 0) + attention[i]));
+  return [...sums].sort((a, b) => b[1] - a[1]);
+};
+// [place, probability, copied part] of the likeliest; 0 is padding and no place.
+const likeliest = (out, n) => {
+  const best = [];
+  out.probabilities.forEach((p, place) => {
+    if (!place || p <= 0 || (best.length === n && p <= best.at(-1)[1])) return;
+    best.push([place, p, out.gate * out.pointer[place]]);
+    best.sort((a, b) => b[1] - a[1]);
+    if (best.length > n) best.pop();
+  });
+  return best;
+};
+
+const bar = (cell, copied, generated, before, scale) => {
+  const box = add$(cell, "div", "", { className: "bar" });
+  const percent = (share) => `${(100 * share) / scale}%`;
+  add$(box, "i", "", { className: "copied" }).style.width = percent(copied);
+  add$(box, "i", "", { className: "generated" }).style.width = percent(generated);
+  if (before !== null) add$(box, "b", "", { title: "before your changes" }).style.left = percent(before);
+};
+
+const drawTop = (out, before) => {
+  const rows = likeliest(out, 10), truth = went(state);
+  const were = rows.map(([place]) => (before ? before.probabilities[place] : null));
+  const scale = Math.max(0.01, ...rows.map((row) => row[1]), ...were);
+  const held = [...find("top").children].findIndex((row) => row.contains(document.activeElement));
+  find("top").replaceChildren();
+  find("rest").replaceChildren();
+  const addRow = (body, title, p, copied, were) => {
+    const row = add$(body, "tr"), generated = Math.max(0, p - copied);
+    const go = add$(row, "td", "", { className: "go" });
+    add$(row, "th", title, { scope: "row", title });
+    const bars = add$(row, "td", "", { className: "bars" });
+    if (were !== undefined) bar(bars, copied, generated, were, scale);
+    bars.title = `${three(copied)} copied, ${three(generated)} generated`;
+    for (const part of [copied, generated]) add$(row, "td", three(part), { className: "both" });
+    add$(row, "td", three(p));
+    return { row, go };
+  };
+  rows.forEach(([place, p, copied], i) => {
+    const title = (place === truth ? "✓ " : "") + name(place);
+    const { row, go } = addRow(find("top"), title, p, copied, were[i]);
+    row.dataset.place = place;
+    if (!page.known_here.has(place)) return;
+    const button = add$(go, "button", "→", { type: "button", title: "Go there" });
+    button.setAttribute("aria-label", `Go there: ${name(place)}`);
+    button.addEventListener("click", () => goThere(place));
+  });
+  // All other probability, so that the column adds up to one.
+  const named = new Set(rows.map(([place]) => place)), sum = (values) => values.reduce((a, b) => a + b, 0);
+  const others = (here) => [out.probabilities, out.pointer.map((p) => out.gate * p)]
+    .map((values) => sum(values.filter((_, place) => place > 0 && !named.has(place) && here(place))));
+  if (!named.has(1)) addRow(find("rest"), name(1), ...others((place) => place === 1));
+  const many = out.probabilities.length - 2 - rows.filter(([place]) => place > 1).length;
+  const title = `${String(many).replace(/\B(?=(\d{3})+$)/g, ",")} other place${many === 1 ? "" : "s"}`;
+  addRow(find("rest"), title, ...others((place) => place > 1));
+  const buttons = [...find("top").querySelectorAll("button")];
+  if (held >= 0) (buttons[held] ?? buttons[0] ?? find("undo")).focus();
+  const first = page.people[comesFrom(state)[0]].name;
+  const thin = state.moment === null ? `read as those of ${first}` : "before your changes";
+  const notes = before ? [`The thin line: ${thin}.`] : [];
+  if (truth !== null) {
+    const p = out.probabilities[truth];
+    const rank = 1 + out.probabilities.filter((other, place) => place && other > p).length;
+    notes.unshift(`✓ ${name(truth)} is where they went: number ${rank}, with ${three(p)}.`);
+  }
+  find("was").textContent = notes.join(" ");
+};
+
+const drawGate = (out) => {
+  // A single part leaves the gate nothing to mix.
+  const both = !state.off.includes("pointer") && !state.off.includes("generator");
+  const hand = both && state.hand !== null;
+  find("gate").textContent = three(out.gate) + (hand ? ", set by hand" : "");
+  const percent = (share) => `${(100 * share).toFixed(1)} %`;
+  find("copiedmass").textContent = `${percent(out.gate)} copied from the visits`;
+  find("generatedmass").textContent = `${percent(1 - out.gate)} generated`;
+  find("gatebar").style.width = `${100 * out.gate}%`;
+  find("byhand").checked = state.hand !== null;
+  find("byhand").disabled = !both;
+  find("hand").disabled = !hand;
+  find("hand").value = Math.round(100 * out.gate);
+};
+
+// A bar from zero for the bias, a dot for the content, both without the window's mean.
+const drawBias = (out) => {
+  const box = find("bias"), n = out.content.length, width = 340, height = 130, floor = 112;
+  box.replaceChildren();
+  box.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  find("biasing").hidden = !n; // without a pointer nothing is added up
+  if (!n) return;
+  const unread = state.visits.length - n; // the oldest of a long list
+  const centre = (values) => values.map((v) => v - values.reduce((a, b) => a + b, 0) / n);
+  const content = centre(out.content), bias = centre(out.bias);
+  const most = Math.max(...content.map(Math.abs), ...bias.map(Math.abs), 0.01);
+  const y = (v) => 58 - (50 * v) / most, step = (width - 44) / n, x = (i) => 38 + step * (n - 1 - i + 0.5);
+  shape(box, "path", { class: "axis", d: `M38 ${y(0)}H${width}` });
+  for (const v of [most, 0, -most]) {
+    const text = v ? v.toFixed(most < 0.095 ? 2 : 1).replace("-", "−") : "0";
+    shape(box, "text", { x: 34, y: y(v) + 4, "text-anchor": "end" }, text);
+  }
+  content.forEach((value, i) => {
+    const tall = Math.max(1, Math.abs(y(bias[i]) - y(0)));
+    const low = Math.min(y(bias[i]), y(0)), r = Math.max(1.6, Math.min(3.5, step * 0.35));
+    const visit = unread + i, about = { "data-visit": visit, "data-place": state.visits[visit].place };
+    shape(box, "rect", { class: "room", x: x(i) - step * 0.5, width: step, y: 0, height: floor, ...about });
+    shape(box, "rect", {
+      class: "stick", x: x(i) - step * 0.3, width: step * 0.6, y: low, height: tall, ...about,
+    });
+    shape(box, "circle", { class: "dot", cx: x(i), cy: y(value), r, ...about });
+    if ((n - i - 1) % Math.ceil(n / 12)) return; // not every number has room
+    shape(box, "text", { x: x(i), y: floor + 12, "text-anchor": "middle" }, n - i);
+  });
+  const range = (values) => (Math.max(...values) - Math.min(...values)).toFixed(2);
+  box.setAttribute("aria-label", `For ${n} visits: content spans ${range(content)} logits, `
+    + `position bias times ${state.times} spans ${range(bias)}.`);
+  find("timestext").textContent = state.times;
+  find("times").value = TIMES.indexOf(state.times);
+  find("times").setAttribute("aria-valuetext", `times ${state.times}`);
+};
+
+const editor = (row, i) => {
+  const visit = state.visits[i], line = document.createElement("tr");
+  line.className = "editor";
+  row.after(line);
+  const cell = add$(add$(line, "td", "", { colSpan: 5 }), "div", "", { className: "fields" });
+  Object.assign(line.dataset, { editor: i, place: visit.place });
+  const field = (text, input) => {
+    const label = add$(cell, "label", text + " ");
+    input.dataset.do = text;
+    return label.appendChild(input);
+  };
+  const days = add$(document.createElement("div"), "select");
+  const last = day(state.visits.at(-1).at), back = last - day(visit.at);
+  for (let ago = Math.min(-1, back); ago <= Math.max(8, back); ago++) {
+    const before = `${ago} day${ago > 1 ? "s" : ""} before`;
+    const when = ago < 0 ? "the day after the last" : ago === 0 ? "the last visit's day" : before;
+    days.add(new Option(`${weekday((last - ago) * DAY)}, ${when}`, ago, ago === back, ago === back));
+  }
+  field("Day", days).addEventListener("change", () => {
+    const { at } = state.visits[i], then = day(state.visits.at(-1).at) - Number(days.value);
+    setVisit(i, { at: at + (then - day(at)) * DAY });
+  });
+  const input = (more) => Object.assign(document.createElement("input"), more);
+  const time = input({ type: "time", value: clock(visit.at) });
+  // A browser reports every digit as a change, and a visit that moves in the list takes the caret
+  // with it: so the time counts once the typing has stopped.
+  let waiting = 0, counted = time.value;
+  const commit = () => {
+    clearTimeout(waiting);
+    if (editing !== i || !time.value || time.value === counted) return;
+    counted = time.value; // taking the row away is a blur too, and must not count again
+    const [hour, minute] = time.value.split(":").map(Number);
+    setVisit(i, { at: day(state.visits[i].at) * DAY + hour * 60 + minute });
+  };
+  field("from", time).addEventListener("change", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(commit, 1200);
+  });
+  time.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") commit();
+  });
+  time.addEventListener("blur", ({ relatedTarget }) => {
+    commit();
+    // The rows may be new: whoever went on to the next field goes on to it.
+    const what = relatedTarget?.dataset.do;
+    if (what && !relatedTarget.isConnected) focusRow(editing, what);
+  });
+  const stay = input({ type: "number", min: 0, max: 4320, step: "any", value: visit.stay });
+  field("for minutes", stay).addEventListener("change", () => {
+    const minutes = within(Math.round(Number(stay.value)), 0, 4320);
+    if (stay.value !== "") setVisit(i, { stay: minutes });
+    stay.value = state.visits[i].stay; // what the field holds is what counts
+  });
+  const knob = (text, what, possible, run) => {
+    const button = add$(cell, "button", text, { type: "button", disabled: !possible });
+    button.dataset.do = what;
+    button.addEventListener("click", run);
+  };
+  knob("Swap place with the later visit", "later", i < state.visits.length - 1, () => swap(i, i + 1));
+  knob("… with the earlier", "earlier", i > 0, () => swap(i, i - 1));
+};
+
+// The rows are made anew only when other visits are listed, so that whoever types in one keeps it.
+let listed = "";
+const drawVisits = (out) => {
+  const { visits } = state, n = visits.length, body = find("visits");
+  const last = n ? day(visits.at(-1).at) : 0;
+  const list = JSON.stringify([visits.map(({ place }) => place), editing, went(state), last]);
+  if (list !== listed) {
+    const held = body.contains(document.activeElement) ? document.activeElement.dataset.do : null;
+    body.replaceChildren();
+    for (let i = n - 1; i >= 0; i--) addRow(body, i);
+    if (held && editing !== null) focusRow(editing, held);
+    listed = list;
+  }
+  find("count").textContent = n === 1 ? "1 visit" : `${n} visits`;
+  const most = Math.max(0.01, ...(out ? out.attention : []));
+  for (const row of body.querySelectorAll("tr[data-visit]")) {
+    const i = Number(row.dataset.visit), { place, at, stay } = visits[i];
+    const part = (name) => row.querySelector(`[data-part=${name}]`);
+    const seen = out ? i - (n - out.attention.length) : -1; // the model reads the most recent ones
+    part("when").textContent = `${weekday(at)} ${clock(at)}, ${long(stay)}`;
+    part("attention").replaceChildren();
+    const bias = seen < 0 ? 0 : Math.round(100 * out.bias[seen]) / 100 || 0; // no minus zero
+    part("bias").textContent = seen < 0 ? "" : bias.toFixed(2).replace("-", "−");
+    for (const button of part("knobs").children) {
+      const which = `visit ${n - i}, ${name(place)}, ${weekday(at)} ${clock(at)}`;
+      button.setAttribute("aria-label", `${button.title}: ${which}`);
+    }
+    if (seen < 0) continue;
+    bar(part("attention"), out.attention[seen], 0, null, most);
+    add$(part("attention"), "small", three(out.attention[seen]));
+  }
+};
+
+const addRow = (body, i) => {
+  const { place } = state.visits[i], row = add$(body, "tr");
+  Object.assign(row.dataset, { visit: i, place });
+  const cell = (tag, part, more) => {
+    const element = add$(row, tag, "", more);
+    element.dataset.part = part;
+    return element;
+  };
+  cell("td", "number", { className: "number" }).textContent = state.visits.length - i;
+  const what = cell("th", "what", { scope: "row" });
+  add$(what, "span", (place === went(state) ? "✓ " : "") + name(place), { title: name(place) });
+  add$(what, "small").dataset.part = "when";
+  cell("td", "attention", { className: "bars" });
+  cell("td", "bias", { className: "bias" });
+  const knobs = cell("td", "knobs", { className: "knobs" });
+  const knob = (text, title, what, run) => {
+    const button = add$(knobs, "button", text, { type: "button", title });
+    button.dataset.do = what;
+    button.addEventListener("click", run);
+    return button;
+  };
+  const edit = () => {
+    editing = editing === i ? null : i;
+    draw();
+    focusRow(i, "edit");
+  };
+  knob("✎", "Change", "edit", edit).setAttribute("aria-expanded", editing === i);
+  knob("✕", "Delete", "remove", (event) => remove(i, event));
+  if (editing === i) editor(row, i);
+};
+
+const tell = (text) => (find("told").textContent = text);
+const summary = (out) => {
+  if (!out) return "The day is empty: click a place on the map, or add one by its name.";
+  const last = state.visits.at(-1), [[place, p, copied]] = likeliest(out, 1);
+  const who = whose(state);
+  const date = state.moment === null || changed(state) ? "" : `, ${dateOf(state)}`;
+  const part = Math.round((100 * copied) / p);
+  const source = ` (${part === 100 ? "all" : `${part} %`} of it copied; gate ${out.gate.toFixed(2)})`;
+  return `${who}${date}: after ${name(last.place)} (${weekday(last.at)} ${clock(last.at)}) the model `
+    + `expects ${name(place)} with probability ${three(p)}${page.has_both ? source : ""}.`;
+};
+const whose = (state) => {
+  const person = page.people[state.person].name;
+  if (state.moment !== null) return person;
+  if (!state.user) return "Somebody new";
+  const day = ownVisits(state) ? "Your own day" : "The same day";
+  return `${day}, read as that of ${person}`;
+};
+const DATE = new Intl.DateTimeFormat("en-GB", {
+  timeZone: "UTC", day: "numeric", month: "long", year: "numeric",
+});
+const dateOf = ({ person, visits }) =>
+  DATE.format(new Date((page.people[person].monday + day(visits.at(-1).at)) * 86400000));
+
+// What the model says at a moment before any change, kept for the next change at the same moment.
+let first = { of: "", out: null };
+const atFirst = (person, moment) => {
+  const of = `${person}.${moment}`;
+  if (first.of !== of) first = { of, out: ask(original(person, moment)) };
+  return first.out;
+};
+
+let shown = null; // the prediction on show
+const draw = () => {
+  const held = document.activeElement;
+  const out = ask(state), own = state.moment === null, many = page.people[state.person].moments.length;
+  const comparable = own ? !ownVisits(state) : changed(state);
+  const before = comparable ? atFirst(...comesFrom(state)) : null;
+  find("person").value = own && !state.user ? "new" : state.person;
+  find("moment").max = many - 1;
+  find("moment").value = own ? 0 : state.moment;
+  find("moment").disabled = own;
+  const asked = own ? null : visitsOf(state.person, state.moment).at(-1).at;
+  find("moment").setAttribute("aria-valuetext", own ? "your own day"
+    : `moment ${state.moment + 1} of ${many}, after ${weekday(asked)} ${clock(asked)}`);
+  find("momenttext").textContent = own ? "Moment" : `Moment ${state.moment + 1} of ${many}`;
+  find("gap").value = state.gap;
+  find("back").disabled = !own && state.moment === 0;
+  find("next").disabled = !own && state.moment === many - 1;
+  find("undo").disabled = past.length === 0;
+  find("reset").disabled = !own && !changed(state);
+  for (const box of find("switches").querySelectorAll("input")) box.checked = !state.off.includes(box.value);
+  root.classList.toggle("live-empty", !out);
+  root.classList.toggle("live-own", went(state) === null);
+  shown = out;
+  tell(summary(out));
+  drawVisits(out);
+  map?.draw({
+    visits: state.visits.map(({ place }) => place),
+    attention: out ? perPlace(state.visits, out.attention) : [],
+    top: out && page.rings ? likeliest(out, 5) : [], truth: went(state),
+  });
+  if (out) {
+    drawTop(out, before);
+    drawGate(out);
+    drawBias(out);
+  } else {
+    for (const body of ["top", "rest"]) find(body).replaceChildren();
+    find("was").textContent = "";
+  }
+  light.again();
+  find("linkrow").hidden = true;
+  find("copied").textContent = "";
+  // A button that has nothing more to do cannot keep the focus.
+  if (held?.disabled) (find("moment").disabled ? find("person") : find("moment")).focus();
+};
