@@ -6,8 +6,8 @@
 # *You will be able to* write the Pointer-Generator Transformer from memory, say where its parameters live,
 # take its loss apart, and prove that your model is the package's. *You need* PyTorch's basics and
 # [Windows](03_windows.ipynb); the chapters on embeddings, self-attention, pointer, generator and gate take each
-# part slowly, this one is complete without them. *It takes* thirty minutes to read and about fifteen
-# seconds to run on two CPU cores; a GPU makes no difference.
+# part slowly, this one is complete without them. *It takes* thirty minutes to read and less than a
+# minute to run on two CPU cores; a GPU makes no difference.
 
 # %% tags=["hide-input"]
 try:
@@ -25,7 +25,7 @@ except ImportError:  # on Colab
 # The plan:
 #
 # 1. write every part again, as short as it gets;
-# 2. walk one batch through and write down each shape;
+# 2. send one batch through and write down each shape;
 # 3. count the parameters;
 # 4. look hard at the last line, the logarithm;
 # 5. put the package's trained weights into our model and ask for the same answers.
@@ -57,6 +57,20 @@ i = story(data.test)  # the window that the chapters share
 batch = data.test.batch([i, *range(7)])  # and seven others
 print(f"{len(batch)} windows of {batch.length.tolist()} visits")
 print(f"{size.n_locations:,} locations, {size.n_users} people")
+
+# %% [markdown]
+# ## One window, from end to end
+#
+# First follow one window through the trained model, with its own numbers. The position biases are small beside the
+# scores; [chapter 12](12_position_bias.ipynb) asks what they are worth. The generator ranks the true place far down;
+# [chapter 8](08_generator_and_gate.ipynb) asks what it has learned.
+
+# %% tags=["hide-input"]
+from pgt.viz.walkthrough import walkthrough
+
+places = city.load().places
+names = dict(zip(places.location_id, places.name, strict=True))
+walkthrough(package, data.test, i, names)
 
 # %% [markdown]
 # ## The parts
@@ -142,6 +156,13 @@ class Layer(nn.Module):
 
 
 # %% [markdown]
+# **Pointer** ([chapter 7](07_pointer.ipynb)). The encoded vector $c$ of the last visit asks, and the encoded vector $x_i$ of
+# every visit answers. With the bias $b_{p_i}$ for the position $p_i$ from the end, visit $i$ gets the weight
+#
+# $$
+# a_i = \operatorname{softmax}_i\!\Big(\frac{(W_q c + b_q) \cdot (W_k x_i + b_k)}{\sqrt{D}} + b_{p_i}\Big) .
+# $$
+#
 # **Scatter.** The pointer weighs visits; a prediction needs places. Add up the weights of each place, and take
 # the logarithm only where the sum is positive. This is equation (7.4) of [chapter 7](07_pointer.ipynb).
 #
@@ -226,7 +247,7 @@ class Walk(dict):
     """Notes down the shape of every step."""
 
     def __call__(self, name, x):
-        self[f"{len(self) + 1}. {name}"] = tuple(x.shape)
+        self[name] = tuple(x.shape)
         return x
 
 
@@ -279,41 +300,26 @@ walk["letters"] = letters.replace(",", ", ").replace(" B", ";B").split(";")
 walk
 
 # %% [markdown]
-# Twelve steps, and the rows sum to one. Two of the steps deserve a second look. Step 7 drops all visits but
+# The probabilities of each window sum to one. Two of the rows deserve a second look. The context drops all visits but
 # the last. So whatever the generator and the gate know about the week, self-attention must have carried into that one
-# vector by step 6. Steps 8 and 9 go back: the pointer alone sees every visit again.
+# vector. [Chapter 6](06_position_and_encoder.ipynb) showed that this is little. The pointer alone sees every visit again.
 
 # %% tags=["hide-input"]
 from pgt.viz.architecture import architecture
 
-parts = "visits embeddings projection position - encoder"  # - is step 5
+parts = "visits embeddings projection position - encoder"  # - is inside it
 parts += " context pointer copies generator gate mixture"
-shapes = {
-    part: f"{number}: {shape}"
-    for number, (part, shape) in enumerate(
-        zip(parts.split(), walk.letters, strict=True), start=1
-    )
-    if part != "-"
-}
+pairs = zip(parts.split(), walk.letters, strict=True)
+shapes = {part: shape for part, shape in pairs if part != "-"}
 B, L = batch.location.shape
 architecture(
     shapes=shapes,
     words=False,
-    caption="The walk as a picture: at each arrow the number of the step and "
-    f"the shape of its result, here with B = {B}, L = {L}, "
-    f"D = {size.d_model} and V = {size.n_locations:,}. Step 5 is inside "
-    "the encoder. After it, only the pointer looks at all visits.",
+    caption="The table as a picture: at each arrow the shape of the result, "
+    f"here with B = {B}, L = {L}, D = {size.d_model} and "
+    f"V = {size.n_locations:,}. After the encoder, only the pointer looks at "
+    "all visits.",
 )
-
-# %% [markdown]
-# Shapes are only shapes. So follow the story window through the trained model, with its own numbers.
-
-# %% tags=["hide-input"]
-from pgt.viz.walkthrough import walkthrough
-
-places = city.load().places
-names = dict(zip(places.location_id, places.name, strict=True))
-walkthrough(package, data.test, i, names)
 
 # %% [markdown]
 # ## Where do the parameters live?
@@ -365,8 +371,8 @@ documented = {
 }
 
 # %% [markdown]
-# The documents give two configurations, for their two datasets (DIY and GeoLife), and a table of sizes for the
-# first. The table does not name the sizes of the vocabulary, but we can work back: 1.3 million numbers at 64 a
+# The documents give two configurations, for their two datasets, and a table of sizes for the first. (DIY is a private
+# dataset; we use its configuration only.) The table does not name the sizes of the vocabulary, but we can work back: 1.3 million numbers at 64 a
 # place are some 20,000 places, 128 thousand are 2,000 people. For the second we take the vocabulary of the
 # published GeoLife windows, 1,187 ids for places and 46 for people.
 #
@@ -391,17 +397,9 @@ shown.insert(0, "documents, DIY", pd.Series(documented))
 shown
 
 # %% [markdown]
-# Compare the first two columns, the documents' and ours. Each difference has a reason:
-#
-# - **Location** and **generator**: 20,000 places fit both, the generator's 20,000 biases included. Elsewhere the
-#   same documents speak of one to two thousand places, which would be a tenth of the table or less. Both
-#   cannot be true.
-# - **Duration** has one row more here. In the documents, row 0 is both padding and "under 30 minutes".
-# - **Encoder**: "about 100K" is right for *two* layers. The documents' component table says 100K *a layer*, twice
-#   too many.
-# - **Pointer**: they list $2 \cdot 64 \cdot 64$ = 8,192. The layers that they print have biases: 8,320.
-# - **Position bias**: 151 instead of 150, because entry 0 belongs to padding.
-# - **Gate**: 2,081 counts the output's bias and forgets the 32 of the hidden layer: 2,113.
+# Compare the first two columns, the documents' and ours. Most differences are biases and padding rows that the documents
+# forget ([errata](https://where-next-book.github.io/where-next/book/errata.html)). One is larger: 20,000 places fit their
+# numbers for location and generator, but elsewhere the same documents speak of one to two thousand.
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -468,10 +466,9 @@ Markdown(
 # \mathcal{L} = -(1-\varepsilon)\log P(\ell^*) \;-\; \frac{\varepsilon}{V}\sum_{\ell}\log P(\ell). \tag{9.1}
 # $$
 #
-# The documents hand their log-probabilities to `nn.CrossEntropyLoss`, which expects raw scores and applies
-# a log-softmax of its own. Does that hurt? A log-softmax subtracts $\log\sum_\ell e^{s_\ell}$ from every score $s_\ell$. If
-# the scores are log-probabilities, the sum is 1 and its logarithm 0. So a second application does nothing: log-softmax is
-# **idempotent**. With the documents' constant, $\log(P + 10^{-10})$, the sum is $1 + V\cdot 10^{-10}$ instead.
+# The documents hand their log-probabilities to `nn.CrossEntropyLoss`, which applies a log-softmax of its own. That does
+# no harm: a log-softmax subtracts the logarithm of the sum, and probabilities sum to 1. So a second one does nothing;
+# log-softmax is **idempotent**. With the documents' constant, $\log(P + 10^{-10})$, the sum is hardly more than 1.
 
 
 # %%
@@ -491,19 +488,15 @@ numbers = {
     "log-softmax twice against once": (twice - once).abs().max(),
     "our loss against CrossEntropyLoss": (by_hand - builtin).abs(),
     removed: printed.logsumexp(1).mean(),
-    "the prediction, V · 1e-10": 20_000 * 1e-10,
 }
 numbers = {name: f"{float(value):.1e}" for name, value in numbers.items()}
 pd.Series(numbers, name="nats").to_frame()
 
 # %% [markdown]
-# That is two millionths of a nat, with 20,000 places. The constant does no harm here, as long as the vocabulary is
-# much smaller than ten billion.
-#
 # ### The same loss without $V$ numbers
 #
-# Equation (9.1) asks for $\log P$ of every place, although the pointer gives probability only to the few places in the
-# window. Everywhere else the generator is alone. Let $s_\ell$ be its scores and $\Lambda = \log\sum_\ell e^{s_\ell}$ their
+# With a million places the scores of one batch do not fit in memory. Equation (9.1) asks for $\log P$ of every place, but
+# outside the window the generator is alone. Let $s_\ell$ be its scores and $\Lambda = \log\sum_\ell e^{s_\ell}$ their
 # normaliser, and let $\delta_\ell$ be what the pointer adds to the logarithm at a place of the window:
 #
 # $$
@@ -518,10 +511,8 @@ pd.Series(numbers, name="nats").to_frame()
 # + \sum_{\ell \text{ in the window}} \delta_\ell. \tag{9.2}
 # $$
 #
-# So a window needs $\Lambda$, the sum of the scores, and the scores of the target and of its own places. The $V$ scores
-# themselves need not be kept: the package computes them a stretch of places at a time, and again for the
-# gradient. That changes nothing you can see here. With a million places it decides whether training is possible
-# ([Scale](25_scale.ipynb)).
+# So a window needs $\Lambda$, the sum of the scores, and the scores of the target and of its own places. The package
+# computes the $V$ scores a stretch of places at a time, and again for the gradient ([Scale](25_scale.ipynb)).
 
 
 # %%
@@ -558,10 +549,10 @@ print(f"equation (9.1) and equation (9.2) differ by {gap:.0e} nats")
 # %% [markdown]
 # ## The last line
 #
-# Is the constant $10^{-10}$ harmless for the gradient too? It was put there to keep $\log 0$ away. Take a gate that
-# has become sure. In float32, $\sigma(z)$ rounds to exactly 1 once $z$ is about 17; then $1 - g$ is exactly 0, and
-# whatever the generator says is multiplied by nothing. Take a place that only the generator knows,
-# with $P_\text{gen} = 0.5$, and let $z$ grow.
+# The documents' constant $10^{-10}$ keeps $\log 0$ away. Our model stays far from it, so the constant would cost nothing
+# here. We remove it anyway, for its gradient. Take a gate that has become sure. In float32, $\sigma(z)$ rounds to
+# exactly 1 once $z$ is about 17, and then $1 - g$ is exactly 0. Take a place that only the generator knows, with
+# $P_\text{gen} = 0.5$, and let $z$ grow.
 
 # %%
 z = torch.linspace(0, 40, 401)
@@ -587,14 +578,6 @@ truth, true_slope = value_and_slope(mix, torch.float64)
 ours, our_slope = value_and_slope(mix, torch.float32)
 theirs, their_slope = value_and_slope(as_printed, torch.float32)
 assert (ours - truth).abs().max() < 1e-5
-at_40 = {
-    "exact": (truth[-1], true_slope[-1]),
-    "ours": (ours[-1], our_slope[-1]),
-    "as printed": (theirs[-1], their_slope[-1]),
-}
-heads = ["log P at z = 40", "its slope"]
-at_40 = pd.DataFrame(at_40, index=heads).T.astype(float)
-at_40.round(3) + 0.0  # no minus zero
 
 # %% tags=["hide-input"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
@@ -626,15 +609,9 @@ show(
 )
 
 # %% [markdown]
-# > **Pitfall.** In our first version of this cell all three slopes came out alike. `z.to(dtype)` returns *z itself* when
-# > the type already fits, so the two float32 runs shared one tensor and added their gradients up in it. Hence the
-# > `.clone()`.
-#
 # At the cliff near 17 the value is first far too low, later far too high. The gradient is worse. A gate that is sure
-# and mistaken should be pulled back as hard as possible. With the constant it sits on a plateau and is not pulled at
-# all. In log space the slope is $-g$, however small the probability.
-#
-# Is this a theoretical worry? Let us ask the trained model how far out it ever goes.
+# and mistaken should be pulled back as hard as possible. With the constant it is not pulled at all. In log space the
+# slope is $-g$, however small the probability. This is how far out the trained model ever goes:
 
 # %%
 logits, low = [], 0.0
@@ -649,14 +626,11 @@ print(f"smallest log-probability: {low:.1f}")
 print(f"the constant begins to matter at {math.log(1e-10):.1f}")
 
 # %% [markdown]
-# If these numbers are far from the plateau, the constant costs this model nothing. We remove it all the same: the
-# version without it is as short, and holds for models we have not trained yet.
-#
 # ## Ablations: one field each
 #
 # To ask what a part is worth, take it out and train again. If every ablation is an `if` that somebody edits into the
 # code, sooner or later two edits collide. In the package an ablation is one field of the configuration, so it is
-# stored with the weights and printed with the result. Here are all twelve variants, built.
+# stored with the weights and printed with the result. Here are the whole model and its eleven ablations, built.
 
 # %% tags=["hide-input"]
 says = {
@@ -868,10 +842,9 @@ size_of = {str(dtype): slope[rows] for dtype, slope in gradient.items()}
 pd.DataFrame(size_of).map("{:.0e}".format).rename_axis("largest gradient")
 
 # %% [markdown]
-# AdamW divides each gradient by its own size, so that noise, too, becomes a step; only its `eps`, here $10^{-9}$,
-# says how small is too small. These weights wander without effect. The package's self-attention starts them at
-# exactly zero, so the trained model shows how far they came. Compare the noise above with `eps` to see why they
-# came no farther:
+# AdamW divides each gradient by its typical size. So even rounding noise becomes a full step, unless it is smaller than
+# `eps`, here $10^{-9}$. These weights wander without effect. The package's self-attention starts them at exactly zero,
+# so the trained model shows how far they came. (The pointer's key bias starts at random numbers, which hide its way.)
 
 # %%
 mine.float()
@@ -885,17 +858,23 @@ with torch.no_grad():
             walked[name] = float(bias.abs().mean())
         bias.zero_()
     moved = float((mine(big).log_probs - before).abs().max())
-print(f"{n_dead} parameters do nothing (and the rows of padding).")
+print(f"{n_dead} = {len(dead)} × {size.d_model} + 1 parameters do nothing")
+print("(and the rows of padding); the 1 is a position's, padding's.")
 print("With key biases of zero, no log-probability changes")
 print(f"by more than {moved:.0e}.")
 walked = pd.Series(walked, name="mean size after training")
 walked.round(4).to_frame()
 
+# %% tags=["hide-input"]
+noise = gradient[torch.float32][list(walked.index)].max()
+Markdown(
+    f"They did not come far. Their noise is at most {noise:.0e}, smaller "
+    f"than `eps`, so a step is at most {100 * noise / (noise + 1e-9):.0f} % "
+    "of a full one. A key bias has no effect, so a pointer without it would "
+    "lose nothing. We keep it, to stay equal to PyTorch's layer."
+)
+
 # %% [markdown]
-# So the documents' 8,192 for query and key without biases was wrong for their code, and half right as a design: the
-# query's bias is useful, the key's is not. We keep it, because equality with PyTorch's own layer and with the printed
-# code is worth more than these few numbers.
-#
 # > **Note.** This is why we ask for "equal to the bit" of one program run twice ([Training](10_training.ipynb)), and "equal
 # > to a limit" of two programs. Two programs add in different orders.
 #
@@ -1005,6 +984,29 @@ print(f"{free:,} -> {bound:,} parameters")
 # sqrt(D), or start the table smaller, before you compare; otherwise you
 # compare two initialisations. And `padding_idx=0` keeps row 0 without
 # gradient from the lookup, but not from the generator.
+
+# %% [markdown]
+# **Exercise 5** (quick). Before you open the solution: the model is trained and in evaluation mode. Which one of these changes its
+# answer for a window: more *padding* at the end of its row, longer *neighbours* in the same batch, another *batch order*
+# of the windows, or another *visit order* within the window?
+
+# %% tags=["try"]
+# "padding", "neighbours", "batch order" or "visit order"
+changes = ...
+check.exercise("9.5", changes)
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
+# @title Solution 5
+check.exercise("9.5", "visit order")
+turned = torch.arange(batch.location.shape[1])
+turned[:2] = torch.tensor([1, 0])  # the two oldest visits change places
+columns = {f.name: getattr(batch, f.name) for f in fields(batch)}
+turned = {n: v[:, turned] for n, v in columns.items() if v.ndim == 2}
+before = prediction(mine, batch)
+change = (prediction(mine, replace(batch, **turned)) - before).abs()
+print(f"largest change of a probability: {change.max():.0e}")
+# All that is known of the two visits moves along. Only their order is
+# another.
 
 # %% [markdown]
 # **Next:** [Training](10_training.ipynb), where the weights stop being random.

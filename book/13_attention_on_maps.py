@@ -4,7 +4,7 @@
 # A picture of attention can be true to the model and still explain nothing.
 #
 # *You will be able to* open any prediction of the model, draw it, and prove that the drawing is what the
-# model used; and to say when attention explains a prediction and when it does not. *You need*
+# model used; and say when attention explains a prediction and when it does not. *You need*
 # [Training](10_training.ipynb), which tours the model. *It takes* thirty minutes to read and about half a
 # minute to run; a GPU makes no difference.
 

@@ -3,7 +3,7 @@
 #
 # How much of a table of ablations is luck?
 #
-# *You will be able to* read an ablation table with the right amount of distrust, and to make one
+# *You will be able to* read an ablation table with the right amount of distrust, and make one
 # that deserves less of it. *You need* [The whole model](09_model.ipynb) and [Training](10_training.ipynb). *It
 # takes* a quarter of an hour to read and a few seconds to run; making the table again takes hours
 # on one processor core.

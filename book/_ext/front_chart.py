@@ -192,14 +192,15 @@ def caption(panels: list[list[Bar]]) -> str:
         '<span class="key past">sees more of the past</span> '
         "<span>How often the first guess is right (Acc@1) on test windows of real people, "
         f"{asked} of them. Lines: 95 % intervals, people resampled, and seeds where there are "
-        "several. LSTM and MHSA have no pointer. <i>Trained on nobody</i> has seen simulated people "
+        "several. LSTM and MHSA have no pointer, and are tuned. PGT is not: in Beijing it has the "
+        "settings that its design documents name for GeoLife, in New York the package's own. <i>Trained on nobody</i> has seen simulated people "
         "alone. A model without a bar was not measured in that city.</span>"
     )
     old = {bar.windows for rows in panels for bar in rows if not bar.anchored}
     if old:
         said += (
-            f" <span>† In {' or '.join(f'{n:,}' for n in sorted(old))} older windows, which go "
-            "back from the target’s day; waits to be measured again.</span>"
+            " <span>† Measured on an earlier set of windows. Do not subtract these bars from the "
+            "others; the gains in the text compare models on the same windows.</span>"
         )
     return said
 

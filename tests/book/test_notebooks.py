@@ -172,3 +172,12 @@ def test_every_doi_in_a_chapter_is_in_the_bibliography() -> None:
             if re.match(r"https://(doi\.org|arxiv\.org/abs)/", url):
                 known = (url.lower() if "doi.org" in url else url) in keys
                 assert known, f"{script.name} links to {url}: add it to book/references.bib."
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_link_to_a_work_is_named_after_it(script: Path) -> None:
+    """The page shows authors and year in place of the link's words, so others would be lost."""
+    keys = portable.addresses(ROOT / "book" / "references.bib")
+    text = script.read_text(encoding="utf-8").replace("\n# ", " ")
+    works = [link[0] for link in portable.LINK.finditer(text) if link[1] in keys]
+    assert [link for link in works if not re.match(r"\[[^]]*\b(?:19|20)\d\d\b", link)] == []
