@@ -1064,8 +1064,9 @@ alone = table["who: the person's mean"]["AUC within people"]
 check.same(alone, 0.5, name="who alone is chance within people")
 pd.DataFrame(table).T.round(4)
 # Over all pairs most of the order is who; in likelihood the two halves are
-# nearly equal; within people, of course, only *when* is left. The person's mean is taken over test windows:
-# that is fine for taking the gate apart, and a leak in a forecast.
+# nearly equal; within people, of course, only *when* is left. The person's
+# mean is taken over test windows: that is fine for taking the gate apart,
+# and a leak in a forecast.
 
 # %% [markdown]
 # **Exercise 5** (project). Does the gate know anything that the counts do not? *Stack* them: a logistic regression on
