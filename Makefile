@@ -7,6 +7,10 @@ ENV    := .venv/.installed
 STAMPS := _build/stamps
 # Processes that test side by side; the tests themselves use one thread each.
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# What `make mutants` tries: how many faults or all of them, drawn by which seed, in which modules.
+SAMPLE ?= 300
+SEED   ?= 0
+MODULE ?=
 HTML   := _build/html/index.html
 
 CHAPTERS  := $(wildcard book/[0-9][0-9]_*.py)
@@ -17,7 +21,7 @@ PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cs
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
 PAGES     := $(wildcard book/*.md book/*.bib book/_static/* book/_root/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
 
-.PHONY: book test unit lint spelling chapters browser pdf pictures links bench notebooks rooms vendor wheel clean help
+.PHONY: book test unit lint spelling chapters browser mutants pdf pictures links bench notebooks rooms vendor wheel clean help
 .DELETE_ON_ERROR:
 
 help: ## Say what the targets do
@@ -60,6 +64,9 @@ lint: $(ENV) ## Run ruff, mypy, codespell, and the rules of who imports whom
 	$(BIN)/mypy
 	$(BIN)/codespell
 	PYTHONPATH=book $(BIN)/lint-imports --no-cache
+
+mutants: $(ENV) ## Count the small faults in the core that its tests notice (SAMPLE=all MODULE=pgt/metrics.py)
+	$(BIN)/python .ci/mutants.py --sample $(SAMPLE) --seed $(SEED) $(MODULE)
 
 spelling: $(STAMPS)/speller ## Check the spelling of the prose; words of the book are in book/words.txt
 	PATH="$$PATH:$(CURDIR)/$(BIN)" node .ci/spelling/node_modules/cspell/bin.mjs lint \

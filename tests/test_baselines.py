@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import weakref
 from collections import Counter
-from dataclasses import fields
-from itertools import islice
+from dataclasses import fields, replace
+from itertools import islice, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,21 @@ import torch
 from torch import Tensor
 
 from pgt import city
-from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, baselines, fit_baseline
+from pgt.baselines import (
+    ContextKernel,
+    Last,
+    Markov,
+    MostFrequent,
+    Transitions,
+    baselines,
+    fit_baseline,
+)
+from pgt.batch import Batch
 from pgt.metrics import evaluate, gains
 from pgt.ranking import rank_all
 from pgt.windows import Dataset, Windows, prepare
 
-from .helpers import minutes, random_visits, routine_visits
+from .helpers import changed, minutes, random_visits, routine_visits
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +90,42 @@ def test_markov_equals_counting(data: Dataset) -> None:
                 assert scores[i, there] == -math.inf
             else:
                 assert scores[i, there].item() == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("n", [1, 2, 60])
+def test_transitions_are_a_table_of_counts(size: int, n: int) -> None:
+    rng = torch.Generator().manual_seed(n)
+    origin = torch.randint(0, 5, (n,), generator=rng)
+    there = torch.randint(0, size, (n,), generator=rng)
+    table = torch.zeros(7, size)
+    for step in zip(origin, there, strict=True):
+        table[step] += 1
+    found = Transitions.count(origin, there, size)
+    asked = torch.arange(7)
+    place, count = found.after(asked)
+    assert place.shape[1] == int((table > 0).sum(1).max())
+    assert torch.equal(torch.zeros(7, 1 + size).scatter(1, 1 + place, count)[:, 1:], table)
+    every = torch.arange(-1, size).expand(7, -1)  # -1 is no place: it never followed
+    assert torch.equal(found.count_of(asked, every), torch.nn.functional.pad(table, (1, 0)))
+    assert [part.shape for part in found.after(asked[:0])] == [(0, 0), (0, 0)]
+
+
+def test_of_places_where_the_person_never_was_everybodys_share_decides() -> None:
+    # From place 10 one went to 11, two thirds went from 20 to 21, one third to 22.
+    way = [10, 11, 20, 21, 20, 21, 20, 22, 10]
+    visits = random_visits(users=1, visits=len(way)).assign(split="train", location_id=way)
+    data = prepare(visits, days=1, min_visits=1)
+    markov, ids = Markov().fit(data.train), data.vocabulary.encode_locations
+    for here, expected in ((10, {11: 1.0}), (20, {21: 2 / 3, 22: 1 / 3}), (22, {10: 1.0})):
+        batch = data.train.batch([0]).most_recent(1)
+        batch.user.zero_()  # a stranger
+        batch.location[:] = int(ids(pd.Series([here]))[0])
+        scores = markov.scores(batch)[0].double()
+        shares = {place: scores[int(ids(pd.Series([place]))[0])].item() for place in expected}
+        popular = {place: 1e-6 * way.count(place) / len(way) for place in expected}
+        for place, share in expected.items():
+            assert shares[place] == pytest.approx(1e-3 * share + popular[place], rel=1e-5)
 
 
 def test_markov_keeps_only_what_happened(data: Dataset) -> None:
@@ -144,6 +189,81 @@ def test_choose_finds_the_best_of_the_grid(data: Dataset) -> None:
     scores = [gains(evaluate(option, valid))["acc@1"].mean() for option in options]
     assert gains(evaluate(chosen, valid))["acc@1"].mean() == pytest.approx(max(scores))
     assert chosen.n_locations == kernel.n_locations
+
+
+def test_choose_takes_the_first_of_the_best_where_options_differ_widely() -> None:
+    """Also one that seldom decides: its ties count their fair share, and no more."""
+    visits = routine_visits(days=90)
+    visits["location_id"] = 10 * visits.user_id + np.arange(len(visits)) % 4  # each once a day
+    data = prepare(visits, days=3)
+    kernel = ContextKernel().fit(data.train)
+    grid = {"decay": (1.0,), "base": (0.1,), "same": (0.0, 1.0), "clock": (0.0, 3.0, 4.0),
+            "width": (60.0,)}  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ContextKernel, "GRID", grid)
+        chosen = kernel.choose(data.valid)
+    options = [replace(kernel, **dict(zip(grid, option, strict=True)))
+               for option in product(*grid.values())]  # fmt: skip
+    ranks = [evaluate(option, data.valid) for option in options]
+    scores = [gains(one)["acc@1"].mean() for one in ranks]
+    assert max(scores) > min(scores) + 0.3 and scores.index(min(scores)) == 0
+    assert (ranks[0].tied > 1).mean() > 0.2
+    assert chosen == options[[score > max(scores) - 1e-9 for score in scores].index(True)]
+
+
+def test_the_grid_leaves_no_wide_gap_and_holds_the_numbers_of_the_start() -> None:
+    grid = ContextKernel.GRID
+    for name, widest in {"decay": 1.1, "base": 3.4, "clock": 2, "width": 2}.items():
+        steps = [high / low for low, high in pairwise(grid[name]) if low > 0]
+        assert all(1 < step <= widest for step in steps), name
+    assert grid["same"] == (1.0,)  # only the ratios of the weights matter
+    assert grid["decay"][0] > 0 and grid["decay"][-1] == 1  # 1: nothing fades
+    assert grid["clock"][0] == 0  # the time of day is not asked
+    assert min(b / a for a, b in pairwise(grid["base"])) > 2.9  # even steps
+    assert all(getattr(ContextKernel(), name) in options for name, options in grid.items())
+
+
+def test_only_the_kernel_is_tuned_and_only_where_there_is_something_to_tune_on(
+    data: Dataset,
+) -> None:
+    few = data.valid.subset(np.arange(0, len(data.valid), 9))
+    small = {"decay": (0.9,), "base": (0.3, 1.0), "same": (1.0,), "clock": (0.5,), "width": (30.0,)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ContextKernel, "GRID", small)
+        tuned = fit_baseline("kernel", data.train, few)
+        assert tuned == ContextKernel().fit(data.train).choose(few)
+        assert tuned != ContextKernel().fit(data.train)
+        assert fit_baseline("kernel", data.train, few.subset([])) == ContextKernel().fit(data.train)
+        for name in ("last", "most_frequent", "markov"):
+            assert fit_baseline(name, data.train, few).n_locations == data.vocabulary.n_locations
+
+
+@pytest.mark.parametrize("name", ["last", "most_frequent", "kernel"])
+def test_what_a_place_is_called_changes_nothing(data: Dataset, name: str) -> None:
+    """Any renaming, also to the id of unknown places, renames the scores."""
+    rule = baselines()[name].fit(data.train)
+    batch = data.test.batch(np.arange(len(data.test)))
+    size = data.vocabulary.n_locations
+    for seed in range(3):
+        rng = torch.Generator().manual_seed(seed)
+        new = torch.cat([torch.zeros(1).long(), 1 + torch.randperm(size - 1, generator=rng)])
+        renamed = changed(batch, location=new[batch.location])
+        torch.testing.assert_close(rule.scores(renamed)[:, new], rule.scores(batch))
+
+
+@pytest.mark.parametrize("name", baselines())
+def test_what_is_no_place_scores_nothing(data: Dataset, name: str) -> None:
+    batch = data.test.batch(np.arange(len(data.test)))
+    place, own = baselines()[name].fit(data.train).own_scores(batch)
+    assert (place < 0).any() and (own[place < 0] == -math.inf).all()
+    assert (own[place >= 0] > -math.inf).all()
+
+
+def test_padding_has_no_vote(data: Dataset) -> None:
+    batch: Batch = data.test.batch(np.arange(len(data.test)))
+    votes = ContextKernel().weights(batch)
+    assert batch.padding.any() and (votes[batch.padding] == 0).all()
+    assert (votes[~batch.padding] > 0).all()
 
 
 def test_choosing_looks_at_one_batch_at_a_time(data: Dataset) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 from scipy import stats
 from torch import nn
 
-from pgt.counter_random import Dropout, forget_keys, mix, uniform, use_keys, window_keys
+from pgt.counter_random import STEP, Dropout, forget_keys, mix, uniform, use_keys, window_keys
 
 
 def test_mixing_is_splitmix64() -> None:
     # The first numbers of the generator from state 0, from its published source.
-    counter = torch.arange(1, 4) * -7046029254386353131
+    assert STEP % 2**64 == 0x9E3779B97F4A7C15
+    counter = torch.arange(1, 4) * STEP
     mixed = [int(x) % 2**64 for x in mix(counter)]
     assert mixed == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
 
@@ -57,6 +60,35 @@ def test_what_is_kept_is_scaled() -> None:
     assert set(out.unique().tolist()) <= {0.0, 2.5}
 
 
+@pytest.mark.parametrize("p", [0.1, 0.25, 0.5, 0.9])
+def test_exactly_the_share_p_of_all_bit_patterns_is_dropped(
+    monkeypatch: pytest.MonkeyPatch, p: float
+) -> None:
+    every = torch.arange(-32768, 32768)
+    monkeypatch.setattr(Dropout, "_bits", lambda self, x: every)
+    out = Dropout(p).train()(torch.ones(65536))
+    assert int((out == 0).sum()) == round(p * 65536)
+    assert out[out > 0].unique().tolist() == pytest.approx([1 / (1 - p)])
+
+
+@pytest.mark.parametrize("shape", [(1,), (5,), (3, 7), (2, 3, 4, 5)])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_bits_have_the_shape_of_what_they_drop_and_reach_from_end_to_end(
+    shape: tuple[int, ...], keyed: bool
+) -> None:
+    drop = Dropout(0.5).train()
+    if keyed:
+        use_keys(drop, 0, 0, torch.arange(shape[0]))
+        shape = (*shape, 6)
+    found = torch.stack([drop(torch.ones(shape)) for _ in range(3)])
+    assert found.shape[1:] == shape
+    if not keyed:
+        torch.manual_seed(0)
+        drawn = [drop(torch.ones(20_000)) == 0 for _ in range(2)]
+        assert all(abs(float(one.double().mean()) - 0.5) < 0.02 for one in drawn)
+        assert not torch.equal(*drawn)
+
+
 def test_a_windows_numbers_do_not_depend_on_its_batch() -> None:
     drop = Dropout(0.5).train()
     x = torch.ones(4, 3, 10, 12)
@@ -84,3 +116,22 @@ def test_the_same_epoch_draws_the_same_and_another_does_not() -> None:
     torch.manual_seed(0)
     one = model(x)
     assert not torch.equal(one, model(x))
+
+
+@pytest.mark.parametrize("p", [0.15, 0.5])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_dropout_is_pytorchs_but_for_the_draw(p: float, dtype: torch.dtype) -> None:
+    x = torch.full((501, 1001), 2.0, dtype=dtype)
+    torch.manual_seed(0)
+    out = Dropout(p)(x)
+    assert out.dtype == dtype
+    kept = out != 0
+    torch.testing.assert_close(out[kept], torch.full_like(out[kept], 2 / (1 - p)))
+    error = math.sqrt(p * (1 - p) / x.numel())
+    assert abs((~kept).double().mean().item() - p) < 5 * error
+    both = (kept[:, 1:] & kept[:, :-1]).double().mean().item()  # neighbours are drawn apart
+    assert abs(both - (1 - p) ** 2) < 10 * error
+    torch.manual_seed(0)
+    assert torch.equal(Dropout(p)(x), out)
+    assert Dropout(p).eval()(x) is x
+    assert Dropout(0.0)(x) is x

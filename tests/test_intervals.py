@@ -103,6 +103,13 @@ def test_what_is_missing_is_left_out() -> None:
         resampled_means(np.array([[1.0, np.nan], [1.0, 2.0]]), [1, 2])
 
 
+def test_lists_are_understood() -> None:
+    values, users = [[1.0, 2.0, 4.0], [0.0, 1.0, 5.0]], ["ann", "ann", "bob"]
+    found = resampled_means(values, users, draws=30)
+    assert np.array_equal(found, resampled_means(np.array(values), np.array(users), draws=30))
+    assert ends([1, 2, 3], 0.5) == (1.5, 2.5)
+
+
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="people of 2 windows"):
         resampled_means(np.ones((1, 3)), [1, 2])

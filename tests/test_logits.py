@@ -58,3 +58,29 @@ def test_chunks_cover_every_column_once(monkeypatch: pytest.MonkeyPatch) -> None
     parts = list(LinearLogits(h, weight, bias).chunks())
     assert [low for low, _ in parts] == [0, 4, 8, 12, 16, 20]
     torch.testing.assert_close(torch.cat([z for _, z in parts], 1), h @ weight.T + bias)
+
+
+@pytest.mark.parametrize("kept", [0, 10**6])
+def test_half_precision_around_them_leaves_the_sums_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    monkeypatch.setattr(logits, "KEPT", kept)
+    at = torch.tensor([[0, 5]] * B)
+    results = []
+    for half in (False, True):
+        h, weight, bias = (leaf.detach().float().requires_grad_() for leaf in leaves())
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            lse, sums, own = LinearLogits(h, weight, bias).summary(at, total=True)
+            gradients = torch.autograd.grad((lse + sums + own.sum(1)).sum(), (h, weight, bias))
+        results.append((lse, sums, own, *gradients))
+    for one, other in zip(*results, strict=True):
+        assert one.dtype == torch.float32 and torch.equal(one, other)
+
+
+def test_both_ways_say_which_columns_they_have() -> None:
+    h, weight, bias = leaves()
+    for made in (LinearLogits(h, weight, bias), DenseLogits(h @ weight.T + bias)):
+        assert (made.first, made.size) == (0, V)
+        columns = [low + column for low, z in made.chunks() for column in range(z.shape[1])]
+        assert columns == list(range(V))
+    assert LinearLogits(h, weight, bias, 4).first == DenseLogits(weight, 4).first == 4

@@ -19,6 +19,7 @@ from pgt.metrics import (
     GROUPS,
     KS,
     MEANS,
+    METRICS,
     evaluate,
     gains,
     group_mask,
@@ -143,7 +144,21 @@ def test_an_empty_group_has_no_metrics() -> None:
     ranks = table([0, 1], [1, 1]).assign(known=True)
     summary = summarize(ranks).set_index("group")
     assert summary.n["unknown"] == 0
-    assert math.isnan(summary.loc["unknown", "acc@1"])
+    assert tuple(summary.columns[1:]) == METRICS
+    assert summary.loc["unknown", [*METRICS]].isna().all()
+    assert summary.loc["known", [*METRICS]].notna().all()
+    assert tuple(summarize(ranks, ["unknown"]).columns) == ("group", "n", *METRICS)
+
+
+def test_the_f1_of_a_group_is_that_of_its_windows(windows: Windows) -> None:
+    ranks = evaluate(Fixed(windows.vocabulary.n_locations, []), windows)
+    summary = summarize(ranks).set_index("group")
+    for group in GROUPS:
+        part = ranks[group_mask(ranks, group)]
+        if len(part):
+            expected = f1_score(part.target, part.predicted, average="weighted", zero_division=0)
+            assert summary.loc[group, "f1"] == pytest.approx(100 * expected)
+    assert summary.f1["all"] > 0
 
 
 def test_f1_is_that_of_scikit_learn() -> None:

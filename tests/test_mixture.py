@@ -21,7 +21,7 @@ from pgt.contextual.history import with_history
 from pgt.contextual.model import ContextualPointer
 from pgt.improvements.registry import improved
 from pgt.losses import cross_entropy
-from pgt.mixture import Slots, log_mixture, scatter_log_probs
+from pgt.mixture import Mixture, Slots, log_mixture, scatter_log_probs
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import MixtureModel
 from pgt.ranking import rank_all
@@ -179,11 +179,75 @@ def test_without_all_places_loss_gradient_and_ranks_are_the_same(
     torch.testing.assert_close(found.value[:, :5], dense.value[:, : found.value.shape[1]])
 
 
+def small_mixture(seed: int, first: int, linear: bool) -> tuple[Mixture, Tensor]:
+    """Few places, some named by neither side, and (B, V) the logarithms of what is mixed."""
+    rng = torch.Generator().manual_seed(seed)
+    b, size = 6, V - 1 - first
+    place = 1 + torch.stack([torch.randperm(V - 1, generator=rng)[:4] for _ in range(b)])
+    place[:, 1:] = place[:, 1:].masked_fill(torch.rand(b, 3, generator=rng) < 0.4, -1)
+    place = place.sort(1).values
+    scores = torch.randn(b, 4, generator=rng, dtype=torch.float64)
+    pointer = scores.masked_fill(place < 0, -math.inf).log_softmax(1)
+    gate, h = (torch.randn(n, generator=rng, dtype=torch.float64) for n in ((b,), (b, 3)))
+    weight, bias = (torch.randn(n, generator=rng, dtype=torch.float64) for n in ((size, 3), size))
+    z = h @ weight.T + bias
+    made = logits.LinearLogits(h, weight, bias, first) if linear else logits.DenseLogits(z, first)
+    generator = torch.full((b, V), -math.inf, dtype=torch.float64)
+    generator[:, first : first + size] = z.log_softmax(1)
+    copied = torch.full((b, 1 + V), -math.inf, dtype=torch.float64).scatter(1, 1 + place, pointer)
+    return Mixture(V, gate, place, pointer, made), log_mixture(gate, copied[:, 1:], generator)
+
+
+@pytest.mark.parametrize("stretch", [1, 10**6])
+@pytest.mark.parametrize("linear", [False, True])
+@pytest.mark.parametrize("first", [0, 1, 3, V - 2])
+def test_a_mixture_of_few_places_is_what_it_says(
+    monkeypatch: pytest.MonkeyPatch, first: int, linear: bool, stretch: int
+) -> None:
+    monkeypatch.setattr(logits, "KEPT", stretch - 1)
+    monkeypatch.setattr(mixture_module, "KEPT", stretch - 1)
+    monkeypatch.setattr(logits, "STRETCH", stretch)
+    for seed in range(4):
+        mixed, log_probs = small_mixture(seed, first, linear)
+        index = torch.arange(len(log_probs))
+        for target in range(V):
+            asked = torch.full_like(index, target)
+            dense = rank_all(log_probs, asked, index)
+            found = mixed.rank(asked, index)
+            assert torch.equal(found.better, dense.better) and torch.equal(found.tied, dense.tied)
+            assert found.value.shape[1] == mixed.place.shape[1] + 1
+            torch.testing.assert_close(mixed.cross_entropy(asked), cross_entropy(log_probs, asked))
+            smooth = mixed.cross_entropy(asked, 0.2), cross_entropy(log_probs, asked, 0.2)
+            torch.testing.assert_close(*smooth)
+        check_best(mixed, log_probs)
+
+
+def check_best(mixed: Mixture, log_probs: Tensor) -> None:
+    """The best places, and how much of each the pointer gives, are those of all of them."""
+    real = log_probs.clone()
+    real[:, 0] = -math.inf  # padding is no answer
+    for k in (1, 3, V + 2):
+        value, place, copied = mixed.best(k)
+        width = value.shape[1]
+        assert width <= k and place.shape == copied.shape == value.shape
+        order = real.sort(1, descending=True).values
+        torch.testing.assert_close(value[:, :V], order[:, :width])
+        assert (value[:, V:] == -math.inf).all()
+        assert (order[:, width:] == -math.inf).all() or width == k
+        for row, column in (value > -math.inf).nonzero().tolist():
+            name = int(place[row, column])
+            given = mixed.pointer[row][mixed.place[row] == name].exp().sum()
+            share = mixed.gate_logit[row].sigmoid() * given / log_probs[row, name].exp()
+            assert copied[row, column].item() == pytest.approx(share.item(), abs=1e-9)
+        assert ((copied >= 0) & (copied <= 1)).all()
+
+
 def test_slots_name_each_place_of_a_window_once() -> None:
     location = torch.tensor([[4, 2, 4, 9], [3, 3, 0, 0]])
     slots = Slots.of(location, location == 0)
     shown = slots.place.gather(1, slots.of_visit)
     assert torch.equal(shown, location.masked_fill(location == 0, -1))
     for row in slots.place.tolist():
+        assert min(row) == -1  # both have more slots than places
         real = [place for place in row if place >= 0]
         assert real == sorted(set(real))

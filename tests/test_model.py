@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from pgt.batch import Batch
 from pgt.config import ABLATIONS, PARTS, PRESETS, ModelConfig, ablate
-from pgt.encoder import Dropout, EncoderLayer, sinusoids
+from pgt.encoder import EncoderLayer, sinusoids
 from pgt.losses import cross_entropy
 from pgt.model import Embeddings, Output, Pointer, PointerGeneratorTransformer, recency
 from pgt.windows import Dataset, prepare
@@ -401,25 +401,6 @@ def test_erratum_2_a_window_of_153_visits_is_its_last_150() -> None:
     assert not torch.equal(out.log_probs, model(changed(batch, location=third)).log_probs)
 
 
-@pytest.mark.parametrize("p", [0.15, 0.5])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_dropout_is_pytorchs_but_for_the_draw(p: float, dtype: torch.dtype) -> None:
-    x = torch.full((501, 1001), 2.0, dtype=dtype)
-    torch.manual_seed(0)
-    out = Dropout(p)(x)
-    assert out.dtype == dtype
-    kept = out != 0
-    torch.testing.assert_close(out[kept], torch.full_like(out[kept], 2 / (1 - p)))
-    error = math.sqrt(p * (1 - p) / x.numel())
-    assert abs((~kept).double().mean().item() - p) < 5 * error
-    both = (kept[:, 1:] & kept[:, :-1]).double().mean().item()  # neighbours are drawn apart
-    assert abs(both - (1 - p) ** 2) < 10 * error
-    torch.manual_seed(0)
-    assert torch.equal(Dropout(p)(x), out)
-    assert Dropout(p).eval()(x) is x
-    assert Dropout(0.0)(x) is x
-
-
 # --- configuration and presets
 
 
@@ -489,14 +470,6 @@ def test_bf16_in_the_encoder_gives_nearly_the_same(data: Dataset, batch: Batch) 
     assert (half.log_probs.logsumexp(1).abs() < 1e-5).all()
     assert (half.log_probs - exact.log_probs).abs().max() < 0.15
     assert not torch.equal(half.log_probs, exact.log_probs)
-
-
-def test_scores_leave_the_mode_as_it_was(data: Dataset, batch: Batch) -> None:
-    model = PointerGeneratorTransformer(tiny_config(data, dropout=0.5)).train()
-    one, two = model.scores(batch), model.scores(batch)
-    assert model.training
-    assert torch.equal(one, two)
-    assert not one.requires_grad
 
 
 def test_erratum_11_the_parameters_of_gate_and_encoder_layer_are_these() -> None:

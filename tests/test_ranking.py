@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from pgt.ranking import LogitsRest, Rest, SharedRest, rank, rank_all, rank_places
 
-B, S, V = 40, 6, 50
+B, S, V = 40, 6, 14
 RANDOM = torch.Generator().manual_seed(0)
 
 
@@ -40,10 +41,11 @@ def shared() -> tuple[Tensor, Rest]:
     return scores.expand(B, V), SharedRest(scores)
 
 
-def linear(stretch: int) -> tuple[Tensor, Rest]:
-    z, shift = coarse(B, V), coarse(B)
-    chunks = [(low, z[:, low : low + stretch]) for low in range(0, V, stretch)]
-    return z + shift[:, None], LogitsRest(lambda: chunks, shift, first=0)
+def linear(stretch: int, first: int = 0) -> tuple[Tensor, Rest]:
+    z, shift = coarse(B, V - first), coarse(B)
+    chunks = [(low, z[:, low : low + stretch]) for low in range(0, V - first, stretch)]
+    none = torch.full((B, first), -math.inf, dtype=torch.float64)  # ids before the first column
+    return torch.cat([none, z + shift[:, None]], 1), LogitsRest(lambda: chunks, shift, first)
 
 
 def nothing() -> tuple[Tensor, None]:
@@ -51,11 +53,15 @@ def nothing() -> tuple[Tensor, None]:
 
 
 @pytest.mark.parametrize(
-    "make", [shared, nothing, lambda: linear(V), lambda: linear(7), lambda: linear(1)]
+    "make",
+    [shared, nothing, *(partial(linear, *given) for given in ((V,), (5,), (1,), (V, 3), (4, 3)))],
 )
-def test_ranks_and_best_places_are_those_of_all_scores(make) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("s", [S, 1, 0])
+def test_ranks_and_best_places_are_those_of_all_scores(make, s: int) -> None:  # type: ignore[no-untyped-def]
     others, rest = make()
-    place, own = places(), coarse(B, S)
+    if rest is None and s == 0:
+        return  # nobody has an answer
+    place, own = places()[:, S - s :], coarse(B, s)
     target, index = torch.randint(0, V, (B,), generator=RANDOM), torch.arange(B)
     scores = dense(place, own, others)
     elsewhere = others.gather(1, target[:, None])[:, 0] if rest is not None else None
@@ -69,6 +75,28 @@ def test_ranks_and_best_places_are_those_of_all_scores(make) -> None:  # type: i
     real = found.value > -math.inf
     assert torch.equal(found.value[real], scores.gather(1, found.place.clamp(min=0))[real])
     assert torch.equal(scores.gather(1, found.predicted[:, None])[:, 0], scores.amax(1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_of_all_scores_are_the_best_of_their_own_row(seed: int) -> None:
+    rng = torch.Generator().manual_seed(seed)
+    scores = torch.randint(0, 4, (B, V), generator=rng).double()
+    target, index = torch.zeros(B, dtype=torch.int64), torch.arange(B)
+    for k in (1, 3, V, V + 5):
+        found = rank_all(scores, target, index, k)
+        assert torch.equal(found.value, scores.sort(1, descending=True).values[:, :k])
+        assert torch.equal(scores.gather(1, found.place), found.value)
+        assert torch.equal(scores.gather(1, found.predicted[:, None])[:, 0], scores.amax(1))
+    assert rank_all(scores, target, index).value.shape == (B, 1)
+
+
+def test_one_place_of_the_others_is_listed_unless_more_are_wanted() -> None:
+    _, rest = shared()
+    place, own = places(), coarse(B, S)
+    target, index = torch.zeros(B, dtype=torch.int64), torch.arange(B)
+    for more, k in (({}, 1), ({"k": 4}, 4)):
+        found = rank_places(place, own, target, index, rest, own[:, 0], **more)
+        assert found.value.shape == found.place.shape == (B, S + k)
 
 
 def test_places_of_the_window_that_share_the_first_place_are_drawn_evenly() -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt.rows import last_numbers, person_rows, same_place
+from pgt.rows import by_length, last_numbers, person_rows, same_place
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -21,6 +21,13 @@ def test_the_same_place_equals_a_loop(seed: int, names: bool) -> None:
         own = [r for r in range(row) if user[r] == user[row] and place[r] == place[row]]
         assert previous[row] == (own[-1] if own else -1)
         assert number[row] == len(own) + 1
+
+
+def test_many_people_at_few_places_are_kept_apart() -> None:
+    user, place = np.repeat(np.arange(40), 3), np.tile([0, 1, 0], 40)
+    previous, number = same_place(user, place)
+    assert previous.reshape(40, 3).tolist() == [[-1, -1, 3 * i] for i in range(40)]
+    assert number.reshape(40, 3).tolist() == [[1, 1, 2]] * 40
 
 
 def test_people_stand_where_they_begin() -> None:
@@ -38,3 +45,44 @@ def test_the_last_numbers_are_those_of_a_loop(max_len: int | None) -> None:
     for row, n in zip(shown.tolist(), length.tolist(), strict=True):
         expected = list(range(n))[max(n - (max_len or n), 0) :]
         assert row == expected + [-1] * (len(row) - len(expected))
+
+
+def chunks(values: list[int], size: int) -> list[list[int]]:
+    return [values[at : at + size] for at in range(0, len(values), size)]
+
+
+@pytest.mark.parametrize("n", [0, 1, 8, 30])
+@pytest.mark.parametrize("batch_size", [1, 4, 7])
+def test_batches_hold_every_window_once_and_those_of_like_length_together(
+    n: int, batch_size: int
+) -> None:
+    lengths = np.random.default_rng(n).integers(1, 9, n)
+    plain = [part.tolist() for part in by_length(lengths, batch_size, None, 1)]
+    assert plain == chunks(sorted(range(n), key=lambda i: (lengths[i], i)), batch_size)
+    expected = chunks(sorted(lengths.tolist()), batch_size)
+    # In one pool, batches of any order and any windows, but of the same lengths.
+    for pool in (8, 100):
+        parts = list(by_length(lengths, batch_size, np.random.default_rng(1), pool))
+        assert sorted(i for part in parts for i in part.tolist()) == list(range(n))
+        if pool * batch_size >= n:
+            assert sorted(lengths[part].tolist() for part in parts) == sorted(expected)
+
+
+def test_shuffled_batches_come_in_any_order_and_from_pools() -> None:
+    lengths = np.arange(60)
+    orders = set()
+    for seed in range(4):
+        parts = list(by_length(lengths, 5, np.random.default_rng(seed), 3))
+        orders.add(tuple(int(part[0]) for part in parts))
+        assert [len(part) for part in parts] == [5] * 12
+        assert all((np.diff(lengths[part]) > 0).all() for part in parts)
+        # The four pools are drawn from everywhere: no batch order sorts the lengths.
+        assert sorted(lengths[part].tolist() for part in parts) != chunks(list(range(60)), 5)
+        # Three batches of a pool follow each other in length, whatever their order here.
+        by_start = sorted(parts, key=lambda part: part[0])
+        follows = sum(one[-1] < two[0] for one in by_start for two in by_start)
+        assert follows >= 4 * 3  # of each pool: first < second, first < third, second < third
+    whole = [list(by_length(lengths, 5, np.random.default_rng(seed), 99)) for seed in range(4)]
+    firsts = [[int(part[0]) for part in parts] for parts in whole]
+    assert all(first != sorted(first) for first in firsts)
+    assert len(orders) == 4

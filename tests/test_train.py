@@ -13,14 +13,16 @@ import torch
 from torch import nn
 
 from pgt import training_run
+from pgt.batch import Batch
 from pgt.checkpoint import load_model, read
 from pgt.config import PRESETS, TrainConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import with_history
 from pgt.contextual.model import ContextualPointer
-from pgt.counter_random import use_keys
+from pgt.counter_random import Dropout, use_keys
 from pgt.losses import cross_entropy
 from pgt.metrics import evaluate, gains
+from pgt.mixture import Mixture
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.training_run import TrainingLog
@@ -80,32 +82,17 @@ def test_a_step_is_one_graph_and_compiled_it_gives_the_same_weights(
         torch.testing.assert_close(compiled[name], plain[name])
 
 
-# --- the loss
+def test_a_step_that_is_not_one_graph_is_refused(data: Dataset) -> None:
+    class Broken(PointerGeneratorTransformer):
+        def mixture(self, batch: Batch) -> Mixture:
+            torch._dynamo.graph_break()
+            return super().mixture(batch)
 
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.03, 0.3])
-def test_erratum_6_the_loss_is_pytorchs_cross_entropy_on_logits_and_on_log_probs(
-    smoothing: float,
-) -> None:
-    logits = 3 * torch.randn(9, 12, dtype=torch.float64)
-    target = torch.randint(12, (9,))
-    ours = cross_entropy(logits.log_softmax(1), target, smoothing)
-    theirs = nn.CrossEntropyLoss(label_smoothing=smoothing, reduction="none")
-    torch.testing.assert_close(ours, theirs(logits, target))
-    torch.testing.assert_close(ours, theirs(logits.log_softmax(1), target))
-
-
-def test_a_place_that_the_pure_pointer_cannot_name_costs_a_constant_without_gradient() -> None:
-    scores = torch.randn(2, 3, requires_grad=True)
-    log_probs = torch.full((2, 5), -math.inf).scatter(1, torch.tensor([[2, 3, 4]] * 2), 0.0)
-    log_probs = log_probs + nn.functional.pad(scores.log_softmax(1), (2, 0))
-    loss = cross_entropy(log_probs, torch.tensor([1, 3]), 0.1)
-    assert loss.isfinite().all()
-    plain = cross_entropy(log_probs, torch.tensor([1, 3]))
-    assert plain[0].item() == pytest.approx(-math.log(1e-10))
-    plain[0].backward()
-    assert scores.grad is not None
-    assert (scores.grad == 0).all()
+    few = data.train.subset(np.arange(40))
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        fit(Broken(tiny_config(data, n_layers=1)), few, few, QUICK, progress=False, device="cpu",
+            compile_backend="eager")  # fmt: skip
 
 
 # --- the schedule
@@ -170,6 +157,93 @@ def test_the_history_tells_the_truth(data: Dataset) -> None:
     assert [row["learning_rate"] for row in history.rows] == pytest.approx(expected)
 
 
+def test_a_row_tells_the_loss_and_the_gradient_before_clipping(
+    data: Dataset, tmp_path: Path
+) -> None:
+    # Steps of next to no length: every batch meets the first weights.
+    config = replace(QUICK, learning_rate=1e-12, label_smoothing=0.1, clip=1e-3, max_epochs=1)
+    train = data.train.subset(np.arange(150))  # the last batch is a small one
+    model = new_model(data, dropout=0.0)
+    norms, losses = [], []
+    for index in train.batch_indices(64, np.random.default_rng((config.seed, 0)), 50):
+        batch = train.batch(index, 50)
+        loss = cross_entropy(model(batch).log_probs, batch.target, 0.1)
+        gradients = torch.autograd.grad(loss.mean(), list(model.parameters()))
+        norms.append(float(torch.cat([one.flatten() for one in gradients]).norm()))
+        losses += loss.tolist()
+    path = tmp_path / "run.safetensors"
+    history = fit(model, train, data.valid, config, progress=False, device="cpu", checkpoint=path)
+    (row,) = history.rows
+    assert len(norms) == 3 and min(norms) > 100 * config.clip
+    assert row["gradient_norm"] == pytest.approx(np.mean(norms), rel=1e-3)
+    assert row["train_loss"] == pytest.approx(np.mean(losses), rel=1e-5)
+    # What the optimizer was given is the gradient after clipping.
+    kept = [value.flatten() for name, value in read(path)[0].items() if ".exp_avg." in name]
+    assert 0 < torch.cat(kept).norm() <= config.clip * (1 - config.betas[0] ** 3) * 1.001
+
+
+def test_the_optimizer_is_that_of_the_configuration(data: Dataset) -> None:
+    config = replace(QUICK, betas=(0.8, 0.7), eps=1e-5, weight_decay=0.3)
+    few = data.train.subset(np.arange(9))
+    made = training_run.TrainingRun(
+        new_model(data), few, few, config, torch.device("cpu"), loss=None
+    )
+    (group,) = made.optimizer.param_groups
+    assert {name: group[name] for name in ("lr", "betas", "eps", "weight_decay")} == {
+        "lr": QUICK.learning_rate, "betas": (0.8, 0.7), "eps": 1e-5, "weight_decay": 0.3,
+    }  # fmt: skip
+    assert sum(map(len, made.optimizer.state.values())) == 0 and not made.amp
+    assert (made.epoch, made.finished, made.history.best_epoch) == (0, False, 0)
+
+
+def test_what_draws_without_keys_draws_anew_in_every_epoch_of_every_seed(data: Dataset) -> None:
+    few, drawn = data.train.subset(np.arange(9)), set()
+    with torch.random.fork_rng(devices=[]):
+        for seed in (0, 1, 2, 42):
+            made = training_run.TrainingRun(
+                new_model(data, n_layers=1), few, few, replace(QUICK, seed=seed),
+                torch.device("cpu"), loss=None,
+            )  # fmt: skip
+            for _ in range(2):
+                made.one_epoch()
+                drawn.add(torch.initial_seed())
+    assert len(drawn) == 4 * 2
+
+
+def test_the_log_adds_up_its_time() -> None:
+    rows = [{"epoch": epoch, "seconds": 0.5 * epoch} for epoch in (1, 2, 3)]
+    log = TrainingLog([*rows])
+    assert log.seconds == 3.0 and log.table().seconds.tolist() == [0.5, 1.0, 1.5]
+    assert TrainingLog().seconds == 0
+
+
+def test_another_loss_is_what_training_makes_small(data: Dataset) -> None:
+    """Half of the loss has half of the gradient; validation stays what it was."""
+    config = replace(QUICK, learning_rate=1e-12, max_epochs=1)
+
+    def half(log_probs: torch.Tensor, target: torch.Tensor, smoothing: float) -> torch.Tensor:
+        return cross_entropy(log_probs, target, smoothing) / 2
+
+    plain, other = (run(data, config, loss=loss, model={"dropout": 0.0})[1].rows[0]
+                    for loss in (None, half))  # fmt: skip
+    assert other["train_loss"] == pytest.approx(plain["train_loss"] / 2, rel=1e-4)
+    assert other["gradient_norm"] == pytest.approx(plain["gradient_norm"] / 2, rel=1e-3)
+    assert other["valid_loss"] == pytest.approx(plain["valid_loss"], rel=1e-5)
+
+
+def test_a_run_goes_on_with_the_loss_that_it_began_with(data: Dataset, tmp_path: Path) -> None:
+    def other(log_probs: torch.Tensor, target: torch.Tensor, smoothing: float) -> torch.Tensor:
+        return cross_entropy(log_probs, target, smoothing) / 2
+
+    short, few = replace(QUICK, max_epochs=1), data.train.subset(np.arange(40))
+    for began, goes_on, says in ((other, None, "loss was other, now cross-entropy"),
+                                 (None, other, "loss was cross-entropy, now other")):  # fmt: skip
+        model, path = new_model(data, n_layers=1), tmp_path / f"{says}.safetensors"
+        fit(model, few, few, short, progress=False, checkpoint=path, loss=began)
+        with pytest.raises(DataError, match=says):
+            fit(model, few, few, short, progress=False, checkpoint=path, loss=goes_on)
+
+
 def test_the_same_seed_gives_the_same_weights_and_another_others(data: Dataset) -> None:
     config = replace(QUICK, max_epochs=2)
     one, two = run(data, config)[0], run(data, config)[0]
@@ -185,6 +259,9 @@ def test_training_leaves_the_callers_randomness_alone(data: Dataset) -> None:
     torch.manual_seed(5)
     fit(model, data.train, data.valid, replace(QUICK, max_epochs=1), progress=False, device="cpu")
     assert torch.equal(torch.rand(3), expected)
+    # The dropout of the model that is left draws again, for windows of any number.
+    drops = [part for part in model.modules() if isinstance(part, Dropout)]
+    assert drops and all(part.key is None for part in drops)
 
 
 def test_early_stopping_restores_the_best_weights(data: Dataset) -> None:
@@ -245,6 +322,40 @@ def test_bf16_trains_about_as_well(data: Dataset) -> None:
     assert half.rows[0]["train_loss"] != full.rows[0]["train_loss"]
     for one, two in zip(full.rows, half.rows, strict=True):
         assert two["valid_loss"] == pytest.approx(one["valid_loss"], rel=0.05)
+
+
+def test_a_bar_tells_how_far_it_is_unless_nobody_wants_it(
+    data: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few, path = data.train.subset(np.arange(64)), tmp_path / "run.safetensors"
+    model = new_model(data, n_layers=1)
+    config = replace(QUICK, max_epochs=2)
+
+    def stop(row: dict[str, float]) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        fit(model, few, few, config, checkpoint=path, after_epoch=stop)
+    said = capsys.readouterr().out
+    assert "0/2" in said and "1/2" in said and "training" in said and "epoch" in said
+    row = fit(model, few, few, config, checkpoint=path).rows[-1]
+    said = capsys.readouterr().out
+    assert "1/2" in said and "2/2" in said
+    assert f"loss {row['valid_loss']:.3f}, Acc@1 {row['valid_acc@1']:.1f} %" in said
+    assert "0/2" not in said  # a bar of what is left begins where it was left
+    fit(model, few, few, replace(QUICK, max_epochs=1), progress=False)
+    assert capsys.readouterr().out == ""
+
+
+def test_without_settings_the_documented_ones_are_taken(data: Dataset) -> None:
+    few = data.train.subset(np.arange(40))
+
+    def stop(row: dict[str, float]) -> None:
+        assert row["learning_rate"] == TrainConfig().rate(0, 1)
+        raise Killed
+
+    with pytest.raises(Killed):
+        fit(new_model(data, n_layers=1), few, few, progress=False, after_epoch=stop)
 
 
 def test_nobody_with_enough_history_is_said_so() -> None:

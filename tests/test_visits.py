@@ -16,6 +16,7 @@ from pgt.visits import (
     local_day,
     local_minute,
     overlaps,
+    require_near,
     split_by_days,
 )
 
@@ -29,6 +30,53 @@ def test_check_only_sorts() -> None:
     mixed = visits.sample(frac=1, random_state=0)
     pd.testing.assert_frame_equal(check(mixed), visits)
     pd.testing.assert_frame_equal(check(check(mixed)), check(mixed))
+
+
+@pytest.mark.parametrize("rows", [[5], [5, 7]])
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("user_id", None, "'user_id' is empty"),
+        ("location_id", None, "'location_id' is empty"),
+        ("started_at", pd.NaT, "'started_at' is empty"),
+        ("finished_at", pd.NaT, "'finished_at' is empty"),
+        ("finished_at", pd.Timestamp("2001-01-01", tz=ZONE), "finished_at lies before started_at"),
+        ("lon", np.nan, "'lon' is empty"),
+        ("lat", np.nan, "'lat' is empty"),
+        ("lon", 180.5, "'lon' is 180.5"),
+        ("lat", -90.5, "'lat' is -90.5"),
+        ("split", "exam", "split is 'exam'"),
+    ],
+)
+def test_one_bad_row_among_good_ones_is_named(
+    name: str, value: object, says: str, rows: list[int]
+) -> None:
+    visits = random_visits(1, users=1, visits=9).astype({"user_id": str, "location_id": str})
+    visits = visits.assign(lon=180.0, lat=-90.0, split="train")
+    visits.loc[3, "split"] = None  # left out of all windows
+    check(visits)
+    visits.loc[rows, name] = value
+    more = r" \(and 1 more\)" if len(rows) > 1 else r"(?! \()"
+    with pytest.raises(DataError, match=f"{says}.* in row 5{more}"):
+        check(visits)
+
+
+def test_a_visit_that_stands_twice_is_refused_and_what_only_begins_alike_is_not() -> None:
+    visits = random_visits(1, users=2, visits=6)
+    alike = visits.iloc[[4]].assign(location_id=99)
+    assert len(check(pd.concat([visits, alike], ignore_index=True))) == 13
+    with pytest.raises(DataError, match="twice, again in row 12"):
+        check(pd.concat([visits, visits.iloc[[4]]], ignore_index=True))
+
+
+def test_years_are_near_from_the_first_to_the_last_that_fit() -> None:
+    for year, near in ((1677, False), (1678, True), (2024, True), (2261, True), (2262, False)):
+        times = pd.Series(pd.to_datetime([f"{year}-01-01", f"{year}-12-31"]).as_unit("s"))
+        if near:
+            require_near(times, "started_at")
+        else:
+            with pytest.raises(DataError, match=rf"started_at is in the year {year} in row 0 \("):
+                require_near(times, "started_at")
 
 
 def test_visits_at_the_same_moment_keep_their_order() -> None:
@@ -45,6 +93,25 @@ def test_overlaps_are_counted_by_person() -> None:
     visits["finished_at"] = visits.started_at + pd.Timedelta(hours=1)
     assert overlaps(visits) == 1
     assert overlaps(visits.sample(frac=1, random_state=1)) == 1
+
+
+def test_a_visit_that_begins_when_the_last_one_ends_is_no_overlap() -> None:
+    start = at("2024-04-01 08:00", "2024-04-01 09:00", "2024-04-01 10:00")
+    visits = pd.DataFrame({"user_id": 1, "location_id": 5, "started_at": start})
+    visits["finished_at"] = visits.started_at + pd.Timedelta(hours=1)
+    assert overlaps(visits) == 0
+    assert overlaps(visits.assign(finished_at=visits.finished_at + pd.Timedelta(seconds=1))) == 2
+
+
+def test_overlaps_are_those_of_a_loop() -> None:
+    visits = random_visits(8, users=3, visits=50)
+    visits["finished_at"] += pd.to_timedelta(np.arange(len(visits)) % 5 * 3, unit="h")
+    expected = sum(
+        own.started_at.iloc[i] < own.finished_at.iloc[i - 1]
+        for _, own in visits.groupby("user_id")
+        for i in range(1, len(own))
+    )
+    assert 0 < overlaps(visits) == expected < len(visits)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -159,3 +226,16 @@ def test_split_by_days_is_60_20_20_of_each_persons_calendar() -> None:
         assert own.split.unique().tolist() == ["train", "valid", "test"]
     with pytest.raises(DataError, match="fractions"):
         split_by_days(visits, (0.8, 0.6))
+
+
+def test_a_part_begins_with_the_first_day_that_is_no_longer_before_it() -> None:
+    start = pd.Series(pd.date_range("2024-04-01 12:00", periods=11, freq="D", tz=ZONE))
+    visits = pd.DataFrame({"user_id": 1, "location_id": 5, "started_at": start})
+    visits["finished_at"] = visits.started_at
+    # The last day's number is 10, and 6 is not less than 60 % of it.
+    assert split_by_days(visits).split.tolist() == ["train"] * 6 + ["valid"] * 2 + ["test"] * 3
+    halves = split_by_days(visits, (0.25, 0.5)).split
+    assert halves.value_counts(sort=False).tolist() == [3, 2, 6]
+    for wrong in ((0.0, 0.5), (0.5, 0.5), (0.5, 1.0), (-0.1, 0.5), (0.5, 1.2)):
+        with pytest.raises(DataError, match="fractions"):
+            split_by_days(visits, wrong)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from pgt.config import WindowConfig
 from pgt.visits import DataError, DataNote, split_by_days
 from pgt.vocabulary import PADDING, UNKNOWN, Vocabulary
 from pgt.windows import prepare
@@ -65,10 +67,30 @@ def test_json_keeps_types_and_the_fingerprint_tells_vocabularies_apart() -> None
 def test_places_that_share_nothing_are_refused() -> None:
     vocabulary = Vocabulary.build(table(int))
     vocabulary.require_shared(pd.Series([99, 20]))
-    with pytest.raises(DataError, match="another vocabulary"):
+    with pytest.raises(DataError, match=r"such as 98\) .*such as 20\): it is of another voc"):
         vocabulary.require_shared(pd.Series([98, 99]))
+    nothing = Vocabulary((), (), 0)
+    with pytest.raises(DataError, match=r"among the 0 .*such as none\)"):
+        nothing.require_shared(pd.Series([98]))
+    vocabulary.require_shared(pd.Series([], dtype=int))
     with pytest.raises(DataError, match="another vocabulary"):  # the text "20" is not 20
         vocabulary.require_shared(pd.Series(["20"]))
+
+
+def test_windows_of_a_vocabulary_are_exact_where_it_knows_other_places() -> None:
+    config = WindowConfig(days=3)
+    for protocol in ("published", "exact"):
+        vocabulary = Vocabulary.build(table(int), protocol)
+        assert vocabulary.windows(config, pd.Series([20])) == replace(config, protocol=protocol)
+        with pytest.raises(DataError, match="another vocabulary"):
+            vocabulary.windows(config, pd.Series([98]))
+
+
+def test_lists_of_ids_are_understood() -> None:
+    vocabulary = Vocabulary.build(table(int), "exact")
+    ids = [0, 1, 2, 3, 4]
+    assert vocabulary.is_known(ids).tolist() == [False, False, True, True, False]  # type: ignore[arg-type]
+    assert vocabulary.decode(ids).tolist() == [None, None, 20, 30, 40]  # type: ignore[arg-type]
 
 
 def test_an_unknown_protocol_is_refused() -> None:

@@ -14,7 +14,7 @@ import torch
 from pgt.batch import Batch
 from pgt.config import Anchor, WindowConfig
 from pgt.predict import latest
-from pgt.visits import SPLITS, DataError, check, split_by_days
+from pgt.visits import SPLITS, DataError, DataNote, check, split_by_days
 from pgt.vocabulary import PADDING, Vocabulary
 from pgt.windows import Dataset, Windows, prepare
 
@@ -201,33 +201,10 @@ def test_in_window_equals_a_loop() -> None:
             assert windows.targets.tolist() == batch.target.tolist()
 
 
-def test_padding_and_positions_from_the_end(data: Dataset) -> None:
-    batch = data.train.batch(np.arange(20))
-    for i, n in enumerate(batch.length.tolist()):
-        assert batch.position_from_end[i, :n].tolist() == list(range(n, 0, -1))
-        assert (batch.position_from_end[i, n:] == 0).all()
-        assert batch.padding[i].tolist() == [False] * n + [True] * (len(batch.padding[i]) - n)
-
-
 def test_erratum_1_position_from_end_counts_down_to_one_and_zero_is_padding() -> None:
     data = prepare(random_visits(2, users=1, visits=40))
     batch = data.train.batch([0]).most_recent(5)
     assert batch.position_from_end.tolist() == [[5, 4, 3, 2, 1]]
-
-
-@pytest.mark.parametrize("n", [1, 3, 7, 1000])
-def test_most_recent_keeps_the_last_visits(data: Dataset, n: int) -> None:
-    whole = data.train.batch(np.arange(30))
-    cut = whole.most_recent(n)
-    gathered = data.train.batch(np.arange(30), max_len=n)
-    for f in fields(Batch):
-        assert torch.equal(getattr(cut, f.name), getattr(gathered, f.name)), f.name
-    for i, length in enumerate(whole.length.tolist()):
-        kept = min(n, length)
-        assert cut.length[i] == kept
-        for name in (*PER_VISIT, "position_from_end"):
-            expected = getattr(whole, name)[i, length - kept : length]
-            assert torch.equal(getattr(cut, name)[i, :kept], expected), name
 
 
 def test_every_window_comes_once_and_shuffling_only_reorders(data: Dataset) -> None:
@@ -239,6 +216,48 @@ def test_every_window_comes_once_and_shuffling_only_reorders(data: Dataset) -> N
     assert sorted(torch.cat(plain).tolist()) == list(range(n))
     assert torch.cat(plain).tolist() != torch.cat(shuffled).tolist()
     assert torch.cat(again).tolist() == torch.cat(shuffled).tolist()
+
+
+@pytest.mark.parametrize("max_len", [1, 12, 15])
+def test_windows_of_like_length_share_a_batch(data: Dataset, max_len: int) -> None:
+    """As long as they are when they are cut; equals stay in their order."""
+    lengths = np.minimum(data.train.lengths, max_len)
+    found = np.concatenate(list(data.train.batch_indices(16, None, max_len)))
+    assert found.tolist() == sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
+    for batch in data.train.batches(16, max_len=max_len):
+        assert batch.location.shape[1] == int(batch.length.max()) <= max_len
+
+
+def test_windows_move_to_another_device_and_are_counted(data: Dataset) -> None:
+    moved = data.train.to("meta")
+    assert moved.features.device.type == "meta" and moved.first is data.train.first
+    assert torch.equal(data.train.to("cpu").features, data.train.features)
+    assert data.counts() == {name: len(getattr(data, name)) for name in SPLITS}
+    assert sum(data.counts().values()) > 0
+
+
+def test_the_order_of_the_visits_table_changes_nothing(data: Dataset) -> None:
+    shuffled = random_visits(1, users=4, visits=130).sample(frac=1, random_state=0)
+    again = prepare(shuffled)
+    for name in SPLITS:
+        one, two = getattr(data, name), getattr(again, name)
+        assert torch.equal(one.features, two.features)
+        assert one.first.tolist() == two.first.tolist()
+        assert one.target.tolist() == two.target.tolist()
+
+
+def test_another_citys_people_with_the_same_numbers_are_noted(data: Dataset) -> None:
+    with pytest.warns(DataNote, match="None of the 4 people"):
+        prepare(random_visits(9, users=4, visits=130), vocabulary=data.vocabulary)
+
+
+def test_batches_are_those_of_their_indices(data: Dataset) -> None:
+    """Also when nobody says how large a pool is: both ways mean the same."""
+    assert len(data.train) > 2 * 33
+    for shuffle in (None, 5):
+        one, two = (shuffle and np.random.default_rng(shuffle) for _ in range(2))
+        found = [batch.index.tolist() for batch in data.train.batches(2, shuffle=one)]
+        assert found == [part.tolist() for part in data.train.batch_indices(2, two, None)]
 
 
 def test_a_subset_is_the_same_windows(data: Dataset) -> None:

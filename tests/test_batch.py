@@ -1,0 +1,84 @@
+"""Batches: padding is where the lengths end, and cutting is the same before and after gathering."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import torch
+
+from pgt.batch import Batch
+from pgt.windows import Windows, prepare
+
+from .helpers import pad_to, random_visits
+
+NAMES = [field.name for field in fields(Batch)]
+
+
+@pytest.fixture(scope="module")
+def windows() -> Windows:
+    return prepare(random_visits(2, users=3, visits=110)).train
+
+
+@pytest.fixture(scope="module")
+def batch(windows: Windows) -> Batch:
+    """Windows of many lengths, the shortest and the longest among them."""
+    lengths = windows.lengths
+    return windows.batch(np.array([lengths.argmin(), lengths.argmax(), *range(0, len(windows), 9)]))
+
+
+def equal(one: Batch, two: Batch) -> bool:
+    return all(torch.equal(getattr(one, name), getattr(two, name)) for name in NAMES)
+
+
+def test_padding_and_positions_are_those_of_the_lengths(batch: Batch) -> None:
+    width = batch.location.shape[1]
+    assert len(batch) == len(batch.length) and width > 17 and batch.length.min() < 13
+    for row, n in enumerate(batch.length.tolist()):
+        assert batch.padding[row].tolist() == [False] * n + [True] * (width - n)
+        assert batch.position_from_end[row].tolist() == [*range(n, 0, -1)] + [0] * (width - n)
+
+
+def test_padding_is_0_in_every_field(batch: Batch) -> None:
+    wide = [name for name in NAMES if getattr(batch, name).ndim == 2]
+    assert wide == NAMES[:6]
+    for name in wide:
+        assert (getattr(batch, name)[batch.padding] == 0).all(), name
+    assert (batch.location[~batch.padding] > 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 13, 17, 10**6])
+def test_the_most_recent_visits_are_those_that_a_short_batch_gathers(
+    windows: Windows, batch: Batch, n: int
+) -> None:
+    short = batch.most_recent(n)
+    assert equal(short, windows.batch(batch.index.numpy(), max_len=n))
+    assert short.length.tolist() == [min(length, n) for length in batch.length.tolist()]
+    for row, length in enumerate(batch.length.tolist()):
+        kept = min(n, length)
+        for name in NAMES[:6]:
+            last = getattr(batch, name)[row, length - kept : length]
+            assert torch.equal(getattr(short, name)[row, :kept], last), name
+    assert equal(short.most_recent(n), short)
+    assert equal(pad_to(batch, batch.location.shape[1] + 3).most_recent(n), short) or n > 17
+
+
+def test_what_is_short_enough_is_not_copied(batch: Batch) -> None:
+    longest = batch.location.shape[1]
+    assert batch.most_recent(longest) is batch
+    assert batch.most_recent(longest - 1) is not batch
+
+
+def test_cutting_in_two_steps_is_cutting_once(batch: Batch) -> None:
+    assert equal(batch.most_recent(9).most_recent(4), batch.most_recent(4))
+
+
+def test_on_another_device_the_batch_is_the_same(batch: Batch) -> None:
+    assert equal(batch.to("cpu"), batch)
+    away = batch.to("meta")
+    assert {getattr(away, name).device.type for name in NAMES} == {"meta"}
+    assert away.padding.device.type == away.position_from_end.device.type == "meta"
+    assert [getattr(away, name).shape for name in NAMES] == [
+        getattr(batch, name).shape for name in NAMES
+    ]

@@ -1,0 +1,151 @@
+"""Predictions are what the model says of the latest windows, in full and in order.
+
+That the latest windows are those that the next visit would have had is shown in
+``test_windows.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from pgt.config import WindowConfig
+from pgt.model import PointerGeneratorTransformer
+from pgt.predict import COLUMNS, find_user, latest, predict, until
+from pgt.visits import DataError, check
+from pgt.windows import Dataset, prepare
+
+from .helpers import at, model_of, random_visits, tiny_config
+
+WINDOWS = WindowConfig()
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return prepare(random_visits(2, users=5, visits=90))
+
+
+@pytest.fixture(scope="module")
+def visits() -> pd.DataFrame:
+    return check(random_visits(2, users=5, visits=90))
+
+
+@pytest.fixture(scope="module")
+def model(data: Dataset) -> PointerGeneratorTransformer:
+    return model_of(tiny_config(data))
+
+
+@pytest.mark.parametrize(("top", "batch_size"), [(1, 256), (4, 2), (10_000, 1)])
+def test_the_table_holds_the_best_places_of_everybody(
+    data: Dataset,
+    visits: pd.DataFrame,
+    model: PointerGeneratorTransformer,
+    top: int,
+    batch_size: int,
+) -> None:
+    found = predict(model, data.vocabulary, visits, windows=WINDOWS, top=top, batch_size=batch_size)
+    questions = latest(visits, data.vocabulary, WINDOWS)
+    out = model(questions.batch(np.arange(len(questions))))
+    assert tuple(found.columns) == COLUMNS
+    assert found.user_id.unique().tolist() == questions.users.tolist() == list(range(5))
+    for i, (_, own) in enumerate(found.groupby("user_id")):
+        probability = out.log_probs[i].exp().detach()
+        probability[0] = 0  # padding is no answer
+        order = probability.argsort(descending=True)[:top]
+        order = order[probability[order] > 0]
+        assert own["rank"].tolist() == list(range(1, len(order) + 1))
+        assert own.location_id.tolist() == data.vocabulary.decode(order.numpy()).tolist()
+        assert own.probability.tolist() == pytest.approx(probability[order].tolist())
+        pointer = (out.gate[i] * out.pointer_log_probs[i].exp() / out.log_probs[i].exp())[order]
+        assert own.copied.tolist() == pytest.approx(pointer.tolist(), abs=1e-6)
+        assert own.gate.tolist() == pytest.approx([out.gate[i].item()] * len(order))
+        last = visits[visits.user_id == own.user_id.iloc[0]].iloc[-1]
+        assert (own.after == last.started_at).all() and own.known_user.all()
+
+
+def test_five_places_are_named_unless_more_or_fewer_are_wanted(
+    data: Dataset, visits: pd.DataFrame, model: PointerGeneratorTransformer
+) -> None:
+    found = predict(model, data.vocabulary, visits, windows=WINDOWS)
+    assert found.groupby("user_id").size().tolist() == [5] * 5
+    with pytest.raises(DataError, match="top is 0"):
+        predict(model, data.vocabulary, visits, windows=WINDOWS, top=0)
+
+
+def test_one_person_is_predicted_as_among_all(
+    data: Dataset, visits: pd.DataFrame, model: PointerGeneratorTransformer
+) -> None:
+    model.train()
+    everybody = predict(model, data.vocabulary, visits, windows=WINDOWS)
+    alone = predict(model, data.vocabulary, visits, windows=WINDOWS, user="3")
+    assert model.training
+    model.eval()
+    own = everybody[everybody.user_id == 3].reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, own)
+
+
+def test_strangers_are_predicted_and_said_to_be_strangers(
+    data: Dataset, visits: pd.DataFrame, model: PointerGeneratorTransformer
+) -> None:
+    mixed = visits.assign(user_id=visits.user_id.where(visits.user_id != 1, 77))
+    found = predict(model, data.vocabulary, mixed, windows=WINDOWS)
+    assert found[~found.known_user].user_id.unique().tolist() == [77]
+
+
+def test_places_and_people_of_elsewhere_are_refused_or_noted(
+    data: Dataset, visits: pd.DataFrame, model: PointerGeneratorTransformer
+) -> None:
+    moved = visits.assign(location_id=visits.location_id + 1000)
+    with pytest.raises(DataError, match="another vocabulary"):
+        predict(model, data.vocabulary, moved, windows=WINDOWS)
+    others = visits.assign(user_id=visits.user_id + 50)
+    with pytest.warns(UserWarning, match="trained on none of these people"):
+        predict(model, data.vocabulary, others, windows=WINDOWS)
+
+
+@pytest.mark.parametrize(("user", "says"), [(None, "Nobody in the table has a"), (2, "2 has no")])
+def test_a_moment_before_everything_is_refused(
+    data: Dataset,
+    visits: pd.DataFrame,
+    model: PointerGeneratorTransformer,
+    user: int | None,
+    says: str,
+) -> None:
+    early = visits.started_at.min() - pd.Timedelta(days=1)
+    with pytest.raises(DataError, match=says):
+        predict(model, data.vocabulary, visits, windows=WINDOWS, user=user, at=early)
+
+
+def test_people_are_found_by_how_they_are_written() -> None:
+    visits = pd.DataFrame({"user_id": [3, 3, 7, 12, 40]})
+    assert [find_user(visits, name) for name in (7, "7", "40")] == [7, 7, 40]
+    with pytest.raises(DataError, match=r"no user '5' in the table \(it has 4: 3, 7, 12, …\)"):
+        find_user(visits, 5)
+    with pytest.raises(DataError, match=r"\(it has 3: 3, 7, 12\)"):
+        find_user(visits[:-1], 5)
+
+
+def test_until_a_moment_visits_have_begun_and_end_by_then() -> None:
+    start = at("2024-04-01 08:00", "2024-04-01 10:00", "2024-04-01 12:00")
+    visits = pd.DataFrame({"user_id": 1, "location_id": [1, 2, 3], "started_at": start})
+    visits["finished_at"] = visits.started_at + pd.Timedelta(hours=1)
+    for clock, known, last in (("08:00", 1, "08:00"), ("10:59", 2, "10:59"), ("11:30", 2, "11:00"),
+                               ("12:00", 3, "12:00"), ("20:00", 3, "13:00")):  # fmt: skip
+        moment = at(f"2024-04-01 {clock}")[0]
+        cut = until(visits, moment)
+        assert cut.location_id.tolist() == [1, 2, 3][:known]
+        assert cut.finished_at.iloc[-1] == at(f"2024-04-01 {last}")[0]
+        assert until(visits, moment.tz_convert("Asia/Tokyo")).equals(cut)
+    assert until(visits[1:], None).index.tolist() == [0, 1]
+
+
+def test_questions_know_no_targets_on_any_device(data: Dataset, visits: pd.DataFrame) -> None:
+    questions = latest(visits, data.vocabulary, WINDOWS)
+    assert questions.targets.tolist() == [0] * 5 and questions.in_window.tolist() == [False] * 5
+    moved = questions.to("meta")
+    assert moved.features.device.type == moved.moment.device.type == "meta"
+    some = questions.subset(np.array([True, False, False, True, True]))
+    assert some.users.tolist() == [0, 3, 4]
+    assert torch.equal(some.batch([1]).gap_days, questions.batch([3]).gap_days)
