@@ -746,12 +746,13 @@ for axes, (title, rows) in zip(panels, fence.items(), strict=True):
         ends_at = f"{low:.0f}" + (f" to {high:.0f}" if high > low else "")
         axes.annotate(
             ends_at,
-            ((low + high) / 2, at),
-            (0, 9),
+            (high, at),
+            (6, 0),
             textcoords="offset points",
-            ha="center",
+            va="center",
             fontsize=8,
         )
+    axes.margins(x=0.14)
     for name, (colour, style) in LINES.items():
         axes.axvline(
             score(name, title), color=colour, ls=style, lw=1.8, label=name
