@@ -1077,7 +1077,7 @@ for name, memory in (("7 days", data), ("28 days", month)):
             "gain, from": low,
             "to": high,
         }
-rows = pd.DataFrame(rows).T
+rows = pd.DataFrame(rows).T.astype({"test windows": int})
 check.same(*rows["test windows"].iloc[[0, -1]], name="the same targets")
 # A longer memory is better already at the old decay. It need not fade faster:
 # the decay that is chosen again adds nothing.
