@@ -271,7 +271,8 @@ both.astype(float).round(1)
 # Let us predict. The last fifth of each person's days is set aside for judging: the *test* days. Take every
 # window whose target lies in them, and guess with one of two rules that a child could follow: name the place
 # where the person is now, or name the place they visited most often in the window. (`protocol="exact"` keeps
-# the real places apart, as in the second column above. Its windows are chosen slightly differently, as chapter 3
+# the real places apart, as in the second column above. Its windows are chosen slightly differently, as
+# [chapter 3](03_windows.ipynb)
 # explains, so the numbers differ a little.)
 
 # %%

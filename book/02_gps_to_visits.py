@@ -1081,7 +1081,7 @@ shown.rename_axis(columns=["time zone", "coordinates"])
 # %% [markdown]
 # The published counts, of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), are 7,424, 3,334 and 3,502
 # windows for train, valid and test ([chapter 3](03_windows.ipynb) explains the three parts). The column *UTC, swapped*
-# follows their way. (The ready-made windows in chapter 3 come from another project that prepared the same data by the
+# follows their way. (The ready-made windows in [chapter 3](03_windows.ipynb) come from another project that prepared the same data by the
 # same protocol, and have slightly other counts. All columns leave out, like theirs, people who were tracked for too short a time, and staypoints
 # of at most 25 minutes, which our thirty minutes have excluded already.)
 

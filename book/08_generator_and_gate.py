@@ -713,7 +713,8 @@ Markdown(
     f"Against a constant, the model's gate saves **{gain:.3f} nats** a "
     f"window; the oracle saves {room:.3f}. So the gate collects "
     f"**{100 * gain / room:.0f} %** of what it could gain by knowing the "
-    "answer. (Chapter 11 measures it against the best constant, and gets a "
+    "answer. ([Chapter 11](11_gate.ipynb) measures it against the best "
+    "constant, and gets a "
     "little less.) How much of the rest anybody could know is a question for "
     "the town, and it is not 100 %."
 )

@@ -18,6 +18,8 @@ sys.path.insert(0, {str(ROOT / "book" / "_ext")!r})
 extensions = ["myst_parser", "sphinx.ext.mathjax", {{extensions}}]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 root_doc = "index"
+# Said outright: what an earlier build in this process added to Sphinx's default would stay.
+source_suffix = {{{{".md": "markdown"}}}}
 nitpicky = False
 html_theme = "basic"
 html_use_index = False

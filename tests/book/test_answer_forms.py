@@ -24,7 +24,7 @@ PLACE = re.compile(
 WITH_FORMS = [number for number in ANSWERS if answer_to(number).fields]
 HEAD = "---\nfile_format: mystnb\nkernelspec: {name: python3}\n---\n"
 NO_KERNEL = (
-    'extensions[0] = "myst_nb"\nnb_execution_mode = "off"\n'
+    'extensions[0] = "myst_nb"\nsource_suffix = {".md": "myst-nb"}\nnb_execution_mode = "off"\n'
     "nb_code_prompt_show = nb_code_prompt_hide = ''"
 )
 
