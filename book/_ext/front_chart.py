@@ -193,11 +193,10 @@ def caption(panels: list[list[Bar]]) -> str:
         "<span>How often the first guess is right (Acc@1) on test windows of real people, "
         f"{asked} of them. Lines: 95 % intervals, people resampled, and seeds where there are "
         "several. LSTM and MHSA have no pointer, and are tuned. PGT is not: in Beijing it has the "
-        "settings that its design documents name for GeoLife, in New York the package's own. <i>Trained on nobody</i> has seen simulated people "
-        "alone. A model without a bar was not measured in that city.</span>"
+        "settings that its design documents name for GeoLife, in New York the package's own. "
+        "<i>Trained on nobody</i> has seen simulated people alone. A model without a bar was not measured in that city.</span>"
     )
-    old = {bar.windows for rows in panels for bar in rows if not bar.anchored}
-    if old:
+    if any(not bar.anchored for rows in panels for bar in rows):
         said += (
             " <span>† Measured on an earlier set of windows. Do not subtract these bars from the "
             "others; the gains in the text compare models on the same windows.</span>"

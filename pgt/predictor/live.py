@@ -26,11 +26,12 @@ from pgt.predictor.asking import RECENT
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, PRIOR, STEPS
 from pgt.visits import COORDINATES, REQUIRED, DataError
-from pgt.viz.page_text import safe_html, safe_json
-from pgt.viz.web_figure import WebFigure, web
+from pgt.viz.page_text import safe_html
+from pgt.viz.web_figure import WebFigure, scripted, web
 
 MOST_PEOPLE = 100  # in one page; those with the most visits
 SAMPLE = 5  # of the simulated town, the person of chapter 24
+SHEETS = ("page_parts.css", "live.css", "nobody.css")
 SCRIPTS = (
     "page_parts.js", "live.js", "live_names.js", "nobody_history.js", "nobody_features.js",
     "nobody_model.js", "nobody_times.js", "nobody_read.js", "nobody_map.js", "nobody_draw.js",
@@ -68,12 +69,7 @@ class Live(WebFigure):
         body = Template(web("nobody.html")).substitute(
             id=self.data["id"], title=safe_html(self.title), caption=safe_html(self.caption)
         )
-        sheets = "".join(web(name) for name in ("page_parts.css", "live.css", "nobody.css"))
-        code = "\n".join(web(name) for name in SCRIPTS)
-        return (
-            f"<style>{sheets}</style>\n{body}<script>\n(() => {{\n"
-            f"const page = {safe_json(self.data)};\n{code}}})();\n</script>"
-        )
+        return scripted(body, self.data, SHEETS, SCRIPTS)
 
 
 def live(

@@ -23,8 +23,8 @@ from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import DataError
 from pgt.viz.live_data import ground_of, people_of, places_of, start_of, switches_of
-from pgt.viz.page_text import safe_html, safe_json
-from pgt.viz.web_figure import WebFigure, web
+from pgt.viz.page_text import safe_html
+from pgt.viz.web_figure import WebFigure, scripted, web
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Windows, prepare
 
@@ -80,11 +80,7 @@ class Playground(WebFigure):
             title=safe_html(self.title), caption=safe_html(self.caption),
             open=" open" if self.data["kind"] == "full" else "",
         )  # fmt: skip
-        code = "\n".join(web(name) for name in SCRIPTS)
-        return (
-            f"<style>{web('page_parts.css')}{web('live.css')}</style>\n{body}<script>\n(() => {{\n"
-            f"const page = {safe_json(self.data)};\n{code}}})();\n</script>"
-        )
+        return scripted(body, self.data, ("page_parts.css", "live.css"), SCRIPTS)
 
 
 def playground(

@@ -17,8 +17,8 @@ import pandas as pd
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch
 from pgt.viz.figures import Shown
-from pgt.viz.page_text import safe_html, safe_json
-from pgt.viz.web_figure import web
+from pgt.viz.page_text import safe_html
+from pgt.viz.web_figure import scripted
 from pgt.windows import Windows
 
 SHARED = ("page_parts.js", "touch.js")
@@ -46,9 +46,7 @@ class Touch:
     beside: bool = False
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        names = (*SHARED, f"touch_{self.kind}.js")
-        code = "\n".join(web(name) for name in names)
-        style = web("page_parts.css") + web("touch.css")
+        scripts = (*SHARED, f"touch_{self.kind}.js")
         id = f"pgt-touch-{self.kind}"
         still = self.still._repr_mimebundle_(**options)
         body = (
@@ -58,14 +56,12 @@ class Touch:
         picture = f'<div class="touch-still">{self.still.picture()}</div>'
         if self.beside:
             picture = self.still.picture()
-        page = (
-            f"<style>{style}</style>\n"
+        figure = (
             f'<figure class="pgt-figure pgt-touch" id="{id}" data-kind="{self.kind}">'
             f"{picture}{body}"
             f"<figcaption>{safe_html(self.still.caption)}</figcaption></figure>"
-            f"<script>\n(() => {{\nconst page = {safe_json({'id': id, **self.data})};\n{code}"
-            "})();\n</script>"
         )
+        page = scripted(figure, {"id": id, **self.data}, ("page_parts.css", "touch.css"), scripts)
         return {**still, "text/html": page}
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from pgt.files import write_text
-from pgt.viz.page_text import safe_html
+from pgt.viz.page_text import safe_html, safe_json
 
 
 def web(name: str) -> str:
@@ -19,6 +21,31 @@ def web(name: str) -> str:
     True
     """
     return resources.files("pgt.viz").joinpath("web", name).read_text("utf-8")
+
+
+def scripted(body: str, data: Any, sheets: Iterable[str], scripts: Iterable[str]) -> str:
+    """A piece of HTML with its styles before it, and after it the scripts that bring it to life.
+
+    Parameters
+    ----------
+    body : str
+        HTML; texts in it are escaped already.
+    data
+        What the scripts know as ``page``, ready for JSON.
+    sheets, scripts : iterable of str
+        Files of ``pgt/viz/web``; the scripts share one scope of their own.
+
+    Examples
+    --------
+    >>> page = scripted("<p></p>", {"id": "</script>"}, ["page_parts.css"], ["page_parts.js"])
+    >>> page.startswith("<style>"), page.count("</script>")
+    (True, 1)
+    """
+    style, code = "".join(map(web, sheets)), "\n".join(map(web, scripts))
+    return (
+        f"<style>{style}</style>\n{body}<script>\n(() => {{\n"
+        f"const page = {safe_json(data)};\n{code}}})();\n</script>"
+    )
 
 
 class WebFigure(ABC):

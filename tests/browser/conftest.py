@@ -44,6 +44,27 @@ def browser() -> Iterator[Any]:
         yield opened
 
 
+@contextmanager
+def watched(
+    browser: Any, *, width: int | None = None, height: int = 800, **options: Any
+) -> Iterator[tuple[Any, list[str], list[str]]]:
+    """A blank page, the addresses that it asks for from now on, and what goes wrong in it."""
+    if width is not None:
+        options["viewport"] = {"width": width, "height": height}
+    context = browser.new_context(**options)
+    context.set_default_timeout(PATIENCE)
+    asked: list[str] = []
+    wrong: list[str] = []
+    page = context.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    try:
+        yield page, asked, wrong
+    finally:
+        context.close()
+
+
 @dataclass
 class Visit:
     """An open page, and what went wrong while it was open."""

@@ -16,7 +16,8 @@ import pytest
 from pgt.exercises import answer_to
 from pgt.exercises.answer import Answer, Field
 
-from ..helpers import PATIENCE, ROOT
+from ..helpers import ROOT
+from .conftest import watched
 
 pytestmark = pytest.mark.browser
 POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
@@ -79,23 +80,11 @@ def opened(browser: Any, address: str) -> Callable[..., Any]:
 
     @contextmanager
     def open_page(width: int = 734, **options: Any) -> Iterator[Any]:
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        context.set_default_timeout(PATIENCE)
-        page, wrong = context.new_page(), []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-        page.on(
-            "request",
-            lambda sent: (
-                None if sent.url.startswith((address, "data:")) else wrong.append(sent.url)
-            ),
-        )
-        try:
+        with watched(browser, width=width, **options) as (page, asked, wrong):
             page.goto(address)
             yield page
+            assert [url for url in asked if not url.startswith((address, "data:"))] == []
             assert wrong == [] and page.locator("img").count() == 0
-        finally:
-            context.close()
 
     return open_page
 

@@ -12,7 +12,8 @@ from typing import Any
 import hero
 import pytest
 
-from ..helpers import PATIENCE, ROOT
+from ..helpers import ROOT
+from .conftest import watched
 
 pytestmark = pytest.mark.browser
 WEEK = ".game-week:not([hidden])"
@@ -42,21 +43,11 @@ def play(browser: Any, site: Path) -> Any:
 
     @contextmanager
     def opened(**options: Any) -> Iterator[Any]:
-        context = browser.new_context(**options)
-        context.set_default_timeout(PATIENCE)
-        page, wrong = context.new_page(), []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-        page.on(
-            "request",
-            lambda sent: None if sent.url.startswith("file:") else wrong.append(sent.url),
-        )
-        try:
+        with watched(browser, **options) as (page, asked, wrong):
             page.goto(site.as_uri())
             yield page
+            assert [url for url in asked if not url.startswith("file:")] == []
             assert wrong == []
-        finally:
-            context.close()
 
     return opened
 

@@ -19,6 +19,7 @@ from pgt.viz.live import SMALL, playground
 from pgt.windows import Windows, prepare
 
 from ..helpers import PATIENCE
+from .conftest import watched
 
 pytestmark = pytest.mark.browser
 POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
@@ -82,21 +83,11 @@ def live(browser: Any, page_file: Path) -> Any:
     def open_page(
         hash: str = "", width: int = 1100, file: Path = page_file, **options: Any
     ) -> Iterator[Any]:
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-        asked: list[str] = []
-        wrong: list[str] = []
-        context.set_default_timeout(PATIENCE)
-        page = context.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-        try:
+        with watched(browser, width=width, height=900, **options) as (page, asked, wrong):
             page.goto(file.as_uri() + hash, wait_until="load")
             yield page
             assert [url.split("#")[0] for url in asked] == [file.as_uri()] * len(asked)
             assert wrong == []
-        finally:
-            context.close()
 
     return open_page
 

@@ -16,7 +16,8 @@ from pgt.predictor.estimator import NextLocation
 from pgt.predictor.live import as_text, live
 from pgt.visits import check
 
-from ..helpers import PATIENCE, random_visits
+from ..helpers import random_visits
+from .conftest import watched
 from .test_axe import axe as axe  # a fixture
 from .test_axe import violations
 
@@ -84,23 +85,13 @@ def opened(browser: Any, page_file: Path) -> Any:
 
     @contextmanager
     def open_page(file: Path = page_file, width: int = 1280, **options: Any) -> Iterator[Any]:
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        context.set_default_timeout(PATIENCE)
-        asked: list[str] = []
-        wrong: list[str] = []
-        page = context.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-        page.on("dialog", lambda dialog: wrong.append(dialog.message))
-        try:
+        with watched(browser, width=width, **options) as (page, asked, wrong):
+            page.on("dialog", lambda dialog: wrong.append(dialog.message))
             page.goto(file.as_uri(), wait_until="load")
             ready(page)
             yield page
             assert asked == [file.as_uri()]
             assert wrong == []
-        finally:
-            context.close()
 
     return open_page
 

@@ -15,7 +15,7 @@ from pgt.look import story
 from pgt.viz.walkthrough import walkthrough
 from pgt.windows import prepare
 
-from ..helpers import PATIENCE
+from .conftest import watched
 
 pytestmark = pytest.mark.browser
 POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
@@ -43,18 +43,10 @@ def steps(browser: Any, page_file: Path) -> Any:
 
     @contextmanager
     def open_page(hash: str = "", width: int = 1280, **options: Any) -> Iterator[Any]:
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        context.set_default_timeout(PATIENCE)
-        page, asked, wrong = context.new_page(), [], []
-        page.on("request", lambda request: asked.append(request.url.split("#")[0]))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-        try:
+        with watched(browser, width=width, **options) as (page, asked, wrong):
             page.goto(page_file.as_uri() + hash, wait_until="load")
             yield page
-            assert (asked, wrong) == ([page_file.as_uri()], [])
-        finally:
-            context.close()
+            assert ([url.split("#")[0] for url in asked], wrong) == ([page_file.as_uri()], [])
 
     return open_page
 

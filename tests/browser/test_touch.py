@@ -19,7 +19,8 @@ from pgt.viz import touch
 from pgt.viz.figures import show
 from pgt.windows import Dataset, prepare
 
-from ..helpers import PATIENCE, ROOT
+from ..helpers import ROOT
+from .conftest import watched
 
 pytestmark = pytest.mark.browser
 POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
@@ -85,18 +86,11 @@ def opened(browser: Any, pages: dict[str, Path]) -> Any:
 
     @contextmanager
     def open_page(kind: str, width: int = 734, **options: Any) -> Iterator[Any]:
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        context.set_default_timeout(PATIENCE)
-        page, wrong = context.new_page(), []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-        page.on("request", lambda sent: wrong.append(sent.url) if sent.url[:5] != "file:" else None)
-        try:
+        with watched(browser, width=width, **options) as (page, asked, wrong):
             page.goto(pages[kind].as_uri())
             yield page
+            assert [url for url in asked if not url.startswith("file:")] == []
             assert wrong == [] and page.locator("img").count() == 0
-        finally:
-            context.close()
 
     return open_page
 
