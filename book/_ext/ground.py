@@ -1,4 +1,4 @@
-"""The ground of the front page's map as SVG, because a map of folium weighs too much for it.
+"""The ground of the front page's map as SVG, in small: twelve pictures share one drawing.
 
 The town is drawn once, in whole units. Each picture shows a part of it by shifting and stretching
 what was drawn, so twelve pictures weigh little more than one.
@@ -79,9 +79,7 @@ class Ground:
                 continue
             closed = shape["type"] == "Polygon"
             line = shape["coordinates"][0] if closed else shape["coordinates"]
-            width = WIDE_STREETS.get(
-                str(about.get("level")), float(GROUND[about["kind"]]["weight"])
-            )
+            width = WIDE_STREETS.get(str(about.get("level")), GROUND[about["kind"]])
             drawn = self._line(line) + ("z" if closed else "")
             layers.setdefault((about["kind"], width), []).append(drawn)
         order = sorted(layers, key=lambda layer: (list(GROUND).index(layer[0]), layer[1]))

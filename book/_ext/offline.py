@@ -1,10 +1,8 @@
-"""Sphinx extension: no page needs the network; folium and the theme have no such option.
+"""Sphinx extension: no page needs the network; the theme has no such option.
 
-Notebooks keep the addresses that folium writes (content delivery networks, which Colab can reach).
 After the build, this extension rewrites every page: the few libraries that the book needs are
-loaded from ``_static/vendor/`` and the rest is dropped. The rewriting reaches into the ``srcdoc``
-of map frames too, whose relative addresses count from the page around them. At the end the whole
-output is audited, and an address that would still be fetched from elsewhere fails the build.
+loaded from ``_static/vendor/`` and the rest is dropped. At the end the whole output is audited, and
+an address that would still be fetched from elsewhere fails the build.
 
 The libraries come from npm through ``book/_web/package-lock.json``; none is committed.
 """
@@ -24,13 +22,6 @@ WEB = Path(__file__).resolve().parents[1] / "_web"
 
 # Folder below _static/vendor/ -> files and folders below node_modules/ that go there.
 VENDOR: dict[str, tuple[str, ...]] = {
-    "jquery": ("jquery/dist/jquery.slim.min.js", "jquery/LICENSE.txt"),
-    "leaflet": (
-        "leaflet/dist/leaflet.js",
-        "leaflet/dist/leaflet.css",
-        "leaflet/dist/images",
-        "leaflet/LICENSE",
-    ),
     "mathjax": ("mathjax/es5/tex-chtml.js", "mathjax/LICENSE"),
     "mathjax/input/tex/extensions": ("mathjax/es5/input/tex/extensions",),
     "mathjax/output/chtml/fonts/woff-v2": ("mathjax/es5/output/chtml/fonts/woff-v2",),
@@ -38,12 +29,7 @@ VENDOR: dict[str, tuple[str, ...]] = {
 
 # Address -> file below _static/vendor/, or None when the page does without it.
 REWRITES: tuple[tuple[str, str | None], ...] = (
-    (r"/leaflet@[\d.]+/dist/leaflet\.js$", "leaflet/leaflet.js"),
-    (r"/leaflet@[\d.]+/dist/leaflet\.css$", "leaflet/leaflet.css"),
-    (r"/jquery-[\d.]+(\.slim)?\.min\.js$", "jquery/jquery.slim.min.js"),
     (r"/mathjax@3[^/]*/es5/tex-(mml-)?chtml\.js$", "mathjax/tex-chtml.js"),
-    # Folium's other defaults are for marker icons and buttons, which our maps do not draw.
-    (r"bootstrap|awesome|glyphicons", None),
     # Widgets and live kernels, which the book does not use.
     (r"/require(\.min)?\.js$|jupyter-widgets|thebe", None),
     (r"^(https?:)?//fonts\.(googleapis|gstatic)\.com", None),
@@ -83,8 +69,8 @@ def localize(page: str, vendor: str) -> str:
 
     Examples
     --------
-    >>> localize('<script src="https://code.jquery.com/jquery-3.7.1.min.js"></script>', "v/")
-    '<script src="v/jquery/jquery.slim.min.js"></script>'
+    >>> localize('<script src="https://a.org/mathjax@3/es5/tex-chtml.js"></script>', "v/")
+    '<script src="v/mathjax/tex-chtml.js"></script>'
     """
 
     def tag(match: re.Match[str]) -> str:
@@ -93,13 +79,7 @@ def localize(page: str, vendor: str) -> str:
                 return "" if local is None else match[0].replace(match["url"], vendor + local)
         return match[0]
 
-    def frame(match: re.Match[str]) -> str:
-        inner = html.unescape(match["page"])
-        local = localize(inner, vendor)
-        # An unchanged frame keeps its bytes.
-        return match[0] if local == inner else f'srcdoc="{html.escape(local)}"'
-
-    return SRCDOC.sub(frame, STYLE.sub(tag, SCRIPT.sub(tag, UNUSED.sub("", page))))
+    return STYLE.sub(tag, SCRIPT.sub(tag, UNUSED.sub("", page)))
 
 
 def external(page: str) -> list[str]:
@@ -135,8 +115,7 @@ def copy_vendor(output: Path) -> None:
             if not source.exists():
                 raise ExtensionError(f"{source} is missing: run `make vendor` (npm ci) first.")
             if source.is_dir():
-                into = target / "images" if source.name == "images" else target
-                shutil.copytree(source, into, dirs_exist_ok=True)
+                shutil.copytree(source, target, dirs_exist_ok=True)
             else:
                 shutil.copy(source, target)
 

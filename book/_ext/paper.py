@@ -31,7 +31,7 @@ OFF = ", ".join(
     )
 )  # fmt: skip
 # What is drawn by a script, and becomes a picture.
-LIVE = "iframe, canvas, .live-body"
+LIVE = ".live-body"
 
 
 @dataclass
@@ -127,10 +127,9 @@ def article(page: Page, text: str, names: set[str], pictures: list[str], static:
         raise ValueError(f"{page.name}.html has no article; was it built with the book's theme?")
     for unwanted in found.select(OFF):
         unwanted.decompose()
-    live = [tag for tag in found.select(LIVE) if not tag.find_parent(class_="live-body")]
-    for tag, picture in zip(live, pictures, strict=True):
+    for tag, picture in zip(found.select(LIVE), pictures, strict=True):
         around = tag.find_parent("figure")
-        name = tag.get("title") or (around.get("aria-label") if around else None)
+        name = around.get("aria-label") if around else None
         alt = html.escape(str(name or "What is live on the screen"))
         still = f'<img class="picture" src="{picture}" alt="{alt}">'
         tag.replace_with(BeautifulSoup(still, "html.parser"))

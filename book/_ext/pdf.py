@@ -9,7 +9,6 @@ which page everything lies, the second has that in the contents and in the index
 from __future__ import annotations
 
 import argparse
-import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -46,32 +45,23 @@ def chromium() -> Iterator[Any]:
 
 
 # Buttons make no sense in a picture.
-STILL = ".leaflet-control-zoom { display: none !important }"
+STILL = ".bd-header, .bd-header-article, .live-zoom { display: none !important }"
 
 
 def take_pictures(browser: Any, source: Path, target: Path) -> list[str]:
     """Take a picture of everything live on a built page; return the names of the files."""
-    if not re.search(r"<iframe|<canvas|live-body", source.read_text(encoding="utf-8")):
+    if "live-body" not in source.read_text(encoding="utf-8"):
         return []
     page = browser.new_page(
         viewport={"width": 1200, "height": 900}, device_scale_factor=2, color_scheme="light"
     )
     page.set_default_timeout(WAIT)
     page.goto(source.as_uri(), wait_until="load")
-    page.add_style_tag(content=".bd-header, .bd-header-article { display: none !important }")
+    page.add_style_tag(content=STILL)
     names: list[str] = []
-    live = page.query_selector_all(
-        ", ".join(f".bd-article {kind.strip()}" for kind in LIVE.split(","))
-    )
-    for handle in live:
-        if handle.evaluate("tag => !!tag.parentElement.closest('.live-body')"):
-            continue
+    for handle in page.query_selector_all(f".bd-article {LIVE}"):
         handle.scroll_into_view_if_needed()
-        frame = handle.content_frame()
-        if frame:
-            frame.wait_for_selector(".leaflet-overlay-pane", state="attached")
-            frame.add_style_tag(content=STILL)
-        page.wait_for_timeout(600)  # a map fades in
+        page.wait_for_timeout(600)  # a map is drawn anew when its size is known
         names.append(f"{source.stem}-{len(names) + 1}.png")
         handle.screenshot(path=target / names[-1])
     page.close()

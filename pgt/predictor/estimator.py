@@ -20,7 +20,7 @@ from pgt.predictor.watching import Watcher
 from pgt.shipped import folder
 from pgt.visits import DataError
 
-# Drawing loads matplotlib and folium, which a prediction does not need.
+# Drawing loads matplotlib, which a prediction does not need.
 if TYPE_CHECKING:
     from pgt.viz.figures import Shown
     from pgt.viz.person_map import PersonMap

@@ -31,9 +31,9 @@ from pgt.viz.web_figure import WebFigure, scripted, web
 
 MOST_PEOPLE = 100  # in one page; those with the most visits
 SAMPLE = 5  # of the simulated town, the person of chapter 24
-SHEETS = ("page_parts.css", "live.css", "nobody.css")
+SHEETS = ("page_parts.css", "map.css", "live.css", "nobody.css")
 SCRIPTS = (
-    "page_parts.js", "live.js", "live_names.js", "nobody_history.js", "nobody_features.js",
+    "page_parts.js", "live.js", "map_names.js", "nobody_history.js", "nobody_features.js",
     "nobody_model.js", "nobody_times.js", "nobody_read.js", "nobody_map.js", "nobody_draw.js",
     "nobody_page.js",
 )  # fmt: skip

@@ -9,25 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import folium
 import numpy as np
 import pandas as pd
 import torch
 
 from pgt.city import City
 from pgt.model import PointerGeneratorTransformer
-from pgt.viz.basemap import ShownMap, arch, base_map, dot, finish, legend, run
-from pgt.viz.figures import COPIED, MUTED, TRUTH
+from pgt.viz.basemap import MapFigure, arch, dot, town_map
 from pgt.viz.page_text import safe_html
 from pgt.windows import Windows
 
 SHOWN = 24  # flows a layer
-HEIGHT = 620  # pixels
-ROOM = np.array([0.004, 0.009])  # degrees around the middles, for discs and names
-STYLE = """<style>#flows{order:0;padding:6px 10px}#flows label{display:flex;gap:8px;
-align-items:center;min-height:34px}#flows select{font:inherit;min-height:30px;min-width:0;
-color:inherit;background:#fff}#flows-told{order:2;display:block;padding:6px 10px 0;min-height:4.5em}
-</style>"""
 
 
 @torch.no_grad()
@@ -107,7 +99,7 @@ def flows(
     return table[shares.sum(0) > 0].reset_index(drop=True)
 
 
-def flow_map(city: City, table: pd.DataFrame, *, title: str, caption: str) -> ShownMap:
+def flow_map(city: City, table: pd.DataFrame, *, title: str, caption: str) -> MapFigure:
     """Flows between a town's districts, with a choice of what is drawn.
 
     Parameters
@@ -120,10 +112,9 @@ def flow_map(city: City, table: pd.DataFrame, *, title: str, caption: str) -> Sh
 
     Returns
     -------
-    ShownMap
+    MapFigure
         With the flows drawn as a table; its columns are in percent.
     """
-    chart = base_map(city)
     middles = {
         str(f["properties"]["name"]): np.array(f["geometry"]["coordinates"][0])[:, ::-1].mean(0)
         for f in city.base["features"]
@@ -132,43 +123,34 @@ def flow_map(city: City, table: pd.DataFrame, *, title: str, caption: str) -> Sh
     number = {name: i for i, name in enumerate(middles)}
     table = table.assign(difference=table.attention - table.answers)
     layers = [
-        _layer(table, "difference", number, COPIED, TRUTH,
+        _layer(table, "difference", number, "copied", "truth",
                "Where the pointer looks too often (solid) and too seldom (dashed)."),
-        _layer(table, "attention", number, COPIED, COPIED, "Where the pointer looks from here."),
-        _layer(table, "answers", number, TRUTH, TRUTH, "Where people went from here."),
-        _layer(table, "visits", number, MUTED, MUTED, "Where people's past visits lie."),
+        _layer(table, "attention", number, "copied", "copied",
+               "Where the pointer looks from here."),
+        _layer(table, "answers", number, "truth", "truth", "Where people went from here."),
+        _layer(table, "visits", number, "muted", "muted", "Where people's past visits lie."),
     ]  # fmt: skip
-    root: Any = chart.get_root()
-    root.header.add_child(folium.Element(STYLE))
     options = "".join(
         f'<option value="{i}">{safe_html(text)}</option>'
         for i, text in enumerate(
             ("attention minus trips", "pointer attention", "trips", "past visits, evenly weighted")
         )
     )
-    root.html.add_child(
-        folium.Element(
-            f'<div id="flows"><label>Draw <select id="flows-choice">{options}</select>'
-            "</label></div>"
-            '<output id="flows-told" for="flows-choice"></output>'
-        )
-    )
-    spots = np.array(list(middles.values()))
-    corners = np.array([spots.min(0) - ROOM, spots.max(0) + ROOM]).round(5)
-    data = {
-        "districts": [[*spot.round(5).tolist(), name] for name, spot in middles.items()],
-        "layers": layers,
-        "bounds": corners.tolist(),
-    }
-    run(chart, data, "map_marks.js", "map_flows.js")
-    legend(
-        chart, "",
-        [(dot(COPIED), "attention within a district"), (dot(TRUTH), "trips within a district"),
-         (arch(COPIED), "between districts, bending to the left"),
-         (arch(TRUTH, "3 2"), "dashed: more trips than attention")],
-    )  # fmt: skip
     largest = table.loc[table.difference.abs().sort_values(ascending=False).index].head(SHOWN)
-    return finish(chart, title, caption, largest.round(2).reset_index(drop=True), HEIGHT)
+    return town_map(
+        city, [(*spot, name) for name, spot in middles.items()], {"layers": layers},
+        "map_flows.js", title=title, caption=caption,
+        table=largest.round(2).reset_index(drop=True),
+        legend=[
+            (dot("flow copied"), "attention within a district"),
+            (dot("flow truth"), "trips within a district"),
+            (arch("flow copied"), "between districts, bending to the left"),
+            (arch("flow truth", "3 2"), "dashed: more trips than attention"),
+        ],
+        before='<div class="live-row map-choose"><label>Draw <select data-live="choice">'
+        f"{options}</select></label></div>",
+        after='<p class="map-panel"><output data-live="told" aria-live="polite"></output></p>',
+    )  # fmt: skip
 
 
 def _layer(

@@ -1,6 +1,6 @@
 """The live model: a trained model in a page of its own, without server or network.
 
-The model computes in plain JavaScript (`live.js`, its forward pass). `live_map.js` draws the map
+The model computes in plain JavaScript (`live.js`, its forward pass). `map.js` draws the map
 and `live_draw.js` the rest; `live_page.js` has the state and what changes it. All of it and the
 weights stand in one piece of HTML, which a notebook shows as an output and `Playground.save` writes
 as a file.
@@ -22,7 +22,8 @@ from pgt.io.weights_json import pack
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import DataError
-from pgt.viz.live_data import ground_of, people_of, places_of, start_of, switches_of
+from pgt.viz.basemap import ground_of
+from pgt.viz.live_data import people_of, places_of, start_of, switches_of
 from pgt.viz.page_text import safe_html
 from pgt.viz.web_figure import WebFigure, scripted, web
 from pgt.vocabulary import Vocabulary
@@ -30,9 +31,10 @@ from pgt.windows import Windows, prepare
 
 Small = Literal["pointer", "gate", "bias"]
 SMALL = ("pointer", "gate", "bias")
+SHEETS = ("page_parts.css", "map.css", "live.css")
 SCRIPTS = (
-    "page_parts.js", "live.js", "live_names.js", "live_map.js", "live_light.js", "live_draw.js",
-    "live_page.js",
+    "page_parts.js", "live.js", "map_names.js", "map.js", "map_marks.js", "live_map.js",
+    "live_light.js", "live_draw.js", "live_page.js",
 )  # fmt: skip
 TITLES = {
     "full": "The live model: a town, its people, and where they go next",
@@ -80,7 +82,7 @@ class Playground(WebFigure):
             title=safe_html(self.title), caption=safe_html(self.caption),
             open=" open" if self.data["kind"] == "full" else "",
         )  # fmt: skip
-        return scripted(body, self.data, ("page_parts.css", "live.css"), SCRIPTS)
+        return scripted(body, self.data, SHEETS, SCRIPTS)
 
 
 def playground(

@@ -14,7 +14,7 @@ from pgt.io.weights_json import ONE_LAYER
 from pgt.model import PointerGeneratorTransformer
 from pgt.visit_features import FEATURES
 from pgt.visits import DataError, local_day, local_minute
-from pgt.viz.basemap import GROUND, UNIT, WIDE_STREETS
+from pgt.viz.basemap import UNIT
 from pgt.windows import Windows
 
 MOST_PEOPLE = 100  # in one page; those with the most windows
@@ -125,36 +125,6 @@ def start_of(windows: Windows, people: Sequence[dict[str, Any]], i: int) -> list
     if user not in users:
         raise DataError(f"Window {i} is of a person whom the page leaves out; choose another one.")
     return [users.index(user), int(np.flatnonzero(windows.users == user).tolist().index(i))]
-
-
-def ground_of(features: Sequence[dict[str, Any]], corner: Sequence[float]) -> dict[str, Any]:
-    """The base map as SVG paths in the same units as the spots, and the districts' names.
-
-    Returns
-    -------
-    dict
-        ``layers``: [kind, width in pixels, path] each, from the ground up; ``labels``: [east,
-        north, name] each.
-    """
-    layers: dict[tuple[str, float], list[str]] = {}
-    labels: list[list[Any]] = []
-    for feature in features:
-        about, geometry = feature["properties"], feature["geometry"]
-        kind = about["kind"]
-        if kind not in GROUND:
-            continue
-        area = geometry["type"] == "Polygon"
-        line = np.asarray(geometry["coordinates"][0] if area else geometry["coordinates"])
-        corners = np.rint((line - corner) / UNIT).astype(int)
-        steps = np.diff(corners, axis=0)
-        path = f"M{corners[0][0]} {corners[0][1]}l" + " ".join(f"{x} {y}" for x, y in steps)
-        width = WIDE_STREETS.get(str(about.get("level")), float(GROUND[kind]["weight"]))
-        layers.setdefault((kind, width), []).append(path + ("z" if area else ""))
-        if kind == "district":
-            middle = corners.mean(0).round().astype(int).tolist()
-            labels.append([*middle, str(about["name"])])
-    order = sorted(layers, key=lambda layer: (list(GROUND).index(layer[0]), layer[1]))
-    return {"layers": [[k, w, "".join(layers[k, w])] for k, w in order], "labels": labels}
 
 
 def switches_of(model: PointerGeneratorTransformer) -> list[str]:

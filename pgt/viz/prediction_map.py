@@ -1,8 +1,7 @@
 """Predictions on the map: one window, or a film of many with a slider and every head's attention.
 
-The scripts beside this file are plain JavaScript; they get the numbers as JSON and set all names
-as text. A range input and a list do the steering, so keyboard, touch and screen readers work as
-they do everywhere else. Below the map of a film stands the same in words and bars.
+A range input and a list do the steering, so keyboard, touch and screen readers work as they do
+everywhere else. Below the map of a film stands the same in words and bars.
 """
 
 from __future__ import annotations
@@ -10,57 +9,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import folium
 import numpy as np
 import pandas as pd
 
 from pgt.city import City
 from pgt.look import Look
-from pgt.viz.basemap import (
-    DIAMOND,
-    PATH,
-    RING,
-    ShownMap,
-    arch,
-    base_map,
-    dot,
-    finish,
-    legend,
-    run,
-)
-from pgt.viz.figures import COPIED, EXTRA, GENERATED, TRUTH
+from pgt.viz.basemap import CROSS, DIAMOND, DISC, PATH, RING, MapFigure, arch, town_map
 from pgt.viz.page_text import safe_html
 
-COLOURS = {"copied": COPIED, "generated": GENERATED, "truth": TRUTH, "head": EXTRA}
 LEGEND = (
-    (dot(COPIED), "pointer attention, per place"),
+    (DISC, "pointer attention, per place"),
     (RING, "likeliest places: copied (solid), generated (dashed)"),
+    (CROSS, "last visit"),
     (DIAMOND, "where they went"),
     (PATH, "path, fading with age"),
 )
-MARGIN = 0.004  # degrees around the places
-FILM_HEIGHT = 760  # pixels
-STYLE = f"""<style>
-#film{{order:0;padding:6px 10px}}#film-panel{{order:2;padding:6px 10px 0;min-height:14em}}
-#film label{{display:flex;gap:8px;align-items:center;min-height:34px}}
-#film input{{flex:1;min-width:0;height:32px;margin:0}}
-#film select{{font:inherit;min-height:30px;max-width:65%;color:inherit;background:#fff}}
-#film-told{{display:block}}#film-panel p{{margin:0 0 4px}}
-#film-panel table{{border-collapse:collapse;width:100%;font:inherit}}
-#film-panel :is(th,td){{padding:1px 0 1px 6px;text-align:right;font-weight:400;
-font-variant-numeric:tabular-nums}}#film-panel th[scope=row]{{text-align:left;padding-left:0;
-width:40%;overflow-wrap:anywhere}}#film-panel thead th{{color:#57606a}}
-#film-panel .bar{{width:35%}}.bar div{{display:flex;height:11px;background:#eceff1}}
-.bar i{{height:100%}}.bar .copied{{background:{COPIED}}}
-.bar .generated{{background:repeating-linear-gradient(90deg,{GENERATED} 0 3px,#f3c9ab 3px 5px)}}
-</style>"""
-PANEL = """<div id="film-panel"><output id="film-told" for="film-step film-head"></output>
-<p id="film-most"></p><table><thead><tr><th scope="col" style="text-align:left;padding:0">place</th>
-<th aria-hidden="true"></th><th scope="col">copied</th><th scope="col">gen.</th>
-<th scope="col">sum</th></tr></thead><tbody id="film-guesses"></tbody></table></div>"""
+PANEL = """<section class="live-panel map-panel" aria-label="The moment in words">
+<p><output data-live="told" aria-live="polite"></output></p><p data-live="most"></p>
+<table><thead><tr><th scope="col">place</th><th aria-hidden="true"></th><th scope="col">copied</th>\
+<th scope="col">gen.</th><th scope="col">sum</th></tr></thead><tbody data-live="guesses"></tbody>\
+</table></section>"""
 
 
-def window_map(city: City, look: Look, *, title: str, caption: str, top: int = 5) -> ShownMap:
+def window_map(city: City, look: Look, *, title: str, caption: str, top: int = 5) -> MapFigure:
     """One prediction on the map.
 
     Past visits are joined by a path that fades with age; each place is a blue disc whose area is
@@ -69,12 +40,9 @@ def window_map(city: City, look: Look, *, title: str, caption: str, top: int = 5
     where the person went.
     """
     data = film(city, [look], top)
-    chart = base_map(city)
+    (step,) = data["steps"]
     # Rings of unlikely places may lie outside.
-    inside = {*data["steps"][0]["visits"], data["steps"][0]["truth"][0]}
-    bounds = _bounds([data["places"][number] for number in inside])
-    run(chart, data | {"bounds": bounds}, "map_marks.js", "map_film.js")
-    legend(chart, "", LEGEND)
+    inside = sorted({*step["visits"], step["truth"][0]})
     names = dict(zip(city.places.location_id, city.places.name.astype(str), strict=True))
     attention = look.visits.groupby("location_id").attention.sum()
     candidates = look.candidates.head(top)
@@ -82,11 +50,14 @@ def window_map(city: City, look: Look, *, title: str, caption: str, top: int = 5
         place=[names.get(i, "unknown place") for i in candidates.location_id],
         attention=[float(attention.get(i, 0.0)) for i in candidates.location_id],
     )[["place", "probability", "copied", "generated", "attention", "is_target"]]
-    return finish(chart, title, caption, table.round(3))
+    return town_map(
+        city, data.pop("places"), data | {"view": inside}, "map_film.js",
+        title=title, caption=caption, table=table.round(3), legend=LEGEND,
+    )  # fmt: skip
 
 
 def film_map(city: City, looks: Sequence[Look], *, title: str, caption: str, top: int = 4
-             ) -> ShownMap:  # fmt: skip
+             ) -> MapFigure:  # fmt: skip
     """One person's predictions on a map, with a slider over time and a choice of heads.
 
     Parameters
@@ -101,7 +72,7 @@ def film_map(city: City, looks: Sequence[Look], *, title: str, caption: str, top
 
     Returns
     -------
-    ShownMap
+    MapFigure
         With a table of all steps as its alternative.
 
     Raises
@@ -112,22 +83,12 @@ def film_map(city: City, looks: Sequence[Look], *, title: str, caption: str, top
     if not looks:
         raise ValueError("A film needs at least one prediction; give the looks of some windows.")
     data = film(city, looks, top)
-    chart = base_map(city)
-    root: Any = chart.get_root()
-    root.header.add_child(folium.Element(STYLE))
-    root.html.add_child(folium.Element(_controls(data)))
-    run(chart, data | {"bounds": _bounds(data["places"])}, "map_marks.js", "map_film.js")
-    legend(chart, "", [*LEGEND[:1], (arch(EXTRA), "one head, from the last visit"), *LEGEND[1:]])
-    return finish(chart, title, caption, as_table(data), FILM_HEIGHT)
-
-
-def _bounds(places: Sequence[Sequence[Any]]) -> list[list[float]]:
-    """South-west and north-east corner of a view of all places."""
-    spots = np.array([place[:2] for place in places], dtype=float)
-    corners: list[list[float]] = [
-        (spots.min(0) - MARGIN).round(5).tolist(), (spots.max(0) + MARGIN).round(5).tolist()
-    ]  # fmt: skip
-    return corners
+    table = as_table(data)
+    return town_map(
+        city, data.pop("places"), data, "map_film.js", title=title, caption=caption, table=table,
+        legend=[*LEGEND[:1], (arch("ray"), "one head, from the last visit"), *LEGEND[1:]],
+        before=_controls(data), after=PANEL,
+    )  # fmt: skip
 
 
 def _per_place(visits: Sequence[int], weights: np.ndarray) -> list[list[Any]]:
@@ -191,7 +152,7 @@ def film(city: City, looks: Sequence[Look], top: int = 4) -> dict[str, Any]:
         for i in numbers
     ]
     names = [f"layer {one + 1}, head {two + 1}" for one in range(layers) for two in range(heads)]
-    return {"places": places, "heads": names, "steps": steps, "colours": COLOURS}
+    return {"places": places, "heads": names, "steps": steps}
 
 
 def as_table(data: dict[str, Any]) -> pd.DataFrame:
@@ -224,9 +185,9 @@ def _controls(data: dict[str, Any]) -> str:
         f'<option value="{i}">{safe_html(name)}</option>' for i, name in enumerate(data["heads"])
     )
     return (
-        '<div id="film" role="group" aria-label="What is drawn">'
-        '<label>Moment <input id="film-step" type="range" min="0" step="1" value="0" '
+        '<div class="live-row map-choose" role="group" aria-label="What is drawn">'
+        '<label>Moment <input data-live="step" type="range" min="0" step="1" value="0" '
         f'max="{len(data["steps"]) - 1}"></label>'
-        '<label>Attention of <select id="film-head"><option value="pointer">the pointer</option>'
-        f"{options}</select></label></div>{PANEL}"
+        '<label>Attention of <select data-live="head"><option value="pointer">the pointer</option>'
+        f"{options}</select></label></div>"
     )

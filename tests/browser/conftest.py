@@ -69,26 +69,24 @@ def watched(
 class Visit:
     """An open page, and what went wrong while it was open."""
 
+    name: str
     page: Any
     outside: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def settle(self) -> None:
-        """Wait until the formulas are set and the maps are drawn."""
+        """Wait until the formulas are set; maps are drawn while the page loads."""
         self.page.wait_for_function(
             "[...document.querySelectorAll('.bd-article .math')]"
             ".every(m => m.querySelector('mjx-container'))"
         )
-        for handle in self.page.query_selector_all("figure.pgt-map iframe"):
-            handle.scroll_into_view_if_needed()
-            handle.content_frame().wait_for_selector(".leaflet-overlay-pane", state="attached")
 
     def unfold(self) -> None:
         """Open whatever is folded: solutions, hidden cells, the tables of maps."""
         self.page.evaluate("document.querySelectorAll('details').forEach(d => (d.open = true))")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def visit(browser: Any, addresses: dict[str, str]) -> Any:
     """A function that opens a page of the book with the rest of the world blocked."""
 
@@ -97,7 +95,7 @@ def visit(browser: Any, addresses: dict[str, str]) -> Any:
         base = addresses[scheme]
         context = browser.new_context(viewport={"width": width, "height": 800}, **options)
         context.set_default_timeout(PATIENCE)
-        visit = Visit(context.new_page())
+        visit = Visit(name, context.new_page())
 
         def guard(route: Any) -> None:
             url = route.request.url

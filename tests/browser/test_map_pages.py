@@ -2,60 +2,54 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytestmark = pytest.mark.browser
 PAGE = "book/13_attention_on_maps.html"
-POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 
-# What a map shows, as a text that differs when the picture does. Leaflet paints in the next frame.
-PICTURE = """
-async () => {
-  for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
-  return [...document.querySelectorAll(".leaflet-overlay-pane canvas")].map(c => c.toDataURL())
-    + [...document.querySelectorAll(".pgt-mark")].map(m => m.outerHTML);
-}
-"""
+# What a map shows, as a text that differs when the picture does.
+PICTURE = "map => map.querySelector('.marks').innerHTML + map.querySelector('.names').innerHTML"
 FITS = "document.documentElement.scrollWidth <= window.innerWidth"
-# Marks of the map that lie outside its frame.
+# The marks of a map that lie outside its frame, or under its buttons.
 HIDDEN = """
-() => {
-  const map = document.querySelector(".leaflet-container").getBoundingClientRect();
-  return [...document.querySelectorAll(".pgt-mark")].filter((mark) => {
+figure => {
+  const map = figure.querySelector("[data-live=map]").getBoundingClientRect();
+  const knobs = figure.querySelector(".live-zoom").getBoundingClientRect();
+  return [...figure.querySelectorAll(".marks > *")].filter((mark) => {
     const box = mark.getBoundingClientRect();
-    return box.right < map.left || box.left > map.right
-      || box.bottom < map.top || box.top > map.bottom;
+    const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+    return x < map.left || x > map.right || y < map.top || y > map.bottom
+      || (x > knobs.left && y < knobs.bottom && !mark.matches(".path"));
   }).length;
 }
 """
 
 
-def frame_with(opened: Any, selector: str) -> Any:
-    """The map that has such an element."""
-    for handle in opened.page.query_selector_all("figure.pgt-map iframe"):
-        frame = handle.content_frame()
-        if frame.locator(selector).count():
-            handle.scroll_into_view_if_needed()
-            return frame
-    raise AssertionError(f"No map has {selector}.")
+def figure_with(opened: Any, part: str) -> Any:
+    """The map that has such a part."""
+    figure = opened.page.locator(f"figure.pgt-map:has([data-live={part}])").first
+    figure.scroll_into_view_if_needed()
+    return figure
+
+
+def picture(figure: Any) -> str:
+    drawn: str = figure.evaluate(PICTURE)
+    return drawn
 
 
 @pytest.mark.parametrize("width", [1200, 360])
 def test_the_film_is_steered_with_the_keyboard(visit: Any, width: int) -> None:
     with visit(PAGE, width=width) as opened:
-        frame = frame_with(opened, "#film-step")
-        slider = frame.get_by_role("slider", name="Moment")
-        told = frame.locator("#film-told")
+        film = figure_with(opened, "step")
+        slider = film.get_by_role("slider", name="Moment")
+        told = film.locator("[data-live=told]")
         slider.focus()
         seen = set()
         for key in ("Home", "ArrowRight", "ArrowRight", "End"):
             slider.press(key)
-            seen.add(
-                (slider.get_attribute("aria-valuetext"), told.inner_text(), frame.evaluate(PICTURE))
-            )
+            seen.add((slider.get_attribute("aria-valuetext"), told.inner_text(), picture(film)))
         assert len(seen) == 4, "a step changed nothing"
         assert len({value for value, _, _ in seen}) == 4
         last = int(slider.get_attribute("max"))
@@ -63,20 +57,20 @@ def test_the_film_is_steered_with_the_keyboard(visit: Any, width: int) -> None:
         assert value.endswith(f"moment {last + 1} of {last + 1}")
         slider.press("ArrowLeft")
         assert slider.input_value() == str(last - 1)
-        assert frame.evaluate(FITS)
+        assert opened.page.evaluate(FITS)
         assert opened.outside == [] and opened.errors == []
 
 
 @pytest.mark.parametrize("width", [1200, 360])
 def test_every_head_can_be_chosen_and_is_told_in_words(visit: Any, width: int) -> None:
     with visit(PAGE, width=width) as opened:
-        frame = frame_with(opened, "#film-head")
-        heads = frame.get_by_role("combobox", name="Attention of")
+        film = figure_with(opened, "head")
+        heads = film.get_by_role("combobox", name="Attention of")
         pictures, words = set(), set()
         for value in heads.locator("option").evaluate_all("all => all.map(o => o.value)"):
             heads.select_option(value)
-            pictures.add(frame.evaluate(PICTURE))
-            words.add(frame.locator("#film-most").inner_text())
+            pictures.add(picture(film))
+            words.add(film.locator("[data-live=most]").inner_text())
         assert len(pictures) == len(words) == heads.locator("option").count() > 2
         assert any(text.startswith("The pointer looks at") for text in words)
         assert any(text.startswith("Layer 1, head 1 looks at") for text in words)
@@ -84,12 +78,12 @@ def test_every_head_can_be_chosen_and_is_told_in_words(visit: Any, width: int) -
 
 def test_bars_below_the_film_are_copied_plus_generated(visit: Any) -> None:
     with visit(PAGE) as opened:
-        frame = frame_with(opened, "#film-guesses")
-        rows = frame.locator("#film-guesses tr").evaluate_all(
-            "all => all.map(row => [...row.querySelectorAll('td:not(.bar)')]"
+        film = figure_with(opened, "guesses").locator("[data-live=guesses]")
+        rows = film.locator("tr").evaluate_all(
+            "all => all.map(row => [...row.querySelectorAll('td:not(.bars)')]"
             ".map(cell => Number(cell.innerText)))"
         )
-        widths = frame.locator("#film-guesses .bar div").evaluate_all(
+        widths = film.locator(".bar").evaluate_all(
             "all => all.map(bar => [...bar.children].map(part =>"
             " part.getBoundingClientRect().width / bar.getBoundingClientRect().width))"
         )
@@ -98,61 +92,81 @@ def test_bars_below_the_film_are_copied_plus_generated(visit: Any) -> None:
             assert copied + generated == pytest.approx(total, abs=0.011)
             assert first == pytest.approx(copied, abs=0.01)
             assert second == pytest.approx(generated, abs=0.01)
-        truths = frame.locator("#film-guesses th", has_text="✓").count()
+        truths = film.locator("th", has_text="✓").count()
         assert truths == 1, "the true place is not marked once"
 
 
 def test_a_finger_moves_the_slider(visit: Any) -> None:
     with visit(PAGE, width=360, has_touch=True) as opened:
-        frame = frame_with(opened, "#film-step")
-        slider = frame.locator("#film-step")
+        film = figure_with(opened, "step")
+        slider = film.locator("[data-live=step]")
         box = slider.bounding_box()
         assert box["height"] >= 24, "too small for a finger"
-        before = frame.locator("#film-told").inner_text()
+        before = film.locator("[data-live=told]").inner_text()
         slider.tap(position={"x": box["width"] * 0.7, "y": box["height"] / 2})
         assert int(slider.input_value()) > 0
-        assert frame.locator("#film-told").inner_text() != before
+        assert film.locator("[data-live=told]").inner_text() != before
 
 
 def test_slider_and_list_come_before_the_map(visit: Any) -> None:
     with visit(PAGE) as opened:
-        frame = frame_with(opened, "#film-step")
-        frame.locator("#film-step").focus()
-        opened.page.keyboard.press("Tab")
-        assert frame.evaluate("document.activeElement.id") == "film-head"
-        opened.page.keyboard.press("Tab")
-        assert frame.evaluate("document.activeElement.closest('.leaflet-container') !== null")
+        figure_with(opened, "step").locator("[data-live=step]").focus()
+        for part in ("head", "map", "in", "out", "fit"):
+            opened.page.keyboard.press("Tab")
+            assert opened.page.evaluate("document.activeElement.dataset.live") == part
 
 
 @pytest.mark.parametrize("width", [1200, 360])
 def test_flows_change_with_the_choice(visit: Any, width: int) -> None:
     with visit(PAGE, width=width) as opened:
-        frame = frame_with(opened, "#flows-choice")
-        choice = frame.get_by_role("combobox", name="Draw")
+        flows = figure_with(opened, "choice")
+        choice = flows.get_by_role("combobox", name="Draw")
         seen = set()
         for value in range(choice.locator("option").count()):
             choice.select_option(str(value))
-            seen.add((frame.evaluate(PICTURE), frame.locator("#flows-told").inner_text()))
+            seen.add((picture(flows), flows.locator("[data-live=told]").inner_text()))
         assert len(seen) == choice.locator("option").count() == 4
-        assert frame.evaluate(FITS)
+        assert opened.page.evaluate(FITS)
 
 
 @pytest.mark.parametrize("width", [1200, 360])
 def test_maps_show_all_their_marks_and_fit(visit: Any, width: int) -> None:
     with visit(PAGE, width=width) as opened:
-        for handle in opened.page.query_selector_all("figure.pgt-map iframe"):
-            handle.scroll_into_view_if_needed()
-            frame = handle.content_frame()
-            title = handle.get_attribute("title")
-            assert frame.evaluate(FITS), f"scrolls sideways: {title}"
-            map_height = frame.evaluate(
-                "document.querySelector('.leaflet-container').clientHeight / window.innerHeight"
-            )
-            assert map_height > 0.25, f"words leave no room for the map: {title}"
-            if "slider" in title:
-                assert frame.evaluate(HIDDEN) == 0
-            poor = POOR_CONTRAST.replace('".bd-article"', '"body"')
-            assert frame.evaluate(poor) == []
+        for figure in opened.page.locator("figure.pgt-map").all():
+            figure.scroll_into_view_if_needed()
+            name = figure.get_attribute("aria-label")
+            frame = figure.locator(".live-map").bounding_box()
+            assert frame["height"] > 0.5 * min(frame["width"], 760), name
+            if figure.locator("[data-live=step]").count():
+                assert figure.evaluate(HIDDEN) == 0, name
+        assert opened.page.evaluate(FITS)
+
+
+def test_a_map_is_moved_and_zoomed_and_comes_back(visit: Any) -> None:
+    with visit(PAGE) as opened:
+        figure = figure_with(opened, "step")
+        drawing = figure.locator("[data-live=map]")
+        views = [drawing.get_attribute("viewBox")]
+        for do in (
+            lambda: drawing.press("ArrowRight"),
+            lambda: drawing.press("+"),
+            lambda: figure.locator("[data-live=out]").click(),
+            lambda: figure.locator("[data-live=fit]").click(),
+        ):
+            do()
+            views.append(drawing.get_attribute("viewBox"))
+        assert len(set(views[:4])) == 4, "a key or a button moved nothing"
+        assert views[4] == views[0]
+
+
+def test_a_place_says_what_it_is_to_a_finger(visit: Any) -> None:
+    with visit(PAGE, width=360, has_touch=True) as opened:
+        figure = figure_with(opened, "step")
+        disc = figure.locator("circle.attention").first
+        disc.scroll_into_view_if_needed()
+        box = disc.bounding_box()
+        opened.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert "attention 0." in figure.locator("[data-live=tip]").inner_text()
 
 
 def test_every_map_has_a_table_beside_it(visit: Any) -> None:

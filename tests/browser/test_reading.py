@@ -7,47 +7,10 @@ from typing import Any
 
 import pytest
 
-from .test_pages import EVERY_PAGE
-
 pytestmark = pytest.mark.browser
-
-# What is wider than the room that it has. A box that scrolls may be as wide as it is; its content
-# may not. What is folded was opened before.
-CUT = """
-() => {
-  const found = [];
-  const room = (element) => {
-    const style = getComputedStyle(element);
-    return element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-  };
-  const shown = (element) => element.checkVisibility() && !element.closest("[hidden], .live-body");
-  for (const pre of document.querySelectorAll(".bd-article pre")) {
-    if (!shown(pre) || pre.scrollWidth <= pre.clientWidth + 1) continue;
-    const longest = pre.textContent.split("\\n").reduce((a, b) => (b.length > a.length ? b : a));
-    found.push(`pre, ${longest.length} columns: ${longest.slice(0, 90)}`);
-  }
-  for (const table of document.querySelectorAll(".bd-article table")) {
-    if (!shown(table)) continue;
-    const wide = table.getBoundingClientRect().width, box = room(table.parentElement);
-    const head = table.rows[0]?.textContent.replace(/\\s+/g, " ").trim().slice(0, 90);
-    if (wide > box + 1) found.push(`table, ${Math.round(wide)} of ${Math.round(box)} px: ${head}`);
-  }
-  return found;
-}
-"""
-# Pages with something wider, and why it cannot be otherwise.
-KNOWN = {"book/experiments.html": "a table of seven columns, which scrolls by itself"}
 
 COLUMNS = 78
 FIRST_CHAPTER = "book/01_where_next.html"
-
-
-@EVERY_PAGE
-def test_no_code_and_no_table_is_cut_off(visit: Any, name: str) -> None:
-    with visit(name) as opened:
-        opened.unfold()
-        cut = opened.page.evaluate(CUT)
-        assert name in KNOWN or cut == []
 
 
 def test_as_many_columns_of_code_fit_as_chapters_may_have(visit: Any) -> None:
@@ -69,31 +32,6 @@ def test_as_many_columns_of_code_fit_as_chapters_may_have(visit: Any) -> None:
             assert not wide, f"{COLUMNS} columns do not fit into {kind}"
 
 
-@EVERY_PAGE
-def test_what_scrolls_can_be_reached_by_keyboard(visit: Any, name: str) -> None:
-    with visit(name, width=375) as opened:
-        out = opened.page.evaluate(
-            "[...document.querySelectorAll('.bd-article :is(pre, div, figure, details)')].filter("
-            "e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth"
-            " && /auto|scroll/.test(getComputedStyle(e).overflowX) && e.tabIndex < 0"
-            " && !e.querySelector('a, button, input, select, [tabindex=\"0\"]')"
-            ").map(e => e.outerHTML.slice(0, 120))"
-        )
-        assert out == []
-
-
-@EVERY_PAGE
-def test_no_figure_is_wider_than_a_phone(visit: Any, name: str) -> None:
-    with visit(name, width=375) as opened:
-        wide = opened.page.evaluate(
-            "[...document.querySelectorAll('.bd-article figure :is(svg, img, iframe, canvas)')]"
-            ".filter(e => e.checkVisibility() && !e.closest('.pgt-live')).map("
-            "e => [e.getBoundingClientRect(), e]).filter(([box]) => box.right > innerWidth + 1)"
-            ".map(([box, e]) => `${Math.round(box.width)} px: ${e.outerHTML.slice(0, 100)}`)"
-        )
-        assert wide == []
-
-
 def test_a_tap_makes_a_figure_large_and_small_again(visit: Any) -> None:
     with visit("book/04_baselines.html", width=375, has_touch=True, is_mobile=True) as opened:
         page = opened.page
@@ -111,21 +49,6 @@ def test_a_tap_makes_a_figure_large_and_small_again(visit: Any) -> None:
 
 
 # ---- Folded code ---------------------------------------------------------------------------------
-
-
-@EVERY_PAGE
-def test_folded_code_says_what_it_is(visit: Any, name: str) -> None:
-    with visit(name) as opened:
-        folded = opened.page.evaluate(
-            "[...document.querySelectorAll('.bd-article .tag_hide-input')].map(cell => ["
-            "cell.querySelector('summary .collapsed').textContent,"
-            "!!cell.querySelector('.cell_output :is(figure, svg:not(.icon), img)')])"
-        )
-        for said, drawn in folded:
-            assert "code cell" not in said
-            assert (said == "How this figure is drawn") == drawn, said
-        if re.search(r"book/\d\d_", name):  # the front page says how to install the package
-            assert opened.page.locator(".bd-article", has_text="archive/main.zip").count() == 0
 
 
 def test_all_code_opens_and_closes_by_keyboard_and_is_remembered(visit: Any) -> None:
@@ -165,6 +88,16 @@ def test_captions_are_not_thin(visit: Any, name: str) -> None:
             ".map(e => Number(getComputedStyle(e).fontWeight))"
         )
         assert weights and min(weights) >= 400
+
+
+def test_the_theme_button_changes_the_colours_of_figures_too(visit: Any) -> None:
+    ink = "getComputedStyle(document.documentElement).getPropertyValue('--pgt-ink').trim()"
+    with visit("book/index.html", color_scheme="light") as opened:
+        seen = set()
+        for _ in range(3):  # automatic, light, dark, in some order
+            seen.add(opened.page.evaluate(ink))
+            opened.page.locator("button.theme-switch-button:visible").first.click()
+        assert len(seen) == 2
 
 
 # ---- Numbers -------------------------------------------------------------------------------------
@@ -228,3 +161,9 @@ def test_what_is_shown_of_a_page_has_no_commands_of_tex(visit: Any, query: str) 
         opened.page.wait_for_timeout(500)
         for address, snippet in results(opened):
             assert not re.search(r"\\tag|\\[()\[\]]|fa-|\.ipynb \.pdf", snippet), address
+
+
+def test_search_finds_words_from_disk(visit: Any) -> None:
+    with visit("search.html?q=gate", "file") as opened:
+        opened.page.wait_for_selector("#search-results li")
+        assert opened.outside == []

@@ -88,8 +88,8 @@ def test_links_stay_links(reader: Any, book: list[paper.Page]) -> None:
 
 @pytest.mark.built
 def test_maps_are_pictures_and_formulas_are_set(reader: Any, html: Path) -> None:
-    frames = sum(
-        len(re.findall(r"<iframe", path.read_text(encoding="utf-8")))
+    live = sum(
+        len(re.findall(r"live-body\b[^{]*?>", path.read_text(encoding="utf-8")))
         for path in (html / "book").glob("[0-9][0-9]_*.html")
     )
     large = set()
@@ -98,7 +98,7 @@ def test_maps_are_pictures_and_formulas_are_set(reader: Any, html: Path) -> None
             picture = item.get_object()
             if picture.get("/Subtype") == "/Image" and picture["/Width"] > 500:
                 large.add(item.idnum)
-    assert len(large) >= frames
+    assert len(large) >= live > 0
     text = "\n".join(page.extract_text() for page in reader.pages[:80])
     assert "\\text{" not in text
     assert "$$" not in text
@@ -135,11 +135,12 @@ def test_ids_and_links_become_those_of_the_one_page() -> None:
 
 
 def test_a_map_becomes_a_picture_with_its_name() -> None:
-    done = fit('<figure class="pgt-map"><iframe title="A map"></iframe></figure>', ("p/m.png",))
-    assert "iframe" not in done
+    drawn = '<figure class="pgt-map" aria-label="A map"><div class="live-body"></div></figure>'
+    done = fit(drawn, ("p/m.png",))
+    assert "live-body" not in done
     assert 'alt="A map"' in done
     with pytest.raises(ValueError, match="zip"):
-        fit("<iframe></iframe>")
+        fit(drawn)
 
 
 def test_solutions_lie_open_and_plumbing_stays_out() -> None:

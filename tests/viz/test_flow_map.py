@@ -88,7 +88,7 @@ def test_the_map_says_in_its_table_what_it_draws() -> None:
     assert shown.table.there[0] == names[-1]
     assert shown.table.difference[0] == pytest.approx(len(names) - 2.0)
     assert shown.table.difference.abs().is_monotonic_decreasing
-    assert len(shown.page) < 80_000 and "<label>Draw <select" in shown.page
+    assert len(shown._repr_html_()) < 80_000 and "<label>Draw <select" in shown.body
 
 
 def test_names_of_districts_stay_text() -> None:
@@ -99,5 +99,6 @@ def test_names_of_districts_stay_text() -> None:
     table = pd.DataFrame(
         {"here": [EVIL], "there": [EVIL], "visits": [1.0], "attention": [2.0], "answers": [1.0]}
     )
-    page = flow_map(replace(town, base=base), table, title="Flows", caption="Text.").page
+    shown = flow_map(replace(town, base=base), table, title="Flows", caption="Text.")
+    page = shown._repr_html_()
     assert "onerror" in page and "</script><img" not in page and "<img src=x" not in page

@@ -15,21 +15,23 @@ import pytest
 from bs4 import BeautifulSoup, NavigableString, Tag
 
 from pgt.viz import live, maps, prediction_map
-from pgt.viz.basemap import base_map, dot, finish, legend
+from pgt.viz.basemap import MapFigure, dot, town_map
 from pgt.viz.flow_map import flow_map
 
 from ..helpers import ROOT
 from ..hostile import HOSTILE, Scene, scene
 
 PLAIN = "plainword"
-DRAWINGS = {"ShownMap", "Playground", "folium.Map"}
+DRAWINGS = {"MapFigure", "Playground"}
 
 
-def legend_and_title(now: Scene) -> maps.ShownMap:
+def legend_and_title(now: Scene) -> MapFigure:
     """What every map has: signs with their meaning, a title, a caption and a table."""
-    chart = base_map(now.town)
-    legend(chart, now.text, [(dot("#000"), now.text)])
-    return finish(chart, now.text, now.text, pd.DataFrame({now.text: [now.text]}))
+    return town_map(
+        now.town, [(0, 0, now.text)], {"layers": [], "about": [now.text]}, "map_city.js",
+        title=now.text, caption=now.text, table=pd.DataFrame({now.text: [now.text]}),
+        legend=[(dot("attention"), now.text)],
+    )  # fmt: skip
 
 
 def about(now: Scene) -> dict[str, str]:
@@ -39,8 +41,7 @@ def about(now: Scene) -> dict[str, str]:
 
 # What draws a map, by module and name.
 MAPS: dict[str, Callable[[Scene], Any]] = {
-    "basemap.base_map": lambda now: base_map(now.town),
-    "basemap.finish": legend_and_title,
+    "basemap.town_map": legend_and_title,
     "maps.city_map": lambda now: maps.city_map(now.town, **about(now)),
     "prediction_map.window_map": lambda now: prediction_map.window_map(
         now.town, now.looks[0], **about(now)
@@ -58,20 +59,14 @@ MAPS: dict[str, Callable[[Scene], Any]] = {
 
 
 def page_of(drawn: Any) -> str:
-    """The whole page, with the frame around it where there is one."""
-    if isinstance(drawn, live.Playground):
-        return drawn.html()
-    if isinstance(drawn, maps.ShownMap):
-        with pd.option_context("display.max_colwidth", None):
-            return drawn._repr_html_()
-    page: str = drawn.get_root().render()
+    """The whole page."""
+    page: str = drawn.html()
     return page
 
 
 # ---- What a reader of the page gets ---------------------------------------------------------
 
 STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
-LABELS = re.compile(r"(\[\[\[.*\]\])\.forEach")
 
 
 def read(page: str, text: str) -> list[Any]:
@@ -83,24 +78,19 @@ def read(page: str, text: str) -> list[Any]:
 
     def script(code: str) -> list[Any]:
         parts: list[Any] = []
-        for label in LABELS.findall(code):  # Leaflet takes these as HTML
-            parts += [read(name, text) for _, name in json.loads(label)]
-        for part in STRING.split(LABELS.sub("", code)):
+        for part in STRING.split(code):
             try:
                 value = json.loads(part) if part.startswith('"') else part
             except ValueError:
                 value = part
-            # Popups are HTML, too.
-            parts.append(read(value, text) if value.startswith("<div") else clean(value))
+            parts.append(clean(value))
         return parts
 
     parts: list[Any] = []
     for node in BeautifulSoup(page, "html.parser").descendants:
         if isinstance(node, Tag):
             values = {name: node.get_attribute_list(name) for name in node.attrs}
-            frame = values.pop("srcdoc", None)
             parts.append([node.name, {k: [clean(str(v)) for v in vs] for k, vs in values.items()}])
-            parts += [read(str(inner), text) for inner in frame or ()]
         elif isinstance(node, NavigableString):
             scripted = node.parent is not None and node.parent.name == "script"
             parts.append([type(node).__name__, script(node) if scripted else clean(node)])
@@ -116,7 +106,7 @@ def tags(page: str) -> list[str]:
 def drawn(name: str, text: str) -> str:
     """The page of a map, without what differs from one drawing to the next."""
     page = page_of(MAPS[name](scene(text)))
-    page = re.sub(r"[0-9a-f]{32}", "number", page)  # names of folium's elements
+    page = re.sub(r"pgt-map-[0-9a-f]{10}", "pgt-map", page)  # of what is drawn
     return re.sub(r'("fingerprint":)"\w{6}"', r'\1""', page)  # of the vocabulary
 
 

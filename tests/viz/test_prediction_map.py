@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,9 @@ from pgt import city
 from pgt.config import ModelConfig
 from pgt.look import Look, look
 from pgt.model import PointerGeneratorTransformer
-from pgt.viz.figures import COPIED
+from pgt.viz.basemap import SCRIPTS, MapFigure
 from pgt.viz.prediction_map import film, film_map, window_map
+from pgt.viz.web_figure import web
 from pgt.windows import Dataset, prepare
 
 EVIL = "</script><img src=x onerror=alert(1)>"
@@ -101,7 +101,7 @@ def test_other_attention_draws_another_map(town: city.City, looks: list[Look]) -
     assert step["attention"][0][:2] == [step["visits"][0], 1]
     assert all(drawn[0][:2] == [step["visits"][-1], 1] for drawn in step["heads"])
     pages = [
-        drawn_numbers(window_map(town, one, title="One", caption="One.").page)
+        drawn_numbers(window_map(town, one, title="One", caption="One."))
         for one in (looks[0], changed)
     ]
     assert pages[0]["attention"] != pages[1]["attention"]
@@ -118,9 +118,9 @@ def test_another_model_draws_another_film(
     assert changed["attention"] != shown["attention"] and changed["heads"] != shown["heads"]
 
 
-def drawn_numbers(page: str) -> dict[str, Any]:
+def drawn_numbers(shown: MapFigure) -> dict[str, Any]:
     """The first step among the numbers that a page gives its script."""
-    found = re.search(r"data = (\{.*\});\n", page)
+    found = re.search(r"const page = (\{.*\});\n", shown._repr_html_())
     assert found
     step: dict[str, Any] = json.loads(found[1])["steps"][0]
     return step
@@ -129,9 +129,8 @@ def drawn_numbers(page: str) -> dict[str, Any]:
 def test_the_page_gives_its_script_the_numbers_of_the_film(
     town: city.City, looks: list[Look]
 ) -> None:
-    page = film_map(town, looks, title="A film", caption="Steps.").page
-    assert drawn_numbers(page) == film(town, looks)["steps"][0]
-    assert f'"copied":"{COPIED}"' in page
+    shown = film_map(town, looks, title="A film", caption="Steps.")
+    assert drawn_numbers(shown) == film(town, looks)["steps"][0]
 
 
 def test_text_from_data_cannot_become_code(town: city.City, looks: list[Look]) -> None:
@@ -140,26 +139,26 @@ def test_text_from_data_cannot_become_code(town: city.City, looks: list[Look]) -
         film_map(evil, looks, title="A film", caption="Steps."),
         window_map(evil, looks[0], title="One", caption="One."),
     ):
-        assert "onerror" in shown.page and "</script><img" not in shown.page
-        assert not re.search(r"<img[^>]*onerror", shown._repr_html_(), flags=re.IGNORECASE)
+        page = shown._repr_html_()
+        assert "onerror" in page and "</script><img" not in page
+        assert not re.search(r"<img[^>]*onerror", page, flags=re.IGNORECASE)
 
 
 def test_scripts_never_write_text_as_html() -> None:
-    for name in ("map_marks.js", "map_film.js", "map_flows.js"):
-        source = (
-            resources.files("pgt.viz").joinpath("web").joinpath(name).read_text(encoding="utf-8")
-        )
+    for name in (*SCRIPTS, "map_city.js", "map_film.js", "map_flows.js"):
+        source = web(name).replace("http://www.w3.org/2000/svg", "")
         assert "innerHTML" not in source and "insertAdjacentHTML" not in source
         assert "http" not in source, "a map needs no network"
 
 
 def test_it_can_be_steered_and_read_without_a_mouse(town: city.City, looks: list[Look]) -> None:
     shown = film_map(town, looks, title="A film", caption="Steps.")
-    assert re.search(r'<label>Moment <input id="film-step" type="range"[^>]*max="2">', shown.page)
-    assert "<label>Attention of <select" in shown.page and '<output id="film-told"' in shown.page
-    assert shown.page.count("<option") == 1 + len(film(town, looks)["heads"])
+    page = shown.body
+    assert re.search(r'<label>Moment <input data-live="step" type="range"[^>]*max="2">', page)
+    assert "<label>Attention of <select" in page and '<output data-live="told"' in page
+    assert page.count("<option") == 1 + len(film(town, looks)["heads"])
     # Whoever tabs through the page meets slider and list before the map.
-    assert shown.page.index('id="film"') < shown.page.index('class="folium-map"')
+    assert page.index('data-live="step"') < page.index('data-live="map"')
     assert len(shown.table) == 3 and shown.table["first guess"].notna().all()
     assert shown.table["most selective head"].str.contains(r"layer \d, head \d: .+ \(0").all()
 
@@ -174,8 +173,8 @@ def test_a_prediction_of_unknown_places_only_is_shown(town: city.City, looks: li
 
 def test_a_window_without_heads_is_drawn(town: city.City, looks: list[Look]) -> None:
     plain = replace(looks[0], self_attention=np.zeros((0, 0, 0, 0)))
-    page = window_map(town, plain, title="One", caption="One.").page
-    assert drawn_numbers(page)["heads"] == []
+    shown = window_map(town, plain, title="One", caption="One.")
+    assert drawn_numbers(shown)["heads"] == []
 
 
 def test_a_film_of_nothing_is_refused(town: city.City) -> None:
@@ -184,4 +183,5 @@ def test_a_film_of_nothing_is_refused(town: city.City) -> None:
 
 
 def test_a_film_is_light(town: city.City, looks: list[Look]) -> None:
-    assert len(film_map(town, looks * 10, title="A film", caption="Steps.").page) < 120_000
+    page = film_map(town, looks * 10, title="A film", caption="Steps.")._repr_html_()
+    assert len(page) < 120_000

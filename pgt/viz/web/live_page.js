@@ -232,7 +232,7 @@ const focusSearch = (event, otherwise) => {
 
 // ---- Wiring ----------------------------------------------------------------------------------
 
-const map = page.ground ? makeMap(find, page, {
+const map = page.ground ? liveMap(find, page, {
   add: addVisit,
   name,
   hover: (place) => light.set(place),

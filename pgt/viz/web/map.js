@@ -1,0 +1,249 @@
+// A map: the town's ground, dots for places, and whatever somebody paints on it. Plain SVG; one unit
+// is 1e-5 degree of latitude, about a metre, and whatever should keep its size on the screen is
+// given in pixels. Names are set as text, never as HTML.
+
+const METRES = 1.11319; // of a unit
+const STEADY = { "vector-effect": "non-scaling-stroke" }; // a line's width in pixels, at any zoom
+// page: shrink, ground, spots. places: those that answer to a finger; dots: [attributes, places] each.
+// say(place) -> text of a place; name(place). hover(place or null) and add(place), when a place is
+// clicked, may be missing. inset: pixels to keep free where all is shown, for what lies over the map.
+const makeMap = (find, page, callbacks) => {
+  const { places: shown, dots: layers = [], say, name, hover, add } = callbacks;
+  const { top = 0, right = 0, bottom = 0, left = 0 } = callbacks.inset ?? {};
+  const svg = find("map"), shrink = page.shrink;
+  const spot = (place) => {
+    const at = page.spots[place];
+    return at ? [at[0] * shrink, -at[1]] : null;
+  };
+  const ground = shape(svg, "g", { transform: `scale(${shrink} -1)` });
+  for (const [kind, width, path] of page.ground.layers) {
+    shape(ground, "path", { class: kind, d: path, "stroke-width": width, ...STEADY });
+  }
+  const labels = shape(svg, "g", { class: "labels" });
+  const dots = shape(svg, "g", { class: "dots", transform: `scale(${shrink} -1)` });
+  const marks = shape(svg, "g", { class: "marks" });
+  const names = shape(svg, "g", { class: "names" });
+  const glow = shape(svg, "g", { class: "glow" });
+  for (const [attributes, places] of layers) {
+    const path = places.filter(spot).map((place) => `M${page.spots[place].join(" ")}h0`).join("");
+    shape(dots, "path", { ...attributes, d: path, ...STEADY });
+  }
+
+  // ---- The view: a rectangle of the town, with the frame's proportions ----
+  let view = { x: 0, y: 0, w: 1, h: 1 }, painter = null;
+  let zoomed = false; // by the reader: until then a finger that moves up or down scrolls the page
+  // Measured once, not at each mark: a measure between two changes makes the browser lay out the page.
+  let size = { w: 1, h: 1 };
+  const measure = () => (size = { w: Math.max(1, svg.clientWidth), h: Math.max(1, svg.clientHeight) });
+  const pixel = () => view.w / size.w; // units in a pixel
+  const all = shown.map(spot).filter(Boolean);
+  const box = (spots, margin) => {
+    const xs = spots.map((at) => at[0]), ys = spots.map((at) => at[1]);
+    const [west, north] = [Math.min(...xs) - margin, Math.min(...ys) - margin];
+    const [east, south] = [Math.max(...xs) + margin, Math.max(...ys) + margin];
+    return { x: west, y: north, w: east - west, h: south - north };
+  };
+  const whole = box(all, 150);
+
+  const show = () => {
+    svg.setAttribute("viewBox", [view.x, view.y, view.w, view.h].join(" "));
+    svg.style.touchAction = zoomed ? "none" : "pan-y";
+    dots.style.strokeWidth = `${Math.min(7, Math.max(2.2, 5 / pixel()))}px`;
+    dots.style.setProperty("--near", within(Math.sqrt(10 / pixel()), 0.5, 2.5).toFixed(2));
+    const steps = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+    const metres = steps.filter((step) => step / METRES / pixel() <= 110).pop() || 10;
+    find("scale").style.width = `${metres / METRES / pixel()}px`;
+    find("scale").textContent = metres >= 1000 ? `${metres / 1000} km` : `${metres} m`;
+    marks.replaceChildren();
+    names.replaceChildren();
+    painter?.();
+    district();
+    light(lit);
+  };
+  const look = (rectangle) => { // the smallest view with the frame's proportions around a rectangle
+    const [wide, high] = [size.w - left - right, size.h - top - bottom];
+    const unit = Math.max(rectangle.w / wide, rectangle.h / high, 300 / size.w);
+    const [w, h] = [unit * size.w, unit * size.h];
+    view = {
+      x: rectangle.x + (rectangle.w - unit * wide) / 2 - unit * left,
+      y: rectangle.y + (rectangle.h - unit * high) / 2 - unit * top, w, h,
+    };
+    show();
+  };
+  const onScreen = ([x, y]) => [(x - view.x) / pixel(), (y - view.y) / pixel()]; // in pixels
+  const zoom = (factor, x = view.x + view.w / 2, y = view.y + view.h / 2) => {
+    const w = Math.min(2 * (whole.w + whole.h), Math.max(150, view.w * factor)), real = w / view.w;
+    view = { x: x - (x - view.x) * real, y: y - (y - view.y) * real, w, h: view.h * real };
+    show();
+  };
+  const move = (dx, dy) => {
+    view = { ...view, x: view.x + dx * view.w, y: view.y + dy * view.h };
+    show();
+  };
+
+  const paint = (next) => {
+    painter = next;
+    show();
+  };
+
+  // ---- Names (map_names.js says where) ----
+  const write = (group, [x, y, anchor], text, more = {}) => shape(group, "text", {
+    x: view.x + x * pixel(), y: view.y + y * pixel(), "text-anchor": anchor,
+    "font-size": SIZE * pixel(), "stroke-width": 3 * pixel(), ...more,
+  }, text);
+  // The buttons and the scale lie over the map.
+  const covered = () => [[size.w - 52, 0, size.w, 130], [0, size.h - 30, 130, size.h]];
+  let taken = covered();
+  // Names beside marks that reach wide(place) pixels, the first ones first, as long as there is room.
+  const writeNames = (places, wide) => {
+    taken = covered();
+    for (const place of places) {
+      const [x, y] = onScreen(spot(place)), r = Math.min(12, wide(place));
+      taken.push([x - r, y - r, x + r, y + r]);
+    }
+    let written = 0;
+    for (const place of places) {
+      if (written === NAMES) break;
+      const text = short(name(place));
+      const free = seats(onScreen(spot(place)), wide(place), text).find(([, , , box]) =>
+        box[0] > 2 && box[1] > 2 && box[2] < size.w - 2 && box[3] < size.h - 2
+        && !taken.some((other) => meet(box, other)));
+      if (!free) continue;
+      write(names, free, text).dataset.place = place;
+      taken.push(free[3]);
+      written += 1;
+    }
+  };
+  const district = () => {
+    labels.replaceChildren();
+    const full = [...taken];
+    for (const [x, y, text] of page.ground.labels) {
+      const [left, top] = onScreen([x * shrink, -y]), w = 0.31 * SIZE * text.length;
+      const box = [left - w, top - SIZE, left + w, top + 3];
+      if (full.some((other) => meet(box, other))) continue;
+      full.push(box);
+      write(labels, [left, top, "middle"], text, { "font-size": 11 * pixel() });
+    }
+  };
+  let lit = null;
+  const light = (place) => {
+    lit = place;
+    glow.replaceChildren();
+    const at = place === null ? null : spot(place);
+    if (!at) return;
+    for (const kind of ["halo", "lit"]) {
+      shape(glow, "circle", { class: kind, cx: at[0], cy: at[1], r: 15 * pixel(), ...STEADY });
+    }
+    const [x, y] = onScreen(at), text = short(name(place));
+    if (names.querySelector(`[data-place="${place}"]`)) return;
+    const all = seats([x, y], 15, text);
+    write(glow, all.find(([, , , box]) => box[0] > 2 && box[2] < size.w - 2) ?? all[0], text);
+  };
+  const fit = (places, margin = 250) => {
+    zoomed = false;
+    const spots = places.map(spot).filter(Boolean);
+    look(spots.length ? box(spots, margin) : whole);
+  };
+  // The same view as long as all of them are in it, so that the map stands still.
+  const keep = (places) => {
+    const edge = ([x, y]) => Math.min(x, y, size.w - x, size.h - y) < 12;
+    if (places.map(spot).filter(Boolean).map(onScreen).some(edge)) fit(places);
+  };
+  // Pan only as far as needed for a place that lies outside.
+  const reveal = (place) => {
+    const at = spot(place);
+    if (!at) return;
+    const [dx, dy] = [(at[0] - view.x) / view.w, (at[1] - view.y) / view.h];
+    if (Math.min(dx, dy) > 0 && Math.max(dx, dy) < 1) return;
+    look(box([at, [view.x + view.w / 2, view.y + view.h / 2]], 250));
+  };
+
+  // ---- Mouse, finger, keys ----
+  const where = (event) => {
+    const frame = svg.getBoundingClientRect();
+    const [right, down] = [event.clientX - frame.left, event.clientY - frame.top];
+    return [view.x + right * pixel(), view.y + down * pixel()];
+  };
+  const nearest = (event, reach) => {
+    const [x, y] = where(event);
+    let best = null, distance = reach * pixel();
+    for (const place of shown) {
+      const at = spot(place), apart = Math.hypot(at[0] - x, at[1] - y);
+      if (apart < distance) [best, distance] = [place, apart];
+    }
+    return best;
+  };
+  const tell = (place) => {
+    const tip = find("tip"), [left, top] = onScreen(spot(place));
+    tip.hidden = false;
+    tip.textContent = say(place);
+    tip.style.left = `${Math.min(left, size.w - 130)}px`;
+    tip.style.top = `${top + 20}px`;
+  };
+  let held = null;
+  svg.addEventListener("pointerdown", (event) => {
+    held = null; // a second finger or another button is no click
+    if (event.button !== 0 || !event.isPrimary) return;
+    held = { x: event.clientX, y: event.clientY, moved: false };
+  });
+  svg.addEventListener("pointermove", (event) => {
+    if (!event.isPrimary) return;
+    const tip = find("tip");
+    if (held && event.buttons) {
+      const [dx, dy] = [event.clientX - held.x, event.clientY - held.y];
+      if (!held.moved && Math.hypot(dx, dy) < 5) return;
+      if (!held.moved) svg.setPointerCapture(event.pointerId);
+      move(-dx / size.w, -dy / size.h);
+      held = { x: event.clientX, y: event.clientY, moved: true };
+    }
+    const place = nearest(event, 14);
+    tip.hidden = place === null || Boolean(held?.moved);
+    hover?.(tip.hidden ? null : place);
+    if (!tip.hidden) tell(place);
+  });
+  svg.addEventListener("pointerleave", () => {
+    find("tip").hidden = true;
+    hover?.(null);
+  });
+  svg.addEventListener("pointerup", (event) => {
+    if (!event.isPrimary) return;
+    const reach = event.pointerType === "mouse" ? 14 : 22; // a finger hides what it points at
+    const place = held && !held.moved ? nearest(event, reach) : null;
+    held = null;
+    find("tip").hidden = true;
+    if (place === null) return;
+    if (add) add(place);
+    else tell(place);
+  });
+  svg.addEventListener("pointercancel", () => (held = null));
+  svg.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return; // the page's; two fingers on a pad come with ctrl
+    event.preventDefault();
+    zoom(Math.exp(event.deltaY / 200), ...where(event));
+  }, { passive: false });
+  const zoomIn = () => {
+    zoomed = true;
+    zoom(0.7);
+  };
+  const keys = {
+    ArrowLeft: () => move(-0.15, 0), ArrowRight: () => move(0.15, 0),
+    ArrowUp: () => move(0, -0.15), ArrowDown: () => move(0, 0.15),
+    "+": zoomIn, "=": zoomIn, "-": () => zoom(1 / 0.7),
+  };
+  svg.addEventListener("keydown", (event) => {
+    if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  find("in").addEventListener("click", zoomIn);
+  find("out").addEventListener("click", () => zoom(1 / 0.7));
+  // Another width of the page: the same middle, the same width of the town.
+  measure();
+  new ResizeObserver(() => {
+    measure();
+    const h = (view.w * size.h) / size.w;
+    view = { ...view, y: view.y + (view.h - h) / 2, h };
+    show();
+  }).observe(svg);
+  return { marks, spot, pixel, paint, writeNames, fit, keep, light, reveal, view: () => view };
+};

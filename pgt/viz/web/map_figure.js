@@ -1,0 +1,17 @@
+// A figure with a map: its parts by name, and a map that answers to a finger with words.
+
+const root = document.querySelector(`#${page.id}:not([data-ready])`);
+root.dataset.ready = "yes";
+const find = (name) => root.querySelector(`[data-live="${name}"]`);
+const places = page.spots.map((_, place) => place);
+const name = (place) => page.names[place];
+const inset = { top: 16, right: 54, bottom: 34, left: 16 }; // the buttons and the scale
+// say(place) -> what is known of it; dots: as of makeMap; view: the places that are in view at first,
+// with a margin in metres.
+const figureMap = ({ say, dots, view = places, margin = 100 }) => {
+  const map = makeMap(find, page, { places, dots, say, name, inset });
+  const fit = () => map.fit(view, margin);
+  find("fit").addEventListener("click", fit);
+  fit();
+  return map;
+};

@@ -1,0 +1,211 @@
+"""What holds of every page of the built book, and so of pages that nobody has written yet.
+
+To load a page takes longer than to look at it: each is opened once on a desktop, once on a phone
+and once from disk, and pytest keeps the tests of an open page together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import paper
+import pytest
+
+from .conftest import Visit
+from .test_axe import COLOURS, STILL, violations
+from .test_axe import axe as axe  # a fixture
+
+pytestmark = pytest.mark.browser
+PAGES = [f"book/{page.name}.html" for page in paper.pages()]
+
+POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+
+# What is wider than the room that it has. A box that scrolls may be as wide as it is; its content
+# may not. What is folded was opened before.
+CUT = """
+() => {
+  const found = [];
+  const room = (element) => {
+    const style = getComputedStyle(element);
+    return element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  };
+  const shown = (element) => element.checkVisibility() && !element.closest("[hidden], .live-body");
+  for (const pre of document.querySelectorAll(".bd-article pre")) {
+    if (!shown(pre) || pre.scrollWidth <= pre.clientWidth + 1) continue;
+    const longest = pre.textContent.split("\\n").reduce((a, b) => (b.length > a.length ? b : a));
+    found.push(`pre, ${longest.length} columns: ${longest.slice(0, 90)}`);
+  }
+  for (const table of document.querySelectorAll(".bd-article table")) {
+    if (!shown(table)) continue;
+    const wide = table.getBoundingClientRect().width, box = room(table.parentElement);
+    const head = table.rows[0]?.textContent.replace(/\\s+/g, " ").trim().slice(0, 90);
+    if (wide > box + 1) found.push(`table, ${Math.round(wide)} of ${Math.round(box)} px: ${head}`);
+  }
+  return found;
+}
+"""
+# Pages with something wider, and why it cannot be otherwise.
+KNOWN = {"book/experiments.html": "a table of seven columns, which scrolls by itself"}
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def desktop(visit: Any, request: Any) -> Iterator[Visit]:
+    """A page, 1280 pixels wide, in the light."""
+    with visit(request.param, color_scheme="light") as opened:
+        opened.page.add_style_tag(content=STILL)
+        yield opened
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def disk(visit: Any, request: Any) -> Iterator[Visit]:
+    """A page opened as a file."""
+    with visit(request.param, "file") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def phone(visit: Any, request: Any) -> Iterator[Visit]:
+    """A page on a small phone, with all that was folded."""
+    with visit(request.param, width=360) as opened:
+        opened.unfold()
+        yield opened
+
+
+@pytest.fixture
+def dark(desktop: Visit) -> Iterator[Visit]:
+    """The page of the desktop, with all that was folded, after sunset."""
+    desktop.unfold()
+    desktop.page.emulate_media(color_scheme="dark")
+    desktop.page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    yield desktop
+    desktop.page.emulate_media(color_scheme="light")
+    desktop.page.wait_for_function("document.documentElement.dataset.theme === 'light'")
+
+
+# ---- On a desktop, and from disk -----------------------------------------------------------------
+
+
+def whole(opened: Visit) -> None:
+    """Nothing is asked of the network, nothing goes wrong, formulas are set, maps are drawn."""
+    assert opened.outside == []
+    assert opened.errors == []
+    assert opened.page.locator("mjx-merror").count() == 0
+    for handle in opened.page.query_selector_all("figure.pgt-map"):
+        assert (handle.get_attribute("aria-label") or "").strip(), "a map has no name"
+        for part in (".street", ":is(.marks, .dots) > *", ".labels text"):
+            assert handle.query_selector(f"[data-live=map] {part}"), f"a map has no {part}"
+
+
+def test_a_page_is_whole_without_a_network(desktop: Visit) -> None:
+    whole(desktop)
+
+
+def test_a_page_is_whole_from_disk(disk: Visit) -> None:
+    whole(disk)
+
+
+def test_pictures_speak(desktop: Visit) -> None:
+    page = desktop.page
+    silent = page.eval_on_selector_all(
+        "img", "all => all.filter(i => !i.hasAttribute('alt')).map(i => i.src)"
+    )
+    assert silent == [], "pictures without alt text"
+    assert page.locator(".bd-article img:not([alt]), .bd-article img[alt='']").count() == 0
+    figures = page.locator("figure.pgt-figure")
+    # A drawing with links in it is a group: in an image no link could be reached.
+    named = page.locator(
+        "figure.pgt-figure svg:is([role=img]:not(:has(a)), [role=group]:has(a))"
+        "[aria-label]:not([aria-label=''])"
+    )
+    assert named.count() >= figures.count()
+    assert figures.count() == page.locator("figure.pgt-figure figcaption").count()
+
+
+def test_folded_code_says_what_it_is(desktop: Visit) -> None:
+    folded = desktop.page.evaluate(
+        "[...document.querySelectorAll('.bd-article .tag_hide-input')].map(cell => ["
+        "cell.querySelector('summary .collapsed').textContent,"
+        "!!cell.querySelector('.cell_output :is(figure, svg:not(.icon), img)')])"
+    )
+    for said, drawn in folded:
+        assert "code cell" not in said
+        assert (said == "How this figure is drawn") == drawn, said
+    if re.search(r"book/\d\d_", desktop.name):  # the front page says how to install the package
+        assert desktop.page.locator(".bd-article", has_text="archive/main.zip").count() == 0
+
+
+def test_no_code_and_no_table_is_cut_off(desktop: Visit) -> None:
+    desktop.unfold()
+    cut = desktop.page.evaluate(CUT)
+    assert desktop.name in KNOWN or cut == []
+
+
+# ---- In the light and in the dark ----------------------------------------------------------------
+
+
+def test_text_has_enough_contrast(desktop: Visit) -> None:
+    assert desktop.page.evaluate("document.documentElement.dataset.theme") == "light"
+    desktop.unfold()
+    assert desktop.page.evaluate(POOR_CONTRAST) == []
+
+
+def test_text_has_enough_contrast_in_the_dark(dark: Visit) -> None:
+    assert dark.page.evaluate(POOR_CONTRAST) == []
+
+
+def test_axe_finds_no_violation(desktop: Visit, axe: str) -> None:
+    desktop.unfold()
+    assert violations(desktop.page, axe) == []
+
+
+def test_axe_finds_no_violation_in_the_dark(dark: Visit, axe: str) -> None:
+    assert violations(dark.page, axe, COLOURS) == []
+
+
+# ---- On a phone ----------------------------------------------------------------------------------
+
+
+def test_a_formula_too_wide_for_a_phone_begins_with_its_beginning(phone: Visit) -> None:
+    hidden = phone.page.evaluate(
+        "[...document.querySelectorAll('div.math')].filter(m =>"
+        " m.querySelector('mjx-container').getBoundingClientRect().left"
+        " < m.getBoundingClientRect().left - 1).map(m => m.id)"
+    )
+    assert hidden == []
+
+
+def test_what_scrolls_can_be_reached_by_keyboard(phone: Visit) -> None:
+    out = phone.page.evaluate(
+        "[...document.querySelectorAll('.bd-article :is(pre, div, figure, details)')].filter("
+        "e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth"
+        " && /auto|scroll/.test(getComputedStyle(e).overflowX) && e.tabIndex < 0"
+        " && !e.querySelector('a, button, input, select, [tabindex=\"0\"]')"
+        ").map(e => e.outerHTML.slice(0, 120))"
+    )
+    assert out == []
+
+
+def test_no_figure_is_wider_than_a_phone(phone: Visit) -> None:
+    wide = phone.page.evaluate(
+        "[...document.querySelectorAll('.bd-article figure :is(svg, img)')]"
+        ".filter(e => e.checkVisibility() && !e.closest('.pgt-live')).map("
+        "e => [e.getBoundingClientRect(), e]).filter(([box]) => box.right > innerWidth + 1)"
+        ".map(([box, e]) => `${Math.round(box.width)} px: ${e.outerHTML.slice(0, 100)}`)"
+    )
+    assert wide == []
+
+
+@pytest.mark.parametrize("width", [360, 320])
+def test_a_phone_never_scrolls_sideways(phone: Visit, width: int) -> None:
+    phone.page.set_viewport_size({"width": width, "height": 800})
+    measured = phone.page.evaluate("document.documentElement.scrollWidth")
+    wide = phone.page.evaluate(
+        "w => [...document.querySelectorAll('.bd-article > *, .bd-article section > *')]"
+        ".filter(e => e.getBoundingClientRect().right > w + 1)"
+        ".map(e => e.outerHTML.slice(0, 120))",
+        width,
+    )
+    assert measured <= width, wide
