@@ -1,7 +1,7 @@
-"""The ground of the front page's map as SVG, in small: twelve pictures share one drawing.
+"""The ground of the front page's map as SVG: the town is drawn once, below twelve pictures.
 
-The town is drawn once, in whole units. Each picture shows a part of it by shifting and stretching
-what was drawn, so twelve pictures weigh little more than one.
+Each picture shows a part of it by shifting and stretching what was drawn, so twelve pictures weigh
+little more than one.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from pgt.viz.basemap import GROUND, WIDE_STREETS
+from pgt.viz.basemap import UNIT, ground_of
 
 WIDTH, HEIGHT = 600, 340  # units of a picture
 MARGIN = 44  # units around what it shows
-DRAWN = 4000  # units of the whole town, from west to east
 CLOSEST = 0.012  # degrees of latitude that a picture shows at least, about 1.3 km
 
 
@@ -65,51 +64,21 @@ class Ground:
     def __init__(
         self, features: Sequence[dict[str, Any]], bounds: tuple[float, float, float, float]
     ) -> None:
-        self.features = features
-        self.west, _, east, self.north = bounds
-        self.scale = DRAWN / (east - self.west)  # units a degree of longitude
-        self.stretch = 1 / math.cos(math.radians(self.north))
+        self.west, self.south = bounds[:2]
+        self.layers = ground_of(features, (self.west, self.south))["layers"]
 
     def paths(self) -> str:
         """The ground, one path a kind and width, from the ground up; wide streets on top."""
-        layers: dict[tuple[str, float], list[str]] = {}
-        for feature in self.features:
-            about, shape = feature["properties"], feature["geometry"]
-            if about["kind"] not in GROUND:
-                continue
-            closed = shape["type"] == "Polygon"
-            line = shape["coordinates"][0] if closed else shape["coordinates"]
-            width = WIDE_STREETS.get(str(about.get("level")), GROUND[about["kind"]])
-            drawn = self._line(line) + ("z" if closed else "")
-            layers.setdefault((about["kind"], width), []).append(drawn)
-        order = sorted(layers, key=lambda layer: (list(GROUND).index(layer[0]), layer[1]))
         return "".join(
-            f'<path class="{kind}" stroke-width="{width:g}" d="{"".join(layers[kind, width])}"/>'
-            for kind, width in order
+            f'<path class="{kind}" stroke-width="{width:g}" d="{path}"/>'
+            for kind, width, path in self.layers
         )
-
-    def _line(self, line: Sequence[Sequence[float]]) -> str:
-        """Steps from corner to corner are shorter than the corners; repeated ones say nothing."""
-        spots = [
-            (
-                round((east - self.west) * self.scale),
-                round((self.north - north) * self.scale * self.stretch),
-            )
-            for east, north in line
-        ]
-        path, (x, y) = f"M{spots[0][0]} {spots[0][1]}l", spots[0]
-        for to in spots[1:]:
-            if to != (x, y):
-                path += f"{to[0] - x} {to[1] - y} "
-                x, y = to
-        return path.strip()
 
     def placed(self, frame: Frame) -> str:
         """The transformation that puts what was drawn under a picture, for an SVG attribute."""
-        x, y = frame([self.north, self.west])
-        wide = frame.shrink * frame.scale / self.scale
-        high = frame.scale / self.scale / self.stretch
-        return f"matrix({wide:.4f} 0 0 {high:.4f} {x:.1f} {y:.1f})"
+        x, y = frame([self.south, self.west])
+        high = UNIT * frame.scale
+        return f"matrix({high * frame.shrink:.6f} 0 0 {-high:.6f} {x:.1f} {y:.1f})"
 
 
 def apart(spots: Sequence[tuple[float, float]], least: float) -> list[tuple[float, float]]:
