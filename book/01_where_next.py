@@ -54,7 +54,7 @@ maps.city_map(
     town,
     title=f"Map of {town.name}: every visited place, coloured by kind",
     caption="Every place that somebody visited. The larger the dot, the more "
-    "visits. Point at a dot for its name; the town and all names are invented.",
+    "visits. Point at a dot for its name. Town and names are invented.",
 )
 
 # %% [markdown]

@@ -22,9 +22,9 @@ except ImportError:  # on Colab
 # Each decision can be worth more points than the model that you want to show. We fell into most of the
 # traps in this chapter ourselves, and then measured how deep they are.
 #
-# Unless a cell names the city, everything here was measured on GeoLife, the data of
-# [chapter 23](23_real_cities.ipynb). The numbers come from a results file; the command that is printed below makes
-# it again if you have the data.
+# Unless the text names the town, everything here was measured on GeoLife, the data of
+# [chapter 23](23_real_cities.ipynb). The numbers come from a results file. If you have the data, the command that is
+# printed below makes it again.
 
 # %%
 import numpy as np
@@ -52,7 +52,7 @@ def rows_of(trap):
 
 # %% [markdown]
 # Most traps are measured with the context kernel of [chapter 4](04_baselines.ipynb). It has five
-# numbers and no random seed. So when its score changes, the question has changed; it is not luck.
+# numbers and no random seed. So when its score changes, the question has changed.
 #
 # ## 1. The unknown token
 #
@@ -71,23 +71,21 @@ pd.DataFrame(
 ).round(1).rename_axis("Acc@1 (%)")
 
 # %% tags=["hide-input"]
-splits = ("train", "valid", "test")
+splits = ("valid", "test")
 at = [token[f"{s} targets that are the unknown token"] for s in splits]
 behind = token["places behind the unknown token"]
-better = token["kernel: unknown"] > token["kernel: known"]
 Markdown(
-    f"In training **{at[0]:.0f} %** of the targets are unknown, in "
-    f"validation {at[1]:.1f} %, in the test **{at[2]:.1f} %**. The symbol "
-    f"stands for **{behind:.0f}** different places. A softmax can never "
-    "learn to answer it; a pointer finds it in the window and copies it. "
-    f"The kernel does {'better' if better else 'worse'} on targets without "
-    "a name than on those with one: a window that holds a journey is full of "
-    "places that training never showed."
+    "Of the targets in training none is unknown, by definition; of those in "
+    f"validation {at[0]:.1f} % are, of those in the test **{at[1]:.1f} %**. "
+    f"The symbol stands for **{behind:.0f}** different places. A softmax can "
+    "never learn to answer it; a pointer finds it in the window and copies "
+    "it. A window that holds a journey is full of places that training never "
+    "showed."
 )
 
 # %% [markdown]
-# How much of a score is that? Take the same people, visits and kernel, and change only the
-# names. (These windows are made from the visits; the published files, in the table above, hold slightly fewer.)
+# How much of a score is that? Take the same people, visits and rule, and change only the names. (These windows are made
+# from the visits. The published files, in the table above, hold slightly fewer.)
 
 # %% tags=["hide-input"]
 merged = token["kernel, unknown places merged"]
@@ -108,8 +106,9 @@ Markdown(
 #
 # ## 2. A feature that knows the future
 #
-# [The original specification](https://where-next-book.github.io/where-next/book/errata.html) counts the days from each past visit back from *the target's day*. If the
-# last visit was "1 day ago", the model knows that the next visit is tomorrow.
+# [The original specification](https://where-next-book.github.io/where-next/book/errata.html) counts the days from each
+# past visit back from *the target's day*. If the last visit was "1 day ago", the model knows that the next visit is
+# tomorrow.
 
 # %% tags=["hide-input"]
 day = rows_of("knows the day").value
@@ -122,19 +121,19 @@ Markdown(
     f"it counts back from the last visit instead: {blind:.1f} %. The "
     f"difference is **{worth.value:.1f} points** (95 % interval "
     f"{worth.low:.1f} to {worth.high:.1f}, people and seeds resampled). "
-    f"{same_day:.0f} % of the targets are on the day of the last visit, so "
-    "the hint says something."
+    f"{same_day:.0f} % of the targets are on the day of the last visit; for "
+    "the others the hint says how many days later they come."
 )
 
 # %% [markdown]
-# *Where on that day?* is a fair question, but it is not *where next?* A table that mixes the two compares nothing.
+# *Where on that day?* is a fair question, but it is not *where next?* The two do not belong in one column.
 #
 # > **Remedy.** Write down what the model knows of the moment that it must predict. In `pgt` this is a field
 # > of the configuration, `target_time`, and a column of the results files.
 #
 # ## 3. A few people are the benchmark
 #
-# GeoLife's test set has thousands of windows. It does not have thousands of people.
+# GeoLife's test set has thousands of windows, but few people.
 
 # %% tags=["hide-input"]
 few = rows_of("few people").value
@@ -152,7 +151,7 @@ Markdown(
 
 # %% [markdown]
 # Windows of one person overlap: yesterday's visits are in today's window and in tomorrow's. An interval that
-# takes them for independent draws is too narrow. On the city you can draw the sample again yourself.
+# takes them for independent draws is too narrow. On the town you can draw the sample again yourself.
 
 # %%
 data = prepare(city.load().visits, protocol="exact")
@@ -164,8 +163,8 @@ print(f"people resampled  {by_people[0]:.1f} to {by_people[1]:.1f} %")
 print(f"windows resampled {by_windows[0]:.1f} to {by_windows[1]:.1f} %")
 
 # %% [markdown]
-# > **Remedy.** Resample people (`pgt.intervals.interval` does), and compare two models on the same windows,
-# > where what is special about a person cancels.
+# > **Remedy.** Resample people (`pgt.intervals.interval` does). Compare two models on the same windows, so that they meet
+# > the same people.
 #
 # ## 4. The copy ceiling
 #
@@ -185,7 +184,7 @@ axes.plot(days, seen, color=COPIED, marker="o", label="real places")
 axes.axhline(ever, color=TRUTH, ls="--", label="ever visited before")
 square = {"color": GENERATED, "marker": "s", "ls": ""}
 axes.plot([7], [with_token], **square, label="unknown places merged")
-axes.set(xlabel="days of the person's past", xticks=days)
+axes.set(xlabel="days back from the target's day", xticks=days)
 axes.set(ylabel="targets found there (%)", ylim=(60, 90))
 axes.legend()
 show(
@@ -194,7 +193,7 @@ show(
     f"rising slowly to {seen[-1]:.1f} % within 56; {ever:.1f} % ever. With "
     f"unknown places merged, {with_token:.1f} % within 7 days.",
     caption="How many targets a pure pointer can reach, by how far back it "
-    "may look. The square is the published way to count: one symbol stands "
+    "may look. The square counts in windows, as published: one symbol stands "
     "for many places.",
 )
 
@@ -202,10 +201,11 @@ show(
 more = "more" if with_token > ever else "less"
 Markdown(
     f"In a window of seven days **{by_place:.1f} %** of the targets are "
-    "found by their real names, and with unknown places merged "
-    f"**{with_token:.1f} %**, which is {more} than the {ever:.1f} % of the "
-    "*whole past* of these people. Only the names differ: someone who goes "
-    'from one new place to another "returns to unknown".'
+    "found by their real names. (The window goes back from the last visit, "
+    "the curve from the target's day.) With unknown places merged it is "
+    f"**{with_token:.1f} %**, {more} than the {ever:.1f} % of the *whole "
+    "past* of these people. Only the names differ: someone who goes from one "
+    'new place to another "returns to unknown".'
 )
 
 # %% [markdown]
@@ -237,18 +237,18 @@ show(
     alt="For each ablation the range of changes over all pairs of seeds, and "
     f"their mean. {crossing} of {len(seeds)} ranges cross zero.",
     caption="GeoLife, published protocol: what one seed of each model could "
-    "have shown you. If a bar crosses zero, its sign is a matter of luck.",
+    "have shown you. If a bar crosses zero, the seeds decide on the sign.",
 )
 
 # %% tags=["hide-input"]
 often = int((seeds.value > 10).sum())
 generator = seeds["mean"]["no_generator"]
 Markdown(
-    f"In **{often} of {len(seeds)}** rows a single pair of seeds has another "
-    "sign than the mean of all pairs more than one time in ten. (Where the "
-    "mean is near zero, that is no wonder.) The documents' table has one "
-    "seed per row. It says that without the generator the model loses; the "
-    f"mean of our pairs is {generator:+.1f} points."
+    f"In **{often} of {len(seeds)}** rows, more than one pair of seeds in "
+    "ten has another sign than the mean of all pairs. (Where the mean is "
+    "near zero, that is no wonder.) The documents' table has one seed per "
+    "row. It says that without the generator the model loses; the mean of "
+    f"our pairs is {generator:+.1f} points."
 )
 
 # %% [markdown]
@@ -259,7 +259,7 @@ Markdown(
 #
 # Places are clusters of stays. The usual pipeline clusters *all* stays and splits into training and
 # test afterwards. It sounds harmless: no label leaks, only geometry. We clustered again in two ways
-# that do not look ahead. (In all three columns below we cluster only stays of the benchmark's own people; the published
+# that do not look ahead. (All three columns below cluster only stays of the benchmark's own people. The published
 # pipeline clusters those of others too.)
 #
 # - *as the days come*: a new stay joins the place of the nearest earlier stay within reach;
@@ -287,19 +287,20 @@ by_way("clusters", scores + counts)
 
 # %% tags=["hide-input"]
 kernels = rows_of("clusters").loc["kernel"].set_index("way").value
-lost = kernels["all days"] - kernels["as the days come"]
+lost = kernels["all days"] - kernels
 Markdown(
-    f"Up to **{lost:.1f} points** of the kernel's score were in the "
-    "clustering. We had expected next to nothing."
+    "Places made of all days give the kernel "
+    f"**{lost['as the days come']:.1f} points** more than places made *as "
+    f"the days come*, and {lost['training days only']:.1f} more than those "
+    "of the *training days only*."
 )
 
 # %% [markdown]
 # GPS puts the same flat on slightly different spots, and clustering chains them. A stay of
 # the *test* days can be the stepping stone that joins two spots of the *training* days into one home.
-# Anyone who clusters everything gets places that are neater than anybody could know at the time.
 #
-# Take the difference as an upper bound. Finer places are a harder question, since fewer targets are in the
-# window. And a system that clusters anew every night could join places afterwards, while ours cannot; this fair
+# Take either difference as an upper bound. Finer places are a harder question, since fewer targets are in the
+# window. And a system that clusters anew every night could join places afterwards, while ours cannot. This fair
 # control is still to be done.
 #
 # > **Remedy.** Fit everything that is fitted, clusters too, on the training days, or at least say that
@@ -319,8 +320,8 @@ Markdown(
     f"- **{twice:.1f} %** of the test targets are in the test set twice. So "
     "this set is smaller than it looks, and once more every interval is too "
     "narrow, since twins are not two people.\n"
-    f"- {leaked:.1f} % of them are in somebody else's *training* days, where "
-    "a model that shares what it learns can read the answer."
+    f"- {leaked:.1f} % of the test targets are in somebody else's *training* "
+    "days, where a model that shares what it learns can read the answer."
 )
 
 # %% [markdown]
@@ -403,12 +404,12 @@ axes.set(xlabel="Acc@1 of the context kernel (%)")
 axes.grid(axis="y", visible=False)
 show(
     figure,
-    alt=f"Twelve scores of one kernel, from {mixed.min():.1f} to "
+    alt=f"{len(mixed)} scores of one kernel, from {mixed.min():.1f} to "
     f"{mixed.max():.1f} %, by protocol, days of history and the targets that "
     "are counted.",
-    caption="The same kernel under twelve protocols. Unknown places merged "
-    "(published) or by name (exact), 7 or 28 days of history, all targets or "
-    "only some.",
+    caption=f"The same kernel under {len(mixed)} protocols. Unknown places "
+    "merged (published) or by name (exact), 7 or 28 days of history, all "
+    "targets or only some.",
 )
 
 # %% tags=["hide-input"]
@@ -456,20 +457,18 @@ Markdown(
 
 # %% [markdown]
 # Training never shows the unknown targets, so the longer it lasts, the surer the model becomes that they do not
-# happen. The mean over all targets turns when their rising loss outweighs what
-# is still being gained on known places. So the epoch that is kept says as much about the share of
-# unknown places as about the model.
+# happen. The mean over all targets turns when their rising loss outweighs what is still being gained on known places.
+# So the epoch that is kept depends on the share of unknown places.
 #
 # > **Remedy.** Watch the metric you report ([chapter 10](10_training.ipynb) does so on the city), or the loss on
 # > targets that the model can name.
 #
 # ## 12. A window that knows when
 #
-# We found this trap last, in our own protocol, after we had said that it knows nothing of the target's time. A window holds
-# the visits of seven days: in the literature, and in earlier editions of this book, those before the
-# *target's* day. Suppose nobody recorded you for three days. Then the window reaches back four days from your last
-# visit instead of seven. The model never sees the target's
-# time, yet the *oldest* visit gives it away. Here it is for the town.
+# We found this trap last, in our own exact protocol. A window holds the visits of seven days: in the literature, those
+# before the *target's* day. Suppose nobody recorded you for three days. Then the window reaches back four days from your
+# last visit instead of seven. The model never sees the target's time, yet the *oldest* visit gives it away. Here it is
+# for the town.
 
 # %%
 visits = city.load().visits
@@ -515,9 +514,9 @@ show(
 )
 
 # %% [markdown]
-# On the left, a window that reaches back the full seven days *proves* that the next visit is today. The table
-# has the same for real people; its last two columns compare what a window says about the gap until the next
-# visit with what there is to know.
+# On the left, a window that reaches back the full seven days *proves* that the next visit is on the day of the last one,
+# "today". The table adds real people. Its last two columns are in bits: how much the window's reach says about the days
+# until the next visit, and how much there is to know about them.
 
 # %%
 anchors = read_results("anchors").rows
@@ -534,7 +533,8 @@ WORDS = {
     "memory_100": "100 visits",
     "window": "window only",
 }
-leak = anchors[anchors.table == "told"].replace(WORDS).round(2)
+leak = anchors[anchors.table == "told"].replace(WORDS)
+leak = leak.round({"today": 1, "proved": 1, "bits": 2, "entropy": 2})
 heads = {
     "today": "next visit today (%)",
     "proved": "proved by the window (%)",
@@ -545,9 +545,9 @@ leak = leak.set_index(["data", "anchor"])[list(heads)].rename(columns=heads)
 leak.rename_axis(["data", "back from the"])
 
 # %% [markdown]
-# And what is the hint worth to a model, on the targets that both kinds of windows have? Two of the models come later: the
-# kernel with a memory reads a person's last hundred visits, and [chapter 20](20_contextual_pointer.ipynb) builds the
-# contextual pointer, which reads them too unless the table says *window only*.
+# What is the hint worth to a model, on the targets that both kinds of windows have? Two of the models come later. The
+# kernel with a memory reads a person's last hundred visits instead of a window, so its rows cannot differ. The contextual
+# pointer of [chapter 20](20_contextual_pointer.ipynb) reads both, unless the table says *window only*.
 
 # %%
 which = ["data", "model", "variant"]
@@ -556,42 +556,37 @@ gain = rows[rows.table == "gain"].set_index(which)
 score = rows[rows.table == "score"].pivot(
     index=which, columns="anchor", values="value"
 )
-gain = gain[["value", "low", "high"]].join(score).astype(float).round(1)
-gain = gain + 0.0  # no "-0.0"
+gain = gain[["value", "low", "high"]].join(score).astype(float)
 order = ["target's day", "last visit", "value", "low", "high"]
 heads = {"value": "difference (points)", "low": "from", "high": "to"}
-shown = gain[order].rename(columns=heads)
+shown = gain[order].rename(columns=heads).round(1) + 0.0  # no "-0.0"
 shown.rename_axis(columns="Acc@1 (%), back from the")
 
 # %% tags=["hide-input"]
-sure = (gain.low > 0) | (gain.high < 0)
-verb = "has" if sure.sum() == 1 else "have"
-profit = "the profit is small" if sure.any() else "no profit can be shown"
+sure = ((gain.low > 0) | (gain.high < 0)).sum()
 Markdown(
-    f"Of {len(gain)} comparisons {sure.sum()} {verb} an interval without "
-    "zero. (The kernel with a memory does not look at windows, so its rows "
-    "cannot differ.) The differences lie between "
-    f"{gain.value.min():+.1f} and {gain.value.max():+.1f} points. The leak "
-    f"is large and {profit}: knowing *when* helps little as long as the "
-    "model was not made to look for it. But a model that is said not to "
-    "know the time must not know it."
+    f"The differences lie between {gain.value.min():+.1f} and "
+    f"{gain.value.max():+.1f} points; {sure} of {len(gain)} intervals leave "
+    "out zero. "
+    + ("" if sure else "We cannot show that any model profits. ")
+    + "But a model that is said not to know the time must not know it."
 )
 
 # %% [markdown]
-# > **Remedy.** Let windows go back from the last visit, as the exact protocol now does; in this book only the
-# > published protocol keeps the hint. Then test it: move the target's time, and nothing that the model sees may change.
+# > **Remedy.** Let windows go back from the last visit, as the exact protocol now does. Then test it: move the target's
+# > time, and nothing that the model sees may change.
 #
 # ## And one that everybody knows
 #
-# Choosing on the test set. The kernel has five numbers, so what harm can it do?
+# The last trap is to choose on the test set. The kernel has only five numbers. What harm can it do?
 
 # %% tags=["hide-input"]
 chosen = rows_of("chosen on test").value
 honest = chosen["kernel chosen on validation"]
 cheating = chosen["kernel chosen on test"]
 Markdown(
-    f"Chosen on validation the kernel reaches {honest:.1f} %, chosen on the "
-    f"test **{cheating:.1f} %**: {cheating - honest:.1f} points from a grid "
+    f"Chosen on validation the kernel reaches {honest:.2f} %, chosen on the "
+    f"test **{cheating:.2f} %**: {cheating - honest:.2f} points from a grid "
     "search over five numbers. A network has more room: its settings, its "
     "seed and its last epoch can all be chosen."
 )
@@ -602,8 +597,8 @@ Markdown(
 # 1. **Exact places.** The published protocol is reported too, for comparison, and never in the same column.
 # 2. **Nothing of the target's time** unless a row says so; windows go back from the last visit.
 # 3. **All, known, unknown, in the window, not in the window**, always.
-# 4. **Five seeds or more** where models are ranked, and a note where there are fewer; intervals that resample
-#    people; differences are paired by window.
+# 4. **Five seeds or more** where models are ranked, and a note where there are fewer. Intervals resample
+#    people, and differences are paired by window.
 # 5. **Baselines first**: the most frequent place, and a kernel with five numbers.
 # 6. **Everything chosen on validation**; the test set is scored once per model that is reported. One reservation:
 #    some test figures of others, and of our first baselines, were known when we designed later models.
@@ -611,9 +606,9 @@ Markdown(
 #
 # We do *not* put everything right: the places of GeoLife are clustered from all days, with swapped coordinates, in
 # universal time, twins included. The published windows are made that way, and a score is only worth something
-# beside others on the same windows. Now you know what such a score hides.
+# beside others on the same windows.
 #
-# Here are both ways side by side.
+# Here are both protocols side by side.
 
 # %%
 PUBLISHED, EXACT = (
@@ -638,21 +633,20 @@ for name, model in which.items():
     knows = "day" if "PGT" in name else "unknown"
     blind = {**model, "target_time": "unknown"}
     rows[name] = {
-        "the published way": cell(PUBLISHED, **model, target_time=knows),
-        "the honest way": cell(EXACT, **blind),
-        "honest, known targets": cell(EXACT, **blind, group="known"),
+        "published": cell(PUBLISHED, **model, target_time=knows),
+        "exact": cell(EXACT, **blind),
+        "exact, known targets": cell(EXACT, **blind, group="known"),
     }
 pd.DataFrame(rows).T.rename_axis("Acc@1 (%) [95 % interval]")
 
 # %% [markdown]
 # ## What to remember
 #
-# - One kernel, on the same people, has a dozen scores. The protocol moves it further than any part of PGT does
-#   except the pointer ([chapter 14](14_ablations.ipynb)).
-# - The two largest traps come before any model: the unknown token, and places that were clustered
-#   with the test days in sight.
+# - One kernel, on the same people, has a dozen scores. Compare within one protocol only.
+# - Two traps lie before any model and cost the kernel several points each: the unknown token, and places that were
+#   clustered with the test days in sight.
 # - People are the sample, not windows; seeds are a sample too.
-# - A score without its protocol, its people and its ceiling is a number, not a result.
+# - A score needs its protocol, its people and its ceiling beside it.
 #
 # ## Exercises
 #
@@ -668,7 +662,7 @@ pd.DataFrame(rows).T.rename_axis("Acc@1 (%) [95 % interval]")
 # </details>
 
 # %% [markdown]
-# **Exercise 2** (medium). Merge the unknown places of the simulated city (`protocol="published"`) and fit the
+# **Exercise 2** (medium). Merge the unknown places of the town (`protocol="published"`) and fit the
 # kernel on it. How many points does the merging add? Let the windows of both protocols go back from the last visit.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
@@ -689,7 +683,7 @@ added = kernel_accuracy("published") - kernel_accuracy("exact")
 print(f"{added:.1f} points")
 
 # %% [markdown]
-# **Exercise 3** (longer). Resample *windows* of the city, but take blocks of one person's neighbouring windows
+# **Exercise 3** (longer). Resample *windows* of the town, but take blocks of one person's neighbouring windows
 # instead of single ones. Does the interval come closer to the one over people?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
@@ -703,12 +697,12 @@ for size in (1, 10, 40):
     low, high = np.quantile(means, [0.025, 0.975])
     print(f"blocks of {size:2d}: {low:.1f} to {high:.1f} %")
 print(f"people:       {by_people[0]:.1f} to {by_people[1]:.1f} %")
-# Closer, the longer the blocks. (They are drawn from the whole table, so a
-# few run from one person into the next.)
+# Blocks are drawn from the whole table, so a few run from one person into the
+# next.
 
 # %% [markdown]
 # **Exercise 4** (project). Take a paper on next-location prediction that you like, and write the protocol list
-# above for it: which of the seven points does it answer, which one cannot be answered from the text?
+# above for it: which of the seven points does it answer, and which can you not answer from its text?
 
 # %% [markdown]
 # <details class="solution"><summary>Solution 4</summary>

@@ -49,7 +49,7 @@ from pgt.analysis.results import read_results
 from pgt.relatives.summarizer.beam import beam_search
 from pgt.relatives.summarizer.diaries import write_diaries
 from pgt.relatives.summarizer.model import DOCUMENT, SMALL, PointerGenerator
-from pgt.relatives.summarizer.scores import rouge, sentence, unknown_right
+from pgt.relatives.summarizer.scores import sentence, unknown_right
 from pgt.relatives.summarizer.scores import written as write_all
 from pgt.relatives.summarizer.training import (
     SummarizerTraining,
@@ -495,7 +495,7 @@ show(
     fig,
     alt="Heat map of attention, a row for each word of the summary and a "
     "column for each word of the source. While a name is written the bright "
-    "cell moves one word to the right at each step.",
+    "cell mostly moves one word to the right at each step.",
     caption="The attention that each word was written with. Names are short "
     "diagonals.",
 )
@@ -539,7 +539,7 @@ print("cut:    ", *cut[0])
 Markdown(
     f"With the wire **{names_right(texts):.0f} %** of the unknown words are "
     f"right in {len(sample)} test diaries, without it "
-    f"**{names_right(cut):.0f} %**, and the sentences around them fall apart "
+    f"**{names_right(cut):.0f} %**; the printed sentence falls apart "
     "too. (It was trained with the wire. One trained without it has to find "
     "another way; see exercise 4.)"
 )
@@ -614,10 +614,10 @@ Markdown(
 )
 
 # %% [markdown]
-# The network has learned to generate what no diary has, and to copy what no vocabulary has. It also copies points and
-# commas, which it could generate just as well. In the third curve of the training, the mean of $p_\text{gen}$ began
-# near one half, and hardly moved: at the start every word was a tossed coin, at the end nearly every word is one or the
-# other. A mean does not show the difference.
+# The network has learned to generate what no diary has. What the vocabulary lacks it can only copy. In the draft above
+# it also copies points and commas, which it could generate. In the third curve of the training, the mean of
+# $p_\text{gen}$ began near one half, and hardly moved. But at the start the gate was undecided, and at the end it is
+# near 0 or 1 for most words. A mean does not show the difference.
 #
 # ## Several drafts
 #
@@ -641,27 +641,18 @@ gain = np.array([b.score - a.score for a, b in both])
 same = np.mean([a.numbers == b.numbers for a, b in both])
 
 # %% tags=["hide-input"]
-references = [d.summary for d in few]
-by_search = {}
-for name, found in {"greedy": one, "a beam of four": safe}.items():
-    drawn = zip(found, chunk.lent, strict=True)
-    found = [x.words(words, own) for x, own in drawn]
-    by_search[name] = 100 * rouge(found, references).rouge1.mean()
 Markdown(
     f"In {100 * same:.0f} % of {len(few)} diaries the plain beam ends with "
     f"the greedy summary, in {100 * np.mean(gain > 1e-6):.0f} % with one "
     f"that scores higher, in {100 * np.mean(gain < -1e-6):.0f} % with one "
-    "that scores lower. A higher probability is a claim of the model about "
-    "itself; the next section says what it is worth. (ROUGE-1 of these "
-    "diaries: "
-    + ", ".join(f"{name} {value:.1f}" for name, value in by_search.items())
-    + ".)"
+    "that scores lower. A higher probability need not be a better summary; "
+    "the next section compares them."
 )
 
 # %% [markdown]
 # ## Three seeds, with and without
 #
-# To compare, everything was trained with three seeds and scored on all test diaries.
+# To compare, the networks were trained with three seeds (with Adagrad, one) and scored on all test diaries.
 #
 # - **ROUGE** of [Lin (2004)](https://aclanthology.org/W04-1013) counts shared words (ROUGE-1), pairs of words
 #   (ROUGE-2) and the longest common subsequence (ROUGE-L).
@@ -670,7 +661,8 @@ Markdown(
 # - *All right* is the share of summaries without a mistake.
 #
 # Two rivals have no pointer: one with the same vocabulary, and one that knows *every* word of the training diaries.
-# Two rows need no network: a rule that writes the first words of the diary, and the true summary itself.
+# Two rows need no network: a rule that writes the first words of the diary, as many as a summary usually has, and the
+# true summary itself.
 
 # %%
 results = read_results("summarizer")
@@ -683,7 +675,7 @@ columns = {
     "repeated_3": "triples repeated",
     "exact": "all right",
 }
-rows = results.rows.assign(search=results.rows.search.fillna("rule"))
+rows = results.rows.assign(search=results.rows.search.fillna("none"))
 rows["what"] = rows.what.replace({"reference": "the true summary"})
 
 
@@ -755,7 +747,8 @@ show(
     alt="Three falling curves, repeated n-grams for n from 1 to 4, without "
     "and with coverage and in the true summaries; the first two lie close "
     "together.",
-    caption="What coverage is for, drawn as in the paper.",
+    caption="Repeated n-grams without and with coverage, mean over three "
+    "seeds, drawn as in the paper.",
 )
 
 # %% tags=["hide-input"]
@@ -812,8 +805,8 @@ Markdown(
 )
 
 # %% [markdown]
-# There was little to repair: the summaries are short, and the fused context shows the decoder where it has just been.
-# A cure does little for patients who are not ill. [See et al. (2017)](https://arxiv.org/abs/1704.04368) had articles
+# Perhaps there was little to repair: the summaries are short, and the fused context shows the decoder where it has just
+# been. [See et al. (2017)](https://arxiv.org/abs/1704.04368) had articles
 # about ten times as long, and summaries that did repeat themselves; there coverage brought repetition down to what
 # people write.
 #
@@ -822,9 +815,9 @@ Markdown(
 # Whether a rule wins is a property of the data; [chapter 23](23_real_cities.ipynb) meets that again.
 #
 # What is hard, then? Here is how often each of the four sentences is entirely right, beside two simple
-# rules. One always writes the most frequent sentence of training. The other takes the first place of the
-# diary for the longest stay, and lists the rest as they come. (It knows which words are names, and marks what was
-# there for the first time.)
+# rules. One always writes the most frequent sentence of training. The other is given the names, and which of them are
+# new. It takes the first place of the diary for the longest stay, and lists the rest as they come: both sentences are
+# right, or neither is.
 
 
 # %%
@@ -886,13 +879,13 @@ show(
 by = {name: score(name, POINTER) for name in ("rouge1", "exact", *parts)}
 errands, wide = score("errands", ALL), results.spread("errands", what=ALL)
 Markdown(
-    f"ROUGE hardly sees this: ROUGE-1 is {by['rouge1']:.0f} when "
+    f"ROUGE does not show it: ROUGE-1 is {by['rouge1']:.0f} when "
     f"{by['exact']:.0f} % of the summaries are entirely right. Sentence by "
     "sentence, the network with its pointer and the rule:\n\n"
     f"- The longest stay: {by['mostly']:.0f} %; the first place of the diary "
     f"would be right in {floors['mostly']:.0f} %.\n"
     f"- The other places: {by['also']:.0f} %, and {floors['also']:.0f} % by "
-    "that rule.\n"
+    "that rule, which is given the names.\n"
     f"- How full and how new: {by['days']:.0f} %, and {floors['days']:.0f} % "
     "by the most frequent sentence.\n"
     f"- The errands: {by['errands']:.0f} %, and always to write "
@@ -918,8 +911,7 @@ Markdown(
 # | coverage | none: there is no second step that could repeat the first |
 # | greedy or beam | the list of the most probable places |
 #
-# One more difference is in no table. The original is fined for looking twice at the same spot. People do the opposite:
-# they go back.
+# The table leaves out one difference: the original is fined for looking twice at the same spot, but people go back.
 #
 # ## What to remember
 #
@@ -968,8 +960,8 @@ both.iloc[apart.argsort()[::-1][:5]].round(
 # %% [markdown]
 # <details class="solution"><summary>Answer to exercise 2</summary>
 #
-# Nearly. They differ only where $p_\text{gen}$ is not close to 0 or 1, as at some commas and brackets. There one side
-# gives this word hardly any probability, so the other side has written it, whatever $p_\text{gen}$ was.
+# Nearly. They differ most where $p_\text{gen}$ is not quite 0 or 1. There one side gives this word hardly any
+# probability, so the other side has written it.
 #
 # </details>
 

@@ -2,7 +2,7 @@
 
     PGT_GEOLIFE=… python book/lab/run.py confidence
 
-writes ``book/results/temperature.json``. Everything is chosen on validation windows and measured on
+writes ``book/results/confidence.json``. Everything is chosen on validation windows and measured on
 test windows. Temperatures, the three weights of a forecast and the thresholds share the validation
 windows; so few numbers beside thousands of windows flatter the thresholds by very little. The rows
 belong to several tables, told apart by ``table``; shares and probabilities are from 0 to 1, losses

@@ -32,7 +32,7 @@ def quality(scores: Tensor, truth: Tensor, ks: tuple[int, ...] = KS) -> dict[str
     -------
     dict
         ``recall@k``, ``ndcg@k`` and ``phr@k``, each (U,) from 0 to 1. The mean of ``phr@k`` is
-        the *personal hit ratio*: the share of people of whom at least one element is found.
+        the *personal hit ratio*: the share of sequences with at least one element found.
 
     Examples
     --------

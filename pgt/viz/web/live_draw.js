@@ -132,7 +132,9 @@ const editor = (row, i) => {
   const visit = state.visits[i], line = document.createElement("tr");
   line.className = "editor";
   row.after(line);
-  const cell = add$(add$(line, "td", "", { colSpan: 5 }), "div", "", { className: "fields" });
+  // A cell over more columns than are shown would make another one.
+  const shown = [...row.cells].filter((one) => getComputedStyle(one).display !== "none").length;
+  const cell = add$(add$(line, "td", "", { colSpan: shown }), "div", "", { className: "fields" });
   Object.assign(line.dataset, { editor: i, place: visit.place });
   const field = (text, input) => {
     const label = add$(cell, "label", text + " ");

@@ -164,7 +164,7 @@ box.addEventListener("drop", (event) => {
   if (!carriesFile(event)) return;
   event.preventDefault();
   box.classList.remove("over");
-  find("file").value = "";
+  find("file").files = event.dataTransfer.files;
   take(event.dataTransfer.files[0]);
 });
 find("again").textContent = page.sample ? "Back to the sample" : "Back to the visits of this page";
