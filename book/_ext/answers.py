@@ -35,6 +35,7 @@ ROUNDING = (
 CODE = "It takes code: run the chapter on Colab or at home."
 PLACE = '<div class="pgt-answer"'
 SCRIPT = "answers.js"
+SOURCES = sorted(Path(pgt.exercises.__file__).parent.glob("*.py"))
 
 
 def form(answer: Answer) -> dict[str, Any] | None:
@@ -124,7 +125,7 @@ def add_forms(app: Sphinx, doctree: nodes.document) -> None:
         if asked[1] not in ANSWERS:
             logger.warning("There is no answer to exercise %s.", asked[1], location=cell)
             continue
-        for source in sorted(Path(pgt.exercises.__file__).parent.glob("*.py")):
+        for source in SOURCES:
             app.env.note_dependency(str(source))
         about = form(ANSWERS[asked[1]]())
         if about is not None:
