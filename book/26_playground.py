@@ -303,7 +303,7 @@ print(f"largest difference of a probability: {gap:.0e}")
 # - A model this small needs no server: a forward pass of fewer than two hundred lines of JavaScript, and weights as text.
 # - Deleting a visit, moving an hour or changing the person is an experiment on *this* model for *this* window.
 # - Switching a part off shows what the trained model leans on; training without it shows what the task needs.
-# - For this model 24 bits a weight are as good as float32, with a unit for each tensor.
+# - For this model three bytes a weight, with a unit for each tensor, are as good as float32.
 #
 # ## Exercises
 #

@@ -18,6 +18,7 @@ function makeScrollable() {
 
 window.addEventListener("load", makeScrollable);
 window.addEventListener("resize", makeScrollable);
+document.addEventListener("toggle", makeScrollable, true); // what was folded is measured once it opens
 
 // ---- Code: what is folded opens all together -----------------------------------------------------
 

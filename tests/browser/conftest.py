@@ -83,7 +83,10 @@ class Visit:
 
     def unfold(self) -> None:
         """Open whatever is folded: solutions, hidden cells, the tables of maps."""
-        self.page.evaluate("document.querySelectorAll('details').forEach(d => (d.open = true))")
+        self.page.evaluate(
+            "document.querySelectorAll('details').forEach(d => (d.open = true));"
+            "new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame))"
+        )
 
 
 @pytest.fixture(scope="session")
