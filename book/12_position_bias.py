@@ -162,8 +162,7 @@ show(
     + (
         "the documents' own settings for it."
         if as_documented
-        else "the package's default settings; with the documents' own for "
-        "GeoLife it is yet to be measured."
+        else "the package's default settings, not the documents' own."
     ),
 )
 
@@ -181,7 +180,8 @@ Markdown(
     f"{highest['town']:.2f} logits of zero, and their slope is "
     f"{here.mean():+.1f} ± {here.std(ddof=1):.1f} thousandths of a logit a "
     "visit (mean and standard deviation over seeds); on GeoLife "
-    f"{there.mean():+.1f} ± {there.std(ddof=1):.1f}."
+    f"{there.mean():+.1f} ± {there.std(ddof=1):.1f}. Over fourteen visits "
+    f"GeoLife's slope changes a weight by {abs(1.4 * there.mean()):.1f} %."
 )
 
 # %% [markdown]
@@ -294,7 +294,8 @@ show(
     f"{gap['after training']:.3f}.",
     caption="What positions get (blue, circles) and what the answers give "
     "them (green, squares), on the training windows. Where both agree, "
-    "nothing pulls at the bias.",
+    "nothing pulls at the bias. Compare the lines with each other: both fall "
+    "in part because short windows have no far positions.",
 )
 
 # %% [markdown]
@@ -442,23 +443,25 @@ Markdown(
     f"{theirs[low - 1]:+.2f} on average in the {len(others)} others. These "
     f"share the newest two positions: not here ({theirs[0]:+.2f} at 1), "
     f"rather back where you came from ({theirs[1]:+.2f} at 2). That is "
-    f"habit. Our town has {ours[0]:+.2f} and {ours[1]:+.2f} there. We split "
+    f"habit. Our own town differs, with {ours[0]:+.2f} and {ours[1]:+.2f}; "
+    "why, we have not found out. We split "
     "the table at position 3 *after* we had seen this. From there on, two "
     f"curves correlate by {older_here.mean():.2f} in one town, and by "
     f"**{older_apart.mean():.2f}** between towns. These are only "
     f"{len(apart)} pairs of towns, from {older_apart.min():+.2f} to "
     f"{older_apart.max():+.2f}; in the one town the median pair has "
-    f"{np.median(older_here):.2f}. So most of what the seeds agreed on "
-    "belongs to our particular people. GeoLife has one set of people, and "
-    "nobody can draw the right-hand panel; one can only divide the people "
+    f"{np.median(older_here):.2f}. So it seems that much of what the seeds "
+    "agreed on belongs to our particular people. GeoLife has one set of "
+    "people, and nobody can draw the right-hand panel; one can only divide "
+    "the people "
     "(exercise 3)."
 )
 
 # %% [markdown]
 # ## Worlds in which the answer is known
 #
-# The town is a hard case, so take the simplest world there can be. Its people do nothing but copy: with probability $\kappa_p$, the *kernel* of the
-# world, they go where they were $p$ visits ago, and now and then to a place that is out of sight (these windows are left out). There are two such worlds (`pgt.city.recency_world`). In one,
+# The town is a hard case, so take the simplest world there can be. Its people do nothing but copy. With probability $\kappa_p$ they go where they were $p$ visits ago,
+# $p = 1, \ldots, 20$. We call $\kappa_p$ the *kernel* of the world. Now and then they go to a place out of sight; these windows are left out. There are two such worlds (`pgt.city.recency_world`). In one,
 # $\kappa_p$ fades by a fifth with every step; in the other it is flat, with no recency whatever. A pointer with
 # $a_i = \kappa_{p_i}$ predicts as well as anybody can, so
 #
@@ -502,7 +505,8 @@ slope_table.round(3) + 0.0  # no zero below zero
 
 # %% [markdown]
 # The slopes are in logits a visit; ± is their standard deviation over seeds. The excess loss is how far the loss lies
-# above that of the best possible pointer, in nats.
+# above that of the best possible pointer, in nats. *Neither* has no bias and no embedding, so nothing tells it the order. In
+# *Bias frozen at the truth* the bias is $\log \kappa_p$ and does not learn; there is no embedding.
 
 # %% tags=["hide-input"]
 kernels = {
@@ -540,8 +544,9 @@ show(
     "content has it all. The sums differ from the truth by "
     f"{max(off.values()):.2f} on average at most. Flat world: all curves lie "
     "at zero.",
-    caption="Who says it? Bias (blue), mean content (ochre, dashed), their "
-    "mean sum (dotted) and the truth (green), in a world with recency "
+    caption="Bias and content by position. Bias (blue), mean content "
+    "(ochre, dashed), their mean sum (dotted) and the truth (green), in a "
+    "world with recency "
     "(above) and without (below); ten seeds.",
 )
 
@@ -560,8 +565,8 @@ Markdown(
     f"**{part.mean():.0f} %** of the true slope, from {part.min():.0f} to "
     f"{part.max():.0f} % in single runs. The content has the rest. "
     "All three models predict about equally well (last column). Anyone who "
-    "reads the middle curve as “how fast people forget” is off by a factor "
-    f"of {100 / part.mean():.1f}, and no number of seeds puts it right."
+    "reads the middle curve as “how fast people forget” is off by a "
+    f"factor of {100 / part.mean():.1f}, and no number of seeds puts it right."
 )
 
 # %% [markdown]
@@ -775,6 +780,9 @@ worse = abs(up["loss, nats"] - table["loss, nats"]["as trained"])
 drawn_only = [name for name in table.index if name.endswith("drawn")]
 most = table.loc[drawn_only, "probability moved, %"].max()
 Markdown(
+    "These predictions depend little on age, so this is weak proof. Even "
+    "before query and key make up for them, the two drawn curves move at "
+    f"most {most:.2f} % of the probability. "
     "The last model has a bias that *rises* with age, by a factor of "
     f"$e^{{1.4}}$ = {math.exp(1.4):.0f} over fourteen visits. It names the "
     f"same favourite as the trained model in {up['same favourite, %']:.0f} % "
@@ -782,9 +790,7 @@ Markdown(
     f"probability, and its loss differs by {worse:.3f} nats. Anyone who "
     "draws its curve concludes that people prefer the distant past. It is "
     "no exact twin, because the keys see positions only through the encoder, "
-    "but no score in the table gives it away. Even before query and key make "
-    f"up for them, the two drawn curves move at most {most:.1f} % of the "
-    "probability: these predictions depend little on age."
+    "but no score in the table gives it away."
 )
 
 # %% [markdown]
@@ -864,6 +870,7 @@ true_fall, mild = (
     fall(log_weight(r)[None])[0] for r in (kinds[short], rate)
 )
 own = falls["city", slow]["sum"]
+wrong = fell["city", quick] < 0 and total["city", quick] < 0
 assert own.mean() + own.std(ddof=1) < mild
 assert fell[short, quick] > 5 * abs(fell[short, slow])
 assert fell[short, quick] - fell[none, quick] > 0.3
@@ -884,7 +891,10 @@ Markdown(
     f"towns as documented, by {total[short, quick]:.2f} and "
     f"{total[none, quick]:.2f} with the fast bias. **It misses weak "
     f"recency.** In our own town the recency falls by {mild:.2f}, and the "
-    f"sum by {own.mean():+.2f} ± {own.std(ddof=1):.2f}."
+    f"sum by {own.mean():+.2f} ± {own.std(ddof=1):.2f}. With the fast bias "
+    f"the bias falls by {fell['city', quick]:+.2f} and the sum by "
+    f"{total['city', quick]:+.2f}"
+    + (": they point the wrong way." if wrong else ".")
 )
 
 # %% [markdown]
@@ -937,12 +947,14 @@ hurry = hurried - documented  # these two have all ten seeds
 along = hurry.corr().loc["loss", "epochs"]
 assert spread < 1 and along > 0.6
 Markdown(
-    f"All five means of accuracy lie within **{spread:.1f}** points. A bias "
+    f"All five means of accuracy lie within **{spread:.1f}** points. The "
+    f"fast bias differs by {worth['Acc@1, %, difference']['Fitted, fast']} "
+    f"(standard error, {len(common)} seeds). A bias "
     "that leans the wrong way, and may not move, changes it by "
     f"{upside.mean():+.1f} ± {upside.sem():.1f} (standard error of "
     f"{len(common)} seeds). With all {len(hurry)} seeds the loss of the fast "
-    f"bias differs by {hurry.loss.mean():+.3f} ± {hurry.loss.sem():.3f} nats "
-    "from the documented. But the fast runs are kept after "
+    f"bias differs by {hurry.loss.mean():+.3f} ± {hurry.loss.sem():.3f} "
+    "nats from the documented. But the fast runs are kept after "
     f"{hurried.epochs.mean():.1f} epochs on average, the others after "
     f"{documented.epochs.mean():.1f}, and over seeds the two differences "
     f"correlate by {along:.2f}: much of it may be longer training. In the "
@@ -967,7 +979,7 @@ playground(small="bias")
 # ## What to remember
 #
 # - A parameter's curve shows where *that parameter* stands, not what the model does, and still less what people do.
-# - Before reading it, ask: how far could it travel? What pulls at it, equation (12.1)? Who else can say the same, equation
+# - Before reading it, ask: how far could it travel? What pulls at it, equation (12.1)? Which other parameters can express the same, equation
 #   (12.3)? Beside a position embedding, the optimiser decides how much of the recency the bias shows.
 # - Spread over seeds is not spread over people. Ten seeds can agree about what one group of people happened to do.
 # - Report the sum of bias and content, and compare it between worlds. It shows strong recency and can miss weak recency.

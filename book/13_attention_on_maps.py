@@ -84,7 +84,7 @@ opened[["gate", "sure", "correct", "why"]].head(3).round(2)
 # %% [markdown]
 # ## First story: a routine day
 #
-# A picture of one window proves nothing if a hand picked it. So a written rule chooses each story of this chapter.
+# A picture of one window proves nothing if it was picked by hand. So a written rule chooses each story of this chapter.
 # Call a window *readable* if it has 8 to 20 visits to at least five different places. The rule of the first story:
 # among readable windows whose next visit was *routine* (home, work or school, because of the hour) and predicted
 # right, take the one of which the model was surest.
@@ -118,7 +118,7 @@ prediction_map.window_map(
 #
 # ## Was the drawn attention used?
 #
-# In many notebooks it was not: the picture comes from a second pass that forgot a mask, or from one head of many. Here
+# A common mistake: the picture comes from a second pass that forgot a mask, or from one head of many. Here
 # is the test. Take the gate and the weights *as drawn*, do the formula by hand, and compare with the probability that
 # the model returned.
 
@@ -144,8 +144,11 @@ print(f"200 windows, ten places each: the largest difference is {worst:.1e}")
 #
 # Here is the week around the first story. Move the slider and watch the discs follow. The list above the map chooses
 # whose attention is drawn: the pointer's, or that of one of the encoder's heads. A head is drawn as arcs from the *last*
-# visit to those that it looks at. A ring stands for itself and for other visits to the same place. The arcs of a head are many and
-# thin: the heads mostly average ([chapter 6](06_position_and_encoder.ipynb)).
+# visit to those that it looks at. Where a head looks at the last visit itself, or at another visit to the same place, a
+# small ring is drawn. The arcs of a head are many and thin: over single visits the heads mostly average ([chapter
+# 6](06_position_and_encoder.ipynb)). The table below the film adds a head's attention over all visits to a place, so a
+# place with many visits gets much. *Most selective head* is the head with the largest such sum at that moment, with its
+# place; *given* is the probability that the model gave to the place where the person went.
 
 # %% tags=["hide-input"]
 own = np.flatnonzero(test.users == test.users[routine])  # in order of time
@@ -216,12 +219,19 @@ prediction_map.window_map(
 
 # %% tags=["hide-input"]
 surest = opened.nlargest(200, "sure")
+back = 1 - row.p_explore
+unlucky = abs(row.sure - back) < 0.1
+too_sure = surest.sure.mean() > surest.correct.mean() + 0.05
 Markdown(
     f"The model gave {guess} **{row.sure:.2f}** and the truth "
     f"**{seen.target_probability:.4f}**. The true place was "
     f"{'' if row.in_window else 'not '}in the window; the town's reason was "
-    f"*{row.why}* (the person explored with probability {row.p_explore:.2f})."
-    f" Is this one case, or a habit? Of the {len(surest)} surest answers "
+    f"*{row.why}* (the person explored with probability {row.p_explore:.2f} "
+    f"and returned with {back:.2f})."
+    + (" So here the model was mostly unlucky." if unlucky else "")
+    + (" As a habit, though, it is too sure." if too_sure else "")
+    + f" Of the {len(surest)} surest answers, to {surest.user_id.nunique()} "
+    "people, "
     f"{100 * surest.correct.mean():.0f} % are right, at a mean confidence of "
     f"{100 * surest.sure.mean():.0f} %. Over all windows "
     f"{100 * opened.correct.mean():.0f} % are right, at "
@@ -288,7 +298,7 @@ axes[2].margins(x=0.3)
 axes[0].set_ylabel("lift (1 = even share)")
 handles = axes[0].get_legend_handles_labels()
 fig.legend(*handles, loc="outside upper left", ncols=2)
-first = curves["position from the end"].loc[1]
+first, second = (curves["position from the end"].loc[k] for k in (1, 2))
 after = curves["came after here"].loc["yes"]
 this_hour = curves["hours apart on the clock"].iloc[0]
 show(
@@ -310,8 +320,10 @@ Markdown(
     "Where green leaves the grey line and blue does not follow, a cue lies "
     "unused.\n\n"
     "- *Position.* The last visit has an attention lift of "
-    f"{first.attention:.2f}; the answers, {first.answer:.2f}. (The blue "
-    "curve is not the work of the position bias: "
+    f"{first.attention:.2f}; the answers, {first.answer:.2f}. The visit "
+    f"before it has {second.attention:.2f}; the answers, "
+    f"{second.answer:.2f}. (The "
+    "blue curve is not the work of the position bias: "
     "[chapter 12](12_position_bias.ipynb).)\n"
     "- *The hour.* Visits that began within an hour of the present time of "
     f"day have {this_hour.attention:.2f}; the answers, "
@@ -319,7 +331,9 @@ Markdown(
     "answer: if every visit to the next place counted fully, this would be "
     f"{unshared:.2f}.)"
     + (
-        " On average, the pointer has not learned that the same hour matters."
+        " Attention leans the other way: we see no sign here that the "
+        "pointer "
+        "has learned to use the hour."
         if this_hour.answer > 1 > this_hour.attention
         else ""
     )
@@ -358,10 +372,11 @@ flow_map(
 moved, needed = stays.attention - stays.visits, stays.answers - stays.visits
 way = moved / needed
 Markdown(
-    f"{stays.visits:.0f} % of the past visits lie in the district where the "
-    f"person is, {stays.answers:.0f} % of the next ones do, and "
-    f"{stays.attention:.0f} % of the attention: the pointer went "
-    f"**{100 * way:.0f} %** of the way from counting visits to the answers."
+    f"Of the past visits, {stays.visits:.1f} % lie in the district where the "
+    f"person is; of the attention, {stays.attention:.1f} %; of the answers, "
+    f"{stays.answers:.1f} %. So the pointer went about **{way:.1f}** of the "
+    "way "
+    "from counting visits to the answers."
 )
 
 # %% [markdown]
@@ -513,9 +528,18 @@ def lead(other):
     return f"**{np.nanmean(gap):.2f}** [{low:.2f}, {high:.2f}]"
 
 
+def ranked_in(part):
+    """In how many windows visits of one sort could be ranked."""
+    counts = part[["true place only", "other places only"]].notna().sum()
+    return " and ".join(map(str, counts))
+
+
 Markdown(
     f"These are means over {len(not_last)} windows of {len(set(users))} "
-    "people. With the last visit left aside, the arithmetic is ahead of the "
+    f"people; the last two rows rest on {ranked_in(all_visits)} of them for "
+    f"all visits, and on {ranked_in(not_last)} without the last visit, since "
+    "fewer than three visits are not ranked. With the last visit left aside, "
+    "the arithmetic is ahead of the "
     f"naive reading by {lead('naive')} (95 % interval, people resampled), "
     f"and of the control by {lead('place only')}. So be careful with praise "
     "for the weights: the sign, which the place gives, reaches "
@@ -554,10 +578,11 @@ columns = {
 hump[list(columns)].rename(columns=columns).round(2)
 
 # %% tags=["hide-input"]
+ends_of, middle = hump.naive.iloc[[0, -1]], hump.naive.iloc[1:-1]
 Markdown(
-    f"The naive reading is at its best, {hump.naive.max():.2f}, in the group "
-    f"whose true place holds {100 * hump.naive.idxmax():.0f} % of the "
-    "attention. The second column shows how it would do if the encoder did "
+    f"The naive reading has {ends_of.iloc[0]:.2f} and {ends_of.iloc[-1]:.2f} "
+    f"at the two ends, and {middle.min():.2f} to {middle.max():.2f} between "
+    "them. The second column shows how it would do if the encoder did "
     "not notice that a visit is gone."
 )
 
@@ -577,7 +602,7 @@ Markdown(
 # \end{aligned} \tag{13.4}
 # $$
 #
-# Attention can know only of the first. The second says that the remaining visits get new weights, since the
+# Attention describes only the first part. The second says that the remaining visits get new weights, since the
 # question or the keys have changed. The last two are the changes of generator and gate.
 
 # %%
@@ -598,7 +623,11 @@ moving, attended = (most_moving == 1).mean(), (most_attended == 1).mean()
 Markdown(
     f"In **{100 * moving:.0f} %** of the windows the last visit is the one "
     "whose removal moves the prediction most. It has the most attention in "
-    f"**{100 * attended:.0f} %**."
+    f"**{100 * attended:.0f} %**. (The table has absolute sizes: parts of "
+    "opposite sign cancel in the sum. The generator's part is at most "
+    f"{100 * size.generator.max():.2f} points, since it gives the places in "
+    "the "
+    "window almost nothing.)"
 )
 
 # %% [markdown]
@@ -607,7 +636,7 @@ Markdown(
 # to another.
 #
 # > **Note.** [Jain and Wallace (2019)](https://arxiv.org/abs/1902.10186) and
-# > [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626) argue whether attention is explanation. For this
+# > [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626) disagree about whether attention is an explanation. For this
 # > model it depends on the question. "How was this probability added up?" The map answers exactly.
 # > "What would have changed it?" Remove something and look.
 #

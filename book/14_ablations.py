@@ -171,7 +171,7 @@ for axes, (name, table) in zip(panels, measured.items(), strict=True):
     for at, variant in enumerate(CLAIMED):
         each = table[variant][3]
         axes.plot(each, [at] * len(each), "|", color=MUTED, ms=7)
-    if "geolife" in name:
+    if name == "geolife, published":
         style = {"color": GENERATED, "mfc": "none"}
         text = "documents, one seed"
         axes.plot(list(CLAIMED.values()), rows, "D", label=text, **style)
@@ -180,7 +180,8 @@ panels[0].set_yticks(rows, [v.replace("_", " ") for v in CLAIMED])
 panels[0].invert_yaxis()
 text = "change of Acc@1 against the whole model (points)"
 figure.supxlabel(text, fontsize=10)
-handles = panels[-1].get_legend_handles_labels()
+with_claims = panels[list(measured).index("geolife, published")]
+handles = with_claims.get_legend_handles_labels()
 figure.legend(*handles, fontsize=8, loc="outside upper right", ncols=2)
 crossing = {
     name: [v for v in CLAIMED if t[v][1] < 0 < t[v][2]]
@@ -201,7 +202,7 @@ still = show(
     + " and ".join(map(str, sorted(seeds)))
     + " seeds and 95 % interval over people and seeds; ticks: single seeds; "
     "open diamonds: what the documents report, by the published protocol. "
-    "In the page: one seed at a time.",
+    "Below: choose one seed.",
 )
 each_seed = {
     name: sorted(ablations.select(variant="full", **where).seed)
@@ -220,59 +221,70 @@ touch.seeds(
 )
 
 # %% [markdown]
-# What would you have published with one seed? Choose one in the page, and compare its dots with the means. Then take
+# What would you have published with one seed? Choose one above, and compare its dots with the means. Then take
 # another seed.
 
 # %% tags=["hide-input"]
-clear = {
-    name: [v.replace("_", " ") for v in CLAIMED if v not in crossed]
-    for name, crossed in crossing.items()
-}
+def listed(rows):
+    """Names of rows, for a sentence."""
+    return ", ".join(v.replace("_", " ") for v in rows) or "none"
+
+
 Markdown(
     "Rows whose interval keeps clear of zero:\n\n"
     + "\n".join(
-        f"- *{name}*: {', '.join(c) or 'none'}" for name, c in clear.items()
+        f"- *{name}*: worse without it, "
+        f"{listed(v for v in CLAIMED if t[v][2] < 0)}; better without it, "
+        f"{listed(v for v in CLAIMED if t[v][1] > 0)}"
+        for name, t in measured.items()
     )
 )
 
 # %% [markdown]
 # ## A verdict per claim
 #
-# All claims are losses, on GeoLife by the published protocol. The interval says which of five words holds:
+# All claims are losses, on GeoLife by the published protocol. The interval says which verdict holds:
 #
 # | Interval | The documents' number | Verdict |
 # |---|---|---|
 # | below zero | inside | *confirmed* |
 # | below zero | outside | *confirmed, other size* |
 # | holds zero | inside | *not confirmed* |
-# | holds zero | outside | *contradicted* |
+# | holds zero | outside | *contradicted*, or *not reproduced* by another model than the documents' |
 # | above zero | outside | *the opposite* |
 
 
 # %%
-def verdict(mean, low, high, claimed):
+def verdict(low, high, claimed, same_model):
     """What the measurement says about a claimed change."""
     inside = low <= claimed <= high
     if high < 0:
         return "confirmed" if inside else "confirmed, other size"
     if low > 0:
         return "the opposite"
-    return "not confirmed" if inside else "contradicted"
+    if inside:
+        return "not confirmed"
+    return "contradicted" if same_model else "not reproduced"
 
 
-def judged(variant, mean, low, high):
+def judged(variant, mean, low, high, same_model=True):
     """A row of the table of verdicts."""
     claimed = CLAIMED[variant]
     return {
         "documents": f"{claimed:+.1f}",
         "measured": f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]",
-        "verdict": verdict(mean, low, high, claimed),
+        "verdict": verdict(low, high, claimed, same_model),
     }
 
 
 published = measured["geolife, published"]
-verdicts = {v: judged(v, *row[:3]) for v, row in published.items()}
-pd.DataFrame(verdicts).T.rename(lambda v: v.replace("_", " "))
+verdicts = {
+    v: judged(v, *row[:3], same_model=as_documented)
+    for v, row in published.items()
+}
+settings = "the documents'" if as_documented else "the default"
+frame = pd.DataFrame(verdicts).T.rename(lambda v: v.replace("_", " "))
+frame.rename_axis(f"with {settings} settings")
 
 # %% tags=["hide-input"]
 kinds = pd.Series({v: row["verdict"] for v, row in verdicts.items()})
@@ -280,13 +292,13 @@ harmless = [v.replace("_", " ") for v in CLAIMED if published[v][0] > 0]
 as_low = [v for v in CLAIMED if published[v][3].min() <= CLAIMED[v]]
 words = [f"{n} *{word}*" for word, n in kinds.value_counts().items()]
 Markdown(
-    f"Of the {len(kinds)} claims"
-    + ("" if as_documented else ", for the default settings,")
-    + f" our runs find {', '.join(words)}. On average the changed model is "
+    f"Of the {len(kinds)} claims, with {settings} settings, our runs find "
+    f"{', '.join(words)}. On average the changed model is "
     f"*better* than the whole one in {len(harmless)} rows"
     + (f" ({', '.join(harmless)})." if harmless else ".")
-    + " The verdict is on the number as a property of the part. One training "
-    f"can give another number by luck: in {len(as_low)} of {len(kinds)} rows "
+    + " The verdict asks whether the mean effect can be the documents' "
+    "number. A single training can still land there by luck: in "
+    f"{len(as_low)} of {len(kinds)} rows "
     "one of our seeds loses as much as the documents say."
 )
 
@@ -310,13 +322,22 @@ for variant in ("no_pointer", "no_generator"):
         halves[variant.replace("_", " "), protocol] = row | seeds
 pd.DataFrame(halves).T
 
+# %% tags=["hide-input"]
+helped = [
+    f"{', '.join(k)} ({row['measured']})"
+    for k, row in halves.items()
+    if "[+" in row["measured"]
+]
+text = f"Clearly *better* without the part: {listed(helped)}."
+Markdown(text)
+
 # %% [markdown]
 # Intervals from few seeds come out a little narrow; [chapter 19](19_improvements.ipynb) says by how much.
 #
 # > **Pitfall.** "Not confirmed" does not mean "has no effect". The intervals are wide, and a small effect would hide in
-# > them. What several seeds cannot show on this data, one seed cannot have shown on it either.
+# > them.
 #
-# ## Why may a useful part go unmissed?
+# ## Why can a useful part be taken out without loss?
 #
 # The hour of the day matters for people: the kernel of [chapter 4](04_baselines.ipynb) uses it. How could a model
 # do without its hour embedding? There are three possible reasons, for this part as for others:
@@ -325,7 +346,8 @@ pd.DataFrame(halves).T
 #   came. If one is taken out, the others remain.
 # - **It was not used.** "The same hour" is a relation between two visits, and a projection of concatenated embeddings
 #   must first learn to express it. [Chapter 13](13_attention_on_maps.ipynb) finds no sign of that in the town: the
-#   answers prefer visits of the same hour, and the pointer's attention does not.
+#   answers prefer visits of the same hour, and the pointer's attention does not. On GeoLife we have not
+#   looked.
 # - **Few windows.** A part that would help with a million windows may only help to overfit with some thousands.
 #
 # An ablation measures what *this* model, trained *this* way, loses. It says nothing about what the
@@ -334,7 +356,7 @@ pd.DataFrame(halves).T
 # ## A whole table from one seed
 #
 # Could the documents' table have come from luck alone? Take our runs. Draw one seed of the whole model, and for each row
-# one seed of the ablated model.
+# one seed of the ablated model. (Here they are not paired, so as to count all tables that could have been printed.)
 
 # %%
 rng = np.random.default_rng(1)
@@ -353,12 +375,13 @@ edges = np.arange(len(small) + 2) - 0.5
 axes.hist(negative, bins=edges, color=COPIED, edgecolor="white")
 text = f"negative rows among the {len(small)} without the pointer's"
 axes.set(xlabel=text, ylabel="tables of one seed each")
-low, high = np.quantile(negative, [0.05, 0.95])
+best = full == scores["full"].max()  # tables with the best whole model
+middle = [round(np.median(negative[kind])) for kind in (best, ~best)]
 show(
     figure,
     alt=f"Histogram of how many of {len(small)} rows are negative in a table "
-    f"made with one seed: from {negative.min()} to {negative.max()}, nine of "
-    f"ten tables between {low:.0f} and {high:.0f}.",
+    f"made with one seed. With the best whole model the median is "
+    f"{middle[0]}, with the others {middle[1]}.",
     caption="Tables that a single seed could have produced. All rows share "
     "one whole model, so its luck moves them all at once.",
 )
@@ -371,11 +394,16 @@ chosen = ablations.select(variant="full", **where)
 seeds = sorted(chosen.seed.astype(int))
 worst, kindest = own.mean(0).argmin(), own.mean(0).argmax()
 below = (own < 0).sum(0)
+every = negative == len(small)
 as_much = 100 * (tables.mean(0) <= -lost).mean()
 Markdown(
     f"In **{100 * (negative == len(small)).mean():.0f} %** of these tables "
     "every single row is negative, as in the documents' table; in "
-    f"{100 * (negative == 0).mean():.0f} % none is. Our own "
+    f"{100 * (negative == 0).mean():.0f} % none is. Only "
+    f"{len(scores['full'])} whole models are drawn from. With the best of "
+    f"them, {100 * every[best].mean():.0f} % of the tables have only "
+    "negative "
+    f"rows; with the others, {100 * every[~best].mean():.0f} %. Our own "
     f"table of seed {seeds[worst]}"
     + (
         ", whose whole model is the best of them,"
@@ -405,13 +433,13 @@ Markdown(
 #
 # - Ask of each row whether its interval, over people and seeds, keeps clear of zero.
 # - The rows of a one-seed table share their luck: the whole model's seed moves them all together.
-# - Acc@1 is not everything. A part may be missed among the first ten guesses only (exercise 2).
+# - Acc@1 is not everything. The loss may show only among the first ten guesses (exercise 2).
 # - A part can be unused, redundant, or harmful at this size of data, and an ablation cannot tell which.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick). Only the generator can name places outside the window
-# ([chapter 8](08_generator_and_gate.ipynb)). Why does the model without it lose so little at the first guess, if anything?
+# ([chapter 8](08_generator_and_gate.ipynb)). Why is it of so little use at the first guess, if any?
 # Choose. Targets outside the window are *rare*. The generator names them, but *seldom first*. The *pointer* learns to
 # name them. Or the *gate* makes up for it.
 
@@ -425,7 +453,7 @@ check.exercise("14.1", reason)
 # @title Solution 1
 check.exercise("14.1", "seldom first")
 # Being able to name them is not being right. Outside the window the
-# generator's first guess is hardly ever the target, so little is lost at
+# generator's first guess is hardly ever the target, so little can be lost at
 # rank one. Look at Acc@10 and at the group "not in window" instead.
 
 # %% [markdown]
@@ -448,12 +476,16 @@ pd.DataFrame(among_ten).T
 
 # %% [markdown]
 # **Exercise 3** (longer). How many seeds would be needed to see an effect of one point, if only the spread over
-# seeds mattered? Use twice the standard error of the paired differences.
+# seeds mattered? Use twice the standard error of the paired differences. How uncertain is such a spread itself?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
 spread = pd.Series({v: published[v][3].std(ddof=1) for v in small})
-needed = np.ceil((2 * spread / 1.0) ** 2).astype(int)  # 2 s / sqrt(n) < 1
+needed = np.ceil((2 * spread / 1.0) ** 2)  # 2 s / sqrt(n) < 1
+needed = needed.clip(lower=2).astype(int)  # one seed has no spread
+n = len(published["no_user"][3])
+about = 100 / np.sqrt(2 * (n - 1))
+print(f"a spread from {n} seeds is itself uncertain by about {about:.0f} %")
 table = {"spread of the difference": spread.round(2), "seeds needed": needed}
 pd.DataFrame(table).rename(lambda v: v.replace("_", " "))
 

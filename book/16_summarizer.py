@@ -87,8 +87,9 @@ print(
 )
 
 # %% [markdown]
-# To write the summary one has to find the longest stay, name the other places, mark the new ones,
-# judge how full the days were, and count the errands. Some of its words are in no diary at all:
+# To write the summary one has to find the longest stay away from home (the first, if several are equally long), name
+# the other places, mark the new ones, judge how full the days were, and count the errands: stays to shop, to settle
+# something or for a check-up. Some of its words are in no diary at all:
 
 # %%
 in_diaries = {word for d in diaries.train for word in d.source}
@@ -96,7 +97,7 @@ in_summaries = {word for d in diaries.train for word in d.summary}
 print(*sorted(in_summaries - in_diaries))
 
 # %% [markdown]
-# "Quiet" is two places beside home, "lively" three, "busy" four; the days are "of discovery" as soon as one of the
+# "Quiet" is two places besides home, "lively" three, "busy" four; the days are "of discovery" as soon as one of the
 # places is new. So neither copying nor generating is enough. And training has never met the people of the test
 # diaries.
 #
@@ -174,13 +175,14 @@ show(
 )
 
 # %% [markdown]
-# One vector has to start the writing. Take the last state of each direction, side by side, as $h$. It is twice
-# as wide as the LSTM that writes, so a layer with a ReLU reduces it. An LSTM carries two vectors, its output
-# and its cell; each is reduced by a layer of its own. Call both together the state $d_t$, with $t = 0$ before
-# the first word:
+# The LSTM that writes needs a state to start from. An LSTM carries two vectors, its output and its cell. Put the last
+# outputs of both directions side by side as $h^\text{out}$, the last cells as $h^\text{cell}$. Each is twice as wide as
+# the LSTM that writes, so a layer of its own with a ReLU reduces it. Call the two results together the state $d_t$,
+# with $t = 0$ before the first word:
 #
 # $$
-# d_0 = \max\big(0,\; W_0 \, h + b_0 \big). \tag{16.2}
+# d_0 = \big[\, \max(0,\, W_0^\text{out} h^\text{out} + b_0^\text{out}) \,;\,
+# \max(0,\, W_0^\text{cell} h^\text{cell} + b_0^\text{cell}) \,\big]. \tag{16.2}
 # $$
 
 # %%
@@ -204,7 +206,7 @@ for name, x in {
 #
 # $$
 # \begin{aligned}
-# s_i^t &= w_h^\top \tanh\big( W_h h_i + W_d d_t + w_C C_i^t + b_h \big), \\
+# s_i^t &= v_\text{score}^\top \tanh\big( W_h h_i + W_d d_t + w_C C_i^t + b_h \big), \\
 # a_i^t &= \frac{e^{s_i^t}}{\sum_j e^{s_j^t}} , \\
 # c_t &= \sum_i a_i^t h_i .
 # \end{aligned} \tag{16.3}
@@ -374,8 +376,8 @@ print(f"ours {loss().item():.6f}, the package's {theirs.item():.6f}")
 #
 # ## Is it really the original?
 #
-# There is a test that few rewritings pass by luck: the number of parameters. It depends on what each part is given, though
-# not on the order. [See et al. (2017)](https://arxiv.org/abs/1704.04368) report 21,499,600 for their baseline without
+# There is a test that few rewritings pass by luck: the number of parameters. It depends on the width of each part's input,
+# not on the order of the parts. [See et al. (2017)](https://arxiv.org/abs/1704.04368) report 21,499,600 for their baseline without
 # pointer, 1153 more for the pointer, and 512 more for coverage. Here are ours, with the sizes that the design
 # documents list for the original:
 
@@ -401,7 +403,7 @@ pd.Series(asdict(DOCUMENT))[list(sizes)].to_frame("the original").T.rename(
 # ## Training
 #
 # The small preset has the same parts with fewer numbers. The paper trains with Adagrad, clips gradients, and
-# switches coverage on only for the last steps. We do the same with Adam. When coverage comes in, its weights are
+# switches coverage on only for the last steps. We do the same, but with Adam. When coverage comes in, its weights are
 # zero, so nothing changes at that moment except the fine.
 
 # %%
@@ -503,14 +505,15 @@ show(
 # %% [markdown]
 # The diagonals are the pointer at work: the words of a name are copied one after the other. The decoder is fed
 # `[UNK]`, and still knows that it has to go on one word further. Equation (16.5) says how:
-# the previous *context* comes in too, and the context is where it looked. Cut that wire and see.
+# the previous *context* comes in too, and the context is where it looked. Cut that wire and count the *names right*:
+# the share of the true summary's words outside the vocabulary that are written, order aside.
 
 # %%
 sample = diaries.test[:120]
 
 
 def names_right(texts):
-    """Share of the words outside the vocabulary that are right, in %."""
+    """Of summaries of the sample, in %."""
     found = [
         unknown_right(text, d.summary, words, d.source)
         for text, d in zip(texts, sample, strict=True)
@@ -537,11 +540,12 @@ print("cut:    ", *cut[0])
 
 # %% tags=["hide-input"]
 Markdown(
-    f"With the wire **{names_right(texts):.0f} %** of the unknown words are "
-    f"right in {len(sample)} test diaries, without it "
-    f"**{names_right(cut):.0f} %**; the printed sentence falls apart "
-    "too. (It was trained with the wire. One trained without it has to find "
-    "another way; see exercise 4.)"
+    f"Names right: **{names_right(texts):.0f} %** with the wire, "
+    f"**{names_right(cut):.0f} %** without it; the printed sentence falls "
+    "apart too. (It was trained with the wire. One trained without it has "
+    "to find another way; see exercise 4.) This is the one network trained "
+    f"here, on the first {len(sample)} test diaries; the table below has "
+    f"three seeds and all {len(diaries.test)}."
 )
 
 # %% [markdown]
@@ -567,11 +571,11 @@ guess = (
 )
 waits = share["generated"] > 1.3 * share["evenly"]
 Markdown(
-    f"On points, commas and the word *hour*: **{share['generated']:.0f} %** "
+    f"On full stops, commas and *hour*: **{share['generated']:.0f} %** "
     "of the attention while a word is generated, where an even spread would "
     f"give {share['evenly']:.0f} %, and {share['copied']:.0f} % while one is "
-    f"copied. {guess if waits else ''}A heat map shows where the network "
-    "looked. What it did with it is in $p_\\text{gen}$."
+    f"copied. {guess if waits else ''}So read a heat map together with "
+    "$p_\\text{gen}$: it also shows looks that copied nothing."
 )
 
 # %% [markdown]
@@ -597,6 +601,7 @@ rows = [
 ]
 p = pd.DataFrame(rows, columns=["the word is", "p_gen"])
 at_test = p.p_gen.mean()
+decided = 100 * np.mean((p.p_gen < 0.1) | (p.p_gen > 0.9))
 at_training = history.tail(training.coverage_steps).p_gen.mean()
 by_kind = p.groupby("the word is").p_gen.agg(["count", "mean", "median"])
 by_kind.round(2).rename(columns={"count": "words"})
@@ -611,13 +616,13 @@ Markdown(
     "In the last steps of training the mean of $p_\\text{gen}$ is "
     f"**{at_training:.2f}**, in writing alone **{at_test:.2f}**. "
     + (no_gap if small else "So there is a gap here as well.")
+    + f" The mean hides that the gate decides: for {decided:.0f} % of the "
+    "written words $p_\\text{gen}$ is below 0.1 or above 0.9."
 )
 
 # %% [markdown]
 # The network has learned to generate what no diary has. What the vocabulary lacks it can only copy. In the draft above
-# it also copies points and commas, which it could generate. In the third curve of the training, the mean of
-# $p_\text{gen}$ began near one half, and hardly moved. But at the start the gate was undecided, and at the end it is
-# near 0 or 1 for most words. A mean does not show the difference.
+# it also copies full stops and commas, which it could generate.
 #
 # ## Several drafts
 #
@@ -656,7 +661,7 @@ Markdown(
 #
 # - **ROUGE** of [Lin (2004)](https://aclanthology.org/W04-1013) counts shared words (ROUGE-1), pairs of words
 #   (ROUGE-2) and the longest common subsequence (ROUGE-L).
-# - *Names right* is the share of the true summary's words outside the vocabulary that are written, order aside.
+# - *Names right* is the share counted above, of words outside the vocabulary.
 # - *Triples repeated* is the share of three-word sequences that the summary has already used.
 # - *All right* is the share of summaries without a mistake.
 #
@@ -761,8 +766,9 @@ adds = round(adds, 1) + 0  # no "-0.0"
 Markdown(
     f"- **The pointer.** Without it, names are right in {right[PLAIN]:.0f} % "
     f"with the small vocabulary and {right[ALL]:.0f} % with all words; with "
-    f"it in {right[POINTER]:.0f} %. Knowing every word is not the point. One "
-    "has to know which of them was there: a rule that prints the beginning "
+    f"it in {right[POINTER]:.0f} %. A larger vocabulary adds "
+    f"{right[ALL] - right[PLAIN]:.0f} points, the pointer "
+    f"{right[POINTER] - right[PLAIN]:.0f}. A rule that prints the beginning "
     f"of the diary has {blind:.0f} % of the names.\n"
     f"- **Coverage.** Repeated triples: {score('repeated_3', POINTER):.1f} % "
     f"without, {score('repeated_3', COVERED):.1f} % with, {true:.1f} % in "
@@ -788,7 +794,7 @@ change = {
     for name in ("unknown_right", "rouge2", "exact", *parts)
 }
 lower = sum(change[name] < 0 for name in parts)
-less = "each" if lower == len(parts) else lower
+less = "Each" if lower == len(parts) else lower
 by_seed = results.select(search="greedy").pivot_table(
     "rouge2", "seed", "what"
 )
@@ -797,17 +803,18 @@ Markdown(
     "The line on coverage deserves a second look. In the training curves the "
     "overlap of attention falls, as it should. What else changes with "
     "coverage, in points:\n\n"
-    "| ROUGE-2 | all right | names right | sentences right less often |\n"
-    "|---|---|---|---|\n"
+    "| ROUGE-2 | all right | names right |\n"
+    "|---|---|---|\n"
     f"| {change['rouge2']:+.1f} | {change['exact']:+.1f} | "
-    f"{change['unknown_right']:+.1f} | {less} of four |\n\n"
+    f"{change['unknown_right']:+.1f} |\n\n"
+    f"{less} of the four sentences is right less often. "
     f"Three seeds are few: ROUGE-2 falls in {falls.sum()} of {len(falls)}."
 )
 
 # %% [markdown]
 # Perhaps there was little to repair: the summaries are short, and the fused context shows the decoder where it has just
 # been. [See et al. (2017)](https://arxiv.org/abs/1704.04368) had articles
-# about ten times as long, and summaries that did repeat themselves; there coverage brought repetition down to what
+# about ten times as long before they were cut, and summaries that did repeat themselves; there coverage brought repetition down to what
 # people write.
 #
 # The rule that prints the beginning can be a serious rival. In their paper the rule "the first three sentences" has
@@ -911,7 +918,8 @@ Markdown(
 # | coverage | none: there is no second step that could repeat the first |
 # | greedy or beam | the list of the most probable places |
 #
-# The table leaves out one difference: the original is fined for looking twice at the same spot, but people go back.
+# The table leaves out one difference: coverage fines a second look at the same word, and people do return to the same
+# place.
 #
 # ## What to remember
 #
@@ -960,8 +968,8 @@ both.iloc[apart.argsort()[::-1][:5]].round(
 # %% [markdown]
 # <details class="solution"><summary>Answer to exercise 2</summary>
 #
-# Nearly. They differ most where $p_\text{gen}$ is not quite 0 or 1. There one side gives this word hardly any
-# probability, so the other side has written it.
+# Nearly; the table shows the largest differences. They come from words to which one side gives hardly any probability.
+# Then the other side has written the word, even if $p_\text{gen}$ is not quite 0 or 1.
 #
 # </details>
 
@@ -1017,9 +1025,8 @@ print(f"with it:          {whole[0]:.1f}, {whole[1]:.1f}")
 # %% [markdown]
 # <details class="solution"><summary>Answer to exercise 4</summary>
 #
-# It does find another way, and a worse one. It still writes most names, but stops within some of them: "the Otter
-# Curry" instead of "the Otter Curry House". ROUGE hardly notices; a sentence with half a name is wrong. The
-# state of the decoder carries some of what the wire did, perhaps by counting how far into a name it is.
+# It does find another way, and a worse one: it still writes most names, but both shares are lower. So the state of the
+# decoder carries some of what the wire did.
 #
 # </details>
 #

@@ -221,12 +221,12 @@ show(
     "the end beam search. Right, PGT: visits, embeddings, projection, two "
     "Transformer layers, the last visit, pointer, generator and gate side by "
     "side, mixture, list of places; nothing goes back.",
-    caption="Both data flows. Blue: copies; orange: generates; purple: "
-    "weighs the two; green: the prediction.",
+    caption="Both data flows. Olive: what asks; blue: copies; orange: "
+    "generates; purple: weighs the two; green: the prediction.",
 )
 
 # %% [markdown]
-# Both copy, generate and mix. The input gets there in another way, and the left one has a loop.
+# Both copy, generate and mix. They differ in how the input is encoded, and only the summarizer has a loop.
 #
 # ## A diary and a window
 #
@@ -281,19 +281,19 @@ judge("feature fusion", fused == 2 * D + 5 * D // 4, "", f"{fused} numbers")
 asked = original.decoder.attention.of_state.in_features
 spoken = original.project.in_features
 judge("attention sees (diagram)", asked == H, "output alone",
-      note=f"{asked} numbers, output and cell: only so the count of "
-      "[chapter 16](16_summarizer.ipynb) comes out")  # fmt: skip
+      note=f"it sees {asked} numbers, output and cell: only this gives "
+      "[chapter 16](16_summarizer.ipynb)'s count")  # fmt: skip
 judge("vocabulary sees (step 3d)", spoken == H, "decoder state",
-      note=f"{spoken} numbers, state and context; the diagram has it "
-      "right")  # fmt: skip
+      note=f"it sees {spoken} numbers, output and context, as in the "
+      "diagram")  # fmt: skip
 
 with torch.no_grad():
     out, theirs = ours(pair), original(batch)
     probs = out.log_probs.exp()
     likely = out.log_probs > -16
     by_epsilon = ((probs + 1e-10).log() - out.log_probs)[likely].abs().max()
-judge("logarithm", float(by_epsilon) < 0.01, "", "of a mixture",
-      "the documents add ε = 1e-10; here log-sum-exp needs none "
+judge("logarithm", float(by_epsilon) < 0.01, "", "log(P + ε)",
+      "the documents add ε = 1e-10; our log-sum-exp needs none "
       f"([errata]({ERRATA}))", condition=True)  # fmt: skip
 verdicts("data flow")
 
@@ -346,7 +346,8 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 # %% [markdown]
 # Read the row of places that are not known but in the window: PGT names some of them. It copies them, as the
 # summarizer copies names that its vocabulary lacks. A place without an id stays out of reach;
-# [chapter 22](22_open_vocabulary.ipynb) says what can be done.
+# [chapter 22](22_open_vocabulary.ipynb) says what can be done. For known places outside the window only the generator
+# can help; [chapter 8](08_generator_and_gate.ipynb) shows why it is weak.
 #
 # ## Encoder
 
@@ -418,8 +419,9 @@ judge("encoder", lstms == [1, 0], *number["encoder"], "BiLSTM, Transformer")
 judge("attention", additive, *number["attention"], "additive, dot product")
 judge("decoder", b["decoder"] == 0, f"{decoder:,}", "none", "there, removed")
 judge("gate", b["gate"] > a["gate"], *number["gate"], "linear, two layers")
-judge("output", beyond, *number["output"], "the fixed vocabulary still "
-      "copies what it has an id for", condition=True)  # fmt: skip
+judge("output", beyond, *number["output"], "extended vocabulary, fixed "
+      "vocabulary; but the fixed one has ids for unknown places and copies "
+      "them", condition=True)  # fmt: skip
 display(verdicts("summary"))
 
 ends = 100 * parts.loc[["embedding", "output"]].sum() / totals
@@ -439,12 +441,13 @@ Markdown(
 #
 # $$
 # \begin{aligned}
-# \text{summarizer:} \quad s_i &= w_h^\top \tanh(W_h h_i + W_d d_t + b_h) \\
+# \text{summarizer:} \quad s_i &= v_\text{score}^\top \tanh(W_h h_i + W_d d_t + b_h) \\
 # \text{PGT:} \quad s_i &= \frac{(W_q c + b_q) \cdot (W_k x_i + b_k)}{\sqrt{D}} + b_{p_i}
 # \end{aligned} \tag{17.1}
 # $$
 #
-# Each has a way to leave out padding; equation (16.4) of [chapter 16](16_summarizer.ipynb) says when they differ.
+# Each has a way to leave out padding. Equation (16.4) of [chapter 16](16_summarizer.ipynb) shows that the two are equal
+# on paper; the pitfall after it says when they differ in a computer.
 #
 # The documents put *coverage* and *position bias* beside each other. But the bias is a constant per position, and
 # coverage is a memory of the words written so far. At the first word it is empty.
@@ -559,7 +562,9 @@ again = torch.log_softmax(log_probs, 1) - log_probs
 copied = ranks[~ranks.known & ranks.in_window].right.mean()
 judge = section("6 Output")
 judge("vocabulary", 900 <= places <= 2200,  # "~1,000-2,000", a tenth off
-      f"{V:,} and lent words", f"{places:,}", "our town's; the documents' "
+      f"{V:,} and lent words", f"{places:,}", f"the {known:,} places that "
+      "training knows, ids reserved for the others, and two special ids; "
+      "the documents' "
       f"own parameter table implies 20,000 ([erratum 5]({ERRATA}))",
       condition=True)  # fmt: skip
 judge("extended", fixed, "yes", "“no”", "fixed, but the exact protocol "
@@ -567,7 +572,7 @@ judge("extended", fixed, "yes", "“no”", "fixed, but the exact protocol "
       f"{copied:.0f} % at once", condition=copied > 0)  # fmt: skip
 judge("last operation", float(again.abs().max()) < 1e-4, "beam search",
       "“log-softmax”, argmax", "in effect: there is no log-softmax, and one "
-      "would change nothing, since a log-distribution it is already",
+      "would change nothing, since it is already a log-distribution",
       condition=True)  # fmt: skip
 judge("length", log_probs.ndim == 2, f"up to {document.max_summary}", 1)
 verdicts("6 Output")
@@ -580,15 +585,16 @@ verdicts("6 Output")
 #
 # O(1) is true of the **depth**: how many steps must wait for each other, one a visit or one a layer. The **work**,
 # counted in multiplications, grows faster for the Transformer. A graphics card has to wait for the depth; a single
-# processor core has to do all the work. We measured a step of training through one BiLSTM layer and through the two
-# Transformer layers that PGT has. Here is Transformer / BiLSTM, in work, and in time by the windows of a batch:
+# processor core has to do all the work. We measured a step of training through one BiLSTM layer, as the summarizer has,
+# and through two Transformer layers, as PGT has. Here is Transformer / BiLSTM, first in work, then in time, by the
+# number of windows in a batch (blank: not measured):
 
 # %%
 steps = measured.rows.query("table == 'encoder'").pivot_table(
     "milliseconds", ["length", "batch"], "model"
 ).rename(index=int)
 ratio = steps.transformer / steps.bilstm
-cost = ratio.unstack("batch").add_prefix("time, ")
+cost = ratio.unstack("batch").add_prefix("time, batch of ")
 work = [
     [side_by_side.work(kind, n, config) for n in cost.index]
     for kind in ("transformer", "bilstm")
@@ -601,8 +607,10 @@ cost.astype(object).where(cost.notna(), "")
 WINDOW = f"one core of a {measured.header['device'].upper()}"
 Markdown(
     f"On {WINDOW} the Transformer is the slower one in "
-    f"**{(ratio > 1).sum()} of {len(ratio)}** cases. For 16 windows of 18 "
-    f"visits it takes **{ratio.loc[(18, 16)]:.1f}** times as long."
+    f"**{(ratio > 1).sum()} of {len(ratio)}** cases; per layer (time / "
+    f"{config.n_layers}) it is slower in {(ratio > config.n_layers).sum()}. "
+    f"For 16 windows of 18 visits it takes **{ratio.loc[(18, 16)]:.1f}** "
+    "times as long."
 )
 
 # %% [markdown]
@@ -649,12 +657,16 @@ show(
 
 # %% tags=["hide-input"]
 times = {k: back["transformer"] / back[k] for k in ("bilstm", "open gate")}
+flatter = reaches["transformer"][::-1] > reaches["bilstm"][::-1]
+hundreds = float(f"{times['bilstm']:.1g}")
+start = int(flatter.argmax()) + 1  # the first position from the end
 Markdown(
-    "From the oldest of 18 visits, the Transformer gets "
-    f"**{times['bilstm']:.0f}** times the gradient of the BiLSTM, and "
-    f"**{times['open gate']:.0f}** times that of a BiLSTM whose forget gate "
-    "starts with a bias of one. Here are whole trainings. (The BiLSTM in PGT "
-    "has PyTorch's start.)"
+    "From the oldest of 18 visits, the Transformer gets about "
+    f"**{hundreds:.0f}** times the gradient of the "
+    f"BiLSTM, and **{times['open gate']:.0f}** times that of a BiLSTM whose "
+    "forget gate starts with a bias of one. It is ahead of the first from "
+    f"position {start} on; for later visits the BiLSTM passes on more. Here "
+    "are whole trainings. (The BiLSTM in PGT has PyTorch's start.)"
 )
 
 # %%
@@ -680,6 +692,14 @@ shown = trainings.round(1).astype({"parameters": int}).rename(columns=heads)
 shown.rename_axis("mean of three seeds")
 
 # %% tags=["hide-input"]
+diy = ours.config.d_feedforward
+Markdown(
+    f"PGT has {totals['PGT'] - shown.loc['PGT', 'parameters']:,} parameters "
+    "fewer here than above: its feed-forward networks are "
+    f"{config.d_feedforward} wide, those of the documents' DIY preset {diy}."
+)
+
+# %% tags=["hide-input"]
 PLAIN = {"model": "improved", "variant": "plain"}
 SWAPS = {
     "bilstm": "BiLSTM encoder",
@@ -701,7 +721,7 @@ def changes_of(metric):
 
 
 def change_of(found, what):
-    """A mean change with its interval, which holds for all four at once."""
+    """A mean change with its simultaneous interval."""
     row = found.loc[what]
     return f"{row['mean']:+.1f} [{row.low_all:+.1f}, {row.high_all:+.1f}]"
 
@@ -750,9 +770,10 @@ judge("interpretable", theirs.attention.numel() > 0,
       "explain", condition=True)  # fmt: skip
 judge("short sequences", short > 50, "", f"{short:.0f} % have 5 to 50 visits",
       "of the test windows")  # fmt: skip
-judge("more accurate", worse, with_bilstm, "", "implied. Points of Acc@1 "
-      f"with a BiLSTM, five seeds; at ten places {with_ten}. Intervals as in "
-      "*The other's part*", condition=not clear)  # fmt: skip
+judge("more accurate", worse, with_bilstm, "", "implied, not in the "
+      "documents. Points of Acc@1 with a BiLSTM, five seeds; at ten places "
+      f"{with_ten}. Intervals as in *The other's part*",
+      condition=not clear)  # fmt: skip
 verdicts("why a Transformer")
 
 # %% [markdown]
@@ -776,11 +797,11 @@ worth = {  # by seed
     - acc["summarizer"]["no decoder"],
 }
 said = [
-    f"in {name} **{gain.mean():+.1f}** points of Acc@1 (seeds: "
+    f"**{gain.mean():+.1f}** points in {name} (seeds: "
     f"{gain.min():+.1f} to {gain.max():+.1f})"
     for name, gain in worth.items()
 ]
-Markdown(f"A decoder is worth, for one word: {'; '.join(said)}.")
+Markdown(f"Adding a decoder changes Acc@1 by {' and by '.join(said)}.")
 
 # %% tags=["hide-input"]
 gain = worth["PGT"]
@@ -821,8 +842,10 @@ timed, timeless = (
     for one in (kernel, replace(kernel, clock=0.0))
 )
 print(f"kernel: {timed:.1f} % Acc@1; without its clock {timeless:.1f} %")
-columns = ["PGT, points of Acc@1", "from", "to"]
-pd.DataFrame(cuts, index=columns).T.round(1)
+signed = [(f"{m:+.1f}", f"{low:+.1f} to {high:+.1f}")
+          for m, low, high in cuts.values()]  # fmt: skip
+columns = ["PGT, points of Acc@1", "95 % interval"]
+pd.DataFrame(signed, index=list(cuts), columns=columns)
 
 # %% tags=["hide-input"]
 only_places = trainings.loc["summarizer on windows"]
@@ -840,8 +863,8 @@ judge("when is as important as what", timed - timeless >= timeless, "",
 verdicts("why several embeddings")
 
 # %% [markdown]
-# That the hour says something and that an embedding of it helps are two claims.
-# [Chapter 20](20_contextual_pointer.ipynb) is about the gap.
+# The hour may be informative although its embedding does not help PGT. [Chapter 20](20_contextual_pointer.ipynb)
+# asks why the kernel names more places than PGT.
 #
 # ## Why position from the end?
 #
@@ -864,11 +887,15 @@ judge("recent is predictive", trend < -0.5, "",
 verdicts("why position from the end")
 
 # %% [markdown]
+# The share at a position counts only windows that long, so far positions are seen in long windows alone. The last visit
+# has a low share because few people go on to the place where they already are.
+
+# %% [markdown]
 # ## The other's part
 #
-# What does PGT lose when it gets the summarizer's encoder, its attention, its memory of what was attended to
-# (`CoveragePointer` lets the earlier visits ask in turn), or may look only backwards? Points of Acc@1, mean of five seeds
-# of [chapter 19](19_improvements.ipynb), with 95 % intervals over people and seeds that hold for the four rows at once:
+# What does PGT lose with the summarizer's encoder, its attention, or its memory of what was attended to
+# (`CoveragePointer` lets the earlier visits ask in turn)? And what if it looks only backwards? Points of Acc@1, mean of
+# five seeds of [chapter 19](19_improvements.ipynb), with simultaneous 95 % intervals over people and seeds:
 
 # %% tags=["hide-input"]
 pd.DataFrame(
@@ -877,7 +904,7 @@ pd.DataFrame(
 )
 
 # %% [markdown]
-# Where an interval holds zero, these data do not tell PGT with the part from PGT without it.
+# Where an interval contains zero, these data do not tell PGT with the part from PGT without it.
 
 # %% [markdown]
 # ## The count
@@ -886,8 +913,7 @@ pd.DataFrame(
 rows = pd.DataFrame(ledger)
 verdict = pd.Categorical(rows.verdict, ["true", "if", "false"])
 by_table = pd.crosstab(rows.table, verdict)
-by_table = by_table.loc[rows.table.unique()].rename_axis(columns="verdict")
-by_table
+by_table.rename_axis(columns="verdict")
 
 # %% tags=["hide-input"]
 tally = by_table.sum()
@@ -895,6 +921,19 @@ wrong = rows[rows.verdict == "false"]
 falsified = [f"*{r.row}* in “{r.table}”" for r in wrong.itertuples()]
 why = rows.table.str.startswith("why")
 plain = rows.verdict.eq("true").groupby(why).agg(["sum", "size"])
+QUIZ = {
+    "no unknown places": "unknown words",
+    "parallel": "parallel",
+    "faster": "training speed",
+    "gradient issues": "far visits",
+    "attention weights make it interpretable": "interpretable",
+    "no decoder needed": "unnecessary",
+}
+found = rows.set_index("row").verdict
+asked = {}  # claims by verdict
+for claim, row in QUIZ.items():
+    asked.setdefault(found[row], []).append(f"*{claim}*")
+asked = [f"**{v}**: {', '.join(of)}" for v, of in asked.items()]
 Markdown(
     f"Of {len(ledger)} rows **{tally['true']}** are true, **{tally['if']}** "
     "hold under a condition that is not written down, and "
@@ -902,7 +941,8 @@ Markdown(
     f"{plain['size'][False]} rows that describe code, "
     f"{plain['sum'][False]} hold as they stand; of {plain['size'][True]} "
     f"that give a reason, {plain['sum'][True]}. That is a tally and not a "
-    "measurement, since what counts as a condition is our reading."
+    "measurement, since what counts as a condition is our reading.\n\n"
+    f"The claims named at the start: {'; '.join(asked)}."
 )
 
 # %% [markdown]
@@ -916,7 +956,7 @@ for title in by_table.index:
 # ## What to remember
 #
 # - Both models copy, generate and mix. Their gates have opposite meanings: $g = 1 - p_\text{gen}$.
-# - *Parallel* is about depth, not about work. A claim about speed needs a machine, a length and a batch size.
+# - *Parallel* is about depth, not about work.
 # - An untrained LSTM hands on little of old visits; how little depends on its forget gate. An untrained Transformer
 #   hands on about the same share of all visits but the last.
 # - *All locations known* is false. PGT can copy a place that it never trained, as long as the place has an id.
