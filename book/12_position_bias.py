@@ -436,15 +436,16 @@ show(
 
 # %% tags=["hide-input"]
 ours, theirs = fast.mean(0), others.mean(0)
-assert (others[:, 0] < 0).all() and (others[:, 1] > 0).all()
+everywhere = np.vstack([ours, others])  # our town, and the others
+assert (everywhere[:, 1] > 0).all()
 assert older_apart.mean() < older_here.mean() / 2
 Markdown(
     f"The trough at position {low}, {ours[low - 1]:+.2f} in our town, is "
-    f"{theirs[low - 1]:+.2f} on average in the {len(others)} others. These "
-    f"share the newest two positions: not here ({theirs[0]:+.2f} at 1), "
-    f"rather back where you came from ({theirs[1]:+.2f} at 2). That is "
-    f"habit. Our own town differs, with {ours[0]:+.2f} and {ours[1]:+.2f}; "
-    "why, we have not found out. We split "
+    f"{theirs[low - 1]:+.2f} on average in the {len(others)} others. All "
+    f"{len(everywhere)} towns share position 2 ({ours[1]:+.2f} here, "
+    f"{theirs[1]:+.2f} in the others): people go back where they came from. "
+    f"Position 1 is below zero in {(everywhere[:, 0] < 0).sum()} of them. "
+    "That is habit. We split "
     "the table at position 3 *after* we had seen this. From there on, two "
     f"curves correlate by {older_here.mean():.2f} in one town, and by "
     f"**{older_apart.mean():.2f}** between towns. These are only "
