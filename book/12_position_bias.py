@@ -567,7 +567,8 @@ Markdown(
     f"{part.max():.0f} % in single runs. The content has the rest. "
     "All three models predict about equally well (last column). Anyone who "
     "reads the middle curve as “how fast people forget” is off by a "
-    f"factor of {100 / part.mean():.1f}, and no number of seeds puts it right."
+    f"factor of {100 / part.mean():.1f}, and no number of seeds puts it "
+    "right."
 )
 
 # %% [markdown]
