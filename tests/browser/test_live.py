@@ -98,7 +98,9 @@ def told(page: Any) -> str:
 
 
 def state(page: Any) -> dict[str, Any]:
-    found: dict[str, Any] = page.evaluate("document.querySelector('.pgt-live').live.state()")
+    found: dict[str, Any] = page.evaluate(
+        "document.querySelector('.pgt-live[data-kind]').live.state()"
+    )
     return found
 
 
@@ -856,7 +858,8 @@ def test_in_the_book_it_answers_and_can_be_shared(visit: Any, chapter: str, sche
         page.wait_for_function(  # it stays in view while formulas above it are being set
             "[...document.querySelectorAll('.bd-article .math')]"
             ".every(formula => formula.querySelector('mjx-container')) &&"
-            " Math.abs(document.querySelector('.pgt-live').getBoundingClientRect().top) < 900"
+            " Math.abs(document.querySelector('.pgt-live[data-kind]').getBoundingClientRect().top)"
+            " < 900"
         )
         assert opened.outside == [] and opened.errors == []
 
