@@ -28,11 +28,10 @@ UNIT = 1e-5  # degrees, about a metre
 SHEETS = ("page_parts.css", "map.css")
 SCRIPTS = ("page_parts.js", "map_names.js", "map.js", "map_marks.js", "map_figure.js")
 FRAME = """<div class="live-map" data-live="frame">
-<svg data-live="map" tabindex="0" role="group" aria-roledescription="map" aria-label="$title. \
-Arrow keys move the map, plus and minus zoom."></svg>
+<svg data-live="map" tabindex="0" role="group" aria-roledescription="map" aria-label="$label"></svg>
 <div class="live-zoom"><button type="button" data-live="in" aria-label="Zoom in">+</button>\
 <button type="button" data-live="out" aria-label="Zoom out">−</button>\
-<button type="button" data-live="fit" aria-label="Show all">◻</button></div>
+<button type="button" data-live="fit" aria-label="$all">◻</button></div>
 <div class="live-scale" data-live="scale" aria-hidden="true"></div>
 <div class="live-tip" data-live="tip" hidden></div>
 </div>"""
@@ -86,6 +85,11 @@ DIAMOND = '<path d="M0-7L7 0 0 7-7 0z" class="truth"/>'
 PATH = '<path d="M-7 5L0-4 7 4" class="path"/>'
 
 
+def frame(label: str, everything: str) -> str:
+    """The place of a map, for ``map.js``: what it is called, and its button that shows all."""
+    return Template(FRAME).substitute(label=safe_html(label), all=safe_html(everything))
+
+
 def arch(kind: str, dashes: str = "none") -> str:
     """An arc for a legend, in the colour of a class of ``map.css``."""
     return f'<path d="M-7 5Q0-9 7 5" class="{kind}" stroke-width="3" stroke-dasharray="{dashes}"/>'
@@ -109,8 +113,8 @@ class MapFigure(WebFigure):
     ----------
     data : dict
         What the scripts draw, ready for JSON.
-    scripts : tuple of str
-        Files of ``pgt/viz/web`` that draw it.
+    script : str
+        The file of ``pgt/viz/web`` that draws it.
     body : str
         HTML: the map and what stands around it.
     title, caption : str
@@ -120,7 +124,7 @@ class MapFigure(WebFigure):
     """
 
     data: dict[str, Any]
-    scripts: tuple[str, ...]
+    script: str
     body: str
     title: str
     caption: str
@@ -136,7 +140,7 @@ class MapFigure(WebFigure):
             f"<figcaption>{safe_html(self.caption)}</figcaption>"
             f"<details><summary>The same as a table</summary>{table}</details></figure>"
         )
-        return scripted(figure, self.data, SHEETS, (*SCRIPTS, *self.scripts))
+        return scripted(figure, self.data, SHEETS, (*SCRIPTS, self.script))
 
 
 def town_map(
@@ -189,6 +193,6 @@ def town_map(
         f'<span><svg viewBox="-8 -8 16 16" aria-hidden="true">{sign}</svg>{safe_html(text)}</span>'
         for sign, text in legend
     )
-    frame = Template(FRAME).substitute(title=safe_html(title))
-    body = f'{before}{frame}{after}<div class="live-legend">{signs}</div>'
-    return MapFigure(page, (script,), body, title, caption, table)
+    place = frame(f"{title}. Arrow keys move the map, plus and minus zoom.", "Show all")
+    body = f'{before}{place}{after}<div class="live-legend">{signs}</div>'
+    return MapFigure(page, script, body, title, caption, table)

@@ -22,7 +22,7 @@ from pgt.io.weights_json import pack
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import DataError
-from pgt.viz.basemap import ground_of
+from pgt.viz.basemap import CROSS, DIAMOND, DISC, PATH, RING, frame, ground_of
 from pgt.viz.live_data import people_of, places_of, start_of, switches_of
 from pgt.viz.page_text import safe_html
 from pgt.viz.web_figure import WebFigure, scripted, web
@@ -52,6 +52,9 @@ CAPTIONS = {
     "bias": "The trained pointer, computed in this page. The bias can be multiplied; its keys "
     "and queries stay as they are.",
 }
+LABEL = (
+    "Map of the places. Arrow keys move it, plus and minus zoom; places can be added by name below."
+)
 # Switches that a small version keeps.
 KEPT = {
     "pointer": ("position_bias", "time", "recency", "position_from_end", "sinusoid"),
@@ -81,6 +84,8 @@ class Playground(WebFigure):
             id=safe_html(self.data["id"]), kind=self.data["kind"],
             title=safe_html(self.title), caption=safe_html(self.caption),
             open=" open" if self.data["kind"] == "full" else "",
+            frame=frame(LABEL, "Show all visits"),
+            disc=DISC, ring=RING, cross=CROSS, diamond=DIAMOND, path=PATH,
         )  # fmt: skip
         return scripted(body, self.data, SHEETS, SCRIPTS)
 

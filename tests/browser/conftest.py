@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -65,14 +65,29 @@ def watched(
         context.close()
 
 
+def kept_inside(page: Any, allowed: tuple[str, ...]) -> list[str]:
+    """Give a page only addresses that begin as allowed; what else it asks for, from now on."""
+    outside: list[str] = []
+
+    def guard(route: Any) -> None:
+        if route.request.url.startswith(allowed):
+            route.continue_()
+        else:
+            outside.append(route.request.url)
+            route.abort()
+
+    page.context.route("**/*", guard)
+    return outside
+
+
 @dataclass
 class Visit:
     """An open page, and what went wrong while it was open."""
 
     name: str
     page: Any
-    outside: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    outside: list[str]
+    errors: list[str]
 
     def settle(self) -> None:
         """Wait until the formulas are set; maps are drawn while the page loads."""
@@ -96,29 +111,11 @@ def visit(browser: Any, addresses: dict[str, str]) -> Any:
     @contextmanager
     def open_page(name: str, scheme: str = "http", width: int = 1280, **options: Any) -> Any:
         base = addresses[scheme]
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        context.set_default_timeout(PATIENCE)
-        visit = Visit(name, context.new_page())
-
-        def guard(route: Any) -> None:
-            url = route.request.url
-            if url.startswith((base, "data:", "blob:", "about:")):
-                route.continue_()
-            else:
-                visit.outside.append(url)
-                route.abort()
-
-        context.route("**/*", guard)
-        visit.page.on("pageerror", lambda error: visit.errors.append(str(error)))
-        visit.page.on(
-            "console",
-            lambda message: visit.errors.append(message.text) if message.type == "error" else None,
-        )
-        try:
-            visit.page.goto(f"{base}/{name}", wait_until="load")
+        with watched(browser, width=width, **options) as (page, _, wrong):
+            outside = kept_inside(page, (base, "data:", "blob:", "about:"))
+            visit = Visit(name, page, outside, wrong)
+            page.goto(f"{base}/{name}", wait_until="load")
             visit.settle()
             yield visit
-        finally:
-            context.close()
 
     return open_page

@@ -14,6 +14,7 @@ from pgt.viz.basemap import MapFigure
 from pgt.viz.flow_map import flow_map
 
 from ..hostile import HOSTILE, Scene, scene
+from .conftest import kept_inside, watched
 
 pytestmark = pytest.mark.browser
 TITLE = "{{ 7*191 }} </title><script>alert(1)</script>"
@@ -38,29 +39,17 @@ def opened(browser: Any, tmp_path: Path) -> Any:
     def open_page(body: str) -> Iterator[Any]:
         file = tmp_path / "page.html"
         file.write_text(f'<!doctype html><meta charset="utf-8">{body}', encoding="utf-8")
-        context = browser.new_context()
-        page, wrong = context.new_page(), []
+        with watched(browser) as (page, _, wrong):
 
-        def guard(route: Any) -> None:
-            if route.request.url.startswith("file:"):
-                route.continue_()
-            else:
-                wrong.append(route.request.url)
-                route.abort()
+            def refuse(dialog: Any) -> None:
+                wrong.append(dialog.message)
+                dialog.dismiss()
 
-        def refuse(dialog: Any) -> None:
-            wrong.append(dialog.message)
-            dialog.dismiss()
-
-        context.route("**/*", guard)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("dialog", refuse)
-        try:
+            page.on("dialog", refuse)
+            outside = kept_inside(page, ("file:",))
             page.goto(file.as_uri(), wait_until="load")
             yield page
-            assert wrong == []
-        finally:
-            context.close()
+            assert wrong == [] and outside == []
 
     return open_page
 

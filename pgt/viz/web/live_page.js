@@ -3,8 +3,7 @@
 // The state is all there is. Every change makes a new one, predicts anew and draws everything again.
 // `page` holds the data: model, places, people with their moments; names are set as text only.
 
-const root = document.querySelector(`#${page.id}:not([data-ready])`);
-root.dataset.ready = "yes";
+const root = figureOf(page.id);
 const find = (name) => root.querySelector(`[data-live="${name}"]`);
 const model = unpack(page.model);
 const DAY = 1440, WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];

@@ -54,11 +54,7 @@ const makeMap = (find, page, callbacks) => {
     const metres = steps.filter((step) => step / METRES / pixel() <= 110).pop() || 10;
     find("scale").style.width = `${metres / METRES / pixel()}px`;
     find("scale").textContent = metres >= 1000 ? `${metres / 1000} km` : `${metres} m`;
-    marks.replaceChildren();
-    names.replaceChildren();
-    painter?.();
-    district();
-    light(lit);
+    draw();
   };
   const look = (rectangle) => { // the smallest view with the frame's proportions around a rectangle
     const [wide, high] = [size.w - left - right, size.h - top - bottom];
@@ -81,9 +77,17 @@ const makeMap = (find, page, callbacks) => {
     show();
   };
 
+  const draw = () => {
+    marks.replaceChildren();
+    names.replaceChildren();
+    taken = [[size.w - 52, 0, size.w, 130], [0, size.h - 30, 130, size.h]]; // the buttons and the scale
+    painter?.();
+    district();
+    light(lit);
+  };
   const paint = (next) => {
     painter = next;
-    show();
+    draw();
   };
 
   // ---- Names (map_names.js says where) ----
@@ -91,12 +95,9 @@ const makeMap = (find, page, callbacks) => {
     x: view.x + x * pixel(), y: view.y + y * pixel(), "text-anchor": anchor,
     "font-size": SIZE * pixel(), "stroke-width": 3 * pixel(), ...more,
   }, text);
-  // The buttons and the scale lie over the map.
-  const covered = () => [[size.w - 52, 0, size.w, 130], [0, size.h - 30, 130, size.h]];
-  let taken = covered();
+  let taken = []; // where no name can stand
   // Names beside marks that reach wide(place) pixels, the first ones first, as long as there is room.
   const writeNames = (places, wide) => {
-    taken = covered();
     for (const place of places) {
       const [x, y] = onScreen(spot(place)), r = Math.min(12, wide(place));
       taken.push([x - r, y - r, x + r, y + r]);
@@ -245,5 +246,5 @@ const makeMap = (find, page, callbacks) => {
     view = { ...view, y: view.y + (view.h - h) / 2, h };
     show();
   }).observe(svg);
-  return { marks, spot, pixel, paint, writeNames, fit, keep, light, reveal, view: () => view };
+  return { marks, spot, pixel, paint, writeNames, fit, keep, light, reveal };
 };

@@ -1,7 +1,6 @@
 // A figure with a map: its parts by name, and a map that answers to a finger with words.
 
-const root = document.querySelector(`#${page.id}:not([data-ready])`);
-root.dataset.ready = "yes";
+const root = figureOf(page.id);
 const find = (name) => root.querySelector(`[data-live="${name}"]`);
 const places = page.spots.map((_, place) => place);
 const name = (place) => page.names[place];

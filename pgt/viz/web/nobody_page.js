@@ -1,7 +1,6 @@
 // The page of the model trained on nobody: which file, which person, which moment; and what changes them.
 
-const root = document.querySelector(`#${page.id}:not([data-ready])`);
-root.dataset.ready = "yes";
+const root = figureOf(page.id);
 const find = (name) => root.querySelector(`[data-own="${name}"]`);
 const nobody = unpackNobody(page.model);
 const PATIENT = 30; // milliseconds of work, after which the page may breathe

@@ -7,6 +7,12 @@ const shape = (parent, tag, attributes = {}, text = "") => {
   element.textContent = text;
   return parent.appendChild(element);
 };
+// The figure of a script; where a cell ran twice, the one that no script has taken yet.
+const figureOf = (id) => {
+  const root = document.querySelector(`#${id}:not([data-ready])`);
+  root.dataset.ready = "yes";
+  return root;
+};
 const add$ = (parent, tag, text = "", more = {}) => {
   const element = Object.assign(document.createElement(tag), more);
   if (text !== "") element.textContent = text;

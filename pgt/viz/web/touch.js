@@ -3,8 +3,7 @@
 // The still figure stays for paper and for a page without JavaScript. `page` holds the data; whatever
 // comes from data is set as text.
 
-const root = document.querySelector(`#${page.id}:not([data-ready])`);
-root.dataset.ready = "yes";
+const root = figureOf(page.id);
 const body = root.querySelector(".touch-body");
 body.hidden = false;
 const controls = add$(body, "div", "", { className: "touch-controls" });
