@@ -50,9 +50,8 @@ print(f"{n['test']:,} to test; {V:,} location ids")
 # ## Rank once
 #
 # A **predictor** gives every window a row of scores, one per location: a $(B, V)$ matrix. We only ask that a
-# likelier place has a higher score; $-\infty$ means "not an answer". Everything we report depends on one
-# thing only, the **rank** of the true location among the scores. So compute ranks once, and every
-# metric from them:
+# likelier place has a higher score; $-\infty$ means "not an answer". All metrics of this chapter but one depend only
+# on the **rank** of the true location among the scores. So compute ranks once, and these metrics from them:
 #
 # $$
 # \begin{aligned}
@@ -84,7 +83,7 @@ assert np.allclose(by_hand, metrics.gains(ranked)[list(by_hand)])
 by_hand.assign(rank=r).rename_axis("window").round(3)
 
 # %% [markdown]
-# Each metric is the mean of its column, times 100. One more metric needs the predicted place
+# Each metric is the mean of its column, times 100. The one exception needs the predicted place
 # instead of the rank. The **weighted F1** treats each location $\ell$ as a yes-no question and combines
 # precision and recall into $F_1(\ell) = 2\,\text{TP} / (2\,\text{TP} + \text{FP} + \text{FN})$. Here TP, FP and FN count the
 # true positives, false positives and false negatives: how often $\ell$ was rightly named, wrongly named, and wrongly not
@@ -226,7 +225,7 @@ assert np.allclose(metrics.gains(shrug)["acc@1"], 1 / V)  # as it deserves
 print(f"ties lost {ties_lost:.1f} %, won {ties_won:.1f} %, fair {fair:.2f} %")
 
 # %% [markdown]
-# > **Pitfall.** Ids are not random in real data either. Places are often numbered by first appearance or
+# > **Pitfall.** In real data, ids are not random. Places are often numbered by first appearance or
 # > by popularity, and then `argmax` breaks ties in favour of the popular place: a second, hidden rule.
 # > We found this one when the same baseline gave two numbers in two programs.
 #
@@ -241,9 +240,9 @@ groups = summarize(most_frequent).set_index("group")[["n", *metric]].round(1)
 groups.rename(columns={"n": "windows"}).rename(lambda k: k.replace("_", " "))
 
 # %% [markdown]
-# The last row (*not in window*) has zeros for every rule that only copies. Its Acc@k for any $k$ is therefore
-# at most the share of targets in the window. This **copy ceiling** tells you how to read Acc@10: a copying
-# model near the ceiling has nothing left to gain there.
+# The last row (*not in window*) has zeros for every rule that only copies. The Acc@k of such a rule is
+# therefore at most the share of targets in the window, for any $k$. This **copy ceiling** tells you how to read
+# Acc@10: a copying model near the ceiling has nothing left to gain there.
 
 # %% tags=["hide-input"]
 ceiling = 100 * data.test.in_window.mean()
@@ -318,7 +317,7 @@ Markdown(
 
 # %% [markdown]
 # `pgt.intervals.interval` draws people. Given two predictors on the same windows, it returns the interval of
-# their **paired difference**, which is narrower, since an easy person is easy for both. To compare two models, look at
+# their **paired difference**. It is narrow where an easy person is easy for both. To compare two models, look at
 # the interval of the difference, never at whether two bars overlap.
 #
 # ## Three baselines that everybody knows
@@ -393,7 +392,7 @@ pd.DataFrame(rows).T[metric].astype(float).round(1)
 #
 # ## A kernel, term by term
 #
-# All copying rules have one form. Every visit $i$ of the window, to place $l_i$, has a vote $w_i$, and a place
+# Our copying rules have one form. Every visit $i$ of the window, to place $l_i$, has a vote $w_i$, and a place
 # $\ell$ collects the votes of its visits:
 #
 # $$
@@ -442,13 +441,13 @@ def evidence(batch, decay, base, same, clock, width):
 #
 # The numbers are chosen from a small grid, by Acc@1 on the **validation** windows. The test windows are not
 # touched. Scoring $V$ columns for hundreds of options would take a while. But a copying rule never looks at places
-# outside the window, so we number the places of each window 1, 2, 3, … in order of appearance. The votes and the
+# outside the window, so each place gets the number of the first visit to it in the window. The votes and the
 # ranks stay the same, with far fewer columns. `renumber` does only that; skip its inside on a first reading.
 
 
 # %%
 def renumber(batch):
-    """Places by appearance; a target from elsewhere becomes L + 1."""
+    """Places by first visit; a target from elsewhere becomes L + 1."""
     place = batch.location  # (B, L)
     equal = place[:, :, None] == place[:, None, :]  # (B, L, L)
     first = 1 + equal.int().argmax(2)  # (B, L) first visit to this place
@@ -584,7 +583,7 @@ short = [
 gaps = valid - reached
 Markdown(
     "In Beijing the hour gets more weight and more width. A number at the "
-    "end of its list says that the list was too short ("
+    "end of its list hints that the list was too short ("
     + ("; ".join(short) or "there is none")
     + "). Now look once more at the two curves of the figure. Where nothing "
     f"is chosen, validation is {gaps['frequency']:.1f} points above test; "
@@ -840,7 +839,7 @@ Markdown(
 )
 
 # %% [markdown]
-# This is the surprise: such a rule is level with the trained networks or above them. The idea is not new:
+# This is the surprise: at the first guess, such a rule is level with these networks or above. The idea is not new:
 # [Do et al. (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) predict places from kernels over time and space. But the papers
 # on networks that we know of compare with Markov chains and with other networks, not with a rule like this.
 # For recommender systems, [Ferrari Dacrema et al. (2019)](https://doi.org/10.1145/3298689.3347058) found the same in
@@ -904,7 +903,7 @@ table.rename_axis("Acc@10, %").round(1)
 # ## Exercises
 #
 # **Exercise 1** (quick). Another rule that sounds reasonable: always name the place that the person visited
-# most often in *training*. Score it, with ties counted fairly. Which group explains the result?
+# most often in *training*. Score it, with ties counted fairly. What do the groups say?
 
 # %% tags=["try"]
 # over all test windows, in percent
@@ -920,9 +919,10 @@ visited[visited == 0] = -torch.inf
 favourite = evaluate(Rule(lambda batch: visited[batch.user]), data.test)
 everyone = summarize(favourite, ["all"])
 check.exercise("4.1", everyone[["acc@1", "acc@10"]].iloc[0])
-# For most people this is home. The rule can never name an unknown place, and
-# it does not know where the person is. But look at Acc@10 in the last row and
-# compare it with the network's: old favourites are a way beyond the window.
+# For most people this is home. The rule can never name an unknown place. On
+# known ones, too, it is worse than the most frequent place of the week. But
+# compare Acc@10 in the last row with the network's: old favourites are a way
+# beyond the window.
 table = summarize(favourite).set_index("group")[["n", "acc@1", "acc@10"]]
 table = table.rename(columns={"n": "windows"}).round(1)
 table.rename(lambda group: group.replace("_", " "))
@@ -964,16 +964,11 @@ print(f"two tied for the first place: {credit_mrr(0, 2):.2f} each")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-wider = {
-    "decay": (0.95, 0.98, 1.0, 1.02),
-    "base": (0.03, 0.1, 0.3, 1.0),
-    "same": (1.0,),
-    "clock": (0.5, 1.0, 2.0, 4.0),
-    "width": (30.0, 60.0, 120.0, 240.0),
-}
+more = {"decay": (0.97, 1.02), "width": (45.0, 360.0)}
+finer = GRID | {name: GRID[name] + values for name, values in more.items()}
 grids = {
     "the grid of the chapter": options,
-    "a wider grid": every_option(wider),
+    "a finer and wider grid": every_option(finer),
 }
 for name, grid in grids.items():
     by_split = {

@@ -89,8 +89,8 @@ print(f"product: {L * V * D:,} multiplications; look-up: {L * D:,} copies")
 # %% [markdown]
 # `nn.Embedding` is that look-up with the matrix as a parameter. Two consequences are easy to miss.
 #
-# - The same place has the same vector at every visit. Before any training, two visits to one café are already
-#   *equal* to the network, and two visits to different ones are not.
+# - The same place has the same vector at every visit. Even before training, two visits to one café share this
+#   vector, and two visits to different ones do not.
 # - Learning is local. The gradient of row $\ell$ is the sum of the gradients at the visits to $\ell$. A place
 #   that is not in the batch gets none. A place that training never shows gets none, ever.
 #
@@ -176,7 +176,7 @@ show(
     fig,
     alt=f"A matrix of whole numbers, seven rows by {L} visits: location, "
     "user, time, weekday, recency, duration and position from the end. The "
-    "user row is constant; the last two rows count down to 1.",
+    "user row is constant; recency and position count down to 1.",
     caption="The window as the network receives it. Each row is coloured by "
     "its own maximum.",
 )
@@ -217,7 +217,7 @@ pd.DataFrame.from_dict(rows, orient="index").rename_axis("forgotten in")
 # | duration | `1 + minutes // 30`, capped at 100 | else short stays are padding |
 # | recency | 1 = same day … 8 = seven days and more | nine rows: padding and eight levels |
 # | position from end | L … 1 | else the *last* visit is padding |
-# | position, clamped | at `max_len`, after cutting the window | else the two oldest visits share a row |
+# | position in a long window | not clamped: the window is cut to `max_len` | else the two oldest visits share a row |
 #
 # (`max_len` is the number of visits that the model reads at most. Of a longer window it keeps the newest.)
 #
@@ -575,7 +575,8 @@ show(
 #
 # An experiment says more than a picture. Operate on the trained model: shuffle the vectors among places, so
 # that each place carries another one's vector. Do it among the often visited places, then among these only between
-# places of one kind, such as homes with homes, and then among all others. If the vector of a place said "I am a home", swapping homes would be harmless. Finally, give all places the same vector. Score the
+# places of one kind, such as homes with homes, and then among all others. If the vector of a place said "I am a
+# home" and nothing else, swapping homes would be harmless. Finally, give all places the same vector. Score the
 # model after each operation. One shuffle may be lucky, so we shuffle five times.
 
 # %%
@@ -626,24 +627,23 @@ pd.DataFrame(rows, index=heads).T.round(1).astype(object).fillna("–")
 
 # %% tags=["hide-input"]
 often_only, one_kind, rest = loss.values()
-swapped = rows["  only between places of one kind"][0]
+everywhere, swapped = (row[0] for row in list(rows.values())[:2])
 Markdown(
     f"Shuffling the {len(busy)} places with twenty training visits or more "
     f"costs {often_only:.1f} points. Swapping them only within a kind, such "
-    f"as homes with homes, still costs {one_kind:.1f}, although only "
-    f"{swapped:.0f} of them then get another vector. Shuffling the "
-    f"{len(others):,} others costs {rest:.1f}."
+    f"as homes with homes, still costs {one_kind:.1f}. (The first shuffle "
+    f"moves {everywhere:.0f} of them, the second {swapped:.0f}.) Shuffling "
+    f"the {len(others):,} others costs {rest:.1f}."
 )
 
 # %% [markdown]
-# So the vectors are not useless, as their neighbours seemed to say. Most of the loss sits in the often visited places.
-# For the others, one random vector serves nearly as well as another.
+# So the model does use the vectors, although their neighbours show little. Most of the loss sits in the often visited
+# places. For the others, one random vector serves nearly as well as another.
 #
 # The loss that stays when homes are swapped with homes is not about "I am a home". It is about *which*
-# home. Random vectors in 64 dimensions are nearly orthogonal, like name tags in different handwriting.
-# Training teaches the layers *behind* the table to read the tags that come by
-# often: this one, on a Monday morning, is followed by that one. The knowledge is in the reader, and the
-# geometry of the table shows little of it.
+# home. Our explanation: random vectors in 64 dimensions are nearly orthogonal, like name tags in different handwriting.
+# Training teaches the layers *behind* the table to read the tags that come by often: this one, on a Monday morning,
+# is followed by that one. The geometry of the table shows little of what these layers know.
 #
 # The last row takes away even the tags: inside the network all places are one. Unlike after the shuffle, the model
 # no longer sees that two visits went to the same place. It can still predict, because the pointer
@@ -697,9 +697,9 @@ yes = (
     "of the clock, where there are visits."
 )
 no = (
-    "So midnight is not special: **on average, neighbouring times are no "
-    "more alike than shuffled ones**. The table has not discovered that time "
-    "is continuous."
+    "So midnight is not special: **on average, we cannot tell neighbouring "
+    "times from shuffled ones**. The table shows no sign that time is "
+    "continuous."
 )
 Markdown(
     f"23:45 and 00:00 have cosine **{alike[95, 0]:.2f}**. Times a quarter "
@@ -708,7 +708,7 @@ Markdown(
 )
 
 # %% [markdown]
-# A table is free to learn the clock, and equally free not to. What 09:15 teaches, 09:30 does not inherit.
+# A table is free to learn the clock, and equally free not to: 09:15 and 09:30 have rows of their own.
 # If you know a geometry, as with clocks, you can build it in; exercise 3 does.
 #
 # ## What to remember

@@ -321,8 +321,8 @@ show(
     "variance = d. Right: without scaling the largest of 12 weights grows "
     f"to {largest[-1]:.2f} at d = 512; with scaling it stays near "
     f"{largest_scaled[-1]:.2f}.",
-    caption="Random queries and keys. Unscaled, attention turns into a hard "
-    "choice before anything is learned.",
+    caption="Random queries and keys. Unscaled, wide attention turns into a "
+    "hard choice before anything is learned.",
 )
 
 # %% [markdown]
@@ -370,9 +370,9 @@ print("softmax of nothing:", nothing.tolist()[0])
 print(f"NaN in the good window: {nan[0]}, in the empty one: {nan[1]}")
 
 # %% [markdown]
-# The good window survives. But the mean loss of the batch is NaN, so every gradient is NaN, and after one step
-# so is every weight. One empty window kills the model. `pgt` therefore asks for at least one visit in each
-# window.
+# The good window survives. But the mean loss of the batch is NaN, and many gradients with it. Gradient clipping
+# ([Training](10_training.ipynb)) carries the NaN to all others: after one step every weight is NaN. One empty window
+# kills the model. `pgt` therefore asks for at least one visit in each window.
 #
 # ## GELU and the feed-forward network
 #
@@ -517,7 +517,8 @@ Markdown(
     "road loses. Its *direction* is lost: in twelve post-norm layers the "
     "cosine is "
     f"{deep[heads[1]]:.2f}, in twelve pre-norm layers still "
-    f"{pre[heads[1]]:.2f}."
+    f"{pre[heads[1]]:.2f}. With two layers, as in our model, it is "
+    f"{rows[heads[1]].iloc[1]:.2f} and {rows[heads[1]].iloc[0]:.2f}."
 )
 
 # %% [markdown]
@@ -525,7 +526,6 @@ Markdown(
 # to a longer vector, and the gradient of its weights gets *smaller* (figure). In post-norm, gradients stay
 # large near the output. [Xiong et al. (2020)](https://arxiv.org/abs/2002.04745) prove this, and explain by it why
 # post-norm needs a warm-up, a start with small steps that grow ([Training](10_training.ipynb); exercise 4).
-# With the two layers of our model, the two kinds hardly differ.
 #
 # ## The encoder
 #
@@ -619,7 +619,7 @@ for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
 #
 # What if somebody forgets `masked_fill`? Padding embeds to zeros, so is it not neutral? No. The bias of the
 # projection, LayerNorm and the sinusoids make it a vector like any other, and even a score of exactly 0
-# gets weight $e^0 = 1$. Nothing crashes. Training goes well. But how much padding a window gets depends on
+# gets weight $e^0 = 1$. Nothing crashes. But how much padding a window gets depends on
 # the longest window in its batch: on *strangers*. We predict the story window together with ever longer windows.
 
 
@@ -701,7 +701,7 @@ pd.Series(percent, name="%").astype(float).round(1).to_frame()
 #
 # ## Who looks at whom
 #
-# The weights below are ours; the assertion says that the package's prediction used the same, mask and all.
+# The weights below are ours; the assertion says that the package's prediction used the same.
 
 # %%
 _, seen = encoder(x, W, batch.padding, H)
@@ -830,11 +830,12 @@ better = (
     ends["test", "no attention"][0] > 0 > ends["valid", "no attention"][0]
 )
 no_gain = "is ahead on test, but not on valid, so we claim no gain."
+adds = any(high < 0 for _, high in ends.values())
 Markdown(
-    "We did not expect this, and ran it on both splits before we believed "
-    f"it. Without its encoder the model changes {changed['no encoder']:.0f} "
+    f"Without its encoder the model changes {changed['no encoder']:.0f} "
     "% of its first answers on test. So its predictions do depend on the "
-    "encoder. Their *quality* hardly does. The intervals exclude a loss of "
+    f"encoder. {'It adds' if adds else 'We cannot show that it adds'} "
+    "*quality*. The intervals exclude a loss of "
     f"more than {lost['no attention']:.1f} points for attention, and of more "
     f"than {lost['no encoder']:.1f} for the whole encoder. $-\\log P$ of the "
     f"true place is {cost['as trained']:.2f} as trained and "
@@ -844,15 +845,14 @@ Markdown(
 
 # %% [markdown]
 # The pointer compares the last visit with all others anyway, and adds up equal places. The bright spots in the
-# picture are real weights, but what they are good for, the model gets elsewhere.
-#
+# picture are real weights, but the model predicts about as well without them.
 # That is a finding about one model of one simulated town. It may come out differently where the next place depends
 # on longer patterns, or with more data.
 #
 # ## What to remember
 #
 # - Attention alone does not see the order of visits. Sinusoids and the position from the end put it into the vectors; this
-#   model is right as often without them.
+#   model is right about as often without them.
 # - $\sqrt d$ keeps the variance of scores at one. The mask goes in before the softmax, on the columns.
 # - Without the mask, strangers change your prediction, and accuracy hardly tells you.
 # - Pre-norm keeps more of the gradient's direction. In post-norm its norm does not vanish, at least not at these depths.
@@ -986,10 +986,10 @@ for kind, (without_it, with_it) in table.items():
     print(
         f"{kind}: the warm-up changes the loss by {with_it - without_it:+.2f}"
     )
-# At this rate, post-norm needs it: knowing nothing costs log 20 = 3.0.
-# Pre-norm does as well without. At a third of the rate both can do without,
-# and the warm-up only costs time: try toy(False, 1, 0.003). One seed and one
-# task are an anecdote; the city decides for the city.
+# At this rate the warm-up helps post-norm: without it, the loss is no better
+# than a guess among the five places of a window, log 5 = 1.6. Pre-norm does
+# as well without. At a third of the rate both do: try toy(False, 1, 0.003).
+# One seed and one task are an anecdote; the city decides for the city.
 table.round(2)
 
 # %% [markdown]

@@ -245,7 +245,7 @@ show(
 
 # %% [markdown]
 # The first two pictures are almost the same, so in this window the trained position bias does little: what the pointer
-# prefers comes from queries and keys. [Attention on maps](13_attention_on_maps.ipynb) asks why.
+# prefers comes from queries and keys. [Chapter 12](12_position_bias.ipynb) asks why the bias does so little.
 #
 # > **Pitfall.** It is tempting to multiply by the mask *after* the softmax. Nothing crashes, and the weights of short
 # > windows no longer add up to one. Leaving the mask out is just as quiet. A padding column still has a key, because
@@ -461,7 +461,7 @@ assert torch.allclose(by_loop, at_once, atol=1e-6)
 print(f"safe: {safe[0, 2]:.3f}, gradient: {gradient.numpy().round(3)}")
 
 # %% [markdown]
-# The gradient tells how the two visits share the credit for place 2. Its entries are positive and sum to one:
+# The gradient tells how the last two visits share the credit for place 2. Their entries are positive and sum to one:
 # each is the visit's part of the place's weight.
 #
 # The code may *detach* the maximum, because equation (7.5) has the same value for *any* $m_\ell$.
@@ -556,8 +556,8 @@ Markdown(
     "pointer's favourite is a most frequent place of the window. Of all test "
     f"windows, the newborn pointer gets {untrained:.1f} % right, the "
     f"counting rule {counting:.1f} %, and the trained pointer "
-    f"{trained:.1f} %. What training added is the difference to the counting "
-    "rule, not the difference to zero."
+    f"{trained:.1f} %. So compare a trained pointer with the counting rule, "
+    "not with zero."
 )
 
 # %% [markdown]

@@ -463,9 +463,8 @@ Markdown(
     "How often would it have mattered here? The lowest probability that the "
     "trained model gives any test target is "
     f"**{math.exp(opened.mix.min()):.1e}**, and its gate never exceeds "
-    f"{opened.gate.max():.2f}. Label smoothing keeps it from extremes, so "
-    "for *this* model both forms give about the same loss. Leave smoothing "
-    "out, or the generator, and they do not."
+    f"{opened.gate.max():.2f}. So for *this* model both forms give about "
+    "the same loss. Leave its generator out, and they do not."
 )
 
 # %% [markdown]
@@ -724,8 +723,8 @@ Markdown(
 # second data set. That is another experiment: there the whole model is trained anew without its gate. Here nothing but the
 # gate changes. The two experiments differ in what a gate does to the *gradients of the other parts* while they learn.
 #
-# Turn the dial yourself: set the gate by hand and watch the list. Its numbers change, and its order hardly does, until the
-# gate is nearly 0. Then untick *set it by hand* and delete visits: how does the gate respond? (The whole model waits in [chapter 26](26_playground.ipynb).)
+# Turn the dial yourself: set the gate by hand and watch the list. Its numbers change, but its first place stays first until
+# the gate is nearly 0. Then untick *set it by hand* and delete visits: how does the gate respond? (The whole model waits in [chapter 26](26_playground.ipynb).)
 
 # %% tags=["hide-input"]
 from pgt.viz.live import playground
@@ -747,7 +746,7 @@ Markdown(
     "On the training windows the mean responsibility is "
     f"**{responsible:.3f}**; times $1 - \\varepsilon$ that is "
     f"{(1 - eps) * responsible:.3f}. The mean gate is **{constant:.3f}**. "
-    "Training stops early, and with dropout, so do not expect the last "
+    "Training uses dropout and stops early, so do not expect the last "
     "digit. And do not read a gate as a probability until you know the ε "
     "behind it."
 )

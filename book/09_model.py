@@ -5,8 +5,8 @@
 #
 # *You will be able to* write the Pointer-Generator Transformer from memory, say where its parameters live,
 # take its loss apart, and prove that your model is the package's. *You need* PyTorch's basics and
-# [Windows](03_windows.ipynb); the chapters on embeddings, self-attention, pointer, generator and gate take each
-# part slowly, this one is complete without them. *It takes* thirty minutes to read and less than a
+# [Windows](03_windows.ipynb). The chapters on embeddings, self-attention, pointer, generator and gate take each
+# part slowly; this one is complete without them. *It takes* thirty minutes to read and less than a
 # minute to run on two CPU cores; a GPU makes no difference.
 
 # %% tags=["hide-input"]
@@ -163,8 +163,8 @@ class Layer(nn.Module):
 # a_i = \operatorname{softmax}_i\!\Big(\frac{(W_q c + b_q) \cdot (W_k x_i + b_k)}{\sqrt{D}} + b_{p_i}\Big) .
 # $$
 #
-# **Scatter.** The pointer weighs visits; a prediction needs places. Add up the weights of each place, and take
-# the logarithm only where the sum is positive. This is equation (7.4) of [chapter 7](07_pointer.ipynb).
+# **Scatter.** The pointer weighs visits; a prediction needs places. Add up the weights of each place, equation (7.4) of
+# [chapter 7](07_pointer.ipynb), and take the logarithm only where the sum is positive. (Equation (7.5) also saves weights that float32 rounds to zero.)
 #
 # **Mixture.** $\log P(\ell) = \log\bigl(g\,P_\text{ptr}(\ell) + (1-g)\,P_\text{gen}(\ell)\bigr)$, with
 # $g = \sigma(z)$ the weight of *copying*. Everything stays in logarithms, as in equation (8.6) of
@@ -302,7 +302,7 @@ walk
 # %% [markdown]
 # The probabilities of each window sum to one. Two of the rows deserve a second look. The context drops all visits but
 # the last. So whatever the generator and the gate know about the week, self-attention must have carried into that one
-# vector. [Chapter 6](06_position_and_encoder.ipynb) showed that this is little. The pointer alone sees every visit again.
+# vector. (In [chapter 6](06_position_and_encoder.ipynb) the predictions were hardly worse without it.) The pointer alone sees every visit again.
 
 # %% tags=["hide-input"]
 from pgt.viz.architecture import architecture
@@ -397,9 +397,9 @@ shown.insert(0, "documents, DIY", pd.Series(documented))
 shown
 
 # %% [markdown]
-# Compare the first two columns, the documents' and ours. Most differences are biases and padding rows that the documents
-# forget ([errata](https://where-next-book.github.io/where-next/book/errata.html)). One is larger: 20,000 places fit their
-# numbers for location and generator, but elsewhere the same documents speak of one to two thousand.
+# Compare the first two columns, the documents' and ours. The differences are biases and padding rows that the documents
+# forget ([errata](https://where-next-book.github.io/where-next/book/errata.html)). And the 20,000 places that fit their
+# numbers for location and generator do not fit the one to two thousand that they speak of elsewhere.
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -495,8 +495,8 @@ pd.Series(numbers, name="nats").to_frame()
 # %% [markdown]
 # ### The same loss without $V$ numbers
 #
-# With a million places the scores of one batch do not fit in memory. Equation (9.1) asks for $\log P$ of every place, but
-# outside the window the generator is alone. Let $s_\ell$ be its scores and $\Lambda = \log\sum_\ell e^{s_\ell}$ their
+# With a million places the scores of a batch of 128 fill half a gigabyte, and a step keeps several such arrays. Equation (9.1)
+# asks for $\log P$ of every place, but outside the window the generator is alone. Let $s_\ell$ be its scores and $\Lambda = \log\sum_\ell e^{s_\ell}$ their
 # normaliser, and let $\delta_\ell$ be what the pointer adds to the logarithm at a place of the window:
 #
 # $$
@@ -672,7 +672,7 @@ pd.DataFrame(rows).T
 #
 # A model should give the same answer for a window whatever other windows are in the batch. Masks make sure of it,
 # and one forgotten mask breaks it silently. So test it. We load the trained weights first. Our names differ from
-# the package's, and it keeps query, key and value in one matrix. A list of renamings is all it takes.
+# the package's, and it keeps query, key and value in one matrix. A list of renamings, and one cut into three, is all it takes.
 
 # %%
 RENAME = {
@@ -859,7 +859,7 @@ with torch.no_grad():
         bias.zero_()
     moved = float((mine(big).log_probs - before).abs().max())
 print(f"{n_dead} = {len(dead)} × {size.d_model} + 1 parameters do nothing")
-print("(and the rows of padding); the 1 is a position's, padding's.")
+print("(and the rows of padding). The 1 is entry 0 of the position bias.")
 print("With key biases of zero, no log-probability changes")
 print(f"by more than {moved:.0e}.")
 walked = pd.Series(walked, name="mean size after training")
@@ -868,10 +868,11 @@ walked.round(4).to_frame()
 # %% tags=["hide-input"]
 noise = gradient[torch.float32][list(walked.index)].max()
 Markdown(
-    f"They did not come far. Their noise is at most {noise:.0e}, smaller "
-    f"than `eps`, so a step is at most {100 * noise / (noise + 1e-9):.0f} % "
-    "of a full one. A key bias has no effect, so a pointer without it would "
-    "lose nothing. We keep it, to stay equal to PyTorch's layer."
+    "They did not come far. In the one step above their noise is at most "
+    f"{noise:.0e}, smaller than `eps`, so they move by at most "
+    f"{100 * noise / (noise + 1e-9):.0f} % of a full step. Key biases have "
+    "no effect, so a model without them would lose nothing. We keep them "
+    "because PyTorch's attention has them."
 )
 
 # %% [markdown]
@@ -1005,8 +1006,7 @@ turned = {n: v[:, turned] for n, v in columns.items() if v.ndim == 2}
 before = prediction(mine, batch)
 change = (prediction(mine, replace(batch, **turned)) - before).abs()
 print(f"largest change of a probability: {change.max():.0e}")
-# All that is known of the two visits moves along. Only their order is
-# another.
+# What we know of the two visits moves along. Only their order changes.
 
 # %% [markdown]
 # **Next:** [Training](10_training.ipynb), where the weights stop being random.

@@ -175,7 +175,7 @@ before = {
 pd.DataFrame(before, index=measures).T.astype(float).round(2)
 
 # %% [markdown]
-# It is hundreds of times better than guessing. The reason is in the formula. With small random weights
+# It is far better than guessing. The reason is in the formula. With small random weights
 # the pointer attends to all visits about equally, and adding up equal weights per place is *counting*.
 # An untrained pointer is the "most frequent place" rule, with a little noise to break its ties.
 #
@@ -193,7 +193,7 @@ pd.DataFrame(before, index=measures).T.astype(float).round(2)
 # $$
 #
 # small. With the natural logarithm its unit is the **nat**. A model that knows nothing and spreads its
-# probability over all places pays $\log V$ nats; one that is always sure and right pays 0.
+# probability evenly over all places pays $\log V$ nats; one that is always sure and right pays 0.
 #
 # `nn.CrossEntropyLoss` expects raw scores and takes a log-softmax first. Ours are log-probabilities
 # already. Is a second softmax harmful? It computes
@@ -631,7 +631,7 @@ Markdown(
 
 # %% [markdown]
 # Nearly all hits are among targets *in the window*. Outside it the model has
-# only the generator, and naming the one place among thousands that somebody explores is close to guessing.
+# only the generator, and naming one place among thousands is close to guessing.
 # And anyone who reads only "accuracy of the trained model" never learns how much of it the untrained model
 # had already. With ten guesses in place of one, the untrained model is as good as the trained one:
 
@@ -726,7 +726,7 @@ Markdown(
 
 # %% [markdown]
 # One rule, applied to different models, stops them at different ages. If the ages are far apart, the table
-# compares a young model with a grown one, and its differences belong partly to the rule and not to the part that was
+# compares a young model with a grown one, and its differences may belong to the rule and not to the part that was
 # removed. Before you believe an ablation, ask at which epoch each row was stopped.
 #
 # ## Kill it, resume it
@@ -856,7 +856,7 @@ folder.cleanup()
 #
 # You change nothing. `fit` takes CUDA when it is there, copies the visits to the device once and gathers
 # batches there. The encoder then runs in **bf16**, numbers with the range of 32-bit floats and only
-# three significant digits. The probabilities and the loss stay in 32 bits, because a sum over thousands
+# two or three significant digits. The probabilities and the loss stay in 32 bits, because a sum over thousands
 # of small probabilities needs the digits. Expect scores like the CPU's, but not the
 # same bits. The model comes back on the CPU.
 

@@ -150,7 +150,7 @@ highest = {
 }
 sources = {source["name"]: source for source in report.header["data"]}
 rate_there = sources["geolife"]["training"]["learning_rate"]
-as_documented = rate_there == PRESETS["geolife"].training.learning_rate
+assert rate_there == PRESETS["geolife"].training.learning_rate
 show(
     fig,
     alt="Learned position bias by position from the end, ten seeds. Town: "
@@ -158,12 +158,7 @@ show(
     f"town's own recency falls from {truth[0]:.2f} to {truth[-1]:.2f}. "
     f"GeoLife: within {highest['GeoLife']:.2f}.",
     caption="The position bias after training as documented. Diamonds: how "
-    "much a past visit counts in the town, by its age. GeoLife: "
-    + (
-        "the documents' own settings for it."
-        if as_documented
-        else "the package's default settings, not the documents' own."
-    ),
+    "much a past visit counts in the town, by its age.",
 )
 
 # %% tags=["hide-input"]
@@ -444,18 +439,17 @@ Markdown(
     f"{theirs[low - 1]:+.2f} on average in the {len(others)} others. All "
     f"{len(everywhere)} towns share position 2 ({ours[1]:+.2f} here, "
     f"{theirs[1]:+.2f} in the others): people go back where they came from. "
-    f"Position 1 is below zero in {(everywhere[:, 0] < 0).sum()} of them. "
-    "That is habit. We split "
-    "the table at position 3 *after* we had seen this. From there on, two "
-    f"curves correlate by {older_here.mean():.2f} in one town, and by "
-    f"**{older_apart.mean():.2f}** between towns. These are only "
+    f"Position 1 is below zero in {(everywhere[:, 0] < 0).sum()} of them: "
+    "people seldom stay. Both are habits, not recency. "
+    "We split the table at position 3 *after* we had seen this. From there "
+    f"on, two curves correlate by {older_here.mean():.2f} in one town, "
+    f"and by **{older_apart.mean():.2f}** between towns. These are only "
     f"{len(apart)} pairs of towns, from {older_apart.min():+.2f} to "
     f"{older_apart.max():+.2f}; in the one town the median pair has "
     f"{np.median(older_here):.2f}. So it seems that much of what the seeds "
     "agreed on belongs to our particular people. GeoLife has one set of "
     "people, and nobody can draw the right-hand panel; one can only divide "
-    "the people "
-    "(exercise 3)."
+    "the people (exercise 3)."
 )
 
 # %% [markdown]
@@ -463,15 +457,15 @@ Markdown(
 #
 # The town is a hard case, so take the simplest world there can be. Its people do nothing but copy. With probability $\kappa_p$ they go where they were $p$ visits ago,
 # $p = 1, \ldots, 20$. We call $\kappa_p$ the *kernel* of the world. Now and then they go to a place out of sight; these windows are left out. There are two such worlds (`pgt.city.recency_world`). In one,
-# $\kappa_p$ fades by a fifth with every step; in the other it is flat, with no recency whatever. A pointer with
+# $\kappa_p$ fades by a fifth with every step; in the other it is flat: no recency. A pointer with
 # $a_i = \kappa_{p_i}$ predicts as well as anybody can, so
 #
 # $$
 # s_i + b_{p_i} = \log \kappa_{p_i} + C \tag{12.2}
 # $$
 #
-# is the right answer. The model is small. It gets the places, and their order only through the bias, or through an embedding of
-# the position from the end, or both. With the embedding the content $s_i$ can depend on positions as well. Each of ten seeds has people of its own.
+# is the right answer. The model is small. It sees the places. It learns their order through the bias, through an embedding of
+# the position from the end, or through both. With the embedding the content $s_i$ can depend on positions as well. Each of ten seeds has people of its own.
 
 # %%
 shown = {
@@ -782,9 +776,6 @@ worse = abs(up["loss, nats"] - table["loss, nats"]["as trained"])
 drawn_only = [name for name in table.index if name.endswith("drawn")]
 most = table.loc[drawn_only, "probability moved, %"].max()
 Markdown(
-    "These predictions depend little on age, so this is weak proof. Even "
-    "before query and key make up for them, the two drawn curves move at "
-    f"most {most:.2f} % of the probability. "
     "The last model has a bias that *rises* with age, by a factor of "
     f"$e^{{1.4}}$ = {math.exp(1.4):.0f} over fourteen visits. It names the "
     f"same favourite as the trained model in {up['same favourite, %']:.0f} % "
@@ -792,7 +783,10 @@ Markdown(
     f"probability, and its loss differs by {worse:.3f} nats. Anyone who "
     "draws its curve concludes that people prefer the distant past. It is "
     "no exact twin, because the keys see positions only through the encoder, "
-    "but no score in the table gives it away."
+    "but no score in the table gives it away. The proof is weak, though: "
+    "the model's predictions depend little on age. Even before query and key "
+    f"make up for them, the drawn curves move at most {most:.1f} % of the "
+    "probability."
 )
 
 # %% [markdown]
@@ -939,8 +933,6 @@ pd.DataFrame(worth)
 # %% tags=["hide-input"]
 means = [scores(v, "acc@1").mean() for v in ways]
 spread = np.ptp(means)
-upside = scores("frozen upside down", "acc@1")
-upside = upside - scores("as documented", "acc@1")
 hurried, documented = (
     runs("city", v).set_index("seed")[["loss", "epochs"]]
     for v in ("fast bias", "as documented")
@@ -953,8 +945,8 @@ Markdown(
     f"fast bias differs by {worth['Acc@1, %, difference']['Fitted, fast']} "
     f"(standard error, {len(common)} seeds). A bias "
     "that leans the wrong way, and may not move, changes it by "
-    f"{upside.mean():+.1f} ± {upside.sem():.1f} (standard error of "
-    f"{len(common)} seeds). With all {len(hurry)} seeds the loss of the fast "
+    f"{worth['Acc@1, %, difference']['Frozen upside down']}. "
+    f"With all {len(hurry)} seeds the loss of the fast "
     f"bias differs by {hurry.loss.mean():+.3f} ± {hurry.loss.sem():.3f} "
     "nats from the documented. But the fast runs are kept after "
     f"{hurried.epochs.mean():.1f} epochs on average, the others after "

@@ -220,7 +220,6 @@ prediction_map.window_map(
 # %% tags=["hide-input"]
 surest = opened.nlargest(200, "sure")
 back = 1 - row.p_explore
-unlucky = abs(row.sure - back) < 0.1
 too_sure = surest.sure.mean() > surest.correct.mean() + 0.05
 Markdown(
     f"The model gave {guess} **{row.sure:.2f}** and the truth "
@@ -228,12 +227,12 @@ Markdown(
     f"{'' if row.in_window else 'not '}in the window; the town's reason was "
     f"*{row.why}* (the person explored with probability {row.p_explore:.2f} "
     f"and returned with {back:.2f})."
-    + (" So here the model was mostly unlucky." if unlucky else "")
-    + (" As a habit, though, it is too sure." if too_sure else "")
+    + (" So a return was to be expected." if back > 0.5 else "")
     + f" Of the {len(surest)} surest answers, to {surest.user_id.nunique()} "
-    "people, "
-    f"{100 * surest.correct.mean():.0f} % are right, at a mean confidence of "
-    f"{100 * surest.sure.mean():.0f} %. Over all windows "
+    f"people, {100 * surest.correct.mean():.0f} % are right, at a mean "
+    f"confidence of {100 * surest.sure.mean():.0f} %"
+    + (": these are too sure. " if too_sure else ". ")
+    + "Over all windows "
     f"{100 * opened.correct.mean():.0f} % are right, at "
     f"{100 * opened.sure.mean():.0f} %."
 )
@@ -332,8 +331,7 @@ Markdown(
     f"{unshared:.2f}.)"
     + (
         " Attention leans the other way: we see no sign here that the "
-        "pointer "
-        "has learned to use the hour."
+        "pointer has learned to use the hour."
         if this_hour.answer > 1 > this_hour.attention
         else ""
     )
@@ -347,8 +345,8 @@ Markdown(
 # %% [markdown]
 # ## The whole town at once
 #
-# Each window starts in the district of its last visit. From there, the pointer sends its attention to the districts of
-# the past visits, and the person goes on to one. Add up both flows over all windows whose target is among their visits.
+# Each window gives two flows out of the district of its last visit: the attention flows to the districts of the past
+# visits, the person goes on to one district. Add up both over all windows whose target is among their visits.
 #
 # The map opens with the difference. A disc is what stays within a district, an arc leads to another one. Solid blue: the
 # pointer looks there more often than people go. Dashed green: the other way round.
@@ -375,8 +373,7 @@ Markdown(
     f"Of the past visits, {stays.visits:.1f} % lie in the district where the "
     f"person is; of the attention, {stays.attention:.1f} %; of the answers, "
     f"{stays.answers:.1f} %. So the pointer went about **{way:.1f}** of the "
-    "way "
-    "from counting visits to the answers."
+    "way from counting visits to the answers."
 )
 
 # %% [markdown]
@@ -385,7 +382,7 @@ Markdown(
 # The test is **occlusion**: remove one visit from the window, run the model again, and see how far the probability of
 # the true place moves. If attention explains, the visits with much attention are those that matter.
 #
-# If a visit is removed, all positions from the end shift. If it is the last one, "days ago" must count from the new
+# If a visit is removed, the positions of all earlier visits shift. If it is the last one, "days ago" must count from the new
 # last visit.
 
 
@@ -626,8 +623,7 @@ Markdown(
     f"**{100 * attended:.0f} %**. (The table has absolute sizes: parts of "
     "opposite sign cancel in the sum. The generator's part is at most "
     f"{100 * size.generator.max():.2f} points, since it gives the places in "
-    "the "
-    "window almost nothing.)"
+    "the window almost nothing.)"
 )
 
 # %% [markdown]
@@ -652,8 +648,8 @@ Markdown(
 # ## Exercises
 #
 # **Exercise 1** (quick). An attention of 0.1 is much in a window of thirty visits and little in a window of four.
-# How many visits does the pointer look at *effectively*? Compute $e^{\text{entropy}}$, with the entropy of the $a_i$ in nats,
-# and divide by $L$.
+# How many visits does the pointer look at *effectively*? Write a function that returns $e^{\text{entropy}}$, with the
+# entropy of the $a_i$ in nats. Divided by $L$, it compares windows of different lengths.
 
 
 # %% tags=["try"]
@@ -747,9 +743,9 @@ pd.Series(moved, name="mean size of the change").round(3).to_frame()
 # <details class="solution"><summary>Solution 4</summary>
 #
 # Choose a place other than that of the last visit, so that the same visit asks. Remove its columns from all (B, L)
-# tensors of the batch, and correct the length. In equation (13.2) the sum for the place stands where $a_i$ stood. The
-# reading should hold more easily than for single visits. If the place is the true one, nothing is left to copy,
-# whatever the remaining weights are.
+# tensors of the batch, and correct the length. In equation (13.2) the sum for the place stands where $a_i$ stood. For the
+# true place the reading is almost exact: nothing is left to copy, whatever the remaining weights are. For another place
+# it still leaves out that the encoder reads the shortened window differently.
 #
 # </details>
 #

@@ -214,7 +214,7 @@ Markdown(
 # ## 5. One seed
 #
 # An ablation table compares a model with and without a part, often once. We trained each row with
-# several seeds ([chapter 14](14_ablations.ipynb) has the table). With only one of each,
+# several seeds ([chapter 14](14_ablations.ipynb) has the table, and a slider to try a seed). With only one of each,
 # drawn at random, how often would the sign of your row be wrong?
 
 # %% tags=["hide-input"]

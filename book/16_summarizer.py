@@ -236,7 +236,7 @@ print(f"sums from {a.sum(1).min():.4f} to {a.sum(1).max():.4f}")
 print(f"on padding {a[batch.padding].sum():.4f}")
 
 # %% [markdown]
-# [The original specification](https://where-next-book.github.io/where-next/book/errata.html) notes a difference here. PGT puts $-\infty$ at padding, then
+# The design documents of PGT ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) note a difference here. PGT puts $-\infty$ at padding, then
 # takes the softmax. The original takes the softmax over everything, sets padding to zero, and divides by what is
 # left. Let $m_i$ be 1 for a word and 0 for padding. Then the two are the same:
 #
@@ -543,9 +543,9 @@ Markdown(
     f"Names right: **{names_right(texts):.0f} %** with the wire, "
     f"**{names_right(cut):.0f} %** without it; the printed sentence falls "
     "apart too. (It was trained with the wire. One trained without it has "
-    "to find another way; see exercise 4.) This is the one network trained "
-    f"here, on the first {len(sample)} test diaries; the table below has "
-    f"three seeds and all {len(diaries.test)}."
+    "to find another way; see exercise 4.) One network wrote these "
+    f"summaries, of {len(sample)} test diaries; the table below has three "
+    f"seeds and all {len(diaries.test)} diaries."
 )
 
 # %% [markdown]
@@ -918,8 +918,7 @@ Markdown(
 # | coverage | none: there is no second step that could repeat the first |
 # | greedy or beam | the list of the most probable places |
 #
-# The table leaves out one difference: coverage fines a second look at the same word, and people do return to the same
-# place.
+# Even with more steps, a fine for a second look would hardly suit PGT, since people do return to the same place.
 #
 # ## What to remember
 #

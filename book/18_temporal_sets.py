@@ -251,8 +251,8 @@ Markdown(
 # A = \operatorname{softmax}\!\Big(\frac{Q K^\top}{\sqrt{d}} + \mathcal{M}\Big), \quad \text{output} = A\, (X W_V), \tag{18.2}
 # $$
 #
-# where $X$ holds the vectors of one row, one for each set, and $d$ is the width of a head,
-# with a **causal mask** $\mathcal{M}$ that is added before the softmax. Set $i$ may look at set $j$ when $j$ is not later:
+# where $X$ holds the vectors of one row, one for each set, and $d$ is the width of a head.
+# The **causal mask** $\mathcal{M}$ is added before the softmax. Set $i$ may look at set $j$ when $j$ is not later:
 #
 # $$
 # \mathcal{M}_{ij} = \begin{cases} 0 & \text{if } j \le i, \\ -\infty & \text{if } j > i. \end{cases} \tag{18.3}
@@ -398,7 +398,7 @@ print(f"largest difference {apart.item():.0e}")
 
 # %% [markdown]
 # Read equation (18.5) once more. For an element that was not seen, nothing in it depends on the person. **Beyond
-# your own history, DNNTSP recommends one list, the same for everybody.** A person's own elements are left out of it, so two people may see slightly different lists. It is a pointer (the history) and a
+# your own history, DNNTSP recommends one list, the same for everybody.** (Own elements are left out of it, so two people may see slightly different lists.) DNNTSP is a pointer (the history) and a
 # generator without a context (the list). [Chapter 8](08_generator_and_gate.ipynb) has the generator with a context.
 #
 # That also tells us what to compare with: *count what this person took, and fill up with what everybody takes*. In the
@@ -514,7 +514,7 @@ display(board.iloc[:, 3:].T.round(1))
 # > **Note.** The two rows of the paper are *not verified*. They come from notes, we could not check them against
 # > [Yu et al. (2020)](https://arxiv.org/abs/2006.11483), and nothing here rests on them. One check speaks for
 # > them: the same notes have the paper's row for global popularity, 16.18, 8.80 and 22.74, which is our row *popular* to the last digit.
-# Their *PersonalTOP* is up to a point above our *personal frequency*; we cannot explain this.
+# > Their *PersonalTOP* is above our *personal frequency*; we cannot explain this.
 #
 # How sure are the differences? `lead` reads a difference and its interval over people and seeds.
 
@@ -663,9 +663,9 @@ days_facts = there[there.group == "facts"].iloc[0]
 here = lead("full", rows=there)
 presence = lead("presence", "gain", rows=there)
 added = lead("informed", "gain", rows=there)
-reaches_zero = (
-    "less than on the baskets. One would expect that if lone elements are "
-    "the cause, but the interval holds zero, so it is no evidence."
+smaller = (
+    "less than on the baskets, as one would expect if lone elements were "
+    "the trouble. But the two data sets differ in more than that."
 )
 helps = (
     "it helps here as well, so lone elements are not the whole explanation."
@@ -676,16 +676,14 @@ Markdown(
     f"the baskets {facts.alone:.0f} %. Against counting, DNNTSP is at "
     f"{in_points(*here)} there (**{verdict(*here)}**). Knowing which places "
     f"were there changes it by {in_points(*presence)}: "
-    + (reaches_zero if presence[1] <= 0 else helps)
+    + (smaller if presence[0] < lead("presence", "gain")[0] else helps)
     + f" Presence with age changes it by {in_points(*added)}. On the baskets "
     f"the informed network is {verdict(*lead('informed'))}. On the city's "
-    f"days the three stay {min(ends):.1f} to {max(ends):.1f} points below, "
-    f"and presence explains only {presence[0]:.1f} of {-here[0]:.1f}."
+    f"days the three stay {min(ends):.1f} to {max(ends):.1f} points below."
 )
 
 # %% [markdown]
-# An interval that crosses zero confirms nothing, as in [chapter 14](14_ablations.ipynb), and these are several comparisons with one
-# and the same run ([chapter 19](19_improvements.ipynb) shows what to do about such a list). Where a part can be taken out without loss, ask
+# An interval that crosses zero confirms nothing, as in [chapter 14](14_ablations.ipynb). Where a part can be taken out without loss, ask
 # whether it had anything to work with. A graph has nothing to join where sets have one element. A weight over time has nothing to
 # weigh where an element's vectors are equal.
 #

@@ -415,8 +415,8 @@ show(
     f"{int(single.days_ago.max())} days, and {len(older)} squares, one a "
     f"place, back to {int(table.days_ago.max())} days.",
     caption="What the model gets with one window, with a short memory of "
-    "thirty visits and at most twelve summaries. Of all that is older than "
-    "the dots, one line a place is left.",
+    "thirty visits and at most twelve summaries. Of what is older than the "
+    "dots, only one line for each of these places is left.",
 )
 
 # %% [markdown]
@@ -742,7 +742,7 @@ Markdown(
 from pgt.analysis import temperature
 from pgt.analysis.predictions import collect
 
-# 0: the model names what it copies.
+# 0 places have trained weights: this model only copies.
 valid, test = (collect(model, w, 0) for w in (memory.valid, memory.test))
 
 

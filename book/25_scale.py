@@ -123,6 +123,8 @@ costs = pd.DataFrame(costs, columns=columns).pivot(
 costs.round(0).astype(int)
 
 # %% tags=["hide-input"]
+from matplotlib.ticker import LogLocator
+
 fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.2), layout="constrained")
 labels = {
     "ms a step": "time of a step (ms)",
@@ -135,13 +137,15 @@ for ax, (what, unit) in zip(axes, labels.items(), strict=True):
         ax.loglog(costs.index, costs[what][way], **style)
     ax.set(xlabel="places in the vocabulary, V", ylabel=unit)
     ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter("{x:,.0f}")
     ax.minorticks_off()
 axes[0].legend()
 more = costs["MB kept"]["every place"] / costs["MB kept"]["sums only"]
 show(
     fig,
     alt="Time and memory of one training step against the number of places, "
-    "both axes logarithmic. With every place written down both grow in step "
+    "both axes logarithmic. With every place written down both grow "
     "with V; with sums only the memory stays nearly level. At "
     f"{sizes[-1]:,} places the first keeps {more.iloc[-1]:.0f} times as "
     "much.",
@@ -198,7 +202,7 @@ for n in (2_500, 1_000_000):
 pd.DataFrame(rows, ["parameters", "ms a step"]).T
 
 # %% [markdown]
-# It does not: the two times differ by chance. A million places cost it nothing, because it never writes them down: the
+# It does not: if the two times differ, it is by chance. A million places cost it nothing, because it never writes them down: the
 # places of a person's past are numbered within the window, 0, 1, 2, …, and only the answer at the end gets its name. So
 # the question at the top of this chapter has two right answers.
 
@@ -299,18 +303,16 @@ show(
 )
 
 # %% tags=["hide-input"]
-steep = slopes.idxmax()
-last = curves[steep].dropna()
-verdict = (
-    "No stage is steeper than 1.1."
-    if slopes[steep] <= 1.1
-    else f"One stage, “{steep}”, grows faster than the data there. From "
-    f"{last.index[-2]:,} to {last.index[-1]:,} visits it grows "
-    f"{last.iloc[-1] / last.iloc[-2]:.1f}-fold, which is nearly linear."
-)
+beyond = np.log10(curves.loc[10_000_000] / curves.loc[1_000_000]).dropna()
+steep, later = slopes.idxmax(), beyond.idxmax()
 Markdown(
     "From a hundred thousand visits to a million the exponents (1 = linear) "
-    f"lie between {slopes.min():.2f} and {slopes[steep]:.2f}. {verdict}"
+    f"lie between {slopes.min():.2f} and {slopes[steep]:.2f} (“{steep}”), "
+    f"from there to ten million between {beyond.min():.2f} and "
+    f"{beyond[later]:.2f} (“{later}”). The first of the two stages has "
+    f"{beyond[steep]:.2f} there, and the second {slopes[later]:.2f} before. "
+    "No stage grew much faster than the data in both steps."
+    * (np.minimum(slopes, beyond).max() < 1.1)
 )
 
 # %% [markdown]

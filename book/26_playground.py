@@ -218,8 +218,8 @@ Markdown(
 # ## How the page computes
 #
 # The playground loads no library. One of its scripts is the forward pass: the model of
-# [chapter 9](09_model.ipynb) once more, one window at a time. Here is how it ends, and the matrix times a vector that
-# is most of its work:
+# [chapter 9](09_model.ipynb) once more, one window at a time. Here are its end and
+# the product of a matrix and a vector, which is most of its work:
 
 # %% tags=["hide-input"]
 from importlib import resources
@@ -295,7 +295,7 @@ print(f"largest difference of a probability: {gap:.0e}")
 #
 # > **Pitfall.** Our first ONNX file worked on its example of two windows and refused any other number of windows. The
 # > model asks for `len(batch)`, and Python's `len` must return a plain integer: the exporter saw a 2 and took it for a
-# > constant. That an exported model works on the shapes of its example proves nothing. We test ours on one window
+# > constant. So a test on the shapes of the example proves nothing. We test ours on one window
 # > and on sixty-four, on short ones and on long ones.
 #
 # ## What to remember

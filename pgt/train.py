@@ -50,7 +50,7 @@ def fit(
         Or another `pgt.model.Network`.
     train, valid : Windows
     config : TrainConfig, optional
-        The documented settings otherwise.
+        The package's default settings otherwise.
     checkpoint : path, optional
         Written after every epoch. When it exists and ``resume``, training goes on from it.
     resume : bool

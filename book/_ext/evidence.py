@@ -119,16 +119,17 @@ def read_by(root: Path) -> dict[str, list[str]]:
     there = {path.stem for path in (root / "book" / "results").glob("*.json")}
     readers: dict[str, list[str]] = {}
     for page in pages(root):
-        for name in names_read("\n".join(plain(cell) for cell in page.code), there):
+        read = (name for cell in page.code for name in names_read(plain(cell), there))
+        for name in dict.fromkeys(read):
             readers.setdefault(name, []).append(page.name)
     return readers
 
 
 def names_read(code: str, there: set[str]) -> list[str]:
-    """The names of results files that code reads, in order.
+    """The names of results files that a cell's code reads, in order.
 
     A name may be computed, as in a loop over names. So where one is not written out, every string
-    that is a file's name or the end of one counts.
+    of the cell that is a file's name or the end of one counts.
 
     Examples
     --------

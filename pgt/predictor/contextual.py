@@ -59,7 +59,7 @@ class Contextual(Fitted):
     def reasons(
         self, visits: pd.DataFrame, top: int, *, at: pd.Timestamp | None, user: Any
     ) -> pd.DataFrame:
-        """What spoke for a person's likeliest places, see `answers.reasons`."""
+        """What spoke for a person's likeliest places, see `pgt.predictor.answers.reasons`."""
         asked, model, new = self.asked(visits, at=at, user=user)
         return answers.reasons(model, asked, new, top)
 

@@ -168,7 +168,7 @@ class NextLocation(BaseEstimator):
         return self._model.sets(**self._question(visits, at, user), coverage=coverage)
 
     def explain(self, visits: Any, user: Any, *, at: Any = None, top: int = 3) -> pd.DataFrame:
-        """What spoke for a person's likeliest places, and how much: see `answers.reasons`."""
+        """What spoke for a person's likeliest places: see `pgt.predictor.answers.reasons`."""
         return self._model.reasons(**self._question(visits, at, user), top=top)
 
     def plot(

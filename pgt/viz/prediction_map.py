@@ -58,7 +58,7 @@ def window_map(city: City, look: Look, *, title: str, caption: str, top: int = 5
 
 def film_map(city: City, looks: Sequence[Look], *, title: str, caption: str, top: int = 4
              ) -> MapFigure:  # fmt: skip
-    """One person's predictions on a map, with a slider over time and a choice of heads.
+    """One person's predictions on a map, to play or to step through, with a choice of heads.
 
     Parameters
     ----------
@@ -188,6 +188,7 @@ def _controls(data: dict[str, Any]) -> str:
         '<div class="live-row map-choose" role="group" aria-label="What is drawn">'
         '<label>Moment <input data-live="step" type="range" min="0" step="1" value="0" '
         f'max="{len(data["steps"]) - 1}"></label>'
+        '<button type="button" data-live="play">Play</button>'
         '<label>Attention of <select data-live="head"><option value="pointer">the pointer</option>'
         f"{options}</select></label></div>"
     )

@@ -108,10 +108,38 @@ def test_a_finger_moves_the_slider(visit: Any) -> None:
         assert film.locator("[data-live=told]").inner_text() != before
 
 
+def test_the_film_plays_to_its_end_and_rests_when_somebody_takes_over(visit: Any) -> None:
+    with visit(PAGE) as opened:
+        film = figure_with(opened, "step")
+        slider, play = film.locator("[data-live=step]"), film.locator("[data-live=play]")
+        told = film.locator("[data-live=told]")
+        last = int(slider.get_attribute("max"))
+        opened.page.clock.install()
+        play.click()
+        pictures = {picture(film)}
+        for number in range(1, 4):
+            opened.page.clock.run_for(1500)
+            assert slider.input_value() == str(number)
+            pictures.add(picture(film))
+        assert len(pictures) == 4, "a moment of the film changed nothing"
+        assert play.inner_text() == "Pause" and told.get_attribute("aria-live") == "off"
+        slider.press("ArrowLeft")
+        opened.page.clock.run_for(10_000)
+        assert slider.input_value() == "2", "the film went on after the slider was moved"
+        assert play.inner_text() == "Play" and told.get_attribute("aria-live") == "polite"
+        play.click()
+        opened.page.clock.run_for(1500 * (last + 5))
+        assert slider.input_value() == str(last) and play.inner_text() == "Play"
+        play.click()
+        assert slider.input_value() == "0", "played again from the end, it starts anew"
+        play.click()
+        assert play.inner_text() == "Play"
+
+
 def test_slider_and_list_come_before_the_map(visit: Any) -> None:
     with visit(PAGE) as opened:
         figure_with(opened, "step").locator("[data-live=step]").focus()
-        for part in ("head", "map", "in", "out", "fit"):
+        for part in ("play", "head", "map", "in", "out", "fit"):
             opened.page.keyboard.press("Tab")
             assert opened.page.evaluate("document.activeElement.dataset.live") == part
 

@@ -1,4 +1,4 @@
-// Steps through predictions: a slider chooses the moment, a list chooses whose attention is drawn.
+// Steps through predictions: a slider or Play chooses the moment, a list whose attention is drawn.
 // Without slider and list (a single window), the pointer's attention of the first step is drawn.
 
 let shown = { step: page.steps[0], choice: "pointer" };
@@ -62,6 +62,29 @@ const draw = () => {
   }
   picture();
 };
-find("step")?.addEventListener("input", draw);
+
+// ---- Play: one moment after the other, until the end or until somebody takes over ------------
+
+const PAUSE = 1500;  // milliseconds a moment stays
+let playing = 0;
+const rest = () => {
+  clearInterval(playing);
+  playing = 0;
+  find("play").textContent = "Play";
+  find("told").setAttribute("aria-live", "polite");
+};
+const go = (number) => { find("step").value = number; draw(); };
+const advance = () => {
+  go(Number(find("step").value) + 1);
+  if (Number(find("step").value) === page.steps.length - 1) rest();
+};
+find("play")?.addEventListener("click", () => {
+  if (playing) return rest();
+  if (Number(find("step").value) === page.steps.length - 1) go(0);
+  find("play").textContent = "Pause";
+  find("told").setAttribute("aria-live", "off");  // a moment is over before it is read aloud
+  playing = setInterval(advance, PAUSE);
+});
+find("step")?.addEventListener("input", () => { rest(); draw(); });
 find("head")?.addEventListener("change", draw);
 draw();

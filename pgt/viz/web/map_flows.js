@@ -1,11 +1,11 @@
 // Where people are, where attention points, where they go: discs for what stays in a district, arcs
 // for what leads to another one. A list chooses what is drawn.
 
-const percent = (value) => `${Math.abs(value).toFixed(1)} %`;
 const describe = (from, to, value, layer) => {
   const way = from === to ? `within ${name(from)}` : `${name(from)} to ${name(to)}`;
-  if (!layer.difference) return `${way}: ${percent(value)}`;
-  return `${way}: ${percent(value)} ${value > 0 ? "more attention than trips" : "more trips than attention"}`;
+  const size = Math.abs(value).toFixed(1);
+  if (!layer.difference) return `${way}: ${size} %`;
+  return `${way}: ${size} points ${value > 0 ? "more attention than trips" : "more trips than attention"}`;
 };
 const layer = () => page.layers[find("choice").value];
 const about = (district) => {
