@@ -223,8 +223,8 @@ from IPython.display import Markdown
 Markdown(
     f"The same people explore less, from {same_people.iloc[0]:.1f} % to "
     f"{same_people.iloc[-1]:.1f} %, as the law says. An average over people "
-    "can turn a trend upside down. This is called Simpson's paradox, and it "
-    "will come back when we look at what the model has learned."
+    "can turn a trend upside down. This is called Simpson's paradox. "
+    "[Chapter 11](11_gate.ipynb) guards against it."
 )
 
 # %% [markdown]
@@ -427,7 +427,7 @@ print(f"ties to the most recent: {percent:.1f} %, before: {before:.1f} %")
 # %% [markdown]
 # **Exercise 3** (medium). `p_explore` is the town's own probability of exploring, before the coin is
 # tossed. Is it honest? Sort the visits into bins with `pd.qcut(town.visits.p_explore, 10, duplicates="drop")`: ten bins,
-# equally full, of which two become one because they hold zeros only. In each bin, compare the mean of `p_explore` with the share of explorations. How
+# equally full, of which two become one because nearly all their values are zero. In each bin, compare the mean of `p_explore` with the share of explorations. How
 # many percentage points apart are they at most?
 
 # %% tags=["try"]

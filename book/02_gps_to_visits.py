@@ -6,7 +6,7 @@
 #
 # *You will be able to* turn raw position fixes into visits, say what each of the steps keeps and what it
 # throws away, and measure that where the truth is known. *You need* pandas, NumPy and
-# [chapter 1](01_where_next.ipynb). *It takes* thirty minutes to read and about half a minute to run,
+# [chapter 1](01_where_next.ipynb). *It takes* thirty minutes to read and about a minute to run,
 # with or without a GPU.
 
 # %% tags=["hide-input"]
@@ -396,7 +396,7 @@ show(
     "thousands of dots. The largest discs, the long stays, lie on top of "
     "each other at one or two spots a person.",
     caption="Staypoints of the same four weeks. The larger the disc, the "
-    "longer the stay. Roads are gone.",
+    "longer the stay. The trips are gone.",
 )
 
 # %% [markdown]
@@ -516,7 +516,7 @@ counts |= {"visits": len(visits), "true visits": len(truth)}
 pd.Series(counts).rename("number").to_frame()
 
 # %% [markdown]
-# That is the whole pipeline. Does the package do the same on real data?
+# That is the whole pipeline. Does the package do the same?
 
 
 # %%
@@ -582,8 +582,8 @@ show(
 
 # %% [markdown]
 # Where a found bar runs on without a true one above it, the recorder was off: the last stay goes on until the
-# person is seen elsewhere. Where a true bar has no found bar below it, the stay was lost. Either it had too few
-# fixes, or its place was seen only once.
+# person is seen elsewhere. Where a true bar has no found bar below it, the stay was lost. In most cases its place
+# was seen only once.
 #
 # To count such agreements we need a rule for *the same visit*. `pgt.gps.matching.match` pairs a found visit with a
 # true one of the same person if the found visit covers at least half of the true one's time and lies within 200 m.
@@ -781,7 +781,7 @@ panels(
     "staypoints and of visits and the Rand index. Without any drifting "
     f"error, F1 of visits is {noise.f1[0]:.0f}, with five metres "
     f"{noise.f1[5]:.0f}, with sixty {noise.f1[60]:.0f}. Silence indoors "
-    "hurts visits late, and everything once it is total.",
+    "hurts visits little by little, and everything once it is total.",
     caption="Recovery against each fault of the receiver. Dotted: the usual "
     "setting. The steps on the horizontal axes are not even.",
 )
@@ -849,8 +849,8 @@ show(
 # The other panels teach milder lessons.
 #
 # - Silence indoors does not harm staypoints until no fix is left. The rule only needs to see somebody go
-#   in, and to see them again close by. Silence harms *places* earlier, because fewer fixes at the door stand against
-#   those in the street.
+#   in, and to see them again close by. Silence harms *visits* earlier: with fewer fixes at the door, those in the
+#   street weigh more in the mean.
 # - Jumps cut stays in two, which costs precision rather than recall.
 #
 # ## Thresholds
@@ -890,10 +890,10 @@ Markdown(
     f"{ends.abs().median():.0f} minutes, but one in ten is more than "
     f"{ends.quantile(0.9) / 60:.0f} hours late, so the *mean* error is "
     f"{ends.mean() / 60:.1f} hours. A shorter limit on silence cures the "
-    f"mean (with one hour: {silence.end_late[1.0]:.0f} minutes) and costs "
-    f"half the stays: F1 is {silence.f1[1.0]:.0f} instead of "
-    f"{silence.f1[24.0]:.0f}, because the rule drops whatever was open when "
-    "the silence began."
+    f"mean (with one hour: {silence.end_late[1.0]:.0f} minutes) but loses "
+    f"stays: recall falls from {silence.recall[24.0]:.0f} % to "
+    f"{silence.recall[1.0]:.0f} %, because the rule drops whatever was open "
+    "when the silence began."
 )
 
 # %% [markdown]

@@ -424,8 +424,8 @@ Markdown(
 )
 
 # %% [markdown]
-# > **Pitfall.** Scores under the two protocols must never share a table. We use *published* only to
-# > compare with published figures, and *exact* everywhere else.
+# > **Pitfall.** Scores under the two protocols answer different questions. Before you compare two scores, ask for the
+# > protocol of each. Our town's models are scored by the *exact* one unless the text says otherwise.
 #
 # ## The seven features of a visit
 #
@@ -441,7 +441,7 @@ Markdown(
 # | duration | 1 … 100, half hours | a visit may last days, so the rest is cut |
 # | position from the end | 1 = last visit | the last visit must not be 0 |
 #
-# Zero is reserved for padding, except for *days ago*, where a mask (explained below) has to do that work.
+# Zero is reserved for padding, except in *person* and *days ago*. In the latter a mask (explained below) has to do that work.
 # (The embedding of [chapter 5](05_embeddings.ipynb) shifts this feature by one, and then zero is free there, too.)
 #
 # **Time of day.** Quarters of an hour are `minute // 15`, which is 0 for a visit that begins between
@@ -770,7 +770,7 @@ for days in (1, 3, 7, 14, 28):
 check.exercise("3.1", shares)
 # Seven is the choice of the literature, and a compromise: a longer history
 # finds more targets, but demands a longer start, which costs windows. (With
-# one day the other condition costs more: few windows hold three visits.)
+# one day the other condition costs more: fewer windows hold three visits.)
 pd.DataFrame.from_dict(rows, orient="index").rename_axis("days")
 
 # %% [markdown]

@@ -189,10 +189,11 @@ def clear(row):
     return row.high < -(row.high - row.low) / 10
 
 
+almost = " (the interval ends close to zero)"
 ahead = [
-    f"{-minus.loc[(data, 'kernel_memory'), 'acc@1']:.1f} points {where}"
-    + ("" if clear(minus.loc[(data, "kernel_memory")]) else " (barely sure)")
-    for data, where in (("geolife", "on GeoLife"), ("new york", "in New York"))
+    f"{-minus.loc[(data, 'kernel_memory'), 'acc@1']:.1f} points {at}"
+    + ("" if clear(minus.loc[(data, "kernel_memory")]) else almost)
+    for data, at in (("geolife", "on GeoLife"), ("new york", "in New York"))
 ]
 Markdown(
     "Where does the lead over PGT come from? The kernel with one week minus "
@@ -269,15 +270,8 @@ for k, (data, colour) in enumerate(shown.items()):
     at = np.arange(len(order)) + 0.25 * (k - 1)
     value = own["acc@1"]
     error = [value - own.low, own.high - value]
-    ax.barh(
-        at,
-        value,
-        0.22,
-        color=colour,
-        hatch=["", "//", ".."][k],
-        edgecolor="white",
-        label=CITY[data],
-    )
+    style = {"color": colour, "edgecolor": "white", "label": CITY[data]}
+    ax.barh(at, value, 0.22, hatch=["", "//", ".."][k], **style)
     ax.errorbar(value, at, xerr=error, fmt="none", ecolor=INK, lw=1)
 ax.set_yticks(np.arange(len(order)), order)
 ax.invert_yaxis()
@@ -306,8 +300,8 @@ of = real.set_index(["variant", "data"])
 def lost(variant, data, sign=-1):
     row = of.loc[(variant, data)]
     low, high = sorted((sign * row.low, sign * row.high))
-    barely = "" if sign > 0 or clear(row) or row.high > 0 else ", barely sure"
-    return f"{sign * row['acc@1']:.1f} [{low:.1f}, {high:.1f}]{barely}"
+    close = "" if clear(row) or row.high > 0 else " (close to zero)"
+    return f"{sign * row['acc@1']:.1f} [{low:.1f}, {high:.1f}]{close}"
 
 
 habits_of = "one town's habits"
@@ -315,7 +309,8 @@ clock, new = worst.index[:2]
 sure = real.groupby("variant").high.max() < 0
 assert sure[[clock, new]].all() and sure.sum() == 2
 Markdown(
-    "Only two intervals lie below zero in both real cities. In worlds with "
+    "Only two losses have intervals below zero in both real cities. In "
+    "worlds with "
     f"**{clock}** the model loses {lost(clock, 'geolife')} points on GeoLife "
     f"and {lost(clock, 'new york')} in New York; with **{new}** it loses "
     f"{lost(new, 'geolife')} and {lost(new, 'new york')}. The variety of "
@@ -343,20 +338,10 @@ for ax, data in zip(axes, PLACES, strict=True):
         ("trained", GENERATED, "--"),
     ):
         line = own[own.model == name].sort_values("windows")
-        ax.plot(
-            line.windows,
-            line["acc@1"],
-            dash,
-            color=colour,
-            marker="o",
-            label=f"{name} there",
-        )
-    ax.axhline(
-        zero.loc[data, "acc@1"],
-        color=TRUTH,
-        ls=":",
-        label="trained on nobody",
-    )
+        style = {"color": colour, "marker": "o", "label": f"{name} there"}
+        ax.plot(line.windows, line["acc@1"], dash, **style)
+    flat = {"color": TRUTH, "ls": ":", "label": "trained on nobody"}
+    ax.axhline(zero.loc[data, "acc@1"], **flat)
     ax.set(title=CITY[data], xscale="log", xlabel="windows to learn from")
 axes[0].set_ylabel("Acc@1 (%)")
 axes[0].legend(fontsize=8)

@@ -309,10 +309,8 @@ Markdown(
     "From a hundred thousand visits to a million the exponents (1 = linear) "
     f"lie between {slopes.min():.2f} and {slopes[steep]:.2f} (“{steep}”), "
     f"from there to ten million between {beyond.min():.2f} and "
-    f"{beyond[later]:.2f} (“{later}”). The first of the two stages has "
-    f"{beyond[steep]:.2f} there, and the second {slopes[later]:.2f} before. "
-    "No stage grew much faster than the data in both steps."
-    * (np.minimum(slopes, beyond).max() < 1.1)
+    f"{beyond[later]:.2f} (“{later}”). The first of these two stages has "
+    f"{beyond[steep]:.2f} there, and the second {slopes[later]:.2f} before."
 )
 
 # %% [markdown]

@@ -39,6 +39,22 @@ PREDICT = """
 """
 
 
+# Discs of visits that lie outside the map or under its buttons or scale, and all of them: how many?
+COVERED = """
+() => {
+  const box = (query) => document.querySelector(`.pgt-live ${query}`).getBoundingClientRect();
+  const map = box("[data-live=map]"), over = [box(".live-zoom"), box("[data-live=scale]")];
+  const middles = [...document.querySelectorAll(".pgt-live .marks .attention")].map((mark) => {
+    const { left, right, top, bottom } = mark.getBoundingClientRect();
+    return [(left + right) / 2, (top + bottom) / 2];
+  });
+  const inside = ([x, y], { left, right, top, bottom }) =>
+    x > left && x < right && y > top && y < bottom;
+  const hidden = middles.filter((at) => !inside(at, map) || over.some((one) => inside(at, one)));
+  return [hidden.length, middles.length];
+}
+"""
+
 # Predict once, and say how often each weight is read: on average over the numbers of a matrix.
 COUNT_READS = r"""
 (window) => {
@@ -666,6 +682,16 @@ def test_names_on_the_map_are_of_what_is_drawn_and_do_not_meet(live: Any) -> Non
             for other in boxes[:i]:
                 apart = one[0] >= other[2] - 1 or other[0] >= one[2] - 1
                 assert apart or one[1] >= other[3] - 3 or other[1] >= one[3] - 3
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_visit_lies_under_what_stands_on_the_map(live: Any, width: int) -> None:
+    with live(width=width) as page:
+        page.locator("[data-live=map]").scroll_into_view_if_needed()
+        for moment in range(0, 40, 3):
+            page.locator("[data-live=moment]").fill(str(moment))
+            hidden, seen = page.evaluate(COVERED)
+            assert seen > 0 and hidden == 0, f"{hidden} of {seen} visits are hidden at {moment}"
 
 
 def test_go_there_appends_the_guess_and_predicts_again(live: Any) -> None:

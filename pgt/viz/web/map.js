@@ -3,13 +3,14 @@
 // given in pixels. Names are set as text, never as HTML.
 
 const METRES = 1.11319; // of a unit
+const INSET = { top: 16, right: 54, bottom: 34, left: 16 }; // pixels, free for the buttons and the scale
 const STEADY = { "vector-effect": "non-scaling-stroke" }; // a line's width in pixels, at any zoom
 // page: shrink, ground, spots. places: those that answer to a finger; dots: [attributes, places] each.
 // say(place) -> text of a place; name(place). hover(place or null) and add(place), when a place is
-// clicked, may be missing. inset: pixels to keep free where all is shown, for what lies over the map.
+// clicked, may be missing.
 const makeMap = (find, page, callbacks) => {
   const { places: shown, dots: layers = [], say, name, hover, add } = callbacks;
-  const { top = 0, right = 0, bottom = 0, left = 0 } = callbacks.inset ?? {};
+  const { top, right, bottom, left } = INSET;
   const svg = find("map"), shrink = page.shrink;
   const spot = (place) => {
     const at = page.spots[place];
@@ -80,7 +81,7 @@ const makeMap = (find, page, callbacks) => {
   const draw = () => {
     marks.replaceChildren();
     names.replaceChildren();
-    taken = [[size.w - 52, 0, size.w, 130], [0, size.h - 30, 130, size.h]]; // the buttons and the scale
+    taken = covers();
     painter?.();
     district();
     light(lit);
@@ -95,6 +96,7 @@ const makeMap = (find, page, callbacks) => {
     x: view.x + x * pixel(), y: view.y + y * pixel(), "text-anchor": anchor,
     "font-size": SIZE * pixel(), "stroke-width": 3 * pixel(), ...more,
   }, text);
+  const covers = () => [[size.w - 52, 0, size.w, 130], [0, size.h - 30, 130, size.h]]; // buttons, scale
   let taken = []; // where no name can stand
   // Names beside marks that reach wide(place) pixels, the first ones first, as long as there is room.
   const writeNames = (places, wide) => {
@@ -140,15 +142,18 @@ const makeMap = (find, page, callbacks) => {
     const all = seats([x, y], 15, text);
     write(glow, all.find(([, , , box]) => box[0] > 2 && box[2] < size.w - 2) ?? all[0], text);
   };
-  const fit = (places, margin = 250) => {
+  const fit = (places, margin = 100) => {
     zoomed = false;
     const spots = places.map(spot).filter(Boolean);
     look(spots.length ? box(spots, margin) : whole);
   };
-  // The same view as long as all of them are in it, so that the map stands still.
+  // The same view as long as all of them are seen in it, so that the map stands still.
   const keep = (places) => {
     const edge = ([x, y]) => Math.min(x, y, size.w - x, size.h - y) < 12;
-    if (places.map(spot).filter(Boolean).map(onScreen).some(edge)) fit(places);
+    const under = ([x, y]) => covers().some(([west, north, east, south]) =>
+      x > west && x < east && y > north && y < south);
+    const hidden = (at) => edge(at) || under(at);
+    if (places.map(spot).filter(Boolean).map(onScreen).some(hidden)) fit(places);
   };
   // Pan only as far as needed for a place that lies outside.
   const reveal = (place) => {

@@ -4,11 +4,10 @@ const root = figureOf(page.id);
 const find = (name) => root.querySelector(`[data-live="${name}"]`);
 const places = page.spots.map((_, place) => place);
 const name = (place) => page.names[place];
-const inset = { top: 16, right: 54, bottom: 34, left: 16 }; // the buttons and the scale
 // say(place) -> what is known of it; dots: as of makeMap; view: the places that are in view at first,
 // with a margin in metres.
-const figureMap = ({ say, dots, view = places, margin = 100 }) => {
-  const map = makeMap(find, page, { places, dots, say, name, inset });
+const figureMap = ({ say, dots, view = places, margin }) => {
+  const map = makeMap(find, page, { places, dots, say, name });
   const fit = () => map.fit(view, margin);
   find("fit").addEventListener("click", fit);
   fit();
