@@ -76,7 +76,9 @@ class City:
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "LSTM, tuned": (WEEK, {"model": "lstm", "variant": "tuned"}),
     "MHSA, tuned": (WEEK, {"model": "mhsa", "variant": "tuned"}),
+    "PGT, tuned": (WEEK, {"model": "pgt", "variant": "tuned"}),
     "PGT, as documented": (WEEK, {"model": "pgt", "variant": "full"}),
+    "Context kernel": (WEEK, {"model": "kernel"}),
     "Trained on nobody": (PAST, {"model": "predictor"}),
     "Kernel, 100 visits": (PAST, {"model": "kernel_memory"}),
     "Contextual, memory": (PAST, {"model": "contextual", "variant": "full"}),
@@ -192,9 +194,11 @@ def caption(panels: list[list[Bar]]) -> str:
         '<span class="key past">sees more of the past</span> '
         "<span>How often the first guess is right (Acc@1) on test windows of real people, "
         f"{asked} of them. Lines: 95 % intervals, people resampled, and seeds where there are "
-        "several. LSTM and MHSA have no pointer, and are tuned. PGT is not: in Beijing it has the "
-        "settings that its design documents name for GeoLife, in New York the package's own. "
-        "<i>Trained on nobody</i> has seen simulated people alone. A model without a bar was not measured in that city.</span>"
+        "several. LSTM and MHSA are networks without a pointer. <i>Tuned</i> networks have settings "
+        "chosen on validation windows, with the same search for each. <i>As documented</i> means the "
+        "settings that PGT's design documents name for GeoLife. The kernel is a rule with five numbers. "
+        "<i>Trained on nobody</i> has seen simulated people alone. A model without a bar was not "
+        "measured in that city.</span>"
     )
     if any(not bar.anchored for rows in panels for bar in rows):
         said += (
