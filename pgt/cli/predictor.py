@@ -60,7 +60,8 @@ def explain(args: argparse.Namespace) -> None:
     found = opened(args).explain(_visits(args), args.user, at=args.at, top=args.top)
     for place, part in found.groupby("location_id", sort=False):
         first = part.iloc[0]
-        print(f"{place}: {first.probability:.3f}, {first.visits} visits")
+        visits = "1 visit" if first.visits == 1 else f"{first.visits} visits"
+        print(f"{place}: {first.probability:.3f}, {visits}")
         for row in part.head(args.reasons).itertuples():
             print(f"  {row.effect:+6.1f} points  {row.about}")
 

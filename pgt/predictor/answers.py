@@ -152,6 +152,28 @@ def named(asked: Asked, found: pd.DataFrame, new: np.ndarray) -> pd.DataFrame:
     return out
 
 
+# What each feature of `pgt.contextual.features` asks of a place, for whoever reads an explanation.
+IN_WORDS = {
+    "age": "how many visits ago it was visited",
+    "days": "how many days ago it was visited",
+    "clock": "how near to now the time of day of its visits is",
+    "ahead": "how long it is until the time of day of its visits",
+    "weekday": "on which days of the week it was visited",
+    "stay": "how long its visits lasted",
+    "before": "whether it was visited from where the person is now",
+    "left": "at what time of day the person set out for it",
+    "stayed": "how long the stays before its visits were",
+    "gap": "how long the way to it took",
+    "here": "whether the person is there now, or was just before",
+    "count": "how often it was visited",
+    "unknown": "whether it, or the present place, is unknown",
+    "older": "how many of its visits are long ago",
+    "then_clock": "how near to the time asked about its visits are",
+    "then_weekday": "whether it was visited on such days as the one asked about",
+    "then_gap": "whether the way to it fits the time until then",
+}
+
+
 def reasons(model: Experts, asked: Asked, new: np.ndarray, top: int) -> pd.DataFrame:
     """What spoke for each of one person's likeliest places, and how much.
 
@@ -176,7 +198,7 @@ def reasons(model: Experts, asked: Asked, new: np.ndarray, top: int) -> pd.DataF
     table = best(model, asked, new, top)
     assert model.best.scorer is not None
     rows = []
-    for name, feature in model.best.scorer.known.items():
+    for name in model.best.scorer.known:
         without = deepcopy(model)
         with torch.no_grad():
             for expert in without.networks:
@@ -188,7 +210,7 @@ def reasons(model: Experts, asked: Asked, new: np.ndarray, top: int) -> pd.DataF
             rows.append(
                 {"location_id": row.location_id, "probability": row.probability,
                  "visits": int((asked.visits.location_id == row.location_id).sum()),
-                 "feature": name, "about": feature.about,
+                 "feature": name, "about": IN_WORDS[name],
                  "effect": 100 * (row.probability - less), "rank": row.rank}
             )  # fmt: skip
     found = pd.DataFrame(rows)

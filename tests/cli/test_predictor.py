@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from pgt.cli.parser import main
+from pgt.contextual.features import HISTORY_FEATURES, TARGET_FEATURES
 from pgt.io.tables import write
+from pgt.predictor.answers import IN_WORDS
 from pgt.predictor.estimator import NextLocation
 from pgt.visits import check
 
@@ -56,6 +58,11 @@ def test_explain_gives_the_reasons(table: Path, capsys: pytest.CaptureFixture[st
     assert main(["explain", str(table), "--user", user, "--top", "1", "--reasons", "3"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 4 and all("points" in line for line in said[1:])
+
+
+def test_every_feature_has_words_of_its_own() -> None:
+    assert IN_WORDS.keys() == HISTORY_FEATURES.keys() | TARGET_FEATURES.keys()
+    assert len(set(IN_WORDS.values())) == len(IN_WORDS)
 
 
 def test_evaluate_says_which_to_use(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
