@@ -243,6 +243,7 @@ const map = page.ground ? liveMap(find, page, {
 const light = makeLight(root, (place) => map?.light(place));
 find("frame").hidden = find("legend").hidden = !map;
 const alone = page.kind === "pointer" || page.kind === "bias";
+if (page.kind === "full") find("switching").before(find("biasing")); // below both columns
 if (alone) find("heading").textContent = "Next place, by the pointer alone";
 
 const onView = () => [...state.visits.map(({ place }) => place), went(state)].filter((one) => one !== null);
