@@ -196,7 +196,8 @@ def caption(panels: list[list[Bar]]) -> str:
         f"{asked} of them. Lines: 95 % intervals, people resampled, and seeds where there are "
         "several. LSTM and MHSA are networks without a pointer. <i>Tuned</i> networks have settings "
         "chosen on validation windows, with the same search for each. <i>As documented</i> means the "
-        "settings that PGT's design documents name for GeoLife. The kernel is a rule with five numbers. "
+        "settings that PGT's design documents name for GeoLife; elsewhere it has the package's default "
+        "settings. The kernel is a rule with five numbers. "
         "<i>Trained on nobody</i> has seen simulated people alone. A model without a bar was not "
         "measured in that city.</span>"
     )
