@@ -32,7 +32,7 @@ except ImportError:  # on Colab
 # ## A town whose people tell the truth
 #
 # Real movement data is private, and it does not give reasons. If a person shows up at a café,
-# no dataset says whether that was a habit or a whim. So this book comes with a simulated town. Its
+# no data set says whether that was a habit or a whim. So this book comes with a simulated town. Its
 # people have homes, jobs and habits. Each visit records something that no real data has: whether it
 # was an **exploration** (a place the person had never been to), and how likely exploring was at that
 # moment. Later we use this to check what the model believes.
@@ -234,7 +234,7 @@ Markdown(
 # ## How real is this town?
 #
 # A simulation says nothing about people unless it looks like them. The table below compares windows
-# of visits in our town with the same statistics of GeoLife, a dataset of people tracked by GPS in
+# of visits in our town with the same statistics of GeoLife, a data set of people tracked by GPS in
 # and around Beijing ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
 # The visit that a model must predict is called the *target*. A *window* is what the model may look at: the
 # visits of the seven days before the target's day, and those of that day up to the target.
@@ -263,7 +263,7 @@ both.astype(float).round(1)
 # ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) describe such data.
 
 # %% [markdown]
-# > **Pitfall.** Before you believe a statistic about places, ask what a place *is* in that dataset.
+# > **Pitfall.** Before you believe a statistic about places, ask what a place *is* in that data set.
 # > We found this one when we recomputed a published number and got a different one.
 #
 # ## A game to play before any model

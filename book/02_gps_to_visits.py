@@ -429,11 +429,11 @@ close = [np.hypot(*(spots - spot).T) < 170 for spot in spots]
 n_small, n_large = (
     np.array([len(set(found[c])) for c in close]) for found in by_eps.values()
 )
-worth = n_small - n_large + n_small / 9  # where the two settings differ most
+worth = n_small - n_large + n_small / 9  # where there is something to see
 centre = spots[close[int(np.argmax(worth))]].mean(axis=0)
 inside = (np.abs(spots - centre) < 200).all(axis=1)
 colours = (COPIED, GENERATED, GATE, EXTRA, TRUTH)
-fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.7))
+drawn, (fig, axes) = [], plt.subplots(1, 2, figsize=(7.4, 3.7))
 for ax, (eps, found) in zip(axes, by_eps.items(), strict=True):
     ground(ax, centre, 200, bar=100)
     dot = {"s": 26, "zorder": 3}
@@ -456,11 +456,12 @@ for ax, (eps, found) in zip(axes, by_eps.items(), strict=True):
     alone = spots[inside & (found < 0)]
     ax.scatter(*alone.T, marker="x", color=INK, lw=1.2, **dot)
     ax.set_title(f"eps = {eps} m", fontsize=10)
+    groups = len(np.unique(found[inside & (found >= 0)]))
+    drawn.append(f"eps {eps} m, groups: {groups}, crosses: {len(alone)}")
 show(
     fig,
-    alt="Two maps of the same four hundred metres of town with staypoints. "
-    "With eps 20 m, several small groups and some lonely crosses; with eps "
-    "80 m some of the crosses have joined a group, and groups have merged.",
+    alt="Two maps of the same four hundred metres of town with staypoints: "
+    f"{'; '.join(drawn)}.",
     caption="Locations in one neighbourhood. Within a map, each location has "
     "its own colour and shape; a cross belongs to none. Discs have a "
     "diameter of eps, so staypoints whose discs touch are neighbours.",
@@ -809,7 +810,7 @@ Markdown(
 # The middle is the mean of the *different* positions. A perfect receiver in a chair gives one
 # position, over and over, and that counts once. The last 200 m on the street give a different position at every
 # fix, and each of them counts as much as the whole evening. So the middle of the staypoint lands in the street,
-# and in a different street each time. A little noise makes every fix in the chair a position of its own, and the
+# and where in the street depends on how the person came and went. A little noise makes every fix in the chair a position of its own, and the
 # evening gets its weight back.
 
 # %% tags=["hide-input"]
@@ -820,7 +821,7 @@ spot = plane.metres(*door.astype(float))
 at_home = true.index[(true.location_id == home) & (true.user_id == crowd[0])]
 cross = {"ms": 16, "mew": 2.5, "color": TRUTH, "zorder": 2}
 dots = {"ms": 5, "color": EXTRA, "mec": PAPER, "mew": 0.5, "zorder": 3}
-fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.6))
+farthest, (fig, axes) = {}, plt.subplots(1, 2, figsize=(7.4, 3.6))
 for ax, metres in zip(axes, (0, 5), strict=True):
     part = steps(record(noise_m=metres))[0]
     here = part.loc[match(part, true).found.loc[at_home].dropna()]
@@ -828,6 +829,7 @@ for ax, metres in zip(axes, (0, 5), strict=True):
     ax.plot(*spot, "+", label="the home", **cross)
     xy = plane.metres(here.lon, here.lat).T
     ax.plot(*xy, "o", label="staypoints there", **dots)
+    farthest[metres] = np.hypot(*(xy.T - spot).T).max()
     title = f"error of {metres} m" if metres else "no error"
     ax.set_title(f"{title}: {len(here)} staypoints", fontsize=10)
 axes[0].legend(fontsize=8, loc="upper left")
@@ -835,10 +837,10 @@ show(
     fig,
     alt="Two maps around one home with the staypoints of one person. With a "
     "perfect receiver they are scattered over the streets nearby, up to "
-    "about a hundred metres away; with an error of five metres they lie on "
-    "the home.",
-    caption=f"The same evenings of person {crowd[0]}, recorded without error "
-    "(left) and with an error of five metres (right).",
+    f"{farthest[0]:.0f} m away; with an error of five metres at most "
+    f"{farthest[5]:.0f} m.",
+    caption=f"The same stays of person {crowd[0]} at home, recorded without "
+    "error (left) and with an error of five metres (right).",
 )
 
 # %% [markdown]
@@ -905,7 +907,7 @@ Markdown(
 # > resemble published visits, so none of its stays is shorter than half an hour. A simulation tells the truth
 # > about the pipeline. About life it only says what was put in.
 #
-# With `eps` there is no best value either. A larger one keeps more stays and mixes more places.
+# `eps` is a trade-off, too. A larger one keeps more stays, but a very large one mixes places.
 
 # %% tags=["hide-input"]
 heads = {
@@ -1081,7 +1083,7 @@ shown.rename_axis(columns=["time zone", "coordinates"])
 # %% [markdown]
 # The published counts, of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), are 7,424, 3,334 and 3,502
 # windows for train, valid and test ([chapter 3](03_windows.ipynb) explains the three parts). The column *UTC, swapped*
-# follows their way. (The ready-made windows in [chapter 3](03_windows.ipynb) come from another project that prepared the same data by the
+# follows their way. (The GeoLife windows of [chapter 3](03_windows.ipynb) come from another project that prepared the same data by the
 # same protocol, and have slightly other counts. All columns leave out, like theirs, people who were tracked for too short a time, and staypoints
 # of at most 25 minutes, which our thirty minutes have excluded already.)
 
@@ -1161,8 +1163,8 @@ show(
 )
 
 # %% [markdown]
-# Look at the third panel. Loggers that write a fix every few seconds have hours of silence in most of their
-# staypoints. How much of the time that counts as "stayed" was observed at all? Let us measure that in Larkmere,
+# Look at the third panel. Loggers that write a fix every few seconds are silent for an hour or more in most of
+# their staypoints. How much of the time that counts as "stayed" was observed at all? Let us measure that in Larkmere,
 # too, and raise `indoor_loss` until the town is about as silent as GeoLife.
 
 

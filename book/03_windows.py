@@ -294,7 +294,7 @@ pd.DataFrame(rows).T.astype({"visits": int}).round(1)
 # %% [markdown]
 # Training has no unknown place, of course. Valid and test have plenty, because people never stop
 # exploring. All these places, each a different café or friend's sofa, become one location called 1.
-# We call this the **published protocol**, since the prepared datasets of the literature are made this way.
+# We call this the **published protocol**, since the prepared data sets of the literature are made this way.
 #
 # The alternative is to give the unseen places their own ids, *after* the known ones. Nothing is learned
 # about them, but they stay apart. We call this the **exact protocol**.
@@ -367,7 +367,7 @@ Markdown(
 # %% [markdown]
 # Is this a toy problem of a toy town? Compare GeoLife, people tracked by GPS around Beijing
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
-# We cannot give you their records, but the package holds both counts, made on the same windows of theirs.
+# We cannot give you their records, but the package holds both shares, counted on the same GeoLife windows.
 
 # %%
 protocols = ("exact", "published")
@@ -612,8 +612,8 @@ batch_drawing(
 # Five visits, then three empty seats. In the row `days_ago`, real zeros and padding zeros look
 # alike. Only the mask knows.
 #
-# What happens without a mask? Attention ends in a softmax over the $L$ columns, and $e^0 = 1$ is not
-# zero. Padding with a score of 0 gets as large a share as a visit with a score of 0. Measure it on a random
+# What happens without a mask? Attention ([chapter 6](06_position_and_encoder.ipynb)) gives every column a score and
+# ends in a softmax over the $L$ columns, and $e^0 = 1$ is not zero. Padding with a score of 0 gets as large a share as a visit with a score of 0. Measure it on a random
 # batch in which all scores are 0.
 
 # %%
@@ -639,7 +639,7 @@ for name, attention in (("unmasked", without), ("masked", masked)):
 # longest sets the width for all. The remedy is to *put windows of similar length together*. To keep some
 # randomness for training, shuffle first, then sort within pools of a few batches, then shuffle the batches.
 #
-# The last column below counts the work of self-attention ([chapter 6](06_position_and_encoder.ipynb)).
+# The last column below counts the work of self-attention.
 # It compares every seat of a row with every other, so its work grows with the *square* of the width.
 
 

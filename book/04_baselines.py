@@ -77,7 +77,7 @@ r = 1 + (scores > own).sum(1)  # (B,)
 gain = {"acc@1": r <= 1, "mrr": 1 / r}
 gain["ndcg@10"] = (r <= 10) / torch.log2(r + 1)
 by_hand = pd.DataFrame(gain).astype(float)
-better, tied = ranking.rank(scores, target)
+better, tied = ranking.rank(scores, target)  # explained below
 ranked = pd.DataFrame({"better": better, "tied": tied})
 assert np.allclose(by_hand, metrics.gains(ranked)[list(by_hand)])
 by_hand.assign(rank=r).rename_axis("window").round(3)
@@ -307,7 +307,7 @@ largest = np.sort(count)[::-1]
 wider = width["people"] / width["windows"]
 Markdown(
     f"The honest interval is **{wider:.2f} times as wide**. The width "
-    "falls with the square root of the number of windows. So for this "
+    "is proportional to 1/√n for n independent windows. So for this "
     f"question the windows of {len(count)} people are worth "
     f"{len(hit):,} / {wider:.2f}² ≈ {len(hit) / round(wider, 2) ** 2:,.0f} "
     "independent ones. (The five busiest "
@@ -317,8 +317,8 @@ Markdown(
 
 # %% [markdown]
 # `pgt.intervals.interval` draws people. Given two predictors on the same windows, it returns the interval of
-# their **paired difference**. It is narrow where an easy person is easy for both. To compare two models, look at
-# the interval of the difference, never at whether two bars overlap.
+# their **paired difference**. It is narrow if the same people are easy for both. To compare two models, look
+# at the interval of the difference, never at whether their two intervals overlap.
 #
 # ## Three baselines that everybody knows
 #
@@ -715,11 +715,11 @@ prediction_map.window_map(
 )
 
 # %% [markdown]
-# ## Five numbers against thousands
+# ## Five numbers against a network
 #
 # Now the networks. The Pointer-Generator Transformer of this book (**PGT**) was trained from several seeds. So
-# was the same network without its pointer: an ordinary Transformer with a softmax over all places. The whole model
-# and its training come in [chapter 10](10_training.ipynb); here we only read the results. First the simulated town.
+# was the same network without its pointer: an ordinary Transformer with a softmax over all places.
+# [Chapter 9](09_model.ipynb) builds PGT, [chapter 10](10_training.ipynb) trains it; here we only read the results.
 
 
 # %% tags=["hide-input"]
@@ -791,8 +791,8 @@ bars(
 )
 
 # %% [markdown]
-# Bars may overlap and still differ, so let us judge by paired differences. A network trained with other seeds
-# would score differently, so its seeds are drawn with replacement as well. The third block of the table uses the
+# Intervals may overlap although the models differ, so let us judge by paired differences. A network trained with other
+# seeds would score differently, so its seeds are drawn with replacement as well. The third block of the table uses the
 # *exact* protocol: it keeps the real places of GeoLife apart, and no model knows the target's time. In the table,
 # *full* is PGT with all its parts (on GeoLife, as documented), and *no pointer* and *no generator* lack one of
 # them. On GeoLife, *default* is PGT with the package's default settings, and *tuned* has those that were best on

@@ -217,7 +217,7 @@ pd.DataFrame.from_dict(rows, orient="index").rename_axis("forgotten in")
 # | duration | `1 + minutes // 30`, capped at 100 | else short stays are padding |
 # | recency | 1 = same day … 8 = seven days and more | nine rows: padding and eight levels |
 # | position from end | L … 1 | else the *last* visit is padding |
-# | position in a long window | not clamped: the window is cut to `max_len` | else the two oldest visits share a row |
+# | position in a full window | up to `max_len`, not clamped one lower | else its two oldest visits share a row |
 #
 # (`max_len` is the number of visits that the model reads at most. Of a longer window it keeps the newest.)
 #
@@ -476,8 +476,8 @@ table[kind == "food"].head(8).set_index("place")
 # With enough good will one finds a story for some of these rows. So test it. How often do a place and its nearest
 # neighbour share a kind, a district or a visitor? Chance alone gives more than zero: half the town might be
 # restaurants. To measure chance, shuffle the places' *vectors* among the places and count again, 300 times. The column
-# *p* of the table is the share of shuffles that do at least as well as the real vectors. If it is tiny, chance is no
-# explanation.
+# *p* of the table is the share that do at least as well as the real vectors, which count as one more shuffle. If it is
+# tiny, chance is no explanation.
 
 # %%
 district = places.district[often].to_numpy()
@@ -691,20 +691,20 @@ show(
 )
 
 # %% tags=["hide-input"]
-smooth = lag[1] > np.quantile(null, 0.975)
+p = (1 + (null >= lag[1]).sum()) / (1 + len(null))  # as for the places
 yes = (
     "So neighbouring times are a little alike: training has discovered some "
     "of the clock, where there are visits."
 )
 no = (
     "So midnight is not special: **on average, we cannot tell neighbouring "
-    "times from shuffled ones**. The table shows no sign that time is "
-    "continuous."
+    "times from shuffled ones**"
+    + (", though there is a weak sign." if p < 0.1 else ".")
 )
 Markdown(
     f"23:45 and 00:00 have cosine **{alike[95, 0]:.2f}**. Times a quarter "
-    f"of an hour apart have {lag[1]:.2f} on average. "
-    + (yes if smooth else no)
+    f"of an hour apart have {lag[1]:.2f} on average (p = {p:.2f}). "
+    + (yes if p < 0.025 else no)
 )
 
 # %% [markdown]

@@ -215,14 +215,14 @@ rows.astype({heads[0]: float}).round(1)
 clear = [name for name, (low, high) in rulers.items() if low * high > 0]
 Markdown(
     (
-        "All three intervals contain zero. So **this model needs neither "
-        "ruler**, as far as these people can tell."
+        "All three intervals contain zero. So **we cannot show that this "
+        "model needs either ruler**. A loss of more than "
+        f"{max(-low for low, _ in rulers.values()):.1f} points is excluded."
         if not clear
         else f"The interval is clear of zero for: {', '.join(clear)}."
     )
     + " Surgery shows what *this* model relies on, not what the part is "
-    "worth. A model that had been *trained* without a ruler might find the "
-    "order elsewhere, for example in the pointer's own position bias."
+    "worth. A model *trained* without rulers might find the order elsewhere."
 )
 
 # %% [markdown]
@@ -243,7 +243,7 @@ Markdown(
 #
 # The rows of $X$ are the vectors of the visits; $X W_V$ are the values. (The literature calls them $V$, which is our
 # number of locations.) Row $i$ of $A$ says how visit $i$ divides its attention. We take the trained weights of the
-# first layer, and the first of its heads, of width $d = D / H$.
+# first layer, and the first of its heads (attentions side by side, see below), of width $d = D / H$.
 
 # %%
 W = {name: t.clone() for name, t in model.encoder.state_dict().items()}
@@ -267,7 +267,7 @@ def linear(x, w, name):
 # %%
 first, d = of_layer(W, 0), D // H
 norm = first["norm_attention.weight"], first["norm_attention.bias"]
-y = normed(x + waves(L, D), *norm)
+y = normed(x + waves(L, D), *norm)  # explained under Residuals
 qkv = linear(y, first, "attention.project")  # (1, L, 3 D)
 Q, K, values = (part[0, :, :d] for part in qkv.split(D, dim=-1))  # (L, d)
 scores = Q @ K.T / math.sqrt(d)  # (L, L) of head 0
@@ -522,8 +522,8 @@ Markdown(
 )
 
 # %% [markdown]
-# Pre-norm has a price. Nothing stops the sum from growing (third column), so each later layer adds less
-# to a longer vector, and the gradient of its weights gets *smaller* (figure). In post-norm, gradients stay
+# Pre-norm has a price. Nothing stops the sum from growing (third column). So what a later layer adds counts for
+# less, and the gradient of its weights gets *smaller* (figure). In post-norm, gradients stay
 # large near the output. [Xiong et al. (2020)](https://arxiv.org/abs/2002.04745) prove this, and explain by it why
 # post-norm needs a warm-up, a start with small steps that grow ([Training](10_training.ipynb); exercise 4).
 #
@@ -617,7 +617,7 @@ for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
 #
 # ## The forgotten mask
 #
-# What if somebody forgets `masked_fill`? Padding embeds to zeros, so is it not neutral? No. The bias of the
+# What if somebody forgets `masked_fill`? Padding embeds to zeros. Is it therefore neutral? No. The bias of the
 # projection, LayerNorm and the sinusoids make it a vector like any other, and even a score of exactly 0
 # gets weight $e^0 = 1$. Nothing crashes. But how much padding a window gets depends on
 # the longest window in its batch: on *strangers*. We predict the story window together with ever longer windows.

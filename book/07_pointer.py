@@ -6,7 +6,7 @@
 # *You will be able to* build the part that copies: score past visits against the present one, turn scores into
 # weights, and add the weights up per place without losing small numbers. *You need*
 # [Windows](03_windows.ipynb), the encoder's output from [Position and encoder](06_position_and_encoder.ipynb), and the idea of a
-# softmax. *It takes* twenty-five minutes to read and about ten seconds to run; a GPU makes no difference.
+# softmax. *It takes* twenty-five minutes to read and less than half a minute to run; a GPU makes no difference.
 
 # %% tags=["hide-input"]
 try:
@@ -129,7 +129,7 @@ pd.DataFrame({"visits": batch.length.numpy()}, index=windows)
 # $$
 #
 # There are two maps because asking and answering are different things. With one map for both, the last visit
-# could be most like itself, and the pointer would favour staying put. The division by $\sqrt D$ keeps
+# would tend to match itself best, and the pointer would favour staying put. The division by $\sqrt D$ keeps
 # scores at the same size whatever the width of the model ([chapter 6](06_position_and_encoder.ipynb)). First by
 # hand, one visit at a time:
 
@@ -192,8 +192,8 @@ print(f"{len(bias)} entries for {most} visits; entry 0 is {bias[0]:.0f}")
 #
 # So the common height of all biases is not **identifiable**: no data can tell what it is. The gradient along it,
 # which is the sum of all entries' gradients, is zero. The height still moves during training, by accident. Weight
-# decay shrinks it, and AdamW scales the gradient of each entry by itself, so that steps which should cancel do
-# not. Never read meaning into "all biases are negative".
+# decay shrinks it. AdamW ([chapter 10](10_training.ipynb)) scales the gradient of each entry by itself, so steps that
+# should cancel do not. Never read meaning into "all biases are negative".
 
 
 # %%
@@ -461,7 +461,7 @@ assert torch.allclose(by_loop, at_once, atol=1e-6)
 print(f"safe: {safe[0, 2]:.3f}, gradient: {gradient.numpy().round(3)}")
 
 # %% [markdown]
-# The gradient tells how the last two visits share the credit for place 2. Their entries are positive and sum to one:
+# The gradient shows how the last two visits share the credit for place 2. Their entries are positive and sum to one:
 # each is the visit's part of the place's weight.
 #
 # The code may *detach* the maximum, because equation (7.5) has the same value for *any* $m_\ell$.
@@ -766,7 +766,7 @@ name = "the gradient of the scores"
 check.same(weight - r, s.grad, name=name, atol=1e-5)
 # Both are pulled up, in proportion to what they have already: the rich get
 # richer. The loss does not care *which* visit carries the place, so a
-# peaked strip is partly an accident of training.
+# peaked strip may be an accident of training.
 
 # %% [markdown]
 # **Exercise 4** (project). Adding up favours places with many visits. There are alternatives: a place gets the
@@ -792,8 +792,8 @@ groups = result.groupby(np.where(known, "known", "never seen"))
 groups.mean().round(1).rename_axis("Acc@1, %")
 # The keys were trained to be added up, so a fair comparison trains each.
 # Places never seen have few visits to add up: there "largest" is no worse.
-# In the chapter's log_scatter only the last
-# lines change: "largest" is the peak m itself.
+# In the chapter's log_scatter only the last lines change: "largest" is
+# the peak m, normalised over the places.
 
 # %% [markdown]
 # **Next:** [The generator and the gate](08_generator_and_gate.ipynb), for the targets that cannot be pointed at.

@@ -5,8 +5,8 @@
 #
 # *You will be able to* build the part that names any place of the town and the gate that mixes it with the pointer;
 # take the mixture's logarithm safely; and say, with a derivation, what a gate is trained to mean. *You need*
-# [The pointer](07_pointer.ipynb). *It takes* thirty minutes to read and about fifteen
-# seconds to run; a GPU makes no difference.
+# [The pointer](07_pointer.ipynb). *It takes* thirty minutes to read and less than half a
+# minute to run; a GPU makes no difference.
 
 # %% tags=["hide-input"]
 try:
@@ -501,7 +501,7 @@ print(f"{len(index)} windows: autograd and g - r differ by at most {gap:.0e}")
 # %% [markdown]
 # The number $r$ is an instance of Bayes' rule. Before we look, the place is copied with probability $g$. Given the
 # target, $r$ is the probability that it *was* copied. It is the **responsibility** of the pointer, the same
-# quantity as in the E-step of a mixture model. In log-odds Bayes' rule is an addition,
+# quantity as in the E-step of expectation-maximisation (exercise 4). In log-odds Bayes' rule is an addition,
 # $\operatorname{logit} r = z + \log \frac{P_\text{ptr}}{P_\text{gen}}$: prior plus evidence. And the gradient is $g - r$: the gate is
 # a logistic regression whose label is $r$.
 #
@@ -557,7 +557,7 @@ show(
 #
 # ## Who teaches the generator?
 #
-# The same algebra tells what each *expert* learns. For the generator's scores $s_\ell$ of equation (8.1) and a
+# The same algebra shows what each *expert* learns. For the generator's scores $s_\ell$ of equation (8.1) and a
 # target $\ell^*$,
 #
 # $$
@@ -583,14 +583,14 @@ print(f"smallest r {r.min():.2f}")
 
 # %% [markdown]
 # Nothing has been learned, and already the generator is taught
-# about targets outside the window only. This predicts something surprising: the generator should be *poor at the easiest
+# almost only about targets outside the window. This predicts something surprising: the generator should be *poor at the easiest
 # targets*, those in the window, such as people's homes.
 
 # %% tags=["hide-input"]
 groups = {
-    "in the window": inside & known,
+    "known, in the window": inside & known,
     "known, not in the window": ~inside & known,
-    "never seen in training": ~known & ~inside,
+    "never seen, not in the window": ~known & ~inside,
 }
 mean = {name: opened.gen[mask].mean() for name, mask in groups.items()}
 fig, ax = plt.subplots(figsize=(7.0, 2.1))
@@ -652,7 +652,7 @@ for name in ("alone", "in the mixture"):
     log_q = layer(exam[0]).log_softmax(1).detach()  # (W, V)
     own = log_q.gather(1, truth[:, None])[:, 0].numpy()
     right = (log_q.argmax(1) == truth).numpy()
-    for kind in ("in the window", "known, not in the window"):
+    for kind in list(groups)[:2]:
         result[name, "log P_gen", kind] = own[groups[kind]].mean()
         result[name, "Acc@1, %", kind] = 100 * right[groups[kind]].mean()
 pd.Series(result).unstack(level=[2, 1]).round(2)
@@ -661,8 +661,8 @@ pd.Series(result).unstack(level=[2, 1]).round(2)
 # The layer, its inputs and the number of steps are the same. Alone it learns the usual places. In the mixture nothing makes
 # it learn them, because the pointer already knows. This is typical of mixtures of experts: the expert that is a little
 # better early gets the gradient, and then *is* better. It is not a fault, but a division of labour. Outside the window the
-# saved effort shows in the likelihood, which is better in the mixture, and not in the first guesses, which hardly ever hit
-# either way. Do not judge the generator of such a model by its
+# likelihood is better in the mixture, where the layer need not spend probability on places of the window. The first
+# guesses hardly ever hit either way. Do not judge the generator of such a model by its
 # own accuracy, and do not expect it to help where the pointer overlooks a known place.
 #
 # ## What is the gate worth?
@@ -700,7 +700,7 @@ worth.round({"Acc@1, %": 2, "Acc@10, %": 2, "loss, nats": 3})
 # %% [markdown]
 # We expected the first column to show what a gate is good for. Compare the first row with
 # "constant", "pointer alone" and "oracle". When the generator's highest bar is lower than the pointer's at any reasonable gate,
-# the favourite place *does not depend on the gate*, and even an oracle changes nothing. The gate's worth is in the
+# the favourite place *does not depend on the gate*, and even an oracle hardly changes Acc@1. The gate's worth is in the
 # loss: it prices the chance of being elsewhere. (The pointer alone pays an infinite price, because it calls each target
 # outside the window impossible.)
 
@@ -720,7 +720,7 @@ Markdown(
 
 # %% [markdown]
 # The design documents report that fixing the gate at one half costs 4.88 points of Acc@1 on GeoLife and 1.54 on DIY, their
-# second data set. That is another experiment: there the whole model is trained anew without its gate. Here nothing but the
+# other data set. That is another experiment: there the whole model is trained anew without its gate. Here nothing but the
 # gate changes. The two experiments differ in what a gate does to the *gradients of the other parts* while they learn.
 #
 # Turn the dial yourself: set the gate by hand and watch the list. Its numbers change, but its first place stays first until

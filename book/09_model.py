@@ -302,7 +302,7 @@ walk
 # %% [markdown]
 # The probabilities of each window sum to one. Two of the rows deserve a second look. The context drops all visits but
 # the last. So whatever the generator and the gate know about the week, self-attention must have carried into that one
-# vector. (In [chapter 6](06_position_and_encoder.ipynb) the predictions were hardly worse without it.) The pointer alone sees every visit again.
+# vector. (In [chapter 6](06_position_and_encoder.ipynb) we could not show that the predictions need it.) The pointer alone sees every visit again.
 
 # %% tags=["hide-input"]
 from pgt.viz.architecture import architecture
@@ -372,7 +372,7 @@ documented = {
 
 # %% [markdown]
 # The documents give two configurations, for their two datasets, and a table of sizes for the first. (DIY is a private
-# dataset; we use its configuration only.) The table does not name the sizes of the vocabulary, but we can work back: 1.3 million numbers at 64 a
+# data set; we use its configuration only.) The table does not name the sizes of the vocabulary, but we can work back: 1.3 million numbers at 64 a
 # place are some 20,000 places, 128 thousand are 2,000 people. For the second we take the vocabulary of the
 # published GeoLife windows, 1,187 ids for places and 46 for people.
 #
@@ -731,7 +731,7 @@ p = prediction(mine, batch)
 generator = torch.Generator().manual_seed(1)
 order = torch.randperm(len(batch), generator=generator)
 again = data.test.batch(batch.index[order].numpy())
-cut = MyPGT(replace(size, max_len=10)).eval()  # reads ten visits at most
+cut = MyPGT(replace(size, max_len=10)).eval()  # untrained, ten visits
 long = np.flatnonzero(data.test.lengths > 10)[:64]
 last_ten = prediction(cut, data.test.batch(long, 10))
 

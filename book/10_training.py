@@ -438,8 +438,8 @@ promised = at_accuracy["valid_acc@1"] - at_loss["valid_acc@1"]
 if by_accuracy > by_loss:
     verdict = (
         f"So **accuracy still rose by {promised:.1f} points while the loss "
-        "got worse.** Anyone who stops on the loss stops too early for "
-        "accuracy."
+        "got worse.** Stopping on the loss would have been too early for "
+        "accuracy here."
     )
 else:
     verdict = (
@@ -834,7 +834,7 @@ contents = pd.DataFrame({"part": part, "tensors": 1, "numbers": numbers})
 contents.groupby("part").sum()
 
 # %% [markdown]
-# AdamW keeps two running means for each weight, so most of a resumable checkpoint belongs to the optimizer. The
+# AdamW keeps two running means for each weight, so half of a resumable checkpoint belongs to the optimizer. The
 # model that ships with the book has been stripped of it (`pgt.checkpoint.save_model`).
 #
 # What if you resume with other settings or other data? The file knows what it belongs to:

@@ -24,7 +24,7 @@ except ImportError:  # on Colab
 # documents ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) expect just that. So train the model, draw the curve, and read off
 # how fast people forget.
 #
-# This chapter does so, and the curve is nearly flat. Then the bias learns faster, and its curve is misleading.
+# This chapter does so, and the curve is nearly flat. Then we let the bias learn faster, and its curve misleads.
 # We can tell, because our towns are simulated: we know how fast their people forget.
 
 # %%
@@ -172,7 +172,7 @@ Markdown(
     "The people of the town do prefer recent visits: the fifteenth visit "
     f"from the end counts {np.exp(-np.ptp(truth)):.2f} times as much as the "
     "last. The learned curves do not show it. Their values stay within "
-    f"{highest['town']:.2f} logits of zero, and their slope is "
+    f"{highest['town']:.3f} logits of zero, and their slope is "
     f"{here.mean():+.1f} ± {here.std(ddof=1):.1f} thousandths of a logit a "
     "visit (mean and standard deviation over seeds); on GeoLife "
     f"{there.mean():+.1f} ± {there.std(ddof=1):.1f}. Over fourteen visits "
@@ -608,9 +608,9 @@ show(
 assert share[0.1].mean() < 15 and share[10].mean() > 85
 assert max(abs(x - true_slope) for x in total.values()) < 0.03
 Markdown(
-    f"From **{share[0.1].mean():.0f} %** over {share[1].mean():.0f} % to "
-    f"**{share[10].mean():.0f} %**. (The middle value differs a little from "
-    f"the {part.mean():.0f} % above, which compares with the true slope.) "
+    f"From left to right: **{share[0.1].mean():.0f} %**, "
+    f"{share[1].mean():.0f} % and **{share[10].mean():.0f} %**. (The "
+    f"{part.mean():.0f} % above are of the true slope, not of the learned.) "
     "People and model are the same, and the sum hardly changes "
     f"({total[0.1]:.3f}, {total[1]:.3f} and {total[10]:.3f} logits a visit). "
     "So the curve shows how the optimiser was set, not how people forget."
@@ -855,7 +855,7 @@ show(
     f"bias is {first:.2f} at the last visit.",
     caption="Two towns that differ in one number. Blue: bias; ochre, "
     "dashed: mean content; green: log of how much a past visit counts. "
-    "Every line is another town.",
+    "Every thin line is one town.",
 )
 
 # %% tags=["hide-input"]
@@ -941,7 +941,7 @@ hurry = hurried - documented  # these two have all ten seeds
 along = hurry.corr().loc["loss", "epochs"]
 assert spread < 1 and along > 0.6
 Markdown(
-    f"All five means of accuracy lie within **{spread:.1f}** points. The "
+    f"All five means of accuracy lie within **{spread:.2f}** points. The "
     f"fast bias differs by {worth['Acc@1, %, difference']['Fitted, fast']} "
     f"(standard error, {len(common)} seeds). A bias "
     "that leans the wrong way, and may not move, changes it by "

@@ -228,13 +228,13 @@ Markdown(
     f"*{row.why}* (the person explored with probability {row.p_explore:.2f} "
     f"and returned with {back:.2f})."
     + (" So a return was to be expected." if back > 0.5 else "")
-    + f" Of the {len(surest)} surest answers, to {surest.user_id.nunique()} "
-    f"people, {100 * surest.correct.mean():.0f} % are right, at a mean "
+    + f" The {len(surest)} surest answers concern "
+    f"{surest.user_id.nunique()} people. Of these answers "
+    f"{100 * surest.correct.mean():.0f} % are right, at a mean "
     f"confidence of {100 * surest.sure.mean():.0f} %"
     + (": these are too sure. " if too_sure else ". ")
-    + "Over all windows "
-    f"{100 * opened.correct.mean():.0f} % are right, at "
-    f"{100 * opened.sure.mean():.0f} %."
+    + f"Over all windows {100 * opened.correct.mean():.0f} % are right, at "
+    f"a mean confidence of {100 * opened.sure.mean():.0f} %."
 )
 
 # %% [markdown]
@@ -621,9 +621,9 @@ Markdown(
     f"In **{100 * moving:.0f} %** of the windows the last visit is the one "
     "whose removal moves the prediction most. It has the most attention in "
     f"**{100 * attended:.0f} %**. (The table has absolute sizes: parts of "
-    "opposite sign cancel in the sum. The generator's part is at most "
-    f"{100 * size.generator.max():.2f} points, since it gives the places in "
-    "the window almost nothing.)"
+    "opposite sign cancel in the sum. On average, the generator's "
+    f"part is {100 * size.generator.max():.2f} points at most, since it "
+    "gives the places in the window almost nothing.)"
 )
 
 # %% [markdown]

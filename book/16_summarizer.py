@@ -818,7 +818,7 @@ Markdown(
 # people write.
 #
 # The rule that prints the beginning can be a serious rival. In their paper the rule "the first three sentences" has
-# a higher ROUGE than every network, because news puts the main thing first. A diary does not.
+# a higher ROUGE than each of their networks, because news puts the main thing first. A diary does not.
 # Whether a rule wins is a property of the data; [chapter 23](23_real_cities.ipynb) meets that again.
 #
 # What is hard, then? Here is how often each of the four sentences is entirely right, beside two simple
@@ -895,8 +895,8 @@ Markdown(
     "that rule, which is given the names.\n"
     f"- How full and how new: {by['days']:.0f} %, and {floors['days']:.0f} % "
     "by the most frequent sentence.\n"
-    f"- The errands: {by['errands']:.0f} %, and always to write "
-    f'"{usual["errands"]}" would be right in {floors["errands"]:.0f} %. '
+    f"- The errands: {by['errands']:.0f} %. A rule that always writes "
+    f'"{usual["errands"]}" is right in {floors["errands"]:.0f} %. '
     f"Without the pointer, all words known, it is {errands:.0f} ± "
     f"{wide:.0f} %."
 )

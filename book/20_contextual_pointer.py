@@ -200,7 +200,7 @@ show(
 )
 
 # %% [markdown]
-# The straight line is no accident. The kernel's weight falls exponentially with the minutes apart, and the logarithm
+# The straight line is no accident. The kernel's clock falls exponentially with the minutes apart, and the logarithm
 # of an exponential is a straight line. The same holds for its fading with age. So tables of log-weights can be the
 # kernel exactly, whatever its numbers. Training starts from there and may bend the line.
 #
@@ -584,8 +584,8 @@ plainer = {
     "gap": "minutes on the way to it, log2(minutes + 5)",
     "here": "whether it is to the place where the person is now, or was "
     "before that",
-    "unknown": "whether its place is unknown to training, or the present "
-    "place is, or both",
+    "unknown": 'whether its label is "unknown" (the one for all new places '
+    "of the published protocol), or that of the present place, or both",
 }
 table = {
     name: {
@@ -605,7 +605,7 @@ with pd.option_context("display.max_colwidth", None):
 # how long the last visit was, and how many visits are remembered. Its last layer starts at zero, so all scales start at 1.
 # Most of the model's numbers are in this network.
 #
-# **The memory.** A pointer that sees seven days cannot point at the dentist. Here each question comes with the
+# **The memory.** A pointer that sees seven days cannot point at last month's dentist. Here each question comes with the
 # **memory** of the last hundred visits, however long ago they were. A place that is only found further back has a
 # *summary*: the latest visit there, and how many visits it stands for. So the model's work does not grow with a
 # person's history.
@@ -861,7 +861,7 @@ LABELS = {
     "same_hour": "began within an hour of now",
     "log2_age": "twice as many visits ago",
     "log2_count": "its place visited twice as often",
-    "explained": "explained of the differences (share)",
+    "explained": "share of the differences that the fit explains",
 }
 MODELS = {
     "PGT's attention": "pgt",
@@ -882,7 +882,7 @@ pd.DataFrame(told).loc[list(LABELS)].rename(index=LABELS).round(2)
 #   by pair; a curve over the relation learns from all examples at once.
 # - A feature is a learned curve over one fact. Features multiply within a reason, and reasons add up. With no features the
 #   model is PGT; with the kernel's tables it is the kernel.
-# - On GeoLife the place before and the clock do most of the work; what the kernel never had adds little there.
+# - On GeoLife the place before and the clock bring most of the gain over age; what the kernel never had adds little.
 # - Every prediction comes with its reasons, and these are the arithmetic itself.
 #
 # ## Exercises

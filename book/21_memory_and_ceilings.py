@@ -144,7 +144,7 @@ show(
 )
 
 # %% tags=["hide-input"]
-PLACEBO = "unknown"  # the row that cannot matter, see below
+PLACEBO = "unknown"  # the row that should not matter, see below
 real = [name for name in features if name != PLACEBO]
 certain = [name for name in real if features[name][2] < 0]
 added = change(contextual("and_clock"), contextual("and_before"))
@@ -164,8 +164,9 @@ Markdown(
 
 # %% [markdown]
 # One row is a **placebo**. The feature *unknown* asks whether a place is the place "unknown", and under the exact
-# protocol no place is. It has the same value for all visits, so it carries no information. Taking it out still changes
-# the score, because other parts of the model then start from other random values. Its row shows what pure chance does.
+# protocol no place is. So it has the same value for all visits and cannot tell one from another. (With the scale it
+# could still favour a whole reason at some hours, but so could the other features.) Taking it out still changes the
+# score, because other parts of the model then start from other random values. Its row shows about what chance does.
 
 # %% tags=["hide-input"]
 mean, low, high, _ = features[PLACEBO]
@@ -177,8 +178,8 @@ alike = [
 Markdown(
     f"The placebo's row says {mean:+.2f} points [{low:.2f}, {high:.2f}]. "
     + (
-        "**Its interval leaves out zero, although there is nothing to "
-        "find.** This is the false alarm of "
+        "**Its interval leaves out zero, although there is nothing "
+        "to see.** This is most likely a false alarm, as in "
         "[chapter 19](19_improvements.ipynb): here are "
         f"{len(features)} intervals, read one by one, from five seeds each. "
         if low > 0 or high < 0
@@ -528,21 +529,19 @@ show(
 )
 
 # %% tags=["hide-input"]
-more = {
-    (title, time): accuracy.get((title, time), np.nan)
-    - accuracy[title, "unknown"]
-    for title in SETS
+more = {t: accuracy[t, "time"] - accuracy[t, "unknown"] for t in SETS}
+timed = {
+    time: change(contextual("full", time), full, SETS["city, exact"])
     for time in ("hour", "time")
 }
 hour = accuracy.get(("GeoLife, published", "hour"), np.nan)
 Markdown(
-    f"Knowing the time is worth {more['GeoLife, exact', 'time']:.1f} points "
-    "under the exact protocol and "
-    f"{more['GeoLife, published', 'time']:.1f} under the published one. The "
-    "hour alone brings most of that. In the city the hour is worth "
-    f"{more['city, exact', 'hour']:+.1f} and the minute "
-    f"{more['city, exact', 'time']:+.1f}. Under the published protocol the "
-    f"contextual pointer gets {hour:.1f} % when it knows the hour, and "
+    f"Knowing the time is worth {more['GeoLife, exact']:.1f} points "
+    f"under the exact protocol and {more['GeoLife, published']:.1f} under "
+    "the published one. The hour alone brings most of that. In the city the "
+    f"hour brings {says(timed['hour'])} and the minute "
+    f"{says(timed['time'])}. Under the published protocol the contextual "
+    f"pointer gets {hour:.1f} % when it knows the hour, and "
     f"{accuracy['GeoLife, published', 'unknown']:.1f} % when it does not."
 )
 
@@ -604,15 +603,15 @@ Markdown(
     + ", ".join(f"{100 * part:.0f} % ({t})" for t, part in share.items())
     + " end at a place that is new to the person. A pointer cannot name it. "
     "But PGT has a generator, which is there for what a pointer cannot name. "
-    "New York is the fair test: nearly all of these places are known to the "
-    "model, since other people went there in training. The "
-    f"first guess of PGT is right in {way(*there):.1f} % of these windows, "
+    "New York is the fair test: other people went to nearly all of these "
+    "places in training. (That is because the published protocol gives one "
+    "label to all places that training does not show; first visits to them "
+    "do not count here.) The first guess of PGT is "
+    f"right in {way(*there):.1f} % of these windows, "
     f"and one of its first ten in {way(*there, 'acc@10'):.1f} %. The "
     "plainest model does best: the Markov chain, which counts where all "
     "people go from here, has the place among its first ten in "
-    f"{way('new york', 'markov', 'explore_known', 'acc@10'):.1f} %. (In the "
-    "published windows of New York, places that training does not show "
-    "share one label, so the first visits to them do not count here.)"
+    f"{way('new york', 'markov', 'explore_known', 'acc@10'):.1f} %."
 )
 
 # %% tags=["hide-input"]
@@ -635,16 +634,16 @@ Markdown(
     "leads the kernel with the same hundred visits by "
     f"{lead['windows']:+.1f} points over windows and by "
     f"{lead['people']:+.1f} if everybody counts alike. In New York the "
-    f"most frequent place is {rule[0]:+.1f} points from the kernel over "
-    f"windows and {rule[1]:+.1f} over people; PGT is {network[0]:+.1f} and "
-    f"{network[1]:+.1f} from it. The large leads of the contextual pointer "
-    "over PGT stay.\n\n"
+    f"most frequent place is {rule[0]:+.1f} points from the kernel of seven "
+    f"days over windows and {rule[1]:+.1f} over people; PGT is "
+    f"{network[0]:+.1f} and {network[1]:+.1f} from it. (Neither rule is "
+    "in the table.) The contextual pointer's large leads over PGT stay.\n\n"
     "> **Pitfall.** Errors are often given as a median distance. On GeoLife "
     f"it is {far['contextual']} for the contextual pointer, {far['kernel']} "
-    f"for the kernel and {far['pgt']} for PGT. "
+    f"for the kernel of seven days and {far['pgt']} for PGT. "
     "But a median is zero as soon as half of the guesses are right, and the "
     f"pointer is right in {way('geolife', 'contextual', 'windows'):.1f} %, "
-    f"the kernel in {way('geolife', 'kernel', 'windows'):.1f} %. The share "
+    f"this kernel in {way('geolife', 'kernel', 'windows'):.1f} %. The share "
     "within a fixed distance, as in the table, has no such jump."
 )
 
@@ -654,7 +653,7 @@ Markdown(
 # Is there anything left to win? Nobody knows the best possible score on real people, but it can be fenced in from several
 # sides.
 #
-# *Not new.* A model that only names places of the past, or of the last seven days, misses every other one.
+# *Not new.* A model that only names places of the past, or of the last seven days, misses all others.
 # [Cuttone et al. (2018)](https://doi.org/10.1140/epjds/s13688-017-0129-1) show how many of the targets that models
 # miss are places new to the person.
 #
@@ -796,20 +795,20 @@ Markdown(
 )
 
 # %% [markdown]
-# > **Pitfall.** Ceilings are estimates too, and each is a ceiling for something else. The entropy's is often quoted
-# > as *the* limit of predictability; it is that of models which see nothing but the order of places. In the city we
-# > can hold it against the truth, and it promises far more than anybody can get. Agreement ends a little too low
+# > **Pitfall.** Ceilings are estimates too, and each is a ceiling for something else. That of entropy is often
+# > called *the* limit of predictability, but it holds only for models that see nothing but the order of places. In the
+# > city we can compare it with the truth, and it promises far more than anybody can get. Agreement ends a little too low
 # > there, because situations that look alike are not quite alike. So take its upper end on GeoLife as a hint and not
 # > as a limit.
 #
 # ## What to remember
 #
-# - An ablation table needs a placebo: a row that cannot matter. And where two features can do the same work, leaving out
+# - An ablation table needs a placebo: a row that should not matter. And where two features can do the same work, leaving out
 #   one shows little.
 # - On GeoLife most of the lead over the kernel is memory: a kernel with the same hundred visits comes close.
 # - The Transformer around it adds nothing that windows of a few dozen people can show.
 # - "Where next?" and "where then?" are different questions. A table that has both must say so in each row.
-# - In a city whose truth is known, little is left to win at naming known places. Places that are new to a person are
+# - In a city whose truth is known, a few points are left to win. Places that are new to a person are
 #   the open problem: no model here finds more than a few of them.
 #
 # ## Exercises

@@ -472,7 +472,7 @@ costs.round({name: 3 if name == "ms" else 1 for name in costs})
 # %% tags=["hide-input"]
 bounded, whole = costs.loc["100 and summaries"], costs.loc["everything"]
 Markdown(
-    "A hundred visits and a line for every older place reach "
+    "A hundred visits and at most a hundred summaries reach "
     f"{bounded['reach (%)']:.1f} % of the targets, a whole past "
     f"{whole['reach (%)']:.1f} %, with {bounded['rows']:.0f} rows to look "
     f"at instead of {whole['rows']:.0f}."
@@ -540,7 +540,7 @@ def gap(one, other):
 
 
 longer = {}
-for size in (10, 400):
+for size in (50, 400):
     which = EXACT | {"variant": f"memory_{size}", "group": "not_in_window"}
     longer[size] = results.mean("acc@10", **which)
 Markdown(
@@ -549,8 +549,8 @@ Markdown(
     f"{gap('memory_400', 'memory_50')}. The summaries add "
     f"{full_[0] - reach[3]:.1f} points of reach to a hundred visits, and "
     f"{gap('full', 'memory_100')} of Acc@1. What a long memory does give is "
-    "a longer list: Acc@10 where the target is not in the window is "
-    f"{longer[10]:.1f} % with ten visits and {longer[400]:.1f} % with four "
+    "a better list: Acc@10 where the target is not in the window is "
+    f"{longer[50]:.1f} % with fifty visits and {longer[400]:.1f} % with four "
     "hundred."
 )
 
@@ -596,7 +596,7 @@ heads = ["knows the person", "does not"]
 pd.DataFrame(score, index=heads).T.round(1).rename_axis("Acc@1 (%)")
 
 # %% [markdown]
-# That hides the name only: training has still seen these people's habits. For the whole test, people are cut into
+# That hides the name only: training has still seen these people's habits. For the full test, people are cut into
 # five folds. Models are trained and chosen on four of them. Then they predict *every* visit of the people in the
 # fifth, except each person's first. We group the answers by the number of visits that the person has made by then.
 # (The contextual pointer has two seeds here. PGT has one, so its intervals cover people alone. Two rules are shown as
@@ -849,7 +849,7 @@ Markdown(
 #
 # ## Sets that hold the answer
 #
-# Often nobody needs a single place. Five candidates would do, if the right one is among them as often as promised.
+# Often a short list is enough. Five candidates would do, if the right one is among them as often as promised.
 # **Conformal prediction** ([Vovk et al., 2005](https://doi.org/10.1007/b106715); for an introduction
 # [Angelopoulos and Bates, 2023](https://doi.org/10.1561/2200000101)) makes such sets from any model. For each
 # validation window, take the probability that the true answer got. Let $\Theta$ be the value that all but a tenth of

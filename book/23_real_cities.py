@@ -185,8 +185,8 @@ Markdown(
 # pointer too.
 #
 # > **Pitfall.** We first drew these intervals by resampling windows. They came out much too narrow
-# > (exercise 2). A few people own most of the test windows; if one of them moved away, the score would
-# > move with them. Resample people.
+# > (exercise 2). A few people own a large part of the test windows; if one of them moved away, the score
+# > would move with them. Resample people.
 
 # %% tags=["hide-input"]
 share = rule[0].user_id.value_counts(normalize=True)
@@ -198,11 +198,11 @@ Markdown(
 )
 
 # %% [markdown]
-# Does an interval from so few people hold what it promises? We can try it in the large simulated town, where the true
-# difference between two rules is known. Draw as many people as GeoLife has, with as many windows each, make the interval
-# of the difference, see whether the true one lies in it, and repeat. The table says how often it did, in percent, for
-# four ways to make an interval: *percentile* is the bootstrap of this book, *BCa* corrects it for bias and skewness,
-# *studentized* resamples the difference in units of its standard error, and *t* is Student's.
+# Is an interval from so few people as good as it promises? We can try it in the large simulated town, where the true
+# difference between two rules is known. Draw as many people as a data set has, with as many windows each. Make the
+# interval of the difference and see whether the true one lies in it. Repeat. The table says how often it did, in percent,
+# for three data sets and four ways to make an interval: *percentile* is the bootstrap of this book, *BCa* corrects it for
+# bias and skewness, *studentized* resamples the difference in units of its standard error, and *t* is Student's.
 
 # %%
 tried = read_results("interval_coverage").rows
@@ -497,8 +497,7 @@ Markdown(
         if whole.kernel - blind > (whole.kernel - whole.pgt) / 2
         else "The clock is a part of the lead. "
     )
-    + f"Without the place "
-    f"before it gets {beside:.1f} %"
+    + f"Without the place before it gets {beside:.1f} %"
     + (
         ", which is more: its numbers fitted the validation windows better "
         "than the test windows. "
@@ -517,8 +516,7 @@ Markdown(
         f"{whole.kernel:.1f} %."
     )
     + (
-        " Knowing *that* they differ is not knowing *who* is right. The cue "
-        "has to go into the pointer, which can weigh it against the others."
+        " The cue has to go into the pointer, which can weigh it."
         if mixed.value.mean() < whole.kernel + 1
         else ""
     )
@@ -603,7 +601,7 @@ Markdown(
 # > **Pitfall.** Five people in a cell were not enough, twice. At first a cell passed in which one person
 # > owned three windows out of four; its mean was that person's own. So nobody may own more than half. Then a cell
 # > passed with a handful of visits, because every visit is in several windows and was counted in each. So the rule
-# > must hold for visits and for windows. Ask of every count: of *what*?
+# > must hold for visits and for windows. For every count, ask what it counts.
 #
 # ## Another city, another answer
 #
@@ -685,8 +683,7 @@ Markdown(
     "that were never tuned for New York. These windows give a hint about "
     "the time of the target ([trap 12](15_traps.ipynb)). Without it, in "
     "windows that go back from the last visit, the contextual pointer still "
-    f"has {recent:.1f} %. It is another question if the model knows the time "
-    f"of the target: then it has {when:.1f} %."
+    f"has {recent:.1f} %. Given the target's time, it has {when:.1f} %."
 )
 
 # %% [markdown]
@@ -697,7 +694,7 @@ Markdown(
 # [Wang et al. (2023)](https://arxiv.org/abs/2308.15197) asked GPT-3.5 instead. Their LLM-Mob writes a person's last
 # visits into a prompt and asks for the next place. They published every single answer, for these same test windows of
 # GeoLife and New York. So we can pair each answer with ours, with the same knowledge of the target's time on both
-# sides. In the table neither side knows it.
+# sides. In the table neither side knows it, and the prompts ask for ten places.
 
 # %%
 llm = read_results("llm_mob").rows
@@ -747,17 +744,20 @@ Markdown(
 # %% tags=["hide-input"]
 timed = llm[llm.file.isin(["geolife_top1", "fsq_top1"])]
 timed = timed[timed.target_time == "time"].set_index("data")
+ten = llm[(llm.file == "geolife_top10") & (llm.metric == "acc@1")].iloc[0]
 timed = timed.rename({"geolife": "GeoLife", "new york": "New York"})
 Markdown(
-    "If both sides know the hour and the weekday of the target, both do "
-    "better at the first guess: "
+    "In other prompts the language model is given the hour and the weekday "
+    "of the target, and asked for one place. If our pointer knows them too: "
     + "; ".join(
         f"{row.Index}, the language model {row.theirs:.1f} %, the contextual "
         f"pointer {row.ours:.1f} % ({row.difference:+.1f} points "
         f"[{row.low:.1f}, {row.high:.1f}])"
         for row in timed.itertuples()
     )
-    + ". Intervals resample people, and our seeds."
+    + ". The number of places matters as well: if asked for ten, with the "
+    "same knowledge, the language model gets only "
+    f"{ten.theirs:.1f} % on GeoLife. Intervals resample people and our seeds."
 )
 
 # %% [markdown]
@@ -945,8 +945,8 @@ run(
 # %% [markdown]
 # The package ships a predictor that was trained on simulated people alone, and the [next chapter](24_trained_on_nobody.ipynb)
 # shows how good it is on GeoLife and New York. You can ask it now: where does this person go next, and why? (Each line
-# of the second answer says by how many percentage points one feature raises or lowers the place's probability. A line is
-# negative if the place would be likelier without that feature, as with the count of visits here.)
+# of the second answer says by how many percentage points one feature raises or lowers the place's probability. A line
+# is negative if the place would be likelier without it.)
 
 # %%
 person = as_checkins(own)["User ID"].value_counts().index[0]
@@ -1051,8 +1051,8 @@ Markdown(
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). Which model of the first table profits most from being judged at ten guesses
-# instead of one?
+# **Exercise 1** (quick). Which model of the table of Acc@1 under "The published protocol" profits most
+# from being judged at ten guesses instead of one?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
@@ -1123,8 +1123,8 @@ check.same(points.sum(), lead, name="sum of the contributions", atol=0.01)
 # <summary>Solution 5</summary>
 #
 # For your own use you want the exact protocol: a prediction "somewhere new" sends you nowhere. The
-# ceiling is the share of test windows whose target is in the window. If it is low, more history helps
-# more than a better model: try `--days 28`.
+# ceiling is the share of test windows whose target is in the window: in the table of `evaluate`, *n* of
+# `in_window` over *n* of `all`. If it is low, more history helps more than a better model: try `--days 28`.
 #
 # </details>
 #

@@ -324,8 +324,8 @@ Markdown(
 # ## What do real visits add?
 #
 # Suppose you do have visits of the people you ask about. Fine-tune the better expert on them, or train the same network from
-# nothing. How many windows does it take until the made-up worlds no longer matter? We use another quarter of that number as
-# validation windows, for early stopping.
+# nothing. How many windows does it take until the made-up worlds no longer matter? For every four
+# training windows we take one more to validate on, for early stopping.
 
 # %% tags=["hide-input"]
 curve = mean[mean.table == "curve"]
@@ -383,8 +383,8 @@ Markdown(
 # ## Whom does it know?
 #
 # A model that was trained on people can betray them. Here is a simple attack. Split GeoLife's people into two halves and train a
-# model on each. Then take a person's visits and ask which of the two models finds them more likely: that one has probably seen
-# them ([Carlini et al., 2022](https://doi.org/10.1109/SP46214.2022.9833649)). A coin is right half of the time.
+# model on each. Then take the training visits of a person and ask which of the two models finds them more likely: that one has
+# probably seen them ([Carlini et al., 2022](https://doi.org/10.1109/SP46214.2022.9833649)). A coin is right half of the time.
 
 # %% tags=["hide-input"]
 betrayed = read_results("membership").rows.set_index(["model", "group"])
@@ -428,7 +428,8 @@ def span(name):
 
 names, bare = (right[name, "windows"] for name in ("pgt", "contextual"))
 one = betrayed.loc[("contextual", "windows")]
-coin = ", no better than a coin" if one.low < 50 < one.high else ""
+coin = ", which may be chance" if one.low < 50 < one.high else ""
+assert betrayed.loc[("contextual", "people")].low > 50
 Markdown(
     "From a single visit, PGT betrays who was in training in "
     f"{names:.0f} % of all cases, and a network without names in "
@@ -438,10 +439,9 @@ Markdown(
     "for their places were trained in one half and not in the other. The "
     "surprise is the second bar. A network without a single name, trained on "
     f"the same people, still betrays **{right['contextual', 'people']:.0f} "
-    f"%** {span('contextual')}. Habits identify people as well.\n\nThe "
+    f"%** {span('contextual')}. Leaving out the names is not enough.\n\nThe "
     "control is two models trained on nobody: "
-    f"{right['nobody', 'people']:.0f} % {span('nobody')}, which is a coin. "
-    "Nothing else was possible, since no person is in their weights."
+    f"{right['nobody', 'people']:.0f} % {span('nobody')}. They know nobody."
 )
 
 # %% [markdown]
@@ -477,7 +477,7 @@ by.rename_axis(["city", "where they go"]).round(1)
 # - The worlds need not exist. They need a clock above all, and probably places that are new.
 # - Compare like with like: a rule with the same hundred visits, fitted on the spot, is at least as good as this model.
 # - With few windows of your own, fine-tune. With many, it hardly matters where you begin.
-# - Habits identify people, as names do. A model trained on nobody holds neither.
+# - A model can betray who was in training even without names. One trained on nobody cannot.
 #
 # ## Exercises
 #

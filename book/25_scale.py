@@ -98,7 +98,7 @@ def only_sums(model, batch):
 
 # %% [markdown]
 # Both functions compute the same loss. The first writes down a log-probability for every place and every window.
-# The second is equation (9.2).
+# The second is equation (9.2) of [chapter 9](09_model.ipynb).
 
 
 # %%
@@ -156,11 +156,11 @@ show(
 
 # %% [markdown]
 # The windows are the same at every size, and nobody goes to the new places. Still the first way pays for each of
-# them, once a window: the log-softmax, the pointer's zeros and the mixture are arrays of $B \times V$ each. The
+# them, once a window: the log-softmax, the pointer's zeros, the mixture and more are arrays of $B \times V$. The
 # second way needs three things of the generator: the score of the target, the scores of the window's own places, and
 # one sum over all places, $\Lambda = \log\sum_\ell e^{s_\ell}$. For the sum it goes through the places a stretch at a
-# time, adds up, and throws the stretch away. For the gradient it does so again: that is twice the arithmetic for the
-# products, but hardly any memory. The next cell checks that both ways give the same loss, and lists what the second
+# time, adds up, and throws the stretch away. For the gradient it does so again: every score is computed twice,
+# but this needs hardly any memory. The next cell checks that both ways give the same loss, and lists what the second
 # one keeps.
 
 # %%
@@ -186,8 +186,8 @@ pd.Series(shapes, name="shape").to_frame()
 # ## A model that never counts the places
 #
 # The generator must still look at all its rows. What if there is no generator? The
-# [contextual pointer](20_contextual_pointer.ipynb), which beats the whole model of Part II, only copies from the
-# person's own past. Does it notice how many places there are?
+# [contextual pointer](20_contextual_pointer.ipynb), which beats the whole model of Part II with a longer past, only
+# copies from the person's own past. Does it notice how many places there are?
 
 # %%
 past = some(with_history(data, memory=100).train)
@@ -204,15 +204,16 @@ pd.DataFrame(rows, ["parameters", "ms a step"]).T
 # %% [markdown]
 # It does not: if the two times differ, it is by chance. A million places cost it nothing, because it never writes them down: the
 # places of a person's past are numbered within the window, 0, 1, 2, …, and only the answer at the end gets its name. So
-# the question at the top of this chapter has two right answers.
+# the question at the top of this chapter has more than one right answer.
 
 # %% tags=["hide-input"]
-largest = costs["ms a step"]["every place"].iloc[-1]
-usually = largest * 1_000_000 / sizes[-1] / 1000
+largest = costs["ms a step"].iloc[-1] / 1000
+million = largest * 1_000_000 / sizes[-1]
 Markdown(
     f"For the loss as it is usually written, {sizes[-1]:,} places took "
-    f"{largest / 1000:.1f} seconds a step, so a million would take about "
-    f"{usually:.0f}. For a pointer, a step gets no slower."
+    f"{largest['every place']:.1f} seconds a step, so a million would take "
+    f"about {million['every place']:.0f}; with sums only, about "
+    f"{million['sums only']:.0f}. For a pointer, a step gets no slower."
 )
 
 # %% [markdown]
@@ -238,7 +239,7 @@ print(f"{len(test)} windows, {sizes[-1]:,} places: every rank is the same")
 #
 # ## What else grows by itself
 #
-# Check every array in a program: its size is a product of two numbers. Do both of them grow with the data? In the table,
+# Check every array in a program: its size is a product of two numbers. Which of them grow with the data? In the table,
 # the last column says what this package does instead.
 
 # %%
@@ -255,7 +256,7 @@ table.set_index("array").round(1)
 
 # %% [markdown]
 # None of these remedies is clever. We found where each was needed by making the data larger, step by step, and
-# looking for what grew faster than the data.
+# looking for what became too large.
 #
 # ## From ten thousand to ten million
 #
@@ -381,7 +382,7 @@ print(f"mean of the two means: {each.mean():.2f}")
 # *all* shares. The last batch of an epoch is nearly always uneven.
 #
 # Chance is the second trap. If each process draws dropout from its own stream, two processes train a different
-# model than one does. Here every window brings its own random numbers, computed from the seed, the epoch and the
+# model than one process does. Here every window brings its own random numbers, computed from the seed, the epoch and the
 # window's number. They are the same in whichever process the window is.
 
 # %%
@@ -437,8 +438,7 @@ print(f"weights differ by at most {gap:.0e}")
 #
 # ## A billion visits, on paper
 #
-# We have not done this. But if every stage is linear, the times at a million visits say what it would take. A billion
-# visits are ten million people with a hundred visits each, in a thousand buckets of a million.
+# We have not done this. But if every stage is linear, it would take a thousand times what a million visits take.
 
 # %%
 hours = curves.loc[1_000_000] * 1000 / 3600  # of one core
@@ -457,7 +457,7 @@ hours.round(2).to_frame()
 # %% [markdown]
 # On a hundred cores, everything up to training takes minutes. An epoch would take the last row divided by a hundred if
 # nobody had to wait. In practice it takes longer: data-parallel steps wait for each other, and with small batches a
-# hundred processes mostly wait. So training would break first. But a model of so few numbers does not need a billion
+# hundred processes mostly wait. So training would take longest. But a model of so few numbers does not need a billion
 # visits. Train on a sample, and spend the cluster on predicting.
 #
 # ## What does not scale?
@@ -501,7 +501,7 @@ Markdown("\n".join([*lines, "", said if len(missed) else "All are kept."]))
 # %% [markdown]
 # ## What to remember
 #
-# - The size of an array is a product. Three of ours were $B \times V$.
+# - The size of an array is a product. Several of ours were $B \times V$.
 # - The exact loss and the exact ranks need no $B \times V$: sum and count a stretch at a time.
 # - A pointer does not notice how many places there are.
 # - Windows never cross from one person to another, so people can be dealt out, and the result is equal to the bit.

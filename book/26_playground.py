@@ -6,7 +6,7 @@
 # *You will be able to* ask the trained model what-if questions by hand, let the model trained on nobody read your own
 # visits, and export a model of your own to a page or another program. *You need* [The pointer](07_pointer.ipynb) and
 # [The generator and the gate](08_generator_and_gate.ipynb). *It takes* as long as you like to play, ten minutes to read
-# and about ten seconds to run.
+# and about twenty seconds to run.
 
 # %% tags=["hide-input"]
 try:
@@ -19,10 +19,10 @@ except ImportError:  # on Colab
     )
 
 # %% [markdown]
-# Below is the whole model of this book, trained on the simulated town. It runs in the page that you are looking at: no
-# server answers, and nothing that you do leaves your machine. Choose a person and a moment. Delete a visit (✕), or
-# change its day, hour and duration (✎). Click a place on the map to make it the latest visit, or the arrow before a
-# guess to go there. Point at a visit, a guess, a bar or a place on the map, and the others of the same place light up.
+# Below is the whole model of this book, trained on the simulated town. It runs in this page: no server answers, and
+# nothing that you do leaves your machine. Choose a person and a moment. Delete a visit (✕), change its day, hour and
+# duration, or swap its place with a neighbour's (✎). Click a place on the map to make it the latest visit, or the arrow
+# before a guess to go there. Point at a visit, a guess or a bar, and all that belongs to the same place lights up.
 
 # %%
 from pgt.viz.live import playground
@@ -90,7 +90,7 @@ live(NextLocation.pretrained().bundle_)
 # The switches invite a mistake. Switch the pointer off and look at the ten likeliest: hardly anything is left of the
 # prediction. Does the pointer matter that much? Careful: all other weights were trained *with* it and rely on it. An
 # [ablation](14_ablations.ipynb) asks another question: it trains the model anew without the part. Let us put both
-# answers side by side, for every part and on all test windows.
+# answers side by side, for every part.
 
 # %%
 import numpy as np
@@ -147,8 +147,8 @@ change = pd.DataFrame(rows).T
 change.round(1) + 0.0  # no minus zeros
 
 # %% [markdown]
-# The first two columns are changes of Acc@1 in points: of the one shipped model, and between means over five seeds. The
-# third says how many first guesses the switch changes.
+# The first two columns are changes of Acc@1 in points: of the one shipped model on all test windows, and between means
+# over five seeds, on the windows of [chapter 14](14_ablations.ipynb). The third: first guesses that the switch changes.
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
@@ -271,7 +271,7 @@ gap = (one - other).abs().max()
 print(f"largest difference of a probability: {gap:.0e}")
 
 # %% [markdown]
-# A float32 keeps 24 binary digits as well. It spends its other byte on the exponent, which lets it hold huge and tiny
+# A float32 spends three bytes on sign and digits as well. The fourth is the exponent, which lets it hold huge and tiny
 # numbers side by side. Within one tensor that is not needed: a tiny weight adds little beside the large ones.
 #
 # ## Take it with you
@@ -362,10 +362,10 @@ display(table.round(3))
 print(f"most attention: no. {table.attention.idxmax()}")
 print(f"most missed: no. {table.change.idxmin()}")
 elsewhere = table[~table["to the first guess"]].change < 0
-print(f"missed elsewhere: {elsewhere.sum()} of {len(elsewhere)} visits")
-# Attention is not effect. A visit elsewhere leaves its weight to the others
-# when it goes, so the first guess should gain. Often it loses, because the
-# other visits are encoded anew without it.
+print(f"elsewhere, but missed: {elsewhere.sum()} of {len(elsewhere)} visits")
+# Even where the two agree, attention is not effect. A visit elsewhere leaves
+# its weight to the others when it goes, so the first guess should gain. Often
+# it loses, because the other visits are encoded anew without it.
 
 # %% [markdown]
 # **The first four things of the beginning**, tried on the moment with which the page opens:
