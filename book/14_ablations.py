@@ -64,28 +64,19 @@ pd.DataFrame(windows).T.rename_axis("windows")
 # %% tags=["hide-input"]
 from IPython.display import Markdown
 
+from pgt.config import PRESETS
+
 n_runs = len(ablations.header["runs"])
 hours = ablations.header["seconds"] / 3600
 device = ablations.header["device"]
 where = "one processor core" if device == "cpu" else f"one {device} device"
-Markdown(f"Together {n_runs} trainings, {hours:.1f} hours on {where}.")
-
-# %% tags=["hide-input"]
-from pgt.config import PRESETS
-
 rates = {
     s["training"]["learning_rate"] for s in sources if s["name"] == "geolife"
 }
-as_documented = rates == {PRESETS["geolife"].training.learning_rate}
+assert rates == {PRESETS["geolife"].training.learning_rate}
 Markdown(
-    "On GeoLife the whole model is PGT as the documents configure it there."
-    if as_documented
-    else "> **Note.** This table is older than the rest of the book, and "
-    "waits to be computed again. On GeoLife its whole model is PGT with the "
-    "package's *default* settings, not with those that the documents name "
-    "for GeoLife, and all windows go back from the target's day, by the "
-    "exact protocol too. Two rows on the documents' own model stand below "
-    "the verdicts."
+    f"Together {n_runs} trainings, {hours:.1f} hours on {where}. On GeoLife "
+    "the whole model is PGT as the documents configure it there."
 )
 
 # %% [markdown]
@@ -250,41 +241,34 @@ Markdown(
 # | below zero | inside | *confirmed* |
 # | below zero | outside | *confirmed, other size* |
 # | holds zero | inside | *not confirmed* |
-# | holds zero | outside | *contradicted*, or *not reproduced* by another model than the documents' |
+# | holds zero | outside | *contradicted* |
 # | above zero | outside | *the opposite* |
 
 
 # %%
-def verdict(low, high, claimed, same_model):
+def verdict(low, high, claimed):
     """What the measurement says about a claimed change."""
     inside = low <= claimed <= high
     if high < 0:
         return "confirmed" if inside else "confirmed, other size"
     if low > 0:
         return "the opposite"
-    if inside:
-        return "not confirmed"
-    return "contradicted" if same_model else "not reproduced"
+    return "not confirmed" if inside else "contradicted"
 
 
-def judged(variant, mean, low, high, same_model=True):
+def judged(variant, mean, low, high):
     """A row of the table of verdicts."""
     claimed = CLAIMED[variant]
     return {
         "documents": f"{claimed:+.1f}",
         "measured": f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]",
-        "verdict": verdict(low, high, claimed, same_model),
+        "verdict": verdict(low, high, claimed),
     }
 
 
 published = measured["geolife, published"]
-verdicts = {
-    v: judged(v, *row[:3], same_model=as_documented)
-    for v, row in published.items()
-}
-settings = "the documents'" if as_documented else "the default"
-frame = pd.DataFrame(verdicts).T.rename(lambda v: v.replace("_", " "))
-frame.rename_axis(f"with {settings} settings")
+verdicts = {v: judged(v, *row[:3]) for v, row in published.items()}
+pd.DataFrame(verdicts).T.rename(lambda v: v.replace("_", " "))
 
 # %% tags=["hide-input"]
 kinds = pd.Series({v: row["verdict"] for v, row in verdicts.items()})
@@ -292,9 +276,9 @@ harmless = [v.replace("_", " ") for v in CLAIMED if published[v][0] > 0]
 as_low = [v for v in CLAIMED if published[v][3].min() <= CLAIMED[v]]
 words = [f"{n} *{word}*" for word, n in kinds.value_counts().items()]
 Markdown(
-    f"Of the {len(kinds)} claims, with {settings} settings, our runs find "
-    f"{', '.join(words)}. On average the changed model is "
-    f"*better* than the whole one in {len(harmless)} rows"
+    f"Of the {len(kinds)} claims our runs find {', '.join(words)}. On "
+    "average the changed model is *better* than the whole one in "
+    f"{len(harmless)} rows"
     + (f" ({', '.join(harmless)})." if harmless else ".")
     + " The verdict asks whether the mean effect can be the documents' "
     "number. A single training can still land there by luck: in "
@@ -303,35 +287,7 @@ Markdown(
 )
 
 # %% [markdown]
-# Two of these claims can be judged once more, on the model that the documents describe for GeoLife:
-# [chapter 23](23_real_cities.ipynb) has it with and without its two halves, pointer and generator. The exact protocol
-# asks another question than the documents did, so its rows get no verdict.
-
-# %%
-halves = {}
-times = {"published": "day", "exact": "unknown"}
-for variant in ("no_pointer", "no_generator"):
-    for protocol, known in times.items():
-        documented = read_results(f"geolife_{protocol}")
-        whole = {"model": "pgt", "variant": "full", "target_time": known}
-        part = whole | {"variant": variant}
-        row = judged(variant, *documented.difference(part, whole))
-        if protocol == "exact":
-            row |= {"documents": "", "verdict": ""}
-        seeds = {"seeds": len(documented.select(**whole))}
-        halves[variant.replace("_", " "), protocol] = row | seeds
-pd.DataFrame(halves).T
-
-# %% tags=["hide-input"]
-helped = [
-    f"{', '.join(k)} ({row['measured']})"
-    for k, row in halves.items()
-    if "[+" in row["measured"]
-]
-text = f"Clearly *better* without the part: {listed(helped)}."
-Markdown(text)
-
-# %% [markdown]
+# The exact protocol asks another question than the documents did, so its rows get no verdict.
 # Intervals from few seeds come out a little narrow; [chapter 19](19_improvements.ipynb) says by how much.
 #
 # > **Pitfall.** "Not confirmed" does not mean "has no effect". The intervals are wide, and a small effect would hide in

@@ -147,8 +147,8 @@ change = pd.DataFrame(rows).T
 change.round(1) + 0.0  # no minus zeros
 
 # %% [markdown]
-# The first two columns are changes of Acc@1 in points: of the one shipped model on all test windows, and between means
-# over five seeds, on the windows of [chapter 14](14_ablations.ipynb). The third: first guesses that the switch changes.
+# The first two columns are changes of Acc@1 in points, on all test windows: of the one shipped model, and between means
+# over five seeds ([chapter 14](14_ablations.ipynb)). The third is the share of first guesses that the switch changes.
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt

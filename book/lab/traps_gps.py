@@ -7,6 +7,7 @@ windows; that is the trap.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,12 @@ from sklearn.neighbors import BallTree
 
 from lab.traps import Row, accuracy, row
 from pgt import gps
+from pgt.baselines import ContextKernel
+from pgt.intervals import ends, resampled_means
+from pgt.metrics import evaluate, gains
 from pgt.units import EARTH_RADIUS
 from pgt.visits import local_minute
-from pgt.windows import prepare
+from pgt.windows import Windows, prepare
 
 # How the same fixes are turned into visits: as published, and with one or both errors put right.
 WAYS: dict[str, dict[str, Any]] = {
@@ -95,20 +99,26 @@ def refitted(
         haversine_order="swapped",
     )  # fmt: skip
     later = stays[~early].sort_values("started_at", kind="stable")
+    return _with_split(_visits(_arrived(found, later, len(places), growing, eps)), visits)
+
+
+def _arrived(
+    found: pd.DataFrame, later: pd.DataFrame, places: int, growing: bool, eps: float
+) -> pd.DataFrame:
+    """Staypoints with places, and later ones that join the place of the nearest, or found one."""
     together = pd.concat([found, later.assign(location_id=pd.NA)], ignore_index=True)
     label = together.location_id.fillna(-1).to_numpy(dtype=np.int64)
-    fixed = len(found)
+    fixed, new = len(found), places
     points = np.radians(together[["lon", "lat"]].to_numpy(dtype=float))
     tree = BallTree(points, metric="haversine")
     near, _ = tree.query_radius(
         points[fixed:], eps / EARTH_RADIUS, return_distance=True, sort_results=True
     )
-    new = len(places)
     for at, neighbours in enumerate(near, start=fixed):
         before = neighbours[neighbours < at]
         if not growing:
             # Later staypoints at places of the training days pass these on to nobody.
-            before = before[(before < fixed) | (label[before] < 0) | (label[before] >= len(places))]
+            before = before[(before < fixed) | (label[before] < 0) | (label[before] >= places)]
         if not len(before):
             continue
         labelled = before[label[before] >= 0]
@@ -118,9 +128,67 @@ def refitted(
             label[at] = label[before[0]] = new
             new += 1
     together["location_id"] = pd.array(label, dtype="Int64")
-    kept = together[label >= 0].sort_values(["user_id", "started_at"], ignore_index=True)
-    made = gps.merge_staypoints(kept)
-    return _with_split(made, visits)
+    return together[label >= 0]
+
+
+def _visits(stays: pd.DataFrame) -> pd.DataFrame:
+    return gps.merge_staypoints(stays.sort_values(["user_id", "started_at"], ignore_index=True))
+
+
+def nightly(
+    journey: gps.GpsResult, kernel: ContextKernel, eps: float = 20.0
+) -> Iterator[pd.DataFrame]:
+    """Ranks of the test windows, day by day, with all places clustered anew in the night before.
+
+    Every night sees the training days and all days before the coming one, of everybody, so that
+    a new staypoint can join two places of the past into one. The coming day's staypoints belong
+    to the place of the nearest earlier one, as in `refitted`.
+    """
+    visits = journey.visits
+    ends = visits.groupby(["user_id", "split"]).started_at.max().unstack()
+    stays = journey.staypoints[journey.staypoints.user_id.isin(ends.index)]
+    stays = stays.drop(columns="location_id").sort_values("started_at", kind="stable")
+    day = stays.started_at.dt.normalize()
+    own = ends.reindex(stays.user_id)
+    early = stays.started_at.to_numpy() <= own.train.to_numpy()
+    tested = stays.started_at.to_numpy() > own.valid.to_numpy()
+    for today in np.unique(day[tested]):
+        people = stays.user_id[tested & (day == today)].unique()
+        known, coming = early | (day < today), ~early & (day == today)
+        found, places = gps.generate_locations(stays[known], eps=eps, haversine_order="swapped")
+        seen = _arrived(found, stays[coming], len(places), True, eps)
+        mine = seen.user_id.isin(people)
+        data = prepare(_with_split(_visits(seen[mine]), visits), protocol="exact")
+        begun = data.test.visits.started_at.iloc[data.test.target].dt.normalize() == today
+        asked = data.test.subset(begun.to_numpy())
+        if len(asked):
+            yield _ranked(kernel.fit(data.train), asked)
+
+
+def _ranked(kernel: ContextKernel, windows: Windows) -> pd.DataFrame:
+    """Ranks with the person and the beginning of the target, by which other ways can be paired."""
+    targets = windows.visits.iloc[windows.target][["user_id", "started_at"]]
+    return evaluate(kernel, windows).assign(**{name: targets[name].array for name in targets})
+
+
+def same_targets(ranks: dict[str, pd.DataFrame]) -> Iterator[Row]:
+    """Several ways on the targets that all of them have, each minus the first, people resampled."""
+    keys = ["user_id", "started_at"]
+    tables = {way: table.set_index(keys) for way, table in ranks.items()}
+    common = reduce(pd.Index.intersection, (table.index for table in tables.values()))
+    users = common.get_level_values("user_id")
+    first = None
+    for way, table in tables.items():
+        own = table.loc[common]
+        gain = 100 * gains(own)["acc@1"].to_numpy()
+        yield row("kernel, same targets", gain.mean(), way=way, n=len(gain))
+        yield row("target in the window, same targets", 100 * float(own.in_window.mean()), way=way)
+        if first is None:
+            first = gain
+            continue
+        low, high = ends(resampled_means((gain - first)[None], users))
+        yield row("kernel, same targets, against all days", (gain - first).mean(), "points",
+                  way=way, low=float(low), high=float(high), n=len(gain))  # fmt: skip
 
 
 def alone(journey: gps.GpsResult) -> pd.DataFrame:
@@ -145,7 +213,17 @@ def _with_split(made: pd.DataFrame, visits: pd.DataFrame) -> pd.DataFrame:
 
 
 def clusters(journey: gps.GpsResult) -> Iterator[Row]:
-    """Places clustered from all days, from the training days only, or as the days come."""
-    yield from score(alone(journey), "all days")
-    yield from score(refitted(journey, growing=True), "as the days come")
-    yield from score(refitted(journey, growing=False), "training days only")
+    """Places clustered from all days, from training days, as the days come, and every night."""
+    made = {
+        "all days": alone(journey),
+        "as the days come": refitted(journey, growing=True),
+        "training days only": refitted(journey, growing=False),
+    }
+    ranks, kernels = {}, {}
+    for way, visits in made.items():
+        yield from score(visits, way)
+        data = prepare(visits, protocol="exact")
+        kernels[way] = ContextKernel().fit(data.train).choose(data.valid)
+        ranks[way] = _ranked(kernels[way], data.test)
+    every = pd.concat(nightly(journey, kernels["as the days come"]))
+    yield from same_targets(ranks | {"anew every night": every})
