@@ -7,7 +7,6 @@ windows; that is the trap.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -99,13 +98,19 @@ def refitted(
         haversine_order="swapped",
     )  # fmt: skip
     later = stays[~early].sort_values("started_at", kind="stable")
-    return _with_split(_visits(_arrived(found, later, len(places), growing, eps)), visits)
+    made = _arrived(found, later, len(places), growing=growing, founding=True, eps=eps)
+    return _with_split(_visits(made), visits)
 
 
 def _arrived(
-    found: pd.DataFrame, later: pd.DataFrame, places: int, growing: bool, eps: float
-) -> pd.DataFrame:
-    """Staypoints with places, and later ones that join the place of the nearest, or found one."""
+    found: pd.DataFrame, later: pd.DataFrame, places: int, *, growing: bool, founding: bool,
+    eps: float,
+) -> pd.DataFrame:  # fmt: skip
+    """Staypoints with places, and later ones that join the place of the nearest.
+
+    ``founding``: where the nearest has no place yet, the two make a new one, so that an earlier
+    staypoint gets its place from a later one.
+    """
     together = pd.concat([found, later.assign(location_id=pd.NA)], ignore_index=True)
     label = together.location_id.fillna(-1).to_numpy(dtype=np.int64)
     fixed, new = len(found), places
@@ -124,7 +129,7 @@ def _arrived(
         labelled = before[label[before] >= 0]
         if len(labelled):
             label[at] = label[labelled[0]]
-        else:
+        elif founding:
             label[at] = label[before[0]] = new
             new += 1
     together["location_id"] = pd.array(label, dtype="Int64")
@@ -140,23 +145,21 @@ def nightly(
 ) -> Iterator[pd.DataFrame]:
     """Ranks of the test windows, day by day, with all places clustered anew in the night before.
 
-    Every night sees the training days and all days before the coming one, of everybody, so that
-    a new staypoint can join two places of the past into one. The coming day's staypoints belong
-    to the place of the nearest earlier one, as in `refitted`.
+    Every night sees all days before the coming one, of everybody, so that a new staypoint can join
+    two places of the past into one. The coming day's staypoints belong to the place of the nearest
+    earlier one. A staypoint near none has no place, so no target either: nobody could name it.
     """
     visits = journey.visits
     ends = visits.groupby(["user_id", "split"]).started_at.max().unstack()
     stays = journey.staypoints[journey.staypoints.user_id.isin(ends.index)]
     stays = stays.drop(columns="location_id").sort_values("started_at", kind="stable")
     day = stays.started_at.dt.normalize()
-    own = ends.reindex(stays.user_id)
-    early = stays.started_at.to_numpy() <= own.train.to_numpy()
-    tested = stays.started_at.to_numpy() > own.valid.to_numpy()
+    tested = stays.started_at.to_numpy() > ends.valid.reindex(stays.user_id).to_numpy()
     for today in np.unique(day[tested]):
         people = stays.user_id[tested & (day == today)].unique()
-        known, coming = early | (day < today), ~early & (day == today)
-        found, places = gps.generate_locations(stays[known], eps=eps, haversine_order="swapped")
-        seen = _arrived(found, stays[coming], len(places), True, eps)
+        past, coming = stays[day < today], stays[day == today]
+        found, places = gps.generate_locations(past, eps=eps, haversine_order="swapped")
+        seen = _arrived(found, coming, len(places), growing=True, founding=False, eps=eps)
         mine = seen.user_id.isin(people)
         data = prepare(_with_split(_visits(seen[mine]), visits), protocol="exact")
         begun = data.test.visits.started_at.iloc[data.test.target].dt.normalize() == today
@@ -172,23 +175,28 @@ def _ranked(kernel: ContextKernel, windows: Windows) -> pd.DataFrame:
 
 
 def same_targets(ranks: dict[str, pd.DataFrame]) -> Iterator[Row]:
-    """Several ways on the targets that all of them have, each minus the first, people resampled."""
+    """Several ways on the same targets, each minus the first, people resampled.
+
+    Twice: on the targets that all ways have, and on those that all but the last have, where the
+    last way has missed whatever is no target of its own.
+    """
     keys = ["user_id", "started_at"]
-    tables = {way: table.set_index(keys) for way, table in ranks.items()}
-    common = reduce(pd.Index.intersection, (table.index for table in tables.values()))
-    users = common.get_level_values("user_id")
-    first = None
-    for way, table in tables.items():
-        own = table.loc[common]
-        gain = 100 * gains(own)["acc@1"].to_numpy()
-        yield row("kernel, same targets", gain.mean(), way=way, n=len(gain))
-        yield row("target in the window, same targets", 100 * float(own.in_window.mean()), way=way)
-        if first is None:
-            first = gain
-            continue
-        low, high = ends(resampled_means((gain - first)[None], users))
-        yield row("kernel, same targets, against all days", (gain - first).mean(), "points",
-                  way=way, low=float(low), high=float(high), n=len(gain))  # fmt: skip
+    hits = pd.concat(
+        {way: 100 * gains(table).set_index([table[key] for key in keys])["acc@1"]
+         for way, table in ranks.items()}, axis=1,
+    )  # fmt: skip
+    *others, last = hits
+    every = hits.dropna(subset=others)
+    for what, table in (("shared", every.dropna()), ("all", every.fillna({last: 0.0}))):
+        users = table.index.get_level_values("user_id")
+        for way in hits:
+            yield row(f"kernel, {what} targets", table[way].mean(), way=way, n=len(table))
+            if way == others[0]:
+                continue
+            less = (table[way] - table[others[0]]).to_numpy()
+            low, high = ends(resampled_means(less[None], users))
+            yield row(f"kernel, {what} targets, minus all days", less.mean(), "points", way=way,
+                      low=float(low), high=float(high), n=len(table))  # fmt: skip
 
 
 def alone(journey: gps.GpsResult) -> pd.DataFrame:

@@ -63,12 +63,25 @@ def test_days_to_come_change_nothing() -> None:
     pd.testing.assert_frame_equal(after[compared].head(len(before)), before[compared])
 
 
-def test_ways_are_compared_on_the_targets_that_all_of_them_have() -> None:
+def test_the_evening_changes_nothing_of_the_morning() -> None:
+    new = 9_000.0
+    test = [*AWAY, HOME, new, OFFICE, OFFICE, HOME]
+    one, other = every_night([*test, HOME]), every_night([*test, new])
+    compared = ["started_at", "better", "tied", "in_window"]
+    morning = one.started_at < one.started_at.max().normalize() + pd.Timedelta(hours=17)
+    assert morning.sum() > 5
+    pd.testing.assert_frame_equal(
+        other[compared].head(int(morning.sum())), one.loc[morning, compared]
+    )
+
+
+def test_ways_are_compared_on_the_same_targets() -> None:
     one = every_night([*AWAY, HOME, OFFICE, HOME])
-    worse = one.iloc[1:].assign(better=5, tied=1)
-    rows = list(same_targets({"all days": one, "other": worse}))
-    same = {row["way"]: row for row in rows if row["what"] == "kernel, same targets"}
-    assert {row["n"] for row in same.values()} == {len(one) - 1}
-    (lost,) = (row for row in rows if row["unit"] == "points")
-    assert lost["value"] == pytest.approx(same["other"]["value"] - same["all days"]["value"])
-    assert same["other"]["value"] == 0 and lost["low"] == lost["high"] == lost["value"]
+    right = one.assign(better=0, tied=1)
+    fewer = right.iloc[1:]
+    rows = {(r["what"], r["way"]): r for r in same_targets({"all days": right, "other": fewer})}
+    assert rows["kernel, shared targets", "other"]["value"] == 100
+    assert rows["kernel, shared targets", "other"]["n"] == len(one) - 1
+    lost = rows["kernel, all targets, minus all days", "other"]
+    assert lost["value"] == pytest.approx(-100 / len(one)) and lost["n"] == len(one)
+    assert lost["low"] == lost["high"] == lost["value"]  # one person
