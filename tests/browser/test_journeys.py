@@ -38,7 +38,7 @@ def test_newcomer_on_a_phone(visit: Any) -> None:
         for i in range(3):
             assert re.search(r"\d", findings.nth(i).locator(".fact").first.inner_text())
             assert findings.nth(i).locator("a").count() >= 1
-        findings.first.locator("a").first.tap()
+        findings.first.get_by_role("link", name="Real cities", exact=True).tap()
         page.wait_for_url("**/23_real_cities.html")
         assert page.locator("h1").first.inner_text().startswith("23. Real cities")
         assert page.evaluate(FITS)
