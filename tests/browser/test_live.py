@@ -19,7 +19,7 @@ from pgt.viz.live import SMALL, playground
 from pgt.windows import Windows, prepare
 
 from ..helpers import PATIENCE
-from .conftest import watched
+from .conftest import HIDDEN, watched
 
 pytestmark = pytest.mark.browser
 POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
@@ -38,22 +38,6 @@ PREDICT = """
 }
 """
 
-
-# Discs of visits that lie outside the map or under its buttons or scale, and all of them: how many?
-COVERED = """
-() => {
-  const box = (query) => document.querySelector(`.pgt-live ${query}`).getBoundingClientRect();
-  const map = box("[data-live=map]"), over = [box(".live-zoom"), box("[data-live=scale]")];
-  const middles = [...document.querySelectorAll(".pgt-live .marks .attention")].map((mark) => {
-    const { left, right, top, bottom } = mark.getBoundingClientRect();
-    return [(left + right) / 2, (top + bottom) / 2];
-  });
-  const inside = ([x, y], { left, right, top, bottom }) =>
-    x > left && x < right && y > top && y < bottom;
-  const hidden = middles.filter((at) => !inside(at, map) || over.some((one) => inside(at, one)));
-  return [hidden.length, middles.length];
-}
-"""
 
 # Predict once, and say how often each weight is read: on average over the numbers of a matrix.
 COUNT_READS = r"""
@@ -690,7 +674,7 @@ def test_no_visit_lies_under_what_stands_on_the_map(live: Any, width: int) -> No
         page.locator("[data-live=map]").scroll_into_view_if_needed()
         for moment in range(0, 40, 3):
             page.locator("[data-live=moment]").fill(str(moment))
-            hidden, seen = page.evaluate(COVERED)
+            hidden, seen = page.locator(".pgt-live[data-kind]").evaluate(HIDDEN, ".attention")
             assert seen > 0 and hidden == 0, f"{hidden} of {seen} visits are hidden at {moment}"
 
 

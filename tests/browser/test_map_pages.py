@@ -6,25 +6,14 @@ from typing import Any
 
 import pytest
 
+from .conftest import HIDDEN
+
 pytestmark = pytest.mark.browser
 PAGE = "book/13_attention_on_maps.html"
 
 # What a map shows, as a text that differs when the picture does.
 PICTURE = "map => map.querySelector('.marks').innerHTML + map.querySelector('.names').innerHTML"
 FITS = "document.documentElement.scrollWidth <= window.innerWidth"
-# The marks of a map that lie outside its frame, or under its buttons.
-HIDDEN = """
-figure => {
-  const map = figure.querySelector("[data-live=map]").getBoundingClientRect();
-  const knobs = figure.querySelector(".live-zoom").getBoundingClientRect();
-  return [...figure.querySelectorAll(".marks > *")].filter((mark) => {
-    const box = mark.getBoundingClientRect();
-    const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
-    return x < map.left || x > map.right || y < map.top || y > map.bottom
-      || (x > knobs.left && y < knobs.bottom && !mark.matches(".path"));
-  }).length;
-}
-"""
 
 
 def figure_with(opened: Any, part: str) -> Any:
@@ -166,7 +155,7 @@ def test_maps_show_all_their_marks_and_fit(visit: Any, width: int) -> None:
             frame = figure.locator(".live-map").bounding_box()
             assert frame["height"] > 0.5 * min(frame["width"], 760), name
             if figure.locator("[data-live=step]").count():
-                assert figure.evaluate(HIDDEN) == 0, name
+                assert figure.evaluate(HIDDEN, "*")[0] == 0, name
         assert opened.page.evaluate(FITS)
 
 

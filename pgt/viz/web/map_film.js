@@ -74,13 +74,14 @@ const rest = () => {
   find("told").setAttribute("aria-live", "polite");
 };
 const go = (number) => { find("step").value = number; draw(); };
+const last = () => shown.step === page.steps.at(-1);
 const advance = () => {
   go(Number(find("step").value) + 1);
-  if (Number(find("step").value) === page.steps.length - 1) rest();
+  if (last()) rest();
 };
 find("play")?.addEventListener("click", () => {
   if (playing) return rest();
-  if (Number(find("step").value) === page.steps.length - 1) go(0);
+  if (last()) go(0);
   find("play").textContent = "Pause";
   find("told").setAttribute("aria-live", "off");  // a moment is over before it is read aloud
   playing = setInterval(advance, PAUSE);
