@@ -6,7 +6,7 @@ windows; that is the trap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,14 @@ WAYS: dict[str, dict[str, Any]] = {
 NIGHT = (22, 6)  # o'clock, local
 
 
-def score(visits: pd.DataFrame, way: str) -> Iterator[Row]:
-    """What a benchmark on these visits would look like."""
+def score(
+    visits: pd.DataFrame, way: str
+) -> Generator[Row, None, tuple[ContextKernel, pd.DataFrame]]:
+    """What a benchmark on these visits would look like; returns its kernel and the ranks."""
     data = prepare(visits, protocol="exact")
-    value, ranks = accuracy(data)
-    yield row("kernel", value, way=way, n=len(ranks))
+    kernel = ContextKernel().fit(data.train).choose(data.valid)
+    ranks = _ranked(kernel, data.test)
+    yield row("kernel", 100 * float(gains(ranks)["acc@1"].mean()), way=way, n=len(ranks))
     yield row("most frequent", accuracy(data, "most_frequent")[0], way=way, n=len(ranks))
     yield row("target in the window", 100 * float(ranks.in_window.mean()), way=way, n=len(ranks))
     yield row("target seen in training", 100 * float(ranks.known.mean()), way=way, n=len(ranks))
@@ -45,6 +48,7 @@ def score(visits: pd.DataFrame, way: str) -> Iterator[Row]:
     yield row("places", visits.location_id.nunique(), "places", way=way)
     for name, n in data.counts().items():
         yield row(f"{name} windows", n, "windows", way=way)
+    return kernel, ranks
 
 
 def ways(fixes: dict[str, gps.GpsResult]) -> Iterator[Row]:
@@ -70,11 +74,11 @@ def ways(fixes: dict[str, gps.GpsResult]) -> Iterator[Row]:
 def refitted(
     journey: gps.GpsResult, *, growing: bool, eps: float = 20.0, min_samples: int = 2
 ) -> pd.DataFrame:
-    """The visits of a journey with places found without looking ahead.
+    """The visits of a journey with places found while looking ahead as little as can be.
 
     Places are clustered from what people did in their training days. Later staypoints come one
     after the other, in order of time: each belongs to the place of the nearest staypoint within
-    ``eps``; if that one has no place yet, the two found a new one.
+    ``eps``; if that one has no place yet, the two found a new one. Nothing else looks ahead.
 
     Parameters
     ----------
@@ -99,7 +103,7 @@ def refitted(
     )  # fmt: skip
     later = stays[~early].sort_values("started_at", kind="stable")
     made = _arrived(found, later, len(places), growing=growing, founding=True, eps=eps)
-    return _with_split(_visits(made), visits)
+    return _visits(made, visits)
 
 
 def _arrived(
@@ -136,8 +140,17 @@ def _arrived(
     return together[label >= 0]
 
 
-def _visits(stays: pd.DataFrame) -> pd.DataFrame:
-    return gps.merge_staypoints(stays.sort_values(["user_id", "started_at"], ignore_index=True))
+def _ends(visits: pd.DataFrame) -> pd.DataFrame:
+    """When each person's last visit of each split begins."""
+    return visits.groupby(["user_id", "split"]).started_at.max().unstack()
+
+
+def _visits(stays: pd.DataFrame, like: pd.DataFrame) -> pd.DataFrame:
+    """Visits of staypoints with places, cut at the same moments as other visits of these people."""
+    made = gps.merge_staypoints(stays.sort_values(["user_id", "started_at"], ignore_index=True))
+    last, at = _ends(like).reindex(made.user_id), made.started_at.to_numpy()
+    parts = [at <= last[name].to_numpy() for name in ("train", "valid")]
+    return made.assign(split=np.select(parts, ["train", "valid"], "test"))
 
 
 def nightly(
@@ -149,19 +162,18 @@ def nightly(
     two places of the past into one. The coming day's staypoints belong to the place of the nearest
     earlier one. A staypoint near none has no place, so no target either: nobody could name it.
     """
-    visits = journey.visits
-    ends = visits.groupby(["user_id", "split"]).started_at.max().unstack()
-    stays = journey.staypoints[journey.staypoints.user_id.isin(ends.index)]
+    last = _ends(journey.visits)
+    stays = journey.staypoints[journey.staypoints.user_id.isin(last.index)]
     stays = stays.drop(columns="location_id").sort_values("started_at", kind="stable")
     day = stays.started_at.dt.normalize()
-    tested = stays.started_at.to_numpy() > ends.valid.reindex(stays.user_id).to_numpy()
+    tested = stays.started_at.to_numpy() > last.valid.reindex(stays.user_id).to_numpy()
     for today in np.unique(day[tested]):
         people = stays.user_id[tested & (day == today)].unique()
         past, coming = stays[day < today], stays[day == today]
         found, places = gps.generate_locations(past, eps=eps, haversine_order="swapped")
         seen = _arrived(found, coming, len(places), growing=True, founding=False, eps=eps)
         mine = seen.user_id.isin(people)
-        data = prepare(_with_split(_visits(seen[mine]), visits), protocol="exact")
+        data = prepare(_visits(seen[mine], journey.visits), protocol="exact")
         begun = data.test.visits.started_at.iloc[data.test.target].dt.normalize() == today
         asked = data.test.subset(begun.to_numpy())
         if len(asked):
@@ -208,16 +220,7 @@ def alone(journey: gps.GpsResult) -> pd.DataFrame:
     people = journey.visits.groupby("user_id").size().index
     stays = journey.staypoints[journey.staypoints.user_id.isin(people)]
     found, _ = gps.generate_locations(stays.drop(columns="location_id"), haversine_order="swapped")
-    made = gps.merge_staypoints(found[found.location_id.notna()])
-    return _with_split(made, journey.visits)
-
-
-def _with_split(made: pd.DataFrame, visits: pd.DataFrame) -> pd.DataFrame:
-    """Cut each person's visits at the same moments as other visits of theirs."""
-    ends = visits.groupby(["user_id", "split"]).started_at.max().unstack().reindex(made.user_id)
-    at = made.started_at.to_numpy()
-    parts = [at <= ends[name].to_numpy() for name in ("train", "valid")]
-    return made.assign(split=np.select(parts, ["train", "valid"], "test"))
+    return _visits(found[found.location_id.notna()], journey.visits)
 
 
 def clusters(journey: gps.GpsResult) -> Iterator[Row]:
@@ -229,9 +232,6 @@ def clusters(journey: gps.GpsResult) -> Iterator[Row]:
     }
     ranks, kernels = {}, {}
     for way, visits in made.items():
-        yield from score(visits, way)
-        data = prepare(visits, protocol="exact")
-        kernels[way] = ContextKernel().fit(data.train).choose(data.valid)
-        ranks[way] = _ranked(kernels[way], data.test)
+        kernels[way], ranks[way] = yield from score(visits, way)
     every = pd.concat(nightly(journey, kernels["as the days come"]))
     yield from same_targets(ranks | {"anew every night": every})
