@@ -136,9 +136,11 @@ class NextLocation(BaseEstimator):
         -------
         DataFrame
             One row a place, the likeliest first: ``user_id``, ``rank`` (from 1), ``location_id``,
-            ``probability``, ``somewhere_new`` (the probability that it is none of the places where
-            the person has been; with it, all probabilities add up to 1), ``after`` (when the last
-            visit began), and ``lon`` and ``lat`` where the visits have them.
+            ``probability``, ``somewhere_new`` (what is left for places that no row can name: for
+            the pointer and the rules those where the person has never been, for ``"pgt"`` and
+            ``"markov"`` those that were not in the visits they were fitted to; with it, all
+            probabilities add up to 1), ``after`` (when the last visit began), and ``lon`` and
+            ``lat`` where the visits have them.
         """
         if top < 1:
             raise DataError(f"top is {top}; ask for at least 1 place.")
