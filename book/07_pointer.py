@@ -101,7 +101,7 @@ Markdown(
 # ## The question and the visits
 #
 # The encoder has turned each visit into a vector of $D$ numbers. The vector of the *last* visit has looked at all
-# others. It stands for "here and now" and is called the **context**. We take the story window that all chapters
+# others. It stands for "here and now" and is called the **context** $c$. We take the story window that all chapters
 # share, the shortest test window, and one that is three visits longer than ours, so that there is padding to get wrong.
 
 # %%
@@ -792,8 +792,8 @@ groups = result.groupby(np.where(known, "known", "never seen"))
 groups.mean().round(1).rename_axis("Acc@1, %")
 # The keys were trained to be added up, so a fair comparison trains each.
 # Places never seen have few visits to add up: there "largest" is no worse.
-# In the chapter's log_scatter only the last lines change: "largest" is
-# the peak m, normalised over the places.
+# For "largest", log_scatter returns its peak m, normalised over the places.
+# Remove the detach before you train, or query and keys learn nothing.
 
 # %% [markdown]
 # **Next:** [The generator and the gate](08_generator_and_gate.ipynb), for the targets that cannot be pointed at.

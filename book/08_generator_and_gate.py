@@ -447,12 +447,13 @@ show(
 # with its gradient. `logsigmoid(-z)` never computes $1 - g$. So the rule is: *stay in logarithms from end to end*,
 #
 # $$
-# \log P = \operatorname{logaddexp}\big(\log\sigma(z) + \log P_\text{ptr},\; \log\sigma(-z) + \log P_\text{gen}\big). \tag{8.6}
+# \begin{aligned} \log P = \operatorname{logaddexp}\big(&\log\sigma(z) + \log P_\text{ptr}, \\
+# &\log\sigma(-z) + \log P_\text{gen}\big). \end{aligned} \tag{8.6}
 # $$
 #
 # > **Pitfall.** Our own `safe` has a hole: when *both* parts are $-\infty$ it computes $-\infty - (-\infty)$, which is NaN.
 # > With a softmax as generator that cannot happen. Without a generator it does, for every place not in sight. Test
-# > the corners of a formula, not its middle. The package uses `torch.logaddexp`, which gets this corner right.
+# > the corners of a formula, not its middle. The package uses `torch.logaddexp`, which gives $-\infty$ there.
 
 # %% tags=["hide-input"]
 impossible = torch.tensor([-math.inf])
@@ -713,9 +714,8 @@ Markdown(
     f"window; the oracle saves {room:.3f}. So the gate collects "
     f"**{100 * gain / room:.0f} %** of what it could gain by knowing the "
     "answer. ([Chapter 11](11_gate.ipynb) measures it against the best "
-    "constant, and gets a "
-    "little less.) How much of the rest anybody could know is a question for "
-    "the town, and it is not 100 %."
+    "constant, and gets a little less.) Nobody could know all of the rest, "
+    "not even the town."
 )
 
 # %% [markdown]

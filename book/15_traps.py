@@ -23,8 +23,8 @@ except ImportError:  # on Colab
 # say so. We fell into most of the traps in this chapter ourselves.
 #
 # Unless the town or another city is named, everything here was measured on GeoLife, the data of
-# [chapter 23](23_real_cities.ipynb). The numbers come from a results file. If you have the data, the command that is
-# printed below makes it again.
+# [chapter 23](23_real_cities.ipynb). Most of the numbers come from one results file. If you have the data, the command
+# that is printed below makes it again.
 
 # %%
 import numpy as np
@@ -260,9 +260,9 @@ Markdown(
 # ## 6. Places that knew the test days
 #
 # Places are clusters of stays. The usual pipeline clusters *all* stays and splits into training and
-# test afterwards. It sounds harmless: no label leaks, only geometry. We clustered again in two ways
-# that hardly look ahead. (All three columns below cluster only stays of the benchmark's own people. The published
-# pipeline clusters those of others too.)
+# test afterwards. It sounds harmless: no label leaks, only geometry. We clustered the training days alone, and added
+# later stays in two ways that hardly look ahead. (In this trap we cluster only stays of the benchmark's own people. The
+# published pipeline clusters those of others too.)
 #
 # - *as the days come*: a new stay joins the place of the nearest earlier stay within reach (if that one has none yet,
 #   the two make a new place);
@@ -304,9 +304,9 @@ Markdown(
 #
 # But a system at work would do better than our two ways. It may look back and cluster everything *anew every night*,
 # so that a stay of yesterday joins two places of the past. We did that for each day of the test, with all days before
-# it, of everybody. A stay at a spot that no night has made a place of yet cannot be answered then. Here are all ways on
-# the same targets, once without such stays and once with them, as misses. The kernel's five numbers are those of *as the
-# days come*.
+# it. A stay at a spot that no night has made a place of yet cannot be answered then. Here are all ways on the same *n*
+# targets, first without such stays, then with them as misses of *anew every night*. That way takes the kernel's five
+# numbers from *as the days come*; the others choose their own.
 
 # %% tags=["hide-input"]
 paired = rows_of("clusters").reset_index().set_index(["what", "way"])
@@ -319,16 +319,13 @@ def on_targets(which):
     signed = less.apply(
         lambda r: f"{r.value:+.1f} [{r.low:+.1f}, {r.high:+.1f}]", axis=1
     )
-    n = f"{own.n.iloc[0]:,.0f} targets"
-    return {
-        (n, "Acc@1 (%)"): own.value.map("{:.1f}".format),
-        (n, "minus all days"): signed,
-    }
+    columns = {"Acc@1 (%)": own.value.round(1), "minus all days": signed}
+    table = pd.DataFrame(columns).reindex(own.index).fillna("")
+    return {f"{own.n.iloc[0]:,.0f}": table}
 
 
-every = pd.DataFrame(on_targets("shared") | on_targets("all"))
-every = every.reindex(paired.loc["kernel, shared targets"].index)
-every.fillna("").rename_axis("places")
+every = pd.concat(on_targets("shared") | on_targets("all"))
+every.rename_axis(["n", "places"])
 
 # %% tags=["hide-input"]
 less = paired.loc["kernel, all targets, minus all days"]
@@ -434,7 +431,7 @@ Markdown(
 # ## 10. Mixed protocols
 #
 # Here is one kernel on the same visits. Only the question changes from row to row; the five numbers
-# are chosen for each on its validation windows.
+# are chosen on the validation windows of each protocol and length of history.
 
 # %% tags=["hide-input"]
 mixed = rows_of("mixed protocols").value.sort_values()
@@ -520,7 +517,7 @@ Markdown(
 #
 # We found this trap last, in our own exact protocol. A window holds the visits of seven days: in the literature, those
 # before the *target's* day. Suppose nobody recorded you for three days. Then the window reaches back four days from your
-# last visit instead of seven. So a window whose oldest visit is only four days before the last one hints at a gap of
+# last visit instead of seven. So a window whose oldest visit is four days before the last one allows a gap of at most
 # three days, and one that reaches back seven *proves* that there is none. Here it is for the town.
 
 # %%
@@ -551,16 +548,16 @@ panels[0].set_ylabel("windows (%)")
 handles, labels = panels[0].get_legend_handles_labels()
 below = {"loc": "outside lower center", "ncols": 5}
 figure.legend(handles, labels, title="days until the next visit", **below)
-today = {anchor: 100 * table.loc[7, 0] for anchor, table in spans.items()}
+today = {anchor: 100 * table[0] for anchor, table in spans.items()}
 show(
     figure,
     alt="Two bar charts of the days until the next visit, by how far a "
     "window reaches back. Left, windows that go back from the target's day: "
-    f"of those that reach back seven days {today['target_day']:.0f} per cent "
-    "are followed by a visit on the same day, of shorter ones few. Right, "
-    "windows that go back from the last visit: "
-    f"{today['last_visit']:.0f} per cent, and the bars are alike at every "
-    "reach.",
+    f"of those that reach back seven days {today['target_day'][7]:.0f} per "
+    "cent are followed by a visit on the same day, of those that reach back "
+    f"six {today['target_day'][6]:.0f}. Right, windows that go back from the "
+    f"last visit: {today['last_visit'][7]:.0f} per cent and "
+    f"{today['last_visit'][6]:.0f}.",
     caption="Test windows of the town: when the next visit comes, by how far "
     "the window reaches back. If windows gave nothing away, all bars of a "
     "chart would look the same.",
@@ -600,8 +597,8 @@ leak.rename_axis(["data", "back from the"])
 
 # %% [markdown]
 # What is the hint worth to a model, on the targets that both kinds of windows have? Two of the models come later. The
-# kernel with a memory reads a person's last hundred visits instead of a window, so its rows cannot differ. The contextual
-# pointer of [chapter 20](20_contextual_pointer.ipynb) reads both, unless the table says *window only*.
+# kernel with a memory reads a person's last hundred visits instead of a window, so its two scores cannot differ. The
+# contextual pointer of [chapter 20](20_contextual_pointer.ipynb) reads both, unless the table says *window only*.
 
 # %%
 which = ["data", "model", "variant"]
@@ -775,8 +772,8 @@ pd.Series(wide, name="width of the interval (points)").round(1).to_frame()
 # %% [markdown]
 # <details class="solution"><summary>Solution 4</summary>
 #
-# There is no model answer, but a good one quotes the sentence for each point. Most papers leave
-# points 2, 4 and 7 open. If the code is public, look at what is fitted before the split, and at the clock.
+# There is no model answer, but a good one quotes the sentence for each point. Look closely
+# at points 2, 4 and 7. If the code is public, look at what is fitted before the split, and at the clock.
 #
 # </details>
 

@@ -28,7 +28,7 @@ def test_an_entry_is_complete(key: str) -> None:
     entry = ENTRIES[key]
     assert entry.persons.get("author"), f"{key} has no author."
     assert entry.fields.get("title"), f"{key} has no title."
-    assert re.fullmatch(r"\d{4}", entry.fields.get("year", "")), f"{key} has no year."
+    assert re.fullmatch(r"\d{4}[a-z]?", entry.fields.get("year", "")), f"{key} has no year."
     assert "doi" in entry.fields or "url" in entry.fields, f"{key} has neither doi nor url."
     if entry.type in VENUE:
         assert entry.fields.get(VENUE[entry.type]), f"{key} has no {VENUE[entry.type]}."
@@ -49,3 +49,12 @@ def test_an_entry_is_cited(key: str) -> None:
 def test_no_work_is_listed_twice() -> None:
     titles = [re.sub(r"\W", "", entry.fields["title"].lower()) for entry in ENTRIES.values()]
     assert sorted(titles) == sorted(set(titles))
+
+
+def test_two_works_of_one_year_are_told_apart() -> None:
+    """A page cites a work by author and year; a letter after the year keeps two works apart."""
+    names = []
+    for entry in ENTRIES.values():
+        last = ["".join(person.last_names) for person in entry.persons["author"]]
+        names.append((*(last if len(last) < 3 else [last[0], "et al."]), entry.fields["year"]))
+    assert len(names) == len(set(names))
