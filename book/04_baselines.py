@@ -418,8 +418,8 @@ pd.DataFrame(rows).T[metric].astype(float).round(1)
 #
 # This is the **context kernel**: it compares the context of each past visit with the context now. The base $\beta$
 # gives a vote even to visits that match in nothing, $\zeta$ is the weight of the hour, and $\theta$ says how many
-# minutes still count as "about this hour". The fifth number is the weight of the bracket, which we fix to 1 because
-# only ratios matter. In the code the five are called `decay`, `base`, `same`, `clock` and `width`.
+# minutes still count as "about this hour". The fifth number is the weight of $[\,l_{i-1} = l_L\,]$, which we fix to 1
+# because only ratios matter. In the code the five are called `decay`, `base`, `same`, `clock` and `width`.
 
 
 # %%
@@ -550,10 +550,10 @@ later = [f"{numbers[stage]['decay']:g}" for stage in list(stages)[2:]]
 Markdown(
     "Recency changes nothing: on validation the best decay is 1, and that "
     "is the rule before. Recency alone favours the place where the person "
-    f"is now, where people stay in only {stay:.0f} % of the windows; with a "
-    f"decay of 0.9 test falls to {faded:.1f} %. Together with what came "
-    f"after here, a decay below 1 is chosen ({', then '.join(later)}). What "
-    "came after here is the step that counts. The hour adds a little."
+    f"is now. But people stay there in only {stay:.0f} % of the windows, and "
+    f"with a decay of 0.9 test falls to {faded:.1f} %. Together with what "
+    f"came after here, a decay below 1 is chosen ({', then '.join(later)}). "
+    "What came after here is the step that counts. The hour adds a little."
 )
 
 # %% [markdown]
@@ -885,8 +885,8 @@ table = pd.DataFrame(at_ten).rename(lambda group: group.replace("_", " "))
 table.rename_axis("Acc@10, %").round(1)
 
 # %% [markdown]
-# In the last row the kernel has a zero, and always will. Only a model that can *generate* can name a place that
-# the week does not contain. The network makes little of this chance. Remember that when we build its generator.
+# In the last row the kernel has a zero, and always will: it cannot name a place that the week does not contain. The
+# network can *generate* one, but makes little of this chance. Remember that when we build its generator.
 #
 # So what is a network for? For the cases beyond the window, for probabilities, for cues that we did not think of.
 # But anyone who claims that a network has learned how people move should first show that it beats five numbers.
@@ -979,10 +979,7 @@ for name, grid in grids.items():
     honest = by_split["test"][by_split["valid"].argmax()]
     if grid is options:
         check.same(honest, reached["+ time of day"], name="the honest choice")
-    print(
-        f"{name}: chosen on test {cheated:.1f} %, on validation "
-        f"{honest:.1f} %: {cheated - honest:+.1f} for cheating"
-    )
+    print(f"{name}: honest {honest:.1f} %, by cheating {cheated:.1f} %")
 # Few numbers cannot adapt to thousands of windows. A network's many epochs,
 # settings and seeds can.
 

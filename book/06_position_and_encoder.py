@@ -53,7 +53,7 @@ print(f"{L} visits, D = {D}, H = {H} heads")
 
 # %% [markdown]
 # After the embeddings, each vector knows only its own visit. It does not know that the same
-# place came two days earlier, or that the day has just begun. In the **encoder** the visits look at each
+# place came two days earlier, or that it is the first visit of the day. In the **encoder** the visits look at each
 # other. The tool is **attention**: each visit takes a weighted mean over all visits, and chooses the
 # weights itself.
 
@@ -424,11 +424,11 @@ show(
 # \prod_n J^{\text{LN}}_n \Big( I + J_n \Big) \;\;\text{(post)} . \tag{6.4}
 # $$
 #
-# The products run over the layers. $J_n$ is the matrix of derivatives (Jacobian) of what layer $n$ *adds*, and
-# $J^{\text{LN}}_n$ is that of its LayerNorm. Multiply the product out. In pre-norm one term is $I$: a direct road
-# on which the gradient arrives unchanged, at any depth. In post-norm every road passes one LayerNorm per layer,
-# and each divides by the length of its input. If $h$ adds variance $v$ to a vector of variance 1, the direct road
-# shrinks by $1 / \sqrt{1 + v}$ each time. "So in post-norm the gradient vanishes", many texts say. Does it? We
+# The products run over the steps of (6.3), two in each layer. $J_n$ is the matrix of derivatives (Jacobian) of what
+# step $n$ *adds*, and $J^{\text{LN}}_n$ is that of its LayerNorm. Multiply the product out. In pre-norm one term is
+# $I$: a direct road on which the gradient arrives unchanged, at any depth. In post-norm every road passes one LayerNorm
+# per step, and each divides by the length of its input. If $h$ adds variance $v$ to a vector of variance 1, the direct
+# road shrinks by $1 / \sqrt{1 + v}$ each time. "So in post-norm the gradient vanishes", many texts say. Does it? We
 # measure it at initialisation; PyTorch's layer has a switch for the two kinds.
 
 
@@ -497,8 +497,8 @@ show(
     "initialisation, for 2, 6 and 12 layers. With 12 layers, from first to "
     f"last: pre-norm {pre[0]:.2f} to {pre[1]:.2f}, post-norm {post[0]:.2f} "
     f"to {post[1]:.2f}.",
-    caption="Gradient norms of each layer's weights before the first step, "
-    "mean of two seeds.",
+    caption="Gradient norm of one matrix in each layer, the first of its "
+    "feed-forward network, before training. Mean of two seeds.",
 )
 
 # %%
