@@ -52,8 +52,8 @@ torch.manual_seed(0)
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 words = data.vocabulary
-people, places = town.visits.user_id.nunique(), len(town.places)
-print(f"{places:,} places, {people:,} people, {len(town.visits):,} visits")
+places, people = words.n_locations, town.visits.user_id.nunique()
+print(f"{places:,} places in the vocabulary, {people:,} people")
 
 # %% [markdown]
 # Our town is small. A city of check-ins has a hundred thousand places, a country millions. The windows stay as they
@@ -62,10 +62,9 @@ print(f"{places:,} places, {people:,} people, {len(town.visits):,} visits")
 #
 # ## Where do time and memory go?
 #
-# We give the model more places than the town has. Its windows, its encoder and its pointer
-# do the same work as before. A step has two costs: the time it takes, and the memory that must be kept
-# between the forward and the backward pass. PyTorch lets us watch the second: a *hook* sees every tensor
-# that is saved for the gradient.
+# We give the model a larger vocabulary than the town's. Its windows, its encoder and its pointer do the same work as
+# before. A step has two costs: the time it takes, and the memory that must be kept between the forward and the
+# backward pass. PyTorch lets us watch the second: a *hook* sees every tensor that is saved for the gradient.
 
 
 # %%
@@ -310,8 +309,8 @@ Markdown(
     "From a hundred thousand visits to a million the exponents (1 = linear) "
     f"lie between {slopes.min():.2f} and {slopes[steep]:.2f} (“{steep}”), "
     f"from there to ten million between {beyond.min():.2f} and "
-    f"{beyond[later]:.2f} (“{later}”). The first of these two stages has "
-    f"{beyond[steep]:.2f} there, and the second {slopes[later]:.2f} before."
+    f"{beyond[later]:.2f} (“{later}”). In the other range these two "
+    f"stages have {beyond[steep]:.2f} and {slopes[later]:.2f}."
 )
 
 # %% [markdown]
@@ -472,7 +471,8 @@ hours.round(2).to_frame()
 #
 # ## What it comes to
 #
-# These are the sizes at which we wanted to be able to work. We set each budget before we measured anything.
+# These are the sizes at which we wanted to be able to work. We set each budget before we measured anything. Unless a
+# row says otherwise, memory is what the work needs beyond its input, the model and the model's gradients.
 
 # %% tags=["hide-input"]
 sections = ["vocabulary", "growth", "large", "gps", "intervals", "baskets"]
