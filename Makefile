@@ -56,7 +56,7 @@ $(STAMPS)/browser: $(HTML) $(TESTS)
 	@mkdir -p $(STAMPS) && touch $@
 
 unit: $(ENV) ## Run the tests of the package and of the book's sources
-	$(BIN)/python -m pytest tests -m "not browser and not built" -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest tests -m "not browser and not built" -n $(WORKERS) --dist loadfile --durations 25
 
 lint: $(ENV) ## Run ruff, mypy, codespell, and the rules of who imports whom
 	$(BIN)/ruff check .
@@ -75,7 +75,7 @@ spelling: $(STAMPS)/speller ## Check the spelling of the prose; words of the boo
 chapters: $(STAMPS)/chapters ## Execute every chapter with nbmake, unless nothing changed
 
 browser: $(HTML) ## Check the built book: its links, its weight, its pages in Chromium, its PDF
-	$(BIN)/python -m pytest tests -m "browser or built" -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest tests -m "browser or built" -n $(WORKERS) --dist loadfile --durations 25
 
 pdf: $(HTML) ## Print the whole book to one file: _build/where-next.pdf
 	$(BIN)/python book/_ext/pdf.py
