@@ -6,7 +6,7 @@
 # *You will be able to* let a model name places that its training never showed, give it a longer memory at a
 # bounded cost, judge it on people it has never met, and let it say how sure it is. *You need*
 # [The generator and the gate](08_generator_and_gate.ipynb) and the [Contextual pointer](20_contextual_pointer.ipynb). *It takes*
-# half an hour to read and about half a minute to run; a GPU makes no difference.
+# half an hour to read and less than a minute to run; a GPU makes no difference.
 
 # %% tags=["hide-input"]
 try:
@@ -76,8 +76,8 @@ pd.DataFrame(rows).T.map("{:.1f}".format).replace("nan", "")
 # $$
 #
 # the places that the generator knows and those in the source, which here is the window. This is the **extended
-# vocabulary**. The mixture of [chapter 8](08_generator_and_gate.ipynb) needs one small change: outside $\mathcal{K}$
-# nothing is generated.
+# vocabulary**. The mixture of [chapter 8](08_generator_and_gate.ipynb) needs one small change: a bracket that is 1 inside
+# $\mathcal{K}$ and 0 outside, where nothing is generated.
 #
 # $$
 # P(\ell) = g \sum_{i:\, l_i = \ell} a_i + (1 - g)\, [\ell \in \mathcal{K}]\, P_\text{gen}(\ell),
@@ -415,8 +415,8 @@ show(
     f"{int(single.days_ago.max())} days, and {len(older)} squares, one a "
     f"place, back to {int(table.days_ago.max())} days.",
     caption="What the model gets with one window, with a short memory of "
-    "thirty visits and at most twelve summaries. Of what is older than the "
-    "dots, only one line for each of these places is left.",
+    "thirty visits and at most twelve summaries. Of all older visits the "
+    "model gets only the squares.",
 )
 
 # %% [markdown]
@@ -561,7 +561,7 @@ Markdown(
 #
 # ## New people
 #
-# All people of the test windows have been in training. A service has new people every day. For them
+# All people of the test windows have visits in the training days. A service has new people every day. For them
 # every place is new, the table of people has no row, and for a while there is nearly no memory. This is a **cold start**.
 #
 # The contextual pointer has no table of people and none of places. What it learned is how people return. PGT has both tables. Hide from
@@ -715,7 +715,7 @@ Markdown(
 )
 
 # %% [markdown]
-# > **Pitfall.** The curve is not the life of one person. Few people have two hundred visits, and they are not the
+# > **Pitfall.** The curve is not the life of one person. Not everybody has two hundred visits, and those who do are not the
 # > people who stopped after ten. Anyone who reads "it takes so many visits to learn a person" off such a figure may have
 # > compared people, not visits. Exercise 3 follows the same people along. In the city the selection
 # hardly matters from the 20th visit on.

@@ -724,11 +724,11 @@ def test_all_probability_is_accounted_for(
             "all => all.map(r => [r.querySelector('th').innerText, Number(r.lastChild.innerText)])"
         )
         assert [name for name, _ in rest][-1].endswith("other places")
-        assert any("not seen in training" in name for name, _ in [*rest, *top(page)])
+        assert any("outside the vocabulary" in name for name, _ in [*rest, *top(page)])
         all_rows = [p for _, p in rest] + [p for _, p in top(page)]
         assert sum(all_rows) == pytest.approx(1, abs=0.0005 * len(all_rows))
         known = page.evaluate("document.querySelector('.pgt-live').live.page.names.length - 2")
-        shown = sum("not seen in training" not in name for name, _ in top(page))
+        shown = sum("outside the vocabulary" not in name for name, _ in top(page))
         assert int(rest[-1][0].split()[0].replace(",", "")) == known - shown
 
 

@@ -10,7 +10,7 @@ const DAY = 1440, WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 // ---- Words -----------------------------------------------------------------------------------
 
-const name = (place) => (place === 1 ? "a place not seen in training" : page.names[place] || "?");
+const name = (place) => (place === 1 ? "a place outside the vocabulary" : page.names[place] || "?");
 const day = (at) => Math.floor(at / DAY); // days since some Monday
 const clock = (at) => {
   const minute = ((at % DAY) + DAY) % DAY, two = (n) => String(n).padStart(2, "0");
