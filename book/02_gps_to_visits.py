@@ -244,8 +244,8 @@ print(f"0.001 degrees north: {north:.1f} m, 0.001 degrees east: {east:.1f} m")
 # \end{aligned} \tag{2.2}
 # $$
 #
-# Here $i$ is the anchor, $j$ the fix that ends the stretch, and $t_i$ the time of fix $i$. There is one more
-# case: after a silence of more than 24 hours we start afresh, and drop the open stretch.
+# Here $i$ is the anchor, $j$ the fix that ends the stretch, and $t_i$ the time of fix $i$. After a
+# silence of more than 24 hours we drop the open stretch and start afresh. At the end of the record, it counts if it is long enough.
 
 
 # %%
@@ -339,8 +339,8 @@ touch.stays(
 )
 
 # %% [markdown]
-# In the page, two sliders change the two thresholds. Which visits does a longer duration lose, and which of them
-# does a larger radius swallow?
+# In the page, two sliders change the two thresholds. Which visits does a longer duration lose?
+# What does a larger radius swallow?
 #
 # Look at the heights of the level stretches. The last anchor was set wherever the person crossed the 200 m
 # line, somewhere *before* the door. So a staypoint begins a little too early, and some of its fixes lie on the
@@ -392,8 +392,8 @@ for ax, user in zip(axes, people, strict=True):
     ax.set_title(f"person {user}: {own.sum()}", fontsize=10)
 show(
     fig,
-    alt="The three maps again, now with a few dozen discs each in place of "
-    "thousands of dots. The largest discs, the long stays, lie on top of "
+    alt=f"The three maps again, now with {len(staypoints)} discs in place of "
+    f"{len(fixes):,} dots. The largest discs, the long stays, lie on top of "
     "each other at one or two spots a person.",
     caption="Staypoints of the same four weeks. The larger the disc, the "
     "longer the stay. The trips are gone.",
@@ -688,7 +688,7 @@ Markdown(
     f"these people, {len(whole):,} visits, {new:.0f} % of first visits "
     f"survive and {old:.0f} % of returns. **The published procedure deletes "
     "much of what is new before any model sees it.** When a benchmark says "
-    "that people return, remember that a place had to be returned to in "
+    "that people return, remember that a place had to be seen twice in "
     "order to be counted."
 )
 
@@ -809,8 +809,8 @@ Markdown(
 # %% [markdown]
 # The middle is the mean of the *different* positions. A perfect receiver in a chair gives one
 # position, over and over, and that counts once. The last 200 m on the street give a different position at every
-# fix, and each of them counts as much as the whole evening. So the middle of the staypoint lands in the street,
-# and where in the street depends on how the person came and went. A little noise makes every fix in the chair a position of its own, and the
+# fix, and each of them counts as much as the whole evening. So the middle of the staypoint lands away from the
+# door, and where depends on how the person came and went. A little noise makes every fix in the chair a position of its own, and the
 # evening gets its weight back.
 
 # %% tags=["hide-input"]
@@ -836,7 +836,7 @@ axes[0].legend(fontsize=8, loc="upper left")
 show(
     fig,
     alt="Two maps around one home with the staypoints of one person. With a "
-    "perfect receiver they are scattered over the streets nearby, up to "
+    "perfect receiver they are scattered around it, up to "
     f"{farthest[0]:.0f} m away; with an error of five metres at most "
     f"{farthest[5]:.0f} m.",
     caption=f"The same stays of person {crowd[0]} at home, recorded without "
@@ -846,7 +846,7 @@ show(
 # %% [markdown]
 # > **Pitfall.** Perfect receivers exist, in effect: a telephone that repeats its last position to save power, or one
 # > that is located by the same wireless network all evening. If your data repeats positions, do not
-# > average only the different ones. Exercise 2 cures it with one line.
+# > average only the different ones. Exercise 2 cures it.
 #
 # The other panels teach milder lessons.
 #
@@ -886,9 +886,9 @@ panels(
 # %% tags=["hide-input"]
 ends = match(stays, true).end_error.dropna()
 Markdown(
-    "The panel of silences shows a trade-off. A stay **ends when the person "
-    "is first seen elsewhere**. If the recorder was off, that may be the "
-    "next morning. Half of the ends are right to within "
+    "The panel of silences shows half of a trade-off. A stay **ends when the "
+    "person is first seen elsewhere**. If the recorder was off, that may be "
+    "the next morning. Half of the ends are right to within "
     f"{ends.abs().median():.0f} minutes, but one in ten is more than "
     f"{ends.quantile(0.9) / 60:.0f} hours late, so the *mean* error is "
     f"{ends.mean() / 60:.1f} hours. A shorter limit on silence cures the "
@@ -1044,8 +1044,8 @@ show(
     f"at {peak['local time']}; the same visits in UTC peak at "
     f"{peak['Larkmere']} if the town is Larkmere and at {peak[there]} if it "
     "is Beijing.",
-    caption="The same visits by three clocks. A model that knows the hour "
-    "and the weekday knows one of these.",
+    caption="The same visits by three clocks. A model reads hours and "
+    "weekdays from one of them.",
 )
 
 # %% [markdown]
@@ -1084,7 +1084,7 @@ shown.rename_axis(columns=["time zone", "coordinates"])
 # The published counts, of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), are 7,424, 3,334 and 3,502
 # windows for train, valid and test ([chapter 3](03_windows.ipynb) explains the three parts). The column *UTC, swapped*
 # follows their way. (The GeoLife windows of [chapter 3](03_windows.ipynb) come from another project that prepared the same data by the
-# same protocol, and have slightly other counts. All columns leave out, like theirs, people who were tracked for too short a time, and staypoints
+# same protocol, and have slightly other counts. All columns leave out, like the published pipeline, people who were tracked for too short a time, and staypoints
 # of at most 25 minutes, which our thirty minutes have excluded already.)
 
 # %% tags=["hide-input"]
@@ -1199,8 +1199,8 @@ table.map("{:.1f}".format).replace("nan", "unknown")
 usual, quiet, _ = alike.values()
 Markdown(
     f"**{silence_share:.0f} % of the hours that GeoLife's staypoints claim "
-    "are silences of more than an hour.** People switched their loggers off "
-    "at the door, and the rule says that they were inside until they were "
+    "are silences of more than an hour.** Loggers were off or heard nothing "
+    "indoors, and the rule says that people were inside until they were "
     "seen elsewhere. That is often a good guess, but it is a guess. In a "
     f"Larkmere that is about as silent ({quiet[0]:.0f} %), "
     f"{100 - quiet[1]:.0f} % of the staypoints have no location (GeoLife, "
@@ -1209,7 +1209,7 @@ Markdown(
     "GeoLife; the lower number is the better bet. The problem of the "
     "perfect receiver does *not* occur there: in only "
     f"{from_on(MIDDLES, 20):.1f} % of the staypoints do the two ways to "
-    "take the middle differ by 20 m or more. A logger that is off cannot "
+    "take the middle differ by 20 m or more. A silent logger cannot "
     "repeat itself."
 )
 
@@ -1264,7 +1264,7 @@ Markdown(
 # - Clustering with `min_samples` = 2 deletes places seen once, and with them many explorations.
 # - The mean of the different positions punishes good receivers. Ends of stays are often right and sometimes hours late.
 # - Most of the hours in GeoLife's staypoints are silences: a stay is often an inference, not an observation.
-# - Swapped coordinates turn a circle into an ellipse without a warning. Days in UTC are somebody else's days.
+# - Swapped coordinates turn a circle into an ellipse without a warning. Days in UTC do not begin at people's midnight.
 #
 # ## Exercises
 #
@@ -1339,7 +1339,7 @@ pd.DataFrame.from_dict(rows, orient="index").rename(columns=heads)
 # %% [markdown]
 # **Exercise 4** (longer). Cure the late ends without losing stays. If more than two hours of silence lie between a staypoint's
 # last own fix and its end (the moment when the person is seen elsewhere), let it end at that last fix. What are the mean signed
-# error of the ends of `stays`, in minutes, and F1 then?
+# error of the ends of `stays`, in minutes, and their F1 then?
 
 # %% tags=["try"]
 end_late, f1 = ..., ...
@@ -1360,10 +1360,10 @@ heads = {
 }
 table = pd.DataFrame(both).T[list(heads)].rename(columns=heads)
 table.astype(float).round(1)
-# Most of the error goes, and hardly any stay: silence *within* a stay is left
-# alone, since the person was seen again at the same spot. What remains are
-# mostly stays that run on into the next true visit to the same place; no fix
-# could part those.
+# Most of the error goes, and hardly a stay is lost: silence *within* a stay
+# is left alone, since the person was seen again at the same spot. What
+# remains are mostly stays that run on into the next true visit to the same
+# place; no fix could part those.
 
 # %% [markdown]
 # **Exercise 5** (project). Record yourself for a month with any app that exports GPX, and keep a diary of your true stays for the

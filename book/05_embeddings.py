@@ -68,8 +68,8 @@ architecture(
 # %% [markdown]
 # ## A row of a matrix
 #
-# Number the locations $0, 1, \dots, V-1$. The plainest vector for location $\ell$ is **one-hot**: $V$ zeros, and a
-# one at place $\ell$. Call it $e_\ell$. Feed it to a linear layer with matrix $E$ of $V$ rows and $D$ columns:
+# Number the locations $0, 1, \dots, V-1$. The plainest vector for location $\ell$ is **one-hot**: all zeros
+# but for a one at index $\ell$. Call it $e_\ell$. Feed it to a linear layer with matrix $E$ of $V$ rows and $D$ columns:
 #
 # $$
 # e_\ell^\top E = E_{\ell,:} \tag{5.1}
@@ -545,8 +545,9 @@ Markdown(
 centred = vectors - vectors.mean(0)
 _, strength, axes_ = torch.linalg.svd(centred, full_matrices=False)
 flat = (centred @ axes_[:2].T).numpy()  # (P, 2)
-power = strength.square()
-explained = 100 * float(power[:2].sum() / power.sum())
+chance = torch.linalg.svdvals(random_vectors - random_vectors.mean(0))
+powers = strength.square(), chance.square()
+held = [100 * float(power[:2].sum() / power.sum()) for power in powers]
 fig, ax = plt.subplots(figsize=(6.6, 4.2))
 marks = {
     "food": ("o", COPIED),
@@ -564,8 +565,7 @@ show(
     fig,
     alt=f"Scatter of {len(often)} places on the first two principal "
     "components, marked by kind. The two components hold "
-    f"{explained:.0f} per cent of the variance; two of {D} equal ones would "
-    f"hold {200 / D:.0f}.",
+    f"{held[0]:.0f} per cent of the variance (random ones: {held[1]:.0f}).",
     caption="Trained location embeddings, flattened. Two axes of sixty-four "
     "show little, and can invent clusters.",
 )
