@@ -33,6 +33,7 @@ RETRAIN = False  # True: train here, about a minute on two cores
 # %%
 import copy
 import math
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -737,7 +738,7 @@ for name, one in models.items():
 
 # %%
 table = pd.DataFrame(rows).T
-digits = {"slope": 2, "Acc@1, %": 1, "loss, nats": 3}
+digits = {"slope": 2, "Acc@1, %": 1, "loss, nats": 4}
 table.round(digits | dict.fromkeys(table.columns[3:], 1))
 
 # %% tags=["hide-input"]
@@ -780,7 +781,7 @@ Markdown(
     f"$e^{{1.4}}$ = {math.exp(1.4):.0f} over fourteen visits. It names the "
     f"same favourite as the trained model in {up['same favourite, %']:.0f} % "
     f"of the windows, moves {up['probability moved, %']:.1f} % of the "
-    f"probability, and its loss differs by {worse:.3f} nats. Anyone who "
+    f"probability, and its loss differs by {worse:.4f} nats. Anyone who "
     "draws its curve concludes that people prefer the distant past. It is "
     "no exact twin, because the keys see positions only through the encoder, "
     "but no score in the table gives it away. The proof is weak, though: "
@@ -894,7 +895,7 @@ Markdown(
 )
 
 # %% [markdown]
-# So the sum does not *measure* the recency. The truth is how much *one visit* counts. Hours, habits and routine come on top,
+# So the sum does not *measure* the recency. The column *truth* shows how much *one visit* counts. Hours, habits and routine come on top,
 # and the pointer can express all of this only through the same scores.
 #
 # ## Off, frozen, fitted
@@ -934,24 +935,24 @@ pd.DataFrame(worth)
 means = [scores(v, "acc@1").mean() for v in ways]
 spread = np.ptp(means)
 hurried, documented = (
-    runs("city", v).set_index("seed")[["loss", "epochs"]]
+    runs("city", v).set_index("seed")[["acc@1", "loss", "epochs"]]
     for v in ("fast bias", "as documented")
 )
 hurry = hurried - documented  # these two have all ten seeds
+change, error = hurry.mean(), hurry.sem()
 along = hurry.corr().loc["loss", "epochs"]
 assert spread < 1 and along > 0.6
 Markdown(
-    f"All five means of accuracy lie within **{spread:.2f}** points. The "
-    f"fast bias differs by {worth['Acc@1, %, difference']['Fitted, fast']} "
-    f"(standard error, {len(common)} seeds). A bias "
-    "that leans the wrong way, and may not move, changes it by "
-    f"{worth['Acc@1, %, difference']['Frozen upside down']}. "
-    f"With all {len(hurry)} seeds the loss of the fast "
-    f"bias differs by {hurry.loss.mean():+.3f} ± {hurry.loss.sem():.3f} "
-    "nats from the documented. But the fast runs are kept after "
-    f"{hurried.epochs.mean():.1f} epochs on average, the others after "
-    f"{documented.epochs.mean():.1f}, and over seeds the two differences "
-    f"correlate by {along:.2f}: much of it may be longer training. In the "
+    f"All five means of accuracy lie within **{spread:.2f}** points. A bias "
+    "that leans the wrong way, and may not move, changes accuracy by "
+    f"{worth['Acc@1, %, difference']['Frozen upside down']} (standard "
+    f"error, {len(common)} seeds). With all {len(hurry)} seeds the fast bias "
+    f"changes it by {change['acc@1']:+.2f} ± {error['acc@1']:.2f} "
+    f"points and the loss by {change.loss:+.3f} ± {error.loss:.3f} nats. But "
+    f"the fast runs are kept after {hurried.epochs.mean():.1f} epochs on "
+    f"average, the others after {documented.epochs.mean():.1f}, and over "
+    "seeds the differences in loss and in epochs correlate by "
+    f"{along:.2f}: much of it may be longer training. In the "
     "fading copying world, where nothing else can know the order, the model "
     "with neither bias nor embedding loses "
     f"{fading['excess loss']['Neither']:.2f} nats. In the town three other "
@@ -961,8 +962,7 @@ Markdown(
 
 # %% [markdown]
 # Try it yourself. Below is the shipped model's pointer: dots are what its keys say about each visit, sticks are its position
-# bias. How many times must the bias be multiplied before it changes a first guess? ([Chapter 26](26_playground.ipynb) has
-# the whole model.)
+# bias. Multiply the bias: does the first guess change? ([Chapter 26](26_playground.ipynb) has the whole model.)
 
 # %% tags=["hide-input"]
 from pgt.viz.live import playground
@@ -1046,8 +1046,6 @@ check.function(slopes_by_hand, by_autograd, *cases)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-from dataclasses import replace
-
 few = replace(CITY, max_epochs=3, warmup_epochs=1)
 
 
@@ -1118,6 +1116,7 @@ show(
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
 # @title Solution 5
+few = replace(CITY, max_epochs=3, warmup_epochs=1)
 torch.manual_seed(0)
 order = ("position_from_end", "sinusoid", "recency")
 lonely = PointerGeneratorTransformer(replace(size, without=order))

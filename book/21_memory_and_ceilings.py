@@ -465,7 +465,7 @@ for source in elsewhere.header["data"]:
     )
     abroad[source["name"]] = elsewhere.difference(ours, rival)
 Markdown(
-    "Its lead over the kernel with the same memory: "
+    "Its lead over the kernel with a hundred visits: "
     + "; ".join(f"{name} {says(row)}" for name, row in abroad.items())
     + ". The check-ins say less about each visit, and the lead is smaller "
     "there, but it does not vanish."
@@ -787,7 +787,7 @@ Markdown(
     f"In the city the best possible score lies between {low:.1f} and "
     f"{high:.1f} %. The contextual pointer has {ours:.1f} %: it has gone "
     f"{100 * (ours - kernel) / (low - kernel):.0f} % of the way from the "
-    "kernel with the same memory to the lower end. GeoLife has no simulator "
+    "kernel with a hundred visits to the lower end. GeoLife has no simulator "
     f"that we could ask. New places leave room up to {reachable:.1f} %, "
     f"agreement up to {geolife['agreement'][1]:.1f} %, and the contextual "
     f"pointer is at {best:.1f} %. Of what is missing, {100 - reachable:.1f} "
