@@ -180,7 +180,7 @@ show(
 # linear layer, batch normalisation and a ReLU. There are two such layers. No graph library is needed, since a
 # graph is a list of edges and a convolution is one weighted sum over them.
 #
-# The list holds only edges within sets. `dense` writes the zeros out, so that we can look at them.
+# The list leaves out the zeros. `dense` writes them out, so that we can look at them.
 
 # %%
 from pgt.relatives.temporal_sets.graph import co_occurrence
@@ -284,8 +284,8 @@ pd.concat(weights, axis=1)
 # - The strict-future mask (*formula*) also leaves out the set itself, so the last set has nothing to look at. Its row is $-\infty$ throughout,
 #   the softmax divides 0 by 0, and the result is not a number.
 #
-# > **Pitfall.** A mask the wrong way round need not crash. Even the strict-future mask fails loudly only for the longest history of a
-# > batch: a history of three sets, padded to five, gets finite numbers, since its third set looks at padding. So test a mask
+# > **Pitfall.** A mask the wrong way round need not crash. Even with the strict-future mask, only the longest histories of a batch
+# > have a NaN among their states: in a history of three sets, padded to five, the third set looks at padding. So test a mask
 # > by what it promises. Change the future, and see that no earlier state changes.
 #
 # Equation (18.3) has a second benefit. Padding stands at the end of a history, so it is later than every real set. The mask
@@ -406,7 +406,7 @@ print(f"largest difference {apart.item():.0e}")
 #
 # ## The city's days
 #
-# First the city: predict the next active day from the seven before. Every person's days are split in order
+# First the city: predict the next active day from up to seven before. Every person's days are split in order
 # of time, as always. We train two networks for ten epochs, at three times the learning rate that we use for the
 # baskets, so that this page need not wait. The numbers printed are NDCG@10 on the validation days, epoch by epoch.
 
@@ -436,14 +436,14 @@ for name, rule in rules.items():
     scores[name] = evaluate(rule.fit(days["train"]), days["test"])
 
 # %% [markdown]
-# The columns of the table are means over the sets to predict:
+# The columns of the table are means over the sets to predict; the last two leave out the sets without such a place:
 #
 # | column | what it counts |
 # |---|---|
 # | `recall@10` | the share of the next set that is among the ten best scores; `recall@40` among forty |
 # | `phr@10` | the **personal hit ratio**: the share of sets of which at least one element is found |
 # | `ndcg@10` | like recall, but a higher rank counts more; see equation (18.6) |
-# | `repeated@10` | recall of the places of the last seven days only |
+# | `repeated@10` | recall of the places of the history only |
 # | `new@10` | recall of all other places |
 #
 # With several right answers, NDCG divides the sum of the gains of equation (4.1) by what a perfect list would get for a
@@ -475,7 +475,7 @@ named = " and ".join(f"*{name}*" for name in best)
 new = live["new@10"]
 Markdown(
     f"Best by NDCG@10, to the digit shown: {named}. Among the new places "
-    "(those not in the last seven days) DNNTSP finds "
+    "(those not in the history) DNNTSP finds "
     f"{new['DNNTSP']:.1f} %, counting {new['personal, then popular']:.1f} %, "
     f"and popular places alone {new['popular']:.1f} %."
 )
