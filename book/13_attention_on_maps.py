@@ -315,6 +315,7 @@ show(
 # %% tags=["hide-input"]
 next_place = every.answer > 0  # without sharing out
 unshared = next_place[every.hours == 0].mean() / next_place.mean()
+earlier = every[(every.hours == 0) & (every.position > 1)][lift].mean()
 Markdown(
     "Where green leaves the grey line and blue does not follow, a cue lies "
     "unused.\n\n"
@@ -328,13 +329,10 @@ Markdown(
     f"day have {this_hour.attention:.2f}; the answers, "
     f"{this_hour.answer:.2f}. (It matters that each window shares out one "
     "answer: if every visit to the next place counted fully, this would be "
-    f"{unshared:.2f}.)"
-    + (
-        " Attention leans the other way: we see no sign here that the "
-        "pointer has learned to use the hour."
-        if this_hour.answer > 1 > this_hour.attention
-        else ""
-    )
+    f"{unshared:.2f}.) Without the last visit of each window, attention has "
+    f"{earlier.attention:.2f}; the answers, {earlier.answer:.2f}."
+    + " We see no sign here that the pointer has learned to use the hour."
+    * bool(earlier.attention - 1 < 0.1 * (earlier.answer - 1))
     + "\n- *What came after here.* The last time you were here, where did "
     f"you go next? Such visits have {after.attention:.2f}; the answers, "
     f"{after.answer:.2f}. The kernel of [chapter 4](04_baselines.ipynb) has "

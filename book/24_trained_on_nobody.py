@@ -51,8 +51,8 @@ pd.concat([one["rank"], place, one.probability.round(2)], axis=1).set_index(
 )
 
 # %% [markdown]
-# Nothing was trained on this town. (The same model answers in a page about a file of your own:
-# [chapter 26](26_playground.ipynb).) The answer is one of the places where the person has been, or a place that is new to
+# Nothing was trained on this town. (In [chapter 26](26_playground.ipynb) the same model runs on a page,
+# with a file of your own.) The answer is one of the places where the person has been, or a place that is new to
 # this person, which gets the rest of the probability.
 #
 # ## Why it can travel
@@ -61,8 +61,7 @@ pd.concat([one["rank"], place, one.probability.round(2)], axis=1).set_index(
 # contextual pointer has no such rows. It scores each past visit by how it *relates* to now: how long ago, at
 # which hour, after which place, how often. These relations exist in every city.
 #
-# The model in the file is such a pointer, with a second number beside it: how often these people go to a place that is
-# new to them.
+# The model in the file is such a pointer. Beside it stands an estimate of how often the person goes to a new place.
 #
 # So names cannot matter. Give every place and every person another name, and look at the answer again.
 
@@ -168,9 +167,9 @@ Markdown(
     f"GeoLife and {lead['new york']:+.1f} in New York.** (Means over seeds; "
     "GeoLife by the exact protocol. PGT has its documented settings there; "
     f"tuned, it gets {best:.1f} %.)\n\n"
-    "A fair comparison needs more. PGT sees a week, and this model a "
-    "hundred visits. So compare it with rules on the same windows, with 95 % "
-    "intervals of the difference:\n\n"
+    "But PGT sees a week; this model sees a hundred visits and summaries of "
+    "older places ([chapter 20](20_contextual_pointer.ipynb)). So compare it "
+    "with rules on the same windows, with 95 % intervals:\n\n"
     "| trained on nobody, minus | GeoLife | New York |\n|---|---|---|\n"
     "| the kernel, a week | "
     f"{against('geolife', 'kernel')} | {against('new york', 'kernel')} |\n"
@@ -201,9 +200,10 @@ Markdown(
     f"{cues['new york']:+.1f} in New York. So on GeoLife it is mostly the "
     "comparisons with now, and in New York mostly the longer past. Give the "
     "kernel the same hundred visits, choose its five numbers on these "
-    f"people, and the kernel is ahead of this model: {' and '.join(ahead)}. "
-    "The made-up worlds replace the choice of settings on local data. The "
-    "model still needs each person's past visits."
+    "people, and the kernel is ahead of this model, even without the "
+    f"summaries: {' and '.join(ahead)}. The made-up worlds replace the "
+    "choice of settings on local data. The model still needs each person's "
+    "past visits."
 )
 
 # %% [markdown]
@@ -323,9 +323,9 @@ Markdown(
 # %% [markdown]
 # ## What do real visits add?
 #
-# Suppose you do have visits of the people you ask about. Fine-tune the better expert on them, or train the same network from
-# nothing. How many windows does it take until the made-up worlds no longer matter? For every four
-# training windows we take one more to validate on, for early stopping.
+# Suppose you do have visits of the people you ask about. Fine-tune the better expert on them, or train the same network
+# anew, starting from the kernel's tables. How many windows does it take until the made-up worlds no longer matter?
+# For every four training windows we take one more to validate on, for early stopping.
 
 # %% tags=["hide-input"]
 curve = mean[mean.table == "curve"]
@@ -351,7 +351,7 @@ show(
     fig,
     alt="Two panels, Acc@1 against the number of windows. With 100 windows "
     f"the fine-tuned network is {few['geolife']:.1f} points above the one "
-    f"trained from nothing on GeoLife, {few['new york']:.1f} in New York.",
+    f"trained anew on GeoLife, {few['new york']:.1f} in New York.",
     caption="What windows of these very people add. "
     f"{len(nobody.header['seeds of worlds and curve'])} seeds.",
 )
@@ -369,7 +369,7 @@ def margin(row):
 unlike = apart[(apart.low > 0) | (apart.high < 0)].windows.max()
 since = apart.windows[apart.windows > unlike].min()
 Markdown(
-    "With 100 windows, training from nothing is "
+    "With 100 windows, training anew is "
     f"{few['geolife']:.1f} and {few['new york']:.1f} points behind "
     f"fine-tuning. From {since:.0f} windows on, the interval of the "
     "difference contains zero in both cities. With all of them, fine-tuned "
@@ -475,7 +475,7 @@ by.rename_axis(["city", "where they go"]).round(1)
 #
 # - A network without names of places or people can be trained in one world and used in another.
 # - The worlds need not exist. They need a clock above all, and probably places that are new.
-# - Compare like with like: a rule with the same hundred visits, fitted on the spot, is at least as good as this model.
+# - Compare like with like: in both real cities, a rule with the same hundred visits, fitted on the spot, is at least as good.
 # - With few windows of your own, fine-tune. With many, it hardly matters where you begin.
 # - A model can betray who was in training even without names. One trained on nobody cannot.
 #
