@@ -68,12 +68,8 @@ data = prepare(town.visits, protocol="exact")
 NAMES = ("side_by_side", "improvements", "ablations")
 measured, swapped, ablations = (read_results(name) for name in NAMES)
 for results in (measured, swapped, ablations):
-    about, minutes = results.header["data"], results.header["seconds"] / 60
-    about = about if isinstance(about, dict) else about[0]
-    known = about.get("anchor") == "last_visit"
-    back = "the last visit" if known else "the target's day"
-    command = results.header["command"]
-    print(f"{command}: {minutes:.0f} minutes, windows back from {back}")
+    minutes = results.header["seconds"] / 60
+    print(f"{results.header['command']}: {minutes:.0f} minutes")
 
 # %% [markdown]
 # PGT has a parent: the pointer-generator of [See et al. (2017)](https://arxiv.org/abs/1704.04368), which
