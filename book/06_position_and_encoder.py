@@ -424,7 +424,7 @@ show(
 # \prod_n J^{\text{LN}}_n \Big( I + J_n \Big) \;\;\text{(post)} . \tag{6.4}
 # $$
 #
-# The products run over the steps of (6.3), two in each layer. $J_n$ is the matrix of derivatives (Jacobian) of what
+# The products run over the steps of equation (6.3), two in each layer. $J_n$ is the matrix of derivatives (Jacobian) of what
 # step $n$ *adds*, and $J^{\text{LN}}_n$ is that of its LayerNorm. Multiply the product out. In pre-norm one term is
 # $I$: a direct road on which the gradient arrives unchanged, at any depth. In post-norm every road passes one LayerNorm
 # per step, and each divides by the length of its input. If $h$ adds variance $v$ to a vector of variance 1, the direct
