@@ -69,9 +69,10 @@ CHAPTER = {
 
 
 def code_of(chapter: str) -> str:
-    """The chapter's cells as one script; the last expression of a cell is not displayed."""
+    """The chapter's cells before its exercises, as one script that displays nothing."""
     notebook = jupytext.read(ROOT / "book" / f"{chapter}.py")
-    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    end = next(i for i, cell in enumerate(notebook.cells) if "## Exercises" in cell.source)
+    cells = [cell.source for cell in notebook.cells[:end] if cell.cell_type == "code"]
     return "\n\n".join(cell for cell in cells if "run_line_magic" not in cell)
 
 
