@@ -24,6 +24,7 @@ from pgt.losses import cross_entropy
 from pgt.metrics import evaluate, gains
 from pgt.mixture import Mixture
 from pgt.model import PointerGeneratorTransformer
+from pgt.network import PlaceModel
 from pgt.train import fit
 from pgt.training_run import TrainingLog
 from pgt.visits import DataError
@@ -229,6 +230,35 @@ def test_another_loss_is_what_training_makes_small(data: Dataset) -> None:
     assert other["train_loss"] == pytest.approx(plain["train_loss"] / 2, rel=1e-4)
     assert other["gradient_norm"] == pytest.approx(plain["gradient_norm"] / 2, rel=1e-3)
     assert other["valid_loss"] == pytest.approx(plain["valid_loss"], rel=1e-5)
+
+
+def test_a_network_without_a_mixture_is_scored_by_the_same_losses(data: Dataset) -> None:
+    """One that writes all places down, as the models from elsewhere do."""
+
+    class Written(PlaceModel):
+        def __init__(self, inside: PointerGeneratorTransformer) -> None:
+            super().__init__()
+            self.inside, self.config = inside, inside.config
+
+        def forward(self, batch: Batch) -> Any:
+            return self.inside(batch)
+
+    config = replace(QUICK, learning_rate=1e-12, label_smoothing=0.1, max_epochs=1)
+    rows = []
+    for written in (False, True):
+        inside = new_model(data, dropout=0.0)
+        model: Any = Written(inside) if written else inside
+        rows += fit(model, data.train, data.valid, config, progress=False, device="cpu").rows
+    for name in ("train_loss", "valid_loss", "valid_acc@1"):
+        assert rows[1][name] == pytest.approx(rows[0][name], rel=1e-5)
+
+
+def test_an_epoch_says_how_long_it_took(data: Dataset) -> None:
+    clock = iter([7.0, 9.5, 20.0, 24.0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training_run.time, "perf_counter", lambda: next(clock))
+        _, history = run(data, replace(QUICK, max_epochs=2), model={"n_layers": 1})
+    assert [row["seconds"] for row in history.rows] == [2.5, 4.0]
 
 
 def test_a_run_goes_on_with_the_loss_that_it_began_with(data: Dataset, tmp_path: Path) -> None:
@@ -468,3 +498,11 @@ def test_a_checkpoint_of_anything_else_is_refused(data: Dataset, tmp_path: Path)
         with pytest.raises(DataError, match=says):
             run(changed_data, config, checkpoint=path, model=model)
         assert path.read_bytes() == before
+
+
+def test_a_fingerprint_is_short_and_sees_the_windows(data: Dataset) -> None:
+    prints = [
+        training_run.fingerprint(*parts)
+        for parts in ((data.train,), (data.valid,), (data.train, data.valid))
+    ]
+    assert len(set(prints)) == 3 and all(len(one) == 12 for one in prints)
