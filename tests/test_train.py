@@ -14,7 +14,7 @@ from torch import nn
 
 from pgt import training_run
 from pgt.batch import Batch
-from pgt.checkpoint import load_model, read
+from pgt.checkpoint import load_model, read, save_model
 from pgt.config import PRESETS, TrainConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import with_history
@@ -506,3 +506,19 @@ def test_a_fingerprint_is_short_and_sees_the_windows(data: Dataset) -> None:
         for parts in ((data.train,), (data.valid,), (data.train, data.valid))
     ]
     assert len(set(prints)) == 3 and all(len(one) == 12 for one in prints)
+
+
+def test_of_equally_good_epochs_the_first_is_kept(data: Dataset) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training_run.TrainingRun, "score", lambda run: (1.0, 0.0))
+        _, history = run(data, replace(QUICK, max_epochs=3), model={"n_layers": 1})
+    assert (history.best_epoch, len(history.rows)) == (1, 3)
+
+
+def test_a_finished_model_is_no_checkpoint_of_a_run(data: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save_model(path, new_model(data), data.vocabulary)
+    before = path.read_bytes()
+    with pytest.raises(DataError, match="finished model, not a training run; choose another name"):
+        run(data, checkpoint=path)
+    assert path.read_bytes() == before
