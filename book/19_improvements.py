@@ -574,11 +574,11 @@ tuned = read_results("geolife_exact")
 grid = math.prod(len(values) for values in ContextKernel.GRID.values())
 searched = read_results("tuning").rows
 tries = searched[searched.model == "pgt"].variant.nunique()
-best = {"model": "pgt", "variant": "tuned"}
-here = {"model": "improved", "variant": "plain", "data": "geolife"}
-lift = tuned.mean(**best) - results.mean(**here)
-against = list(results.ranks(**here))
-low, high = interval_of_mean(list(tuned.ranks(**best)), against=against)
+PLAIN = {"model": "improved", "variant": "plain"}
+SEARCHED = {"model": "pgt", "variant": "tuned"}
+lift = tuned.mean(**SEARCHED) - results.mean(**PLAIN, data="geolife")
+against = list(results.ranks(**PLAIN, data="geolife"))
+low, high = interval_of_mean(list(tuned.ranks(**SEARCHED)), against=against)
 Markdown(
     f"{len(notes)} trainings, {results.header['seconds'] / 3600:.1f} hours "
     f"on a {results.header['device'].upper()}. The kernel was chosen from "
@@ -597,7 +597,6 @@ Markdown(
 # %% tags=["hide-input"]
 from pgt.analysis.comparison import compare, verdict
 
-PLAIN = {"model": "improved", "variant": "plain"}
 KERNEL = {"model": "kernel"}
 tested = [name for name in IMPROVEMENTS if name != "plain"]
 chosen = {name: {"model": "improved", "variant": name} for name in tested}
