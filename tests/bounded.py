@@ -176,13 +176,22 @@ def packed_windows(folder: Path) -> str:
 
 def packed_fixes(folder: Path) -> str:
     """A recording of 8 MB whose one line is 8 GB."""
-    from pgt.cli.parser import parser
+    from pgt.io.fixes import read_fixes
 
+    return refused(lambda: list(read_fixes(_recording(folder))))
+
+
+def packed_fixes_shared(folder: Path) -> str:
+    """The same recording, before workers share its people."""
+    from pgt.io.fixes import people_in
+
+    return refused(lambda: people_in(_recording(folder)))
+
+
+def _recording(folder: Path) -> Path:
     path = folder / "f.csv.gz"
-    begin = gzip.compress(b"user_id,tracked_at,lon,lat\n")
-    path.write_bytes(begin + _zeros())
-    args = parser().parse_args(["visits", str(path), "--out", str(folder / "v.csv")])
-    return refused(lambda: args.run(args))
+    path.write_bytes(gzip.compress(b"user_id,tracked_at,lon,lat\n") + _zeros())
+    return path
 
 
 def parquet_rows(folder: Path) -> str:
@@ -254,8 +263,8 @@ CASES: dict[str, Callable[[Path], Any]] = {
     case.__name__: case
     for case in (
         markov, kernel, places, header, archive_of_a_person, archive_of_many, deep_gpx,
-        deep_entities, packed_table, packed_header, packed_windows, packed_fixes, parquet_rows,
-        parquet_text,
+        deep_entities, packed_table, packed_header, packed_windows, packed_fixes,
+        packed_fixes_shared, parquet_rows, parquet_text,
     )
 }  # fmt: skip
 

@@ -26,6 +26,7 @@ CASES: dict[str, list[int] | tuple[str, ...]] = {
     "packed_header": ("v.csv.gz would unpack to more than", "unpack it yourself"),
     "packed_windows": ("train.csv would unpack to more than", "unpack it yourself"),
     "packed_fixes": ("f.csv.gz would unpack to more than", "unpack it yourself"),
+    "packed_fixes_shared": ("f.csv.gz would unpack to more than", "unpack it yourself"),
     "parquet_rows": ("v.parquet would unpack to more than", "over 100 times its size"),
     "parquet_text": ("v.parquet would unpack to more than", "over 100 times its size"),
 }

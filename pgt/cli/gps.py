@@ -11,8 +11,7 @@ from pgt.io import tables
 from pgt.io.doubts import doubts
 from pgt.io.fixes import TABLES, read_fixes
 from pgt.io.fixes_base import Report
-from pgt.io.forms import form_of, is_table
-from pgt.io.unpacking import require_room
+from pgt.io.forms import is_table
 from pgt.scale.fixes import fixes_to_visits as fixes_on_engine
 from pgt.visits import DataError
 
@@ -34,8 +33,6 @@ def visits(args: argparse.Namespace) -> None:
         "columns": args.columns, "time_unit": args.time_unit, "person": args.person,
         "report": report,
     }  # fmt: skip
-    for file in _tables(tables.local_path(args.fixes)):
-        require_room(file, form_of(file))
     with scale.running(args) as engine:
         if engine is None:
             frames = read_fixes(args.fixes, progress=not args.quiet, timezone=zone, **reading)

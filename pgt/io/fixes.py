@@ -18,8 +18,9 @@ from tqdm import tqdm
 from pgt.io import tables
 from pgt.io.fixes_base import Report, Source, UserId, tidy
 from pgt.io.fixes_geolife import Geolife, trajectory_folders
-from pgt.io.forms import TEXTS
+from pgt.io.forms import TEXTS, form_of
 from pgt.io.tables import local_path
+from pgt.io.unpacking import require_room
 from pgt.visits import DataError
 
 # Part of every cache key: a change of what is read makes older copies void.
@@ -91,7 +92,8 @@ def read_fixes(
     Raises
     ------
     DataError
-        If the path is nothing of the above, a file is wholly wrong, or no fix is left at all.
+        If the path is nothing of the above, a file is wholly wrong, a packed table would unpack
+        without end (`pgt.io.unpacking`), or no fix is left at all.
 
     Examples
     --------
@@ -107,7 +109,7 @@ def read_fixes(
     (1, 1)
     >>> folder.cleanup()
     """
-    source = _source(local_path(path), columns, timezone, time_unit, person)
+    source = _source(local_path(path), columns, timezone, time_unit, person, checked=in_parts)
     wanted = source.users
     if users is not None:
         missing = [user for user in users if user not in source.users]
@@ -207,9 +209,9 @@ def _frames(
 
 def _source(
     path: Path, columns: dict[str, str] | None, timezone: str | None, time_unit: str,
-    person: UserId | None = None,
+    person: UserId | None = None, checked: bool = False,
 ) -> Source:  # fmt: skip
-    """Find out what a path is."""
+    """Find out what a path is; ``checked``: `people_in` has seen that its tables are no traps."""
     here = _visible(path.iterdir()) if path.is_dir() else [path]
     below = _visible(path.rglob("*.[gG][pP][xX]")) if path.is_dir() else [path]
     # A folder of tracks often has a text beside them that is none.
@@ -222,6 +224,8 @@ def _source(
     if is_table and not (is_gpx or geolife):
         from pgt.io.fixes_table import Table
 
+        for file in [] if checked else is_table:
+            require_room(file, form_of(file))
         return Table(is_table, columns or {}, timezone, time_unit)
     if columns or timezone or time_unit != "s":
         raise DataError(
