@@ -181,8 +181,8 @@ show(
 # with $t = 0$ before the first word:
 #
 # $$
-# d_0 = \big[\, \max(0,\, W_0^\text{out} h^\text{out} + b_0^\text{out}) \,;\,
-# \max(0,\, W_0^\text{cell} h^\text{cell} + b_0^\text{cell}) \,\big]. \tag{16.2}
+# d_0 = \big[\, \max(0,\, W_0^\text{cell} h^\text{cell} + b_0^\text{cell}) \,;\,
+# \max(0,\, W_0^\text{out} h^\text{out} + b_0^\text{out}) \,\big]. \tag{16.2}
 # $$
 
 # %%
@@ -665,9 +665,9 @@ Markdown(
 # - *Triples repeated* is the share of three-word sequences that the summary has already used.
 # - *All right* is the share of summaries without a mistake.
 #
-# Two rivals have no pointer: one with the same vocabulary, and one that knows *every* word of the training diaries.
-# Two rows need no network: a rule that writes the first words of the diary, as many as a summary usually has, and the
-# true summary itself.
+# Two rivals, *sequence to sequence*, have no pointer: one has the same vocabulary, the other knows *every* word of the
+# training diaries. Two rows need no network: a rule that writes the first words of the diary, as many as a summary
+# usually has, and the true summary itself.
 
 # %%
 results = read_results("summarizer")

@@ -289,7 +289,7 @@ with torch.no_grad():
     likely = out.log_probs > -16
     by_epsilon = ((probs + 1e-10).log() - out.log_probs)[likely].abs().max()
 judge("logarithm", float(by_epsilon) < 0.01, "", "log(P + ε)",
-      "the documents add ε = 1e-10; our log-sum-exp needs none "
+      "the same while P is far above ε = 1e-10; our log-sum-exp needs no ε "
       f"([errata]({ERRATA}))", condition=True)  # fmt: skip
 verdicts("data flow")
 
@@ -317,8 +317,8 @@ judge("input", facts > 1, "words", f"visits, {facts} facts each",
 judge("embedding", tables == 7, "1 table", f"{tables} tables")
 judge("width", in_range, E, wide)
 judge("vocabulary", 1000 <= known <= 2000, f"{V:,} words",
-      f"{known:,} places", "it grows with the town, and with the time that "
-      "is watched", condition=True)  # fmt: skip
+      f"{known:,} places", "the documents say about 1,000 to 2,000; it grows "
+      "with the town, and with the time watched", condition=True)  # fmt: skip
 judge("padding", padded, f"number {PAD}", "number 0")
 judge("unknown words", unknown == 0, "extended vocabulary",
       "“all are known”", f"{unknown:.1f} % of the test targets are places "
@@ -560,12 +560,12 @@ judge = section("6 Output")
 judge("vocabulary", 900 <= places <= 2200,  # "~1,000-2,000", a tenth off
       f"{V:,} and lent words", f"{places:,}", f"the {known:,} places that "
       "training knows, ids reserved for the others, and two special ids; "
-      "the documents' "
-      f"own parameter table implies 20,000 ([erratum 5]({ERRATA}))",
+      "the documents say about 1,000 to 2,000, but "
+      f"their parameter table implies 20,000 ([erratum 5]({ERRATA}))",
       condition=True)  # fmt: skip
 judge("extended", fixed, "yes", "“no”", "fixed, but the exact protocol "
-      "reserves ids: of the unknown places in the window it names "
-      f"{copied:.0f} % at once", condition=copied > 0)  # fmt: skip
+      "reserves ids: of the unknown places in the window its first answer "
+      f"gets {copied:.0f} % right", condition=copied > 0)  # fmt: skip
 judge("last operation", float(again.abs().max()) < 1e-4, "beam search",
       "“log-softmax”, argmax", "in effect: there is no log-softmax, and one "
       "would change nothing, since it is already a log-distribution",
@@ -967,8 +967,8 @@ for title in by_table.index:
 # %% tags=["try"]
 from pgt.exercises import check
 
-summarizer, ours = ..., ...  # shares, 0 to 1
-check.exercise("17.1", [summarizer, ours])
+in_summarizer, in_pgt = ..., ...  # shares, 0 to 1
+check.exercise("17.1", [in_summarizer, in_pgt])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
@@ -1034,7 +1034,7 @@ for n_visits in (18, 200):
 #
 # To append a visit to a batch you need more than its place: a time of arrival, a weekday and a duration. None of them is
 # predicted. A roll-out has to invent them, and its errors add up. The direct model cannot say what comes in between; a
-# decoder could, and the first place of its beam is then no longer the argmax.
+# decoder could, and the first place of its beam then need not be the argmax.
 #
 # </details>
 
