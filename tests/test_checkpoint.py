@@ -14,15 +14,19 @@ from safetensors.torch import save_file
 from pgt import checkpoint, city
 from pgt.analysis.results import read_results
 from pgt.checkpoint import (
+    built,
     load_model,
     load_weights,
     load_windows_config,
     read,
+    read_parts,
     save_model,
     write,
 )
 from pgt.config import WindowConfig
+from pgt.contextual.config import ContextualConfig
 from pgt.metrics import evaluate, gains
+from pgt.model import PointerGeneratorTransformer
 from pgt.visits import DataError, DataNote
 from pgt.windows import Dataset, prepare
 
@@ -43,6 +47,7 @@ def test_a_model_comes_back_as_it_was(data: Dataset, tmp_path: Path) -> None:
     loaded, vocabulary = load_model(path)
     assert loaded.config == model.config
     assert vocabulary == data.vocabulary
+    assert vocabulary.people == data.vocabulary.people
     assert not loaded.training
     batch = data.test.batch([0, 1, 2])
     assert torch.equal(loaded(batch).log_probs, model(batch).log_probs)
@@ -76,6 +81,61 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     write(path, {"x": torch.ones(2)}, {"n": 1})
     with pytest.raises(DataError, match="does not fit this version"):
         load_model(path)
+
+
+def test_a_stopped_training_gives_its_best_weights(data: Dataset, tmp_path: Path) -> None:
+    path, model = tmp_path / "run.safetensors", model_of(tiny_config(data)).float()
+    save_model(path, model, data.vocabulary)
+    best = {f"best.{key}": value for key, value in model.state_dict().items()}
+    write(path, best | {"optimizer.0.step": torch.ones(1)}, read(path)[1])
+    batch = data.test.batch([0, 1])
+    assert torch.equal(load_model(path)[0](batch).log_probs, model(batch).log_probs)
+
+
+def test_a_model_of_another_kind_names_who_opens_it(data: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "m.safetensors"
+    save_model(path, model_of(tiny_config(data)), data.vocabulary)
+    with pytest.raises(DataError, match=r"^m\.safetensors holds .* open it with load_model\.$"):
+        read_parts(path, ContextualConfig)
+    tensors, info = read(path)
+    write(path, tensors, info | {"model": info["model"] | {"features": []}})
+    with pytest.raises(DataError, match=r"^m\.safetensors holds .* with load_contextual\.$"):
+        load_model(path)
+
+
+def test_a_window_of_a_million_visits_is_the_longest(data: Dataset, tmp_path: Path) -> None:
+    path, without = tmp_path / "m.safetensors", ("sinusoid", "position_from_end")
+    config = tiny_config(data, max_len=10**6, without=without)
+    save_model(path, PointerGeneratorTransformer(config), data.vocabulary)
+    assert load_model(path)[0].config.max_len == 10**6
+    tensors, info = read(path)
+    write(path, tensors, info | {"model": info["model"] | {"max_len": 10**6 + 1}})
+    with pytest.raises(DataError, match="max_len is 1000001 in its header"):
+        load_model(path)
+
+
+def test_a_model_is_made_only_once_its_weights_are_known_to_fit(data: Dataset) -> None:
+    config, devices = tiny_config(data), []
+
+    def make() -> PointerGeneratorTransformer:
+        model = PointerGeneratorTransformer(config)
+        devices.append(next(model.parameters()).device.type)
+        return model
+
+    own = model_of(config).float().state_dict()
+    with pytest.raises(DataError, match="lacks the weights"):
+        built(make, dict(list(own.items())[1:]), "f")
+    assert devices == ["meta"]  # no memory was asked for
+    built(make, own, "f")
+    assert devices == ["meta", "meta", "cpu"]
+
+
+def test_a_reason_of_many_lines_is_cut_to_its_first() -> None:
+    def make() -> PointerGeneratorTransformer:
+        raise ValueError("one\ntwo")
+
+    with pytest.raises(DataError, match=r"does not fit this version of pgt \(one\)\.$"):
+        built(make, {}, "f")
 
 
 def test_weights_that_do_not_fit_are_named(data: Dataset) -> None:

@@ -14,8 +14,16 @@ from torch import Tensor, nn
 from pgt.batch import Batch
 from pgt.config import ABLATIONS, PARTS, PRESETS, ModelConfig, ablate
 from pgt.encoder import EncoderLayer, sinusoids
+from pgt.logits import DenseLogits, LinearLogits
 from pgt.losses import cross_entropy
-from pgt.model import Embeddings, Output, Pointer, PointerGeneratorTransformer, recency
+from pgt.model import (
+    Embeddings,
+    Output,
+    Pointer,
+    PointerGeneratorTransformer,
+    logits_of,
+    recency,
+)
 from pgt.windows import Dataset, prepare
 
 from .helpers import changed, model_of, pad_to, random_visits, tiny_config
@@ -470,6 +478,22 @@ def test_bf16_in_the_encoder_gives_nearly_the_same(data: Dataset, batch: Batch) 
     assert (half.log_probs.logsumexp(1).abs() < 1e-5).all()
     assert (half.log_probs - exact.log_probs).abs().max() < 0.15
     assert not torch.equal(half.log_probs, exact.log_probs)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        mixture = model.mixture(batch)
+    assert {mixture.gate_logit.dtype, mixture.pointer.dtype} == {torch.float32}
+    assert isinstance(mixture.logits, LinearLogits)
+    assert mixture.logits.context.dtype == torch.float32
+
+
+def test_only_a_generator_that_is_one_product_is_computed_in_stretches(data: Dataset) -> None:
+    generator = model_of(tiny_config(data)).generator
+    assert generator is not None
+    context = torch.randn(3, 16, dtype=torch.float64)
+    stretched = logits_of(generator, context, 2)
+    whole = logits_of(torch.nn.Sequential(generator), context, 2)
+    assert isinstance(stretched, LinearLogits) and isinstance(whole, DenseLogits)
+    torch.testing.assert_close(whole.z, context @ stretched.weight.T + stretched.bias)
+    assert whole.first == stretched.first == 2
 
 
 def test_erratum_11_the_parameters_of_gate_and_encoder_layer_are_these() -> None:
