@@ -212,8 +212,8 @@ show(
     f"{min(by_argmax):.1f} and {max(by_argmax):.1f} with argmax depending on "
     f"the order of the columns, {ties_won:.1f} if ties count as won, and "
     f"{fair:.1f} with fair credit.",
-    caption="One rule, one set of windows, four numbers. Dashed: fair "
-    "credit, the mean of what argmax can give.",
+    caption="One rule, one set of windows, four treatments of ties. Dashed: "
+    "fair credit, the mean of what argmax can give.",
 )
 
 # %%
@@ -851,7 +851,7 @@ Markdown(
 # treats a place that it has never seen like any other, since it only asks whether two visits are to the same place.
 #
 # The table also holds a warning for a book about pointers. Without its pointer the network is much worse, in
-# the town and on GeoLife. But how much of that is skill? Split what it loses on GeoLife by group.
+# the town and on GeoLife. But how much of that is skill? Split what it loses on GeoLife, published, by group.
 
 # %%
 published, groups = files["geolife_published"], ("all", "known", "unknown")

@@ -330,7 +330,7 @@ show(
 #
 # One softmax makes one choice. To look for "the same place" and for "the same hour" at once, split the $D$
 # numbers into $H$ **heads** of $D / H$. Each head attends by itself. Their results are put side by side and
-# mixed by one more matrix. This costs the same as one wide head.
+# mixed by one more matrix. This costs about the same as one wide head.
 #
 # Windows in a batch differ in length. The short ones are padded, and padding must get weight exactly 0. So
 # its scores become $-\infty$ *before* the softmax, because $e^{-\infty} = 0$.

@@ -792,8 +792,8 @@ groups = result.groupby(np.where(known, "known", "never seen"))
 groups.mean().round(1).rename_axis("Acc@1, %")
 # The keys were trained to be added up, so a fair comparison trains each.
 # Places never seen have few visits to add up: there "largest" is no worse.
-# For "largest", log_scatter returns its peak m, normalised over the places.
-# Remove the detach before you train, or query and keys learn nothing.
+# To train with "largest", let log_scatter return its peak m, normalised over
+# the places. Remove the detach, or query and keys learn nothing.
 
 # %% [markdown]
 # **Next:** [The generator and the gate](08_generator_and_gate.ipynb), for the targets that cannot be pointed at.

@@ -189,7 +189,7 @@ def mix(z, log_pointer, log_generator):
 
 # %% [markdown]
 # > **Pitfall.** `total.log()` would do in the forward pass: log 0 is $-\infty$, as wanted. In the backward pass
-# > it makes every weight NaN, because the derivative there is $0 \cdot \infty$. A `where` *after* the logarithm
+# > of a padded batch it makes gradients NaN, because the derivative there is $0 \cdot \infty$. A `where` *after* the logarithm
 # > does not help either, since the gradient still passes through it. The `where` *before* it does.
 #
 # ## The assembly
@@ -301,8 +301,8 @@ walk
 
 # %% [markdown]
 # The probabilities of each window sum to one. Two of the rows deserve a second look. The context drops all visits but
-# the last. So whatever the generator and the gate know about the week, self-attention must have carried into that one
-# vector. (In [chapter 6](06_position_and_encoder.ipynb) we could not show that the predictions need it.) The pointer alone sees every visit again.
+# the last. So whatever the generator and the gate know about the other visits, self-attention must have carried into that one
+# vector. (In [chapter 6](06_position_and_encoder.ipynb) we could not show that this makes the predictions better.) The pointer alone sees every visit again.
 
 # %% tags=["hide-input"]
 from pgt.viz.architecture import architecture

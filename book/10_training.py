@@ -177,7 +177,7 @@ pd.DataFrame(before, index=measures).T.astype(float).round(2)
 # %% [markdown]
 # It is far better than guessing. The reason is in the formula. With small random weights
 # the pointer attends to all visits about equally, and adding up equal weights per place is *counting*.
-# An untrained pointer is the "most frequent place" rule, with a little noise to break its ties.
+# An untrained pointer is the "most frequent place" rule with noise, which decides all ties and some other windows.
 #
 # So whenever a pointer model beats a model without one, part of
 # the difference was there before training. What did training add? That is the number to look at, and
@@ -697,7 +697,7 @@ show(
 # When two models differ by less than the dots scatter, a single-seed comparison is a coin toss.
 #
 # The same file holds two relatives: the model without its pointer, and the model without its generator. All were trained with
-# the settings above, and each was stopped where its own validation score was best. Look at *when*. (*± seeds* is the
+# the settings above, and each kept the epoch where its own validation score was best. Look at *when*. (*± seeds* is the
 # standard deviation over seeds.)
 
 # %%
@@ -718,16 +718,16 @@ ages = relatives["epoch kept, mean"]
 young, old = ages.idxmin(), ages.idxmax()
 monitor = "loss" if training["monitor"] == "loss" else "accuracy"
 Markdown(
-    f"On average *{young}* was stopped after {ages[young]:.1f} epochs and "
-    f"*{old}* after {ages[old]:.1f}; the warm-up alone takes "
+    f"On average *{young}* kept epoch {ages[young]:.1f} and *{old}* epoch "
+    f"{ages[old]:.1f}; the warm-up alone takes "
     f"{training['warmup_epochs']}. The stopping rule was the validation "
     f"{monitor}."
 )
 
 # %% [markdown]
-# One rule, applied to different models, stops them at different ages. If the ages are far apart, the table
+# One rule keeps different models at different ages. If the ages are far apart, the table
 # compares a young model with a grown one, and its differences may belong to the rule and not to the part that was
-# removed. Before you believe an ablation, ask at which epoch each row was stopped.
+# removed. Before you believe an ablation, ask which epoch each row kept.
 #
 # ## Kill it, resume it
 #
