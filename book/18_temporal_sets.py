@@ -643,8 +643,8 @@ Markdown(
 # %% [markdown]
 # ### Where sets have company
 #
-# So far this is one data set, in which most sets hold a single element. The city's days more often have several places.
-# Here are the networks on them, trained at the same settings as on the baskets, five seeds each.
+# The variants were compared on the baskets, most of which hold a single element. The city's days more often have several
+# places. Here are three networks on them, trained at the same settings as on the baskets, five seeds each.
 
 # %%
 there = results.rows[results.rows.data == "city days"]
