@@ -193,8 +193,7 @@ still = show(
     caption="What is lost with each part. Dots and lines: mean over "
     + " and ".join(map(str, sorted(seeds)))
     + " seeds and 95 % interval over people and seeds; ticks: single seeds; "
-    "open diamonds: what the documents report, by the published protocol. "
-    "Below: choose one seed.",
+    "open diamonds: what the documents report, by the published protocol.",
 )
 each_seed = {
     name: sorted(ablations.select(variant="full", **where).seed)
@@ -339,9 +338,9 @@ middle = [round(np.median(negative[kind])) for kind in (best, ~best)]
 show(
     figure,
     alt=f"Histogram of how many of {len(small)} rows are negative in a table "
-    f"made with one seed. With the best whole model the median is "
+    f"with one seed a row. With the best whole model the median is "
     f"{middle[0]}, with the others {middle[1]}.",
-    caption="Tables that a single seed could have produced. All rows share "
+    caption="Tables that one seed a row could have produced. All rows share "
     "one whole model, so its luck moves them all at once.",
 )
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Traps
 #
-# One rule, one set of people, a dozen scores: which of them did the paper print?
+# One rule, one set of visits, a dozen scores: which of them did the paper print?
 #
 # *You will be able to* say what a score in next-location prediction is worth, by checking it for the
 # traps of this chapter. *You need* [Baselines](04_baselines.ipynb) and [Training](10_training.ipynb). *It takes* half
@@ -304,9 +304,9 @@ Markdown(
 #
 # But a system at work would do better than our two ways. It may look back and cluster everything *anew every night*,
 # so that a stay of yesterday joins two places of the past. We did that for each day of the test, with all days before
-# it. A stay at a spot that no night has made a place of yet cannot be answered then. Here are all ways on the same *n*
-# targets, first without such stays, then with them as misses of *anew every night*. That way takes the kernel's five
-# numbers from *as the days come*; the others choose their own.
+# it. A target at a spot that is no place yet cannot be answered then. The table compares all ways on the same *n*
+# targets: first it leaves such targets out, then it counts them as misses of *anew every night*. *Anew every night*
+# takes the kernel's five numbers from *as the days come*; the others choose their own.
 
 # %% tags=["hide-input"]
 paired = rows_of("clusters").reset_index().set_index(["what", "way"])
@@ -615,10 +615,11 @@ shown.rename_axis(columns="Acc@1 (%), back from the")
 
 # %% tags=["hide-input"]
 sure = ((gain.low > 0) | (gain.high < 0)).sum()
+n_seeds = len(read_results("anchors").header["seeds"])
 Markdown(
     f"The differences lie between {gain.value.min():+.1f} and "
-    f"{gain.value.max():+.1f} points; {sure} of {len(gain)} intervals leave "
-    "out zero. "
+    f"{gain.value.max():+.1f} points ({n_seeds} seeds of each network); "
+    f"of the 95 % intervals {sure} of {len(gain)} leave out zero. "
     + ("" if sure else "We cannot show that any model profits. ")
     + "But a model that is said not to know the time must not know it."
 )
@@ -647,7 +648,7 @@ Markdown(
 #
 # 1. **Exact places.** The published protocol is reported too, for comparison, and never in the same column.
 # 2. **Nothing of the target's time** unless a row says so; windows go back from the last visit.
-# 3. **All, known, unknown, in the window, not in the window**, always.
+# 3. **Five groups of targets** are scored: all, known, unknown, in the window, not in the window.
 # 4. **Five seeds or more** where models are ranked, and a note where there are fewer. Intervals resample
 #    people, and differences are paired by window.
 # 5. **Baselines first**: the most frequent place, and a kernel with five numbers.
@@ -659,8 +660,8 @@ Markdown(
 # universal time, twins included. The published windows are made that way, and a score is only worth something
 # beside others on the same windows.
 #
-# Here are both protocols side by side, with ten seeds of PGT. (The exact rows of
-# [chapter 14](14_ablations.ipynb) have five, so they differ a little.)
+# Here are both protocols side by side, with ten seeds of PGT; in the first column it knows the target's day. (The
+# exact rows of [chapter 14](14_ablations.ipynb) have five seeds, so they differ a little.)
 
 # %%
 PUBLISHED, EXACT = (
@@ -704,7 +705,7 @@ Markdown(
 # %% [markdown]
 # ## What to remember
 #
-# - One kernel, on the same people, has a dozen scores. Compare within one protocol only.
+# - One kernel, on the same visits, has a dozen scores. Compare within one protocol only.
 # - Two traps raise the kernel's score before any model is trained: the unknown token, and places that were clustered with
 #   the test days in sight. The second is smaller than a simple control makes it.
 # - People are the sample, not windows; seeds are a sample too.
@@ -712,7 +713,7 @@ Markdown(
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). A paper reports 41 % Acc@1 and "84 % of targets are in the window". Its best
+# **Exercise 1** (quick). A paper on GeoLife reports 41 % Acc@1 and "84 % of targets are in the window". Its best
 # baseline is the last place. Which three questions would you ask first?
 
 # %% [markdown]
@@ -745,7 +746,7 @@ added = kernel_accuracy("published") - kernel_accuracy("exact")
 print(f"{added:.1f} points")
 
 # %% [markdown]
-# **Exercise 3** (longer). Resample *windows* of the town, but take blocks of one person's neighbouring windows
+# **Exercise 3** (longer). Resample *windows* of the town, but take blocks of neighbouring windows
 # instead of single ones. Does the interval come closer to the one over people?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
@@ -762,8 +763,7 @@ for size in (1, 10, 40):
 closer = wide["blocks of 1"] < wide["blocks of 40"] <= wide["people"]
 print("closer to the one over people:", "yes" if closer else "not clear")
 pd.Series(wide, name="width of the interval (points)").round(1).to_frame()
-# Blocks are drawn from the whole table, so a few run from one person into the
-# next.
+# Blocks are drawn from the whole table: many of 40 hold more than one person.
 
 # %% [markdown]
 # **Exercise 4** (project). Take a paper on next-location prediction that you like, and write the protocol list

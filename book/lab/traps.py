@@ -204,7 +204,7 @@ def stopping(key: str = "geolife_published", seed: int = 42) -> Iterator[Row]:
 
 
 def mixed_protocols(visits: pd.DataFrame) -> Iterator[Row]:
-    """One kernel, one set of people, and as many scores as there are protocols."""
+    """One kernel, one set of visits, and as many scores as there are protocols."""
     for days in (7, 28):
         for protocol in ("published", "exact"):
             data = prepare(visits, config=windows(protocol, days))
