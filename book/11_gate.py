@@ -529,7 +529,7 @@ Markdown(
 
 # %% [markdown]
 # How can a network that sees all visits lose to such a regression? Either the gate makes poor use of its input, or the
-# input lacks what the regression knows. It is the context, one vector that serves the pointer and the generator as well.
+# input lacks what the regression knows. This input is the context, one vector that serves the pointer and the generator as well.
 # Let fresh readers look at the same vectors: a logistic regression, and a small network. Unlike the gate, they are taught
 # the outcome itself.
 

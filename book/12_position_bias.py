@@ -501,8 +501,8 @@ slope_table.round(3) + 0.0  # no zero below zero
 
 # %% [markdown]
 # The slopes are in logits a visit; ± is their standard deviation over seeds. The excess loss is how far the loss lies
-# above that of the best possible pointer, in nats. *Neither* has no bias and no embedding, so nothing tells it the order. In
-# *Bias frozen at the truth* the bias is $\log \kappa_p$ and does not learn; there is no embedding.
+# above that of the best possible pointer, in nats. *Neither* has no bias and no embedding, so nothing tells it the order. It loses in the
+# flat world, too: a window holds a few visits that are too old to be copied, and it cannot tell which. In *Bias frozen at the truth* the bias is $\log \kappa_p$ and does not learn; there is no embedding.
 
 # %% tags=["hide-input"]
 kernels = {
@@ -552,6 +552,7 @@ beside = fading.loc["Bias and embedding"]
 assert beside["± of bias"] > beside["± of sum"]
 assert abs(both.mean()) < 0.75 * abs(true_slope)
 assert abs(alone.mean() - true_slope) < 0.03
+assert slope_table.loc[("flat", "Neither"), "excess loss"] > 0.02
 part = 100 * both / true_slope
 Markdown(
     f"The bias alone finds the kernel: {alone.mean():.3f} logits a visit, "
@@ -630,10 +631,9 @@ Markdown(
 # Bias and content are not **identifiable** one by one; their sum is, up to a constant. Some changes of the parameters
 # leave every prediction *exactly* as it is:
 #
-# - all biases may rise by the same number, as after equation (7.3);
+# - all biases may rise by the same number, by equation (7.3);
 # - entry 0 and the entries beyond the longest window are never looked up;
-# - the key layer has a bias of its own, which adds one number to all scores of a window, as in
-#   [chapter 9](09_model.ipynb).
+# - the key layer has a bias of its own, which adds one number to all scores of a window, as in [chapter 9](09_model.ipynb).
 
 # %%
 parts = data.train, data.valid, data.test

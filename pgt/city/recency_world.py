@@ -56,7 +56,7 @@ def simulate_copying(
     Returns
     -------
     DataFrame
-        A visits table, three visits a day: a window of seven days holds 21 to 23 visits, enough
+        A visits table, three visits a day: a window of seven days holds 22 to 24 visits, enough
         for everything that people remember and too few to show a place out of sight. So a target
         is in its window exactly if it was copied.
 
