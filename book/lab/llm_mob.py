@@ -30,7 +30,7 @@ from pgt.metrics import gains
 from pgt.windows import Windows
 
 ANSWERS = "PGT_LLM_MOB"  # folder of the published answers
-SEEDS = {"geolife_published": (42, 1, 2, 3, 4), "new_york": (42, 1, 2)}
+SEEDS = {"geolife_published": (42, 1, 2, 3, 4), "new_york": (42, 1, 2, 3, 4)}
 # Their files: the windows they are on, whether they were told the time, how many answers there are.
 FILES: dict[str, tuple[str, bool, int]] = {
     "geolife_top1": ("geolife_published", True, 1),

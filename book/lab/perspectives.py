@@ -37,7 +37,7 @@ from pgt.windows import Dataset
 
 DATA_SETS = ("city", "geolife_exact", "new_york")
 MAPPED = DATA_SETS[:2]  # the published windows of New York have no coordinates in degrees
-SEEDS = {"city": (42, 1, 2, 3, 4), "geolife_exact": (42, 1, 2, 3, 4), "new_york": (42, 1, 2)}
+SEEDS = {"city": (42, 1, 2, 3, 4), "geolife_exact": (42, 1, 2, 3, 4), "new_york": (42, 1, 2, 3, 4)}
 RULES = {
     "markov": Run("markov"),
     "most_frequent": Run("most_frequent"),
