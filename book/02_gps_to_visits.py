@@ -40,7 +40,7 @@ from pgt.gps.matching import match, recovery
 # %% [markdown]
 # [Chapter 1](01_where_next.ipynb) began with a table of visits. A telephone only records where it *thinks*
 # it is, now and then. Somebody turned that into "stayed at the bakery from 9:02 to 9:41", with thresholds
-# chosen long before the first model was trained. Every score in this book depends on those choices. In this
+# chosen long before the first model was trained. Every score on such visits depends on those choices. In this
 # chapter we make them ourselves, one at a time. Then we do what no real data allows: compare with the truth.
 #
 # ## What a fix is
@@ -340,7 +340,7 @@ touch.stays(
 
 # %% [markdown]
 # In the page, two sliders change the two thresholds. Which visits does a longer duration lose?
-# What does a larger radius swallow?
+# What passes for a staypoint when the radius is large and the duration short?
 #
 # Look at the heights of the level stretches. The last anchor was set wherever the person crossed the 200 m
 # line, somewhere *before* the door. So a staypoint begins a little too early, and some of its fixes lie on the
@@ -671,8 +671,8 @@ heads = {"staypoints": "as staypoints, %", "visits": "as visits, %"}
 lost.rename(columns=heads).rename_axis("true visits, and share found")
 
 # %% tags=["hide-input"]
-whole = true_visits(town, crowd)
-all_fixes = simulate_fixes(town, crowd, every_s=60)
+whole = true_visits(town, everybody)
+all_fixes = simulate_fixes(town, everybody, every_s=60)
 long_run = match(steps(all_fixes)[1], whole).found.notna()
 new, old = (
     100 * long_run[at].mean() for at in (whole.explored, ~whole.explored)
@@ -684,12 +684,12 @@ Markdown(
     "remain. A place must be seen twice to be a place. Those lonely stays "
     f"are explorations: in all, {explored[True]:.0f} % of the true first "
     f"visits survive the pipeline, and {explored[False]:.0f} % of the "
-    "returns. Longer records help only in part: over the whole record of "
-    f"these people, {len(whole):,} visits, {new:.0f} % of first visits "
-    f"survive and {old:.0f} % of returns. **The published procedure deletes "
-    "much of what is new before any model sees it.** When a benchmark says "
-    "that people return, remember that a place had to be seen twice in "
-    "order to be counted."
+    "returns. Longer records and more people help only in part: over the "
+    f"whole record of all {len(everybody)} people, {len(whole):,} visits, "
+    f"{new:.0f} % of first visits survive and {old:.0f} % of returns. **Even "
+    f"then the published procedure deletes {100 - new:.0f} % of what is new "
+    "before any model sees it.** When a benchmark says that people return, "
+    "remember that a place had to be seen twice in order to be counted."
 )
 
 # %% [markdown]
@@ -871,14 +871,14 @@ tuned.loc[tuned.dial == "gap_minutes", "value"] /= 60  # in hours
 
 # %% tags=["hide-input"]
 silence = of(tuned, "gap_minutes", "staypoints")
-eps = of(tuned, "eps", "visits")
+eps, far = (of(tuned, dial, "visits") for dial in ("eps", "distance"))
 panels(
     tuned,
     {"distance": 200, "minutes": 30, "gap_minutes": 24, "eps": 20},
-    alt="Four panels, one for each threshold. F1 is best for distances of 50 "
-    "to 200 m and falls beyond; it does not gain from fewer than 30 minutes. "
-    "It rises with the longest silence allowed, and with eps, while the Rand "
-    "index begins to fall.",
+    alt="Four panels, one for each threshold. F1 of visits is best at a "
+    f"distance of {far.f1.idxmax()} m and falls beyond; it does not gain "
+    "from fewer than 30 minutes. It rises with the longest silence allowed, "
+    "and with eps, while the Rand index begins to fall.",
     caption="Recovery against each threshold, with the usual receiver. "
     "Dotted: the published setting.",
 )
@@ -928,7 +928,7 @@ table.astype({"visits found": int}).round(2)
 #
 # Equation (2.1) does not treat longitude and latitude alike. scikit-learn's haversine expects (latitude, longitude).
 # People who think in x and y hand it (longitude, latitude). They see no error and no warning. The published pipeline
-# does it, too. What becomes of a circle of 20 m? Measure it: go from one position in every direction until the
+# does it, too. What becomes of a circle of 20 m? Measure it: from one position, go east or north until the
 # swapped distance says 20 m.
 
 
@@ -1285,8 +1285,8 @@ print(f"{east_west:.1f} m and {north_south:.1f} m.")
 
 # %% [markdown]
 # **Exercise 2** (medium). Cure the perfect receiver. Take the fixes `record(noise_m=0)` and give each staypoint the mean of
-# *all* its fixes. (`first_fix` and `n_fixes` say which rows of the fixes belong to it.) How far is the median staypoint from
-# its true place, in metres, with the different positions and with all?
+# *all* its fixes. (`first_fix` and `n_fixes` of `gps.generate_staypoints` say which rows belong to it.) How far is the median
+# staypoint from its true place, in metres by `match`, with the different positions and with all?
 
 # %% tags=["try"]
 with_different, with_all = ..., ...

@@ -811,8 +811,8 @@ print(f"23:45 and 00:00: {float(cosines(8)[95, 0]):.2f}")
 
 # %% [markdown]
 # **Exercise 4** (project). Is our neighbour test able to find clusters at all? Give it vectors that ought
-# to have them: for each place, the share of its training visits in each hour and of each length. Which of the three
-# does it find in them?
+# to have them: for each place, the share of its training visits in each hour and of each length. Does it find
+# kind, district or visitors in them?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4

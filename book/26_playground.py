@@ -326,7 +326,7 @@ print(f"{', '.join(by_place)}: {share:.0%}")
 # %% [markdown]
 # **Exercise 2** (medium). In the playground you delete a visit and look at the top of the list. Do it for all visits of
 # the story window (`pgt.look.story(test)`), and put the change of the first guess's probability beside the attention
-# that the visit had. Is the visit with the most attention the one whose loss hurts most?
+# that the visit had. Is the visit with the most attention the one that is missed most?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -417,7 +417,7 @@ gain = later[::-1] - table.attention[::-1]  # no. 1 first
 print(f"at 23:53 no. {gain.idxmax()} gains most attention: {gain.max():+.3f}")
 # The generator does not make up for the favourite, and the gate moves
 # little. Without order the swap changes less: only hour, weekday and
-# duration say which visit came first.
+# duration say which of the two came first.
 
 # %% [markdown]
 # **Exercise 3** (longer). How many bits does a weight need? Round all weights to fewer bits, as `pack` does with 24,

@@ -100,7 +100,7 @@ def open_prepared(folder: str, *, here: str | Path | None = None) -> PreparedDat
         Path or address, where `pgt.scale.preparing.prepare` worked.
     here : path, optional
         A folder of this machine for the files that are mapped, needed where ``folder`` is not of
-        this machine. They are made once: 72 bytes a visit and 17 a window.
+        this machine. They are made once: 36 bytes a visit and 9 a window.
 
     Returns
     -------
