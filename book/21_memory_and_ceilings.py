@@ -551,7 +551,7 @@ Markdown(
 # across the town. And to *return* is not to *explore*: [Song, Koren et al. (2010)](https://doi.org/10.1038/nphys1760)
 # keep apart visits to places where a person has been before and visits to new ones. Does the order of the models
 # depend on such choices? Here the answers of five seeds are scored again, also on check-ins from New York, which
-# [chapter 23](23_real_cities.ipynb) introduces. New York and the column of metres have three seeds; empty cells were not
+# [chapter 23](23_real_cities.ipynb) introduces. The column of metres has three seeds; empty cells were not
 # measured. The last column has the windows whose target is new to the person but known to the model, and counts the first
 # ten guesses.
 

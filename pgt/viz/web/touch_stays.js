@@ -44,7 +44,7 @@ const draw = () => {
     return common > 0.5 * Math.max(end - begin, to - from);
   })).length;
   const text = `${plural(stays.length, "staypoint")} where ${plural(page.visits.length, "visit")} were made; `
-    + `${found} of the visits share more than half of their time with one staypoint.`;
+    + `${found} of the visits ${found === 1 ? "shares" : "share"} more than half of the time with one staypoint.`;
   said.textContent = text;
   box.setAttribute("aria-label", `Distance from the anchor over the day, at most ${metres} m: ${text}`);
 };
