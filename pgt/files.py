@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 ABANDONED = 3600.0  # seconds without a byte, after which a half-written file is nobody's
@@ -59,7 +59,8 @@ def whole(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise _refused(path, error) from error
     finally:
-        half.unlink(missing_ok=True)
+        with suppress(OSError):  # what cannot be there need not go away
+            half.unlink()
 
 
 @contextmanager

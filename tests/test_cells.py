@@ -7,7 +7,9 @@ import io
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -75,6 +77,20 @@ def test_other_texts_are_left_alone(text: str) -> None:
     table = pd.DataFrame({"id": [text, "ann"], "n": [-1.5, 2.0]})
     assert cells.defused(table).values.tolist() == table.values.tolist()
     assert cells.plain(table).values.tolist() == table.values.tolist()
+
+
+def test_only_a_carriage_return_makes_quotes() -> None:
+    table = pd.DataFrame({"id": ["ann", "bob"], "n": [1, 2]})
+    assert cells.write_csv(table) == "id,n\nann,1\nbob,2\n"
+    assert cells.write_csv(table.replace("bob", "b\rb")) == '"id","n"\n"ann",1\n"b\rb",2\n'
+
+
+@pytest.mark.parametrize("change", [cells.defused, cells.plain])
+def test_columns_without_such_a_text_are_the_same_objects(change: Any) -> None:
+    table = pd.DataFrame({"n": [1, 2], "id": ["ann", "bob"], "any": [1, "ann"]}, dtype=object)
+    done = change(table)
+    for name in table:
+        assert np.shares_memory(done[name].to_numpy(), table[name].to_numpy()), name
 
 
 @pytest.mark.filterwarnings("ignore::pgt.visits.DataNote")

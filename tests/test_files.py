@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from pgt.files import ABANDONED, whole, whole_folder, write_text
+
+SAYS = r"b\.txt could not be written \((Not a directory|File exists)\); .* as it was"
 
 
 def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -87,3 +90,47 @@ def test_what_killed_writers_left_goes_away_and_what_is_being_written_stays(
 
 def test_text_is_utf_8_whatever_the_machine_prefers(tmp_path: Path) -> None:
     assert write_text(tmp_path / "a", "Zürich").read_bytes() == "Zürich".encode()
+
+
+def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
+    assert write_text(f"{tmp_path}/one/two/a.txt", "a").read_text() == "a"
+    with whole_folder(f"{tmp_path}/three/four/town") as half:
+        (half / "a.csv").write_text("a")
+    assert (tmp_path / "three" / "four" / "town" / "a.csv").read_text() == "a"
+    assert [file.name for file in (tmp_path / "three" / "four").iterdir()] == ["town"]
+
+
+def test_the_content_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, done = tmp_path / "a.txt", []
+    monkeypatch.setattr(os, "fsync", lambda _: done.append(path.exists()))
+    write_text(path, "a")
+    assert done == [False] and path.exists()
+
+
+def test_where_nothing_can_be_written_one_sentence_says_so(tmp_path: Path) -> None:
+    blocked = write_text(tmp_path / "a.txt", "a") / "b.txt"
+    for attempt in (whole, whole_folder):
+        with pytest.raises(OSError, match=SAYS) as refused, attempt(blocked):
+            pass
+        assert refused.value.errno in (errno.ENOTDIR, errno.EEXIST)
+
+
+def test_an_error_without_a_number_is_one_of_the_disk(tmp_path: Path) -> None:
+    said = r"could not be written \(no room\)"
+    with pytest.raises(OSError, match=said) as refused, whole(tmp_path / "a.txt"):
+        raise OSError("no room")
+    assert refused.value.errno == errno.EIO
+
+
+def test_what_is_half_written_is_left_alone_for_an_hour(tmp_path: Path) -> None:
+    names = (".town.0a.part", ".town.0b.part")
+    old, young = (tmp_path / name for name in names)
+    for folder, minutes in ((old, 61), (young, 59)):
+        folder.mkdir()
+        then = folder.stat().st_mtime - 60 * minutes
+        os.utime(folder, (then, then))
+    with whole_folder(tmp_path / "town") as half:
+        (half / "a.csv").write_text("a")
+    assert sorted(file.name for file in tmp_path.iterdir()) == [young.name, "town"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from pgt.analysis.results import read_results
 from pgt.batch import Batch
-from pgt.config import ABLATIONS, PARTS, PRESETS, ModelConfig, ablate
+from pgt.config import (
+    ABLATIONS,
+    PARTS,
+    PRESETS,
+    ModelConfig,
+    TrainConfig,
+    WindowConfig,
+    ablate,
+)
 from pgt.encoder import EncoderLayer, sinusoids
 from pgt.logits import DenseLogits, LinearLogits
 from pgt.losses import cross_entropy
@@ -437,6 +447,14 @@ def test_presets_are_those_of_the_documents() -> None:
     shape = ("d_model", "n_heads", "n_layers", "d_feedforward", "dropout", "target_time")
     assert [getattr(diy, name) for name in shape] == [64, 4, 2, 256, 0.2, "day"]
     assert [getattr(geolife, name) for name in shape] == [96, 2, 2, 192, 0.25, "day"]
+
+
+def test_the_default_values_are_those_that_results_were_measured_with() -> None:
+    shape = {"d_model": 64, "n_heads": 4, "n_layers": 2, "d_feedforward": 128, "dropout": 0.15}
+    assert ModelConfig(10, 3) == ModelConfig(10, 3, **shape, max_len=150)
+    measured = read_results("new_york").header["data"]["training"]
+    assert json.loads(json.dumps(asdict(TrainConfig()))) == measured
+    assert WindowConfig() == WindowConfig(days=7, min_visits=3, protocol="published")
 
 
 def test_configuration_survives_json() -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from pgt import tensors as files
-from pgt.tensors import read, write
+from pgt.tensors import checksum, read, read_info, write
 from pgt.visits import DataError
 
 
@@ -77,3 +78,51 @@ def test_a_file_of_an_earlier_version_has_no_checksum(tmp_path: Path) -> None:
     path = tmp_path / "old.safetensors"
     save_file({"x": torch.ones(2)}, path, metadata={"format": "pgt-1", "info": "{}"})
     assert torch.equal(read(path)[0]["x"], torch.ones(2))
+
+
+def test_the_header_alone_is_read_without_the_tensors(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    write(path, {"x": torch.ones(3)}, {"n": 1})
+    assert read_info(path) == {"n": 1}
+    with pytest.raises(DataError, match=r"There is no checkpoint .*none\.safetensors; train one"):
+        read_info(tmp_path / "none.safetensors")
+
+
+def test_everybody_may_read_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    write(path, {"x": torch.ones(3)}, {})
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_checksum_sees_names_types_and_shapes_too() -> None:
+    zeros = (torch.zeros(2), torch.zeros(1, 2), torch.zeros(2, dtype=torch.int32))
+    sums = {checksum({name: value}, "{}") for name in "ab" for value in zeros}
+    assert len(sums) == 6
+
+
+def test_what_safetensors_cannot_write_is_an_error_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise SafetensorError("no room")
+
+    monkeypatch.setattr(files, "save_file", fails)
+    with pytest.raises(OSError, match=r"m\.safetensors could not be written \(no room\)"):
+        write(tmp_path / "m.safetensors", {"x": torch.ones(3)}, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_first_line_of_a_reason_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.safetensors"
+    write(path, {"x": torch.ones(3)}, {"notes": 7})
+    with pytest.raises(DataError, match=r"damaged \(its header is no table of names\);"):
+        read_info(path)
+
+    def fails(*_: object, **__: object) -> None:
+        raise SafetensorError("one\ntwo")
+
+    monkeypatch.setattr(files, "safe_open", fails)
+    with pytest.raises(DataError, match=r"is cut short or damaged \(one\);"):
+        read_info(path)
