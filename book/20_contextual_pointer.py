@@ -562,8 +562,8 @@ Markdown(
 #
 # ## More features, a scale, a memory
 #
-# What else could speak for a past visit? Anything that compares it with now, or says how much it matters.
-# These are the features of the package, with the number of knots in their tables.
+# What else could speak for a past visit? Anything that compares it with now, or says how much it matters. These are
+# the package's features and the number of their knots. *Listed* visits and *summaries* are in the memory, see below.
 
 # %%
 from pgt.contextual.features import HISTORY_FEATURES, NOW

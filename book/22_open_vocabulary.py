@@ -138,6 +138,7 @@ axes.barh(labels, right, left=left, label="generated", **look)
 axes.invert_yaxis()
 axes.grid(axis="y", visible=False)
 axes.set(xlabel="probability")
+axes.margins(x=0.1)
 axes.legend(loc="center right")
 show(
     fig,
@@ -908,8 +909,8 @@ show(
     fig,
     alt=f"Coverage of the sets for {len(by_person)} people, sorted: from "
     f"{least:.0f} to {greatest:.0f} per cent, promised 90.",
-    caption="City, test windows: how often the set holds the answer, person "
-    "by person. Grey: a 95 % interval around the promise, by luck alone; "
+    caption="City: how often the set holds the answer, person by person (30 "
+    "test windows or more). Grey: 95 % interval around the promise by luck; "
     f"{(abs(people - 90) > luck).sum()} of {len(people)} people lie outside.",
 )
 

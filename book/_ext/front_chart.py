@@ -76,6 +76,8 @@ class City:
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "LSTM, tuned": (WEEK, {"model": "lstm", "variant": "tuned"}),
     "MHSA, tuned": (WEEK, {"model": "mhsa", "variant": "tuned"}),
+    "LSTM, as published": (WEEK, {"model": "lstm", "variant": "full"}),
+    "MHSA, as published": (WEEK, {"model": "mhsa", "variant": "full"}),
     "PGT, tuned": (WEEK, {"model": "pgt", "variant": "tuned"}),
     "PGT, as documented": (WEEK, {"model": "pgt", "variant": "full"}),
     "Context kernel": (WEEK, {"model": "kernel"}),
@@ -195,7 +197,8 @@ def caption(panels: list[list[Bar]]) -> str:
         "<span>How often the first guess is right (Acc@1) on test windows of real people, "
         f"{asked} of them. Lines: 95 % intervals, people resampled, and seeds where there are "
         "several. LSTM and MHSA are networks without a pointer. <i>Tuned</i> networks have settings "
-        "chosen on validation windows, with the same search for each. <i>As documented</i> means the "
+        "chosen on validation windows, with the same search for each. <i>As published</i> means the "
+        "settings that their authors published for GeoLife. <i>As documented</i> means the "
         "settings that PGT's design documents name for GeoLife; elsewhere it has the package's default "
         "settings. The kernel is a rule with five numbers. "
         "<i>Trained on nobody</i> has seen simulated people alone. A model without a bar was not "
