@@ -537,10 +537,10 @@ hour = accuracy.get(("GeoLife, published", "hour"), np.nan)
 Markdown(
     f"Knowing the time is worth {more['GeoLife, exact']:.1f} points "
     f"under the exact protocol and {more['GeoLife, published']:.1f} under "
-    "the published one. The hour alone brings most of that. In the city the "
-    f"hour brings {says(timed['hour'])} and the minute "
+    "the published one. Hour and weekday bring most of that. In the city "
+    f"they bring {says(timed['hour'])} and the minute "
     f"{says(timed['time'])}. Under the published protocol the contextual "
-    f"pointer gets {hour:.1f} % when it knows the hour, and "
+    f"pointer gets {hour:.1f} % when it knows them, and "
     f"{accuracy['GeoLife, published', 'unknown']:.1f} % when it does not."
 )
 
@@ -667,8 +667,8 @@ Markdown(
 # [Kulkarni et al. (2019)](https://doi.org/10.3390/e21040432) find models that are better than the limit. Our estimate sees the order of places only and no clock, so a model with a clock may
 # pass it.
 #
-# *Agreement.* Take two past situations of one person that are alike: at the same place, within an hour of each other by the
-# clock, and so on. If the next place has the distribution $P$, the two lead to the same place with
+# *Agreement.* Take two past situations of one person that are like the present one: at the same place, within an hour of it
+# by the clock, and so on. If the next place has the distribution $P$, the two lead to the same place with
 # probability $\sum_\ell P(\ell)^2$. That fences in how often the best guess is right, which is $\max_\ell P(\ell)$, by an
 # argument that [Cover and Hart (1967)](https://doi.org/10.1109/TIT.1967.1053964) made for nearest neighbours:
 #
@@ -676,9 +676,9 @@ Markdown(
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{21.1}
 # $$
 #
-# How alike is alike? We have a ladder of rules. The loosest takes any two situations. The strictest asks for the same
-# place, times within an hour of each other, both on working days or both at a weekend, and the same place before.
-# Each window uses the strictest rule for which its person's past has two situations.
+# How alike is alike? We have a ladder of rules. The loosest takes any two situations. The strictest asks for the present
+# place, a time within an hour of now, the same kind of day (working day or weekend), and the same place before.
+# Each window uses the strictest rule that two situations of its person's past meet.
 #
 # *The simulator's own chances.* In the simulated city the simulator can be asked what chances it gave each place. The
 # lower end is the score of a guess that knows all habits of the simulator, but neither when the next visit begins nor

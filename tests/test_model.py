@@ -411,6 +411,8 @@ def test_erratum_2_a_window_of_153_visits_is_its_last_150() -> None:
     out = model(batch)
     assert out.pointer_attention.shape == (1, 150)
     close(out, model(batch.most_recent(150)), atol=0)
+    loss = model.mixture(batch).cross_entropy(torch.tensor([5]))
+    torch.testing.assert_close(loss, -out.log_probs[:, 5])
     first = batch.location.clone()
     first[0, :3] = 9
     close(out, model(changed(batch, location=first)), atol=0)
@@ -512,6 +514,13 @@ def test_only_a_generator_that_is_one_product_is_computed_in_stretches(data: Dat
     assert isinstance(stretched, LinearLogits) and isinstance(whole, DenseLogits)
     torch.testing.assert_close(whole.z, context @ stretched.weight.T + stretched.bias)
     assert whole.first == stretched.first == 2
+    half = logits_of(generator.float(), context.bfloat16())
+    assert isinstance(half, LinearLogits) and half.context.dtype == torch.float32
+
+
+def test_without_a_pointer_a_mixture_has_no_slots(data: Dataset, batch: Batch) -> None:
+    mixture = model_of(tiny_config(data, without=("pointer",))).mixture(batch)
+    assert mixture.place.shape == mixture.pointer.shape == (len(batch), 0)
 
 
 def test_erratum_11_the_parameters_of_gate_and_encoder_layer_are_these() -> None:

@@ -1,4 +1,4 @@
-"""How predictable the next place is at all, and how far from it each model is, for chapter 20.
+"""How predictable the next place is at all, and how far from it each model is.
 
     PGT_GEOLIFE=… PGT_GEOLIFE_WINDOWS=… python book/lab/run.py predictability
 
@@ -24,7 +24,8 @@ resampled) and all other shares are in percent, entropies in bits. By ``table``:
   alone with as many, for "baselines" with as many as are different, window by window.
 - novelty: targets that the person has not visited within ``group``.
 - truth: the city's own chances. With the "time known" the guess uses all that the simulator does
-  before it chooses; with the "time unknown", all but when the next visit will be.
+  before it chooses; with the "time unknown", all but when the next visit will be, and what the
+  length of the stay tells.
 - gap: the ceiling ``group`` minus the score of ``model``, in points.
 
 No person, place or moment can be recognized in the rows.
