@@ -321,8 +321,8 @@ Markdown(
 )
 
 # %% [markdown]
-# Which windows does the kernel win? We group them by what is asked. *What speaks for it* looks at the kernel's
-# two cues. *Same place before*: in this window, the person has gone to the target from the place where they are
+# Which windows does the kernel win? We group them by what is asked. *What speaks for it* looks at two of the
+# kernel's cues. *Same place before*: in this window, the person has gone to the target from the place where they are
 # now. *Same hour*: they have begun a visit to the target within an hour of the present time of day.
 
 # %% tags=["hide-input"]
@@ -514,11 +514,8 @@ Markdown(
         f"{mixed.value.mean():.1f} % where the kernel alone gets "
         f"{whole.kernel:.1f} %."
     )
-    + (
-        " The cue has to go into the pointer, which can weigh it."
-        if mixed.value.mean() < whole.kernel + 1
-        else ""
-    )
+    + " [Chapter 20](20_contextual_pointer.ipynb) puts the cue into the "
+    "pointer instead."
 )
 
 # %% [markdown]
@@ -591,7 +588,7 @@ plots.show(
 
 # %% tags=["hide-input"]
 Markdown(
-    f"{len(now)} squares are left, with {now.n.sum():,.0f} of the "
+    f"{len(now)} squares are left, with about {now.n.sum():,.0f} of the "
     f"{whole.n:,.0f} windows. So few squares show where we may look, and "
     "cannot say why the gate or the attention differs between them."
 )
@@ -682,7 +679,7 @@ Markdown(
     "the day is a finding about GeoLife. One reason may be the holes in a "
     "table of check-ins: the end of this chapter takes visits out of a "
     "simulated town, and the kernel's lead over the most frequent place "
-    "shrinks.\n\nTwo networks do not even reach the most frequent place in "
+    "shrinks.\n\nTwo networks do not even beat the most frequent place in "
     f"the window. The LSTM differs from it by {ahead('LSTM', usual)}, the "
     f"MHSA by {ahead('MHSA', usual)}. On GeoLife both lose to it clearly, "
     "and there they are tuned.\n\nWhat does carry over is the *past*. A hundred visits in "
