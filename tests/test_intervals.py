@@ -67,7 +67,7 @@ def test_blocks_change_neither_draws_nor_means(monkeypatch: pytest.MonkeyPatch) 
     values, users = np.random.default_rng(4).normal(size=(3, 70)), np.arange(70) // 2
     whole = resampled_means(values, users, draws=40)
     drawn = np.concatenate(list(drawn_people(35, 40, np.random.default_rng(0))))
-    for cells in (1, 35 * 7, 35 * 40):
+    for cells in (1, 35 * 2, 35 * 7, 35 * 40):
         monkeypatch.setattr(intervals, "CELLS", cells)
         blocks = list(drawn_people(35, 40, np.random.default_rng(0)))
         assert max(block.size for block in blocks) <= max(35, cells)
