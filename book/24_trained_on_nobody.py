@@ -51,9 +51,8 @@ pd.concat([one["rank"], place, one.probability.round(2)], axis=1).set_index(
 )
 
 # %% [markdown]
-# Nothing was trained on this town. (In [chapter 26](26_playground.ipynb) the same model runs on a page,
-# with a file of your own.) The answer is one of the places where the person has been, or a place that is new to
-# this person, which gets the rest of the probability.
+# Nothing was trained on this town. (In [chapter 26](26_playground.ipynb) the same model runs on a page, with a file of your own.)
+# The guesses are places where the person has been. The column `somewhere_new`, not shown here, is the probability of a place new to them.
 #
 # ## Why it can travel
 #
@@ -120,8 +119,8 @@ label = [*(f"world {n}" for n in range(4)), "Larkmere"]
 pd.DataFrame(met, index=label).round(0).T
 
 # %% [markdown]
-# We simulate 80 worlds to learn from and 16 to choose on. No real visit is used in training. One choice did look at real people: a
-# first family of worlds, with weaker routines, was scored on the test windows of both cities before this one was drawn, and it
+# We simulate 80 worlds to learn from and 16 to validate on. No real visit is used in training. One choice did look at real people: a
+# first family of worlds, with weaker routines, was scored on the test windows of GeoLife and New York before this one was drawn, and it
 # was worse. And Larkmere's own statistics were once tuned to resemble GeoLife's. So New York is the cleaner test.
 #
 # ## The result
@@ -283,7 +282,7 @@ sure = lacking[lacking.high < 0]
 show(
     fig,
     alt="Bars of what is lost when the worlds lack something, for three "
-    f"data sets. The largest loss, {hurt['acc@1']:.1f} points, is "
+    f"data sets. The largest loss, {-hurt['acc@1']:.1f} points, is "
     f"{CITY[hurt['data']]} with {hurt.variant}; {len(sure)} of "
     f"{len(lacking)} intervals lie wholly below zero.",
     caption="What a family of worlds must have. Lines: 95 % intervals, "
@@ -353,7 +352,8 @@ show(
     f"the fine-tuned network is {few['geolife']:.1f} points above the one "
     f"trained anew on GeoLife, {few['new york']:.1f} in New York.",
     caption="What windows of these very people add. "
-    f"{len(nobody.header['seeds of worlds and curve'])} seeds.",
+    f"{len(nobody.header['seeds of worlds and curve'])} seeds; for the "
+    f"dotted line {len(nobody.header['seeds'])}.",
 )
 
 # %% tags=["hide-input"]
@@ -481,8 +481,8 @@ by.rename_axis(["city", "where they go"]).round(1)
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). How few visits are enough? Ask for person 5 with only their last $n$ visits, for $n$ in 1, 2, 5, 20 and 100, and
-# write down the probability of "somewhere new" each time. What happens, and why?
+# **Exercise 1** (quick). Ask for person 5 with only their last $n$ visits, for $n$ in 1, 2, 5, 20 and 100, and
+# write down `somewhere_new` each time. What happens, and why?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
