@@ -11,9 +11,9 @@ visit and what came before). Half of all guesses are right without any knowledge
 
 ``model``: "pgt" knows places and people by name; "contextual" knows places by their relations alone
 and is trained on these people as well; "nobody" is the predictor's first expert with two seeds, one
-for each half, which have seen no real person: the control. The 95 % interval is from people and splits
-resampled. Source of the attack: Carlini et al. 2022, https://doi.org/10.1109/SP46214.2022.9833649,
-with one model on either side.
+for each half, which have seen no real person: the control. The 95 % interval is from people and
+splits resampled. Source of the attack: Carlini et al. 2022,
+https://doi.org/10.1109/SP46214.2022.9833649, with one model on either side.
 """
 
 from __future__ import annotations
