@@ -427,7 +427,7 @@ show(
 # The products run over the steps of equation (6.3), two in each layer. $J_n$ is the matrix of derivatives (Jacobian) of what
 # step $n$ *adds*, and $J^{\text{LN}}_n$ is that of its LayerNorm. Multiply the product out. In pre-norm one term is
 # $I$: a direct road on which the gradient arrives unchanged, at any depth. In post-norm every road passes one LayerNorm
-# per step, and each divides by the length of its input. If $h$ adds variance $v$ to a vector of variance 1, the direct
+# per step, and each divides by the standard deviation of its input. If $h$ adds variance $v$ to a vector of variance 1, the direct
 # road shrinks by $1 / \sqrt{1 + v}$ each time. "So in post-norm the gradient vanishes", many texts say. Does it? We
 # measure it at initialisation; PyTorch's layer has a switch for the two kinds.
 
@@ -697,7 +697,7 @@ pd.Series(percent, name="%").astype(float).round(1).to_frame()
 # %% [markdown]
 # > **Pitfall.** Compare the last two numbers with the share of changed answers. Accuracy alone may hardly
 # > notice this bug, because some answers change for the better. A sure test costs three lines: predict one
-# > window alone and with others in the batch, and demand the same output.
+# > window alone and beside a longer one, and demand the same output.
 #
 # ## Who looks at whom
 #

@@ -897,7 +897,7 @@ print(f"left of the lesson, target in the window: {left:.2f} %")
 # %% [markdown]
 # **Exercise 4** (project). Keep both experts and fit *one* constant gate by expectation-maximisation on the validation windows: compute
 # all $r$, set $g$ to their mean, repeat. Show that the loss never rises, and that the fixed point has gradient zero.
-# How many nats does the network gate gain over it on test windows? Then go on: one gate per person, and one per hour.
+# How many nats does the network gate gain over it on test windows? Then go on: one gate per person, and one per hour of the last visit.
 # Which of them comes closest to the network?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
@@ -932,7 +932,8 @@ def person(windows):
 
 def hour(windows):
     """(W,) at which the last visit began."""
-    return windows.features[5, 1:].numpy()[windows.target - 1] // 60
+    quarter = windows.features[2, 1:].numpy()[windows.target - 1]  # 1 to 96
+    return (quarter - 1) // 4
 
 
 result = {"one constant, by EM": loss_with(one)}

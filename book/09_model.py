@@ -640,7 +640,7 @@ says = {
     "no_weekday": "no day of the week",
     "no_recency": "does not know how many days ago",
     "no_duration": "does not know how long they stayed",
-    "no_position_from_end": "order: by sinusoid and position bias only",
+    "no_position_from_end": "order: by sinusoid, recency, position bias",
     "no_sinusoid": "the encoder gets no fixed positions",
     "one_layer": "visits look at each other once",
     "no_pointer": "a Transformer classifier; needs no gate",
@@ -965,8 +965,8 @@ check.same(ours, theirs, name="no_gate")
 # %% [markdown]
 # **Exercise 4** (project). The location table and the generator's matrix have the same shape. Tie them
 # ([Press and Wolf, 2017](https://arxiv.org/abs/1608.05859)): use one for both. How many parameters are left? Then train
-# both versions with `pgt.train.fit` on the city from three seeds and compare them on targets outside the window. Begin
-# with the count and one check: after a training step, do the two still share one matrix?
+# the package's model both ways with `pgt.train.fit` on the city from three seeds and compare them on targets outside the
+# window. Begin with `MyPGT`, with the count and one check: after a training step, do the two still share one matrix?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
@@ -980,6 +980,8 @@ check.same(free - bound, saved, name="what tying saves")
 one_step(tied, torch.float32)
 assert tied.generator.weight is tied.tables["location"].weight
 print(f"{free:,} -> {bound:,} parameters")
+# In the package's model the two are `generator.weight` and
+# `embeddings.tables["location"].weight`.
 # Mind the scale: an embedding starts with standard deviation 1, a linear
 # layer with about 1 / sqrt(3 D). Tied scores start large. Divide them by
 # sqrt(D), or start the table smaller, before you compare; otherwise you

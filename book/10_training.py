@@ -459,8 +459,8 @@ Markdown(
 # smoothed, and measured with dropout on. The gap between them says little. The direction of each says
 # much.
 #
-# How can a loss get worse while more answers are right? The loss is a mean, and its largest terms decide a
-# mean. Take it apart by three kinds of target: places in the window, places that training knows but the window
+# How can a loss get worse while more answers are right? The loss is a mean, and a few large terms can
+# decide a mean. Take it apart by three kinds of target: places in the window, places that training knows but the window
 # does not show, and places that neither of them shows.
 
 
@@ -537,7 +537,7 @@ Markdown(
 # wrong before and is wrong after. Accuracy does not notice; the loss pays.
 #
 # Which one is right? Both, about different things. If you want **calibrated** probabilities, such that of all
-# places given 30 % about 30 % come true, the loss tells you truly that confidence is growing beyond what is
+# places given 30 % about 30 % come true, the loss is right: confidence is growing beyond what is
 # justified. If you want the right place on top, the loss
 # stops you for the wrong reason. Decide which one you want before you look.
 #
@@ -971,7 +971,7 @@ pd.DataFrame(answer).round(2)
 # %% [markdown]
 # **Exercise 4** (project). AdamW divides by the gradient's usual size, so clipping all gradients to one
 # length should change little. Test it: three seeds each with `clip=0.8` and `clip=1e9`, full city. What
-# would convince you that there is a difference? Begin with the small version in the solution.
+# would convince you that there is a difference? Begin with the small version in the solution (run solution 3 first).
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4

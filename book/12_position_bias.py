@@ -456,8 +456,9 @@ Markdown(
 # %% [markdown]
 # ## Worlds in which the answer is known
 #
-# The town is a hard case, so take the simplest world there can be. Its people do nothing but copy. With probability $\kappa_p$ they go where they were $p$ visits ago,
-# $p = 1, \ldots, 20$. We call $\kappa_p$ the *kernel* of the world. Now and then they go to a place out of sight; these windows are left out. There are two such worlds (`pgt.city.recency_world`). In one,
+# The town is a hard case, so take the simplest world there can be. One visit in five is to a place that no window shows, and windows
+# with such a target are left out. All others are copies: with probability $\kappa_p$ people go where they were $p$ visits ago,
+# $p = 1, \ldots, 20$. We call $\kappa_p$ the *kernel* of the world. There are two such worlds (`pgt.city.recency_world`). In one,
 # $\kappa_p$ fades by a fifth with every step; in the other it is flat: no recency. A pointer with
 # $a_i = \kappa_{p_i}$ predicts as well as anybody can, so
 #
@@ -569,7 +570,7 @@ Markdown(
 
 # %% [markdown]
 # What decides the share of the bias? Train the middle model again, with ten times the learning rate for the bias, and with a
-# tenth of it. The share is now that of the *learned* slope, the slope of the sum.
+# tenth of it. From here on, 100 % is the *learned* slope, that of the sum.
 
 # %%
 speeds = {
@@ -632,7 +633,7 @@ Markdown(
 # leave every prediction *exactly* as it is:
 #
 # - all biases may rise by the same number, by equation (7.3);
-# - entry 0 and the entries beyond the longest window are never looked up;
+# - entry 0 is looked up only for padding, which is masked, and the entries beyond the longest window never;
 # - the key layer has a bias of its own, which adds one number to all scores of a window, as in [chapter 9](09_model.ipynb).
 
 # %%

@@ -27,7 +27,7 @@ except ImportError:  # on Colab
 # scored". A network that can only copy cannot write "won" where the report says "beat". So theirs does both,
 # and at every word one number, which is one minus our gate, decides between the two.
 #
-# In this chapter we build the original, whole: two LSTMs, attention, pointer, coverage, beam search. We
+# In this chapter we build the original, whole: three LSTMs, attention, pointer, coverage, beam search. We
 # cannot ship its news. But we have a town, and people with days to write about.
 #
 # ## Trip diaries
@@ -88,7 +88,7 @@ print(
 
 # %% [markdown]
 # To write the summary one has to find the longest stay away from home (the first, if several are equally long), name
-# the other places, mark the new ones, judge how full the days were, and count the errands: stays to shop, to settle
+# the other places, mark the new ones, count the days and judge how full they were, and count the errands: stays to shop, to settle
 # something or for a check-up. Some of its words are in no diary at all:
 
 # %%
@@ -134,7 +134,7 @@ print(words.encode_summary(story.summary, lent))
 # %% [markdown]
 # ## Reading
 #
-# Every word becomes a vector of width $D$, its row of the embedding table $E$. Then an LSTM reads the text twice, once from
+# Every word becomes a vector of width $D$, its row of the embedding table $E$. Then two LSTMs read the text, one from
 # each end. Put the two states of a word side by side:
 #
 # $$
@@ -784,7 +784,7 @@ Markdown(
 
 # %% tags=["hide-input"]
 parts = {
-    "days": "how full,\nhow new",
+    "days": "how many days,\nhow full, new",
     "mostly": "the longest\nstay",
     "also": "the other\nplaces",
     "errands": "count of\nerrands",
@@ -893,7 +893,7 @@ Markdown(
     f"would be right in {floors['mostly']:.0f} %.\n"
     f"- The other places: {by['also']:.0f} %, and {floors['also']:.0f} % by "
     "that rule, which is given the names.\n"
-    f"- How full and how new: {by['days']:.0f} %, and {floors['days']:.0f} % "
+    f"- How many days, how full, how new: {by['days']:.0f} %, and {floors['days']:.0f} % "
     "by the most frequent sentence.\n"
     f"- The errands: {by['errands']:.0f} %. A rule that always writes "
     f'"{usual["errands"]}" is right in {floors["errands"]:.0f} %. '

@@ -85,7 +85,7 @@ for results in (measured, swapped, ablations):
 # files above: [chapter 3](03_windows.ipynb) says how their windows differ. Which of these will fall: *no unknown places*,
 # *parallel*, *faster*, *gradient issues*, *attention weights make it interpretable*, *no decoder needed*?
 #
-# Both models, at the documents' sizes:
+# Both models, at the documents' sizes, but PGT with the places and people of our town:
 
 # %%
 torch.manual_seed(0)
@@ -422,8 +422,9 @@ display(verdicts("summary"))
 
 ends = 100 * parts.loc[["embedding", "output"]].sum() / totals
 Markdown(
-    f"The summarizer is **{totals['summarizer'] / totals['PGT']:.0f}** times "
-    f"as large. {ends['summarizer']:.0f} % of its parameters, and "
+    "With our town's places in PGT, the summarizer is "
+    f"**{totals['summarizer'] / totals['PGT']:.0f}** times as large. "
+    f"{ends['summarizer']:.0f} % of its parameters, and "
     f"{ends['PGT']:.0f} % of PGT's, are in embedding and output, which grow "
     "with the number of words or places."
 )
@@ -662,7 +663,8 @@ Markdown(
     f"BiLSTM, and **{times['open gate']:.0f}** times that of a BiLSTM whose "
     "forget gate starts with a bias of one. It is ahead of the first from "
     f"position {start} on; for later visits the BiLSTM passes on more. Here "
-    "are whole trainings. (The BiLSTM in PGT has PyTorch's start.)"
+    "are whole trainings on our town; the next section explains the last "
+    "three models. (The BiLSTM in PGT has PyTorch's start.)"
 )
 
 # %%
@@ -739,6 +741,8 @@ flat = side_by_side.depth("transformer", 400, config) == config.n_layers
 worse = all(found["mean"]["bilstm"] < 0 for found in changes.values())
 clear = [f"Acc@{k} on {n}" for k, of in ((1, changes), (10, at_ten))
          for n, e in of.items() if e.high_all["bilstm"] < 0]  # fmt: skip
+against = [f"Acc@{k} on {n}" for k, of in ((1, changes), (10, at_ten))
+           for n, e in of.items() if e.low_all["bilstm"] > 0]  # fmt: skip
 with_bilstm, with_ten = (
     "; ".join(f"{name} {change_of(e, 'bilstm')}" for name, e in of.items())
     for of in (changes, at_ten)
@@ -765,7 +769,8 @@ judge("interpretable", theirs.attention.numel() > 0,
 judge("short sequences", short > 50, "", f"{short:.0f} % have 5 to 50 visits",
       "of the test windows")  # fmt: skip
 judge("more accurate", worse, with_bilstm, "", "implied, not in the "
-      f"documents; clear for {', '.join(clear) or 'none'}. Points of Acc@1 "
+      f"documents; clear for {', '.join(clear) or 'none'}, the opposite is "
+      f"clear for {', '.join(against) or 'none'}. Points of Acc@1 "
       f"with a BiLSTM, five seeds; at ten places {with_ten}. Intervals as in "
       "*The other's part*", condition=len(clear) < 4)  # fmt: skip
 verdicts("why a Transformer")
@@ -817,8 +822,8 @@ verdicts("why no decoder")
 # %% [markdown]
 # ## Why several embeddings?
 #
-# "*When* is as important as *what*." The ablations of [chapter 14](14_ablations.ipynb) test it, and the kernel of
-# [chapter 4](04_baselines.ipynb), with its clock and without.
+# "*When* is as important as *what*." The ablations of [chapter 14](14_ablations.ipynb) test it (five seeds; people and
+# seeds resampled), and the kernel of [chapter 4](04_baselines.ipynb), with its clock and without.
 
 # %%
 CITY = {"data": "city", "protocol": "exact", "model": "pgt"}
@@ -879,8 +884,9 @@ judge("recent is predictive", trend < -0.5, "",
 verdicts("why position from the end")
 
 # %% [markdown]
-# The share at a position counts only windows that long, so far positions are seen in long windows alone. The last visit
-# has a low share because few people go on to the place where they already are.
+# The share at a position counts only windows that long. The last visit has a low share because few people go on to the
+# place where they already are. People of the town do prefer recent visits ([chapter 12](12_position_bias.ipynb)); these
+# shares do not show it.
 
 # %% [markdown]
 # ## The other's part
@@ -979,8 +985,8 @@ check.exercise("17.1", [1 - 0.9, 0.9])
 # equation (8.7).
 
 # %% [markdown]
-# **Exercise 2** (medium). From which length on does a Transformer of *one* layer do more work than a BiLSTM of the
-# same width, if the feed-forward network is twice as wide as the model? Work it out with pencil, then check it with
+# **Exercise 2** (medium). From which length on does a Transformer of *one* layer do more work than a BiLSTM with
+# $D/2$ units in each direction, if the feed-forward network is $2D$ wide? Work it out with pencil, then check it with
 # `side_by_side.work`.
 
 # %% tags=["try"]
