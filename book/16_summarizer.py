@@ -893,7 +893,8 @@ Markdown(
     f"would be right in {floors['mostly']:.0f} %.\n"
     f"- The other places: {by['also']:.0f} %, and {floors['also']:.0f} % by "
     "that rule, which is given the names.\n"
-    f"- How many days, how full, how new: {by['days']:.0f} %, and {floors['days']:.0f} % "
+    f"- How many days, how full, how new: {by['days']:.0f} %, and "
+    f"{floors['days']:.0f} % "
     "by the most frequent sentence.\n"
     f"- The errands: {by['errands']:.0f} %. A rule that always writes "
     f'"{usual["errands"]}" is right in {floors["errands"]:.0f} %. '
