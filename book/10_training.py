@@ -840,7 +840,7 @@ contents.groupby("part").sum()
 # What if you resume with other settings or other data? The file knows what it belongs to:
 
 # %%
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 try:
     scope = {}

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pgt.contextual.history import with_history as with_history
     from pgt.contextual.model import ContextualPointer as ContextualPointer
     from pgt.contextual.model import load_contextual as load_contextual
+    from pgt.errors import DataError as DataError
     from pgt.intervals import interval as interval
     from pgt.io.sources import read_visits as read_visits
     from pgt.metrics import evaluate as evaluate
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from pgt.model import PointerGeneratorTransformer as PointerGeneratorTransformer
     from pgt.predictor.estimator import NextLocation as NextLocation
     from pgt.train import fit as fit
-    from pgt.visits import DataError as DataError
     from pgt.windows import Dataset as Dataset
     from pgt.windows import Windows as Windows
     from pgt.windows import prepare as prepare
@@ -60,7 +60,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "NextLocation": "predictor.estimator",
     "read_visits": "io.sources",
-    "DataError": "visits",
+    "DataError": "errors",
     "prepare": "windows",
     "Dataset": "windows",
     "Windows": "windows",

@@ -16,13 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from pgt.config import ModelConfig, WindowConfig
+from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import NetworkConfig
 from pgt.shipped import folder
 from pgt.tensors import read as read
 from pgt.tensors import read_info as read_info
 from pgt.tensors import write as write
-from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
 
 Config = TypeVar("Config", bound=ModelConfig)

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 Protocol = Literal["published", "exact"]
 Anchor = Literal["target_day", "last_visit"]

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from pgt.batch import Batch
 from pgt.config import WindowConfig
+from pgt.errors import DataError
 from pgt.network import MixtureModel, evaluating
 from pgt.visit_features import FEATURES, encode, gather
-from pgt.visits import DataError, check
+from pgt.visits import check
 from pgt.vocabulary import PADDING, Vocabulary
 from pgt.windows import DEFAULT, Windows
 

@@ -20,8 +20,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from pgt.errors import DataError
 from pgt.files import whole
-from pgt.visits import DataError
 
 FORMAT = "pgt-1"
 NAMED = ("notes", "model", "models", "vocabulary", "windows")  # of a header, tables of names

@@ -15,11 +15,11 @@ import torch
 from tqdm import tqdm
 
 from pgt.config import TrainConfig
+from pgt.errors import DataError
 from pgt.losses import Loss
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import Network
 from pgt.training_run import TrainingLog, TrainingRun
-from pgt.visits import DataError
 from pgt.windows import Windows
 
 

@@ -11,6 +11,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from pgt.errors import DataError
+
 REQUIRED = ("user_id", "location_id", "started_at", "finished_at")
 COORDINATES = ("lon", "lat")
 LIMITS = {"lon": 180.0, "lat": 90.0}
@@ -19,27 +21,6 @@ SPLITS = ("train", "valid", "test")
 YEARS = (1678, 2261)
 
 Split = Literal["train", "valid", "test"]
-
-
-class DataError(ValueError):
-    """The input cannot be used as it is; the message says what, where, and what to do.
-
-    Examples
-    --------
-    >>> import pgt
-    >>> try:
-    ...     pgt.prepare(pd.DataFrame({"user_id": [1], "location_id": ["home"]}))
-    ... except pgt.DataError as error:
-    ...     print(error)
-    Column 'started_at' is missing (the table has user_id, location_id); rename your columns ...
-    """
-
-
-class DataNote(UserWarning):
-    """What is allowed in the input but looks like a mistake; `pgt.io.doubts` says what and where.
-
-    Nothing is changed. ``warnings.simplefilter("error", pgt.visits.DataNote)`` makes notes errors.
-    """
 
 
 def first_row(bad: pd.Series) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.config import WindowConfig
-from pgt.visits import DataError, DataNote
+from pgt.errors import DataError, DataNote
 
 PADDING = 0
 UNKNOWN = 1

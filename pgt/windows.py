@@ -19,9 +19,10 @@ from torch import Tensor
 
 from pgt.batch import Batch
 from pgt.config import Protocol, WindowConfig
+from pgt.errors import DataError
 from pgt.rows import by_length, last_numbers, person_rows, same_place
 from pgt.visit_features import FEATURES, encode, gather
-from pgt.visits import SPLITS, DataError, check, split_by_days
+from pgt.visits import SPLITS, check, split_by_days
 from pgt.vocabulary import Vocabulary
 
 DEFAULT = WindowConfig()

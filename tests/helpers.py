@@ -18,8 +18,8 @@ import torch
 
 from pgt.batch import Batch
 from pgt.config import ModelConfig
+from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
-from pgt.visits import DataError
 from pgt.windows import Dataset
 
 # Threads cost these small tensors more than they give, and one thread adds up in one order.

@@ -93,7 +93,7 @@ def test_columns_without_such_a_text_are_the_same_objects(change: Any) -> None:
         assert np.shares_memory(done[name].to_numpy(), table[name].to_numpy()), name
 
 
-@pytest.mark.filterwarnings("ignore::pgt.visits.DataNote")
+@pytest.mark.filterwarnings("ignore::pgt.errors.DataNote")
 @pytest.mark.parametrize("names", [HOSTILE, HARMLESS[:3]])
 def test_what_is_written_is_read_again(names: tuple[str, ...], tmp_path: Path) -> None:
     table = visits(names)
@@ -109,7 +109,7 @@ def test_what_is_written_is_read_again(names: tuple[str, ...], tmp_path: Path) -
     assert set(pd.read_parquet(tmp_path / "v.parquet").user_id) == set(names)
 
 
-@pytest.mark.filterwarnings("ignore::pgt.visits.DataNote")
+@pytest.mark.filterwarnings("ignore::pgt.errors.DataNote")
 def test_an_engine_reads_the_same_ids(tmp_path: Path) -> None:
     names = tuple(name for name in HOSTILE if not re.search("[\r\n]", name))
     tables.write(visits(names), tmp_path / "v.csv")

@@ -25,9 +25,9 @@ from pgt.checkpoint import (
 )
 from pgt.config import WindowConfig
 from pgt.contextual.config import ContextualConfig
+from pgt.errors import DataError, DataNote
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
-from pgt.visits import DataError, DataNote
 from pgt.windows import Dataset, prepare
 
 from .helpers import ROOT, model_of, random_visits, tiny_config

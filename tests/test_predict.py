@@ -12,9 +12,10 @@ import pytest
 import torch
 
 from pgt.config import WindowConfig
+from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.predict import COLUMNS, find_user, latest, predict, until
-from pgt.visits import DataError, check
+from pgt.visits import check
 from pgt.windows import Dataset, prepare
 
 from .helpers import at, model_of, random_visits, tiny_config

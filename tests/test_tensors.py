@@ -11,8 +11,8 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from pgt import tensors as files
+from pgt.errors import DataError
 from pgt.tensors import checksum, read, read_info, write
-from pgt.visits import DataError
 
 
 def test_a_crash_while_writing_leaves_the_old_file(

@@ -20,6 +20,7 @@ from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import with_history
 from pgt.contextual.model import ContextualPointer
 from pgt.counter_random import Dropout, use_keys
+from pgt.errors import DataError
 from pgt.losses import cross_entropy
 from pgt.metrics import evaluate, gains
 from pgt.mixture import Mixture
@@ -27,7 +28,6 @@ from pgt.model import PointerGeneratorTransformer
 from pgt.network import PlaceModel
 from pgt.train import fit
 from pgt.training_run import TrainingLog
-from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
 
 from .helpers import random_visits, routine_visits, tiny_config

@@ -9,16 +9,9 @@ import pandas as pd
 import pytest
 
 from pgt import files
+from pgt.errors import DataError
 from pgt.io.tables import REQUIRED, read, write
-from pgt.visits import (
-    DataError,
-    check,
-    local_day,
-    local_minute,
-    overlaps,
-    require_near,
-    split_by_days,
-)
+from pgt.visits import check, local_day, local_minute, overlaps, require_near, split_by_days
 
 from .helpers import ZONE, at, random_visits
 

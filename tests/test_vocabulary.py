@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from pgt.config import WindowConfig
-from pgt.visits import DataError, DataNote, split_by_days
+from pgt.errors import DataError, DataNote
+from pgt.visits import split_by_days
 from pgt.vocabulary import PADDING, UNKNOWN, Vocabulary
 from pgt.windows import prepare
 

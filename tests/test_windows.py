@@ -13,8 +13,9 @@ import torch
 
 from pgt.batch import Batch
 from pgt.config import Anchor, WindowConfig
+from pgt.errors import DataError, DataNote
 from pgt.predict import latest
-from pgt.visits import SPLITS, DataError, DataNote, check, split_by_days
+from pgt.visits import SPLITS, check, split_by_days
 from pgt.vocabulary import PADDING, Vocabulary
 from pgt.windows import Dataset, Windows, prepare
 

@@ -16,7 +16,7 @@ from pgt.city import City
 from pgt.city.days import DAY, Life
 from pgt.city.hours import Town
 from pgt.city.people import Behaviour
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 
 def choice_probabilities(city: City) -> pd.DataFrame:

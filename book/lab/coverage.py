@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pgt.analysis.conformal import threshold
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 ENOUGH_WINDOWS = 20
 ENOUGH_PEOPLE = 20

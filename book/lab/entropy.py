@@ -32,7 +32,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 
 def match_lengths(sequence: ArrayLike) -> np.ndarray:

@@ -25,8 +25,8 @@ from pgt.analysis.results import read_results
 from pgt.baselines import baselines
 from pgt.config import ABLATIONS, TargetTime
 from pgt.contextual import presets
+from pgt.errors import DataError
 from pgt.improvements.registry import IMPROVEMENTS
-from pgt.visits import DataError
 
 SEEDS = (42, 1, 2, 3, 4)
 # The documents' claims about GeoLife's 45 people are judged on ten.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 KM_PER_DEGREE = 111.2  # of latitude, on a sphere
 PEOPLE, WINDOWS, LARGEST = 5, 20, 0.5  # what a cell needs; the largest share of one person

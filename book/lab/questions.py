@@ -11,7 +11,7 @@ import pandas as pd
 from lab import grid
 from pgt.analysis import calibration
 from pgt.analysis.disagreement import CLOSE
-from pgt.visits import DataError
+from pgt.errors import DataError
 from pgt.windows import Windows
 
 

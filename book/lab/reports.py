@@ -21,9 +21,9 @@ from lab import runs
 from lab.provenance import code_mark
 from pgt.analysis.results import Results, read_results
 from pgt.config import PRESETS
+from pgt.errors import DataError
 from pgt.files import write_text
 from pgt.train import pick_device
-from pgt.visits import DataError
 
 Row = dict[str, Any]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from lab import reports, runs
 from lab.marks import Tree, module_name
 from lab.provenance import LAB, PACKAGE, STOPS
+from pgt.errors import DataError
 from pgt.files import write_text
-from pgt.visits import DataError
 
 ROOT = PACKAGE.parent
 FOLDERS = (PACKAGE.relative_to(ROOT), LAB.relative_to(ROOT))

@@ -24,7 +24,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[level]) for level in (1, 2)
 
 from lab import experiments, reports, restamp, tuning  # noqa: E402
 from pgt.analysis.results import results_folder  # noqa: E402
-from pgt.visits import DataError  # noqa: E402
+from pgt.errors import DataError  # noqa: E402
 
 TUNING = "tuning"
 

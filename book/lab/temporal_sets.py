@@ -28,13 +28,13 @@ import torch
 
 from lab.reports import Report
 from pgt import city
+from pgt.errors import DataError
 from pgt.intervals import ends, resampled_means
 from pgt.relatives.temporal_sets.baselines import Personal, Popular, chosen
 from pgt.relatives.temporal_sets.metrics import KS, METRICS, evaluate
 from pgt.relatives.temporal_sets.model import VARIANTS, SetConfig, SetPredictor
 from pgt.relatives.temporal_sets.sequences import Sequences, daily_places, padded
 from pgt.relatives.temporal_sets.training import SetTraining, fit
-from pgt.visits import DataError
 
 Row = dict[str, Any]
 Parts = dict[str, Sequences]

@@ -22,8 +22,8 @@ from lab.reports import environment, write_results
 from lab.runs import DATA, code_of, data_fingerprint, dataset
 from lab.search_space import LEVELS, MODELS, Settings, build, candidates
 from pgt import metrics
+from pgt.errors import DataError
 from pgt.train import fit
-from pgt.visits import DataError
 from pgt.windows import Windows
 
 SEED = 42

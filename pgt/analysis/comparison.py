@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from pgt.analysis.results import Results
+from pgt.errors import DataError
 from pgt.intervals import ends, resampled_means
 from pgt.metrics import gains, group_mask
-from pgt.visits import DataError
 
 CONFIRMED, CONTRADICTED = "confirmed", "contradicted"
 NOT_CONFIRMED, CANNOT_TELL = "not confirmed", "cannot tell"

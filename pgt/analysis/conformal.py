@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 
 def simple_scores(probs: ArrayLike) -> np.ndarray:

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.nn.utils import parametrize
 
+from pgt.errors import DataError
 from pgt.model import Pointer, PointerGeneratorTransformer
-from pgt.visits import DataError
 from pgt.windows import Windows
 
 

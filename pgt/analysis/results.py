@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
+from pgt.errors import DataError
 from pgt.intervals import interval_of_mean
 from pgt.shipped import folder
-from pgt.visits import DataError
 
 KEYS = ["data", "protocol", "model", "variant", "target_time", "seed"]  # what tells runs apart
 

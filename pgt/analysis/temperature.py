@@ -21,7 +21,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp
 
 from pgt.analysis.calibration import bins_of, logit
-from pgt.visits import DataError
+from pgt.errors import DataError
 from pgt.vocabulary import UNKNOWN
 
 # What "somewhere new" has at least: it comes last then, and a set of answers can still hold it.

@@ -17,8 +17,8 @@ from scipy.signal import lfilter
 
 from pgt.city.simulation import City
 from pgt.city.streets import Streets
+from pgt.errors import DataError
 from pgt.units import microseconds
-from pgt.visits import DataError
 
 SPEEDS = (1.4, 4.2, 9.0)  # metres a second: on foot, by bicycle, by bus or car
 DAY = 86_400

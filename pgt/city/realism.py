@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from pgt.config import WindowConfig
-from pgt.visits import DataError, check
+from pgt.errors import DataError
+from pgt.visits import check
 from pgt.windows import prepare
 
 #: The same statistics on the test windows of GeoLife (Zheng et al. 2010), made

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 MEMORY = 20  # visits that a person remembers
 APART = 30  # a place that was not visited for so many visits is in no window any more

@@ -22,8 +22,9 @@ from pgt.city.hours import Town
 from pgt.city.map import NAME, TIMEZONE, draw
 from pgt.city.people import Behaviour, change, invent
 from pgt.city.places import settle
+from pgt.errors import DataError
 from pgt.files import whole_folder
-from pgt.visits import DataError, check, split_by_days
+from pgt.visits import check, split_by_days
 
 FIRST_MONDAY = "2022-01-03"  # minute zero of every simulation, local time
 PRESETS: dict[str, dict[str, int]] = {

@@ -14,6 +14,7 @@ from pgt.cli.model import data_of, table_of, windows_config
 from pgt.cli.values import require_writable
 from pgt.contextual.history import with_history
 from pgt.contextual.presets import MEMORY
+from pgt.errors import DataError
 from pgt.files import write_text
 from pgt.intervals import interval
 from pgt.metrics import evaluate as rank_all
@@ -21,7 +22,6 @@ from pgt.predict import predict as next_locations
 from pgt.scale.engines import Engine
 from pgt.scale.evaluating import evaluate as evaluate_buckets
 from pgt.scale.mapped import is_prepared
-from pgt.visits import DataError
 from pgt.windows import PreparedDataset, Windows
 
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from pgt.cli import scale
+from pgt.errors import DataError
 from pgt.gps import GpsResult, fixes_to_visits
 from pgt.io import tables
 from pgt.io.doubts import doubts
@@ -13,7 +14,6 @@ from pgt.io.fixes import TABLES, read_fixes
 from pgt.io.fixes_base import Report
 from pgt.io.forms import is_table
 from pgt.scale.fixes import fixes_to_visits as fixes_on_engine
-from pgt.visits import DataError
 
 
 def visits(args: argparse.Namespace) -> None:

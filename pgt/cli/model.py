@@ -15,12 +15,13 @@ from pgt import checkpoint, model, visits
 from pgt.cli import predictor, scale
 from pgt.cli.values import require_writable
 from pgt.config import PRESETS, ModelConfig, WindowConfig
+from pgt.errors import DataError, DataNote
 from pgt.io import tables
 from pgt.io.sources import read_visits
 from pgt.parallel import Team, joined, restarted
 from pgt.scale.mapped import is_prepared
 from pgt.train import fit
-from pgt.visits import SPLITS, DataError
+from pgt.visits import SPLITS
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, PreparedDataset
 from pgt.windows import prepare as windows_of
@@ -59,7 +60,7 @@ def prepare(args: argparse.Namespace) -> None:
             raise DataError(f"{place} is an address; only --engine reads and writes there.")
     require_writable(args.out, ".parquet")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", visits.DataNote)  # they are printed below
+        warnings.simplefilter("ignore", DataNote)  # they are printed below
         table = read_visits(
             args.input, timezone=args.timezone, columns=args.columns, checkins=args.checkins,
             drop_duplicates=args.drop_duplicates,

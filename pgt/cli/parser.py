@@ -237,7 +237,7 @@ def _say(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status."""
     args = parser().parse_args(argv)
-    from pgt.visits import DataError, DataNote
+    from pgt.errors import DataError, DataNote
 
     try:
         with warnings.catch_warnings():

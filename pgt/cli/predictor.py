@@ -9,6 +9,7 @@ import pandas as pd
 
 from pgt import checkpoint
 from pgt.cli.values import require_writable
+from pgt.errors import DataError
 from pgt.io import tables
 from pgt.predictor import live as pages
 from pgt.predictor import pretraining
@@ -16,7 +17,6 @@ from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.fitted import of_person
 from pgt.predictor.frames import as_visits
-from pgt.visits import DataError
 
 
 def is_predictor(model: Path | None) -> bool:

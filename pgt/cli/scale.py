@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from pgt.config import WindowConfig
+from pgt.errors import DataError
 from pgt.scale.buckets import MANIFEST, bucket, number_of, numbers_of, visits_name
 from pgt.scale.duck import Reading
 from pgt.scale.engines import Engine
@@ -19,7 +20,6 @@ from pgt.scale.mapped import is_prepared, open_prepared
 from pgt.scale.preparing import prepare as prepare_buckets
 from pgt.scale.preparing import prepared, vocabulary_of
 from pgt.scale.storage import Folder
-from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
 from pgt.windows import PreparedDataset
 

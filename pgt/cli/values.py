@@ -139,7 +139,7 @@ def moment(text: str) -> pd.Timestamp:
 
 def require_writable(path: Path, *suffixes: str) -> None:
     """Refuse a name that cannot be written, before the work and not after it."""
-    from pgt.visits import DataError  # it loads pandas
+    from pgt.errors import DataError  # it loads pandas
 
     if path.suffix not in suffixes:
         raise DataError(f"Cannot write {path}: its name must end in {' or '.join(suffixes)}.")

@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from pgt.contextual.history import HistoryWindows, with_history
-from pgt.visits import DataError
+from pgt.errors import DataError
 from pgt.windows import Dataset, Windows
 
 SHARES = (0.3, 0.5, 0.7)

@@ -7,6 +7,7 @@ wrong. The built book asks for the same answers in forms (``book/_ext/answers.py
 
 from __future__ import annotations
 
+from pgt.errors import DataError
 from pgt.exercises.answer import Answer, Answers
 from pgt.exercises.chapter_four import CHAPTER_FOUR
 from pgt.exercises.chapter_two import CHAPTER_TWO
@@ -15,7 +16,6 @@ from pgt.exercises.part_four import PART_FOUR
 from pgt.exercises.part_one import PART_ONE
 from pgt.exercises.part_three import PART_THREE
 from pgt.exercises.part_two import PART_TWO
-from pgt.visits import DataError
 
 ANSWERS = Answers(
     {

@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from pgt.errors import DataError
 from pgt.gps.density import density_clusters
 from pgt.rows import person_rows
 from pgt.units import EARTH_RADIUS
-from pgt.visits import DataError
 
 HaversineOrder = Literal["right", "swapped"]
 STAY_COLUMNS = ("user_id", "started_at", "finished_at", "lon", "lat")

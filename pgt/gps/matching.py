@@ -14,9 +14,9 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, homogeneity_completeness_v_measure
 
+from pgt.errors import DataError
 from pgt.gps.locations import require_stays
 from pgt.units import EARTH_RADIUS, microseconds
-from pgt.visits import DataError
 
 MINUTE = 60e6  # microseconds
 

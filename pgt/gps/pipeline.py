@@ -14,10 +14,11 @@ from typing import Any
 
 import pandas as pd
 
+from pgt.errors import DataError
 from pgt.gps.locations import HaversineOrder, generate_locations, merge_staypoints, require_settings
 from pgt.gps.tracking_quality import tracking_quality
 from pgt.gps.tracks import Tracks, in_zone, staypoints_and_triplegs
-from pgt.visits import SPLITS, DataError, check, split_by_days
+from pgt.visits import SPLITS, check, split_by_days
 from pgt.windows import prepare
 
 # The environment variable that names a folder of GeoLife's position fixes as Parquet files.

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pgt.errors import DataError
 from pgt.gps.cleaning import require_fixes
 from pgt.units import EARTH_RADIUS, microseconds
-from pgt.visits import LIMITS, DataError, first_row
+from pgt.visits import LIMITS, first_row
 
 
 def generate_staypoints(

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from pgt.errors import DataError
 from pgt.gps.cleaning import FIX_COLUMNS, require_fixes
 from pgt.units import microseconds
-from pgt.visits import DataError
 
 DAY = np.timedelta64(1, "D")
 WEEK = 7 * DAY

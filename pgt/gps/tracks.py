@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from pgt.errors import DataError
 from pgt.gps.cleaning import REASONS, clean_fixes
 from pgt.gps.staypoints import generate_staypoints
 from pgt.gps.tracking_quality import generate_triplegs
-from pgt.visits import DataError
 
 NO_FIXES = "There are no position fixes; check the file or folder."
 

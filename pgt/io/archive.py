@@ -7,8 +7,8 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
-from pgt.visits import DataError
 
 # GeoLife's largest member has a few megabytes; a member that claims far more is a trap.
 LARGEST = 512 * 2**20

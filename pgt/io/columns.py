@@ -6,7 +6,8 @@ import re
 
 import pandas as pd
 
-from pgt.visits import REQUIRED, DataError
+from pgt.errors import DataError
+from pgt.visits import REQUIRED
 
 # Lower case, letters and digits only: "Check-in time" is checkintime.
 ALIASES = {

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pandas as pd
 
-from pgt.visits import DataNote
+from pgt.errors import DataNote
 
 # Nobody is tracked for a while, and then again after so many days.
 FAR = 3652

@@ -11,11 +11,11 @@ from zipfile import ZipFile, ZipInfo
 
 import pooch
 
+from pgt.errors import DataError
 from pgt.files import write_text
 from pgt.io.archive import members, open_zip, read_member
 from pgt.io.fixes_geolife import MEMBER
 from pgt.io.resume import Resume
-from pgt.visits import DataError
 
 PAGE = "https://www.microsoft.com/en-us/download/details.aspx?id=52367"
 URL = (

@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
+from pgt.errors import DataError
 from pgt.io import tables
 from pgt.io.fixes_base import Report, Source, UserId, tidy
 from pgt.io.fixes_geolife import Geolife, trajectory_folders
 from pgt.io.forms import TEXTS, form_of
 from pgt.io.tables import local_path
 from pgt.io.unpacking import require_room
-from pgt.visits import DataError
 
 # Part of every cache key: a change of what is read makes older copies void.
 VERSION = 2

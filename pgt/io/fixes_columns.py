@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
+from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE
 from pgt.io.fixes_base import Report
 from pgt.io.forms import form_of, header_of, unreadable
 from pgt.io.times import moments, neat, parse_times, utc_offset
-from pgt.visits import DataError
 
 # What others call our columns, in lower case.
 ALIASES = {

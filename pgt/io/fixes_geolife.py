@@ -18,9 +18,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as csv
 
+from pgt.errors import DataError
 from pgt.io.archive import PERSON, members, open_zip, read_member, require_budget
 from pgt.io.fixes_base import Raw, Report, UserId
-from pgt.visits import DataError
 
 HEADER_LINES = 6
 FIRST_LINE = b"Geolife trajectory"

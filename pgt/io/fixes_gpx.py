@@ -15,10 +15,10 @@ import gpxpy.gpx
 import numpy as np
 import pandas as pd
 
+from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
 from pgt.io.doubts import alike
 from pgt.io.fixes_base import Raw, Report, UserId
-from pgt.visits import DataError
 
 # A date has so many digits; a number of a person has fewer.
 DIGITS = 8

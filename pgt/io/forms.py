@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
+from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
-from pgt.visits import DataError
 
 TEXTS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 SEPARATORS = ",;\t|"

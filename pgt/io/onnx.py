@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from pgt.batch import Batch
+from pgt.errors import DataError
 from pgt.files import whole
 from pgt.model import PointerGeneratorTransformer
-from pgt.visits import DataError
 
 # What a prediction needs of a window; (B, L) the first five, (B,) the others.
 VISITS = ("location", "time", "weekday", "duration", "days_ago")

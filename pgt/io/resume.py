@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import requests
 from tqdm import tqdm
 
+from pgt.errors import DataError
 from pgt.files import write_text
-from pgt.visits import DataError
 
 # A connection that breaks off takes the chunk that has not arrived whole with it.
 CHUNK = 1 << 16

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
 from pgt.io.doubts import note
 from pgt.io.forms import form_of, is_table, unreadable
 from pgt.io.tables import local_path, read
 from pgt.io.unpacking import require_room
-from pgt.visits import REQUIRED, SPLITS, DataError, check, first_row
+from pgt.visits import REQUIRED, SPLITS, check, first_row
 
 WINDOW_COLUMNS = ("id", "user_id", "location_id", "start_day", "start_min", "weekday")
 # The numbers that a windows folder can hold, and what they are.

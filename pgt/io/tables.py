@@ -9,13 +9,14 @@ from pathlib import Path
 import pandas as pd
 
 from pgt import cells, files
+from pgt.errors import DataError
 from pgt.io.columns import ALIASES, id_columns, recognized, says_utc
 from pgt.io.damage import UNREADABLE
 from pgt.io.doubts import note
 from pgt.io.forms import Form, form_of, header_of, is_table, unreadable
 from pgt.io.times import parse_times
 from pgt.io.unpacking import require_room
-from pgt.visits import COORDINATES, REQUIRED, DataError, check, require_columns
+from pgt.visits import COORDINATES, REQUIRED, check, require_columns
 
 TIMES = ("started_at", "finished_at")
 # An integer as Python writes it.

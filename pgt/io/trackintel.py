@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 if TYPE_CHECKING:
     from geopandas import GeoDataFrame
@@ -51,7 +51,7 @@ def to_trackintel(visits: pd.DataFrame) -> tuple[GeoDataFrame, GeoDataFrame]:
     >>> to_trackintel(pd.DataFrame({"user_id": [1]}))
     Traceback (most recent call last):
         ...
-    pgt.visits.DataError: trackintel needs the column 'started_at', which the table lacks; add it.
+    pgt.errors.DataError: trackintel needs the column 'started_at', which the table lacks; add it.
     """
     for name in NEEDED:
         if name not in visits.columns:

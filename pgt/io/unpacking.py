@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE
 from pgt.io.forms import Form, unreadable
-from pgt.visits import DataError
 
 # A packed file may unpack to so many bytes, however small it is, or to so many times its size.
 ALWAYS = 256 * 2**20

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from pgt.config import PARTS
+from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import PlaceModel
-from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
 
 FORMAT = "pgt-live-1"

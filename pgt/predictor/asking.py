@@ -13,10 +13,10 @@ import pandas as pd
 import torch
 
 from pgt.contextual.history import CONTEXT, HistoryWindows, of_rows
+from pgt.errors import DataError
 from pgt.predict import until
 from pgt.rows import person_rows
 from pgt.visit_features import encode
-from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
 
 RECENT = 50  # visits in which the share of new places is counted

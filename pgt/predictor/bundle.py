@@ -15,8 +15,8 @@ from pgt import checkpoint
 from pgt.analysis.conformal import threshold
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.model import ContextualPointer
+from pgt.errors import DataError
 from pgt.predictor.experts import Experts
-from pgt.visits import DataError
 
 FORMAT = "predictor-1"
 # A network without places or people of its own needs no more of them than it has.

@@ -18,6 +18,7 @@ from pgt import checkpoint
 from pgt.baselines import Markov, Transitions, fit_baseline
 from pgt.batch import Batch
 from pgt.config import PRESETS, ModelConfig, WindowConfig
+from pgt.errors import DataError
 from pgt.mixture import Mixture
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import MixtureModel, evaluating
@@ -27,7 +28,6 @@ from pgt.predictor.fitted import Fitted, in_order, of_person
 from pgt.predictor.rules import FORMAT
 from pgt.ranking import SharedRest
 from pgt.train import fit
-from pgt.visits import DataError
 from pgt.vocabulary import PADDING, UNKNOWN, Vocabulary
 from pgt.windows import PreparedDataset, Windows, prepare
 

@@ -18,9 +18,9 @@ from torch import Tensor
 
 from pgt.batch import DURATIONS
 from pgt.contextual.history import NOT_SEEN, HistoryBatch
+from pgt.errors import DataError
 from pgt.predictor.asking import RECENT
 from pgt.units import MINUTES_OF_DAY
-from pgt.visits import DataError
 from pgt.vocabulary import UNKNOWN
 
 # What is kept of a visit, one column each.

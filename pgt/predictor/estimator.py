@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from pgt.baselines import baselines
+from pgt.errors import DataError
 from pgt.predict import until
 from pgt.predictor import fitting, models, scoring
 from pgt.predictor.bundle import Bundle
@@ -18,7 +19,6 @@ from pgt.predictor.fitted import Fitted, of_person
 from pgt.predictor.frames import as_visits
 from pgt.predictor.watching import Watcher
 from pgt.shipped import folder
-from pgt.visits import DataError
 
 # Drawing loads matplotlib, which a prediction does not need.
 if TYPE_CHECKING:

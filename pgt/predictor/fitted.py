@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 
 from pgt.analysis.conformal import threshold
+from pgt.errors import DataError
 from pgt.metrics import Predictor, Ranker
 from pgt.predict import find_user
 from pgt.predictor.pretraining import CALIBRATION
 from pgt.predictor.watching import Watcher
-from pgt.visits import DataError
 from pgt.windows import PreparedDataset, prepare
 
 ENOUGH = 50  # validation windows that a promise needs

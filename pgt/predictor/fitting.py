@@ -11,12 +11,12 @@ import pandas as pd
 
 from pgt.contextual.history import with_history
 from pgt.contextual.presets import MEMORY, OLDER, TRAINING
+from pgt.errors import DataError
 from pgt.metrics import evaluate, gains
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import Experts
 from pgt.predictor.pretraining import NETWORKS, calibrated, expert
 from pgt.train import fit
-from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
 
 CHOICES = ("validation", "pretrained", "fine_tuned", "trained")

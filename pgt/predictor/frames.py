@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from pgt.errors import DataError
 from pgt.io.sources import read_visits
 from pgt.io.tables import TIMES, in_utc, named, tidy
-from pgt.visits import DataError, require_columns
+from pgt.visits import require_columns
 
 
 def as_visits(

@@ -19,13 +19,14 @@ import pandas as pd
 from pgt import cells
 from pgt import city as towns
 from pgt.contextual.model import ContextualPointer
+from pgt.errors import DataError
 from pgt.io.columns import ALIASES
 from pgt.io.forms import OTHERS
 from pgt.io.weights_json import pack
 from pgt.predictor.asking import RECENT
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, PRIOR, STEPS
-from pgt.visits import COORDINATES, REQUIRED, DataError
+from pgt.visits import COORDINATES, REQUIRED
 from pgt.viz.page_text import safe_html
 from pgt.viz.web_figure import WebFigure, scripted, web
 

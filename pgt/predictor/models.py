@@ -7,12 +7,12 @@ from pathlib import Path
 import pandas as pd
 
 from pgt import checkpoint
+from pgt.errors import DataError
 from pgt.predictor.bundle import Bundle, Novelty
 from pgt.predictor.closed import Closed
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.fitted import Fitted
 from pgt.predictor.rules import FORMAT, OwnPast
-from pgt.visits import DataError
 
 CLOSED = ("pgt", "markov")
 

@@ -20,12 +20,12 @@ from pgt.baselines import ContextKernel, Last, MostFrequent, fit_baseline
 from pgt.batch import Batch
 from pgt.contextual.history import HistoryWindows
 from pgt.contextual.presets import MEMORY, OLDER
+from pgt.errors import DataError
 from pgt.predictor import answers
 from pgt.predictor.asking import Asked, ask, is_new, new_places
 from pgt.predictor.bundle import Novelty
 from pgt.predictor.fitted import ENOUGH, Fitted, in_order, of_person
 from pgt.predictor.fitting import seen
-from pgt.visits import DataError
 
 FORMAT = "rule-1"
 

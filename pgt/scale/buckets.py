@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pgt.errors import DataError
 from pgt.io.tables import TIMES, tidy
 from pgt.scale import duck
 from pgt.scale.duck import Reading, Source
 from pgt.scale.engines import Engine, InProcess
 from pgt.scale.storage import Folder
-from pgt.visits import DataError, split_by_days
+from pgt.visits import split_by_days
 
 VISITS = 200_000  # in a bucket, unless the number of buckets is given
 BATCH = 100_000  # rows that leave DuckDB at a time

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pgt.cells import plain_text
+from pgt.errors import DataError
 from pgt.io.columns import recognized, says_utc
 from pgt.io.forms import form_of
 from pgt.io.times import OFFSET, parse_times
 from pgt.io.unpacking import require_room
 from pgt.scale.storage import file_system, is_local, require
-from pgt.visits import COORDINATES, REQUIRED, DataError, require_columns
+from pgt.visits import COORDINATES, REQUIRED, require_columns
 
 COLUMNS = (*REQUIRED, "split", *COORDINATES)
 IDS, TIMES = REQUIRED[:2], REQUIRED[2:]

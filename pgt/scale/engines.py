@@ -16,8 +16,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
+from pgt.errors import DataError
 from pgt.scale.storage import require
-from pgt.visits import DataError
 
 ENGINES = ("process", "pool", "dask")
 DEATHS = 3  # of workers, before the work is given up

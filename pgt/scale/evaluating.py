@@ -13,12 +13,13 @@ from pgt import checkpoint, metrics
 from pgt import predict as predicting
 from pgt.contextual.history import with_history
 from pgt.contextual.model import load_contextual
+from pgt.errors import DataError, DataNote
 from pgt.metrics import Predictor
 from pgt.scale.buckets import numbers_of, visits_name
 from pgt.scale.engines import Engine, InProcess
 from pgt.scale.preparing import dataset, prepared
 from pgt.scale.storage import Folder
-from pgt.visits import DataError, DataNote, Split
+from pgt.visits import Split
 from pgt.vocabulary import Vocabulary
 
 

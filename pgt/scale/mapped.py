@@ -16,12 +16,13 @@ import pandas as pd
 import torch
 
 from pgt.config import WindowConfig
+from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
 from pgt.scale.buckets import MANIFEST, number_of, visits_name
 from pgt.scale.joining import join
 from pgt.scale.preparing import ARRAYS, PEOPLE, PREPARED, prepared, vocabulary_of
 from pgt.scale.storage import Folder
-from pgt.visits import SPLITS, DataError
+from pgt.visits import SPLITS
 from pgt.vocabulary import Vocabulary
 from pgt.windows import PreparedDataset, Windows
 

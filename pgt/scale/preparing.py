@@ -14,11 +14,12 @@ import pandas as pd
 import torch
 
 from pgt.config import Protocol, WindowConfig
+from pgt.errors import DataError
 from pgt.scale import duck
 from pgt.scale.buckets import numbers_of, visits_name
 from pgt.scale.engines import Engine, InProcess
 from pgt.scale.storage import Folder
-from pgt.visits import SPLITS, DataError
+from pgt.visits import SPLITS
 from pgt.vocabulary import FIRST, Vocabulary, marks_of
 from pgt.windows import DEFAULT, PreparedDataset, Windows, build
 

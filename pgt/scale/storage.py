@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pgt import files
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 
 def require(name: str) -> Any:

@@ -18,10 +18,10 @@ import pandas as pd
 from pgt import city as towns
 from pgt.checkpoint import load_model, shipped
 from pgt.config import WindowConfig
+from pgt.errors import DataError
 from pgt.io.weights_json import pack
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
-from pgt.visits import DataError
 from pgt.viz.basemap import CROSS, DIAMOND, DISC, PATH, RING, frame, ground_of
 from pgt.viz.live_data import people_of, places_of, start_of, switches_of
 from pgt.viz.page_text import safe_html

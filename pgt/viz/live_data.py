@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from pgt.config import PARTS
+from pgt.errors import DataError
 from pgt.io.weights_json import ONE_LAYER
 from pgt.model import PointerGeneratorTransformer
 from pgt.visit_features import FEATURES
-from pgt.visits import DataError, local_day, local_minute
+from pgt.visits import local_day, local_minute
 from pgt.viz.basemap import UNIT
 from pgt.windows import Windows
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from pgt.errors import DataError
 from pgt.units import EARTH_RADIUS
-from pgt.visits import DataError
 from pgt.viz.page_text import safe_html
 from pgt.viz.web_figure import WebFigure
 

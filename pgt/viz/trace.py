@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pgt.errors import DataError
 from pgt.look import Look, look
 from pgt.model import PointerGeneratorTransformer
-from pgt.visits import DataError
 from pgt.windows import Windows
 
 

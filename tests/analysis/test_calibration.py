@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from pgt.analysis import calibration
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 
 def made(

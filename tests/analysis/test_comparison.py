@@ -18,9 +18,9 @@ from pgt.analysis.comparison import (
     verdict,
 )
 from pgt.analysis.results import Results, read_results
+from pgt.errors import DataError
 from pgt.intervals import interval_of_mean
 from pgt.metrics import gains
-from pgt.visits import DataError
 
 PLAIN = {"model": "m", "variant": "plain"}
 

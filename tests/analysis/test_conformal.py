@@ -7,7 +7,7 @@ import pytest
 from lab import coverage
 
 from pgt.analysis import conformal
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 from .test_temperature import drawn, made
 

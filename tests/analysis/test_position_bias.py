@@ -13,9 +13,9 @@ import torch
 from pgt.analysis.position_bias import bias_of, by_position, faster_bias, freeze_bias, refit
 from pgt.city import recency_world
 from pgt.config import ModelConfig, TrainConfig
+from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
 
 UPTO = recency_world.MEMORY

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pgt.analysis import calibration, temperature
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 N, PLACES = 6000, 12
 

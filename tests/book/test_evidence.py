@@ -17,7 +17,7 @@ from lab.reports import NO_CODE, outdated, run_fingerprints, stale
 
 from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = "https://doi.org/10.1016/j.trc.2023.104315"

@@ -13,7 +13,7 @@ from pgt import gps
 from pgt.city import City
 from pgt.city.fixes import SPEEDS, simulate_fixes, true_visits
 from pgt.city.streets import Plane, Streets
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 PERFECT: dict[str, Any] = {
     "noise_m": 0, "jumps_per_day": 0, "gaps_per_day": 0, "indoor_loss": 0,

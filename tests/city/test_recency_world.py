@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pgt.city import recency_world
-from pgt.visits import DataError
+from pgt.errors import DataError
 from pgt.windows import Dataset, Windows, prepare
 
 

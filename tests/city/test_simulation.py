@@ -15,8 +15,9 @@ from pgt.city import City, map
 from pgt.city.days import WHY
 from pgt.city.places import KINDS
 from pgt.city.realism import REFERENCE, realism
+from pgt.errors import DataError
 from pgt.metrics import evaluate, gains
-from pgt.visits import DataError, check, split_by_days
+from pgt.visits import check, split_by_days
 from pgt.windows import prepare
 
 COMMITTED = Path(__file__).resolve().parents[2] / "data" / "city"

@@ -21,10 +21,10 @@ from pgt.contextual.features import HISTORY_FEATURES, NOW
 from pgt.contextual.history import HistoryBatch, HistoryWindows, with_history
 from pgt.contextual.model import load_contextual
 from pgt.contextual.scorer import like_kernel
+from pgt.errors import DataError
 from pgt.losses import cross_entropy
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits, tiny_config

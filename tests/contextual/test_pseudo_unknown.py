@@ -10,7 +10,7 @@ import torch
 
 from pgt.contextual.history import NOT_SEEN, with_history
 from pgt.contextual.pseudo_unknown import as_if_earlier, with_pseudo_unknowns
-from pgt.visits import DataError
+from pgt.errors import DataError
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, prepare
 

@@ -9,8 +9,8 @@ import jupytext
 import numpy as np
 import pytest
 
+from pgt.errors import DataError
 from pgt.exercises import ANSWERS, answer_to, check
-from pgt.visits import DataError
 
 from ..helpers import ROOT
 

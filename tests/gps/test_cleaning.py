@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgt.errors import DataError
 from pgt.gps.cleaning import REASONS, clean_fixes
 from pgt.units import microseconds
-from pgt.visits import DataError
 
 from ..gps_helpers import fixes_at, wander
 

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgt.errors import DataError
 from pgt.gps.locations import generate_locations, merge_staypoints
-from pgt.visits import DataError, check
+from pgt.visits import check
 
 from ..gps_helpers import METRE, haversine
 

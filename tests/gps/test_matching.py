@@ -8,8 +8,8 @@ import pytest
 
 from pgt import city as cities
 from pgt.city.fixes import true_visits
+from pgt.errors import DataError
 from pgt.gps.matching import match, recovery
-from pgt.visits import DataError
 
 from ..gps_helpers import METRE
 

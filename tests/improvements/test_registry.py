@@ -17,10 +17,10 @@ from pgt.analysis.results import read_results, results_folder
 from pgt.batch import Batch
 from pgt.checkpoint import load_weights
 from pgt.config import ModelConfig, TrainConfig, WindowConfig
+from pgt.errors import DataError
 from pgt.improvements.registry import IMPROVEMENTS, improved, training_of
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.visits import DataError
 from pgt.windows import Dataset, prepare
 
 from ..helpers import MONDAY, changed, pad_to, random_visits, tiny_config

@@ -21,10 +21,11 @@ from safetensors.torch import save_file
 from pgt.checkpoint import save_model
 from pgt.cli.parser import main
 from pgt.config import TrainConfig, WindowConfig
+from pgt.errors import DataError
 from pgt.io.tables import read, write
 from pgt.predict import predict
 from pgt.train import fit
-from pgt.visits import DataError, check, overlaps
+from pgt.visits import check, overlaps
 from pgt.windows import prepare
 
 from ..helpers import MONDAY, model_of, random_visits, routine_visits, tiny_config

@@ -11,10 +11,11 @@ import pytest
 
 from pgt import city
 from pgt.cli.parser import main
+from pgt.errors import DataNote
 from pgt.io.doubts import doubts
 from pgt.io.sources import read_visits
 from pgt.io.tables import write
-from pgt.visits import DataNote, check
+from pgt.visits import check
 
 from ..helpers import routine_visits
 

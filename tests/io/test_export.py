@@ -16,11 +16,11 @@ from pgt.batch import Batch
 from pgt.checkpoint import load_model, save_model, shipped
 from pgt.cli.parser import main
 from pgt.config import PARTS, ModelConfig
+from pgt.errors import DataError
 from pgt.io import onnx
 from pgt.io.onnx import OUTPUTS, feed, write_onnx
 from pgt.io.weights_json import SWITCHES, as_json, pack, switch_off, unpack
 from pgt.model import PointerGeneratorTransformer
-from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
 
 SIZE = {"n_locations": 30, "n_users": 5, "d_model": 16, "n_heads": 2, "d_feedforward": 24}

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pgt.errors import DataError
 from pgt.io import fixes_columns, fixes_table
 from pgt.io.fixes import read_fixes
 from pgt.io.fixes_base import NO_POSITION, NO_TIME, Report
-from pgt.visits import DataError
 
 HEADER = (
     b"Geolife trajectory\r\nWGS 84\r\nAltitude is in Feet\r\nReserved 3\r\n"

@@ -20,8 +20,8 @@ import pandas as pd
 import pytest
 
 from pgt.cli.parser import main
+from pgt.errors import DataError
 from pgt.io.sources import read_visits
-from pgt.visits import DataError
 
 from ..helpers import mutated, refusal
 
@@ -127,7 +127,7 @@ UNDERSTOOD: dict[str, tuple[str, str | bytes, dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("name", UNDERSTOOD)
-@pytest.mark.filterwarnings("ignore::pgt.visits.DataNote")
+@pytest.mark.filterwarnings("ignore::pgt.errors.DataNote")
 def test_it_is_understood(name: str, tmp_path: Path) -> None:
     file, content, options, started, finished = UNDERSTOOD[name]
     path = tmp_path / file

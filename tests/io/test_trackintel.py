@@ -7,9 +7,10 @@ import sys
 import pandas as pd
 import pytest
 
+from pgt.errors import DataError
 from pgt.io.trackintel import to_trackintel
 from pgt.predictor.frames import as_visits
-from pgt.visits import DataError, check
+from pgt.visits import check
 
 from ..helpers import routine_visits
 

@@ -17,7 +17,7 @@ from lab.runs import DATA, Data, Run
 from pgt import metrics
 from pgt.analysis.results import read_results, results_folder
 from pgt.config import PRESETS, Preset, TrainConfig
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 from ..helpers import random_visits
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from lab import grid
 
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 
 def crowd(people: int, rows: int, *, lon: float = 0.0, lat: float = 0.0) -> pd.DataFrame:

@@ -13,10 +13,10 @@ from pgt import city
 from pgt.analysis.results import read_results
 from pgt.city.checkins import as_checkins, sampled
 from pgt.cli.parser import main
+from pgt.errors import DataError
 from pgt.io.columns import ALIASES, recognized
 from pgt.io.doubts import far_from_sun
 from pgt.io.tables import read
-from pgt.visits import DataError
 
 Said = pytest.CaptureFixture[str]
 

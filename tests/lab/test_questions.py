@@ -13,8 +13,8 @@ from lab.reports import pending
 from pgt.analysis import disagreement
 from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
+from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
-from pgt.visits import DataError
 from pgt.windows import Windows, prepare
 
 from ..helpers import model_of, random_visits, tiny_config

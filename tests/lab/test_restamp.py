@@ -10,7 +10,7 @@ from lab import reports, restamp, runs
 from lab.marks import Tree
 from lab.provenance import STOPS, tree
 
-from pgt.visits import DataError
+from pgt.errors import DataError
 
 PART = "kernel"
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from pgt.contextual.history import with_history
+from pgt.errors import DataError
 from pgt.predictor.asking import ask, new_places, past
-from pgt.visits import DataError, check
+from pgt.visits import check
 from pgt.windows import prepare
 
 from ..helpers import random_visits

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from pgt import checkpoint
+from pgt.errors import DataError
 from pgt.predictor.bundle import Bundle, Novelty
 from pgt.predictor.estimator import PRETRAINED
 from pgt.shipped import folder
-from pgt.visits import DataError
 
 SHIPPED = folder("checkpoints") / PRETRAINED
 

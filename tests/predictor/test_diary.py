@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 import torch
 
+from pgt.errors import DataError
 from pgt.predictor.asking import ask
 from pgt.predictor.diary import SPARE, Diary
-from pgt.visits import DataError, check
+from pgt.visits import check
 
 from ..helpers import random_visits
 

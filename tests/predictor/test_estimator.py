@@ -11,12 +11,13 @@ import torch
 from sklearn.base import clone
 
 import pgt
+from pgt.errors import DataError
 from pgt.metrics import evaluate
 from pgt.predictor import answers, scoring
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.experts import Experts
-from pgt.visits import DataError, check
+from pgt.visits import check
 
 from ..helpers import random_visits, routine_visits
 

@@ -8,9 +8,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from pgt.errors import DataError
 from pgt.io.tables import write
 from pgt.predictor.frames import as_visits
-from pgt.visits import DataError, check
+from pgt.visits import check
 
 from ..helpers import ZONE, random_visits
 

@@ -14,13 +14,14 @@ import torch
 
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.model import ContextualPointer
+from pgt.errors import DataError
 from pgt.io.weights_json import unpack
 from pgt.predictor.bundle import NO_PLACES, Bundle
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.experts import Experts
 from pgt.predictor.frames import as_visits
 from pgt.predictor.live import MOST_PEOPLE, SCRIPTS, as_text, live, most
-from pgt.visits import DataError, check
+from pgt.visits import check
 
 from ..helpers import random_visits, routine_visits
 

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgt.errors import DataError
 from pgt.io import tables
 from pgt.io.sources import read_visits
 from pgt.scale import buckets
 from pgt.scale.buckets import bucket, bucket_of, visits_name
 from pgt.scale.duck import Reading
 from pgt.scale.storage import Folder
-from pgt.visits import DataError, split_by_days
+from pgt.visits import split_by_days
 
 from ..helpers import random_visits, run_python
 

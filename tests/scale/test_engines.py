@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from pgt.errors import DataError
 from pgt.scale.engines import ENGINES, Engine, engine
 from pgt.scale.storage import require
-from pgt.visits import DataError
 
 
 @pytest.fixture(scope="module", params=ENGINES)

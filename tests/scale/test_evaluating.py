@@ -14,11 +14,11 @@ from pgt.config import WindowConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import with_history
 from pgt.contextual.model import ContextualPointer
+from pgt.errors import DataError
 from pgt.metrics import evaluate
 from pgt.predict import predict
 from pgt.scale import evaluating
 from pgt.scale.engines import engine
-from pgt.visits import DataError
 from pgt.vocabulary import Vocabulary
 from pgt.windows import PreparedDataset, prepare
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from pgt.errors import DataError
 from pgt.gps import fixes_to_visits
 from pgt.io.fixes import people_in, read_fixes
 from pgt.io.fixes_base import Report
 from pgt.scale import fixes
 from pgt.scale.engines import engine
-from pgt.visits import DataError
 
 from ..gps_helpers import commuter
 

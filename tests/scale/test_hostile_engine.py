@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from pgt.errors import DataError
 from pgt.io.sources import read_visits
 from pgt.scale.buckets import bucket, numbers_of, visits_name
 from pgt.scale.duck import Reading
 from pgt.scale.storage import Folder
-from pgt.visits import DataError
 
 from ..io.test_hostile_tables import ONE, REFUSED, UNDERSTOOD
 
@@ -28,7 +28,7 @@ def on_engine(path: Path, timezone: str | None) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", [*UNDERSTOOD, *REFUSED])
-@pytest.mark.filterwarnings("ignore::pgt.visits.DataNote")
+@pytest.mark.filterwarnings("ignore::pgt.errors.DataNote")
 def test_an_engine_reads_the_same_or_refuses(name: str, tmp_path: Path) -> None:
     file, content, options, *_ = (UNDERSTOOD | REFUSED)[name]
     path = tmp_path / file

@@ -12,6 +12,7 @@ import torch
 
 from pgt.baselines import MostFrequent
 from pgt.config import TrainConfig, WindowConfig
+from pgt.errors import DataError
 from pgt.metrics import evaluate
 from pgt.scale import joining
 from pgt.scale.buckets import bucket
@@ -19,7 +20,7 @@ from pgt.scale.mapped import is_prepared, open_prepared
 from pgt.scale.preparing import prepare as prepare_buckets
 from pgt.scale.storage import Folder
 from pgt.train import fit
-from pgt.visits import SPLITS, DataError
+from pgt.visits import SPLITS
 from pgt.windows import PreparedDataset, Windows, prepare
 
 from ..helpers import model_of, random_visits, tiny_config

@@ -12,11 +12,12 @@ import pytest
 import torch
 
 from pgt.config import Protocol, WindowConfig
+from pgt.errors import DataError
 from pgt.scale import preparing
 from pgt.scale.buckets import bucket, numbers_of
 from pgt.scale.preparing import build_vocabulary, dataset
 from pgt.scale.storage import Folder
-from pgt.visits import SPLITS, DataError, check, split_by_days
+from pgt.visits import SPLITS, check, split_by_days
 from pgt.vocabulary import Vocabulary
 from pgt.windows import prepare
 

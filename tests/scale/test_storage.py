@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pgt.errors import DataError
 from pgt.scale.storage import Folder, require
-from pgt.visits import DataError
 
 
 @pytest.fixture(params=["path", "file", "memory"])

@@ -16,10 +16,10 @@ from pgt import city
 from pgt.batch import Batch
 from pgt.checkpoint import load_model, save_model, shipped
 from pgt.cli.parser import main
+from pgt.errors import DataError
 from pgt.io.tables import write
 from pgt.io.weights_json import unpack
 from pgt.model import PointerGeneratorTransformer
-from pgt.visits import DataError
 from pgt.viz import live
 from pgt.viz.live import KEPT, SCRIPTS, SMALL, Playground, build, playground
 from pgt.windows import Dataset, Windows, prepare

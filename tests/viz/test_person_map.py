@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
-from pgt.visits import DataError, check
+from pgt.errors import DataError
+from pgt.visits import check
 from pgt.viz.person_map import HIGH, LARGEST, WIDE, PersonMap, person_map
 
 from ..helpers import routine_visits

@@ -10,9 +10,9 @@ import torch
 
 from pgt import city
 from pgt.checkpoint import load_model, shipped
+from pgt.errors import DataError
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
-from pgt.visits import DataError
 from pgt.viz.trace import Trace, trace
 from pgt.windows import Windows, prepare
 

@@ -15,7 +15,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pgt.visits import SPLITS, DataError
+from pgt.errors import DataError
+from pgt.visits import SPLITS
 
 NOBODY = -1  # padding of elements and of targets
 

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from pgt.errors import DataError
 from pgt.relatives.temporal_sets.metrics import mean_of
 from pgt.relatives.temporal_sets.sequences import Sequences
-from pgt.visits import DataError
 
 POOL = 16  # batches
 
