@@ -19,7 +19,8 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     config        every setting, in frozen dataclasses
     mixture       the two distributions, without writing down a number for every place
     ranking | logits | tensors                   ranks; scores; a file of tensors
-    visits | rows | batch | counter_random | losses | units | shipped | files | cells | parallel
+    visits        the one table that everything starts from
+    errors | rows | batch | counter_random | losses | units | shipped | files | cells | parallel
 """
 
 from __future__ import annotations
