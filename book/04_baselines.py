@@ -28,11 +28,12 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 
-from pgt import baselines, city, metrics, ranking
+from pgt import baselines, city, metrics
+from pgt.analysis.intervals import interval
 from pgt.analysis.results import read_results
 from pgt.exercises import check
-from pgt.intervals import interval
 from pgt.metrics import evaluate, summarize
+from pgt.sparse import ranking
 from pgt.windows import prepare
 
 town = city.load()
@@ -316,7 +317,7 @@ Markdown(
 )
 
 # %% [markdown]
-# `pgt.intervals.interval` draws people. Given two predictors on the same windows, it returns the interval of
+# `pgt.analysis.intervals.interval` draws people. Given two predictors on the same windows, it returns the interval of
 # their **paired difference**. It is narrow if the same people are easy for both. To compare two models, look
 # at the interval of the difference, never at whether their two intervals overlap.
 #

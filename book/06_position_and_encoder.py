@@ -29,9 +29,9 @@ from IPython.display import Markdown
 from torch import nn
 
 from pgt import city
+from pgt.analysis.intervals import interval
 from pgt.checkpoint import load_model, shipped
 from pgt.exercises import check
-from pgt.intervals import interval
 from pgt.look import story
 from pgt.metrics import evaluate, summarize
 from pgt.windows import prepare

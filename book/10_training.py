@@ -29,14 +29,14 @@ import torch
 from torch import nn
 
 from pgt import city
+from pgt.analysis.intervals import interval
 from pgt.baselines import ContextKernel, MostFrequent
 from pgt.config import ModelConfig, TrainConfig
-from pgt.counter_random import use_keys
 from pgt.exercises import check
-from pgt.intervals import interval
-from pgt.losses import cross_entropy
 from pgt.metrics import GROUPS, evaluate, summarize
 from pgt.model import PointerGeneratorTransformer
+from pgt.reproducible.counter_random import use_keys
+from pgt.sparse.losses import cross_entropy
 from pgt.train import fit
 from pgt.windows import prepare
 

@@ -53,9 +53,9 @@ from pgt.checkpoint import load_model, shipped
 from pgt.city import recency_world
 from pgt.config import CITY, PRESETS, ModelConfig
 from pgt.exercises import check
-from pgt.losses import cross_entropy
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
+from pgt.sparse.losses import cross_entropy
 from pgt.train import fit
 from pgt.viz.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
 from pgt.windows import prepare

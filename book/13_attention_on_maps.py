@@ -38,10 +38,10 @@ from scipy.stats import entropy, spearmanr
 
 from pgt import city
 from pgt.analysis.gates import gates
+from pgt.analysis.intervals import ends, resampled_means
 from pgt.checkpoint import load_model, shipped
 from pgt.config import CITY, ModelConfig
 from pgt.exercises import check
-from pgt.intervals import ends, resampled_means
 from pgt.look import look
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit

@@ -113,7 +113,7 @@ CLAIMED = {
 # %%
 import numpy as np
 
-from pgt.intervals import ends, resampled_means
+from pgt.analysis.intervals import ends, resampled_means
 from pgt.metrics import gains
 
 

@@ -33,10 +33,10 @@ from IPython.display import Markdown
 from matplotlib import pyplot as plt
 
 from pgt import city
+from pgt.analysis.intervals import interval
 from pgt.analysis.results import read_results
 from pgt.baselines import fit_baseline
 from pgt.config import WindowConfig
-from pgt.intervals import interval
 from pgt.metrics import evaluate
 from pgt.viz.figures import COPIED, GENERATED, MUTED, TRUTH, show
 from pgt.windows import prepare
@@ -163,7 +163,7 @@ print(f"people resampled  {by_people[0]:.1f} to {by_people[1]:.1f} %")
 print(f"windows resampled {by_windows[0]:.1f} to {by_windows[1]:.1f} %")
 
 # %% [markdown]
-# > **Remedy.** Resample people (`pgt.intervals.interval` does). Compare two models on the same windows, so that they meet
+# > **Remedy.** Resample people (`pgt.analysis.intervals.interval` does). Compare two models on the same windows, so that they meet
 # > the same people.
 #
 # ## 4. The copy ceiling

@@ -567,8 +567,8 @@ Markdown(
 # Every variant was trained under the exact protocol, with the plain model's seeds, windows and settings. *None* was tuned.
 
 # %% tags=["hide-input"]
+from pgt.analysis.intervals import interval_of_mean
 from pgt.baselines import ContextKernel
-from pgt.intervals import interval_of_mean
 
 tuned = read_results("geolife_exact")
 grid = math.prod(len(values) for values in ContextKernel.GRID.values())

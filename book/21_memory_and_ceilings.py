@@ -26,12 +26,12 @@ from IPython.display import Markdown
 from matplotlib import pyplot as plt
 
 from pgt import city
+from pgt.analysis.intervals import ends, resampled_means
 from pgt.analysis.results import read_results
 from pgt.contextual.features import HISTORY_FEATURES
 from pgt.contextual.history import with_history
 from pgt.contextual.pseudo_unknown import with_pseudo_unknowns
 from pgt.exercises import check
-from pgt.intervals import ends, resampled_means
 from pgt.metrics import gains
 from pgt.viz.figures import COPIED, EXTRA, GENERATED, INK, MUTED, show
 from pgt.windows import prepare

@@ -161,7 +161,7 @@ plots.bars(
 )
 
 # %%
-from pgt.intervals import interval_of_mean
+from pgt.analysis.intervals import interval_of_mean
 
 rule, network = [
     list(published.ranks(**MODELS[name]))

@@ -42,9 +42,9 @@ from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import with_history
 from pgt.contextual.model import ContextualPointer
 from pgt.exercises import check
-from pgt.losses import cross_entropy
 from pgt.model import PointerGeneratorTransformer
-from pgt.ranking import rank
+from pgt.sparse.losses import cross_entropy
+from pgt.sparse.ranking import rank
 from pgt.viz.figures import COPIED, GENERATED, show
 from pgt.windows import prepare
 
@@ -392,7 +392,7 @@ from safetensors.torch import save_file
 from pgt import city
 from pgt.config import ModelConfig, TrainConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.parallel import Team, joined
+from pgt.reproducible.parallel import Team, joined
 from pgt.train import fit
 from pgt.windows import prepare
 

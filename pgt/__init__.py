@@ -10,7 +10,7 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     analysis | io | relatives                    results; files; other networks
     city | gps | contextual | improvements       four rooms that need the core alone
     train         from windows to a trained model
-    training_run | intervals                     one run, its epochs; other people, other seeds
+    training_run                                 one run, its epochs
     predict | look | metrics | baselines | checkpoint
     windows | model                              what a model sees, and the model
     network       what all networks have in common
@@ -18,9 +18,8 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     vocabulary | encoder
     config        every setting, in frozen dataclasses
     mixture       the two distributions, without writing down a number for every place
-    ranking | logits | tensors                   ranks; scores; a file of tensors
-    visits        the one table that everything starts from
-    errors | rows | batch | counter_random | losses | units | shipped | files | cells | parallel
+    visits | sparse | files                      the one table; exact sums without V; files
+    errors | rows | batch | units | reproducible
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 # Type checkers read these imports; Python reads the table below, and loads a name when it is used.
 if TYPE_CHECKING:
+    from pgt.analysis.intervals import interval as interval
     from pgt.analysis.results import read_results as read_results
     from pgt.baselines import ContextKernel as ContextKernel
     from pgt.baselines import Markov as Markov
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from pgt.contextual.model import ContextualPointer as ContextualPointer
     from pgt.contextual.model import load_contextual as load_contextual
     from pgt.errors import DataError as DataError
-    from pgt.intervals import interval as interval
     from pgt.io.sources import read_visits as read_visits
     from pgt.metrics import evaluate as evaluate
     from pgt.metrics import summarize as summarize
@@ -77,7 +76,7 @@ _HOMES = {
     "fit": "train",
     "evaluate": "metrics",
     "summarize": "metrics",
-    "interval": "intervals",
+    "interval": "analysis.intervals",
     "save_model": "checkpoint",
     "load_model": "checkpoint",
     "load_contextual": "contextual.model",

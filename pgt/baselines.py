@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pgt.batch import Batch
 from pgt.mixture import Slots
-from pgt.ranking import Ranked, SharedRest, rank_places
+from pgt.sparse.ranking import Ranked, SharedRest, rank_places
 from pgt.units import around_the_clock
 from pgt.windows import Windows
 

@@ -1,7 +1,7 @@
 """Checkpoints: weights and what they mean in one safetensors file, written whole or not at all.
 
 A file's header holds the configuration and the vocabulary as JSON, its body the tensors
-(`pgt.tensors`).
+(`pgt.files.tensors`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from torch import Tensor, nn
 
 from pgt.config import ModelConfig, WindowConfig
 from pgt.errors import DataError
+from pgt.files.shipped import folder
+from pgt.files.tensors import read as read
+from pgt.files.tensors import read_info as read_info
+from pgt.files.tensors import write as write
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import NetworkConfig
-from pgt.shipped import folder
-from pgt.tensors import read as read
-from pgt.tensors import read_info as read_info
-from pgt.tensors import write as write
 from pgt.vocabulary import Vocabulary
 
 Config = TypeVar("Config", bound=ModelConfig)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from pgt.batch import Batch
-from pgt.ranking import Ranked, rank_all
+from pgt.sparse.ranking import Ranked, rank_all
 from pgt.windows import Windows
 
 GROUPS = ("all", "known", "unknown", "in_window", "not_in_window")
@@ -59,9 +59,9 @@ def evaluate(
     -------
     DataFrame
         One row a window, in the windows' order: ``user_id``, ``target`` and ``predicted``
-        (vocabulary ids), ``better``, ``tied`` (see `pgt.ranking.rank`), ``known``, ``in_window``.
-        Where several locations share the top score, ``predicted`` is a random one of them
-        (the same at every call).
+        (vocabulary ids), ``better``, ``tied`` (see `pgt.sparse.ranking.rank`), ``known``,
+        ``in_window``. Where several locations share the top score, ``predicted`` is a random one
+        of them (the same at every call).
 
     Examples
     --------

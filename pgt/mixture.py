@@ -16,9 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pgt.logits import KEPT, Logits
-from pgt.losses import IMPOSSIBLE
-from pgt.ranking import LogitsRest, Ranked, best_first, rank_places
+from pgt.sparse.logits import KEPT, Logits
+from pgt.sparse.losses import IMPOSSIBLE
+from pgt.sparse.ranking import LogitsRest, Ranked, best_first, rank_places
 
 
 def scatter_log_probs(log_weights: Tensor, location: Tensor, n_locations: int) -> Tensor:
@@ -155,7 +155,7 @@ class Mixture:
         return F.logsigmoid(self.gate_logit)[:, None] + self.pointer
 
     def cross_entropy(self, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
-        """(B,) what `pgt.losses.cross_entropy` is of all the log-probabilities, in nats."""
+        """(B,) what `pgt.sparse.losses.cross_entropy` is of all the log-probabilities, in nats."""
         smooth = label_smoothing != 0
         slot, base, every = self._summary(target, smooth)
         hit = self.used & (self.place == target[:, None])  # (B, S)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from pgt.batch import Batch
 from pgt.mixture import Mixture
-from pgt.ranking import Ranked
+from pgt.sparse.ranking import Ranked
 
 
 class PlaceModel(nn.Module):

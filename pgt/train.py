@@ -16,9 +16,9 @@ from tqdm import tqdm
 
 from pgt.config import TrainConfig
 from pgt.errors import DataError
-from pgt.losses import Loss
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import Network
+from pgt.sparse.losses import Loss
 from pgt.training_run import TrainingLog, TrainingRun
 from pgt.windows import Windows
 
@@ -62,8 +62,9 @@ def fit(
     after_epoch : callable, optional
         Gets every new row of the history.
     loss : callable, optional
-        What training makes small: `pgt.losses.cross_entropy`, unless another is given, such as one
-        of `pgt.improvements.losses`. Validation is scored by the cross-entropy whatever it is.
+        What training makes small: `pgt.sparse.losses.cross_entropy`, unless another is given, such
+        as one of `pgt.improvements.losses`. Validation is scored by the cross-entropy whatever it
+        is.
     compile_backend : str, optional
         Compile the steps, with a backend of ``torch.compile`` such as "inductor" or "cudagraphs":
         one graph for windows of any length, in which nothing waits for the device.

@@ -18,14 +18,14 @@ from torch import Tensor, nn
 from pgt import checkpoint as files
 from pgt.batch import Batch
 from pgt.config import TrainConfig
-from pgt.counter_random import forget_keys, use_keys
 from pgt.errors import DataError
-from pgt.losses import Loss, cross_entropy
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import MixtureModel, Network
-from pgt.parallel import Team
-from pgt.ranking import Ranked, rank_all
+from pgt.reproducible.counter_random import forget_keys, use_keys
+from pgt.reproducible.parallel import Team
+from pgt.sparse.losses import Loss, cross_entropy
+from pgt.sparse.ranking import Ranked, rank_all
 from pgt.windows import Windows
 
 

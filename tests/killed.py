@@ -21,12 +21,13 @@ from typing import Any
 
 import torch
 
-from pgt import tensors, training_run
+from pgt import training_run
 from pgt.config import TrainConfig
-from pgt.files import ABANDONED, whole, whole_folder
+from pgt.files import tensors
+from pgt.files.atomic import ABANDONED, whole, whole_folder
+from pgt.files.tensors import read, write
 from pgt.io import tables
 from pgt.model import PointerGeneratorTransformer
-from pgt.tensors import read, write
 from pgt.train import fit
 from pgt.windows import prepare
 

@@ -27,7 +27,7 @@ from pgt.baselines import (
 )
 from pgt.batch import Batch
 from pgt.metrics import evaluate, gains
-from pgt.ranking import rank_all
+from pgt.sparse.ranking import rank_all
 from pgt.windows import Dataset, Windows, prepare
 
 from .helpers import changed, minutes, random_visits, routine_visits

@@ -16,7 +16,7 @@ import pytest
 from .helpers import ROOT
 
 LINES = 300  # of a module of the package
-CORE = 2_600  # lines of code of the flat core: without docstrings, comments and empty lines
+CORE = 2_000  # lines of code of the flat core: without docstrings, comments and empty lines
 MODULES = sorted([*(ROOT / "pgt").rglob("*.py"), *(ROOT / "book" / "lab").rglob("*.py")])
 ROOMS = {path.name for path in (ROOT / "pgt").iterdir() if (path / "__init__.py").is_file()}
 # Tests of rooms that no single module answers for, and why.

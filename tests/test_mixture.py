@@ -13,18 +13,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from pgt import city, logits, windows
+from pgt import city, windows
 from pgt import mixture as mixture_module
 from pgt.config import ABLATIONS, ModelConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import with_history
 from pgt.contextual.model import ContextualPointer
 from pgt.improvements.registry import improved
-from pgt.losses import cross_entropy
 from pgt.mixture import Mixture, Slots, log_mixture, scatter_log_probs
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import MixtureModel
-from pgt.ranking import rank_all
+from pgt.sparse import logits
+from pgt.sparse.losses import cross_entropy
+from pgt.sparse.ranking import rank_all
 from pgt.windows import Windows
 
 V = 7

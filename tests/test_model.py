@@ -24,8 +24,6 @@ from pgt.config import (
     ablate,
 )
 from pgt.encoder import EncoderLayer, sinusoids
-from pgt.logits import DenseLogits, LinearLogits
-from pgt.losses import cross_entropy
 from pgt.model import (
     Embeddings,
     Output,
@@ -34,6 +32,8 @@ from pgt.model import (
     logits_of,
     recency,
 )
+from pgt.sparse.logits import DenseLogits, LinearLogits
+from pgt.sparse.losses import cross_entropy
 from pgt.windows import Dataset, prepare
 
 from .helpers import changed, model_of, pad_to, random_visits, tiny_config

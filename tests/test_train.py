@@ -19,13 +19,13 @@ from pgt.config import PRESETS, TrainConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import with_history
 from pgt.contextual.model import ContextualPointer
-from pgt.counter_random import Dropout, use_keys
 from pgt.errors import DataError
-from pgt.losses import cross_entropy
 from pgt.metrics import evaluate, gains
 from pgt.mixture import Mixture
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import PlaceModel
+from pgt.reproducible.counter_random import Dropout, use_keys
+from pgt.sparse.losses import cross_entropy
 from pgt.train import fit
 from pgt.training_run import TrainingLog
 from pgt.windows import Dataset, prepare

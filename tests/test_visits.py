@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgt import files
 from pgt.errors import DataError
+from pgt.files import atomic as files
 from pgt.io.tables import REQUIRED, read, write
 from pgt.visits import check, local_day, local_minute, overlaps, require_near, split_by_days
 

@@ -22,11 +22,12 @@ WIDTH, HEIGHT, GAP, FLOOR = 178, 62, 30, 112
 LANE = 7  # between arrows that pass through one gap
 SAYS = {
     "lab": "experiments, no part of the package; they use the rooms below", "cli": "the command line",
-    "predictor": "the model that wins, for anybody's visits",
+    "predictor": "the model that wins",
     "viz": "figures, maps, pages", "exercises": "answers, checked", "scale": "data beyond memory", "analysis": "results, studied",
     "io": "files in and out", "relatives": "other networks", "city": "the simulated town",
     "gps": "fixes become visits", "contextual": "the contextual pointer",
-    "improvements": "proposals, built", CORE: "visits → windows → model → ranks; every room uses it",
+    "improvements": "proposals, built", CORE: "visits → windows → model → ranks; every room above uses it",
+    "sparse": "sums, ranks without V", "files": "whole or not at all", "reproducible": "same on any machine",
 }  # fmt: skip
 STYLE = """
   svg { --ink: #1b1f24; --muted: #57606a; --paper: #ffffff; --box: #f5f7f8; --line: #8c959f; --core: #0b7285 }
@@ -46,7 +47,8 @@ def floors(root: Path = ROOT) -> list[list[str]]:
     setup = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     layers = setup["tool"]["importlinter"]["contracts"][0]["layers"]
     rows = [[name for name in layer.split(" | ") if is_room(name, root)] for layer in layers]
-    return [["lab"], *filter(None, rows), [CORE]]
+    below = next(n for n, layer in enumerate(layers) if layer == "train")  # the core's upper edge
+    return [["lab"], *filter(None, rows[:below]), [CORE], *filter(None, rows[below:])]
 
 
 def is_room(name: str, root: Path = ROOT) -> bool:
@@ -63,13 +65,16 @@ def room_of(module: str) -> str:
 
 
 def arrows() -> set[tuple[str, str]]:
-    """Every (room, room that it imports from)."""
+    """Every (room, room that it imports from).
+
+    Errors are raised on every floor, so that an arrow to them would say nothing.
+    """
     sys.path[:0] = [str(ROOT), str(ROOT / "book")]
     graph = grimp.build_graph("pgt", "lab", exclude_type_checking_imports=True, cache_dir=None)
     found = {
         (room_of(one), room_of(other))
         for one in graph.modules - {"pgt", "pgt.__main__"}
-        for other in graph.find_modules_directly_imported_by(one)
+        for other in graph.find_modules_directly_imported_by(one) - {"pgt.errors"}
     }
     return {(one, other) for one, other in found if one != other}
 
@@ -83,7 +88,7 @@ def size(room: str) -> str:
 
 
 def draw(rows: list[list[str]], uses: set[tuple[str, str]]) -> str:
-    """The picture as SVG; arrows that every room has, to the core and from the lab, are bundled."""
+    """The picture as SVG; arrows to the core, past it and from the lab are bundled."""
     widest = max(map(len, rows))
     across = widest * WIDTH + (widest + 1) * GAP
     down = len(rows) * FLOOR - (FLOOR - HEIGHT) + 2 * GAP
@@ -95,10 +100,8 @@ def draw(rows: list[list[str]], uses: set[tuple[str, str]]) -> str:
             place[room] = left + number * (wide + GAP), GAP + level * FLOOR, wide
     parts: list[str] = []
     lanes: dict[tuple[float, float], int] = {}
-    for one, other in sorted(uses):
-        if other == CORE or one == "lab":
-            continue
-        parts.append(arrow(one, other, place, uses, lanes))
+    for one, other in own_arrows(rows, uses):
+        parts.append(arrow(one, other, place, own_arrows(rows, uses), lanes))
     boxes = []
     for room, (x, y, breadth) in place.items():
         kind = {CORE: "box core", "lab": "box lab"}.get(room, "box")
@@ -121,15 +124,24 @@ def draw(rows: list[list[str]], uses: set[tuple[str, str]]) -> str:
     ])  # fmt: skip
 
 
+def own_arrows(rows: list[list[str]], uses: set[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The arrows that get a line of their own: those that stay above the core, or begin in it."""
+    floor = {room: number for number, row in enumerate(rows) for room in row}
+
+    def bundled(one: str, other: str) -> bool:
+        return one == "lab" or floor[one] < floor[CORE] <= floor[other]
+
+    return sorted(pair for pair in uses if not bundled(*pair))
+
+
 def arrow(
     one: str,
     other: str,
     place: dict[str, tuple[float, float, float]],
-    uses: set[tuple[str, str]],
+    drawn: list[tuple[str, str]],
     lanes: dict[tuple[float, float], int],
 ) -> str:
     """A curve from the lower edge of a room to the upper edge of another, by way of the gaps."""
-    drawn = sorted(pair for pair in uses if pair[1] != CORE and pair[0] != "lab")
 
     def port(room: str, end: int) -> float:
         """Where the arrow meets the room: its arrows side by side, in the order of their ends."""

@@ -29,7 +29,7 @@ TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "commands": {"io/test_bad_input.py": ("COMMANDS",)},
     "models": {"io/test_hostile_models.py": ("HEADERS",)},
     "texts": {"hostile.py": ("HOSTILE",)},
-    "cells": {"test_cells.py": ("HOSTILE",)},
+    "cells": {"files/test_cells.py": ("HOSTILE",)},
     "readers": {"io/test_properties.py": ("READERS",)},
     "memory": {"test_bounded.py": ("CASES",)},
     "kills": {"killed.py": ("KILLS",)},

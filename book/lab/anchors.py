@@ -32,8 +32,8 @@ from sklearn.metrics import mutual_info_score, roc_auc_score
 from lab import runs
 from lab.reports import Report
 from lab.runs import DATA, Run, anchored
+from pgt.analysis.intervals import interval_of_mean
 from pgt.config import Anchor
-from pgt.intervals import interval_of_mean
 from pgt.metrics import gains
 from pgt.windows import Windows
 

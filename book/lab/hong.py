@@ -22,9 +22,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
-from pgt.counter_random import Dropout
 from pgt.encoder import sinusoids
 from pgt.network import PlaceModel, at_least_float32
+from pgt.reproducible.counter_random import Dropout
 
 KINDS = ("lstm", "mhsa")
 

@@ -10,9 +10,9 @@ data set: as many people, with as many windows each. A row says for one such set
 Acc@1 of the kernel ("score"), or its paired difference to "most frequent in the window"
 ("difference").
 
-Methods: the percentile interval of `pgt.intervals` and the BCa interval, both resampling people;
-"studentized" bootstraps the ratio of error to standard error; "t" is the linearized standard error
-of the ratio with Student's quantile for the effective number of people.
+Methods: the percentile interval of `pgt.analysis.intervals` and the BCa interval, both resampling
+people; "studentized" bootstraps the ratio of error to standard error; "t" is the linearized
+standard error of the ratio with Student's quantile for the effective number of people.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ import pandas as pd
 from lab import runs
 from lab.reports import Report
 from lab.runs import Run
+from pgt.analysis.intervals import interval_of_mean
 from pgt.config import TargetTime
-from pgt.intervals import interval_of_mean
 from pgt.io.sources import from_environment
 from pgt.metrics import gains
 from pgt.windows import Windows

@@ -29,8 +29,8 @@ import torch
 from lab import nobody, runs
 from lab.newcomers import folds
 from lab.reports import Report
+from pgt.analysis.intervals import ends, resampled_means
 from pgt.contextual.presets import TRAINING
-from pgt.intervals import ends, resampled_means
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import evaluating
 from pgt.predictor.pretraining import blank

@@ -29,12 +29,12 @@ from lab import runs
 from lab.reports import Report
 from lab.runs import DATA
 from pgt import metrics
+from pgt.analysis.intervals import interval_of_mean
 from pgt.analysis.results import read_results
 from pgt.analysis.window_features import ENDS, group_of
 from pgt.baselines import fit_baseline
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
-from pgt.intervals import interval_of_mean
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.visit_features import encode

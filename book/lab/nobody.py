@@ -42,11 +42,11 @@ from lab.provenance import code_mark
 from lab.reports import Report
 from lab.runs import DATA, Run
 from pgt import checkpoint
+from pgt.analysis.intervals import interval, interval_of_mean
 from pgt.city.worlds import WorldConfig
 from pgt.contextual.history import HistoryWindows
 from pgt.contextual.model import ContextualPointer
 from pgt.contextual.presets import TRAINING
-from pgt.intervals import interval, interval_of_mean
 from pgt.metrics import evaluate, gains, summarize
 from pgt.predictor.experts import Experts
 from pgt.predictor.fitting import FINE_TUNING, remembering

@@ -30,7 +30,7 @@ from lab import runs
 from lab.reports import Report
 from lab.runs import Run
 from pgt import metrics
-from pgt.intervals import ends, resampled_means
+from pgt.analysis.intervals import ends, resampled_means
 from pgt.units import EARTH_RADIUS
 from pgt.visits import SPLITS
 from pgt.windows import Dataset

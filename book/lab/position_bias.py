@@ -36,8 +36,8 @@ from pgt.analysis.position_bias import by_position, faster_bias, freeze_bias
 from pgt.city import recency_world
 from pgt.city.people import Behaviour
 from pgt.config import ModelConfig, TrainConfig
-from pgt.losses import cross_entropy
 from pgt.model import PointerGeneratorTransformer
+from pgt.sparse.losses import cross_entropy
 from pgt.train import fit
 from pgt.windows import Dataset, Windows, prepare
 

@@ -22,7 +22,7 @@ from lab.provenance import code_mark
 from pgt.analysis.results import Results, read_results
 from pgt.config import PRESETS
 from pgt.errors import DataError
-from pgt.files import write_text
+from pgt.files.atomic import write_text
 from pgt.train import pick_device
 
 Row = dict[str, Any]

@@ -13,7 +13,7 @@ from lab import reports, runs
 from lab.marks import Tree, module_name
 from lab.provenance import LAB, PACKAGE, STOPS
 from pgt.errors import DataError
-from pgt.files import write_text
+from pgt.files.atomic import write_text
 
 ROOT = PACKAGE.parent
 FOLDERS = (PACKAGE.relative_to(ROOT), LAB.relative_to(ROOT))

@@ -35,7 +35,7 @@ from pgt.config import (
 )
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
-from pgt.files import write_text
+from pgt.files.atomic import write_text
 from pgt.improvements.registry import IMPROVEMENTS, improved, training_of
 from pgt.io.sources import (
     GEOLIFE,
@@ -46,9 +46,9 @@ from pgt.io.sources import (
     read_visits,
     read_windows_folder,
 )
-from pgt.losses import Loss, cross_entropy
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import Network
+from pgt.sparse.losses import Loss, cross_entropy
 from pgt.train import fit
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, PreparedDataset, prepare

@@ -25,12 +25,12 @@ from lab.runs import dataset, preset
 from pgt import metrics
 from pgt.config import PRESETS, ModelConfig
 from pgt.improvements.layers import RecurrentEncoder
-from pgt.losses import cross_entropy
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import Network
 from pgt.relatives.side_by_side import ENCODERS, Kind, encoder_step, seconds
 from pgt.relatives.summarizer.model import DOCUMENT, PointerGenerator
 from pgt.relatives.summarizer.words import STOP, TextBatch
+from pgt.sparse.losses import cross_entropy
 from pgt.train import fit
 
 SEEDS = (42, 1, 2)

@@ -28,8 +28,8 @@ import torch
 
 from lab.reports import Report
 from pgt import city
+from pgt.analysis.intervals import ends, resampled_means
 from pgt.errors import DataError
-from pgt.intervals import ends, resampled_means
 from pgt.relatives.temporal_sets.baselines import Personal, Popular, chosen
 from pgt.relatives.temporal_sets.metrics import KS, METRICS, evaluate
 from pgt.relatives.temporal_sets.model import VARIANTS, SetConfig, SetPredictor

@@ -18,11 +18,12 @@ import pandas as pd
 import torch
 
 from lab import runs
-from pgt import intervals, metrics
+from pgt import metrics
+from pgt.analysis import intervals
 from pgt.analysis.results import Results
 from pgt.baselines import fit_baseline
 from pgt.config import WindowConfig
-from pgt.losses import cross_entropy
+from pgt.sparse.losses import cross_entropy
 from pgt.train import fit
 from pgt.visits import SPLITS
 from pgt.windows import Dataset, prepare

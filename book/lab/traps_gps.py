@@ -15,8 +15,8 @@ from sklearn.neighbors import BallTree
 
 from lab.traps import Row, accuracy, row
 from pgt import gps
+from pgt.analysis.intervals import ends, resampled_means
 from pgt.baselines import ContextKernel
-from pgt.intervals import ends, resampled_means
 from pgt.metrics import evaluate, gains
 from pgt.units import EARTH_RADIUS
 from pgt.visits import local_minute

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pgt.analysis.intervals import drawn_people, ends
 from pgt.errors import DataError
-from pgt.intervals import drawn_people, ends
 
 Equal = Literal["count", "width"]
 

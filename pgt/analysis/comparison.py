@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from pgt.analysis.intervals import ends, resampled_means
 from pgt.analysis.results import Results
 from pgt.errors import DataError
-from pgt.intervals import ends, resampled_means
 from pgt.metrics import gains, group_mask
 
 CONFIRMED, CONTRADICTED = "confirmed", "contradicted"

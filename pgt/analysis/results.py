@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
+from pgt.analysis.intervals import interval_of_mean
 from pgt.errors import DataError
-from pgt.intervals import interval_of_mean
-from pgt.shipped import folder
+from pgt.files.shipped import folder
 
 KEYS = ["data", "protocol", "model", "variant", "target_time", "seed"]  # what tells runs apart
 
@@ -68,7 +68,7 @@ class Results:
         return float(chosen.std()) if len(chosen) > 1 else 0.0
 
     def ranks(self, **where: Any) -> Iterator[pd.DataFrame]:
-        """The test ranks of every matching run, for `pgt.intervals`."""
+        """The test ranks of every matching run, for `pgt.analysis.intervals`."""
         table = pd.read_parquet(self.folder / f"{self.name}.ranks.parquet")
         for column, value in where.items():
             table = table[table[column] == value]

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgt import cells, shipped
 from pgt.city.days import WHY, simulate_person
 from pgt.city.hours import Town
 from pgt.city.map import NAME, TIMEZONE, draw
 from pgt.city.people import Behaviour, change, invent
 from pgt.city.places import settle
 from pgt.errors import DataError
-from pgt.files import whole_folder
+from pgt.files import cells, shipped
+from pgt.files.atomic import whole_folder
 from pgt.visits import check, split_by_days
 
 FIRST_MONDAY = "2022-01-03"  # minute zero of every simulation, local time

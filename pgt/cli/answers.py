@@ -8,6 +8,7 @@ import json
 import pandas as pd
 
 from pgt import checkpoint, metrics
+from pgt.analysis.intervals import interval
 from pgt.baselines import baselines, fit_baseline
 from pgt.cli import predictor, scale
 from pgt.cli.model import data_of, table_of, windows_config
@@ -15,8 +16,7 @@ from pgt.cli.values import require_writable
 from pgt.contextual.history import with_history
 from pgt.contextual.presets import MEMORY
 from pgt.errors import DataError
-from pgt.files import write_text
-from pgt.intervals import interval
+from pgt.files.atomic import write_text
 from pgt.metrics import evaluate as rank_all
 from pgt.predict import predict as next_locations
 from pgt.scale.engines import Engine

@@ -13,7 +13,7 @@ from pgt.checkpoint import load_model, read_info, shipped
 from pgt.cli.model import table_of, windows_config
 from pgt.cli.values import require_writable
 from pgt.errors import DataError
-from pgt.files import write_text
+from pgt.files.atomic import write_text
 from pgt.io.onnx import write_onnx
 from pgt.io.weights_json import as_json
 from pgt.predictor import onnx as predictor_onnx

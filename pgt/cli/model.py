@@ -18,7 +18,7 @@ from pgt.config import PRESETS, ModelConfig, WindowConfig
 from pgt.errors import DataError, DataNote
 from pgt.io import tables
 from pgt.io.sources import read_visits
-from pgt.parallel import Team, joined, restarted
+from pgt.reproducible.parallel import Team, joined, restarted
 from pgt.scale.mapped import is_prepared
 from pgt.train import fit
 from pgt.visits import SPLITS

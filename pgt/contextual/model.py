@@ -27,10 +27,10 @@ from pgt.contextual.history import HistoryBatch
 from pgt.contextual.scorer import AdditiveScorer
 from pgt.encoder import Encoder
 from pgt.errors import DataError
-from pgt.logits import Logits
 from pgt.mixture import Mixture, Slots, log_mixture, scatter_log_probs
 from pgt.model import Embeddings, Gate, Generator, Output, Pointer, logits_of
 from pgt.network import MixtureModel, at_least_float32
+from pgt.sparse.logits import Logits
 from pgt.vocabulary import Vocabulary
 
 UNKNOWN = 1

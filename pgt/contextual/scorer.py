@@ -16,7 +16,7 @@ from pgt.baselines import ContextKernel
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.features import HISTORY_FEATURES, NOW, TARGET_FEATURES, THEN, hats, to_the_hour
 from pgt.contextual.history import HistoryBatch
-from pgt.counter_random import Dropout
+from pgt.reproducible.counter_random import Dropout
 
 FACT_WIDTH = 8
 NEVER = -30.0  # log of a weight that is none

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pgt.config import ModelConfig
-from pgt.counter_random import Dropout
 from pgt.encoder import EncoderLayer
+from pgt.reproducible.counter_random import Dropout
 
 
 class GeGLU(nn.Module):

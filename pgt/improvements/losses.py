@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pgt.losses import Loss, cross_entropy
+from pgt.sparse.losses import Loss, cross_entropy
 from pgt.windows import Windows
 
 

@@ -17,8 +17,8 @@ from pgt.config import ModelConfig, TrainConfig
 from pgt.encoder import EncoderLayer
 from pgt.improvements import attention, embeddings, generators, layers, losses, pointers
 from pgt.improvements.augmentation import cropped
-from pgt.losses import Loss, cross_entropy
 from pgt.model import Pointer, PointerGeneratorTransformer
+from pgt.sparse.losses import Loss, cross_entropy
 from pgt.windows import Windows
 
 Plug = Callable[[PointerGeneratorTransformer, Windows], None]

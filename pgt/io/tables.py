@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from pgt import cells, files
 from pgt.errors import DataError
+from pgt.files import atomic as files
+from pgt.files import cells
 from pgt.io.columns import ALIASES, id_columns, recognized, says_utc
 from pgt.io.damage import UNREADABLE
 from pgt.io.doubts import note
@@ -228,7 +229,7 @@ def write(visits: pd.DataFrame, path: str | Path) -> None:
 
     The file appears under its name only once it is complete. People open a CSV in a spreadsheet,
     which runs a cell such as ``=1+1``; so texts that begin like a formula get an apostrophe before
-    them (`pgt.cells`), which `read` takes away again. Parquet keeps every text as it is.
+    them (`pgt.files.cells`), which `read` takes away again. Parquet keeps every text as it is.
 
     Examples
     --------

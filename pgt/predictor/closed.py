@@ -26,7 +26,7 @@ from pgt.predict import latest
 from pgt.predict import predict as next_locations
 from pgt.predictor.fitted import Fitted, in_order, of_person
 from pgt.predictor.rules import FORMAT
-from pgt.ranking import SharedRest
+from pgt.sparse.ranking import SharedRest
 from pgt.train import fit
 from pgt.vocabulary import PADDING, UNKNOWN, Vocabulary
 from pgt.windows import PreparedDataset, Windows, prepare

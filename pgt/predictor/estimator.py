@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from pgt.baselines import baselines
 from pgt.errors import DataError
+from pgt.files.shipped import folder
 from pgt.predict import until
 from pgt.predictor import fitting, models, scoring
 from pgt.predictor.bundle import Bundle
@@ -18,7 +19,6 @@ from pgt.predictor.contextual import Contextual
 from pgt.predictor.fitted import Fitted, of_person
 from pgt.predictor.frames import as_visits
 from pgt.predictor.watching import Watcher
-from pgt.shipped import folder
 
 # Drawing loads matplotlib, which a prediction does not need.
 if TYPE_CHECKING:

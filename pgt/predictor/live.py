@@ -16,10 +16,10 @@ from typing import Any
 
 import pandas as pd
 
-from pgt import cells
 from pgt import city as towns
 from pgt.contextual.model import ContextualPointer
 from pgt.errors import DataError
+from pgt.files import cells
 from pgt.io.columns import ALIASES
 from pgt.io.forms import OTHERS
 from pgt.io.weights_json import pack

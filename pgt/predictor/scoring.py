@@ -6,10 +6,10 @@ from typing import cast
 
 import pandas as pd
 
+from pgt.analysis.intervals import interval
 from pgt.baselines import fit_baseline
 from pgt.contextual.history import HistoryWindows
 from pgt.errors import DataError
-from pgt.intervals import interval
 from pgt.metrics import Predictor, Ranker, evaluate, summarize
 from pgt.predictor.experts import Experts
 from pgt.predictor.fitting import remembering

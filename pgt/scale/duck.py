@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pgt.cells import plain_text
 from pgt.errors import DataError
+from pgt.files.cells import plain_text
 from pgt.io.columns import recognized, says_utc
 from pgt.io.forms import form_of
 from pgt.io.times import OFFSET, parse_times
@@ -156,7 +156,7 @@ def visits(duck: Any, names: Sequence[str], reading: Reading) -> Source:
     theirs = _names(list(types), reading)
     text = {ours for ours, name in theirs.items() if types[name] == "VARCHAR"}
     column = {ours: _name(name) for ours, name in theirs.items()}
-    if kind == "csv":  # as `pgt.cells.plain`; only a text with an apostrophe leaves DuckDB
+    if kind == "csv":  # as `pgt.files.cells.plain`; only a text with an apostrophe leaves DuckDB
         column |= {
             ours: f"CASE WHEN contains({one}, chr(39)) THEN plain_text({one}) ELSE {one} END"
             for ours, one in column.items() if ours in text

@@ -16,8 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pgt import files
 from pgt.errors import DataError
+from pgt.files import atomic as files
 
 
 def require(name: str) -> Any:

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pgt.files import write_text
+from pgt.files.atomic import write_text
 from pgt.viz.page_text import safe_html, safe_json
 
 

@@ -17,9 +17,9 @@ from pgt.analysis.comparison import (
     compare,
     verdict,
 )
+from pgt.analysis.intervals import interval_of_mean
 from pgt.analysis.results import Results, read_results
 from pgt.errors import DataError
-from pgt.intervals import interval_of_mean
 from pgt.metrics import gains
 
 PLAIN = {"model": "m", "variant": "plain"}
@@ -76,7 +76,7 @@ def test_the_mean_change_is_the_mean_over_windows_and_seeds(results: Results) ->
 
 
 def test_with_one_seed_the_interval_is_that_of_people_alone(results: Results) -> None:
-    """Then only people are drawn, as `pgt.intervals.interval_of_mean` does."""
+    """Then only people are drawn, as `pgt.analysis.intervals.interval_of_mean` does."""
     one = compare(
         results, {"good": {"variant": "good", "seed": 2}}, PLAIN | {"seed": 2}, draws=9000
     )

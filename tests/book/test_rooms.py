@@ -29,8 +29,9 @@ def test_every_room_is_drawn_and_every_arrow_goes_down() -> None:
 
 def test_what_the_picture_bundles_is_true() -> None:
     # It says in words that every room uses the core, and draws no arrows for that.
-    uses = rooms.arrows()
-    assert all((room, rooms.CORE) in uses for row in rooms.floors()[:-1] for room in row)
+    uses, rows = rooms.arrows(), rooms.floors()
+    above = rows[: rows.index([rooms.CORE])]
+    assert all((room, rooms.CORE) in uses for row in above for room in row)
 
 
 def test_another_import_makes_another_picture() -> None:
@@ -38,6 +39,12 @@ def test_another_import_makes_another_picture() -> None:
     assert without_counts(rooms.draw(rows, uses | {("viz", "gps")})) != without_counts(
         rooms.draw(rows, uses)
     )
+
+
+def test_the_core_and_the_rooms_below_it_have_arrows_of_their_own() -> None:
+    drawn = set(rooms.own_arrows(rooms.floors(), rooms.arrows()))
+    assert {(rooms.CORE, "sparse"), (rooms.CORE, "files"), ("sparse", "reproducible")} <= drawn
+    assert not {("io", "files"), ("io", rooms.CORE), ("lab", "io")} & drawn
 
 
 def test_no_boxes_overlap_and_all_lie_inside() -> None:

@@ -22,8 +22,8 @@ from pgt.contextual.history import HistoryBatch, HistoryWindows, with_history
 from pgt.contextual.model import load_contextual
 from pgt.contextual.scorer import like_kernel
 from pgt.errors import DataError
-from pgt.losses import cross_entropy
 from pgt.model import PointerGeneratorTransformer
+from pgt.sparse.losses import cross_entropy
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
 

@@ -13,8 +13,8 @@ from torch import Tensor
 from pgt.config import ModelConfig
 from pgt.improvements import losses
 from pgt.improvements.generators import AdaptiveSoftmax, ManyHeads, MixtureOfSoftmaxes, Tempered
-from pgt.losses import cross_entropy
 from pgt.model import Generator
+from pgt.sparse.losses import cross_entropy
 from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits

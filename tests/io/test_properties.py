@@ -31,15 +31,15 @@ from pgt.checkpoint import load_model, load_windows_config, save_model
 from pgt.config import TrainConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.model import ContextualPointer, load_contextual
+from pgt.files.shipped import folder as shipped
+from pgt.files.tensors import read, read_info
+from pgt.files.tensors import write as write_tensors
 from pgt.io.fixes import read_fixes
 from pgt.io.fixes_base import Report
 from pgt.io.sources import read_visits
 from pgt.io.tables import write
 from pgt.predictor.bundle import Bundle
 from pgt.scale import buckets, mapped, preparing
-from pgt.shipped import folder as shipped
-from pgt.tensors import read, read_info
-from pgt.tensors import write as write_tensors
 from pgt.train import fit
 from pgt.windows import prepare
 

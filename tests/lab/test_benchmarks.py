@@ -27,8 +27,8 @@ from many_baskets import many_baskets  # noqa: E402
 from windows_loop import prepare_by_loop  # noqa: E402
 
 from pgt.config import ModelConfig  # noqa: E402
-from pgt.losses import cross_entropy  # noqa: E402
 from pgt.model import PointerGeneratorTransformer  # noqa: E402
+from pgt.sparse.losses import cross_entropy  # noqa: E402
 from pgt.windows import Dataset, prepare  # noqa: E402
 
 

@@ -12,9 +12,9 @@ import torch
 
 from pgt import checkpoint
 from pgt.errors import DataError
+from pgt.files.shipped import folder
 from pgt.predictor.bundle import Bundle, Novelty
 from pgt.predictor.estimator import PRETRAINED
-from pgt.shipped import folder
 
 SHIPPED = folder("checkpoints") / PRETRAINED
 

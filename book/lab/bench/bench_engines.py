@@ -25,7 +25,7 @@ from safetensors.torch import load_file, save_file
 from pgt import city
 from pgt.config import ModelConfig, TrainConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.parallel import Team, joined
+from pgt.reproducible.parallel import Team, joined
 from pgt.train import fit
 from pgt.windows import prepare
 

@@ -21,9 +21,9 @@ from bench_fresh import Watch, in_fresh_process
 from bench_rows import Row, Settings, clock, cpu_name, exponent, row
 from grown import grown
 
+from pgt.analysis.intervals import interval
 from pgt.contextual.history import with_history
 from pgt.contextual.presets import MEMORY, OLDER, VARIANTS, build, windows
-from pgt.intervals import interval
 from pgt.io import tables
 from pgt.metrics import evaluate, gains
 from pgt.visits import check, split_by_days

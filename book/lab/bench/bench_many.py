@@ -14,8 +14,8 @@ from grown import grown
 from many_baskets import many_baskets
 
 from pgt import city
+from pgt.analysis.intervals import interval_of_mean
 from pgt.gps.locations import generate_locations
-from pgt.intervals import interval_of_mean
 from pgt.relatives.temporal_sets.metrics import mean_of
 from pgt.relatives.temporal_sets.model import VARIANTS, SetConfig, SetPredictor
 from pgt.relatives.temporal_sets.training import SetTraining, fit

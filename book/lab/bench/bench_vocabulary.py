@@ -27,10 +27,10 @@ from pgt.contextual.history import HistoryBatch, with_history
 from pgt.contextual.model import ContextualPointer
 from pgt.contextual.presets import ALONE, MEMORY
 from pgt.contextual.scorer import like_kernel
-from pgt.losses import cross_entropy
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import MixtureModel
-from pgt.ranking import rank_all
+from pgt.sparse.losses import cross_entropy
+from pgt.sparse.ranking import rank_all
 from pgt.windows import prepare
 
 PEOPLE, LENGTH, SMOOTHING = 100, 25, 0.03

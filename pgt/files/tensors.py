@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from pgt.errors import DataError
-from pgt.files import whole
+from pgt.files.atomic import whole
 
 FORMAT = "pgt-1"
 NAMED = ("notes", "model", "models", "vocabulary", "windows")  # of a header, tables of names

@@ -10,7 +10,15 @@ import torch
 from scipy import stats
 from torch import nn
 
-from pgt.counter_random import STEP, Dropout, forget_keys, mix, uniform, use_keys, window_keys
+from pgt.reproducible.counter_random import (
+    STEP,
+    Dropout,
+    forget_keys,
+    mix,
+    uniform,
+    use_keys,
+    window_keys,
+)
 
 
 def test_mixing_is_splitmix64() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgt import shipped
+from pgt.files import shipped
 
 
 @pytest.mark.parametrize("name", shipped.FOLDERS)

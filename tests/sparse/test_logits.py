@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from pgt import logits
-from pgt.logits import DenseLogits, LinearLogits
+from pgt.sparse import logits
+from pgt.sparse.logits import DenseLogits, LinearLogits
 
 B, D, V, K = 5, 4, 23, 3
 

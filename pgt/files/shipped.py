@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[1]
 # What is shipped: its folder in the repository, and in the wheel.
 FOLDERS = {
     "city": ("data/city", "_city"),

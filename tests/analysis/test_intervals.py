@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgt import intervals
-from pgt.intervals import drawn_people, ends, interval, interval_of_mean, resampled_means
+from pgt.analysis import intervals
+from pgt.analysis.intervals import drawn_people, ends, interval, interval_of_mean, resampled_means
 
 
 def table(better: list[int], users: list[int] | None = None) -> pd.DataFrame:

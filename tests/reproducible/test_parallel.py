@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from pgt import city, windows
 from pgt.config import ModelConfig, TrainConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.parallel import Team, joined, restarted
+from pgt.reproducible.parallel import Team, joined, restarted
 from pgt.train import fit
 
 # The last of each epoch's batches has one window: a share of it is empty.

@@ -16,7 +16,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from pgt.counter_random import uniform
+from pgt.reproducible.counter_random import uniform
 
 
 class Rest(Protocol):
@@ -190,7 +190,7 @@ class LogitsRest:
     Attributes
     ----------
     chunks : callable
-        Makes an iterator over the stretches, as `pgt.logits.Logits.chunks`.
+        Makes an iterator over the stretches, as `pgt.sparse.logits.Logits.chunks`.
     shift : Tensor
         (B,).
     first : int

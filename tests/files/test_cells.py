@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgt import cells, city
+from pgt import city
 from pgt.cli.parser import main
+from pgt.files import cells
 from pgt.io import tables
 from pgt.scale import duck
 
-from .helpers import ROOT, routine_visits
+from ..helpers import ROOT, routine_visits
 
 HOSTILE = (
     "=1+1",
@@ -149,7 +150,7 @@ def test_every_writer_of_csv_goes_through_one_place() -> None:
         for path in (ROOT / "pgt").rglob("*.py")
         if re.search(r"\.to_csv\(|csv\.writer|DictWriter", path.read_text(encoding="utf-8"))
     }
-    assert found == {"pgt/cells.py", "pgt/io/tables.py"}
+    assert found == {"pgt/files/cells.py", "pgt/io/tables.py"}
     callers = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "pgt").rglob("*.py")

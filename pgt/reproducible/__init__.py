@@ -1,0 +1,1 @@
+"""The same numbers whoever shares a batch, and however many processes share the work."""

@@ -1,0 +1,1 @@
+"""Scores, ranks and losses, without writing down a number for every place."""
