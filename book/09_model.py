@@ -56,7 +56,7 @@ data = prepare(visits, protocol="exact", vocabulary=vocabulary)
 i = story(data.test)  # the window that the chapters share
 batch = data.test.batch([i, *range(7)])  # and seven others
 print(f"{len(batch)} windows of {batch.length.tolist()} visits")
-print(f"{size.n_locations:,} locations, {size.n_users} people")
+print(f"{size.n_locations:,} location ids, {size.n_users} user ids")
 
 # %% [markdown]
 # ## One window, from end to end

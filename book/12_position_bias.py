@@ -950,8 +950,8 @@ Markdown(
     f"error, {len(common)} seeds). With all {len(hurry)} seeds the fast bias "
     f"changes it by {change['acc@1']:+.2f} ± {error['acc@1']:.2f} "
     f"points and the loss by {change.loss:+.3f} ± {error.loss:.3f} nats. But "
-    f"the fast runs are kept after {hurried.epochs.mean():.1f} epochs on "
-    f"average, the others after {documented.epochs.mean():.1f}, and over "
+    f"the fast runs keep the weights of epoch {hurried.epochs.mean():.1f} on "
+    f"average, the others of epoch {documented.epochs.mean():.1f}. Over "
     "seeds the differences in loss and in epochs correlate by "
     f"{along:.2f}: much of it may be longer training. In the "
     "fading copying world, where nothing else can know the order, the model "
@@ -1072,8 +1072,8 @@ print(by.round(2).to_string())
 print(f"all positions: correlation {agreement(halves).item():.2f}")
 print(f"from position 3 on: {agreement(halves, 3).item():.2f}")
 # What both halves show may hold for other people, too. What only one shows
-# belongs to its people. Two halves give one number: repeat it with other
-# halves before you believe it.
+# belongs to its people or to its run. Two halves give one number: repeat it
+# with other halves before you believe it.
 
 # %% [markdown]
 # **Exercise 4** (longer). The pull at the start of training, before the keys have learned: draw the mean slope of equation (12.1) by

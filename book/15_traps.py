@@ -407,9 +407,10 @@ Markdown(
 #
 # ## 9. Longitude first
 #
-# The library that finds the places hands (longitude, latitude) to a distance function that expects
-# (latitude, longitude). No error is raised. [Chapter 2](02_gps_to_visits.ipynb) shows what becomes of a circle
-# of 20 metres. Here is what becomes of the benchmark.
+# The library that finds the places hands (longitude, latitude) to a distance function that expects (latitude,
+# longitude). No error is raised. [Chapter 2](02_gps_to_visits.ipynb) shows what becomes of a circle of 20 metres. Here is
+# what becomes of the benchmark. (Two counts differ from those there: these windows go back from the last visit, and only
+# the places of the people in the first row count.)
 
 # %%
 sizes = ["people", "visits", "places", "test windows"]
@@ -418,10 +419,9 @@ by_way("ways", sizes + scores)
 # %% tags=["hide-input"]
 Markdown(
     "With the coordinates right the kernel changes by "
-    f'{moved["coordinates right"]:+.1f} points. But every column is '
-    '"GeoLife, Hong '
-    "et al.'s protocol\", with other people, other places and other "
-    "windows. Their scores must not be compared in one table."
+    f"{moved['coordinates right']:+.1f} points. But every column is "
+    "\"GeoLife, Hong et al.'s protocol\", with other people, other places "
+    "and other windows. Their scores must not be compared in one table."
 )
 
 # %% [markdown]

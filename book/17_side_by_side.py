@@ -720,7 +720,7 @@ def changes_of(metric):
 def change_of(found, what):
     """A mean change with its simultaneous interval."""
     row = found.loc[what]
-    return f"{row['mean']:+z.1f} [{row.low_all:+z.1f}, {row.high_all:+z.1f}]"
+    return f"{row['mean']:+z.2f} [{row.low_all:+z.2f}, {row.high_all:+z.2f}]"
 
 
 # %% tags=["hide-input"]
@@ -892,8 +892,8 @@ verdicts("why position from the end")
 # ## The other's part
 #
 # What does PGT lose with the summarizer's encoder, its attention, or its memory of what was attended to
-# (`CoveragePointer` lets the earlier visits ask in turn)? And what if it looks only backwards? Points of Acc@1, mean of
-# five seeds of [chapter 19](19_improvements.ipynb), with simultaneous 95 % intervals over people and seeds:
+# (`CoveragePointer` lets earlier visits ask in turn)? And if it looks back only? Points of Acc@1, mean of five seeds
+# of [chapter 19](19_improvements.ipynb), with 95 % intervals over people and seeds that hold at once in each column:
 
 # %% tags=["hide-input"]
 cells = {n: [change_of(e, v) for v in SWAPS] for n, e in changes.items()}

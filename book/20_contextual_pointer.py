@@ -583,8 +583,8 @@ plainer = {
     "gap": "minutes on the way to it, log2(minutes + 5)",
     "here": "whether it is to the place where the person is now, or was "
     "before that",
-    "unknown": 'whether its label is "unknown" (the one for all new places '
-    "of the published protocol), or that of the present place, or both",
+    "unknown": 'whether its place is "unknown" (all new places, in the '
+    "published protocol), or the present place is, or both, or neither",
 }
 table = {
     name: {

@@ -193,8 +193,8 @@ Markdown(
 # ## What does the rest of PGT add?
 #
 # So far the pointer is alone. Now put everything around it that Part II built: embeddings of places, people and
-# times, the encoder, PGT's own pointer score, the generator and the gate. The features stay. The same figure also
-# shows smaller choices.
+# times, the encoder, PGT's own pointer score, the generator and the gate. The features stay. The next figure
+# shows this and smaller choices.
 
 # %%
 CHOICES = {

@@ -459,7 +459,7 @@ def reach_of(windows):
 
 
 # %% [markdown]
-# In the table, *rows* (visits and summaries), *ms* (milliseconds) and *kB* (kilobytes) are means for one window.
+# In the table, *rows* (visits and summaries), *ms* (milliseconds) and *kB* (kilobytes, with padding) are means for one window.
 
 # %%
 MEMORIES = {"seven days": (0, 0)}

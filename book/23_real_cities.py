@@ -498,8 +498,8 @@ Markdown(
     )
     + f"Without the place before it gets {beside:.1f} %"
     + (
-        ", which is more: its numbers fitted the validation windows better "
-        "than the test windows. "
+        ", which is more: on these test windows the cue adds nothing to the "
+        "others. "
         if beside > whole.kernel
         else ". "
     )

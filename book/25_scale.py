@@ -154,13 +154,13 @@ show(
 )
 
 # %% [markdown]
-# The windows are the same at every size, and nobody goes to the new places. Still the first way pays for each of
-# them, once a window: the log-softmax, the pointer's zeros, the mixture and more are arrays of $B \times V$. The
-# second way needs three things of the generator: the score of the target, the scores of the window's own places, and
-# one sum over all places, $\Lambda = \log\sum_\ell e^{s_\ell}$. For the sum it goes through the places a stretch at a
-# time, adds up, and throws the stretch away. For the gradient it does so again: every score is computed twice,
-# but this needs hardly any memory. (Few scores are kept instead, which is faster: hence the bump in the middle row.)
-# The next cell checks that both ways give the same loss, and lists what the second one keeps.
+# The windows are the same at every size, and nobody goes to the new places. Still the first way pays for each of them,
+# once a window: the log-softmax, the pointer's zeros, the mixture and more are arrays of $B \times V$. The second way
+# needs the score of the target, the scores of the window's own places, and two sums over all places: that of the
+# scores, and $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the places a stretch at a time, adds up, and throws
+# the stretch away. For the gradient it does so again: every score is computed twice, but this needs hardly any memory.
+# (If there are few scores, it keeps them, which is faster: hence the bump in the middle row.) The next cell checks that
+# both ways give the same loss, and lists what the second one works with.
 
 # %%
 whole, lean = every_place(model.eval(), batch), only_sums(model, batch)
@@ -172,7 +172,7 @@ parts = {
     "the pointer's share of each": mixture.pointer,
     "gate": mixture.gate_logit,
     "context": mixture.logits.context,
-    "the generator's rows": mixture.logits.weight,
+    "the generator's rows (weights, not counted)": mixture.logits.weight,
 }
 shapes = {name: tuple(x.shape) for name, x in parts.items()}
 pd.Series(shapes, name="shape").to_frame()

@@ -91,6 +91,8 @@ def _require_times(visits: pd.DataFrame) -> None:
             "started_at and finished_at are in different time zones; convert both with "
             ".dt.tz_convert to the local one."
         )
+    for name in ("started_at", "finished_at"):
+        require_near(visits[name], name)
     backwards = visits.finished_at < visits.started_at
     if backwards.any():
         raise DataError(

@@ -72,6 +72,17 @@ def test_years_are_near_from_the_first_to_the_last_that_fit() -> None:
                 require_near(times, "started_at")
 
 
+@pytest.mark.parametrize("name", ["started_at", "finished_at"])
+def test_a_table_with_an_open_end_in_9999_is_refused(name: str) -> None:
+    visits = random_visits(1, users=1, visits=3)
+    for column in ("started_at", "finished_at"):  # seconds reach as far; nanoseconds do not
+        visits[column] = visits[column].dt.as_unit("s")
+    open_end = pd.Timestamp("9999-12-31").as_unit("s").tz_localize(visits.started_at.dt.tz)
+    visits.loc[2, ["started_at", "finished_at"] if name == "started_at" else [name]] = open_end
+    with pytest.raises(DataError, match=rf"{name} is in the year 9999 in row 2, outside 1678"):
+        check(visits)
+
+
 def test_visits_at_the_same_moment_keep_their_order() -> None:
     visits = random_visits(1, users=1, visits=3)
     visits["started_at"] = visits.started_at.iloc[0]
