@@ -935,7 +935,7 @@ table.astype({"visits found": int}).round(2)
 # %%
 def reach(lon, lat, angle, swapped, eps=20.0):
     """True metres in a direction until haversine says eps."""
-    ahead = np.linspace(0, 400, 40_001)  # metres, in steps of a centimetre
+    ahead = np.linspace(0, 400, 400_001)  # metres, a millimetre apart
     shrink = np.cos(np.radians(lat))
     east = lon + np.degrees(ahead * np.cos(angle) / (R * shrink))
     north = lat + np.degrees(ahead * np.sin(angle) / R)
@@ -1055,8 +1055,8 @@ show(
 #
 # GeoLife is 182 people, most of them around Beijing, recorded by Microsoft Research Asia
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
-# We may not pass on their records. So you see only counts and coarse classes here, none with fewer than five people
-# in it. The command `python book/lab/run.py gps` made them. If you have the data, set `PGT_GEOLIFE_FIXES` to its
+# We may not pass on their records. So you see only totals here, and coarse classes of at least five people each.
+# The command `python book/lab/run.py gps` made them. If you have the data, set `PGT_GEOLIFE_FIXES` to its
 # folder, and this page computes everything anew. (That takes some minutes.)
 
 # %%

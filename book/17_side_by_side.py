@@ -1035,8 +1035,8 @@ for n_visits in (18, 200):
 #
 # Keep the windows and change only the answer: take `data.train.batch(rows)` and `replace` its `target` by the location
 # one row after the target's, `data.train.features[0, data.train.target[rows] + 2]` (column 0 is padding). Leave out
-# rows where that visit belongs to somebody else. A subclass of `Windows` that overrides `batch` in this way can be given
-# to `fit`. Compare Acc@1 of the second place.
+# rows where there is no such visit or it belongs to somebody else. A subclass of `Windows` that overrides `batch` in
+# this way can be given to `fit`. Compare Acc@1 of the second place.
 #
 # To append a visit to a batch you need more than its place: a time of arrival, a weekday and a duration. None of them is
 # predicted. A roll-out has to invent them, and its errors add up. The direct model cannot say what comes in between; a
