@@ -523,8 +523,8 @@ Markdown(
     f"({four['projection']:.0f}) and the pointer ({four['pointer']:.0f}). "
     "So its allocation describes no model that the documents print. With the "
     "package's default settings PGT stays below: "
-    f"{own['together']:.0f} thousand with {2050:,} locations. Four full "
-    "output layers, as the document prints them, would add "
+    f"{own['together']:.0f} thousand with {2050:,} location ids. Four "
+    "full output layers, as the document prints them, would add "
     f"{3 * own['output layer']:.0f} to that, and break the budget alone."
 )
 
@@ -556,7 +556,7 @@ Markdown(
     "In the city every variant fits into half a million. On GeoLife, at the "
     "documents' size with the exact protocol's locations, the plain model "
     f"has {size['GeoLife']['plain'] / 1000:,.0f} thousand, and only "
-    f"{', '.join(fit)} fit. Nor do the variants have one size: there the "
+    f"{' and '.join(fit)} fit. Nor do the variants have one size: there the "
     f"experts have {share['experts']:+.0f} % and adaptive embeddings "
     f"{share['adaptive_embeddings']:+.0f} % of the plain model's parameters."
 )

@@ -514,8 +514,8 @@ Markdown(
         f"{mixed.value.mean():.1f} % where the kernel alone gets "
         f"{whole.kernel:.1f} %."
     )
-    + " [Chapter 20](20_contextual_pointer.ipynb) puts the cue into the "
-    "pointer instead."
+    + " [Chapter 20](20_contextual_pointer.ipynb) puts the kernel's cues "
+    "into the pointer instead."
 )
 
 # %% [markdown]
@@ -686,8 +686,8 @@ Markdown(
     "hundred visits in place of seven days are worth "
     f"{ahead(memory, 'context kernel')} to the "
     f"kernel and {ahead(pointer, 'contextual pointer, seven days')} to the "
-    "contextual pointer. With them the pointer is "
-    f"{ahead(pointer, memory)} ahead of the kernel and "
+    "contextual pointer, which then also has summaries of older places. It "
+    f"is {ahead(pointer, memory)} ahead of that kernel and "
     f"{ahead(pointer, 'PGT')} ahead of PGT, with settings that were "
     "never tuned for New York. These windows give a hint about the time of "
     "the target ([trap 12](15_traps.ipynb)). Without it, in "
