@@ -458,7 +458,7 @@ with pd.option_context("display.max_colwidth", None):
 
 # %% [markdown]
 # The second line is the surprise. *The model was a mixture of softmaxes from the beginning*: one over the visits of
-# the window, one over the vocabulary, weighed by the gate. Its predictions have as high a rank as there are windows
+# the window, one over the vocabulary, weighted by the gate. Its predictions have as high a rank as there are windows
 # to tell apart, because the pointer adds probability to the places of each window. For all other places the generator's
 # bottleneck remains.
 #
@@ -557,8 +557,8 @@ Markdown(
     "documents' size with the exact protocol's locations, the plain model "
     f"has {size['GeoLife']['plain'] / 1000:,.0f} thousand, and only "
     f"{' and '.join(fit)} fit. Nor do the variants have one size: there the "
-    f"experts have {share['experts']:+.0f} % and adaptive embeddings "
-    f"{share['adaptive_embeddings']:+.0f} % of the plain model's parameters."
+    f"experts change the number of parameters by {share['experts']:+.0f} %, "
+    f"adaptive embeddings by {share['adaptive_embeddings']:+.0f} %."
 )
 
 # %% [markdown]
@@ -975,7 +975,7 @@ for n, b in behind.items():
 Markdown(" ".join(said))
 
 # %% [markdown]
-# Look at what the proposals have in common. They change how the same inputs are embedded, mixed, weighed or scored.
+# Look at what the proposals have in common. They change how the same inputs are embedded, mixed, weighted or scored.
 # The kernel has something that no layer here is given: how far the hour of a past visit is from *now*, as one number.
 # Gating, experts, heads and more layers are ways to compute with what is there. What was missing is a comparison with
 # now.
