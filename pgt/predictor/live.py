@@ -27,6 +27,7 @@ from pgt.predictor.asking import RECENT
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, PRIOR, STEPS
 from pgt.visits import COORDINATES, REQUIRED
+from pgt.viz.basemap import CROSS, DIAMOND, frame
 from pgt.viz.page_text import safe_html
 from pgt.viz.web_figure import WebFigure, scripted, web
 
@@ -35,12 +36,14 @@ SAMPLE = 5  # of the simulated town, the person of chapter 24
 SHEETS = ("page_parts.css", "map.css", "live.css", "nobody.css")
 SCRIPTS = (
     "page_parts.js", "live.js", "map_names.js", "nobody_history.js", "nobody_features.js",
-    "nobody_model.js", "nobody_times.js", "nobody_read.js", "nobody_map.js", "nobody_draw.js",
-    "nobody_page.js",
+    "nobody_model.js", "nobody_times.js", "nobody_read.js", "map.js", "map_marks.js",
+    "nobody_map.js", "nobody_draw.js", "nobody_page.js",
 )  # fmt: skip
 # In the order of `pgt.predictor.pretraining.pretrain`.
 EXPERTS = ("trained in all worlds", "trained in worlds of diaries")
 TITLE = "The model trained on nobody, live: drop a file of visits and see where they go next"
+MAP = "Map of this person's places, and where they may go next; the panel beside it says the same"
+SOLID = '<circle r="6" class="solid"/>'
 CAPTION = (
     "The model trained on nobody, computed in this page. The person it begins with is simulated."
 )
@@ -68,7 +71,13 @@ class Live(WebFigure):
 
     def _repr_html_(self) -> str:
         body = Template(web("nobody.html")).substitute(
-            id=self.data["id"], title=safe_html(self.title), caption=safe_html(self.caption)
+            id=self.data["id"],
+            title=safe_html(self.title),
+            caption=safe_html(self.caption),
+            frame=frame(MAP, "Show what is likely"),
+            solid=SOLID,
+            cross=CROSS,
+            diamond=DIAMOND,
         )
         return scripted(body, self.data, SHEETS, SCRIPTS)
 

@@ -172,7 +172,7 @@ def test_it_is_alive_before_a_file_is_there(opened: Any) -> None:
         assert said(page, "read").startswith("A sample, not a real person")
         before = said(page, "told")
         assert "first guess is" in before and "They went to" in before
-        assert page.locator("[data-own=map] circle.attention").count() > 3
+        assert page.locator("[data-live=map] circle.solid").count() > 3
         page.locator("[data-own=next]").click()
         ready(page)
         assert said(page, "told") != before
@@ -315,6 +315,75 @@ def test_a_row_that_cannot_be_used_is_counted_with_its_reason(opened: Any) -> No
                 f"1 row left out: {why}" in read or f"1 row left out: the same visit {why}" in read
             )
         assert 'the "Owl" and Fox' in " ".join(said(page, "told").split())
+
+
+# How far apart two marks of the map are, in pixels of the screen, and how many lie on the map.
+SPREAD = """
+() => {
+  const svg = document.querySelector("[data-live=map]"), frame = svg.getBoundingClientRect();
+  const marks = [...svg.querySelectorAll(".marks circle.solid")].map((c) => {
+    const box = c.getBoundingClientRect();
+    return [box.x + box.width / 2 - frame.x, box.y + box.height / 2 - frame.y];
+  });
+  const inside = marks.filter(([x, y]) => x > 0 && x < frame.width && y > 0 && y < frame.height);
+  const span = (values) => Math.max(...values) - Math.min(...values);
+  return { marks: marks.length, inside: inside.length, wide: span(marks.map(([x]) => x)) };
+}
+"""
+
+
+def two_towns(west: float, east: float) -> pd.DataFrame:
+    """Somebody who goes back and forth between two places at these longitudes."""
+    visits = check(city.load().visits.query("user_id == 5")).head(12)
+    visits["location_id"] = ["left", "right"] * 6
+    return visits.assign(user_id="me", lon=[west, east] * 6, lat=10.0)
+
+
+def test_the_map_can_be_zoomed_and_goes_back_to_what_is_likely(opened: Any) -> None:
+    with opened() as page:
+        before = page.evaluate(SPREAD)
+        assert before["inside"] == before["marks"] > 3
+        page.locator("[data-live=in]").click()
+        assert page.evaluate(SPREAD)["wide"] == pytest.approx(before["wide"] / 0.7, rel=0.05)
+        page.locator("[data-live=fit]").click()
+        assert page.evaluate(SPREAD) == before
+
+
+@pytest.mark.parametrize(("west", "east"), [(0.0, 0.01), (179.995, -179.995), (-10.0, 10.0)])
+def test_both_of_two_places_are_seen_wherever_they_are(
+    opened: Any, west: float, east: float
+) -> None:
+    with opened() as page:
+        give(page, as_text(two_towns(west, east)))
+        ready(page)
+        found = page.evaluate(SPREAD)
+        assert found["inside"] == found["marks"] == 2
+        assert 300 < found["wide"] < 532  # most of the map's width
+
+
+def test_without_coordinates_the_latest_visits_stand_for_the_map(opened: Any) -> None:
+    with opened() as page:
+        give(page, as_text(two_towns(0, 1).drop(columns=["lon", "lat"])))
+        ready(page)
+        assert page.locator("[data-live=frame]").is_hidden()
+        assert page.locator("[data-own=visits] li").count() == 8
+
+
+def test_a_map_that_was_hidden_is_whole_when_it_is_seen(
+    opened: Any, page_file: Path, tmp_path: Path
+) -> None:
+    text = page_file.read_text(encoding="utf-8")
+    hidden = tmp_path / "hidden.html"
+    style = "<style>body:not(.seen) .pgt-own{display:none!important}</style>"
+    hidden.write_text(text.replace("</head>", f"{style}</head>"), encoding="utf-8")
+    with opened() as page:
+        expected = page.evaluate(SPREAD)
+    with opened(hidden) as page:
+        page.evaluate("document.body.classList.add('seen')")
+        page.wait_for_function(f"({SPREAD})().wide > 100")
+        found = page.evaluate(SPREAD)
+    assert found["inside"] == found["marks"] == expected["marks"]
+    assert found["wide"] == pytest.approx(expected["wide"], rel=0.02)
 
 
 def test_it_works_by_keyboard(opened: Any) -> None:

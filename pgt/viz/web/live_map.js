@@ -6,12 +6,10 @@ const liveMap = (find, page, callbacks) => {
   const here = page.here && new Set(page.here);
   const places = page.spots.map((at, place) => (at ? place : -1))
     .filter((place) => place >= 0 && (!here || here.has(place)));
-  const map = makeMap(find, page, {
-    ...callbacks, places,
-    dots: [
-      [{ class: "unknown" }, places.filter((place) => place > page.known)],
-      [{ class: "known" }, places.filter((place) => place <= page.known)],
-    ],
-  });
+  const map = makeMap(find, callbacks);
+  map.put(page, places, [
+    [{ class: "unknown" }, places.filter((place) => place > page.known)],
+    [{ class: "known" }, places.filter((place) => place <= page.known)],
+  ]);
   return { ...map, draw: (prediction) => map.paint(() => paintPrediction(map, prediction)) };
 };

@@ -5,30 +5,37 @@
 const METRES = 1.11319; // of a unit
 const INSET = { top: 16, right: 54, bottom: 34, left: 16 }; // pixels, free for the buttons and the scale
 const STEADY = { "vector-effect": "non-scaling-stroke" }; // a line's width in pixels, at any zoom
-// page: shrink, ground, spots. places: those that answer to a finger; dots: [attributes, places] each.
 // say(place) -> text of a place; name(place). hover(place or null) and add(place), when a place is
-// clicked, may be missing.
-const makeMap = (find, page, callbacks) => {
-  const { places: shown, dots: layers = [], say, name, hover, add } = callbacks;
+// clicked, may be missing. The map is empty until `put` gives it places.
+const makeMap = (find, { say, name, hover, add }) => {
   const { top, right, bottom, left } = INSET;
-  const svg = find("map"), shrink = page.shrink;
+  const svg = find("map");
+  const [ground, labels, dots, marks, names, glow] =
+    ["ground", "labels", "dots", "marks", "names", "glow"].map((kind) => shape(svg, "g", { class: kind }));
+  let town = { spots: [], shrink: 1, ground: { layers: [], labels: [] } };
+  let shown = [], whole = null; // the places that answer to a finger; a rectangle around them
   const spot = (place) => {
-    const at = page.spots[place];
-    return at ? [at[0] * shrink, -at[1]] : null;
+    const at = town.spots[place];
+    return at ? [at[0] * town.shrink, -at[1]] : null;
   };
-  const ground = shape(svg, "g", { transform: `scale(${shrink} -1)` });
-  for (const [kind, width, path] of page.ground.layers) {
-    shape(ground, "path", { class: kind, d: path, "stroke-width": width, ...STEADY });
-  }
-  const labels = shape(svg, "g", { class: "labels" });
-  const dots = shape(svg, "g", { class: "dots", transform: `scale(${shrink} -1)` });
-  const marks = shape(svg, "g", { class: "marks" });
-  const names = shape(svg, "g", { class: "names" });
-  const glow = shape(svg, "g", { class: "glow" });
-  for (const [attributes, places] of layers) {
-    const path = places.filter(spot).map((place) => `M${page.spots[place].join(" ")}h0`).join("");
-    shape(dots, "path", { ...attributes, d: path, ...STEADY });
-  }
+  // next: shrink, ground, spots. places: those that answer to a finger; layers: [attributes, places] each.
+  const put = (next, places, layers = []) => {
+    [town, shown] = [next, places.filter((place) => next.spots[place])];
+    for (const group of [ground, dots]) {
+      group.replaceChildren();
+      group.setAttribute("transform", `scale(${town.shrink} -1)`);
+    }
+    for (const [kind, width, path] of town.ground.layers) {
+      shape(ground, "path", { class: kind, d: path, "stroke-width": width, ...STEADY });
+    }
+    for (const [attributes, some] of layers) {
+      const path = some.filter(spot).map((place) => `M${town.spots[place].join(" ")}h0`).join("");
+      shape(dots, "path", { ...attributes, d: path, ...STEADY });
+    }
+    whole = box(shown.map(spot), 150);
+    lit = null;
+    measure();
+  };
 
   // ---- The view: a rectangle of the town, with the frame's proportions ----
   let view = { x: 0, y: 0, w: 1, h: 1 }, painter = null;
@@ -37,14 +44,12 @@ const makeMap = (find, page, callbacks) => {
   let size = { w: 1, h: 1 };
   const measure = () => (size = { w: Math.max(1, svg.clientWidth), h: Math.max(1, svg.clientHeight) });
   const pixel = () => view.w / size.w; // units in a pixel
-  const all = shown.map(spot).filter(Boolean);
   const box = (spots, margin) => {
     const xs = spots.map((at) => at[0]), ys = spots.map((at) => at[1]);
     const [west, north] = [Math.min(...xs) - margin, Math.min(...ys) - margin];
     const [east, south] = [Math.max(...xs) + margin, Math.max(...ys) + margin];
     return { x: west, y: north, w: east - west, h: south - north };
   };
-  const whole = box(all, 150);
 
   const show = () => {
     svg.setAttribute("viewBox", [view.x, view.y, view.w, view.h].join(" "));
@@ -120,8 +125,8 @@ const makeMap = (find, page, callbacks) => {
   const district = () => {
     labels.replaceChildren();
     const full = [...taken];
-    for (const [x, y, text] of page.ground.labels) {
-      const [left, top] = onScreen([x * shrink, -y]), w = 0.31 * SIZE * text.length;
+    for (const [x, y, text] of town.ground.labels) {
+      const [left, top] = onScreen([x * town.shrink, -y]), w = 0.31 * SIZE * text.length;
       const box = [left - w, top - SIZE, left + w, top + 3];
       if (full.some((other) => meet(box, other))) continue;
       full.push(box);
@@ -142,8 +147,10 @@ const makeMap = (find, page, callbacks) => {
     const all = seats([x, y], 15, text);
     write(glow, all.find(([, , , box]) => box[0] > 2 && box[2] < size.w - 2) ?? all[0], text);
   };
+  let fitted = [[]];
   const fit = (places, margin = 100) => {
     zoomed = false;
+    fitted = [places, margin];
     const spots = places.map(spot).filter(Boolean);
     look(spots.length ? box(spots, margin) : whole);
   };
@@ -243,13 +250,16 @@ const makeMap = (find, page, callbacks) => {
   });
   find("in").addEventListener("click", zoomIn);
   find("out").addEventListener("click", () => zoom(1 / 0.7));
-  // Another width of the page: the same middle, the same width of the town.
-  measure();
+  // Another width of the page: the same middle, the same width of the town. What was hidden had no
+  // size, and is fitted when it is first seen.
   new ResizeObserver(() => {
+    const unseen = size.w === 1;
     measure();
+    if (!whole) return;
+    if (unseen) return fit(...fitted);
     const h = (view.w * size.h) / size.w;
     view = { ...view, y: view.y + (view.h - h) / 2, h };
     show();
   }).observe(svg);
-  return { marks, spot, pixel, paint, writeNames, fit, keep, light, reveal };
+  return { marks, spot, pixel, put, paint, writeNames, fit, keep, light, reveal };
 };

@@ -4,10 +4,11 @@ const root = figureOf(page.id);
 const find = (name) => root.querySelector(`[data-live="${name}"]`);
 const places = page.spots.map((_, place) => place);
 const name = (place) => page.names[place];
-// say(place) -> what is known of it; dots: as of makeMap; view: the places that are in view at first,
+// say(place) -> what is known of it; dots: layers of the map's `put`; view: the places that are in view at first,
 // with a margin in metres.
 const figureMap = ({ say, dots, view = places, margin }) => {
-  const map = makeMap(find, page, { places, dots, say, name });
+  const map = makeMap(find, { say, name });
+  map.put(page, places, dots);
   const fit = () => map.fit(view, margin);
   find("fit").addEventListener("click", fit);
   fit();

@@ -83,14 +83,12 @@ const drawExperts = (find, { weights, judged }) => {
     add$(row, "td", percent(weight));
   });
 };
-const drawPlaces = (find, person, count, answer) => {
+const drawPlaces = (find, drawMap, person, count, answer) => {
   const here = person.visits[count - 1].place, truth = person.visits[count]?.place ?? null;
   const likely = answer.places.slice(0, 10);
-  const drawn = drawMap(find("map"), find("scale"), { ...person, likely, here, truth });
-  find("frame").hidden = find("legend").hidden = !drawn;
+  const drawn = drawMap(person, { likely, here, truth });
+  find("legend").hidden = !drawn;
   find("listing").hidden = drawn;
-  const named = likely.slice(0, 3).map(([place], i) => `${i + 1}: ${person.titles[place - 2]}`).join(", ");
-  find("map").setAttribute("aria-label", `Map of this person's places; likely next: ${named}.`);
   if (drawn) return;
   find("visits").replaceChildren();
   for (const { place, wall } of person.visits.slice(Math.max(0, count - 8), count).reverse()) {

@@ -1,56 +1,43 @@
-// The map of one person's places: dots, what is likely next, and a scale. No network, no ground below.
+// The map of one person's places, with nothing below them: the visits may be anybody's, anywhere.
 
-const METRES = 111195; // of a degree of latitude
-const FLAT = 0.56, EDGE = 34, NAMED = 3; // height by width; pixels to the edge; places with a name
+const UNITS = 1e5; // of the map in a degree
+const NO_GROUND = { layers: [], labels: [] };
 
-// spots: [lon, lat] or null by place; likely: [[place, p], …] the likeliest first.
-const drawMap = (svg, scale, { spots, titles, likely, here, truth }) => {
-  const spot = (place) => (place === null ? null : spots[place - 2]);
-  const shown = [...likely.map(([place]) => place), here, truth].map(spot).filter(Boolean);
-  if (!shown.length) return false;
-  // Whoever is hidden has no width yet.
-  const wide = svg.parentElement.clientWidth || 480, high = Math.round(FLAT * wide);
-  svg.replaceChildren();
-  svg.setAttribute("viewBox", `0 0 ${wide} ${high}`);
-  const span = (values) => [Math.min(...values), Math.max(...values)];
-  const [west, east] = span(shown.map(([lon]) => lon)), [south, north] = span(shown.map(([, lat]) => lat));
-  const shrink = Math.max(0.01, Math.cos(((south + north) / 2) * (Math.PI / 180)));
-  const metres = Math.max(((east - west) * METRES * shrink) / (wide - 2 * EDGE), ((north - south) * METRES) / (high - 2 * EDGE), 0.8);
-  const at = ([lon, lat]) => [
-    wide / 2 + ((lon - (west + east) / 2) * METRES * shrink) / metres,
-    high / 2 - ((lat - (south + north) / 2) * METRES) / metres,
-  ];
-  const inside = ([x, y]) => x > 0 && x < wide && y > 0 && y < high;
-  for (const one of spots) {
-    const [cx, cy] = one ? at(one) : [-1, -1];
-    if (inside([cx, cy])) shape(svg, "circle", { cx, cy, r: 2.5, class: "known" });
-  }
-  const taken = [], labels = [];
-  likely.forEach(([place, p], i) => {
-    if (!spot(place)) return;
-    const [cx, cy] = at(spot(place)), r = 4 + 20 * Math.sqrt(p);
-    shape(svg, "circle", { cx, cy, r, class: "attention" });
-    if (i < NAMED) labels.push([[cx, cy], r, `${i + 1}: ${short(titles[place - 2])}`]);
-  });
-  const mark = (place, d, kind) => {
-    if (!spot(place)) return;
-    const [x, y] = at(spot(place));
-    for (const more of ["halo", kind]) shape(svg, "path", { d, class: more, transform: `translate(${x} ${y})` });
-    taken.push([x - 9, y - 9, x + 9, y + 9]);
+// find: the parts of the map by name. draw(person, { likely, here, truth }) -> whether there is
+// anything to draw; likely: [[place, p], …], the likeliest first.
+const ownMap = (find) => {
+  let person = null, chances = new Map(), inView = [];
+  const name = (place) => person.titles[place - 2];
+  const say = (place) => name(place) + (chances.has(place) ? `: ${three(chances.get(place))}` : "");
+  const map = makeMap(find, { name, say });
+  find("fit").addEventListener("click", () => map.fit(inView));
+  const put = () => {
+    const known = person.spots.filter(Boolean), [west, south] = known[0];
+    const latitudes = known.map(([, lat]) => lat).sort((a, b) => a - b);
+    const middle = latitudes[latitudes.length >> 1];
+    // Counted from the first place, so that the numbers stay small; east over the date line is east.
+    const eastOf = (lon) => ((lon - west + 540) % 360) - 180;
+    const at = ([lon, lat]) => [Math.round(UNITS * eastOf(lon)), Math.round(UNITS * (lat - south))];
+    const spots = [null, null, ...person.spots.map((one) => one && at(one))];
+    const places = [...spots.keys()].filter((place) => spots[place]);
+    const shrink = Math.max(0.01, Math.cos((middle * Math.PI) / 180));
+    map.put({ spots, shrink, ground: NO_GROUND }, places, [[{ class: "known" }, places]]);
   };
-  mark(here, "M-5-5L5 5M5-5L-5 5", "here");
-  mark(truth, "M0-9L9 0 0 9-9 0z", "truth");
-  for (const [place, r, text] of labels) {
-    const seat = seats(place, Math.min(r, 12), text).find(([, , , box]) => box[0] > 0 && box[2] < wide - 6
-      && box[1] > 0 && box[3] < high && !taken.some((other) => meet(box, other)));
-    if (!seat) continue;
-    const [x, y, anchor, box] = seat;
-    taken.push(box);
-    shape(svg, "text", { x, y, "text-anchor": anchor, "font-size": SIZE }, text);
-  }
-  const most = (metres * wide) / 4, power = 10 ** Math.floor(Math.log10(most));
-  const length = power * [5, 2, 1].find((n) => n * power <= most);
-  scale.style.width = `${(100 * length) / (metres * wide)}%`;
-  scale.textContent = length < 1000 ? `${length} m` : `${length / 1000} km`;
-  return true;
+  const draw = (next, { likely, here, truth }) => {
+    const seen = [...likely.map(([place]) => place), here, truth];
+    inView = seen.filter((place) => place !== null && next.spots[place - 2]);
+    find("frame").hidden = inView.length === 0;
+    if (!inView.length) return false;
+    const other = next !== person;
+    person = next;
+    chances = new Map(likely);
+    if (other) put();
+    map.paint(() => paintPrediction(map, {
+      visits: [here], attention: [], top: likely.map(([place, p]) => [place, p, p]), truth,
+    }));
+    if (other) map.fit(inView);
+    else map.keep(inView);
+    return true;
+  };
+  return draw;
 };

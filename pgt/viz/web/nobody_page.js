@@ -2,6 +2,7 @@
 
 const root = figureOf(page.id);
 const find = (name) => root.querySelector(`[data-own="${name}"]`);
+const drawMap = ownMap((name) => root.querySelector(`[data-live="${name}"]`));
 const nobody = unpackNobody(page.model);
 const PATIENT = 30; // milliseconds of work, after which the page may breathe
 
@@ -61,14 +62,6 @@ const score = () => {
   }, show);
 };
 
-// The map has as many pixels as there is room.
-let redraw = () => {}, room = 0;
-new ResizeObserver(([{ contentRect: { width } }]) => {
-  if (Math.abs(width - room) < 1) return;
-  room = width;
-  redraw();
-}).observe(root);
-
 const draw = () => {
   job++;
   root.dataset.busy = "yes";
@@ -93,9 +86,8 @@ const draw = () => {
     find("told").textContent = sayAnswer(person, { count, at }, answer);
     drawAnswer(find, person, count, answer);
     drawExperts(find, answer);
-    drawPlaces(find, person, count, answer);
+    drawPlaces(find, drawMap, person, count, answer);
     root.own.shown = answer;
-    redraw = () => drawPlaces(find, person, count, answer);
     score();
   }, () => {
     find("told").textContent = "The experts look at the past …";
