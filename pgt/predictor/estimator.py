@@ -22,8 +22,8 @@ from pgt.predictor.watching import Watcher
 
 # Drawing loads matplotlib, which a prediction does not need.
 if TYPE_CHECKING:
+    from pgt.viz.basemap import MapFigure
     from pgt.viz.figures import Shown
-    from pgt.viz.person_map import PersonMap
 
 MODELS = ("contextual", "pgt", *baselines())
 PRETRAINED = "nobody.safetensors"
@@ -182,7 +182,7 @@ class NextLocation(BaseEstimator):
         found = self.explain(visits, user, at=at, top=top)
         return drawing.reasons(found, user, most=reasons)
 
-    def map(self, visits: Any, user: Any, *, at: Any = None, top: int = 5) -> PersonMap:
+    def map(self, visits: Any, user: Any, *, at: Any = None, top: int = 5) -> MapFigure:
         """Draw a person's places and the guesses on a map, which needs no network.
 
         Parameters
@@ -194,7 +194,7 @@ class NextLocation(BaseEstimator):
 
         Returns
         -------
-        PersonMap
+        MapFigure
             For a notebook to display; its ``save(path)`` writes a page.
         """
         from pgt.viz.person_map import person_map

@@ -27,7 +27,7 @@ from pgt.predictor.asking import RECENT
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, PRIOR, STEPS
 from pgt.visits import COORDINATES, REQUIRED
-from pgt.viz.basemap import CROSS, DIAMOND, frame
+from pgt.viz.basemap import CROSS, DIAMOND, SOLID, frame
 from pgt.viz.page_text import safe_html
 from pgt.viz.web_figure import WebFigure, scripted, web
 
@@ -43,7 +43,6 @@ SCRIPTS = (
 EXPERTS = ("trained in all worlds", "trained in worlds of diaries")
 TITLE = "The model trained on nobody, live: drop a file of visits and see where they go next"
 MAP = "Map of this person's places, and where they may go next; the panel beside it says the same"
-SOLID = '<circle r="6" class="solid"/>'
 CAPTION = (
     "The model trained on nobody, computed in this page. The person it begins with is simulated."
 )

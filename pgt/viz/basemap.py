@@ -76,6 +76,7 @@ def ground_of(features: Sequence[dict[str, Any]], corner: Sequence[float]) -> di
 
 # Signs for a legend: SVG in a box from -8 to 8.
 DISC = '<circle r="6" class="attention"/>'
+SOLID = '<circle r="6" class="solid"/>'
 RING = (
     '<circle r="6" pathLength="100" class="solid" stroke-dasharray="50 100"/>'
     '<circle r="6" pathLength="100" class="dashed" stroke-dasharray="0 50 9 8 9 8 9 8"/>'
@@ -188,6 +189,38 @@ def town_map(
         "shrink": round(math.cos(math.radians((south + north) / 2)), 5),
         "names": [str(place[2]) for place in places], **data,
     }  # fmt: skip
+    return map_figure(
+        page, script, title=title, caption=caption, table=table, legend=legend, before=before,
+        after=after,
+    )  # fmt: skip
+
+
+def map_figure(
+    page: dict[str, Any],
+    script: str,
+    *,
+    title: str,
+    caption: str,
+    table: pd.DataFrame,
+    legend: Sequence[tuple[str, str]],
+    before: str = "",
+    after: str = "",
+) -> MapFigure:
+    """A map, drawn by a script, with its frame and its legend.
+
+    Parameters
+    ----------
+    page : dict
+        What the script needs, ready for JSON: ``spots`` (in units of 1e-5 degree), ``shrink`` (the
+        length of a degree east by one north), ``names``, and a ``ground`` of `ground_of` or none.
+    script, title, caption, table, legend, before, after
+        As for `town_map`.
+
+    Returns
+    -------
+    MapFigure
+    """
+    page = dict(page)
     page["id"] = f"pgt-map-{hashlib.sha256(safe_json([title, page]).encode()).hexdigest()[:10]}"
     signs = "".join(
         f'<span><svg viewBox="-8 -8 16 16" aria-hidden="true">{sign}</svg>{safe_html(text)}</span>'

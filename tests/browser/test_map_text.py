@@ -7,12 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from pgt.visits import check
 from pgt.viz import live, maps, prediction_map
 from pgt.viz.basemap import MapFigure
 from pgt.viz.flow_map import flow_map
+from pgt.viz.person_map import person_map
 
+from ..helpers import routine_visits
 from ..hostile import HOSTILE, Scene, scene
 from .conftest import kept_inside, watched
 
@@ -94,6 +98,33 @@ def test_a_map_shows_hostile_names(opened: Any, hostile: Scene, kind: str) -> No
             assert text in words(page.locator(find("told")).text_content())
         said = words(touched(page))
         assert any(name in said for name in names), said
+        assert page.locator("img[onerror]").count() == 0
+
+
+def test_a_persons_map_shows_hostile_names_and_true_areas(opened: Any, hostile: Scene) -> None:
+    visits = check(routine_visits(users=1, days=20))
+    number, text = visits.location_id, words(hostile.text)
+    names = hostile.text + number.astype(str)
+    visits = visits.assign(user_id=hostile.text, name=names, lon=16 + number / 100, lat=48.2)
+    guesses = pd.DataFrame(
+        {"user_id": hostile.text, "rank": [1, 2], "location_id": [1, 0],
+         "probability": [0.5, 0.25], "somewhere_new": 0.1}
+    )  # fmt: skip
+    with opened(person_map(visits, guesses)._repr_html_()) as page:
+        assert text in words(page.locator("figure.pgt-map").get_attribute("aria-label"))
+        assert text in words(page.locator("figcaption").text_content())
+        first = page.locator("details td").evaluate_all(TEXTS)[1]
+        assert first.startswith(hostile.text.split("\n")[0])  # pandas writes a break as two letters
+        sizes = "all => all.map((one) => one.getBoundingClientRect().width)"
+        discs = page.locator("[data-live=map] .marks circle.past").evaluate_all(sizes)
+        rings = page.locator("[data-live=map] .marks circle.solid").evaluate_all(sizes)
+        assert len(discs) == 3 and len(rings) == 2
+        assert max(discs) / min(discs) == pytest.approx(2**0.5, rel=0.02)
+        assert max(rings) / min(rings) == pytest.approx(2**0.5, rel=0.02)
+        assert page.locator("[data-live=map] .marks path:not(.halo).here").count() == 1
+        labels = page.locator("[data-live=map] .names text")
+        assert labels.count() and labels.locator("*").count() == 0
+        assert text in words(touched(page))
         assert page.locator("img[onerror]").count() == 0
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
 from pgt.errors import DataError
 from pgt.visits import check
-from pgt.viz.person_map import HIGH, LARGEST, WIDE, PersonMap, person_map
+from pgt.viz.basemap import UNIT, MapFigure
+from pgt.viz.person_map import person_map
 
 from ..helpers import routine_visits
 from ..hostile import HOSTILE
@@ -29,40 +31,45 @@ def scene(name: str = "place", lon: float = 16.4) -> tuple[pd.DataFrame, pd.Data
     return visits, guesses
 
 
-def circles(drawn: PersonMap, kind: str) -> dict[str, tuple[float, float, float]]:
-    """Where circles stand and how large they are, by what they say."""
-    soup = BeautifulSoup(drawn.drawing, "html.parser")
-    found = {}
-    for one in soup.find_all("circle", class_=kind):
-        x, y, r = (float(str(one[name])) for name in ("cx", "cy", "r"))
-        found[one.get_text()] = (x, y, r)
-    return found
+def spots(drawn: MapFigure) -> dict[str, np.ndarray]:
+    """Where places lie, in units east and north of the most visited one."""
+    return dict(zip(drawn.data["names"], np.array(drawn.data["spots"]), strict=True))
 
 
-def test_places_lie_as_in_the_world_and_areas_are_shares() -> None:
-    drawn = person_map(*scene())
-    past, guess = circles(drawn, "past"), circles(drawn, "guess")
-    assert len(past) == 3 and len(guess) == 2
-    x = {name.split(":")[0]: at[0] for name, at in past.items()}
-    assert x["place0"] < x["place1"] < x["place2"]
-    assert x["place1"] - x["place0"] == pytest.approx(x["place2"] - x["place1"], abs=0.2)
-    (one,), (other,) = ([at[2] for name, at in guess.items() if f"guess {i}" in name]
-                        for i in (1, 2))  # fmt: skip
-    assert one**2 / other**2 == pytest.approx(2, rel=0.02)
-    assert one == pytest.approx(LARGEST * 0.5**0.5, abs=0.06)
-    ((last, at),) = circles(drawn, "last").items()
-    assert last == "last visit: place0" and at[0] == x["place0"]
-    assert all(0 < at[0] < WIDE and 0 < at[1] < HIGH for at in past.values())
+def in_view(drawn: MapFigure) -> set[str]:
+    """The places that the map shows at first."""
+    return {drawn.data["names"][place] for place in drawn.data["view"]}
+
+
+def test_places_lie_as_in_the_world() -> None:
+    visits, guesses = scene()
+    drawn = person_map(visits, guesses)
+    where = visits.groupby("location_id").first()
+    home = where.loc["place1"]
+    for name, at in spots(drawn).items():
+        assert at * UNIT == pytest.approx(
+            [where.lon[name] - home.lon, where.lat[name] - home.lat], abs=UNIT
+        )
+    assert drawn.data["shrink"] == pytest.approx(np.cos(np.radians(48.2)), abs=1e-4)
+    assert in_view(drawn) == {"place0", "place1", "place2"}
+
+
+def test_the_marks_are_the_visits_and_the_guesses() -> None:
+    page = person_map(*scene()).data
+    assert dict(zip(page["names"], page["visits"], strict=True)) == {
+        "place0": 20, "place1": 40, "place2": 20,
+    }  # fmt: skip
+    assert page["all"] == 80 and page["names"][page["last"]] == "place0"
+    guesses = [(page["names"][place], rank, p) for place, rank, p in page["guesses"]]
+    assert guesses == [("place1", 1, 0.5), ("place0", 2, 0.25)]
 
 
 def test_the_date_line_is_no_gap() -> None:
     visits, guesses = scene(lon=179.99)
     around = visits.assign(lon=(visits.lon + 180) % 360 - 180)
     assert around.lon.min() < 0 < around.lon.max()
-    here, there = person_map(*scene()), person_map(around, guesses)
-    for kind in ("past", "guess", "last"):
-        ours, theirs = circles(here, kind), circles(there, kind)
-        assert all(ours[name] == pytest.approx(theirs[name], abs=0.3) for name in ours)
+    here, there = spots(person_map(*scene())), spots(person_map(around, guesses))
+    assert all(np.abs(here[name] - there[name]).max() <= 1 for name in here)
 
 
 def test_one_far_journey_does_not_hide_the_town() -> None:
@@ -71,9 +78,18 @@ def test_one_far_journey_does_not_hide_the_town() -> None:
         location_id="far", lon=-70.0, started_at=visits.started_at.min() - pd.Timedelta(days=1)
     )
     drawn = person_map(pd.concat([away, visits]), guesses)
-    assert "1 place lies outside the map" in drawn.caption
-    assert circles(drawn, "guess") == circles(person_map(*scene()), "guess")
+    assert "1 place may lie outside the map at first" in drawn.caption
+    assert in_view(drawn) == {"place0", "place1", "place2"} and "far" in spots(drawn)
     assert "far" in drawn.table.place.tolist()
+
+
+def test_a_far_guess_is_in_view() -> None:
+    visits, guesses = scene()
+    away = visits.head(1).assign(
+        location_id="far", lon=-70.0, started_at=visits.started_at.min() - pd.Timedelta(days=1)
+    )
+    drawn = person_map(pd.concat([away, visits]), guesses.assign(location_id=["far", "place0"]))
+    assert "far" in in_view(drawn)
 
 
 def test_the_table_says_the_same() -> None:
@@ -87,7 +103,8 @@ def test_a_place_without_coordinates_is_in_the_table_alone() -> None:
     visits, guesses = scene()
     named = guesses.assign(location_id=["nowhere", "place0"])
     drawn = person_map(visits, named)
-    assert len(circles(drawn, "guess")) == 1 and drawn.table.place[0] == "nowhere"
+    assert [rank for _, rank, _ in drawn.data["guesses"]] == [2]
+    assert drawn.table.place[0] == "nowhere"
 
 
 @pytest.mark.parametrize("columns", [["lon"], ["lon", "lat"]])

@@ -4,6 +4,7 @@
 
 const METRES = 1.11319; // of a unit
 const INSET = { top: 16, right: 54, bottom: 34, left: 16 }; // pixels, free for the buttons and the scale
+const BARE = { ground: { layers: [], labels: [] } };
 const STEADY = { "vector-effect": "non-scaling-stroke" }; // a line's width in pixels, at any zoom
 // say(place) -> text of a place; name(place). hover(place or null) and add(place), when a place is
 // clicked, may be missing. The map is empty until `put` gives it places.
@@ -12,15 +13,15 @@ const makeMap = (find, { say, name, hover, add }) => {
   const svg = find("map");
   const [ground, labels, dots, marks, names, glow] =
     ["ground", "labels", "dots", "marks", "names", "glow"].map((kind) => shape(svg, "g", { class: kind }));
-  let town = { spots: [], shrink: 1, ground: { layers: [], labels: [] } };
+  let town = { spots: [], shrink: 1, ...BARE };
   let shown = [], whole = null; // the places that answer to a finger; a rectangle around them
   const spot = (place) => {
     const at = town.spots[place];
     return at ? [at[0] * town.shrink, -at[1]] : null;
   };
-  // next: shrink, ground, spots. places: those that answer to a finger; layers: [attributes, places] each.
+  // next: shrink, spots, and a ground if there is one. places: those that answer to a finger; layers: [attributes, places] each.
   const put = (next, places, layers = []) => {
-    [town, shown] = [next, places.filter((place) => next.spots[place])];
+    [town, shown] = [{ ...BARE, ...next }, places.filter((place) => next.spots[place])];
     for (const group of [ground, dots]) {
       group.replaceChildren();
       group.setAttribute("transform", `scale(${town.shrink} -1)`);

@@ -1,7 +1,6 @@
 // The map of one person's places, with nothing below them: the visits may be anybody's, anywhere.
 
 const UNITS = 1e5; // of the map in a degree
-const NO_GROUND = { layers: [], labels: [] };
 
 // find: the parts of the map by name. draw(person, { likely, here, truth }) -> whether there is
 // anything to draw; likely: [[place, p], …], the likeliest first.
@@ -21,7 +20,7 @@ const ownMap = (find) => {
     const spots = [null, null, ...person.spots.map((one) => one && at(one))];
     const places = [...spots.keys()].filter((place) => spots[place]);
     const shrink = Math.max(0.01, Math.cos((middle * Math.PI) / 180));
-    map.put({ spots, shrink, ground: NO_GROUND }, places, [[{ class: "known" }, places]]);
+    map.put({ spots, shrink }, places, [[{ class: "known" }, places]]);
   };
   const draw = (next, { likely, here, truth }) => {
     const seen = [...likely.map(([place]) => place), here, truth];
