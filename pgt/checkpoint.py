@@ -69,6 +69,12 @@ def save_model(
     ...     read(f"{folder}/mine.safetensors")[1]["notes"]
     {'trained on': 'Larkmere'}
     """
+    for field in ("n_locations", "n_users"):
+        if (ours := getattr(model.config, field)) != (theirs := getattr(vocabulary, field)):
+            raise DataError(
+                f"The model has {field} {ours}, the vocabulary {theirs}; save it with the "
+                "vocabulary of the data that it was trained on."
+            )
     info = {
         "model": model.config.to_dict(),
         "vocabulary": json.loads(vocabulary.to_json(people=True)),
@@ -172,6 +178,8 @@ def read_parts(
     tensors, info = read(path)
     name = Path(path).name
     with _fitting(name):
+        if "predictor" in info:
+            raise DataError(f"{name} holds a predictor; open it with pgt.NextLocation.load.")
         # Only a contextual pointer has features: the header needs no word for what it is.
         contextual = "features" in kind.__dataclass_fields__
         if ("features" in info["model"]) != contextual:

@@ -12,7 +12,7 @@ from pgt.analysis.intervals import interval
 from pgt.baselines import baselines, fit_baseline
 from pgt.cli import predictor, scale
 from pgt.cli.model import data_of, table_of, windows_config
-from pgt.cli.values import require_writable
+from pgt.cli.values import require_other, require_writable
 from pgt.contextual.history import with_history
 from pgt.contextual.presets import MEMORY
 from pgt.errors import DataError
@@ -32,10 +32,13 @@ def evaluate(args: argparse.Namespace) -> None:
         return
     if args.engine:
         scale.require_buckets(args.visits)
+    if args.json:
+        require_writable(args.json, ".json")
+        require_other(args.json, args.visits, args.model)
     net, vocabulary = checkpoint.load_model(args.model)
     config = windows_config(args.model, args.days)
     seed = checkpoint.read_info(args.model).get("notes", {}).get("seed")
-    data = data_of(args.visits, config, vocabulary)
+    data = data_of(args.visits, config, vocabulary, args.timezone)
     windows = getattr(data, args.split)
     if len(windows) == 0:
         raise DataError(f"There are no {args.split} windows in {args.visits}; try another --split.")
@@ -112,6 +115,7 @@ def predict(args: argparse.Namespace) -> None:
     """Print or write the likeliest next locations."""
     if args.out:
         require_writable(args.out, ".csv")
+        require_other(args.out, args.visits, args.model)
     if predictor.is_predictor(args.model):
         predictor.predict(args)
         return
@@ -119,12 +123,14 @@ def predict(args: argparse.Namespace) -> None:
     in_buckets = is_prepared(args.visits)
     if args.engine:
         scale.require_buckets(args.visits)
+    if in_buckets and args.timezone:
+        raise DataError(f"{args.visits} was prepared in its zone; leave --timezone out.")
     with scale.running(args) as engine:
         if in_buckets and args.user is None:
             answer = scale.predict(args, engine)
         else:
             table = (scale.table_of(args.visits, args.user) if in_buckets
-                     else table_of(args.visits))  # fmt: skip
+                     else table_of(args.visits, args.timezone))  # fmt: skip
             net, vocabulary = checkpoint.load_model(args.model)
             answer = next_locations(
                 net, vocabulary, table, windows=windows, user=args.user,

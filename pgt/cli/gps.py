@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from pgt.cli import scale
+from pgt.cli.values import require_other
 from pgt.errors import DataError
 from pgt.gps import GpsResult, fixes_to_visits
 from pgt.io import tables
@@ -22,6 +23,7 @@ def visits(args: argparse.Namespace) -> None:
         raise DataError(
             f"Cannot write {args.out}: give a file whose name ends in .csv or .parquet."
         )
+    require_other(args.out, args.fixes)
     report = Report()
     # Only a table can hold times without a zone.
     zone = args.timezone if _tables(args.fixes) else None

@@ -13,7 +13,7 @@ import torch
 
 from pgt import checkpoint, model, visits
 from pgt.cli import predictor, scale
-from pgt.cli.values import require_writable
+from pgt.cli.values import reading, require_other, require_writable
 from pgt.config import PRESETS, ModelConfig, WindowConfig
 from pgt.errors import DataError, DataNote
 from pgt.io import tables
@@ -31,6 +31,10 @@ def city(args: argparse.Namespace) -> None:
     """Simulate a city and write it."""
     from pgt import city
 
+    if (args.out / "visits.csv").exists() and not (args.out / "city.json").exists():
+        raise DataError(
+            f"{args.out} holds a visits.csv that no simulated town wrote; name another folder."
+        )
     town = city.simulate(args.preset, args.seed)
     city.save(town, args.out)
     table = town.visits
@@ -59,6 +63,7 @@ def prepare(args: argparse.Namespace) -> None:
         if isinstance(place, str):
             raise DataError(f"{place} is an address; only --engine reads and writes there.")
     require_writable(args.out, ".parquet")
+    require_other(args.out, args.input)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataNote)  # they are printed below
         table = read_visits(
@@ -122,7 +127,8 @@ def _is_pgt(args: argparse.Namespace) -> bool:
 
 def _train(args: argparse.Namespace, team: Team) -> None:
     require_writable(args.out, ".safetensors")
-    data = data_of(args.visits, WindowConfig(args.days, args.min_visits, args.protocol))
+    config_of = WindowConfig(args.days, args.min_visits, args.protocol)
+    data = data_of(args.visits, config_of, timezone=args.timezone)
     shape, config = PRESETS[args.preset].model, PRESETS[args.preset].training
     if args.target_time:
         shape = shape | {"target_time": args.target_time}
@@ -178,18 +184,22 @@ def windows_config(path: Path, days: int | None = None) -> WindowConfig:
 
 
 def data_of(
-    path: Path, config: WindowConfig, vocabulary: Vocabulary | None = None
+    path: Path,
+    config: WindowConfig,
+    vocabulary: Vocabulary | None = None,
+    timezone: str | None = None,
 ) -> PreparedDataset:
     """The windows of a table, or those of a folder that an engine has prepared."""
-    if is_prepared(path):
-        return scale.opened(path, config, vocabulary)
-    return windows_of(table_of(path), config=config, vocabulary=vocabulary)
+    if not is_prepared(path):
+        return windows_of(table_of(path, timezone), config=config, vocabulary=vocabulary)
+    if timezone:
+        raise DataError(f"{path} was prepared in its zone; leave --timezone out.")
+    return scale.opened(path, config, vocabulary)
 
 
-def table_of(path: Path) -> pd.DataFrame:
-    """Read a table for a command that takes none of the options for reading."""
+def table_of(path: Path, timezone: str | None = None) -> pd.DataFrame:
+    """Read a table for a command that takes no other option for reading."""
     try:
-        return read_visits(path)
+        return read_visits(path, timezone=timezone)
     except DataError as error:
-        hint = " Such options are those of 'prepare', which writes the table for this command."
-        raise DataError(f"{error}{hint if ' --' in str(error) else ''}") from error
+        raise DataError(reading(error)) from error

@@ -10,6 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
@@ -104,7 +105,7 @@ def parser() -> argparse.ArgumentParser:
                      help="the predictor (default), a rule, or PGT, as soon as one of its options "
                      "is given: those below")  # fmt: skip
     sub.add_argument("--seed", type=values.seed, default=42, help="default: %(default)s")
-    sub.add_argument("--timezone", metavar="ZONE", help="for the predictor: the local zone")
+    sub.add_argument("--timezone", metavar="ZONE", help="the local zone, such as Europe/Vienna")
     sub.add_argument("--preset", choices=PRESETS, default="default")
     sub.add_argument("--epochs", type=values.positive, help="at most so many")
     sub.add_argument("--target-time", choices=("unknown", "day"),
@@ -131,7 +132,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("visits", type=Path, metavar="VISITS")
     sub.add_argument("model", type=Path, nargs="?", metavar="MODEL",
                      help="(default: the predictor as it comes)")  # fmt: skip
-    sub.add_argument("--timezone", metavar="ZONE", help="for the predictor: the local zone")
+    sub.add_argument("--timezone", metavar="ZONE", help="the local zone, such as Europe/Vienna")
     sub.add_argument("--split", choices=SPLITS, default="test")
     _same_days(sub)
     sub.add_argument("--baselines", action="store_true", help="put the baselines beside it")
@@ -189,7 +190,7 @@ def _asking(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("visits", type=Path, metavar="VISITS")
     sub.add_argument("model", type=Path, nargs="?", metavar="MODEL",
                      help="(default: the predictor as it comes)")  # fmt: skip
-    sub.add_argument("--timezone", metavar="ZONE", help="for the predictor: the local zone")
+    sub.add_argument("--timezone", metavar="ZONE", help="the local zone, such as Europe/Vienna")
     sub.add_argument("--at", type=values.moment, metavar="TIME",
                      help="after the last visit before this moment, local time if it names no "
                      "offset (default: after the last visit); the predictor then knows that the "
@@ -236,6 +237,9 @@ def _say(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # ids may be in letters that a terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
     args = parser().parse_args(argv)
     from pgt.errors import DataError, DataNote
 

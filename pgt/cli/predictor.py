@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from pgt import checkpoint
-from pgt.cli.values import require_writable
+from pgt.cli.values import reading, require_writable
 from pgt.errors import DataError
 from pgt.io import tables
 from pgt.predictor import live as pages
@@ -17,6 +17,7 @@ from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.fitted import of_person
 from pgt.predictor.frames import as_visits
+from pgt.scale.mapped import is_prepared
 
 
 def is_predictor(model: Path | None) -> bool:
@@ -26,7 +27,7 @@ def is_predictor(model: Path | None) -> bool:
 
 def opened(args: argparse.Namespace) -> NextLocation:
     """The predictor of a file, or the one that comes with the package."""
-    for name in ("days", "engine"):
+    for name in ("days", "engine", "workers", "address"):
         if getattr(args, name, None) is not None:
             raise DataError(f"--{name} is for models of 'train --model pgt'; leave it out.")
     return NextLocation.load(args.model) if args.model else NextLocation.pretrained()
@@ -78,8 +79,9 @@ def map(args: argparse.Namespace) -> None:
 def live(args: argparse.Namespace) -> None:
     """Write a page in which the networks answer, with visits in it if a table is named."""
     require_writable(args.out, ".html")
-    if args.user is not None and args.visits is None:
-        raise DataError("--user needs VISITS, the table that the person is in.")
+    for name in ("user", "timezone"):
+        if getattr(args, name) is not None and args.visits is None:
+            raise DataError(f"--{name} needs VISITS, the table that it is about.")
     fitted = opened(args).fitted_
     if not isinstance(fitted, Contextual):
         raise DataError(
@@ -147,4 +149,12 @@ def pretrain(args: argparse.Namespace) -> None:
 
 
 def _visits(args: argparse.Namespace) -> pd.DataFrame:
-    return as_visits(args.visits, timezone=args.timezone)
+    if is_prepared(args.visits):
+        raise DataError(
+            f"{args.visits} is what 'prepare --engine' wrote, which only models of 'train --model "
+            "pgt' read; give the table itself."
+        )
+    try:
+        return as_visits(args.visits, timezone=args.timezone)
+    except DataError as error:
+        raise DataError(reading(error)) from error

@@ -11,6 +11,7 @@ import pandas as pd
 
 from pgt.config import WindowConfig
 from pgt.errors import DataError
+from pgt.predictor.arguments import moment
 from pgt.scale.buckets import MANIFEST, bucket, number_of, numbers_of, visits_name
 from pgt.scale.duck import Reading
 from pgt.scale.engines import Engine
@@ -97,7 +98,7 @@ def predict(args: argparse.Namespace, engine: Engine | None) -> pd.DataFrame:
 
 
 def local(at: pd.Timestamp | None, visits: pd.DataFrame) -> pd.Timestamp | None:
-    """The moment in the visits' own zone, where it names none.
+    """The moment in the visits' own zone.
 
     Examples
     --------
@@ -105,9 +106,7 @@ def local(at: pd.Timestamp | None, visits: pd.DataFrame) -> pd.Timestamp | None:
     >>> str(local(pd.Timestamp("2024-05-01 12:00"), table))
     '2024-05-01 12:00:00+02:00'
     """
-    if at is None or at.tz is not None:
-        return at
-    return at.tz_localize(visits.started_at.dt.tz, ambiguous=True, nonexistent="shift_forward")
+    return None if at is None else moment(at, visits.started_at.dt.tz)
 
 
 def opened(path: Path, config: WindowConfig, vocabulary: Vocabulary | None) -> PreparedDataset:

@@ -145,3 +145,19 @@ def require_writable(path: Path, *suffixes: str) -> None:
         raise DataError(f"Cannot write {path}: its name must end in {' or '.join(suffixes)}.")
     if path.is_dir():
         raise DataError(f"Cannot write {path}: it is a folder; give a file name.")
+
+
+def require_other(out: Path, *inputs: Path | str | None) -> None:
+    """Refuse to write over what the command reads: it would be lost."""
+    from pgt.errors import DataError
+
+    for path in inputs:
+        if isinstance(path, Path) and path.is_file() and out.is_file() and path.samefile(out):
+            raise DataError(f"{out} is what this command reads; write to another name.")
+
+
+def reading(error: Exception) -> str:
+    """A refusal to read, with a hint where its remedy is an option of another command."""
+    hint = " Such options are those of 'prepare', which writes the table for this command."
+    named = ("--columns", "--checkins", "--drop-duplicates")
+    return f"{error}{hint if any(option in str(error) for option in named) else ''}"

@@ -48,6 +48,8 @@ def whole(path: str | Path) -> Iterator[Path]:
     'all of it'
     """
     path = Path(path)
+    if not path.name or path.is_dir():
+        raise _refused(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
     half = _other_name(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +78,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     ...     [file.name for file in Path(f"{above}/new").iterdir()]
     ['a.txt']
     """
-    path = Path(path)
+    path = Path(path) if Path(path).name else Path(path).resolve()
     half = _other_name(path)
     try:
         half.mkdir(parents=True)

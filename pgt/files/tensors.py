@@ -78,7 +78,8 @@ def checksum(tensors: Mapping[str, Tensor], info: str) -> str:
     for name in sorted(tensors):
         value = tensors[name].detach().cpu().contiguous()
         found.update(f"\n{name} {value.dtype} {tuple(value.shape)} ".encode())
-        found.update(value.reshape(-1).view(torch.uint8).numpy().data)
+        if value.numel():  # an empty one cannot be seen as bytes
+            found.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return found.hexdigest()
 
 

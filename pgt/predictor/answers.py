@@ -132,12 +132,13 @@ def named(asked: Asked, found: pd.DataFrame, new: np.ndarray) -> pd.DataFrame:
     last = visits.iloc[asked.last[window]]
     # The latest visit to each place knows its name and where it is.
     where = visits.drop_duplicates("_place", keep="last").set_index("_place")
-    about = where.reindex(place)
+    number = np.where(place >= 0, place + asked.first[window], -1)
+    about = where.reindex(number)
     out = pd.DataFrame(
         {
             "user_id": last.user_id.to_numpy(),
             "rank": found["rank"].to_numpy(),
-            "location_id": where.location_id.astype(object).reindex(place).to_numpy(),
+            "location_id": about.location_id.astype(object).to_numpy(),
             "probability": found.probability.to_numpy(),
             "somewhere_new": new[window],
             "after": last.started_at.reset_index(drop=True),

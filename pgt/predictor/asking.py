@@ -33,6 +33,9 @@ class Asked:
         asking.
     last : ndarray
         (W,) the row of each person's last visit in ``visits``.
+    first : ndarray
+        (W,) how many places the people before have together: a place's number in ``visits._place``
+        is this much larger than its number in the window, less 2.
     visits : DataFrame
         What is known of the past, by person and time.
     new : ndarray
@@ -41,6 +44,7 @@ class Asked:
 
     windows: HistoryWindows
     last: np.ndarray
+    first: np.ndarray
     visits: pd.DataFrame
     new: np.ndarray
 
@@ -80,11 +84,14 @@ def ask(visits: pd.DataFrame, *, memory: int, older: int, at: pd.Timestamp | Non
     visits = until(visits, at)
     if len(visits) == 0:
         raise DataError(f"Nobody in the table has a visit before {at}; choose a later moment.")
+    person, begins = person_rows(visits.user_id)
     codes, places = pd.factorize(visits.location_id)
-    vocabulary = Vocabulary(tuple(range(len(places))), (), len(places))
-    # Places are known by number only: their names are looked up in the answer.
+    pairs, _ = pd.factorize(person * len(places) + codes)
+    # Places are known by number only: their names are looked up in the answer. Everybody's are
+    # numbered as they come, as in a diary, so that the answer is the same alone and among others.
+    codes = pairs - pairs[begins]
+    vocabulary = Vocabulary(tuple(range(codes.max() + 1)), (), int(codes.max()) + 1)
     known = encode(visits.assign(location_id=codes), vocabulary)
-    person, _ = person_rows(visits.user_id)
     last = np.append(np.flatnonzero(np.diff(person)), len(visits) - 1)
     time = visits.finished_at.iloc[last] if at is None else at
     moment = visits.iloc[last].assign(started_at=time, finished_at=time)
@@ -97,7 +104,8 @@ def ask(visits: pd.DataFrame, *, memory: int, older: int, at: pd.Timestamp | Non
     table = table.reset_index(drop=True)
     target = last + 1 + np.arange(len(last))
     windows = of_rows(table, features, vocabulary, target, memory, older)
-    return Asked(windows, last, visits.assign(_place=codes), new_places(windows))
+    known_as = visits.assign(_place=pairs)
+    return Asked(windows, last, pairs[begins[last]], known_as, new_places(windows))
 
 
 def past(asked: Asked, n: int, memory: int, older: int, seed: int = 0) -> HistoryWindows:

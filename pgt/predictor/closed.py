@@ -75,6 +75,11 @@ class Closed(Fitted):
             There are no windows to train on, or none to stop on.
         """
         data = prepare(visits, protocol="exact")
+        if len(data.train) == 0:
+            raise DataError(
+                "The table has no windows to train on; give more visits, or take "
+                "NextLocation.pretrained()."
+            )
         if name == "markov":
             model: Any = fit_baseline(name, data.train, data.valid)
         else:

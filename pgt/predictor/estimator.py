@@ -14,6 +14,7 @@ from pgt.errors import DataError
 from pgt.files.shipped import folder
 from pgt.predict import until
 from pgt.predictor import fitting, models, scoring
+from pgt.predictor.arguments import moment, number, one_of, required, whole
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.fitted import Fitted, of_person
@@ -43,7 +44,7 @@ class NextLocation(BaseEstimator):
         What `fit` takes of the contextual pointer: what foretells the visits of validation best,
         or always the same.
     seed : int
-        Of first weights and shuffling.
+        Of first weights and shuffling, from 0.
     timezone : str, optional
         The local zone of tables whose times name none.
 
@@ -74,8 +75,8 @@ class NextLocation(BaseEstimator):
     @classmethod
     def pretrained(cls, *, timezone: str | None = None) -> Self:
         """The predictor as it comes: trained on simulated people, and on nobody else."""
-        made = cls(timezone=timezone)
-        made.fitted_ = Contextual.of(Bundle.load(folder("checkpoints") / PRETRAINED))
+        made, path = cls(timezone=timezone), folder("checkpoints") / PRETRAINED
+        made.fitted_ = Contextual.of(Bundle.load(path))
         return made
 
     @classmethod
@@ -113,6 +114,7 @@ class NextLocation(BaseEstimator):
             self.fitted_ = Contextual.of(bundle)
         else:
             self.fitted_ = models.fit(self.model, table, known.novelty, self.seed)
+        self.__dict__.pop("watcher_", None)  # its diaries are read by the networks of before
         return self
 
     def predict(
@@ -142,8 +144,7 @@ class NextLocation(BaseEstimator):
             probabilities add up to 1), ``after`` (when the last visit began), and ``lon`` and
             ``lat`` where the visits have them.
         """
-        if top < 1:
-            raise DataError(f"top is {top}; ask for at least 1 place.")
+        whole(top, "top")
         return self._model.best(**self._question(visits, at, user), top=top)
 
     def predict_set(
@@ -167,11 +168,12 @@ class NextLocation(BaseEstimator):
         DataFrame
             As of `predict`, with as many rows a person as the set has answers.
         """
-        return self._model.sets(**self._question(visits, at, user), coverage=coverage)
+        return self._model.sets(**self._question(visits, at, user), coverage=number(coverage))
 
     def explain(self, visits: Any, user: Any, *, at: Any = None, top: int = 3) -> pd.DataFrame:
         """What spoke for a person's likeliest places: see `pgt.predictor.answers.reasons`."""
-        return self._model.reasons(**self._question(visits, at, user), top=top)
+        whole(top, "top")
+        return self._model.reasons(**self._question(visits, at, required(user)), top=top)
 
     def plot(
         self, visits: Any, user: Any, *, at: Any = None, top: int = 3, reasons: int = 5
@@ -179,6 +181,7 @@ class NextLocation(BaseEstimator):
         """Draw what `explain` says: for each place the reasons, the strongest first, as bars."""
         from pgt.viz import reasons as drawing
 
+        whole(reasons, "reasons")
         found = self.explain(visits, user, at=at, top=top)
         return drawing.reasons(found, user, most=reasons)
 
@@ -199,7 +202,8 @@ class NextLocation(BaseEstimator):
         """
         from pgt.viz.person_map import person_map
 
-        asked = self._question(visits, at, user)
+        whole(top, "top")
+        asked = self._question(visits, at, required(user))
         guesses = self._model.best(**asked, top=top)
         known = until(of_person(asked["visits"], user), asked["at"])
         return person_map(known, guesses)
@@ -237,15 +241,17 @@ class NextLocation(BaseEstimator):
         Parameters
         ----------
         visit : mapping
-            ``user_id``, ``location_id``, ``started_at`` and ``finished_at`` (with time zone;
-            without an end, the visit is a check-in), as a dict or a row of a table.
+            ``user_id``, ``location_id``, ``started_at`` and ``finished_at`` (without an end, the
+            visit is a check-in), as a dict or a row of a table. Times are brought to the zone of
+            the table of `remember`, or to ``timezone``; without both they must name an offset, and
+            are read by the clocks of that.
         top : int
 
         Returns
         -------
         DataFrame
-            ``user_id``, ``rank``, ``location_id``, ``probability`` and ``somewhere_new``: what
-            `predict` says when the whole table has the visit.
+            As of `predict`, without places and times: what it says when the whole table has the
+            visit, but with the networks weighed as `remember` left them.
 
         Examples
         --------
@@ -259,9 +265,11 @@ class NextLocation(BaseEstimator):
         >>> guesses.location_id.tolist()
         ['home', 'work']
         """
+        whole(top, "top")
+        fitted = self._model
         if not hasattr(self, "watcher_"):
-            self.watcher_ = self._model.watcher(None)
-        return self.watcher_.update(visit, top)
+            self.watcher_ = fitted.watcher(None)
+        return self.watcher_.update(visit, top, self.timezone)
 
     @property
     def bundle_(self) -> Bundle:
@@ -282,17 +290,11 @@ class NextLocation(BaseEstimator):
         return fitted
 
     def _question(self, visits: Any, at: Any, user: Any) -> dict[str, Any]:
-        """The checked table, the moment in its zone if it names none, and the person."""
         table = as_visits(visits, timezone=self.timezone)
-        moment = None if at is None else pd.Timestamp(at)
-        if moment is not None and moment.tz is None:
-            moment = moment.tz_localize(table.started_at.dt.tz)
-        return {"visits": table, "at": moment, "user": user}
+        when = None if at is None else moment(at, table.started_at.dt.tz)
+        return {"visits": table, "at": when, "user": user}
 
     def _check_parameters(self) -> None:
-        if self.model not in MODELS:
-            raise DataError(f"There is no model {self.model!r}; choose of {', '.join(MODELS)}.")
-        if self.choose not in fitting.CHOICES:
-            raise DataError(
-                f"choose is {self.choose!r}; it must be one of {', '.join(fitting.CHOICES)}."
-            )
+        one_of(MODELS, self.model, "model")
+        one_of(fitting.CHOICES, self.choose, "choose")
+        whole(self.seed, "seed", least=0, most=2**63 - 1)

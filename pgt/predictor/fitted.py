@@ -105,6 +105,11 @@ class Fitted(ABC):
         """
         if not 0 < coverage < 1:
             raise DataError(f"coverage={coverage} must lie between 0 and 1, say 0.9.")
+        if len(self.strange) == 0:
+            raise DataError(
+                f"{self.name!r} has no validation windows to promise a coverage on; fit it with "
+                "NextLocation.fit, to enough visits, or take NextLocation.pretrained()."
+            )
         if len(self.strange) < ENOUGH:
             raise DataError(
                 f"{self.name!r} has {len(self.strange)} validation windows to promise a coverage "

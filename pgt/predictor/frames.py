@@ -52,7 +52,8 @@ def as_visits(
         checkins = not Path(table).is_dir()
         return read_visits(table, timezone=timezone, columns=columns, checkins=checkins)
     visits, called, _ = named(_with_coordinates(_as_pandas(table)), columns, "the table")
-    if "location_id" in visits.columns:
+    visits = _without_arrow(visits)
+    if list(visits.columns).count("location_id") == 1:  # of two, `require_columns` speaks
         visits = _whole_ids(visits[visits.location_id.notna()])
     if "started_at" in visits.columns and "finished_at" not in visits.columns:
         visits = visits.assign(finished_at=visits.started_at)
@@ -99,6 +100,16 @@ def _whole_ids(visits: pd.DataFrame) -> pd.DataFrame:
     floats = pd.api.types.is_float_dtype(ids.dtype) and (ids % 1 == 0).all()
     if floats or ids.dtype == "Int64":  # with room for gaps, as trackintel has it
         return visits.assign(location_id=ids.astype("int64"))
+    return visits
+
+
+def _without_arrow(visits: pd.DataFrame) -> pd.DataFrame:
+    """Ids in columns of Arrow as the same ids of pandas."""
+    for name in ("user_id", "location_id"):
+        dtype = visits.dtypes.get(name)
+        if isinstance(dtype, pd.ArrowDtype):
+            kind = {"i": "Int64", "u": "UInt64", "f": "float64"}.get(dtype.kind, object)
+            visits = visits.assign(**{name: visits[name].astype(kind)})
     return visits
 
 

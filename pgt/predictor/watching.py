@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import tzinfo
+from numbers import Integral
 from typing import Any
 
 import pandas as pd
 
+from pgt.errors import DataError
 from pgt.predictor import answers
+from pgt.predictor.arguments import moment
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.diary import Diary
 from pgt.predictor.experts import Experts
@@ -26,22 +30,39 @@ class Watcher:
     def __init__(self, bundle: Bundle, model: Experts) -> None:
         self.bundle, self.model = bundle, model
         self.diaries: dict[Any, Diary] = {}
+        self.written: dict[str, Any] = {}  # the people of the diaries by how their ids are written
+        self.zone: tzinfo | None = None  # of the table that was read
 
     def read(self, visits: pd.DataFrame) -> None:
         """Write the visits of a checked table into the diaries."""
+        self.zone = visits.started_at.dt.tz
         for row in visits.itertuples():
             self.diary(row.user_id).add(row.location_id, row.started_at, row.finished_at)
 
-    def update(self, visit: Mapping[str, Any], top: int) -> pd.DataFrame:
+    def update(
+        self, visit: Mapping[str, Any], top: int, timezone: str | None = None
+    ) -> pd.DataFrame:
         """Write down a visit and ask what comes next: see `pgt.NextLocation.update`."""
-        began, ended = pd.Timestamp(visit["started_at"]), visit.get("finished_at")
-        diary = self.diary(visit["user_id"])
-        diary.add(visit["location_id"], began, began if ended is None else pd.Timestamp(ended))
+        zone = self.zone or timezone
+        user, place = self._user(_id(visit, "user_id")), _id(visit, "location_id")
+        began = moment(visit.get("started_at"), zone, "started_at")
+        ended = visit.get("finished_at")
+        no_end = ended is None or ended is pd.NaT
+        finished = began if no_end else moment(ended, zone, "finished_at")
+        diary = self.diaries.get(user) or self._empty()
+        if diary.places and isinstance(place, str) != isinstance(diary.places[0], str):
+            kinds = ("text", "numbers") if isinstance(place, str) else ("a number", "text")
+            raise DataError(
+                f"location_id is {place!r}, {kinds[0]}, and those of the visits before are "
+                f"{kinds[1]}; write all of them alike."
+            )
+        diary.add(place, began, finished)
+        self._keep(user, diary)  # only now: a visit that is refused leaves no trace
         new = float(self.bundle.novelty(diary.new)[0])
         place, probability = answers.one(self.model, diary.batch(), top)
         return pd.DataFrame(
             {
-                "user_id": visit["user_id"],
+                "user_id": user,
                 "rank": range(1, len(place) + 1),
                 "location_id": [diary.places[i - 2] for i in place],
                 "probability": probability * (1 - new),
@@ -52,5 +73,24 @@ class Watcher:
     def diary(self, user_id: Any) -> Diary:
         """A person's diary, a new one for a new person."""
         if user_id not in self.diaries:
-            self.diaries[user_id] = Diary(self.bundle.memory, self.bundle.older)
+            self._keep(user_id, self._empty())
         return self.diaries[user_id]
+
+    def _empty(self) -> Diary:
+        return Diary(self.bundle.memory, self.bundle.older)
+
+    def _keep(self, user_id: Any, diary: Diary) -> None:
+        self.diaries[user_id] = diary
+        self.written.setdefault(str(user_id), user_id)
+
+    def _user(self, user_id: Any) -> Any:
+        """The person as the diaries write them, who may be written otherwise here."""
+        return user_id if user_id in self.diaries else self.written.get(str(user_id), user_id)
+
+
+def _id(visit: Mapping[str, Any], name: str) -> Any:
+    """A person or a place of a visit."""
+    value = visit.get(name)
+    if not isinstance(value, str | Integral):
+        raise DataError(f"{name} of the visit is {value!r}; ids are whole numbers or text.")
+    return value

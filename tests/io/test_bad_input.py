@@ -237,7 +237,7 @@ COMMANDS: list[tuple[str, str, tuple[str, ...]]] = [
     ("no zone elsewhere", "train {f}/raw.csv --out {f}/x.safetensors",
      ("no time zone", "--timezone")),
     ("no zone for the book's model", "train {f}/raw.csv --out {f}/x.safetensors --model pgt",
-     ("no time zone", "'prepare'")),
+     ("no time zone", "--timezone")),
     ("short histories", "train {f}/short.parquet --out {f}/x.safetensors --quiet --model pgt",
      ("no train windows", "min_visits")),
     ("strange model name", "train {f}/v.parquet --out {f}/x.pt", ("must end in .safetensors",)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +120,7 @@ def test_parameters_are_those_of_scikit_learn(visits: pd.DataFrame) -> None:
     assert clone(model).get_params() == model.get_params()
     with pytest.raises(DataError, match="is not fitted"):
         model.predict(visits)
-    with pytest.raises(DataError, match="There is no model 'lstm'"):
+    with pytest.raises(DataError, match="model is 'lstm'; it must be one of contextual, pgt"):
         NextLocation("lstm").fit(visits)
     with pytest.raises(DataError, match="choose is 'best'"):
         NextLocation(choose="best").fit(visits)
@@ -243,3 +244,59 @@ def test_what_is_drawn_is_what_is_said(model: NextLocation, visits: pd.DataFrame
     assert table.probability.head(2).tolist() == [f"{p:.3f}" for p in guesses.probability]
     early = located.started_at.min() + pd.Timedelta(days=3)
     assert model.map(located, user, at=early).table.visits.sum() < len(located) / 4
+
+
+def test_a_moment_may_name_any_offset(model: NextLocation, visits: pd.DataFrame) -> None:
+    table = visits.copy()
+    for name in ("started_at", "finished_at"):
+        table[name] = table[name].dt.tz_localize(None).dt.tz_localize("Europe/Athens")
+    local = table.started_at.max().normalize() + pd.Timedelta(hours=33)
+    expected = model.predict(table, at=str(local.tz_localize(None)))
+    for at in (local, local.isoformat(), local.tz_convert("UTC"), local.tz_convert("Asia/Tokyo")):
+        pd.testing.assert_frame_equal(model.predict(table, at=at), expected)
+    assert len(model.explain(table, table.user_id.iloc[0], at=local.tz_convert("UTC")))
+
+
+def test_who_has_no_visit_before_the_moment_is_named(
+    model: NextLocation, visits: pd.DataFrame
+) -> None:
+    early, late = visits.user_id.unique()[:2]
+    table = visits[visits.user_id.isin([early, late])].copy()
+    later = table.user_id == late
+    for name in ("started_at", "finished_at"):
+        table.loc[later, name] += pd.Timedelta(days=100)
+    at = table.started_at.min() + pd.Timedelta(days=10)
+    assert model.predict(table, at=at).user_id.unique().tolist() == [early]
+    with pytest.raises(DataError, match=f"User {late} has no visit before"):
+        model.predict(table, at=at, user=late)
+
+
+def test_numbers_and_people_are_asked_for_in_one_sentence(
+    model: NextLocation, visits: pd.DataFrame
+) -> None:
+    user = visits.user_id.iloc[0]
+    places = visits.assign(lon=1.0, lat=1.0)
+    for top in (0, -1, 1.5, "3", True):
+        with pytest.raises(DataError, match="top is"):
+            model.predict(visits, top=top)
+        with pytest.raises(DataError, match="top is"):
+            model.explain(visits, user, top=top)
+        with pytest.raises(DataError, match="top is"):
+            model.map(places, user, top=top)
+    with pytest.raises(DataError, match="reasons is 0"):
+        model.plot(visits, user, reasons=0)
+    with pytest.raises(DataError, match=r"coverage is '0\.9'"):
+        model.predict_set(visits, coverage="0.9")
+    for ask in (model.explain, model.plot, model.map):
+        with pytest.raises(DataError, match="name one of the table"):
+            ask(places, None)
+    for seed in (-1, 1.5, "a", None):
+        with pytest.raises(DataError, match="seed is"):
+            NextLocation("last", seed=seed).fit(visits)
+
+
+def test_a_predictor_can_go_to_another_process(model: NextLocation, visits: pd.DataFrame) -> None:
+    there = pickle.loads(pickle.dumps(model))  # as multiprocessing does; no file is one
+    pd.testing.assert_frame_equal(there.predict(visits), model.predict(visits))
+    network = model.bundle_.next_place.networks[0]
+    assert pickle.loads(pickle.dumps(network)).state_dict().keys() == network.state_dict().keys()

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import pgt
-from pgt import checkpoint
+from pgt import checkpoint, city
 from pgt.baselines import baselines, fit_baseline
 from pgt.errors import DataError
 from pgt.metrics import evaluate
@@ -96,7 +96,7 @@ def test_a_file_of_pgt_is_one_of_the_command_line(
     town = pgt.city.load().visits
     model = NextLocation.load(checkpoint.shipped("city"))
     assert model.predict(town, top=1).user_id.nunique() == town.user_id.nunique()
-    with pytest.raises(DataError, match="0 validation windows to promise"):
+    with pytest.raises(DataError, match="no validation windows to promise"):
         model.predict_set(town)
     with pytest.raises(DataError, match="of another vocabulary"):
         model.predict(visits.assign(location_id="p" + visits.location_id.astype(str)))
@@ -192,3 +192,32 @@ def test_a_changed_header_is_refused(
         checkpoint.write(path, tensors, json.loads(json.dumps(info | damage)))
         with pytest.raises(DataError):
             NextLocation.load(path)
+
+
+@pytest.mark.parametrize("name", ["last", "most_frequent", "markov"])
+def test_a_rule_of_a_small_table_can_be_saved(name: str, tmp_path: Path) -> None:
+    few = check(routine_visits(users=1, days=25))
+    model = NextLocation(name).fit(few)
+    model.save(tmp_path / "few.safetensors")
+    again = NextLocation.load(tmp_path / "few.safetensors")
+    pd.testing.assert_frame_equal(again.predict(few), model.predict(few))
+
+
+@pytest.mark.parametrize("name", ["markov", "last"])
+def test_without_windows_to_train_on_a_rule_is_refused(name: str, visits: pd.DataFrame) -> None:
+    for table in (visits.assign(split="test"), visits.head(1)):
+        with pytest.raises(DataError, match="no windows to"):
+            NextLocation(name).fit(table)
+
+
+@pytest.mark.parametrize("name", ["contextual", "most_frequent", "last"])
+def test_an_answer_is_the_same_alone_and_among_others(name: str) -> None:
+    visits = check(city.load().visits.query("user_id <= 25"))
+    model = NextLocation.pretrained() if name == "contextual" else NextLocation(name).fit(visits)
+    everybody = model.predict(visits, top=50)
+    for user in visits.user_id.unique():
+        alone = model.predict(visits, top=50, user=user)
+        among = everybody[everybody.user_id == user].reset_index(drop=True)
+        assert alone.location_id.tolist() == among.location_id.tolist()
+        assert np.allclose(alone.probability, among.probability, atol=1e-6)
+        assert alone[["lon", "lat"]].equals(among[["lon", "lat"]])
