@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +26,15 @@ from pgt.checkpoint import (
 )
 from pgt.config import WindowConfig
 from pgt.contextual.config import ContextualConfig
+from pgt.contextual.model import load_contextual
 from pgt.errors import DataError, DataNote
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor.estimator import NextLocation
+from pgt.visits import check
 from pgt.windows import Dataset, prepare
 
-from .helpers import ROOT, model_of, random_visits, tiny_config
+from .helpers import ROOT, model_of, random_visits, routine_visits, tiny_config
 
 
 @pytest.fixture(scope="module", params=["int", "str"])
@@ -101,6 +105,27 @@ def test_a_model_of_another_kind_names_who_opens_it(data: Dataset, tmp_path: Pat
     write(path, tensors, info | {"model": info["model"] | {"features": []}})
     with pytest.raises(DataError, match=r"^m\.safetensors holds .* with load_contextual\.$"):
         load_model(path)
+
+
+def test_a_model_is_saved_with_its_own_vocabulary_alone(data: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "m.safetensors"
+    model = model_of(tiny_config(data))
+    save_model(path, model, data.vocabulary)
+    before = path.read_bytes()
+    other = prepare(routine_visits(users=7, days=30)).vocabulary
+    with pytest.raises(DataError, match="save it with the vocabulary of the data"):
+        save_model(path, model, other)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("opened", [load_model, load_contextual])
+def test_the_file_of_a_predictor_names_who_opens_it(
+    opened: Callable[[Path], object], tmp_path: Path
+) -> None:
+    path = tmp_path / "p.safetensors"
+    NextLocation("last").fit(check(routine_visits(users=4, days=40))).save(path)
+    with pytest.raises(DataError, match=r"pgt\.NextLocation\.load"):
+        opened(path)
 
 
 def test_a_window_of_a_million_visits_is_the_longest(data: Dataset, tmp_path: Path) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +272,40 @@ def test_wrong_arguments_are_explained(
         main(arguments)
     assert stop.value.code == 2
     assert "error:" in capsys.readouterr().err
+
+
+def test_a_zone_is_heard_whatever_the_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    visits = routine_visits(users=3, days=50)
+    local = visits.started_at.dt.tz_localize(None).dt.tz_localize("Asia/Tokyo")
+    last = local[visits.user_id == 0].max()
+    for name in ("started_at", "finished_at"):
+        zoned = visits[name].dt.tz_localize(None).dt.tz_localize("Asia/Tokyo")
+        visits[name] = zoned.dt.tz_convert("UTC")
+    visits.to_csv(tmp_path / "utc.csv", index=False)
+    asked = ["--timezone", "Asia/Tokyo"]
+    trained = ["--model", "pgt", "--epochs", "1", "--quiet"]
+    model = str(tmp_path / "m.safetensors")
+    assert main(["train", f"{tmp_path}/utc.csv", "--out", model, *trained, *asked]) == 0
+    for more in ([model], []):
+        assert main(["predict", f"{tmp_path}/utc.csv", *more, "--user", "0", *asked]) == 0
+        assert f"after the visit of {last:%Y-%m-%d %H:%M}" in capsys.readouterr().out
+    assert main(["evaluate", f"{tmp_path}/utc.csv", model, *asked]) == 0
+
+
+def test_letters_that_the_terminal_cannot_show_are_written_out(tmp_path: Path) -> None:
+    visits = routine_visits(users=1, days=5)
+    visits.assign(location_id="Café " + visits.location_id.astype(str)).to_csv(
+        tmp_path / "v.csv", index=False
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pgt", "predict", str(tmp_path / "v.csv")],
+        capture_output=True, text=True, encoding="ascii",
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 0 and r"Caf\xe9 " in done.stdout
+    assert done.stderr == ""
 
 
 def test_a_process_says_one_line_and_no_traceback(tmp_path: Path) -> None:

@@ -88,6 +88,28 @@ def test_what_killed_writers_left_goes_away_and_what_is_being_written_stays(
     assert sorted(tmp_path.iterdir()) == sorted([busy, other, path])
 
 
+@pytest.mark.parametrize("name", ["", ".", "here", "here/."])
+def test_the_name_of_a_folder_is_no_name_for_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    with pytest.raises(OSError, match="could not be written") as caught, whole(name):
+        raise AssertionError("nothing can be written there")
+    assert caught.value.errno == errno.EISDIR
+    assert [path.name for path in tmp_path.rglob("*")] == ["here"]
+
+
+def test_a_folder_may_be_the_one_that_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "town").mkdir()
+    monkeypatch.chdir(tmp_path / "town")
+    with whole_folder(".") as half:
+        (half / "a.txt").write_text("a")
+    assert [path.name for path in tmp_path.rglob("*")] == ["town", "a.txt"]
+
+
 def test_text_is_utf_8_whatever_the_machine_prefers(tmp_path: Path) -> None:
     assert write_text(tmp_path / "a", "Zürich").read_bytes() == "Zürich".encode()
 

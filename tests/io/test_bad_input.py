@@ -24,6 +24,8 @@ from pgt.config import TrainConfig, WindowConfig
 from pgt.errors import DataError
 from pgt.io.tables import read, write
 from pgt.predict import predict
+from pgt.scale.buckets import bucket
+from pgt.scale.preparing import prepare as prepare_buckets
 from pgt.train import fit
 from pgt.visits import check, overlaps
 from pgt.windows import prepare
@@ -225,6 +227,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(visits.groupby("user_id").head(2), folder / "short.parquet")
     (folder / "raw.csv").write_text(f"{HEADER}\n{ROW.replace('+02:00', '')}\n")
     (folder / "d.safetensors").mkdir()
+    visits.rename(columns={"user_id": "wer"}).to_csv(folder / "wer.csv", index=False)
+    visits.to_csv(folder / "own.csv", index=False)
+    (folder / "gps.csv").write_text("user_id,tracked_at,lon,lat\n1,2024-05-01T09:00Z,16.4,48.2\n")
+    (folder / "town").mkdir()
+    (folder / "town" / "visits.csv").write_text(f"{HEADER}\n{ROW}\n")
+    bucket([str(folder / "v.parquet")], str(folder / "buckets"))
+    prepare_buckets(str(folder / "buckets"))
     return folder
 
 
@@ -263,6 +272,29 @@ COMMANDS: list[tuple[str, str, tuple[str, ...]]] = [
      ("no user '99' in the table", "0, 1, 2")),
     ("before everything", "predict {f}/v.parquet {f}/m.safetensors --at 1999-01-01",
      ("Nobody in the table has a visit before 1999-01-01", "later moment")),
+    # what is read is not written over
+    ("guesses over visits", "predict {f}/own.csv --out {f}/own.csv", ("what this command reads",)),
+    ("visits over fixes", "visits {f}/gps.csv --out {f}/gps.csv", ("what this command reads",)),
+    ("visits among fixes", "visits {f}/town --out {f}/town/new.csv", ("among the recordings",)),
+    ("a table over itself", "prepare {f}/v.parquet {f}/v.parquet", ("what this command reads",)),
+    ("scores over visits", "evaluate {f}/v.parquet {f}/m.safetensors --json {f}/v.parquet",
+     (r"must end in \.json",)),
+    ("scores into a folder", "evaluate {f}/v.parquet {f}/m.safetensors --json {f}",
+     (r"must end in \.json",)),
+    ("a town over visits", "city {f}/town", ("visits.csv that no simulated town wrote",)),
+    # remedies that exist
+    ("strange column", "predict {f}/wer.csv --timezone UTC", ("--columns", "'prepare'")),
+    ("strange column of the book's model", "evaluate {f}/wer.csv {f}/m.safetensors",
+     ("--columns", "'prepare'")),
+    ("buckets without a model", "predict {f}/buckets", ("prepare --engine", "the table itself")),
+    ("a zone for buckets", "predict {f}/buckets {f}/m.safetensors --timezone UTC",
+     ("leave --timezone out",)),
+    ("a zone for buckets of training", "train {f}/buckets --out {f}/x.safetensors --timezone UTC",
+     ("leave --timezone out",)),
+    ("processes without an engine", "predict {f}/v.parquet --workers 3", ("--workers is for",)),
+    ("a zone without visits", "live --out {f}/x.html --timezone UTC", ("--timezone needs VISITS",)),
+    ("somebody else before everything", "predict {f}/v.parquet --user 1 --at 1999-01-01",
+     ("User 1 has no visit before 1999-01-01",)),
     ("user before everything", "predict {f}/v.parquet {f}/m.safetensors --user 1 --at 1999-01-01",
      ("User 1 has no visit before 1999-01-01",)),
 ]  # fmt: skip

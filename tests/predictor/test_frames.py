@@ -68,6 +68,29 @@ def test_other_names_rows_without_a_place_and_check_ins(visits: pd.DataFrame) ->
     assert found.location_id.dtype.kind == "i"
 
 
+@pytest.mark.parametrize(
+    ("kind", "is_meant"),
+    [("int64[pyarrow]", int), ("double[pyarrow]", int), ("string[pyarrow]", str)],
+)
+def test_ids_in_columns_of_arrow_are_ids(visits: pd.DataFrame, kind: str, is_meant: type) -> None:
+    dtype = pd.ArrowDtype(pa.string()) if is_meant is str else kind
+    plain = str if is_meant is str else "int64"
+    arrow = visits.assign(
+        user_id=visits.user_id.astype(plain).astype("int64[pyarrow]" if is_meant is int else dtype),
+        location_id=visits.location_id.astype(plain).astype(dtype),
+    )
+    read = as_visits(arrow)
+    assert read.location_id.tolist() == visits.location_id.astype(is_meant).tolist()
+    assert set(read.user_id) == set(visits.user_id.astype(is_meant))
+
+
+def test_a_column_that_stands_twice_is_named(visits: pd.DataFrame) -> None:
+    for name in ("location_id", "user_id", "started_at"):
+        twice = pd.concat([visits, visits[[name]]], axis=1)
+        with pytest.raises(DataError, match=name):
+            as_visits(twice)
+
+
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(DataError, match=r"A list is no table of visits; give a pandas, Polars"):
         as_visits([1, 2])
