@@ -34,7 +34,6 @@ def evaluate(args: argparse.Namespace) -> None:
         scale.require_buckets(args.visits)
     if args.json:
         require_writable(args.json, ".json")
-        require_other(args.json, args.visits, args.model)
     net, vocabulary = checkpoint.load_model(args.model)
     config = windows_config(args.model, args.days)
     seed = checkpoint.read_info(args.model).get("notes", {}).get("seed")

@@ -24,10 +24,10 @@ def visits(args: argparse.Namespace) -> None:
             f"Cannot write {args.out}: give a file whose name ends in .csv or .parquet."
         )
     require_other(args.out, args.fixes)
-    if args.fixes.is_dir() and args.out.resolve().is_relative_to(args.fixes.resolve()):
+    if args.fixes.is_dir() and args.out.resolve().parent == args.fixes.resolve():
         raise DataError(
-            f"{args.out} would lie among the recordings of {args.fixes}, and be read as one of "
-            "them next time; write to another folder."
+            f"{args.out} would lie among the recordings of {args.fixes}, which could not be read "
+            "as before; write to another folder."
         )
     report = Report()
     # Only a table can hold times without a zone.

@@ -23,7 +23,7 @@ def _by_name(one: features.Feature | features.Fact) -> tuple[object, tuple[str, 
         for name, entry in getattr(features, table).items():
             if entry is one:
                 return _entry, (table, name)
-    raise TypeError("Only the features of pgt.contextual.features can go to another process.")
+    raise TypeError("Only the features of pgt.contextual.features can be pickled or copied.")
 
 
 for _kind in (features.Feature, features.Fact):

@@ -250,8 +250,8 @@ class NextLocation(BaseEstimator):
         Returns
         -------
         DataFrame
-            As of `predict`, without places and times: what it says when the whole table has the
-            visit, but with the networks weighed as `remember` left them.
+            As of `predict`, without ``after``, ``lon`` and ``lat``: what it says when the whole
+            table has the visit, but with the networks weighed as `remember` left them.
 
         Examples
         --------

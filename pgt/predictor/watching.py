@@ -91,6 +91,8 @@ class Watcher:
 def _id(visit: Mapping[str, Any], name: str) -> Any:
     """A person or a place of a visit."""
     value = visit.get(name)
+    if isinstance(value, float) and value.is_integer():  # a gap in its column made it a fraction
+        value = int(value)
     if not isinstance(value, str | Integral):
         raise DataError(f"{name} of the visit is {value!r}; ids are whole numbers or text.")
     return value

@@ -327,7 +327,9 @@ SPREAD = """
   });
   const inside = marks.filter(([x, y]) => x > 0 && x < frame.width && y > 0 && y < frame.height);
   const span = (values) => Math.max(...values) - Math.min(...values);
-  return { marks: marks.length, inside: inside.length, wide: span(marks.map(([x]) => x)) };
+  const view = svg.viewBox.baseVal.width, wide = span(marks.map(([x]) => x));
+  const metres = 1.11319 * view * wide / frame.width;
+  return { marks: marks.length, inside: inside.length, wide, view, metres };
 }
 """
 
@@ -349,6 +351,42 @@ def test_the_map_can_be_zoomed_and_goes_back_to_what_is_likely(opened: Any) -> N
         assert page.evaluate(SPREAD) == before
 
 
+def test_a_map_keeps_its_zoom_when_it_is_hidden_for_a_while(opened: Any) -> None:
+    with opened() as page:
+        page.locator("[data-live=in]").click()
+        before = page.evaluate(SPREAD)["view"]
+        page.evaluate("document.querySelector('.pgt-own').style.display = 'none'")
+        page.wait_for_function("document.querySelector('[data-live=map]').clientWidth === 0")
+        page.evaluate("document.querySelector('.pgt-own').style.display = ''")
+        page.wait_for_function(f"({SPREAD})().inside > 0")
+        assert page.evaluate(SPREAD)["view"] == before
+
+
+def test_zooming_out_shows_more_however_the_places_lie(opened: Any) -> None:
+    north = two_towns(16.4, 16.4)
+    north["lat"] = [48.2, 48.3] * 6
+    with opened() as page:
+        page.locator("[data-live=out]").click()  # whatever is there, or not yet
+        give(page, as_text(north))
+        ready(page)
+        before = page.evaluate(SPREAD)["view"]
+        page.locator("[data-live=out]").click()
+        assert page.evaluate(SPREAD)["view"] > before
+
+
+def test_the_tip_of_one_person_is_not_left_to_the_next(opened: Any) -> None:
+    one = two_towns(16.4, 16.5)
+    with opened() as page:
+        give(page, as_text(pd.concat([one, one.assign(user_id="you", location_id="there")])))
+        ready(page)
+        box = page.locator("[data-live=map] .marks circle.solid").first.bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert page.locator("[data-live=tip]").is_visible()
+        page.select_option("[data-own=person]", "1")
+        ready(page)
+        assert page.locator("[data-live=tip]").is_hidden()
+
+
 @pytest.mark.parametrize(("west", "east"), [(0.0, 0.01), (179.995, -179.995), (-10.0, 10.0)])
 def test_both_of_two_places_are_seen_wherever_they_are(
     opened: Any, west: float, east: float
@@ -359,6 +397,12 @@ def test_both_of_two_places_are_seen_wherever_they_are(
         found = page.evaluate(SPREAD)
         assert found["inside"] == found["marks"] == 2
         assert 300 < found["wide"] < 532  # most of the map's width
+        scale = page.locator("[data-live=scale]")
+        assert 40 < scale.bounding_box()["width"] < 116
+        length, unit = scale.inner_text().split()
+        per_pixel = found["metres"] / found["wide"]
+        metres = float(length) * (1000 if unit == "km" else 1)
+        assert metres / per_pixel == pytest.approx(scale.bounding_box()["width"], abs=6)
 
 
 def test_without_coordinates_the_latest_visits_stand_for_the_map(opened: Any) -> None:

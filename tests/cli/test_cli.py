@@ -284,14 +284,27 @@ def test_a_zone_is_heard_whatever_the_model(
         zoned = visits[name].dt.tz_localize(None).dt.tz_localize("Asia/Tokyo")
         visits[name] = zoned.dt.tz_convert("UTC")
     visits.to_csv(tmp_path / "utc.csv", index=False)
-    asked = ["--timezone", "Asia/Tokyo"]
-    trained = ["--model", "pgt", "--epochs", "1", "--quiet"]
-    model = str(tmp_path / "m.safetensors")
-    assert main(["train", f"{tmp_path}/utc.csv", "--out", model, *trained, *asked]) == 0
+    visits.assign(
+        started_at=visits.started_at.dt.tz_convert("Asia/Tokyo"),
+        finished_at=visits.finished_at.dt.tz_convert("Asia/Tokyo"),
+    ).to_parquet(tmp_path / "tokyo.parquet")
+    utc, asked = f"{tmp_path}/utc.csv", ["--timezone", "Asia/Tokyo"]
+    trained = ["--model", "pgt", "--epochs", "1", "--quiet", "--out"]
+    model, same = f"{tmp_path}/m.safetensors", f"{tmp_path}/same.safetensors"
+    assert main(["train", utc, *trained, model, *asked]) == 0
+    assert main(["train", f"{tmp_path}/tokyo.parquet", *trained, same]) == 0
+    ours, theirs = (read(path)[0] for path in (model, same))
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
     for more in ([model], []):
-        assert main(["predict", f"{tmp_path}/utc.csv", *more, "--user", "0", *asked]) == 0
+        capsys.readouterr()
+        assert main(["predict", utc, *more, "--user", "0", *asked]) == 0
         assert f"after the visit of {last:%Y-%m-%d %H:%M}" in capsys.readouterr().out
-    assert main(["evaluate", f"{tmp_path}/utc.csv", model, *asked]) == 0
+    said = []
+    for table, more in ((utc, asked), (f"{tmp_path}/tokyo.parquet", []), (utc, [])):
+        capsys.readouterr()
+        assert main(["evaluate", table, model, *more]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] != said[2]
 
 
 def test_letters_that_the_terminal_cannot_show_are_written_out(tmp_path: Path) -> None:

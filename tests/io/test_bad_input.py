@@ -278,7 +278,7 @@ COMMANDS: list[tuple[str, str, tuple[str, ...]]] = [
     ("visits among fixes", "visits {f}/town --out {f}/town/new.csv", ("among the recordings",)),
     ("a table over itself", "prepare {f}/v.parquet {f}/v.parquet", ("what this command reads",)),
     ("scores over visits", "evaluate {f}/v.parquet {f}/m.safetensors --json {f}/v.parquet",
-     (r"must end in \.json",)),
+     (r"Cannot write .*v\.parquet", r"must end in \.json")),
     ("scores into a folder", "evaluate {f}/v.parquet {f}/m.safetensors --json {f}",
      (r"must end in \.json",)),
     ("a town over visits", "city {f}/town", ("visits.csv that no simulated town wrote",)),

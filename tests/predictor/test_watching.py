@@ -85,6 +85,26 @@ def test_a_visit_that_cannot_be_read_is_refused_and_leaves_no_trace(
         one.update(later, top=0)
 
 
+def test_a_newcomer_whose_first_visit_is_refused_is_nobody_yet() -> None:
+    model = NextLocation.pretrained()
+    for bad in ({"started_at": "x"}, {"finished_at": AT - pd.Timedelta(days=1)}):
+        with pytest.raises(DataError):
+            model.update({"user_id": "7", "location_id": "home", "started_at": AT} | bad)
+    found = model.update({"user_id": 7, "location_id": "home", "started_at": AT})
+    assert found.user_id.tolist() == [7] and list(model.watcher_.diaries) == [7]
+
+
+def test_a_place_that_a_gap_made_a_fraction_is_a_whole_number(visits: pd.DataFrame) -> None:
+    fractions = visits.astype({"location_id": float})
+    last = fractions.iloc[-1]
+    assert isinstance(last.location_id, float)
+    model = NextLocation.pretrained().remember(fractions.iloc[:-1])
+    found = model.update(last)
+    assert set(found.location_id) <= set(visits.location_id)
+    with pytest.raises(DataError, match=r"location_id of the visit is 1\.5"):
+        model.update(last.to_dict() | {"location_id": 1.5})
+
+
 def test_a_row_of_a_table_without_an_end_is_a_check_in() -> None:
     row = {"user_id": 1, "location_id": "home", "started_at": AT}
     one, other = NextLocation.pretrained(), NextLocation.pretrained()

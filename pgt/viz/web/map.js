@@ -5,6 +5,7 @@
 const METRES = 1.11319; // of a unit
 const INSET = { top: 16, right: 54, bottom: 34, left: 16 }; // pixels, free for the buttons and the scale
 const BARE = { ground: { layers: [], labels: [] } };
+const STEPS = [1, 2, 3, 4, 5, 6].flatMap((power) => [1, 2, 5].map((n) => n * 10 ** power)); // metres of the scale
 const STEADY = { "vector-effect": "non-scaling-stroke" }; // a line's width in pixels, at any zoom
 // say(place) -> text of a place; name(place). hover(place or null) and add(place), when a place is
 // clicked, may be missing. The map is empty until `put` gives it places.
@@ -35,6 +36,7 @@ const makeMap = (find, { say, name, hover, add }) => {
     }
     whole = box(shown.map(spot), 150);
     lit = null;
+    find("tip").hidden = true;
     measure();
   };
 
@@ -46,9 +48,9 @@ const makeMap = (find, { say, name, hover, add }) => {
   const measure = () => (size = { w: Math.max(1, svg.clientWidth), h: Math.max(1, svg.clientHeight) });
   const pixel = () => view.w / size.w; // units in a pixel
   const box = (spots, margin) => {
-    const xs = spots.map((at) => at[0]), ys = spots.map((at) => at[1]);
-    const [west, north] = [Math.min(...xs) - margin, Math.min(...ys) - margin];
-    const [east, south] = [Math.max(...xs) + margin, Math.max(...ys) + margin];
+    const end = (axis, pick) => spots.reduce((so_far, at) => pick(so_far, at[axis]), spots[0][axis]);
+    const [west, north] = [end(0, Math.min) - margin, end(1, Math.min) - margin];
+    const [east, south] = [end(0, Math.max) + margin, end(1, Math.max) + margin];
     return { x: west, y: north, w: east - west, h: south - north };
   };
 
@@ -57,8 +59,7 @@ const makeMap = (find, { say, name, hover, add }) => {
     svg.style.touchAction = zoomed ? "none" : "pan-y";
     dots.style.strokeWidth = `${Math.min(7, Math.max(2.2, 5 / pixel()))}px`;
     dots.style.setProperty("--near", within(Math.sqrt(10 / pixel()), 0.5, 2.5).toFixed(2));
-    const steps = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
-    const metres = steps.filter((step) => step / METRES / pixel() <= 110).pop() || 10;
+    const metres = STEPS.filter((step) => step / METRES / pixel() <= 110).pop() || 10;
     find("scale").style.width = `${metres / METRES / pixel()}px`;
     find("scale").textContent = metres >= 1000 ? `${metres / 1000} km` : `${metres} m`;
     draw();
@@ -75,7 +76,10 @@ const makeMap = (find, { say, name, hover, add }) => {
   };
   const onScreen = ([x, y]) => [(x - view.x) / pixel(), (y - view.y) / pixel()]; // in pixels
   const zoom = (factor, x = view.x + view.w / 2, y = view.y + view.h / 2) => {
-    const w = Math.min(2 * (whole.w + whole.h), Math.max(150, view.w * factor)), real = w / view.w;
+    if (!whole) return;
+    // A tall town in a wide frame is seen from further away.
+    const most = Math.max(view.w, 2 * Math.max(whole.w, (whole.h * size.w) / size.h));
+    const w = Math.min(most, Math.max(150, view.w * factor)), real = w / view.w;
     view = { x: x - (x - view.x) * real, y: y - (y - view.y) * real, w, h: view.h * real };
     show();
   };
@@ -148,10 +152,11 @@ const makeMap = (find, { say, name, hover, add }) => {
     const all = seats([x, y], 15, text);
     write(glow, all.find(([, , , box]) => box[0] > 2 && box[2] < size.w - 2) ?? all[0], text);
   };
-  let fitted = [[]];
+  let unseen = null; // what was fitted while the map had no size
   const fit = (places, margin = 100) => {
+    if (!whole) return;
     zoomed = false;
-    fitted = [places, margin];
+    unseen = size.w === 1 ? [places, margin] : null;
     const spots = places.map(spot).filter(Boolean);
     look(spots.length ? box(spots, margin) : whole);
   };
@@ -254,10 +259,9 @@ const makeMap = (find, { say, name, hover, add }) => {
   // Another width of the page: the same middle, the same width of the town. What was hidden had no
   // size, and is fitted when it is first seen.
   new ResizeObserver(() => {
-    const unseen = size.w === 1;
     measure();
-    if (!whole) return;
-    if (unseen) return fit(...fitted);
+    if (!whole || size.w === 1) return;
+    if (unseen) return fit(...unseen);
     const h = (view.w * size.h) / size.w;
     view = { ...view, y: view.y + (view.h - h) / 2, h };
     show();
