@@ -14,11 +14,13 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup, NavigableString, Tag
 
+from pgt.visits import check
 from pgt.viz import live, maps, prediction_map
-from pgt.viz.basemap import MapFigure, dot, town_map
+from pgt.viz.basemap import MapFigure, dot, map_figure, town_map
 from pgt.viz.flow_map import flow_map
+from pgt.viz.person_map import person_map
 
-from ..helpers import ROOT
+from ..helpers import ROOT, routine_visits
 from ..hostile import HOSTILE, Scene, scene
 
 PLAIN = "plainword"
@@ -34,6 +36,30 @@ def legend_and_title(now: Scene) -> MapFigure:
     )  # fmt: skip
 
 
+def without_ground(now: Scene) -> MapFigure:
+    """A map of places with nothing below them."""
+    page = {"spots": [[0, 0]], "shrink": 1.0, "names": [now.text], "visits": [1], "all": 1,
+            "last": 0, "guesses": [], "view": [0]}  # fmt: skip
+    return map_figure(
+        page, "map_person.js", title=now.text, caption=now.text,
+        table=pd.DataFrame({now.text: [now.text]}), legend=[(dot("past"), now.text)],
+    )  # fmt: skip
+
+
+def of_a_person(now: Scene) -> MapFigure:
+    """Somebody with three places and two guesses, all of them named by the text."""
+    visits = check(routine_visits(users=1, days=20))
+    names = now.text + " " + visits.location_id.astype(str)
+    visits = visits.assign(
+        user_id=now.text, name=names, lon=16 + visits.location_id / 100, lat=48.2
+    )
+    guesses = pd.DataFrame(
+        {"user_id": now.text, "rank": [1, 2], "location_id": [1, 0],
+         "probability": [0.5, 0.25], "somewhere_new": 0.1}
+    )  # fmt: skip
+    return person_map(visits, guesses)
+
+
 def about(now: Scene) -> dict[str, str]:
     """Title and caption."""
     return {"title": f"{now.text} title", "caption": f"{now.text} caption"}
@@ -42,6 +68,8 @@ def about(now: Scene) -> dict[str, str]:
 # What draws a map, by module and name.
 MAPS: dict[str, Callable[[Scene], Any]] = {
     "basemap.town_map": legend_and_title,
+    "basemap.map_figure": without_ground,
+    "person_map.person_map": of_a_person,
     "maps.city_map": lambda now: maps.city_map(now.town, **about(now)),
     "prediction_map.window_map": lambda now: prediction_map.window_map(
         now.town, now.looks[0], **about(now)
