@@ -362,6 +362,32 @@ def test_a_map_keeps_its_zoom_when_it_is_hidden_for_a_while(opened: Any) -> None
         assert page.evaluate(SPREAD)["view"] == before
 
 
+# How many names of the map are written, and how many of them are cut off or touch another one.
+NAMES = """
+() => {
+  const frame = document.querySelector("[data-live=map]").getBoundingClientRect();
+  const all = [...document.querySelectorAll("[data-live=map] .names text")]
+    .map((one) => one.getBoundingClientRect());
+  const cut = all.filter((one) => one.left < frame.left || one.right > frame.right);
+  const line = 3; // pixels above and below the letters
+  const met = all.filter((a, i) => all.some((b, j) => i < j && a.left < b.right && b.left < a.right
+    && a.top + line < b.bottom - line && b.top + line < a.bottom - line));
+  return [all.length, cut.length + met.length];
+}
+"""
+
+
+def test_names_on_the_map_are_whole_and_do_not_touch(opened: Any) -> None:
+    with opened(width=1000) as page:
+        found = []
+        for _ in range(12):
+            found.append(page.evaluate(NAMES))
+            page.locator("[data-own=next]").click()
+            ready(page)
+    assert sum(n for n, _ in found) > 50
+    assert [wrong for _, wrong in found] == [0] * 12
+
+
 def test_zooming_out_shows_more_however_the_places_lie(opened: Any) -> None:
     north = two_towns(16.4, 16.4)
     north["lat"] = [48.2, 48.3] * 6

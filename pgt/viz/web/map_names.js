@@ -8,7 +8,7 @@ const meet = (one, other) =>
   one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
 // Around a spot whose mark reaches `gap` pixels: [x, y of the baseline, anchor, box] each, the best first.
 const seats = ([x, y], gap, text) => {
-  const w = 0.6 * SIZE * text.length + 2, h = SIZE + 2, side = gap + 4;
+  const w = 0.66 * SIZE * text.length + 2, h = SIZE + 2, side = gap + 4;
   const seat = (left, low, at, anchor) => [at, low, anchor, [left, low - h + 2, left + w, low + 4]];
   return [
     seat(x + side, y + 4, x + side, "start"), seat(x - side - w, y + 4, x - side, "end"),
