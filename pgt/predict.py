@@ -122,6 +122,18 @@ def until(visits: pd.DataFrame, at: pd.Timestamp | None) -> pd.DataFrame:
     return visits.assign(finished_at=ended).reset_index(drop=True)
 
 
+def nobody_before(at: pd.Timestamp | None, user: Any = None) -> DataError:
+    """The refusal to ask where a person, or anybody, goes who has no visit yet.
+
+    Examples
+    --------
+    >>> nobody_before(pd.Timestamp("1999-01-01"), user=7)
+    DataError('User 7 has no visit before 1999-01-01 00:00:00; choose a later moment.')
+    """
+    who, has = ("Nobody in the table", "has a") if user is None else (f"User {user}", "has no")
+    return DataError(f"{who} {has} visit before {at}; choose a later moment.")
+
+
 def latest(
     visits: pd.DataFrame,
     vocabulary: Vocabulary,
@@ -235,9 +247,7 @@ def predict(
         visits = visits[visits.user_id == find_user(visits, user)]
     questions = latest(visits, vocabulary, windows, at=at)
     if len(questions) == 0:
-        who = "Nobody in the table" if user is None else f"User {user}"
-        has = "has a" if user is None else "has no"
-        raise DataError(f"{who} {has} visit before {at}; choose a later moment.")
+        raise nobody_before(at, user)
     parts = []
     for start in range(0, len(questions), batch_size):
         index = np.arange(start, min(start + batch_size, len(questions)))

@@ -122,8 +122,8 @@ def predict(args: argparse.Namespace) -> None:
     in_buckets = is_prepared(args.visits)
     if args.engine:
         scale.require_buckets(args.visits)
-    if in_buckets and args.timezone:
-        raise DataError(f"{args.visits} was prepared in its zone; leave --timezone out.")
+    if in_buckets:
+        scale.refuse_zone(args.visits, args.timezone)
     with scale.running(args) as engine:
         if in_buckets and args.user is None:
             answer = scale.predict(args, engine)

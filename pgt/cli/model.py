@@ -127,8 +127,8 @@ def _is_pgt(args: argparse.Namespace) -> bool:
 
 def _train(args: argparse.Namespace, team: Team) -> None:
     require_writable(args.out, ".safetensors")
-    config_of = WindowConfig(args.days, args.min_visits, args.protocol)
-    data = data_of(args.visits, config_of, timezone=args.timezone)
+    windows = WindowConfig(args.days, args.min_visits, args.protocol)
+    data = data_of(args.visits, windows, timezone=args.timezone)
     shape, config = PRESETS[args.preset].model, PRESETS[args.preset].training
     if args.target_time:
         shape = shape | {"target_time": args.target_time}
@@ -192,8 +192,7 @@ def data_of(
     """The windows of a table, or those of a folder that an engine has prepared."""
     if not is_prepared(path):
         return windows_of(table_of(path, timezone), config=config, vocabulary=vocabulary)
-    if timezone:
-        raise DataError(f"{path} was prepared in its zone; leave --timezone out.")
+    scale.refuse_zone(path, timezone)
     return scale.opened(path, config, vocabulary)
 
 

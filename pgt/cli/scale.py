@@ -79,6 +79,17 @@ def require_buckets(path: Path) -> None:
         )
 
 
+def refuse_zone(path: Path, timezone: str | None) -> None:
+    """Refuse a zone for a prepared folder, whose times have theirs.
+
+    Raises
+    ------
+    DataError
+    """
+    if timezone:
+        raise DataError(f"{path} was prepared in its zone; leave --timezone out.")
+
+
 def table_of(folder: Path, user: str) -> pd.DataFrame:
     """The visits of a person's bucket."""
     out = Folder(str(folder))

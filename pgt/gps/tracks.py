@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from pgt.errors import DataError
+from pgt.errors import DataError, unknown_zone
 from pgt.gps.cleaning import REASONS, clean_fixes
 from pgt.gps.staypoints import generate_staypoints
 from pgt.gps.tracking_quality import generate_triplegs
@@ -158,6 +158,4 @@ def in_zone(table: pd.DataFrame, timezone: str = "UTC") -> pd.DataFrame:
                for name in names}
         )  # fmt: skip
     except (LookupError, ValueError, OSError) as error:
-        raise DataError(
-            f"'{timezone}' is no known time zone; use an IANA name such as Europe/Vienna."
-        ) from error
+        raise unknown_zone(timezone) from error

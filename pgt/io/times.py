@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from pgt.errors import DataError
+from pgt.errors import DataError, unknown_zone
 from pgt.visits import first_row, require_near
 
 # A UTC offset at the end of a time, and the longest text that can show one, with a digit before it.
@@ -150,9 +150,7 @@ def parse_times(
     try:
         return _localized(times, timezone, after)
     except (LookupError, ValueError, OSError) as error:
-        raise DataError(
-            f"'{timezone}' is no known time zone; use an IANA name such as Europe/Vienna."
-        ) from error
+        raise unknown_zone(timezone) from error
 
 
 def _localized(times: pd.Series, timezone: str, after: pd.Series | None) -> pd.Series:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgt.errors import DataError
+from pgt.errors import DataError, unknown_zone
 from pgt.visits import YEARS
 
 
@@ -73,9 +73,7 @@ def moment(value: Any, zone: str | tzinfo | None, name: str = "at") -> pd.Timest
             return found.tz_convert(zone)
         return found.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
     except (KeyError, ValueError, OSError):
-        raise DataError(
-            f"There is no time zone {zone!r}; name one such as 'Europe/Vienna'."
-        ) from None
+        raise unknown_zone(zone) from None
 
 
 def whole(value: Any, name: str, *, least: int = 1, most: int = 2**31 - 1) -> None:

@@ -7,14 +7,14 @@ vocabulary that was trained: places are numbered as they come.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
 from pgt.contextual.history import CONTEXT, HistoryWindows, of_rows
-from pgt.errors import DataError
-from pgt.predict import until
+from pgt.predict import nobody_before, until
 from pgt.rows import person_rows
 from pgt.visit_features import encode
 from pgt.vocabulary import Vocabulary
@@ -52,7 +52,14 @@ class Asked:
         return len(self.last)
 
 
-def ask(visits: pd.DataFrame, *, memory: int, older: int, at: pd.Timestamp | None = None) -> Asked:
+def ask(
+    visits: pd.DataFrame,
+    *,
+    memory: int,
+    older: int,
+    at: pd.Timestamp | None = None,
+    user: Any = None,
+) -> Asked:
     """Ask of everybody where they go after their last visit.
 
     Parameters
@@ -64,6 +71,8 @@ def ask(visits: pd.DataFrame, *, memory: int, older: int, at: pd.Timestamp | Non
     at : Timestamp, optional
         When the next visit begins, with time zone; only visits that began before it are known.
         Without it, nothing is known of that, and the moment is the end of the last visit.
+    user : optional
+        Who is asked about, for a refusal.
 
     Returns
     -------
@@ -83,14 +92,15 @@ def ask(visits: pd.DataFrame, *, memory: int, older: int, at: pd.Timestamp | Non
     """
     visits = until(visits, at)
     if len(visits) == 0:
-        raise DataError(f"Nobody in the table has a visit before {at}; choose a later moment.")
+        raise nobody_before(at, user)
     person, begins = person_rows(visits.user_id)
     codes, places = pd.factorize(visits.location_id)
     pairs, _ = pd.factorize(person * len(places) + codes)
     # Places are known by number only: their names are looked up in the answer. Everybody's are
     # numbered as they come, as in a diary, so that the answer is the same alone and among others.
     codes = pairs - pairs[begins]
-    vocabulary = Vocabulary(tuple(range(codes.max() + 1)), (), int(codes.max()) + 1)
+    most = int(codes.max()) + 1  # places of one person
+    vocabulary = Vocabulary(tuple(range(most)), (), most)
     known = encode(visits.assign(location_id=codes), vocabulary)
     last = np.append(np.flatnonzero(np.diff(person)), len(visits) - 1)
     time = visits.finished_at.iloc[last] if at is None else at
@@ -104,8 +114,8 @@ def ask(visits: pd.DataFrame, *, memory: int, older: int, at: pd.Timestamp | Non
     table = table.reset_index(drop=True)
     target = last + 1 + np.arange(len(last))
     windows = of_rows(table, features, vocabulary, target, memory, older)
-    known_as = visits.assign(_place=pairs)
-    return Asked(windows, last, pairs[begins[last]], known_as, new_places(windows))
+    numbered = visits.assign(_place=pairs)
+    return Asked(windows, last, pairs[begins[last]], numbered, new_places(windows))
 
 
 def past(asked: Asked, n: int, memory: int, older: int, seed: int = 0) -> HistoryWindows:

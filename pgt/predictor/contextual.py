@@ -9,8 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from pgt.errors import DataError
-from pgt.predict import find_user, until
+from pgt.predict import find_user
 from pgt.predictor import answers
 from pgt.predictor.asking import Asked, ask, past
 from pgt.predictor.bundle import Bundle
@@ -82,14 +81,11 @@ class Contextual(Fitted):
     ) -> tuple[Asked, Experts, np.ndarray]:
         """The questions, the networks weighed, and (W,) how likely the next place is a new one."""
         whose = None if user is None else find_user(visits, user)
-        mine = visits if whose is None else visits[visits.user_id == whose]
-        if len(until(mine, at)) == 0 and whose is not None:
-            raise DataError(f"User {whose} has no visit before {at}; choose a later moment.")
         model = self.bundle.next_place if at is None else self.bundle.at_a_time
         sees = {"memory": self.bundle.memory, "older": self.bundle.older}
-        asked = ask(visits, at=at, **sees)
+        asked = ask(visits, at=at, user=whose, **sees)
         # By everybody's past, so that a person's answer is the same alone and among others.
         model = model.weighed(past(asked, PAST, **sees))
         if whose is not None:
-            asked = ask(mine, at=at, **sees)
+            asked = ask(visits[visits.user_id == whose], at=at, user=whose, **sees)
         return asked, model, self.bundle.novelty(asked.new)

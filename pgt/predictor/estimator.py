@@ -75,8 +75,8 @@ class NextLocation(BaseEstimator):
     @classmethod
     def pretrained(cls, *, timezone: str | None = None) -> Self:
         """The predictor as it comes: trained on simulated people, and on nobody else."""
-        made, path = cls(timezone=timezone), folder("checkpoints") / PRETRAINED
-        made.fitted_ = Contextual.of(Bundle.load(path))
+        made = cls(timezone=timezone)
+        made.fitted_ = Contextual.of(Bundle.load(folder("checkpoints") / PRETRAINED))
         return made
 
     @classmethod

@@ -144,10 +144,33 @@ class MapFigure(WebFigure):
         return scripted(figure, self.data, SHEETS, (*SCRIPTS, self.script))
 
 
-def town_map(
-    city: City,
-    places: Sequence[Sequence[Any]],
-    data: dict[str, Any],
+def of_town(city: City, places: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """Where places of a town lie, and its ground, as `map_figure` wants them.
+
+    Parameters
+    ----------
+    city : City
+        Its ground lies below.
+    places : sequence of (latitude, longitude, name)
+        In degrees; the script knows them by their numbers.
+
+    Returns
+    -------
+    dict
+        ``ground``, ``spots``, ``shrink`` and ``names``.
+    """
+    west, south, _, north = city.bounds
+    at = np.array([place[:2] for place in places], dtype=float).reshape(-1, 2)
+    return {
+        "ground": ground_of(city.base["features"], (west, south)),
+        "spots": np.rint((at[:, ::-1] - (west, south)) / UNIT).astype(int).tolist(),
+        "shrink": round(math.cos(math.radians((south + north) / 2)), 5),
+        "names": [str(place[2]) for place in places],
+    }
+
+
+def map_figure(
+    page: dict[str, Any],
     script: str,
     *,
     title: str,
@@ -157,16 +180,14 @@ def town_map(
     before: str = "",
     after: str = "",
 ) -> MapFigure:
-    """A map of a town, drawn by a script.
+    """A map, drawn by a script.
 
     Parameters
     ----------
-    city : City
-        Its ground lies below.
-    places : sequence of (latitude, longitude, name)
-        In degrees; the script knows them by their numbers.
-    data : dict
-        What else the script needs, ready for JSON.
+    page : dict
+        What the script needs, ready for JSON: ``spots`` (in units of 1e-5 degree), ``shrink`` (the
+        length of a degree east by one north), ``names``, a ``ground`` of `ground_of` or none, and
+        whatever else it draws. `of_town` has the first four.
     script : str
         A file of ``pgt/viz/web``.
     title, caption : str
@@ -181,47 +202,8 @@ def town_map(
     -------
     MapFigure
     """
-    west, south, _, north = city.bounds
-    at = np.array([place[:2] for place in places], dtype=float).reshape(-1, 2)
-    spots = np.rint((at[:, ::-1] - (west, south)) / UNIT).astype(int).tolist()
-    page = {
-        "ground": ground_of(city.base["features"], (west, south)), "spots": spots,
-        "shrink": round(math.cos(math.radians((south + north) / 2)), 5),
-        "names": [str(place[2]) for place in places], **data,
-    }  # fmt: skip
-    return map_figure(
-        page, script, title=title, caption=caption, table=table, legend=legend, before=before,
-        after=after,
-    )  # fmt: skip
-
-
-def map_figure(
-    page: dict[str, Any],
-    script: str,
-    *,
-    title: str,
-    caption: str,
-    table: pd.DataFrame,
-    legend: Sequence[tuple[str, str]],
-    before: str = "",
-    after: str = "",
-) -> MapFigure:
-    """A map, drawn by a script, with its frame and its legend.
-
-    Parameters
-    ----------
-    page : dict
-        What the script needs, ready for JSON: ``spots`` (in units of 1e-5 degree), ``shrink`` (the
-        length of a degree east by one north), ``names``, and a ``ground`` of `ground_of` or none.
-    script, title, caption, table, legend, before, after
-        As for `town_map`.
-
-    Returns
-    -------
-    MapFigure
-    """
-    page = dict(page)
-    page["id"] = f"pgt-map-{hashlib.sha256(safe_json([title, page]).encode()).hexdigest()[:10]}"
+    shown = hashlib.sha256(safe_json([title, page]).encode()).hexdigest()[:10]
+    page = page | {"id": f"pgt-map-{shown}"}
     signs = "".join(
         f'<span><svg viewBox="-8 -8 16 16" aria-hidden="true">{sign}</svg>{safe_html(text)}</span>'
         for sign, text in legend

@@ -15,7 +15,7 @@ import torch
 
 from pgt.city import City
 from pgt.model import PointerGeneratorTransformer
-from pgt.viz.basemap import MapFigure, arch, dot, town_map
+from pgt.viz.basemap import MapFigure, arch, dot, map_figure, of_town
 from pgt.viz.page_text import safe_html
 from pgt.windows import Windows
 
@@ -137,8 +137,8 @@ def flow_map(city: City, table: pd.DataFrame, *, title: str, caption: str) -> Ma
         )
     )
     largest = table.loc[table.difference.abs().sort_values(ascending=False).index].head(SHOWN)
-    return town_map(
-        city, [(*spot, name) for name, spot in middles.items()], {"layers": layers},
+    return map_figure(
+        of_town(city, [(*spot, name) for name, spot in middles.items()]) | {"layers": layers},
         "map_flows.js", title=title, caption=caption,
         table=largest.round(2).reset_index(drop=True),
         legend=[

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pgt.city import City
-from pgt.viz.basemap import MapFigure, paint, town_map
+from pgt.viz.basemap import MapFigure, map_figure, of_town, paint
 
 KIND_COLOURS = {
     "home": "#5f6b7a", "work": "#0b68a8", "school": "#3a8fb7", "food": "#c04f00",
@@ -42,9 +42,9 @@ def city_map(city: City, *, title: str, caption: str, kinds: Sequence[str] = ())
         .reset_index()
     )
     shown = places.kind.value_counts().index
-    return town_map(
-        city, list(zip(places.lat, places.lon, places.name, strict=True)),
-        {"layers": [[*layer, layers[layer]] for layer in order], "about": about}, "map_city.js",
-        title=title, caption=caption, table=table,
+    page = of_town(city, list(zip(places.lat, places.lon, places.name, strict=True)))
+    page |= {"layers": [[*layer, layers[layer]] for layer in order], "about": about}
+    return map_figure(
+        page, "map_city.js", title=title, caption=caption, table=table,
         legend=[(paint(KIND_COLOURS.get(kind, OTHER_KIND)), kind) for kind in shown],
     )  # fmt: skip

@@ -14,7 +14,7 @@ import pandas as pd
 
 from pgt.city import City
 from pgt.look import Look
-from pgt.viz.basemap import CROSS, DIAMOND, DISC, PATH, RING, MapFigure, arch, town_map
+from pgt.viz.basemap import CROSS, DIAMOND, DISC, PATH, RING, MapFigure, arch, map_figure, of_town
 from pgt.viz.page_text import safe_html
 
 LEGEND = (
@@ -50,8 +50,8 @@ def window_map(city: City, look: Look, *, title: str, caption: str, top: int = 5
         place=[names.get(i, "unknown place") for i in candidates.location_id],
         attention=[float(attention.get(i, 0.0)) for i in candidates.location_id],
     )[["place", "probability", "copied", "generated", "attention", "is_target"]]
-    return town_map(
-        city, data.pop("places"), data | {"view": inside}, "map_film.js",
+    return map_figure(
+        of_town(city, data.pop("places")) | data | {"view": inside}, "map_film.js",
         title=title, caption=caption, table=table.round(3), legend=LEGEND,
     )  # fmt: skip
 
@@ -84,8 +84,9 @@ def film_map(city: City, looks: Sequence[Look], *, title: str, caption: str, top
         raise ValueError("A film needs at least one prediction; give the looks of some windows.")
     data = film(city, looks, top)
     table = as_table(data)
-    return town_map(
-        city, data.pop("places"), data, "map_film.js", title=title, caption=caption, table=table,
+    return map_figure(
+        of_town(city, data.pop("places")) | data, "map_film.js",
+        title=title, caption=caption, table=table,
         legend=[*LEGEND[:1], (arch("ray"), "one head, from the last visit"), *LEGEND[1:]],
         before=_controls(data), after=PANEL,
     )  # fmt: skip

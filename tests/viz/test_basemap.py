@@ -10,7 +10,16 @@ import pandas as pd
 import pytest
 
 from pgt import city
-from pgt.viz.basemap import GROUND, UNIT, WIDE_STREETS, MapFigure, dot, ground_of, town_map
+from pgt.viz.basemap import (
+    GROUND,
+    UNIT,
+    WIDE_STREETS,
+    MapFigure,
+    dot,
+    ground_of,
+    map_figure,
+    of_town,
+)
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +30,8 @@ def town() -> city.City:
 @pytest.fixture(scope="module")
 def shown(town: city.City) -> MapFigure:
     spot = town.places.iloc[0]
-    return town_map(
-        town, [(spot.lat, spot.lon, "<i>here</i>")], {"layers": [], "about": ["x"]},
+    return map_figure(
+        of_town(town, [(spot.lat, spot.lon, "<i>here</i>")]) | {"layers": [], "about": ["x"]},
         "map_city.js", title="The ground", caption="A town.", table=pd.DataFrame({"a": [1]}),
         legend=[(dot("attention"), "<b>")],
     )  # fmt: skip
@@ -91,8 +100,8 @@ def test_names_are_json_and_meanings_are_text(shown: MapFigure) -> None:
 
 
 def test_maps_on_one_page_have_names_of_their_own(town: city.City, shown: MapFigure) -> None:
-    other = town_map(
-        town, [], {"layers": [], "about": []}, "map_city.js", title="The ground",
+    other = map_figure(
+        of_town(town, []) | {"layers": [], "about": []}, "map_city.js", title="The ground",
         caption="A town.", table=shown.table, legend=[],
     )  # fmt: skip
     assert other.data["id"] != shown.data["id"]

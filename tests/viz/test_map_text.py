@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup, NavigableString, Tag
 
 from pgt.visits import check
 from pgt.viz import live, maps, prediction_map
-from pgt.viz.basemap import MapFigure, dot, map_figure, town_map
+from pgt.viz.basemap import MapFigure, dot, map_figure, of_town
 from pgt.viz.flow_map import flow_map
 from pgt.viz.person_map import person_map
 
@@ -29,20 +29,10 @@ DRAWINGS = {"MapFigure", "Playground"}
 
 def legend_and_title(now: Scene) -> MapFigure:
     """What every map has: signs with their meaning, a title, a caption and a table."""
-    return town_map(
-        now.town, [(0, 0, now.text)], {"layers": [], "about": [now.text]}, "map_city.js",
-        title=now.text, caption=now.text, table=pd.DataFrame({now.text: [now.text]}),
-        legend=[(dot("attention"), now.text)],
-    )  # fmt: skip
-
-
-def without_ground(now: Scene) -> MapFigure:
-    """A map of places with nothing below them."""
-    page = {"spots": [[0, 0]], "shrink": 1.0, "names": [now.text], "visits": [1], "all": 1,
-            "last": 0, "guesses": [], "view": [0]}  # fmt: skip
     return map_figure(
-        page, "map_person.js", title=now.text, caption=now.text,
-        table=pd.DataFrame({now.text: [now.text]}), legend=[(dot("past"), now.text)],
+        of_town(now.town, [(0, 0, now.text)]) | {"layers": [], "about": [now.text]},
+        "map_city.js", title=now.text, caption=now.text, table=pd.DataFrame({now.text: [now.text]}),
+        legend=[(dot("attention"), now.text)],
     )  # fmt: skip
 
 
@@ -67,8 +57,7 @@ def about(now: Scene) -> dict[str, str]:
 
 # What draws a map, by module and name.
 MAPS: dict[str, Callable[[Scene], Any]] = {
-    "basemap.town_map": legend_and_title,
-    "basemap.map_figure": without_ground,
+    "basemap.map_figure": legend_and_title,
     "person_map.person_map": of_a_person,
     "maps.city_map": lambda now: maps.city_map(now.town, **about(now)),
     "prediction_map.window_map": lambda now: prediction_map.window_map(

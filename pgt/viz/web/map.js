@@ -5,7 +5,8 @@
 const METRES = 1.11319; // of a unit
 const INSET = { top: 16, right: 54, bottom: 34, left: 16 }; // pixels, free for the buttons and the scale
 const BARE = { ground: { layers: [], labels: [] } };
-const STEPS = [1, 2, 3, 4, 5, 6].flatMap((power) => [1, 2, 5].map((n) => n * 10 ** power)); // metres of the scale
+// Of the scale, in metres.
+const STEPS = [1, 2, 3, 4, 5, 6].flatMap((power) => [1, 2, 5].map((n) => n * 10 ** power));
 const STEADY = { "vector-effect": "non-scaling-stroke" }; // a line's width in pixels, at any zoom
 // say(place) -> text of a place; name(place). hover(place or null) and add(place), when a place is
 // clicked, may be missing. The map is empty until `put` gives it places.
@@ -20,7 +21,8 @@ const makeMap = (find, { say, name, hover, add }) => {
     const at = town.spots[place];
     return at ? [at[0] * town.shrink, -at[1]] : null;
   };
-  // next: shrink, spots, and a ground if there is one. places: those that answer to a finger; layers: [attributes, places] each.
+  // next: shrink, spots, and a ground if there is one. places: those that answer to a finger;
+  // layers: [attributes, places] each.
   const put = (next, places, layers = []) => {
     [town, shown] = [{ ...BARE, ...next }, places.filter((place) => next.spots[place])];
     for (const group of [ground, dots]) {
