@@ -23,6 +23,7 @@ from pgt.files.tensors import read_info as read_info
 from pgt.files.tensors import write as write
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import NetworkConfig
+from pgt.refusals.sizes import other_sizes, require_room
 from pgt.vocabulary import Vocabulary
 
 Config = TypeVar("Config", bound=ModelConfig)
@@ -69,12 +70,11 @@ def save_model(
     ...     read(f"{folder}/mine.safetensors")[1]["notes"]
     {'trained on': 'Larkmere'}
     """
-    for field in ("n_locations", "n_users"):
-        if (ours := getattr(model.config, field)) != (theirs := getattr(vocabulary, field)):
-            raise DataError(
-                f"The model has {field} {ours}, the vocabulary {theirs}; save it with the "
-                "vocabulary of the data that it was trained on."
-            )
+    for field, ours, theirs in other_sizes(model.config, vocabulary):
+        raise DataError(
+            f"The model has {field} {ours}, the vocabulary {theirs}; save it with the vocabulary "
+            "of the data that it was trained on."
+        )
     info = {
         "model": model.config.to_dict(),
         "vocabulary": json.loads(vocabulary.to_json(people=True)),
@@ -116,28 +116,8 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     config, vocabulary, tensors = read_parts(path, ModelConfig)
     name = Path(path).name
     with _fitting(name):
-        _require_sizes(config, vocabulary, tensors, name)
+        require_room(config, vocabulary, tensors, name)
     return built(lambda: PointerGeneratorTransformer(config), tensors, name), vocabulary
-
-
-def _require_sizes(
-    config: ModelConfig, vocabulary: Vocabulary, tensors: dict[str, Tensor], name: str
-) -> None:
-    """Compare what a header claims with what the file holds, before memory is asked for."""
-    for field in ("n_locations", "n_users"):
-        if (claimed := getattr(config, field)) != (there := getattr(vocabulary, field)):
-            raise DataError(
-                f"{name} is damaged: its configuration has {field} {claimed}, its vocabulary "
-                f"{there}; copy it again or train anew."
-            )
-    most = sum(tensor.numel() for tensor in tensors.values())
-    limits = {"d_model": most, "d_feedforward": most, "n_layers": len(tensors), "max_len": 10**6}
-    for field, limit in limits.items():
-        if getattr(config, field) > limit:
-            raise DataError(
-                f"{name} is damaged: {field} is {getattr(config, field)} in its header, more than "
-                "its weights have room for; copy it again or train anew."
-            )
 
 
 def load_windows_config(path: str | Path) -> WindowConfig:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from pgt.errors import DataError
+from pgt.refusals.settings import require_model_settings, require_training_settings
 
 Protocol = Literal["published", "exact"]
 Anchor = Literal["target_day", "last_visit"]
@@ -125,6 +126,7 @@ class ModelConfig:
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        require_model_settings(self)
         unknown = set(self.without) - set(PARTS)
         if unknown:
             raise ValueError(f"without names {min(unknown)!r}; it can name {', '.join(PARTS)}.")
@@ -212,6 +214,7 @@ class TrainConfig:
     amp: Literal["auto", "on", "off"] = "auto"
 
     def __post_init__(self) -> None:
+        require_training_settings(self)
         for name in ("learning_rate", "batch_size", "max_epochs", "patience", "clip", "eps"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name}={getattr(self, name)} must be positive.")

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from pgt.batch import Batch
+from pgt.refusals.sizes import require_same_places
 from pgt.sparse.ranking import Ranked, rank_all
 from pgt.windows import Windows
 
@@ -63,6 +64,11 @@ def evaluate(
         ``in_window``. Where several locations share the top score, ``predicted`` is a random one
         of them (the same at every call).
 
+    Raises
+    ------
+    DataError
+        When the windows' vocabulary is of another size than the model's.
+
     Examples
     --------
     >>> import pgt
@@ -73,6 +79,7 @@ def evaluate(
     >>> bool((ranks.tied > 1).any())  # several places are visited equally often
     True
     """
+    require_same_places(predictor, windows.vocabulary)
     n = len(windows)
     better, tied, predicted = (np.zeros(n, dtype=np.int64) for _ in range(3))
     for batch in windows.batches(batch_size):

@@ -18,6 +18,7 @@ from pgt.config import TrainConfig
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import Network
+from pgt.refusals.sizes import require_same_places
 from pgt.sparse.losses import Loss
 from pgt.training_run import TrainingLog, TrainingRun
 from pgt.windows import Windows
@@ -77,7 +78,8 @@ def fit(
     Raises
     ------
     DataError
-        When there are no windows, or the checkpoint is of other data or another configuration.
+        When there are no windows, their vocabulary is of another size than the model's, or the
+        checkpoint is of other data or another configuration.
 
     Examples
     --------
@@ -98,6 +100,8 @@ def fit(
                 f"There are no {name} windows; people need more visits than min_visits and more "
                 "days than the window."
             )
+    require_same_places(model, train.vocabulary)
+    require_same_places(model, valid.vocabulary)
     device = torch.device(device) if device is not None else pick_device()
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):

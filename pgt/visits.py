@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.errors import DataError
+from pgt.refusals.tables import require_pandas
 
 REQUIRED = ("user_id", "location_id", "started_at", "finished_at")
 COORDINATES = ("lon", "lat")
@@ -147,6 +148,7 @@ def check(visits: pd.DataFrame) -> pd.DataFrame:
     >>> check(table).location_id.tolist()
     ['home', 'work']
     """
+    require_pandas(visits, "started_at", "finished_at")
     require_columns(visits)
     for name in ("user_id", "location_id"):
         empty = visits[name].isna()

@@ -3,9 +3,14 @@
 A mark starts at named definitions and follows the names that they use, from definition to
 definition, through imports and re-exports. Of each definition that it reaches it takes the syntax
 tree without what does not change results: where the code stands, what it is called there, import
-lines, docstrings, comments, annotations, and the texts of errors. So a mark stays the same when
-code moves, when a definition or a local value is renamed, when a neighbour changes, and on every
-version of Python; it changes with every constant, call or branch that is reached.
+lines, docstrings, comments, annotations, the texts of errors, and the calls of refusals. So a mark
+stays the same when code moves, when a definition or a local value is renamed, when a neighbour
+changes, and on every version of Python; it changes with every constant, call or branch that is
+reached.
+
+A refusal is a function of a package that the tree is given the name of, whose functions can raise
+an error and nothing else (a test reads them). A call of one, as a line of its own, changes no
+result: either it does nothing, or there is none.
 
 Names that are looked up at run time (a method of an object that came as an argument, say) cannot
 be followed; what is reached only in this way is named as a start of its own. This module uses the
@@ -75,6 +80,8 @@ class Tree:
     ----------
     sources : mapping
         Source text by module, as in ``{"pgt.model": "…"}``; see `read_sources`.
+    refusals : str, optional
+        The package whose functions only refuse, as in ``pgt.refusals``.
 
     Examples
     --------
@@ -87,15 +94,15 @@ class Tree:
     False
     """
 
-    def __init__(self, sources: Mapping[str, str]) -> None:
-        self.sources = dict(sources)
+    def __init__(self, sources: Mapping[str, str], refusals: str = "") -> None:
+        self.sources, self.refusals = dict(sources), refusals
         self.packages = {name.partition(".")[0] for name in sources}
         self._modules: dict[str, Module] = {}
         self._texts: dict[Target, tuple[str, frozenset[Target]]] = {}
 
     def replaced(self, module: str, source: str) -> Tree:
         """The tree with one module's source changed, what was read of the others kept."""
-        other = Tree(self.sources | {module: source})
+        other = Tree(self.sources | {module: source}, self.refusals)
         kept = {name: one for name, one in self._modules.items() if name != module}
         other._modules = kept
         other._texts = {one: text for one, text in self._texts.items() if one.module != module}
@@ -377,7 +384,18 @@ class _Resolver(ast.NodeTransformer):
         return None
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        return None if _is_text(node) else self.generic_visit(node)
+        return None if _is_text(node) or self._refuses(node.value) else self.generic_visit(node)
+
+    def _refuses(self, node: ast.expr) -> bool:
+        """Whether an expression calls a refusal, with arguments that do nothing either."""
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            return False
+        local, bound = self._look(node.func.id)
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        return (
+            not local and isinstance(bound, Target) and bool(self.tree.refusals)
+            and bound.module.startswith(f"{self.tree.refusals}.") and all(map(_is_named, given))
+        )  # fmt: skip
 
     def visit_If(self, node: ast.If) -> ast.AST | None:
         return None if _for_types_or_main(node) else self.generic_visit(node)
@@ -477,6 +495,13 @@ def _stored(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[str]:
         for part in ast.walk(target)
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)
     ]
+
+
+def _is_named(node: ast.expr) -> bool:
+    """Whether an expression only names what is there: ``x``, ``x.y``, a constant."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name | ast.Constant)
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -46,6 +46,7 @@ STOPS = frozenset(
     }
 )
 
+REFUSALS = "pgt.refusals"  # what only refuses, see `lab.marks`
 MEMORY = 100  # visits, and summaries of older places, of the windows with a memory
 SAMPLE = 2000  # windows of a split that are looked at with their memory
 CHUNK = 1024  # windows that are looked at together
@@ -94,4 +95,4 @@ def code_mark(starts: tuple[str, ...]) -> str:
 @cache
 def tree() -> Tree:
     """The package and the laboratory as they are."""
-    return Tree(read_sources(PACKAGE, LAB))
+    return Tree(read_sources(PACKAGE, LAB), REFUSALS)

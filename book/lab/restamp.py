@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lab import reports, runs
 from lab.marks import Tree, module_name
-from lab.provenance import LAB, PACKAGE, STOPS
+from lab.provenance import LAB, PACKAGE, REFUSALS, STOPS
 from pgt.errors import DataError
 from pgt.files.atomic import write_text
 
@@ -51,11 +51,11 @@ def restamp(folder: Path, since: str, names: Path | None = None) -> Iterator[str
     """
     tables = tomllib.loads(names.read_text(encoding="utf-8")) if names else {}
     sources = _sources(since)
-    before = Tree(sources)
+    before = Tree(sources, REFUSALS)
     words, texts = tables.get("words", {}), tables.get("texts", {})
     renamed = Tree({
         name: rename(text, _words_of(name, words), texts) for name, text in sources.items()
-    })  # fmt: skip
+    }, REFUSALS)  # fmt: skip
     called = tables.get("definitions", {})
     where = {}
     for path in sorted(folder.glob("*.json")):

@@ -20,6 +20,7 @@ from pgt.config import PARTS
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import PlaceModel
+from pgt.refusals.sizes import other_sizes
 from pgt.vocabulary import Vocabulary
 
 FORMAT = "pgt-live-1"
@@ -112,10 +113,7 @@ def unpack(packed: Mapping[str, Any]) -> dict[str, Tensor]:
 
 def as_json(model: PointerGeneratorTransformer, vocabulary: Vocabulary) -> dict[str, Any]:
     """A whole model with its vocabulary: what ``python -m pgt export --out`` writes."""
-    if (vocabulary.n_locations, vocabulary.n_users) != (
-        model.config.n_locations,
-        model.config.n_users,
-    ):
+    if any(other_sizes(model.config, vocabulary)):
         raise DataError("Model and vocabulary are of different sizes; load both from one file.")
     words = {
         "locations": list(vocabulary.locations),

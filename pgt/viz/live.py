@@ -22,6 +22,7 @@ from pgt.errors import DataError
 from pgt.io.weights_json import pack
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
+from pgt.refusals.sizes import require_same_places
 from pgt.viz.basemap import CROSS, DIAMOND, DISC, PATH, RING, frame, ground_of
 from pgt.viz.live_data import people_of, places_of, start_of, switches_of
 from pgt.viz.page_text import safe_html
@@ -178,11 +179,7 @@ def build(
         Model and windows do not fit together, or the model lacks what a small version shows.
     """
     vocabulary = windows.vocabulary
-    if vocabulary.n_locations != model.config.n_locations:
-        raise DataError(
-            f"The model knows {model.config.n_locations} locations and the windows' vocabulary "
-            f"{vocabulary.n_locations}; build the windows with the model's vocabulary."
-        )
+    require_same_places(model, vocabulary)
     if small is not None and small not in SMALL:
         raise DataError(f"small is {small!r}; choose of {', '.join(SMALL)}.")
     if small is not None and model.pointer is None:

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,41 @@ def test_a_mark_stops_where_it_is_told() -> None:
         Tree(tree).mark(["a:h"])
 
 
+ROOM = {"no.one": "def refuse(x): raise ValueError", "b": "def refuse(x): x.append(1)"}
+LINES = """
+from no.one import refuse
+from no.one import refuse as again
+from b import refuse as other
+def f(x):
+    {line}
+    return x
+"""
+
+
+def with_line(line: str, refusals: str) -> str:
+    """The mark of a function in which a line stands."""
+    return Tree({"a": LINES.format(line=line), **ROOM}, refusals).mark(["a:f"])
+
+
+@pytest.mark.parametrize(
+    "line", ["refuse(x)", "refuse(x.y)", "refuse(1)", "refuse(x=x)", "again(x)"]
+)
+def test_a_refusal_changes_no_mark(line: str) -> None:
+    plain = mark("def f(x): return x")
+    assert with_line(line, "no") == plain
+    assert with_line(line, "") != plain
+    assert with_line(line, "no.one") != plain  # the room is a package, and this a module
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["refuse(next(x))", "refuse(x[0])", "refuse(*x)", "y = refuse(x)", "other(x)", "x.refuse(x)",
+     "refuse((x := 1))", "return refuse(x)"],
+)  # fmt: skip
+def test_what_does_more_than_refuse_changes_the_mark(line: str) -> None:
+    assert with_line(line, "no") != mark("def f(x): return x")
+
+
 # ---- This package -----------------------------------------------------------------------------
 
 STARTS = {name: runs.starts_of(name) for name in runs.MAKERS} | {
@@ -151,11 +187,11 @@ def there(name: str) -> str:
 @pytest.fixture(scope="module")
 def tree() -> Tree:
     """The package as it is."""
-    return Tree(marks.read_sources(PACKAGE, LAB))
+    return Tree(marks.read_sources(PACKAGE, LAB), provenance.REFUSALS)
 
 
 def test_a_move_changes_no_mark_of_the_package(tree: Tree) -> None:
-    other = Tree(moved(tree.sources))
+    other = Tree(moved(tree.sources), there(provenance.REFUSALS))
     stops = {_there(stop) for stop in provenance.STOPS}
     for name, starts in STARTS.items():
         before = tree.mark(starts, provenance.STOPS)
@@ -252,14 +288,59 @@ import json, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import marks
-tree = marks.Tree(marks.read_sources(*map(Path, sys.argv[2:])))
-starts, stops = json.loads(sys.stdin.read())
+starts, stops, refusals = json.loads(sys.stdin.read())
+tree = marks.Tree(marks.read_sources(*map(Path, sys.argv[2:])), refusals)
 print(json.dumps({name: tree.mark(some, stops) for name, some in starts.items()}))
 """
-    asked = json.dumps([STARTS, sorted(provenance.STOPS)])
+    asked = json.dumps([STARTS, sorted(provenance.STOPS), provenance.REFUSALS])
     where = [str(LAB), str(PACKAGE), str(LAB)]
     here = {name: tree.mark(starts, provenance.STOPS) for name, starts in STARTS.items()}
     for python in others:
         told = subprocess.run([python, "-c", script, *where], input=asked, text=True,
                               capture_output=True, check=True)  # fmt: skip
         assert json.loads(told.stdout) == here, python
+
+
+HARMLESS = {"all", "getattr", "isinstance", "isfinite", "len", "map", "sum", "type", "get", "items",
+            "numel", "values"}  # fmt: skip
+MAY_STAND = (
+    ast.FunctionDef, ast.If, ast.For, ast.Raise, ast.Assign, ast.Return, ast.Expr, ast.Import,
+    ast.ImportFrom,
+)  # fmt: skip
+
+
+def does_more_than_refuse(source: str) -> Iterator[str]:
+    """Lines of a module of refusals that could change a result."""
+    tree = ast.parse(source)
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    in_errors = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise)
+        for part in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        bad = isinstance(node, ast.stmt) and not isinstance(node, MAY_STAND)
+        if isinstance(node, ast.Attribute | ast.Subscript):
+            bad = not isinstance(node.ctx, ast.Load)
+        if isinstance(node, ast.Call) and id(node) not in in_errors:
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            bad = called not in HARMLESS | own
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("require_"):
+            bad = any(isinstance(part, ast.Return) and part.value for part in ast.walk(node))
+        if bad:
+            yield ast.unparse(node)
+
+
+def test_refusals_refuse_and_do_nothing_else() -> None:
+    for path in (PACKAGE / "refusals").glob("*.py"):
+        assert not list(does_more_than_refuse(path.read_text(encoding="utf-8"))), path.name
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["x.y = 1", "x[0] = 1", "x.append(1)", "next(x)", "del x[0]", "global y", "return x",
+     "with x: pass", "try: pass\n    except OSError: pass", "x += 1", "if next(x): raise OSError"],
+)  # fmt: skip
+def test_what_is_more_than_a_refusal_is_noticed(line: str) -> None:
+    assert list(does_more_than_refuse(f"def require_x(x):\n    {line}\n"))

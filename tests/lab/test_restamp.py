@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lab import reports, restamp, runs
 from lab.marks import Tree
-from lab.provenance import STOPS, tree
+from lab.provenance import REFUSALS, STOPS, tree
 
 from pgt.errors import DataError
 
@@ -38,7 +38,7 @@ def names(tmp_path: Path) -> Path:
 
 def results(folder: Path, sources: dict[str, str]) -> Path:
     """A results file that the old code made."""
-    mark = Tree(sources).mark(runs.starts_of(PART), STOPS)
+    mark = Tree(sources, REFUSALS).mark(runs.starts_of(PART), STOPS)
     path = folder / "results" / "one.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"code": {PART: mark}})[:-1] + ',\n "rows": [\n  {"n": 1}\n ]\n}\n')
