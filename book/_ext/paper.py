@@ -234,7 +234,7 @@ def combine(book: list[Page], articles: list[str], static: str, version: str, ye
         bodies.append(text.replace(">", f">{part}", 1))
     styles = "".join(
         f'<link rel="stylesheet" href="{static}_static/{name}">'
-        for name in ("pygments.css", "book.css")
+        for name in ("pygments.css", "book.css", "front.css")
     )
     print_css = Path(__file__).with_name("print.css").read_text(encoding="utf-8")
     fonts = (toc.ROOT / "book" / "_web" / "node_modules").as_uri()

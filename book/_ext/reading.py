@@ -140,18 +140,9 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
             path.write_text(done, encoding="utf-8")
 
 
-def search_script(
-    app: Sphinx, pagename: str, _template: str, _context: dict[str, Any], _doctree: Any
-) -> None:
-    """The page of the search has a script of its own."""
-    if pagename == "search":
-        app.add_js_file("search.js", loading_method="defer")
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.connect("doctree-read", hide_installing, priority=400)
     app.connect("doctree-read", name_folded)
-    app.connect("html-page-context", search_script)
     app.connect("build-finished", finish, priority=805)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
