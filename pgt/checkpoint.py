@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
-import torch
 from torch import Tensor, nn
 
 from pgt.config import ModelConfig, WindowConfig
 from pgt.errors import DataError
 from pgt.files.shipped import folder
+from pgt.files.skeleton import shapes_only
 from pgt.files.tensors import read as read
 from pgt.files.tensors import read_info as read_info
 from pgt.files.tensors import write as write
@@ -117,7 +117,9 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     name = Path(path).name
     with _fitting(name):
         require_room(config, vocabulary, tensors, name)
-    return built(lambda: PointerGeneratorTransformer(config), tensors, name), vocabulary
+    model = built(lambda: PointerGeneratorTransformer(config), tensors, name)
+    vars(model)["made_for"] = vocabulary.fingerprint()
+    return model, vocabulary
 
 
 def load_windows_config(path: str | Path) -> WindowConfig:
@@ -200,7 +202,7 @@ def shipped(name: str = "city") -> Path:
 
 def built(make: Callable[[], Model], tensors: dict[str, Tensor], name: str) -> Model:
     """Make a model for these tensors, in evaluation mode, once it is known that they fit."""
-    with _fitting(name), torch.device("meta"):  # shapes without memory: a header can claim any size
+    with _fitting(name), shapes_only():  # a header can claim any size
         skeleton = make()
     require_shapes(skeleton.state_dict(), tensors, name)
     model = make()

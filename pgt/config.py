@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from pgt.errors import DataError
-from pgt.refusals.settings import require_model_settings, require_training_settings
+from pgt.refusals.settings import require_model, require_training, require_windows
 
 Protocol = Literal["published", "exact"]
 Anchor = Literal["target_day", "last_visit"]
@@ -61,6 +61,7 @@ class WindowConfig:
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise DataError(f"{name}={value!r} must be a whole number of at least 1.")
+        require_windows(self)
         for name, choices in (("protocol", get_args(Protocol)), ("anchor", get_args(Anchor))):
             value = getattr(self, name)
             if value not in choices and not (name == "anchor" and value is None):
@@ -126,7 +127,7 @@ class ModelConfig:
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        require_model_settings(self)
+        require_model(self)
         unknown = set(self.without) - set(PARTS)
         if unknown:
             raise ValueError(f"without names {min(unknown)!r}; it can name {', '.join(PARTS)}.")
@@ -214,7 +215,7 @@ class TrainConfig:
     amp: Literal["auto", "on", "off"] = "auto"
 
     def __post_init__(self) -> None:
-        require_training_settings(self)
+        require_training(self)
         for name in ("learning_rate", "batch_size", "max_epochs", "patience", "clip", "eps"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name}={getattr(self, name)} must be positive.")
@@ -254,8 +255,7 @@ class Preset:
     training: TrainConfig = field(default_factory=TrainConfig)
 
 
-# For the simulated city training stops on the accuracy. That was chosen on its validation windows;
-# chapter 10 shows why the loss stops too early there.
+# Its training stops on the accuracy, chosen on validation: the loss stops too early (chapter 10).
 CITY = TrainConfig(monitor="acc@1")
 
 PRESETS: dict[str, Preset] = {

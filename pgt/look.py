@@ -5,13 +5,15 @@ Every number here comes from the same call of the model that made the prediction
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
-from pgt.model import Output, PointerGeneratorTransformer
+from pgt.refusals.kinds import require_has
 from pgt.windows import Windows
 
 
@@ -22,8 +24,9 @@ class Look:
     Attributes
     ----------
     visits : DataFrame
-        The visits that the model saw, oldest first, with ``position_from_end`` (1 = last) and
-        ``attention`` (the pointer's weight, 0 to 1; sums to one).
+        The visits that the model saw, oldest first (where windows remember, the latest visit to
+        each older place before them), with ``position_from_end`` (1 = last) and ``attention``
+        (the pointer's weight, 0 to 1; sums to one).
     candidates : DataFrame
         The likeliest locations: ``location_id``, ``probability``, and its two parts ``copied``
         (gate · pointer) and ``generated`` ((1 - gate) · generator), which add up to it;
@@ -35,7 +38,7 @@ class Look:
     target_probability : float
         What the model gave to the target.
     self_attention : ndarray
-        (layers, H, L, L), rows attend to columns.
+        (layers, H, L, L), rows attend to columns; no layers where nothing is encoded.
     """
 
     visits: pd.DataFrame
@@ -47,51 +50,73 @@ class Look:
 
 
 @torch.no_grad()
-def look(model: PointerGeneratorTransformer, windows: Windows, i: int, top: int = 10) -> Look:
+def look(model: Any, windows: Windows, i: int, top: int = 10) -> Look:
     """Open window ``i``.
+
+    Parameters
+    ----------
+    model : PointerGeneratorTransformer, ContextualPointer or Experts
+        Of experts, what is shown is the mixture of all, each with its weight.
+    windows : Windows
+        For the last two, windows of `pgt.contextual.history.with_history`.
+    i : int
+    top : int
+        So many candidates.
+
+    Raises
+    ------
+    DataError
+        The model has no pointer.
 
     Examples
     --------
-    >>> import pgt.city, pgt.windows
-    >>> from pgt.config import ModelConfig
-    >>> data = pgt.windows.prepare(pgt.city.load().visits)
+    >>> import pgt
+    >>> data = pgt.prepare(pgt.city.load().visits)
     >>> v = data.vocabulary
-    >>> model = PointerGeneratorTransformer(ModelConfig(v.n_locations, v.n_users))
+    >>> model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(v.n_locations, v.n_users))
     >>> seen = look(model, data.test, 0)
     >>> round(float(seen.visits.attention.sum()), 5)
     1.0
     """
+    networks, vocabulary = getattr(model, "networks", [model]), windows.vocabulary
+    require_has("model", networks[0], "pointer", "PGT, a contextual pointer or experts, or let "
+                "a rule say its scores(batch) and NextLocation explain")  # fmt: skip
     model.eval()
-    vocabulary = windows.vocabulary
     batch = windows.batch([i], model.config.max_len)
-    out: Output = model(batch, attention=True)
-    length = int(batch.length[0])
-    visits = windows.visits_of(i).tail(length).copy()
-    visits["position_from_end"] = batch.position_from_end[0].numpy()
-    visits["attention"] = out.pointer_attention[0].numpy()
-    gate = float(out.gate[0])
-    copied = gate * out.pointer_log_probs[0].exp().numpy()
-    generated = (1 - gate) * out.generator_log_probs[0].exp().numpy()
-    probability = out.log_probs[0].exp().numpy()
+    length, visits = int(batch.length[0]), windows.visits_of(i)
+    if length > len(visits):  # older places, too
+        visits = windows.visits.iloc[windows.rows(np.array([i]))[0, -length:].numpy()]
+    outs = [_wide(one, vocabulary.n_locations)(batch, attention=True) for one in networks]
+
+    def mixed(*parts: torch.Tensor) -> np.ndarray:
+        """The same part of every network, each with its weight."""
+        weights: torch.Tensor = getattr(model, "weights", torch.ones(1))
+        return (weights @ torch.cat(parts)).numpy()
+
+    visits = visits.tail(length).assign(position_from_end=batch.position_from_end[0].numpy())
+    visits["attention"] = mixed(*(out.pointer_attention for out in outs))
+    probability = mixed(*(out.log_probs.exp() for out in outs))
+    copied = mixed(*(out.gate[:, None] * out.pointer_log_probs.exp() for out in outs))
+    generated = mixed(*((1 - out.gate)[:, None] * out.generator_log_probs.exp() for out in outs))
     ids = np.argsort(-probability, kind="stable")[:top]
-    target = int(batch.target[0])
+    target, layers = int(batch.target[0]), [layer for out in outs for layer in out.self_attention]
     candidates = pd.DataFrame(
-        {
-            "location_id": vocabulary.decode(ids),
-            "probability": probability[ids],
-            "copied": copied[ids],
-            "generated": generated[ids],
-            "is_target": ids == target,
-        }
-    )
+        {"location_id": vocabulary.decode(ids), "probability": probability[ids],
+         "copied": copied[ids], "generated": generated[ids], "is_target": ids == target}
+    )  # fmt: skip
     return Look(
-        visits=visits,
-        candidates=candidates,
-        gate=gate,
-        target=windows.target_of(i),
+        visits, candidates, float(mixed(*(out.gate for out in outs))), windows.target_of(i),
         target_probability=float(probability[target]),
-        self_attention=torch.cat(out.self_attention).numpy(),
-    )
+        self_attention=torch.cat(layers).numpy() if layers else np.empty((0, 0, 0, 0)),
+    )  # fmt: skip
+
+
+def _wide(network: Any, n_locations: int) -> Any:
+    """A network of an open vocabulary, with room for all places; its weights are the same."""
+    if getattr(network.config, "n_trained_ids", 0):
+        network = copy(network)
+        network.config = replace(network.config, n_locations=n_locations)
+    return network
 
 
 def story(windows: Windows) -> int:
@@ -104,11 +129,7 @@ def story(windows: Windows) -> int:
         places = windows.visits_of(int(i)).location_id
         counts = places.value_counts()
         target = windows.target_of(int(i)).location_id
-        if (
-            4 <= len(counts) <= 6
-            and counts[target] >= 2
-            and places.iloc[-1] != target
-            and counts.iloc[0] <= len(places) / 2
-        ):
+        few, again = 4 <= len(counts) <= 6, counts[target] >= 2 and places.iloc[-1] != target
+        if few and again and counts.iloc[0] <= len(places) / 2:
             return int(i)
     raise ValueError("No window fits the story; any other will do as well.")

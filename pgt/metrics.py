@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from pgt.batch import Batch
+from pgt.refusals.kinds import require_has
+from pgt.refusals.settings import require_whole
 from pgt.refusals.sizes import require_same_places
 from pgt.sparse.ranking import Ranked, rank_all
 from pgt.windows import Windows
@@ -68,6 +70,8 @@ def evaluate(
     ------
     DataError
         When the windows' vocabulary is of another size than the model's.
+    ValueError
+        When ``batch_size`` is no whole number of at least 1.
 
     Examples
     --------
@@ -79,7 +83,9 @@ def evaluate(
     >>> bool((ranks.tied > 1).any())  # several places are visited equally often
     True
     """
+    require_has("windows", windows, "batches", "windows, such as data.test")
     require_same_places(predictor, windows.vocabulary)
+    require_whole("batch_size", batch_size, 1)
     n = len(windows)
     better, tied, predicted = (np.zeros(n, dtype=np.int64) for _ in range(3))
     for batch in windows.batches(batch_size):

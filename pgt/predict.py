@@ -14,6 +14,8 @@ from pgt.batch import Batch
 from pgt.config import WindowConfig
 from pgt.errors import DataError
 from pgt.network import MixtureModel, evaluating
+from pgt.refusals.answers import require_answers
+from pgt.refusals.sizes import require_shared
 from pgt.visit_features import FEATURES, encode, gather
 from pgt.visits import check
 from pgt.vocabulary import PADDING, Vocabulary
@@ -241,7 +243,7 @@ def predict(
     if top < 1:
         raise DataError(f"top is {top}; ask for at least 1 location.")
     visits = check(visits)
-    vocabulary.require_shared(visits.location_id)
+    require_shared(vocabulary, visits.location_id)
     vocabulary.note_strangers(visits)
     if user is not None:
         visits = visits[visits.user_id == find_user(visits, user)]
@@ -255,6 +257,7 @@ def predict(
         with evaluating(model):
             mixture = model.mixture(batch)
         best, places, copied = mixture.best(top)  # (B, top)
+        require_answers(best)
         gate = mixture.gate_logit.sigmoid()
         rows, ranks = np.nonzero((best > -torch.inf).numpy())
         last = questions.visits.iloc[questions.target[index] - 1]

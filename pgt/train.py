@@ -18,6 +18,7 @@ from pgt.config import TrainConfig
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import Network
+from pgt.refusals.kinds import require_has
 from pgt.refusals.sizes import require_same_places
 from pgt.sparse.losses import Loss
 from pgt.training_run import TrainingLog, TrainingRun
@@ -94,6 +95,9 @@ def fit(
     (2, True)
     """
     config = config or TrainConfig()
+    require_has("config", config, "warmup_epochs", "a pgt.TrainConfig")
+    require_has("train", train, "batches", "windows, such as data.train")
+    require_has("valid", valid, "batches", "windows, such as data.valid")
     for name, part in (("train", train), ("valid", valid)):
         if len(part) == 0:
             raise DataError(

@@ -8,6 +8,7 @@ import math
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from pgt.errors import DataError
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import MixtureModel, Network
+from pgt.refusals.runs import require_progress, require_settings_in, require_tensors
 from pgt.reproducible.counter_random import forget_keys, use_keys
 from pgt.reproducible.parallel import Team
 from pgt.sparse.losses import Loss, cross_entropy
@@ -230,6 +232,7 @@ class TrainingRun:
 
     def restore(self, path: Path) -> None:
         tensors, info = files.read(path)
+        require_settings_in(path.name, info)
         for key, now in self.identity().items():
             if key not in info:
                 raise DataError(
@@ -240,6 +243,8 @@ class TrainingRun:
                     f"{path.name} was trained with another {key}{difference(info[key], now)}; "
                     "remove it, choose another name, or train with resume=False (--fresh)."
                 )
+        require_progress(path.name, info)
+        require_tensors(path.name, tensors, self.model, self.names, self.parameters)
         parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
         for name, value in tensors.items():
             part, _, rest = name.partition(".")
@@ -271,5 +276,6 @@ def difference(then: dict[str, Any], now: dict[str, Any]) -> str:
     """Name the first setting that differs, when it is short enough to read."""
     for key in now:
         if then.get(key) != now[key] and not isinstance(now[key], list):
-            return f" ({key} was {then.get(key)}, now {now[key]})"
+            was = shorten(str(then.get(key)), 60)  # it comes from a file, and can be anything
+            return f" ({key} was {was}, now {now[key]})"
     return ""

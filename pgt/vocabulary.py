@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from pgt.config import WindowConfig
-from pgt.errors import DataError, DataNote
+from pgt.refusals.sizes import require_shared
+from pgt.refusals.strangers import note_people, note_places
 
 PADDING = 0
 UNKNOWN = 1
@@ -107,44 +107,22 @@ class Vocabulary:
         """Ids of people; 0 for those whom training has not seen."""
         return 1 + self._user_ids.get_indexer(user_id)
 
-    def require_shared(self, location_id: pd.Series) -> None:
-        """Refuse locations of which this vocabulary has none: they are of another data set."""
-        if len(location_id) and not (self.encode_locations(location_id) > UNKNOWN).any():
-            ours = repr(self.locations[0]) if self.locations else "none"
-            raise DataError(
-                f"None of the table's {location_id.nunique()} locations (such as "
-                f"{location_id.tolist()[0]!r}) is among the {len(self.locations)} that the model "
-                f"was trained on (such as {ours}): it is of another vocabulary; use the table it "
-                "was trained on, or train on this one."
-            )
-
     def note_strangers(self, visits: pd.DataFrame) -> None:
-        """Warn of visits that share ids with this vocabulary, and none of its people.
+        """Warn of visits that share ids with this vocabulary, and few of its people.
 
-        Ids such as 1, 2, 3 are other people and other places in every data set. People are the
-        same if anybody begins with the visits that the training has of them.
+        Ids such as 1, 2, 3, and words such as "home", are other people and other places in every
+        data set. A person is the same who begins with the visits that the training has of them.
         """
         shared = visits[self.encode_users(visits.user_id) > 0]
         if len(shared) == 0:
-            if pd.api.types.is_integer_dtype(visits.location_id.dtype):
-                warnings.warn(
-                    "The model was trained on none of these people, and the places are numbers: "
-                    "make sure that they number the same places as in the training, else the "
-                    "answers mean nothing.", DataNote, stacklevel=2,
-                )  # fmt: skip
-            return
+            places = visits.location_id
+            return note_places(places, self.encode_locations(places) > UNKNOWN)
         if "split" in shared.columns:
             shared = shared[shared.split == "train"]
-        known = dict(zip(self.users, self.people, strict=False))
-        marks = marks_of(first_visits(shared))
-        if known and marks and all(known[user] != mark for user, mark in marks.items()):
-            warnings.warn(
-                f"None of the {len(marks)} people whose ids are also in the training begins with "
-                f"the visits that they have there (user_id {next(iter(marks))!r}, for example): if "
-                "this is another data set, its ids mean other people and places, and the answers "
-                "mean nothing; if these are later visits of the same people, all is well.",
-                DataNote, stacklevel=2,
-            )  # fmt: skip
+        if self.people:
+            known = dict(zip(self.users, self.people, strict=True))
+            note_people(known, marks_of(first_visits(shared)))
+        return None
 
     def windows(self, config: WindowConfig, location_id: pd.Series) -> WindowConfig:
         """The windows that visits to these places have with this vocabulary, of other visits.
@@ -152,9 +130,9 @@ class Vocabulary:
         Raises
         ------
         DataError
-            As `require_shared`.
+            As `pgt.refusals.sizes.require_shared`.
         """
-        self.require_shared(location_id)
+        require_shared(self, location_id)
         exact = self.n_known < len(self.locations)
         return replace(config, protocol="exact") if exact else config
 
@@ -181,7 +159,9 @@ class Vocabulary:
         people = tuple(map(str, raw.get("people", ())))
         if people and len(people) != len(raw["users"]):
             raise ValueError(f"it has {len(raw['users'])} users and marks of {len(people)}")
-        return cls(tuple(raw["locations"]), tuple(raw["users"]), int(raw["n_known"]), people)
+        if not 0 <= (n_known := raw["n_known"]) <= len(raw["locations"]):
+            raise ValueError(f"it knows {n_known} of {len(raw['locations'])} places")
+        return cls(tuple(raw["locations"]), tuple(raw["users"]), int(n_known), people)
 
     def fingerprint(self) -> str:
         """A short hash that differs when the ids do; ``people`` tell people of the same ids."""

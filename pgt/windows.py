@@ -20,6 +20,7 @@ from torch import Tensor
 from pgt.batch import Batch
 from pgt.config import Protocol, WindowConfig
 from pgt.errors import DataError
+from pgt.refusals.kinds import require_has
 from pgt.rows import by_length, last_numbers, person_rows, same_place
 from pgt.visit_features import FEATURES, encode, gather
 from pgt.visits import SPLITS, check, split_by_days
@@ -263,12 +264,14 @@ def prepare(
     if config is not None and alone != DEFAULT:
         raise DataError("Give either config or days, min_visits and protocol, not both.")
     config = config or alone
+    require_has("config", config, "goes_back_from", "a WindowConfig")
     visits = check(visits)
     if "split" not in visits.columns:
         visits = split_by_days(visits)
     if vocabulary is None:
         vocabulary = Vocabulary.build(visits, config.protocol)
     else:
+        require_has("vocabulary", vocabulary, "encode_locations", "a Vocabulary, as of load_model")
         config = vocabulary.windows(config, visits.location_id)
         vocabulary.note_strangers(visits)
     parts = {name: build(visits[visits.split == name], vocabulary, config) for name in SPLITS}

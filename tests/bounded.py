@@ -1,7 +1,8 @@
-"""What must fit into a given amount of memory, each in a process of its own.
+"""What must fit into a given amount of memory and of time, each in a process of its own.
 
 ``python -m tests.bounded NAME FOLDER`` prepares one case, forbids itself to take more than a
 little memory beyond what it has by then, does the work, and prints what the test then looks at.
+The system ends it when the processor has worked for it too long, its preparation included.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import pandas as pd
 from tests.helpers import refusal
 
 ROOM = 1024  # MiB; what is forbidden below asks for eight times as much, or more
+SECONDS = 40  # of processor time; the longest case takes 9, most take 3
 
 
 @contextmanager
@@ -36,6 +38,11 @@ def room(mebibytes: int = ROOM) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def at_most(seconds: int = SECONDS) -> None:
+    """Have the process ended once the processor has worked for it so long since it began."""
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
 
 def refused(read: Callable[[], object]) -> str:
@@ -95,6 +102,21 @@ def places(_: Path) -> list[int]:
     with room():
         found, table = generate_locations(stays)
     return [len(found), len(table), int(table.n_staypoints.sum())]
+
+
+def people(_: Path) -> list[int]:
+    """Where 100,000 people go next; all of them at once would need twice as much."""
+    from pgt.predictor.estimator import NextLocation
+
+    model, n, each = NextLocation.pretrained(), 100_000, 12
+    place = np.repeat(3 * np.arange(n), each) + np.tile(np.arange(each) % 3, n)
+    table = visits(n, each, place, 300)
+    model.predict(table.head(each))  # what is loaded once is there
+    with room(512):
+        found = model.predict(table, top=3)
+    # Everybody has had the same days, at places of their own.
+    guesses = (found.location_id - 3 * found.user_id).to_numpy().reshape(n, 3)
+    return [found.user_id.nunique(), len(found), len(np.unique(guesses, axis=0))]
 
 
 def header(folder: Path) -> str:
@@ -262,11 +284,12 @@ def _named(info: zipfile.ZipInfo, name: str) -> zipfile.ZipInfo:
 CASES: dict[str, Callable[[Path], Any]] = {
     case.__name__: case
     for case in (
-        markov, kernel, places, header, archive_of_a_person, archive_of_many, deep_gpx,
+        markov, kernel, places, people, header, archive_of_a_person, archive_of_many, deep_gpx,
         deep_entities, packed_table, packed_header, packed_windows, packed_fixes,
         packed_fixes_shared, parquet_rows, parquet_text,
     )
 }  # fmt: skip
 
 if __name__ == "__main__":
+    at_most()
     print(json.dumps(CASES[sys.argv[1]](Path(sys.argv[2]))))

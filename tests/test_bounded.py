@@ -1,8 +1,12 @@
-"""Memory has limits that are kept, each under a limit of the address space of its own process."""
+"""Memory and time have limits that are kept.
+
+Each case has a process of its own, with a limit of its address space and of its processor time.
+"""
 
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,7 @@ CASES: dict[str, list[int] | tuple[str, ...]] = {
     "markov": [252_002, 257],
     "kernel": [5248, 512, 52],
     "places": [40_000, 1, 40_000],
+    "people": [100_000, 300_000, 1],
     "header": ("in this model; it belongs to another vocabulary or configuration.",),
     "archive_of_a_person": ("the files of person 0 would unpack to 8,192 MiB", "unpack it"),
     "archive_of_many": ("its members would unpack to 72,192 MiB", "unpack it yourself"),
@@ -32,11 +37,14 @@ CASES: dict[str, list[int] | tuple[str, ...]] = {
 }
 
 
-@pytest.mark.skipif(
+only_linux = pytest.mark.skipif(
     not Path("/proc/self/statm").exists(), reason="only Linux keeps a limit of the address space"
 )
+
+
+@only_linux
 @pytest.mark.parametrize("case", CASES)
-def test_it_fits_into_a_gigabyte(case: str, tmp_path: Path) -> None:
+def test_it_fits_into_a_gigabyte_and_forty_seconds(case: str, tmp_path: Path) -> None:
     done = run_python("-m", "tests.bounded", case, str(tmp_path), cwd=ROOT)
     assert done.returncode == 0, done.stderr[-2000:]
     found: Any = json.loads(done.stdout)
@@ -46,3 +54,15 @@ def test_it_fits_into_a_gigabyte(case: str, tmp_path: Path) -> None:
     else:
         assert [says for says in expected if says not in found] == [], found
         assert "\n" not in found
+
+
+@only_linux
+def test_what_takes_more_memory_fails() -> None:
+    code = "from tests.bounded import room\nwith room(64): bytearray(2**27)"
+    assert "MemoryError" in run_python("-c", code, cwd=ROOT).stderr
+
+
+def test_what_takes_more_time_is_ended() -> None:
+    code = "from tests.bounded import at_most\nat_most(1)\nwhile True: pass"
+    done = run_python("-c", code, cwd=ROOT)
+    assert done.returncode in (-signal.SIGXCPU, -signal.SIGKILL)

@@ -12,8 +12,14 @@ import torch
 from pgt import look as looking
 from pgt.analysis.gates import gates
 from pgt.analysis.position_bias import position_bias
+from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
+from pgt.contextual.config import ContextualConfig
+from pgt.contextual.history import with_history
+from pgt.contextual.model import ContextualPointer
+from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor.experts import Experts
 from pgt.windows import Dataset, prepare
 
 from .helpers import random_visits
@@ -152,3 +158,47 @@ def test_the_story_is_found_by_its_rule(visits: str, fits: bool) -> None:
     else:
         with pytest.raises(ValueError, match="No window"):
             looking.story(windows)
+
+
+def test_the_contextual_pointer_shows_the_older_places_that_it_remembers() -> None:
+    data = with_history(prepare(random_visits(5, visits=400), protocol="exact"), 5, 10)
+    size = data.vocabulary.n_locations, data.vocabulary.n_users
+    model = ContextualPointer(ContextualConfig(*size, d_model=16))
+    i = int(np.argmax(data.test.lengths))
+    seen = looking.look(model, data.test, i, top=10_000)
+    assert len(seen.visits) == data.test.lengths[i] > len(data.test.visits_of(i))
+    assert seen.visits.started_at.is_monotonic_increasing
+    assert set(seen.visits.user_id) == {seen.target.user_id}
+    attention = seen.visits.groupby("location_id").attention.sum()
+    for row in seen.candidates.dropna(subset="location_id").itertuples():
+        copied = seen.gate * attention.get(row.location_id, 0.0)
+        assert row.copied == pytest.approx(copied, abs=1e-6)
+    assert seen.candidates.probability.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_experts_show_their_mixture_in_any_vocabulary() -> None:
+    data = with_history(prepare(random_visits(5, visits=400), protocol="exact"), 5, 10)
+    config = ContextualConfig(
+        2, 1, n_trained_ids=2, without=("generator", "gate"), encoder=False, content=False
+    )
+    torch.manual_seed(0)
+    each = [ContextualPointer(config) for _ in range(2)]
+    model = Experts(each, torch.tensor([0.9, 0.1])).eval()
+    for i in range(0, len(data.test), 9):
+        seen = looking.look(model, data.test, i, top=10_000)
+        mixture = model.mixture(data.test.batch([i]))
+        names = data.vocabulary.decode(mixture.place[0].clamp(min=0).numpy())
+        shown = seen.candidates.set_index("location_id").probability
+        for name, place, value in zip(
+            names, mixture.place[0], mixture.pointer[0].exp(), strict=True
+        ):
+            if place > 1:  # of the unknown there may be several
+                assert shown[name] == pytest.approx(value.item(), abs=1e-6)
+        assert (seen.gate, seen.self_attention.size) == (1.0, 0)
+        assert seen.visits.attention.sum() == pytest.approx(1, abs=1e-5)
+    assert all(one.config.n_locations == 2 for one in each)
+
+
+def test_what_has_no_pointer_is_refused(data: Dataset) -> None:
+    with pytest.raises(DataError, match="model is a ContextKernel; give PGT, a contextual pointer"):
+        looking.look(ContextKernel().fit(data.train), data.test, 0)

@@ -65,19 +65,6 @@ def test_json_keeps_types_and_the_fingerprint_tells_vocabularies_apart() -> None
     assert one.fingerprint() != Vocabulary.build(table(int), "exact").fingerprint()
 
 
-def test_places_that_share_nothing_are_refused() -> None:
-    vocabulary = Vocabulary.build(table(int))
-    vocabulary.require_shared(pd.Series([99, 20]))
-    with pytest.raises(DataError, match=r"such as 98\) .*such as 20\): it is of another voc"):
-        vocabulary.require_shared(pd.Series([98, 99]))
-    nothing = Vocabulary((), (), 0)
-    with pytest.raises(DataError, match=r"among the 0 .*such as none\)"):
-        nothing.require_shared(pd.Series([98]))
-    vocabulary.require_shared(pd.Series([], dtype=int))
-    with pytest.raises(DataError, match="another vocabulary"):  # the text "20" is not 20
-        vocabulary.require_shared(pd.Series(["20"]))
-
-
 def test_windows_of_a_vocabulary_are_exact_where_it_knows_other_places() -> None:
     config = WindowConfig(days=3)
     for protocol in ("published", "exact"):

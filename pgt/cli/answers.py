@@ -30,6 +30,7 @@ def evaluate(args: argparse.Namespace) -> None:
     if predictor.is_predictor(args.model):
         predictor.evaluate(args)
         return
+    predictor.require_visits(args)
     if args.engine:
         scale.require_buckets(args.visits)
     if args.json:
@@ -77,6 +78,7 @@ def evaluate(args: argparse.Namespace) -> None:
     table.insert(5, "interval", span)
     print(table.to_string(index=False, float_format="%.1f", na_rep="-"))
     if args.baselines:
+        print(predictor.verdict(shown[shown.group == "all"]))
         print(_lead(ranked))
 
 
@@ -118,6 +120,7 @@ def predict(args: argparse.Namespace) -> None:
     if predictor.is_predictor(args.model):
         predictor.predict(args)
         return
+    predictor.require_visits(args)
     windows = windows_config(args.model, args.days)
     in_buckets = is_prepared(args.visits)
     if args.engine:

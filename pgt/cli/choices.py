@@ -14,3 +14,5 @@ PARTS = (
 )  # fmt: skip
 PRESETS = ("default", "city", "diy", "geolife")
 SPLITS = ("train", "valid", "test")
+# What the commands of the predictor take.
+VISITS = "a table of visits, or a recording of positions (GPX, GeoLife, a table; not for PGT)"

@@ -50,10 +50,12 @@ PGT that was killed goes on from its last whole epoch when called again the same
   python -m pgt evaluate visits.parquet model.safetensors --split valid --json result.json""",
     "predict": """examples:
   python -m pgt predict visits.csv                                      needs no training
+  python -m pgt predict my_tracks/ --person me                          a folder of GPX files
   python -m pgt predict visits.csv --at "2024-05-07 09:00" --user 7     where at nine on Tuesday?
   python -m pgt predict visits.parquet model.safetensors --user 7
   python -m pgt predict visits.parquet model.safetensors --at 2024-05-01T12:00+02:00 --out next.csv
 
+In recorded positions it first finds the visits, as 'visits --everybody' does, and writes nothing.
 The predictor knows any person and any place. For a PGT, a person that training has not seen has the
 vector of an unseen person, and such a place is read as "unknown".""",
     "map": """examples:

@@ -127,6 +127,7 @@ def _is_pgt(args: argparse.Namespace) -> bool:
 
 def _train(args: argparse.Namespace, team: Team) -> None:
     require_writable(args.out, ".safetensors")
+    predictor.require_visits(args)
     windows = WindowConfig(args.days, args.min_visits, args.protocol)
     data = data_of(args.visits, windows, timezone=args.timezone)
     shape, config = PRESETS[args.preset].model, PRESETS[args.preset].training

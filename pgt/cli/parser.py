@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pgt.cli import values
-from pgt.cli.choices import ENGINES, MODELS, PARTS, PRESETS, SPLITS
+from pgt.cli.choices import ENGINES, MODELS, PARTS, PRESETS, SPLITS, VISITS
 from pgt.cli.examples import EXAMPLES
 
 
@@ -39,8 +39,9 @@ def parser() -> argparse.ArgumentParser:
 
     sub = command("model.city", "simulate a town and the visits of its people")
     sub.add_argument("out", type=Path, metavar="OUT", help="folder to write")
-    sub.add_argument("--preset", choices=("small", "large"), default="small")
-    sub.add_argument("--seed", type=values.seed, default=7, help="default: %(default)s")
+    sub.add_argument("--preset", choices=("small", "large"), default="small",
+                     help="how big (default: %(default)s)")  # fmt: skip
+    sub.add_argument("--seed", type=values.seed, default=7, help="(default: %(default)s)")
 
     sub = command("gps.visits", "find the visits in recorded positions (GPS)")
     sub.add_argument(
@@ -52,19 +53,20 @@ def parser() -> argparse.ArgumentParser:
                      help="the local zone, such as Asia/Shanghai (default: UTC)")  # fmt: skip
     sub.add_argument(
         "--haversine-order", choices=("right", "swapped"), default="right",
-        help="(latitude, longitude), or the other way round as in the published figures",
+        help="(latitude, longitude), or the other way round as in the published figures "
+        "(default: %(default)s)",
     )  # fmt: skip
     sub.add_argument("--everybody", action="store_true",
                      help="keep people however briefly they were tracked")  # fmt: skip
     sub.add_argument("--eps", type=values.metres, default=20.0, metavar="METRES",
-                     help="staypoints this near are neighbours (%(default)g)")  # fmt: skip
+                     help="staypoints this near are neighbours (default: %(default)g)")  # fmt: skip
     sub.add_argument("--min-samples", type=values.positive, default=2,
-                     help="staypoints that found a location (%(default)s)")  # fmt: skip
+                     help="staypoints that found a location (default: %(default)s)")  # fmt: skip
     sub.add_argument(
         "--columns", type=values.columns, metavar="OURS=THEIRS,...", help="names in your table"
     )
     sub.add_argument("--time-unit", choices=("s", "ms"), default="s",
-                     help="of times that are numbers (%(default)s)")  # fmt: skip
+                     help="of times that are numbers (default: %(default)s)")  # fmt: skip
     sub.add_argument("--person", metavar="NAME", help="all GPX files are this one person's")
     sub.add_argument("--quiet", action="store_true", help="no progress bar")
     _engine(sub, "many people", "reads several people at a time")
@@ -73,17 +75,17 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("what", choices=("geolife",), metavar="geolife", help="the data set")
     sub.add_argument("--to", type=Path, required=True, metavar="FOLDER")
     sub.add_argument("--accept-licence", action="store_true", help="you have read its terms")
-    sub.add_argument("--url", help="the archive's address, should it have moved")
+    sub.add_argument("--url", help="should it have moved (default: Microsoft's address)")
     sub.add_argument("--quiet", action="store_true", help="no progress bar")
 
     sub = command(
         "model.prepare", "check a table of visits, split it by days and count its windows"
     )
     sub.add_argument("input", type=values.place, metavar="INPUT",
-                     help=".csv, .parquet, or a folder (of city, or of windows)")  # fmt: skip
+                     help=".csv, .parquet, or a folder (city, windows, Parquet)")  # fmt: skip
     sub.add_argument("out", type=values.place, metavar="OUT",
                      help="the visits table, .parquet (a CSV would lose the zone)")  # fmt: skip
-    sub.add_argument("--timezone", metavar="ZONE", help="the local zone, such as Europe/Vienna")
+    _zone(sub)
     sub.add_argument(
         "--columns", type=values.columns, metavar="OURS=THEIRS,...", help="names in your file"
     )
@@ -94,25 +96,27 @@ def parser() -> argparse.ArgumentParser:
         sub, "tables larger than memory", "works through buckets of people; OUT is then a folder "
         "of windows, INPUT may have * or be an address",
     )  # fmt: skip
-    group.add_argument("--memory", metavar="SIZE", help="for sorting the table (1GB)")
-    group.add_argument("--buckets", type=values.positive, help="(one for 200,000 visits)")
+    group.add_argument("--memory", metavar="SIZE", help="for sorting the table (default: 1GB)")
+    group.add_argument("--buckets", type=values.positive, help="(default: one for 200,000 visits)")
     _protocol(sub)
 
     sub = command("model.train", "fit the predictor to your people, or train the book's PGT")
-    sub.add_argument("visits", type=Path, metavar="VISITS", help="a visits table (prepare)")
+    sub.add_argument("visits", type=Path, metavar="VISITS", help=VISITS)
     sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
     sub.add_argument("--model", choices=MODELS,
-                     help="the predictor (default), a rule, or PGT, as soon as one of its options "
-                     "is given: those below")  # fmt: skip
-    sub.add_argument("--seed", type=values.seed, default=42, help="default: %(default)s")
-    sub.add_argument("--timezone", metavar="ZONE", help="the local zone, such as Europe/Vienna")
-    sub.add_argument("--preset", choices=PRESETS, default="default")
-    sub.add_argument("--epochs", type=values.positive, help="at most so many")
+                     help="the predictor, a rule, or PGT (default: contextual, the predictor; pgt, "
+                     "as soon as one of its options is given: those below)")  # fmt: skip
+    sub.add_argument("--seed", type=values.seed, default=42, help="(default: %(default)s)")
+    _zone(sub, person=True)
+    sub.add_argument("--preset", choices=PRESETS, default="default",
+                     help="shape and training (default: %(default)s)")  # fmt: skip
+    sub.add_argument("--epochs", type=values.positive, help="at most so many (default: 50)")
     sub.add_argument("--target-time", choices=("unknown", "day"),
-                     help="what it knows of the next visit's time")  # fmt: skip
+                     help="what it knows of the next visit's time (default: that of --preset: day "
+                     "for diy and geolife, else unknown)")  # fmt: skip
     _protocol(sub)
     sub.add_argument("--without", type=values.parts, default=(), metavar="PART,...",
-                     help="leave parts out: " + ", ".join(PARTS))  # fmt: skip
+                     help="leave parts out (default: none): " + ", ".join(PARTS))  # fmt: skip
     sub.add_argument(
         "--checkpoint", type=Path, metavar="FILE",
         help="where the run is kept until it is done (default: beside --out)",
@@ -129,11 +133,12 @@ def parser() -> argparse.ArgumentParser:
     sub.set_defaults(of_pgt={name: sub.get_default(name) for name in own})
 
     sub = command("answers.evaluate", "measure a model, by group and with intervals")
-    sub.add_argument("visits", type=Path, metavar="VISITS")
+    sub.add_argument("visits", type=Path, metavar="VISITS", help=VISITS)
     sub.add_argument("model", type=Path, nargs="?", metavar="MODEL",
                      help="(default: the predictor as it comes)")  # fmt: skip
-    sub.add_argument("--timezone", metavar="ZONE", help="the local zone, such as Europe/Vienna")
-    sub.add_argument("--split", choices=SPLITS, default="test")
+    _zone(sub, person=True)
+    sub.add_argument("--split", choices=SPLITS, default="test",
+                     help="whose windows (default: %(default)s)")  # fmt: skip
     _same_days(sub)
     sub.add_argument("--baselines", action="store_true", help="put the baselines beside it")
     sub.add_argument("--json", type=Path, metavar="OUT", help="also write the rows as JSON")
@@ -142,7 +147,7 @@ def parser() -> argparse.ArgumentParser:
     sub = command("answers.predict", "predict where people go next")
     _asking(sub)
     sub.add_argument("--user", metavar="ID", help="only this person")
-    sub.add_argument("--top", type=values.positive, default=5, help="default: %(default)s")
+    sub.add_argument("--top", type=values.positive, default=5, help="(default: %(default)s)")
     _same_days(sub)
     sub.add_argument("--out", type=Path, metavar="CSV", help="write a table instead of printing")
     _engine(sub, "prepared folders", "predicts the buckets of VISITS, see 'prepare --engine'")
@@ -150,13 +155,16 @@ def parser() -> argparse.ArgumentParser:
     sub = command("predictor.explain", "say what spoke for a person's likeliest places")
     _asking(sub)
     sub.add_argument("--user", metavar="ID", required=True, help="whose")
-    sub.add_argument("--top", type=values.positive, default=3, help="places (%(default)s)")
-    sub.add_argument("--reasons", type=values.positive, default=5, help="of each (%(default)s)")
+    sub.add_argument("--top", type=values.positive, default=3,
+                     help="places (default: %(default)s)")  # fmt: skip
+    sub.add_argument("--reasons", type=values.positive, default=5,
+                     help="of each (default: %(default)s)")  # fmt: skip
 
     sub = command("predictor.map", "draw a person's places and the guesses on a map, as a page")
     _asking(sub)
     sub.add_argument("--user", metavar="ID", required=True, help="whose")
-    sub.add_argument("--top", type=values.positive, default=5, help="guesses (%(default)s)")
+    sub.add_argument("--top", type=values.positive, default=5,
+                     help="guesses (default: %(default)s)")  # fmt: skip
     sub.add_argument("--out", type=Path, required=True, metavar="FILE.html")
 
     sub = command("predictor.live", "write a page in which the predictor answers, offline")
@@ -164,14 +172,15 @@ def parser() -> argparse.ArgumentParser:
                      help="whom it begins with (default: a simulated person)")  # fmt: skip
     sub.add_argument("model", type=Path, nargs="?", metavar="MODEL",
                      help="(default: the predictor as it comes)")  # fmt: skip
-    sub.add_argument("--timezone", metavar="ZONE", help="the local zone of VISITS")
+    _zone(sub, person=True)
     sub.add_argument("--user", metavar="ID", help="only this person's visits")
     sub.add_argument("--out", type=Path, required=True, metavar="FILE.html")
 
     sub = command("predictor.pretrain", "train the predictor anew, on simulated people alone")
     sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
-    sub.add_argument("--seed", type=values.seed, default=42, help="default: %(default)s")
-    sub.add_argument("--workers", type=values.positive, default=1, help="processes that simulate")
+    sub.add_argument("--seed", type=values.seed, default=42, help="(default: %(default)s)")
+    sub.add_argument("--workers", type=values.positive, default=1,
+                     help="processes that simulate (default: %(default)s)")  # fmt: skip
     sub.add_argument("--quiet", action="store_true", help="no progress bar")
 
     sub = command("export.export", "write a model for the web (JSON, a live page) or ONNX")
@@ -187,42 +196,52 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _asking(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("visits", type=Path, metavar="VISITS")
+    sub.add_argument("visits", type=Path, metavar="VISITS", help=VISITS)
     sub.add_argument("model", type=Path, nargs="?", metavar="MODEL",
                      help="(default: the predictor as it comes)")  # fmt: skip
-    sub.add_argument("--timezone", metavar="ZONE", help="the local zone, such as Europe/Vienna")
+    _zone(sub, person=True)
     sub.add_argument("--at", type=values.moment, metavar="TIME",
                      help="after the last visit before this moment, local time if it names no "
                      "offset (default: after the last visit); the predictor then knows that the "
                      "next visit begins at it")  # fmt: skip
 
 
+def _zone(sub: argparse.ArgumentParser, person: bool = False) -> None:
+    sub.add_argument("--timezone", metavar="ZONE", help="the local zone, such as "
+                     "Europe/Vienna (default: that of the times)")  # fmt: skip
+    if person:
+        sub.add_argument("--person", metavar="NAME", help="all GPX files are this one person's")
+
+
 def _history(sub: argparse.ArgumentParser, note: str = "") -> None:
     sub.add_argument(
-        "--days", type=values.positive, default=7, help=f"of history (%(default)s){note}"
+        "--days", type=values.positive, default=7, help=f"of history (default: %(default)s){note}"
     )
     sub.add_argument("--min-visits", type=values.positive, default=3,
-                     help=f"in a window (%(default)s){note}")  # fmt: skip
+                     help=f"in a window (default: %(default)s){note}")  # fmt: skip
 
 
 def _protocol(sub: argparse._ActionsContainer) -> None:
     sub.add_argument(
         "--protocol", choices=("published", "exact"), default="exact",
-        help="places that training has not seen are one 'unknown', or themselves (%(default)s)",
+        help="places that training has not seen are one 'unknown', or themselves "
+        "(default: %(default)s)",
     )  # fmt: skip
 
 
 def _engine(sub: argparse.ArgumentParser, title: str, text: str) -> argparse._ArgumentGroup:
     group = sub.add_argument_group(title)
     group.add_argument("--engine", choices=ENGINES, help=text)
-    group.add_argument("--workers", type=values.positive, help="processes (1)")
+    group.add_argument("--workers", type=values.positive, help="processes (default: 1)")
     group.add_argument("--address", metavar="tcp://HOST:PORT", help="of a Dask scheduler that runs")
     return group
 
 
 def _same_days(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--days", type=values.positive,
-                     help="of history; the model refuses other days than its own")  # fmt: skip
+    sub.add_argument(
+        "--days", type=values.positive,
+        help="of history; the model refuses other days than its own (default: its own)",
+    )  # fmt: skip
 
 
 def _say(

@@ -11,6 +11,7 @@ from pgt import checkpoint
 from pgt.cli.values import reading, require_writable
 from pgt.errors import DataError
 from pgt.io import tables
+from pgt.io.recordings import is_recording
 from pgt.predictor import live as pages
 from pgt.predictor import pretraining
 from pgt.predictor.contextual import Contextual
@@ -31,6 +32,17 @@ def opened(args: argparse.Namespace) -> NextLocation:
         if getattr(args, name, None) is not None:
             raise DataError(f"--{name} is for models of 'train --model pgt'; leave it out.")
     return NextLocation.load(args.model) if args.model else NextLocation.pretrained()
+
+
+def require_visits(args: argparse.Namespace) -> None:
+    """Refuse a recording for a PGT, and a person where there is none to name."""
+    if is_recording(args.visits):
+        raise DataError(
+            f"{args.visits} is a recording of positions, and a PGT knows places by the ids of its "
+            "training; make visits of it first with python -m pgt visits."
+        )
+    if args.person is not None:
+        raise DataError(f"{args.visits} is no GPX; --person is for GPX, leave it out.")
 
 
 def predict(args: argparse.Namespace) -> None:
@@ -79,7 +91,7 @@ def map(args: argparse.Namespace) -> None:
 def live(args: argparse.Namespace) -> None:
     """Write a page in which the networks answer, with visits in it if a table is named."""
     require_writable(args.out, ".html")
-    for name in ("user", "timezone"):
+    for name in ("user", "timezone", "person"):
         if getattr(args, name) is not None and args.visits is None:
             raise DataError(f"--{name} needs VISITS, the table that it is about.")
     fitted = opened(args).fitted_
@@ -154,6 +166,11 @@ def _visits(args: argparse.Namespace) -> pd.DataFrame:
             f"{args.visits} is what 'prepare --engine' wrote, which only models of 'train --model "
             "pgt' read; give the table itself."
         )
+    if is_recording(args.visits):
+        from pgt.cli import gps  # what clusters positions is slow to load
+
+        return gps.visits_of(args.visits, args.timezone, args.person)
+    require_visits(args)
     try:
         return as_visits(args.visits, timezone=args.timezone)
     except DataError as error:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pgt.cli.choices import PARTS
+from pgt.refusals.settings import MOST_SEED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,6 @@ Run = Callable[[argparse.Namespace], None]
 # More days, visits, epochs or processes than this are a slip of the finger.
 MOST = 1_000_000
 # The random generators of PyTorch and NumPy both take these.
-MOST_SEEDS = 2**63
 
 
 def later(where: str) -> Run:
@@ -53,9 +52,9 @@ def positive(text: str) -> int:
 
 def seed(text: str) -> int:
     """A seed of random numbers."""
-    value = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else MOST_SEEDS
-    if value >= MOST_SEEDS:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number from 0 to {MOST_SEEDS - 1}")
+    value = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else -1
+    if not 0 <= value <= MOST_SEED:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 0 to {MOST_SEED}")
     return value
 
 
@@ -118,13 +117,14 @@ def device(text: str) -> torch.device:
 
 
 def moment(text: str) -> pd.Timestamp:
-    """A moment, as ISO 8601 writes it."""
+    """A moment, as ISO 8601 writes it, or a table of visits."""
     import pandas as pd
 
+    from pgt.io.times import moment_of
     from pgt.visits import YEARS
 
     try:
-        found = datetime.fromisoformat(text)
+        found = moment_of(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no ISO 8601 time, such as 2024-05-01T12:00+02:00"
@@ -156,8 +156,8 @@ def require_other(out: Path, *inputs: Path | str | None) -> None:
             raise DataError(f"{out} is what this command reads; write to another name.")
 
 
-def reading(error: Exception) -> str:
+def reading(error: Exception, command: str = "prepare") -> str:
     """A refusal to read, with a hint where its remedy is an option of another command."""
-    hint = " Such options are those of 'prepare', which writes the table for this command."
-    named = ("--columns", "--checkins", "--drop-duplicates")
+    hint = f" Such options are those of '{command}', which writes the table for this command."
+    named = ("--columns", "--checkins", "--drop-duplicates", "--time-unit", "min_samples")
     return f"{error}{hint if any(option in str(error) for option in named) else ''}"

@@ -217,4 +217,6 @@ def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
     (True, True)
     """
     config, vocabulary, tensors = read_parts(path, ContextualConfig)
-    return built(lambda: ContextualPointer(config), tensors, Path(path).name), vocabulary
+    model = built(lambda: ContextualPointer(config), tensors, Path(path).name)
+    vars(model)["made_for"] = vocabulary.fingerprint()
+    return model, vocabulary

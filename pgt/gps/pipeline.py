@@ -162,13 +162,7 @@ def tracks_to_visits(
         tally.step("staypoints of people tracked long enough", tally.remaining(stays))
     tracked = tally.remaining(stays)
     if tracked.empty:
-        raise DataError(
-            f"Nobody is left: of {len(tally.people)} people "
-            f"{int((tally.people.n_staypoints > 0).sum())} have staypoints, and the longest "
-            f"tracking is {tally.people.days.max()} days; more than {min_days}, and "
-            f"{quality_weeks} weeks, are asked for. Lower min_days and quality_weeks, or keep "
-            "everybody (on the command line: --everybody)."
-        )
+        raise DataError(_nobody(tally.people, min_days, quality_weeks))
     lasting = tracked.finished_at - tracked.started_at > pd.Timedelta(minutes=activity_minutes)
     active = tracked[lasting]
     tally.step(f"staypoints of more than {activity_minutes:g} minutes", active)
@@ -216,6 +210,23 @@ def tracks_to_visits(
         staypoints=stays.merge(found[[*key, "location_id"]], "left", key),
         locations=places,
         all_visits=table.assign(split=table.split.where(table.user_id.isin(final.user_id))),
+    )
+
+
+def _nobody(people: pd.DataFrame, min_days: int, quality_weeks: int) -> str:
+    """Why nobody is left who was tracked, and what helps."""
+    n = int((people.n_staypoints > 0).sum())
+    if n == 0:  # then nobody can be kept, whatever is asked for
+        return (
+            f"Nobody is left: none of {len(people)} people has a staypoint (a stay of half an hour "
+            "within 200 m, unless you set it otherwise); give longer recordings, or check the "
+            "times and coordinates."
+        )
+    return (
+        f"Nobody is left: of {len(people)} people {n} have staypoints, and the longest tracking "
+        f"is {people.days.max()} days; more than {min_days}, and {quality_weeks} weeks, are asked "
+        "for. Lower min_days and quality_weeks, or keep everybody (on the command line: "
+        "--everybody)."
     )
 
 

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from pgt.errors import DataError
 from pgt.io import tables
+from pgt.io.delta import require_no_delta
 from pgt.io.fixes_base import Report, Source, UserId, tidy
 from pgt.io.fixes_geolife import Geolife, trajectory_folders
 from pgt.io.forms import TEXTS, form_of
@@ -211,7 +212,9 @@ def _source(
     path: Path, columns: dict[str, str] | None, timezone: str | None, time_unit: str,
     person: UserId | None = None, checked: bool = False,
 ) -> Source:  # fmt: skip
-    """Find out what a path is; ``checked``: `people_in` has seen that its tables are no traps."""
+    """Find out what a path is; ``checked``: `people_in` has looked at its files already."""
+    if path.is_dir():
+        require_no_delta(path)
     here = _visible(path.iterdir()) if path.is_dir() else [path]
     below = _visible(path.rglob("*.[gG][pP][xX]")) if path.is_dir() else [path]
     # A folder of tracks often has a text beside them that is none.
@@ -236,7 +239,7 @@ def _source(
     if is_gpx and not (is_table or geolife):
         from pgt.io.fixes_gpx import Gpx
 
-        return Gpx(path, is_gpx, person)
+        return Gpx(path, is_gpx, person, checked)
     if is_table or is_gpx or geolife:
         raise DataError(
             f"{path} mixes kinds of files (GeoLife, GPX, tables); give a folder for each."

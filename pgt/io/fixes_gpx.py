@@ -19,6 +19,7 @@ from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
 from pgt.io.doubts import alike
 from pgt.io.fixes_base import Raw, Report, UserId
+from pgt.io.fixes_days import doubt
 
 # A date has so many digits; a number of a person has fewer.
 DIGITS = 8
@@ -37,14 +38,20 @@ class Gpx:
     Files right in the folder are a person each, named like the file; a sub-folder is one person,
     whatever lies below it; with ``person``, all of it is that person's. Only track points are
     fixes: waypoints and routes are places somebody marked or planned, not places somebody was at.
+    Files in the folder that look like one person's are noted, unless they were ``checked`` before.
     """
 
-    def __init__(self, path: Path, files: Sequence[Path], person: UserId | None = None) -> None:
+    def __init__(
+        self, path: Path, files: Sequence[Path], person: UserId | None = None,
+        checked: bool = False,
+    ) -> None:  # fmt: skip
         self.report = Report()
         self.folder = path if path.is_dir() else path.parent
         self.files: dict[UserId, list[Path]] = {}
         if person is None:
             self._find_people(files)
+            flat = [file for file in files if file.parent == self.folder]
+            self.report.notes += [] if checked else doubt(flat)
         else:
             self.files[person] = list(files)
         self.users: list[UserId] = sorted(self.files, key=str)

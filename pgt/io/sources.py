@@ -10,8 +10,10 @@ import pandas as pd
 
 from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
+from pgt.io.delta import require_no_delta
 from pgt.io.doubts import note
 from pgt.io.forms import form_of, is_table, unreadable
+from pgt.io.parquet_folder import is_parquet_folder
 from pgt.io.tables import local_path, read
 from pgt.io.unpacking import require_room
 from pgt.visits import REQUIRED, SPLITS, check, first_row
@@ -72,6 +74,11 @@ def read_windows_folder(folder: str | Path, *, drop_duplicates: bool = False) ->
         if missing:
             raise DataError(
                 f"Column '{missing[0]}' is missing in {path.name}; is it the right file?"
+            )
+        if part.empty:
+            raise DataError(
+                f"{path.name} of {folder} has a header and no rows; each of the three files needs "
+                "visits, so write the set again."
             )
         for name, (low, high, means) in RANGES.items():
             _require_range(part, name, low, high, f"{path.name}; {means}")
@@ -140,7 +147,8 @@ def read_visits(
     ----------
     path : path
         A folder that `pgt.city.save` wrote, a folder with ``train.csv``, ``valid.csv`` and
-        ``test.csv``, or a table of visits (``.csv``, ``.csv.gz`` or ``.parquet``).
+        ``test.csv``, or a table of visits (``.csv``, ``.csv.gz``, ``.parquet``, or a folder of
+        Parquet files alone).
     timezone, columns, checkins, drop_duplicates
         Apply to tables (the last one to folders of windows as well); see `pgt.io.tables.read`.
 
@@ -168,6 +176,7 @@ def read_visits(
     """
     path = local_path(path)
     if path.is_dir():
+        require_no_delta(path)
         is_city = (path / "city.json").is_file()
         if is_city or is_windows_folder(path):
             if timezone or columns or checkins or (is_city and drop_duplicates):
@@ -178,8 +187,9 @@ def read_visits(
             if is_city:
                 return _city(path)
             return read_windows_folder(path, drop_duplicates=drop_duplicates)
-        raise DataError(f"{path} is a folder without train.csv, valid.csv and test.csv; "
-                        f"{_remedy(path)}.")  # fmt: skip
+        if not is_parquet_folder(path):
+            raise DataError(f"{path} is a folder without train.csv, valid.csv and test.csv; "
+                            f"{_remedy(path)}.")  # fmt: skip
     return read(
         path,
         timezone=timezone,
@@ -206,13 +216,13 @@ def _city(folder: Path) -> pd.DataFrame:
 
 def _remedy(folder: Path) -> str:
     """What to do with a folder that is no source of visits."""
-    if (folder / "_delta_log").is_dir() or (folder / "metadata").is_dir():
-        return "it looks like a Delta or Iceberg table: write its visits as one Parquet file"
+    if (folder / "metadata").is_dir():
+        return "it looks like an Iceberg table: write its visits as one Parquet file"
     if any(is_table(file) for file in islice(folder.rglob("*"), 1000)):
         return (
             "give one of its files, or read all of them with python -m pgt prepare --engine process"
         )
-    return "give a table of visits (.csv or .parquet), or a folder with those three"
+    return "give a table of visits (.csv, .parquet, or a folder of Parquet files), or those three"
 
 
 # Environment variables that say where data lie that are not part of the package.

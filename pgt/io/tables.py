@@ -15,8 +15,11 @@ from pgt.io.columns import ALIASES, id_columns, recognized, says_utc
 from pgt.io.damage import UNREADABLE
 from pgt.io.doubts import note
 from pgt.io.forms import Form, form_of, header_of, is_table, unreadable
+from pgt.io.parquet_folder import is_parquet_folder
+from pgt.io.parquet_folder import rows as parquet_rows
 from pgt.io.times import parse_times
 from pgt.io.unpacking import require_room
+from pgt.refusals.tables import require_places
 from pgt.visits import COORDINATES, REQUIRED, check, require_columns
 
 TIMES = ("started_at", "finished_at")
@@ -78,7 +81,8 @@ def read(
     path : path
         A ``.parquet`` file, or a text such as ``.csv``, ``.tsv``, ``.txt`` or ``.csv.gz``, in
         UTF-8 or UTF-16, separated by commas, semicolons or tabs. What is packed may unpack to 256
-        MiB, or to 100 times its size (`pgt.io.unpacking`).
+        MiB, or to 100 times its size (`pgt.io.unpacking`). Or a folder of Parquet files, flat or
+        by partitions (``day=2024-05-01/part-0.parquet``), which are one table.
     timezone : str, optional
         The local zone. Times without a zone are taken to be in it, or in UTC where their column's
         name says so ("UTC time"); times with one are converted to it.
@@ -101,15 +105,10 @@ def read(
     names = {name: name for name in REQUIRED[:2]} | (columns or {})
     visits = _rows(path, (names["user_id"], names["location_id"]))
     visits, called, found = named(visits, columns, path.name)
+    require_places(visits, path.name)
     if checkins and "started_at" in visits.columns and "finished_at" not in visits.columns:
         visits["finished_at"] = visits["started_at"]
         called["finished_at"] = called.get("started_at", "")
-    if "location_id" not in visits.columns and {*COORDINATES} <= {*visits.columns}:
-        raise DataError(
-            f"{path.name} has positions and no column for the place: if it is a recording, make "
-            "visits of it first with python -m pgt visits; if a column names the place, say which "
-            "with columns={'location_id': ...} (--columns location_id=...)."
-        )
     require_columns(visits)
     visits = tidy(visits, timezone, in_utc(called), drop_duplicates=drop_duplicates)
     if found:
@@ -186,8 +185,10 @@ def local_path(path: str | Path) -> Path:
 
 def _rows(path: Path, ids: tuple[str, ...]) -> pd.DataFrame:
     """The rows of a file, whatever its form, as they stand there."""
-    if path.is_dir():
+    if path.is_dir() and not is_parquet_folder(path):
         raise DataError(f"{path.name} cannot be read: it is a folder; give a file.")
+    if path.is_dir():
+        return _plain(parquet_rows(path))
     form = form_of(path)
     if not is_table(path) and form.kind != "parquet":
         raise DataError(f"{path.name} is neither .csv nor .parquet; convert it to one of them.")
@@ -198,6 +199,11 @@ def _rows(path: Path, ids: tuple[str, ...]) -> pd.DataFrame:
         visits = pd.read_parquet(path)
     except UNREADABLE as error:
         raise unreadable(path, form.kind, error, form) from error
+    return _plain(visits)
+
+
+def _plain(visits: pd.DataFrame) -> pd.DataFrame:
+    """The rows of Parquet without what only their writer needed."""
     visits.attrs = {}  # a file's own remarks are none of ours
     for name, column in visits.items() if visits.columns.is_unique else ():
         if isinstance(column.dtype, pd.CategoricalDtype):

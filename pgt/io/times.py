@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,22 @@ def neat(text: pd.Series) -> pd.Series:
 def _rewritten(found: re.Match[str]) -> str:
     digit, named, sign, hours, minutes = found.groups()
     return f"{digit}Z" if named else f"{digit}{sign}{hours:0>2}{minutes or ''}"
+
+
+def moment_of(text: str) -> datetime:
+    """A single moment in ISO 8601, whose offset may be as sloppy as in a table.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+
+    Examples
+    --------
+    >>> moment_of("2024-05-01 09:00 +9").isoformat()
+    '2024-05-01T09:00:00+09:00'
+    """
+    return datetime.fromisoformat(str(neat(pd.Series([text])).iloc[0]).strip())
 
 
 def utc_offset(text: pd.Series) -> pd.Series:

@@ -88,3 +88,61 @@ def to_trackintel(visits: pd.DataFrame) -> tuple[GeoDataFrame, GeoDataFrame]:
         mean[["user_id"]].assign(center=centers), geometry="center", crs=CRS
     )
     return staypoints, locations
+
+
+def with_centers(staypoints: pd.DataFrame, locations: pd.DataFrame) -> pd.DataFrame:
+    """Give staypoints without a position that of their location.
+
+    Parameters
+    ----------
+    staypoints : DataFrame
+        With ``location_id``; ``lon`` and ``lat`` stay where they are.
+    locations : DataFrame
+        With the location's id as the index, or as ``id`` or ``location_id``, and the centre as
+        ``lon`` and ``lat``; of each person, if there is a ``user_id``.
+
+    Returns
+    -------
+    DataFrame
+        The staypoints, in their order.
+
+    Raises
+    ------
+    DataError
+        The two are not staypoints and their locations.
+
+    Examples
+    --------
+    >>> staypoints = pd.DataFrame({"started_at": ["2024-05-01"], "location_id": [7]})
+    >>> locations = pd.DataFrame({"lon": [16.4], "lat": [48.2]}, index=[7])
+    >>> with_centers(staypoints, locations)[["lon", "lat"]].values.tolist()
+    [[16.4, 48.2]]
+    """
+    if "started_at" not in staypoints.columns or "started_at" in locations.columns:
+        raise DataError(
+            "Two tables are read as trackintel's (staypoints, locations), in this order, and only "
+            "the first has 'started_at'; give them so, or one table of visits."
+        )
+    if "location_id" not in staypoints.columns:
+        raise DataError(
+            "The staypoints have no column 'location_id'; take those that trackintel's "
+            "generate_locations gives back beside the locations."
+        )
+    if not {"lon", "lat"} <= {*locations.columns}:
+        return staypoints
+    name = next((name for name in ("location_id", "id") if name in locations.columns), None)
+    centers = locations.assign(location_id=locations.index if name is None else locations[name])
+    keys = [key for key in ("user_id", "location_id") if key in {*staypoints} & {*centers}]
+    centers = centers[[*keys, "lon", "lat"]].drop_duplicates(keys)
+    try:
+        found = staypoints[keys].merge(centers, on=keys, how="left").set_index(staypoints.index)
+    except ValueError:
+        raise DataError(
+            "The ids of the staypoints and of the locations are numbers in one table and texts in "
+            "the other; convert them with .astype(str)."
+        ) from None
+    known = {
+        one: staypoints[one].fillna(found[one]) if one in staypoints.columns else found[one]
+        for one in ("lon", "lat")
+    }
+    return staypoints.assign(**known)

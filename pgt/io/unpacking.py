@@ -6,7 +6,7 @@ size is a mistake or a trap; it is refused while it is counted, a piece at a tim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,18 +52,44 @@ def require_room(path: Path, form: Form) -> None:
     """
     if form.kind == "csv" and not form.packed:
         return
-    limit = max(ALWAYS, TIMES * path.stat().st_size)
+    _require_room(path, [path], form)
+
+
+def require_room_together(folder: Path, files: Sequence[Path]) -> None:
+    """Count what the Parquet files of a folder unpack to, all of them, as `require_room` does.
+
+    Raises
+    ------
+    DataError
+        Together they unpack to more than `ALWAYS` and more than `TIMES` their size, or one is
+        damaged.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a.parquet"
+    ...     pd.DataFrame({"a": [1, 2]}).to_parquet(path)
+    ...     require_room_together(Path(folder), [path])
+    """
+    _require_room(folder, files, Form("parquet"))
+
+
+def _require_room(named: Path, files: Sequence[Path], form: Form) -> None:
+    limit = max(ALWAYS, TIMES * sum(file.stat().st_size for file in files))
     total = 0
-    try:
-        for size in _texts(path, form) if form.kind == "csv" else _cells(path):
-            total += size
-            if total > limit:
-                raise DataError(
-                    f"{path.name} would unpack to more than {limit / 2**20:,.0f} MiB, over {TIMES} "
-                    "times its size; if you trust it, unpack it yourself and give a plain CSV."
-                )
-    except UNREADABLE as error:
-        raise unreadable(path, form.kind, error) from error
+    for file in files:
+        try:
+            for size in _texts(file, form) if form.kind == "csv" else _cells(file):
+                total += size
+                if total > limit:
+                    raise DataError(
+                        f"{named.name} would unpack to more than {limit / 2**20:,.0f} MiB, over "
+                        f"{TIMES} times its size; if you trust it, unpack it yourself and give a "
+                        "plain CSV."
+                    )
+        except UNREADABLE as error:
+            raise unreadable(file, form.kind, error) from error
 
 
 def _texts(path: Path, form: Form) -> Iterator[int]:

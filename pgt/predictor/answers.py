@@ -11,6 +11,7 @@ import torch
 
 from pgt.baselines import Rule
 from pgt.contextual.history import HistoryBatch, HistoryWindows
+from pgt.network import MixtureModel
 from pgt.predictor.asking import Asked
 from pgt.predictor.experts import Experts
 
@@ -82,8 +83,8 @@ def best(model: Model, asked: Asked, new: np.ndarray, top: int) -> pd.DataFrame:
     return named(asked, found, new)
 
 
-@torch.no_grad()
-def one(model: Experts, batch: HistoryBatch, top: int) -> tuple[np.ndarray, np.ndarray]:
+@torch.inference_mode()
+def one(model: MixtureModel, batch: HistoryBatch, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The likeliest places of a batch of one window, and their probabilities."""
     mixture = model.mixture(batch)
     value, at = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime, tzinfo
+from datetime import date, tzinfo
 from numbers import Real
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from pgt.errors import DataError, unknown_zone
+from pgt.io.times import moment_of
+from pgt.refusals.settings import MOST_SEED
 from pgt.visits import YEARS
 
 
@@ -20,7 +22,8 @@ def moment(value: Any, zone: str | tzinfo | None, name: str = "at") -> pd.Timest
     Parameters
     ----------
     value : str, datetime or Timestamp
-        Text is ISO 8601; what names no offset is local time.
+        Text is ISO 8601, with an offset as tables may write it (``+02:00``, ``+2``, ``UTC``); what
+        names none is local time.
     zone : str or tzinfo, optional
         Without it a moment keeps its own zone, and must name one.
     name : str
@@ -46,7 +49,7 @@ def moment(value: Any, zone: str | tzinfo | None, name: str = "at") -> pd.Timest
     """
     try:
         if isinstance(value, str):
-            value = datetime.fromisoformat(value.strip())
+            value = moment_of(value)
         if not isinstance(value, date | np.datetime64):  # a datetime and a Timestamp are dates
             raise TypeError
         found = pd.Timestamp(value)
@@ -89,6 +92,18 @@ def whole(value: Any, name: str, *, least: int = 1, most: int = 2**31 - 1) -> No
         raise DataError(f"{name} is {value!r}; it must be a whole number, at least {least}.")
     if value > most:
         raise DataError(f"{name} is {value!r}; it must be a whole number, at most {most}.")
+
+
+def seed(value: Any) -> None:
+    """Refuse what cannot seed random numbers.
+
+    Examples
+    --------
+    >>> seed(-1)
+    Traceback (most recent call last):
+    pgt.errors.DataError: seed is -1; it must be a whole number, at least 0.
+    """
+    whole(value, "seed", least=0, most=MOST_SEED)
 
 
 def one_of(choices: Sequence[str], value: Any, name: str) -> None:

@@ -25,7 +25,7 @@ from pgt.network import MixtureModel, evaluating
 from pgt.predict import latest
 from pgt.predict import predict as next_locations
 from pgt.predictor.fitted import Fitted, in_order, of_person
-from pgt.predictor.rules import FORMAT
+from pgt.predictor.rules import FORMAT, strangeness
 from pgt.sparse.ranking import SharedRest
 from pgt.train import fit
 from pgt.vocabulary import PADDING, UNKNOWN, Vocabulary
@@ -181,7 +181,7 @@ class Closed(Fitted):
             tensors |= {f"{name}.keys": steps.keys, f"{name}.counts": steps.counts}
         info = {
             "predictor": FORMAT, "rule": self.name, "windows": self.config.to_dict(),
-            "vocabulary": json.loads(self.words.to_json()),
+            "vocabulary": json.loads(self.words.to_json(people=True)),
         }  # fmt: skip
         checkpoint.write(path, tensors, info)
 
@@ -203,10 +203,17 @@ class Closed(Fitted):
         rule, size = Markov(), words.n_locations
         if len(tensors["popularity"]) != size:
             raise ValueError("its counts are of another vocabulary")
+        counts = [tensors[name] for name in ("everybody.counts", "own.counts")]
+        if tensors["popularity"].isnan().any() or not all(_are_counts(one) for one in counts):
+            raise ValueError("some of its counts are no counts")
         rule.n_locations, rule.popularity = size, SharedRest(tensors["popularity"].float())
         rule.everybody, rule.own = (
             Transitions(tensors[f"{name}.keys"].long(), tensors[f"{name}.counts"].float(), size)
             for name in ("everybody", "own")
         )
         config = WindowConfig.from_dict(info["windows"])
-        return cls("markov", rule, tensors["strange"].double().numpy(), words, config)
+        return cls("markov", rule, strangeness(tensors), words, config)
+
+
+def _are_counts(values: Tensor) -> bool:
+    return bool((values >= 0).all() and values.isfinite().all())

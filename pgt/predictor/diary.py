@@ -3,6 +3,11 @@
 What a question shows of the past is the latest visits, and of the places further back the latest
 visit each. So that is all that has to be kept. A new visit is one new row, and the batch that comes
 of the rows is the one that the whole table would give.
+
+A place to which no row is left is forgotten; that takes visits to more than `Diary.spare` other
+places (1,000 in the pretrained predictor). Somebody who comes back to it is at a place like any new
+one: it counts as new, its visits count from 1 again, and a kept visit that followed one there does
+not count as made from here. All else that a model sees is as in the whole table.
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ COLUMNS = (
     "two_before", "end_before", "stay_before", "gap_before", "there", "number", "is_new",
 )  # fmt: skip
 AT = {name: i for i, name in enumerate(COLUMNS)}
-SPARE = 10  # times as many places as a question can show, in case of a return to many of them
+SPARE = 10  # times as many places as a question can summarize, for the sake of what is not new
 
 
 @dataclass
@@ -45,8 +50,12 @@ class Diary:
     ----------
     rows : ndarray
         (N, 15) int64, the visits that may still be shown, in order; columns as in `COLUMNS`.
-    names : dict
-        The number of each place, from 2.
+    names, places : dict
+        The number of each place in the rows, from 2 in the order of first visits, and its name.
+    counts : dict
+        How many visits each of these places has had.
+    seen : int
+        How many places have been numbered.
     started_at, finished_at : Timestamp
         Of the last visit.
     """
@@ -55,8 +64,9 @@ class Diary:
     older: int
     rows: np.ndarray = field(default_factory=lambda: np.empty((0, len(COLUMNS)), dtype=np.int64))
     names: dict[Hashable, int] = field(default_factory=dict)
-    places: list[Any] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
+    places: dict[int, Any] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)
+    seen: int = 0
     started_at: pd.Timestamp | None = None
     finished_at: pd.Timestamp | None = None
 
@@ -77,11 +87,11 @@ class Diary:
                 f"The visit of {started_at} begins before the last one ({self.started_at}); give "
                 "visits in order, or remember(visits) the whole table anew."
             )
-        place = self.names.setdefault(location_id, len(self.names) + 2)
-        if place - 2 == len(self.counts):
-            self.places.append(location_id)
-            self.counts.append(0)
-        self.counts[place - 2] += 1
+        place = self.names.setdefault(location_id, self.seen + 2)
+        if place not in self.places:
+            self.seen += 1
+            self.places[place], self.counts[place] = location_id, 0
+        self.counts[place] += 1
         last = self.rows[-1] if len(self.rows) else None
         before, two, gap, end, stay_before = NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN
         if last is not None and self.finished_at is not None:
@@ -93,15 +103,23 @@ class Diary:
         row = [
             place, 1 + minute // 15, 1 + started_at.day_of_week,
             1 + min(stay // 30, DURATIONS - 1), minute, started_at.toordinal(), stay, before, two,
-            end, stay_before, gap, self.counts[place - 2],
-            0 if last is None else last[AT["number"]] + 1, int(self.counts[place - 2] == 1),
+            end, stay_before, gap, self.counts[place],
+            0 if last is None else last[AT["number"]] + 1, int(self.counts[place] == 1),
         ]  # fmt: skip
         self.rows = np.concatenate([self.rows, np.array([row], dtype=np.int64)])
         self.started_at, self.finished_at = started_at, finished_at
         self._forget()
 
+    @property
+    def spare(self) -> int:
+        """How many visits are kept beside the latest: enough, whatever places are come back to."""
+        return max(1, SPARE * self.older, self.older + self.memory)
+
     def _forget(self) -> None:
-        """Leave out what no question will show again: earlier visits to places seen since."""
+        """Leave out what no question will show again: earlier visits to places seen since.
+
+        And the names of places to which no visit is left.
+        """
         old = len(self.rows) - max(self.memory, RECENT)
         if old <= self.older:
             return
@@ -109,9 +127,11 @@ class Diary:
         keep = np.zeros(len(self.rows), dtype=bool)
         keep[len(self.rows) - 1 - latest] = True
         keep[old:] = True
-        spare = np.flatnonzero(keep[:old])[: -SPARE * self.older or None]
+        spare = np.flatnonzero(keep[:old])[: -self.spare]
         keep[spare] = False
-        self.rows = self.rows[keep]
+        gone, self.rows = self.rows[~keep, 0], self.rows[keep]
+        for place in np.setdiff1d(gone, self.rows[:, 0]).tolist():
+            del self.names[self.places.pop(place)], self.counts[place]
 
     @property
     def new(self) -> np.ndarray:

@@ -14,7 +14,7 @@ from pgt.errors import DataError
 from pgt.files.shipped import folder
 from pgt.predict import until
 from pgt.predictor import fitting, models, scoring
-from pgt.predictor.arguments import moment, number, one_of, required, whole
+from pgt.predictor.arguments import moment, number, one_of, required, seed, whole
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.fitted import Fitted, of_person
@@ -243,15 +243,15 @@ class NextLocation(BaseEstimator):
         visit : mapping
             ``user_id``, ``location_id``, ``started_at`` and ``finished_at`` (without an end, the
             visit is a check-in), as a dict or a row of a table. Times are brought to the zone of
-            the table of `remember`, or to ``timezone``; without both they must name an offset, and
-            are read by the clocks of that.
+            the table of `remember`, or to ``timezone``; without both they must name an offset.
         top : int
 
         Returns
         -------
         DataFrame
             As of `predict`, without ``after``, ``lon`` and ``lat``: what it says when the whole
-            table has the visit, but with the networks weighed as `remember` left them.
+            table has the visit, but with the networks weighed as `remember` left them, and a place
+            is new again after visits to more than a thousand others (`pgt.predictor.diary`).
 
         Examples
         --------
@@ -297,4 +297,4 @@ class NextLocation(BaseEstimator):
     def _check_parameters(self) -> None:
         one_of(MODELS, self.model, "model")
         one_of(fitting.CHOICES, self.choose, "choose")
-        whole(self.seed, "seed", least=0, most=2**63 - 1)
+        seed(self.seed)

@@ -8,8 +8,11 @@ from typing import Any
 import pandas as pd
 
 from pgt.errors import DataError
+from pgt.io.parquet_folder import is_parquet_folder
 from pgt.io.sources import read_visits
 from pgt.io.tables import TIMES, in_utc, named, tidy
+from pgt.io.trackintel import with_centers
+from pgt.refusals.tables import require_places
 from pgt.visits import require_columns
 
 
@@ -22,9 +25,10 @@ def as_visits(
     ----------
     table : DataFrame, path, or table of another library
         A pandas or GeoPandas table, a Polars one (lazy or not), a PyArrow table, a DuckDB
-        relation; or a path, which `pgt.read_visits` reads. Without ``finished_at`` the visits are
-        check-ins: they end when they begin. Rows without a location (trackintel's noise) are left
-        out. A geometry of points gives ``lon`` and ``lat``, if these are not there.
+        relation; trackintel's (staypoints, locations); or a path, which `pgt.read_visits` reads.
+        Without ``finished_at`` the visits are check-ins: they end when they begin. Rows without a
+        location (trackintel's noise) are left out. A geometry of points gives ``lon`` and ``lat``,
+        if these are not there; one in metres is brought to degrees first.
     timezone : str, optional
         The local zone of times that name none, or of times in UTC.
     columns : dict, optional
@@ -38,7 +42,8 @@ def as_visits(
     Raises
     ------
     DataError
-        It is no table, or `pgt.visits.check` finds something.
+        It is no table, or one of position fixes or of locations alone, or `pgt.visits.check` finds
+        something.
 
     Examples
     --------
@@ -48,10 +53,15 @@ def as_visits(
     [8, 9]
     """
     if isinstance(table, str | Path):
-        # Of a folder the format is known; a table without an end is one of check-ins.
-        checkins = not Path(table).is_dir()
+        # Of other folders the format is known; a table without an end is one of check-ins.
+        checkins = not Path(table).is_dir() or is_parquet_folder(table)
         return read_visits(table, timezone=timezone, columns=columns, checkins=checkins)
-    visits, called, _ = named(_with_coordinates(_as_pandas(table)), columns, "the table")
+    if isinstance(table, tuple) and len(table) == 2:
+        together = with_centers(*(_with_coordinates(_as_pandas(one)) for one in table))
+    else:
+        together = _with_coordinates(_as_pandas(table))
+    visits, called, _ = named(together, columns, "the table")
+    require_places(visits, "the table")
     visits = _without_arrow(visits)
     if list(visits.columns).count("location_id") == 1:  # of two, `require_columns` speaks
         visits = _whole_ids(visits[visits.location_id.notna()])
@@ -72,7 +82,7 @@ def _as_pandas(table: Any) -> pd.DataFrame:
         return pd.DataFrame(table)  # of a subclass (GeoPandas) only the table
     if hasattr(table, "collect") and hasattr(table, "lazy"):
         table = table.collect()  # a lazy table of Polars
-    for method in ("to_pandas", "to_df", "df"):
+    for method in ("to_pandas", "to_df", "df", "read_pandas"):  # the last of Arrow's readers
         if callable(getattr(table, method, None)):
             found = getattr(table, method)()
             if isinstance(found, pd.DataFrame):
@@ -89,8 +99,13 @@ def _with_coordinates(visits: pd.DataFrame) -> pd.DataFrame:
         return visits
     for name in ("geometry", "geom", "center"):
         points: Any = getattr(visits.get(name), "array", None)
-        if hasattr(points, "x") and hasattr(points, "y"):
-            return visits.assign(lon=points.x, lat=points.y)
+        if getattr(getattr(points, "crs", None), "is_projected", False):
+            points = points.to_crs("EPSG:4326")
+        try:
+            if hasattr(points, "x") and hasattr(points, "y"):
+                return visits.assign(lon=points.x, lat=points.y)
+        except ValueError:  # GeoPandas' word for areas and lines
+            continue
     return visits
 
 

@@ -15,6 +15,7 @@ from pgt.predictor.fitted import Fitted
 from pgt.predictor.rules import FORMAT, OwnPast
 
 CLOSED = ("pgt", "markov")
+DAMAGE = (ArithmeticError, AttributeError, KeyError, RuntimeError, TypeError, ValueError)
 
 
 def fit(name: str, visits: pd.DataFrame, novelty: Novelty, seed: int) -> Fitted:
@@ -58,7 +59,14 @@ def load(path: str | Path) -> Fitted:
     kind = Closed if info.get("rule") == "markov" else OwnPast
     try:
         return kind.of_file(tensors, info)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (
+        AttributeError,
+        ArithmeticError,
+        KeyError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+    ) as error:
         raise DataError(
             f"The header of {Path(path).name} does not fit this version of pgt ({error})."
         ) from error

@@ -2,7 +2,8 @@
 
 Its networks know places by their relations, and have no name of any place or person in them. So
 they can be trained in worlds that do not exist, and taken to one that does. They are chosen on
-worlds that they were not trained on. No real window has a say, not even a validation one.
+worlds that they were not trained on. No real window has a say in it; only the family of worlds
+replaced a first one that had been scored on real people (see ``data/README.md``).
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from pgt.predictor.fitted import ENOUGH, Fitted, in_order, of_person
 from pgt.predictor.fitting import seen
 
 FORMAT = "rule-1"
+LARGEST = 1e9  # a number of a rule
 
 
 class Latest(Last):
@@ -127,10 +128,24 @@ class OwnPast(Fitted):
         }  # fmt: skip
         rule = kinds[info["rule"]](**{k: _number(v) for k, v in info["numbers"].items()})
         novelty = Novelty(*map(_number, info["novelty"]))
-        return cls(info["rule"], rule, tensors["strange"].double().numpy(), novelty)
+        return cls(info["rule"], rule, strangeness(tensors), novelty)
+
+
+def strangeness(tensors: dict[str, Tensor]) -> np.ndarray:
+    """What the promises of a file rest on: how strange true answers were, 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        Something is none.
+    """
+    strange: np.ndarray = tensors["strange"].double().numpy()
+    if strange.ndim != 1 or not ((strange >= 0) & (strange <= 1)).all():
+        raise ValueError("its promises rest on numbers that are no probabilities")
+    return strange
 
 
 def _number(value: Any) -> float:
-    if not isinstance(value, int | float) or not math.isfinite(value):
+    if not isinstance(value, int | float) or not abs(value) <= LARGEST:
         raise ValueError(f"{value!r} is no number")
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import tzinfo
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
@@ -15,6 +16,7 @@ from pgt.predictor.arguments import moment
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.diary import Diary
 from pgt.predictor.experts import Experts
+from pgt.predictor.together import together
 
 
 class Watcher:
@@ -28,7 +30,7 @@ class Watcher:
     """
 
     def __init__(self, bundle: Bundle, model: Experts) -> None:
-        self.bundle, self.model = bundle, model
+        self.bundle, self.model, self.network = bundle, model, together(model)
         self.diaries: dict[Any, Diary] = {}
         self.written: dict[str, Any] = {}  # the people of the diaries by how their ids are written
         self.zone: tzinfo | None = None  # of the table that was read
@@ -50,7 +52,7 @@ class Watcher:
         no_end = ended is None or ended is pd.NaT
         finished = began if no_end else moment(ended, zone, "finished_at")
         diary = self.diaries.get(user) or self._empty()
-        if diary.places and isinstance(place, str) != isinstance(diary.places[0], str):
+        if any(isinstance(place, str) != isinstance(name, str) for name in islice(diary.names, 1)):
             kinds = ("text", "numbers") if isinstance(place, str) else ("a number", "text")
             raise DataError(
                 f"location_id is {place!r}, {kinds[0]}, and those of the visits before are "
@@ -59,12 +61,12 @@ class Watcher:
         diary.add(place, began, finished)
         self._keep(user, diary)  # only now: a visit that is refused leaves no trace
         new = float(self.bundle.novelty(diary.new)[0])
-        place, probability = answers.one(self.model, diary.batch(), top)
+        place, probability = answers.one(self.network, diary.batch(), top)
         return pd.DataFrame(
             {
                 "user_id": user,
                 "rank": range(1, len(place) + 1),
-                "location_id": [diary.places[i - 2] for i in place],
+                "location_id": [diary.places[i] for i in place],
                 "probability": probability * (1 - new),
                 "somewhere_new": new,
             }

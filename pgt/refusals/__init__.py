@@ -1,1 +1,1 @@
-"""Refusals: what is said before anything is computed, and changes nothing that is."""
+"""Refusals and notes: what is said before anything is computed, and changes nothing that is."""

@@ -1,10 +1,9 @@
-"""Settings that no model and no training run can have, whatever else is asked of them."""
+"""Settings that no windows, no model and no training run can have."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from numbers import Integral, Real
 from typing import Any
 
 SHAPE = ("n_locations", "n_users", "d_model", "n_heads", "n_layers", "d_feedforward", "max_len")
@@ -12,9 +11,27 @@ STEPS = ("batch_size", "warmup_epochs", "max_epochs", "patience", "seed")
 RATES = ("learning_rate", "weight_decay", "eps", "label_smoothing", "clip")
 AMP = ("auto", "on", "off")
 SHARE = "from 0 up to, but not including, 1"
+MOST = 2**31 - 1
+# Generators are seeded with the seed and the number of an epoch, as one number of 64 bits.
+MOST_SEED = 2**40
 
 
-def require_model_settings(config: Any) -> None:
+def require_windows(config: Any) -> None:
+    """Refuse days and visits beyond all bounds.
+
+    Parameters
+    ----------
+    config : WindowConfig
+
+    Raises
+    ------
+    ValueError
+        Naming the field and its bound.
+    """
+    _require_at_most(config, MOST, ("days", "min_visits"))
+
+
+def require_model(config: Any) -> None:
     """Refuse a shape that is no number, and a share of dropout that is none.
 
     Parameters
@@ -37,15 +54,16 @@ def require_model_settings(config: Any) -> None:
     """
     _require_whole(config, SHAPE)
     _require_at_least(config, 1, ("n_heads", "d_feedforward"))
+    _require_at_most(config, MOST, SHAPE)
     if not _is_share(config.dropout):
         raise ValueError(f"dropout={config.dropout!r} must be a number {SHARE}.")
     for name in ("without", "features"):
         value = getattr(config, name, ())
-        if not isinstance(value, tuple):
+        if not (isinstance(value, tuple) and all(isinstance(one, str) for one in value)):
             raise ValueError(f"{name}={value!r} must be a tuple of names, such as ('user',).")
 
 
-def require_training_settings(config: Any) -> None:
+def require_training(config: Any) -> None:
     """Refuse settings that are no numbers, and such as an optimizer cannot have.
 
     Parameters
@@ -71,6 +89,8 @@ def require_training_settings(config: Any) -> None:
         if not _is_number(value := getattr(config, name)):
             raise ValueError(f"{name}={value!r} must be a number.")
     _require_at_least(config, 0, ("warmup_epochs", "seed", "weight_decay"))
+    _require_at_most(config, MOST, ("batch_size", "warmup_epochs", "max_epochs", "patience"))
+    _require_at_most(config, MOST_SEED, ("seed",))
     two = config.betas
     if not (isinstance(two, tuple) and len(two) == 2 and all(map(_is_share, two))):
         raise ValueError(f"betas={two!r} must be two numbers {SHARE}.")
@@ -78,11 +98,35 @@ def require_training_settings(config: Any) -> None:
         raise ValueError(f"amp is {config.amp!r}; it must be one of {', '.join(AMP)}.")
 
 
+def require_whole(name: str, value: Any, least: int) -> None:
+    """Refuse an argument that is no whole number, or too small a one.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    value : int
+    least : int
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> require_whole("batch_size", 0, 1)
+    Traceback (most recent call last):
+    ValueError: batch_size=0 must be a whole number of at least 1.
+    """
+    if type(value) is not int or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
+
+
+# Numbers of NumPy are refused: a configuration is written into files, as JSON.
 def _require_whole(config: Any, names: Iterable[str]) -> None:
     for name in names:
-        value = getattr(config, name)
-        if isinstance(value, bool) or not isinstance(value, Integral):
-            raise ValueError(f"{name}={value!r} must be a whole number.")
+        if type(value := getattr(config, name)) is not int:
+            raise ValueError(f"{name}={value!r} must be a whole number, an int of Python.")
 
 
 def _require_at_least(config: Any, least: int, names: Iterable[str]) -> None:
@@ -91,8 +135,15 @@ def _require_at_least(config: Any, least: int, names: Iterable[str]) -> None:
             raise ValueError(f"{name}={value!r} must be at least {least}.")
 
 
+def _require_at_most(config: Any, most: int, names: Iterable[str]) -> None:
+    for name in names:
+        if (value := getattr(config, name)) > most:
+            raise ValueError(f"{name}={value!r} must be at most {most}.")
+
+
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    whole = type(value) is int and -MOST <= value <= MOST
+    return whole or (isinstance(value, float) and math.isfinite(value))
 
 
 def _is_share(value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pgt.errors import DataError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch import Tensor
 
     from pgt.vocabulary import Vocabulary
@@ -34,16 +35,39 @@ def other_sizes(config: Any, vocabulary: Vocabulary) -> Iterator[tuple[str, int,
             yield field, ours, theirs
 
 
-def require_same_places(predictor: Any, vocabulary: Vocabulary) -> None:
-    """Refuse windows whose places, or people, are not those that a model or a rule was made for.
+def require_shared(vocabulary: Vocabulary, location_id: pd.Series) -> None:
+    """Refuse locations of which a vocabulary has none: they are of another data set.
 
-    Sizes are compared: places of another town are noticed unless there are just as many of them.
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    location_id : Series
+
+    Raises
+    ------
+    DataError
+    """
+    if len(location_id) and not (vocabulary.encode_locations(location_id) >= SPECIAL).any():
+        ours = repr(vocabulary.locations[0]) if vocabulary.locations else "none"
+        raise DataError(
+            f"None of the table's {location_id.nunique()} locations (such as "
+            f"{location_id.tolist()[0]!r}) is among the {len(vocabulary.locations)} that the model "
+            f"was trained on (such as {ours}): it is of another vocabulary; use the table it was "
+            "trained on, or train on this one."
+        )
+
+
+def require_same_places(predictor: Any, vocabulary: Vocabulary) -> None:
+    """Refuse windows whose places, or people, are not those that a model was made for.
+
+    Sizes are compared, and fingerprints where the model comes from a file: of a model that was
+    just trained, as many places of another town are not noticed. What has no weights for places
+    fits any windows: a rule that looks at the person's own past alone, a network without a place
+    of its own.
 
     Parameters
     ----------
     predictor : Predictor
-        One without ``config`` or ``n_locations``, and a network in which no place has weights of
-        its own, fit any windows.
     vocabulary : Vocabulary
         That of the windows.
 
@@ -62,13 +86,23 @@ def require_same_places(predictor: Any, vocabulary: Vocabulary) -> None:
     ...     print(error)
     The model was made for n_locations=1474, the windows have ...; make them with the model's ...
     """
-    config = getattr(predictor, "config", predictor)
-    if not getattr(config, "n_locations", 0) or 0 < getattr(config, "n_trained_ids", 0) <= SPECIAL:
+    if hasattr(type(predictor), "rest") and not hasattr(predictor, "rest"):
+        raise DataError(f"This {type(predictor).__name__} is not fitted; call fit(train) first.")
+    config = getattr(predictor, "config", None)
+    if config is None and getattr(predictor, "rest", None) is not None:
+        config = predictor
+    if not hasattr(config, "n_locations") or 0 < getattr(config, "n_trained_ids", 0) <= SPECIAL:
         return
     for field, ours, theirs in other_sizes(config, vocabulary):
         raise DataError(
             f"The model was made for {field}={ours}, the windows have {field}={theirs}; make them "
             "with the model's vocabulary: pgt.prepare(visits, vocabulary=...)."
+        )
+    own = getattr(predictor, "made_for", None)
+    if isinstance(own, str) and own != vocabulary.fingerprint():
+        raise DataError(
+            "The model was made for other places or people, as many as these; make the windows "
+            "with its own vocabulary: pgt.prepare(visits, vocabulary=...)."
         )
 
 

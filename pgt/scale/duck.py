@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pgt.errors import DataError
 from pgt.files.cells import plain_text
 from pgt.io.columns import recognized, says_utc
+from pgt.io.delta import LOG, require_no_delta
 from pgt.io.forms import form_of
 from pgt.io.times import OFFSET, parse_times
 from pgt.io.unpacking import require_room
@@ -101,11 +102,17 @@ def files_of(sources: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for source in sources:
         system, path = file_system(source)
-        names = [path]
+        names, folders = [path], set()
         if system.isdir(path):
-            names = [name for name in sorted(system.find(path)) if _kind(name)]
+            below = sorted(system.find(path))
+            names = [name for name in below if _kind(name)]
+            logs = (name for name in below if f"/{LOG}/" in name)
+            folders = {path, *(name.split(f"/{LOG}/")[0] for name in logs)}
         elif "*" in path:
             names = sorted(system.glob(path))
+            folders = {name.rpartition("/")[0] for name in names}
+        for folder in sorted(folders):
+            require_no_delta(folder, system.isdir)
         if not names or not all(system.exists(name) for name in names):
             raise DataError(f"There are no visits at {source}; check the path.")
         for name in names:

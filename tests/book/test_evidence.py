@@ -12,6 +12,8 @@ import evidence
 import measured
 import pytest
 import results_tables
+from facts import GEOLIFE, NEW_YORK, RULE_MEMORY, fact, percent
+from front_chart import own_rows
 from lab import reports
 from lab.reports import NO_CODE, outdated, run_fingerprints, stale
 
@@ -122,8 +124,32 @@ def test_every_results_file_is_fresh_and_read() -> None:
     assert list(evidence.doubtful(ROOT)) == []
 
 
+def zero_shot(name: str, where: dict[str, str]) -> str:
+    """The predictor's score where it was not trained, with its interval, as README writes it."""
+    rows = own_rows(read_results("nobody"), **where, model="predictor", group="all")
+    (row,) = rows.itertuples()
+    return f"{fact(name)} [{row.low:.1f}, {row.high:.1f}]"
+
+
 def test_the_readme_says_what_the_files_say() -> None:
-    readme = " ".join((ROOT / "README.md").read_text().split())
+    first, table, rest = re.split(
+        r"(?m)((?:^\|.*\n)+)", (ROOT / "README.md").read_text(), maxsplit=1
+    )
+    rule = [
+        percent(**RULE_MEMORY, **where)(read_results(file))
+        for file, where in (("beyond", GEOLIFE), ("new_york", NEW_YORK))
+    ]
+    scores = [
+        (zero_shot("nobody", GEOLIFE), zero_shot("new-york-nobody", NEW_YORK)),
+        (fact("pgt"), fact("new-york-pgt")),
+        (fact("kernel"), fact("new-york-kernel")),
+        rule,
+    ]
+    for line, row in zip(table.splitlines()[2:], scores, strict=True):
+        assert line.endswith(f"| {' | '.join(row)} |".replace("\u00a0", " "))
+    assert "python -m pgt predict visits.csv" in first and "pretrained()" in first
+    assert "make " not in first  # the predictor comes before the book
+    readme = " ".join((first + rest).split())
     claim = (
         "On the GeoLife windows of the literature a rule with five numbers beats the network's "
         "first guess."

@@ -252,8 +252,15 @@ def test_times_in_utc_are_read_by_the_clocks_of_the_browser(
     assert as_written == answers(model.predict(abroad, top=10)) != at_home
 
 
-def test_hostile_text_in_a_file_is_text(opened: Any) -> None:
-    evil = "</script><img src=x onerror=alert(1)>{{7*191}}"
+@pytest.mark.parametrize(
+    "evil",
+    [
+        "</script><img src=x onerror=alert(1)>{{7*191}}",
+        "</style><style>*{display:none}</style> red;} url(javascript:alert(1))",
+        "javascript:alert(1)//expression(alert(1))",
+    ],
+)
+def test_hostile_text_in_a_file_is_text(opened: Any, evil: str) -> None:
     rows = "".join(
         f'"{evil}","{evil}{n % 2}",2024-05-{1 + n:02d} 09:00,2024-05-{1 + n:02d} 10:00,1{n % 2},4\n'
         for n in range(9)

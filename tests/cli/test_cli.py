@@ -17,6 +17,7 @@ import torch
 
 from pgt import training_run
 from pgt.checkpoint import load_model, load_windows_config, read, save_model
+from pgt.cli import predictor
 from pgt.cli.parser import EXAMPLES, main
 from pgt.config import WindowConfig
 from pgt.io.tables import write
@@ -170,6 +171,8 @@ def test_evaluate_prints_and_writes_the_measured_rows(
     assert rows[0]["n"] == len(data.test)
     assert rows[0]["acc@1_low"] <= rows[0]["acc@1"] <= rows[0]["acc@1_high"]
     assert f"{expected['acc@1']:.1f}" in said
+    every = pd.DataFrame([row for row in rows if row["group"] == "all"])
+    assert predictor.verdict(every) in said.splitlines()
     empty = [row for row in rows if row["n"] == 0]
     assert empty and all(row["acc@1"] is None for row in empty)  # JSON has no NaN
     assert main(["evaluate", *files, "--split", "valid"]) == 0

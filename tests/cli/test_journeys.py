@@ -95,23 +95,33 @@ def test_checkins_to_a_map_in_two_commands(
     assert "https://" not in page
 
 
-def test_a_folder_of_gpx_to_a_prediction(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "tracks"
-    folder.mkdir()
+def recorded(folder: Path) -> Path:
+    """Twelve days of somebody's positions: a GPX file a day, and all of them as a table."""
+    tracks = folder / "tracks"
+    tracks.mkdir()
     home, work = (16.37, 48.20), (16.40, 48.22)
+    fixes = []
     for day in range(1, 13):
         points = []
         for minute in range(0, 24 * 60, 5):
             lon, lat = work if 9 * 60 <= minute < 17 * 60 else home
             moment = f"2024-05-{day:02d}T{minute // 60:02d}:{minute % 60:02d}:00Z"
             points.append(f'<trkpt lat="{lat}" lon="{lon}"><time>{moment}</time></trkpt>')
+            fixes.append(("anna", moment, lon, lat))
         body = "".join(points)
         text = f"<trk><name>{escape('Anna & co')}</name><trkseg>{body}</trkseg></trk>"
         head = '<gpx version="1.1" creator="test" xmlns="http://www.topografix.com/GPX/1/1">'
-        (folder / f"{day:02d}.gpx").write_text(f"{head}{text}</gpx>", encoding="utf-8")
+        (tracks / f"{day:02d}.gpx").write_text(f"{head}{text}</gpx>", encoding="utf-8")
+    columns = ["user_id", "tracked_at", "lon", "lat"]
+    pd.DataFrame(fixes, columns=columns).to_csv(folder / "fixes.csv", index=False)
+    return tracks
+
+
+def test_a_folder_of_gpx_to_a_prediction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recorded(tmp_path)
     words = ["visits", "tracks", "--out", "visits.parquet", "--everybody", "--person", "anna"]
     assert main([*words, "--timezone", "Europe/Vienna", "--quiet"]) == 0
     assert main(["predict", "visits.parquet", "--top", "2"]) == 0
@@ -120,6 +130,42 @@ def test_a_folder_of_gpx_to_a_prediction(
     visits = pd.read_parquet("visits.parquet")
     assert visits.location_id.nunique() == 2
     assert main(["map", "visits.parquet", "--user", "anna", "--out", "map.html"]) == 0
+
+
+@pytest.mark.parametrize(
+    "recording", [["tracks", "--person", "anna"], ["fixes.csv"]], ids=["GPX", "table"]
+)
+def test_positions_to_an_answer_in_one_command_as_in_two(
+    recording: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recorded(tmp_path)
+    there = set(tmp_path.rglob("*"))
+    recording = [*recording, "--timezone", "Europe/Vienna"]
+    assert main(["predict", *recording]) == 0
+    one = capsys.readouterr()
+    assert main(["explain", *recording, "--user", "anna"]) == 0
+    why = capsys.readouterr().out
+    assert set(tmp_path.rglob("*")) == there, "nothing but an answer was asked for"
+    assert main(["map", *recording, "--user", "anna", "--out", "one.html"]) == 0
+    capsys.readouterr()
+
+    assert main(["visits", *recording, "--everybody", "--out", "visits.parquet", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["predict", "visits.parquet"]) == 0
+    assert capsys.readouterr().out == one.out
+    assert main(["explain", "visits.parquet", "--user", "anna"]) == 0
+    assert capsys.readouterr().out == why
+    assert main(["map", "visits.parquet", "--user", "anna", "--out", "two.html"]) == 0
+    assert Path("one.html").read_text("utf-8") == Path("two.html").read_text("utf-8")
+
+    said = one.err.splitlines()
+    visits = len(pd.read_parquet("visits.parquet"))
+    assert len(said) == 1 and "3,456 fixes of 1 person" in said[0]
+    assert f"{visits} visits of 1 person to 2 places, in the zone Europe/Vienna" in said[0]
 
 
 @pytest.mark.parametrize("kind", ["kernel", "markov"])

@@ -8,13 +8,17 @@ import pandas as pd
 import pytest
 
 from pgt.cli.parser import main
+from pgt.cli.predictor import verdict
 from pgt.contextual.features import HISTORY_FEATURES, TARGET_FEATURES
+from pgt.files.shipped import folder
 from pgt.io.tables import write
 from pgt.predictor.answers import IN_WORDS
 from pgt.predictor.estimator import NextLocation
 from pgt.visits import check
 
 from ..helpers import routine_visits
+
+PGT = folder("checkpoints") / "city.safetensors"
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +57,33 @@ def test_live_writes_a_page_with_the_visits_in_it_or_without(
     assert row in own and row not in empty and "Larkmere" not in own
 
 
+def test_verdict_names_the_better_one_whoever_measured() -> None:
+    every = pd.DataFrame({"model": ["pgt", "last", "kernel"], "acc@1": [30.0, 10.0, 20.0]})
+    assert verdict(every).startswith("Use pgt: its first guess is right in 30.0 %")
+    assert "(kernel) in 20.0 %" in verdict(every)
+    every.loc[2, "acc@1"] = 40.0
+    assert verdict(every).startswith("Use the rule (kernel): its first guess is right in 40.0 %")
+    contextual = every.replace({"model": {"pgt": "contextual"}})
+    assert "that of the predictor in 30.0 %" in verdict(contextual)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["predict", "{}", str(PGT)],
+        ["evaluate", "{}", str(PGT)],
+        ["train", "{}", "--out", "{}/new.safetensors", "--model", "pgt"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_pgt_refuses_a_recording(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.gpx").touch()
+    assert main([word.format(tmp_path) for word in words]) == 2
+    assert "make visits of it first with python -m pgt visits" in capsys.readouterr().err
+
+
 def test_explain_gives_the_reasons(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     user = str(pd.read_parquet(table).user_id.iloc[0])
     assert main(["explain", str(table), "--user", user, "--top", "1", "--reasons", "3"]) == 0
@@ -88,6 +119,7 @@ def test_train_writes_a_predictor_that_predict_takes(
         (["predict", "{}", "--days", "3"], "--days is for models of 'train --model pgt'"),
         (["predict", "{}", "none.safetensors"], "There is no checkpoint none.safetensors"),
         (["explain", "{}", "--user", "nobody"], "There is no user 'nobody'"),
+        (["predict", "{}", "--person", "me"], "--person is for GPX"),
         (["live", "--user", "7", "--out", "x.html"], "--user needs VISITS"),
         (["live", "{}", "--out", "x.txt"], "x.txt"),
     ],

@@ -165,7 +165,7 @@ def test_frames_in_several_zones_and_units() -> None:
         ([commuter(1).assign(lat=400.0), commuter(1)], "user 1 come in two frames"),
         ([commuter(1), commuter("1")], "mixes text and numbers"),
         ([commuter(1, days=20)], "longest tracking is 19 days.*--everybody"),
-        ([commuter(1)[:1]], "0 have staypoints"),
+        ([commuter(1)[:1]], "none of 1 people has a staypoint"),
         ([fixes_at([0, 3600], 1.0, 2.0), wander(1, user=2)[:0]], "longest tracking is 0 days"),
         ([commuter(1).drop(columns="lat")], "'lat' is missing"),
     ],
@@ -173,6 +173,13 @@ def test_frames_in_several_zones_and_units() -> None:
 def test_when_nothing_is_left_it_says_why(frames: list[pd.DataFrame], says: str) -> None:
     with pytest.raises(DataError, match=says):
         fixes_to_visits(frames)
+
+
+def test_no_remedy_is_named_that_was_taken_or_cannot_help() -> None:
+    for everybody in (True, False):
+        with pytest.raises(DataError, match="give longer recordings") as refusal:
+            fixes_to_visits([commuter(1)[:1]], everybody=everybody)
+        assert "--everybody" not in str(refusal.value)
 
 
 def test_wrong_settings_are_refused_before_the_work() -> None:

@@ -86,51 +86,22 @@ def test_the_future_is_named() -> None:
     assert ", …)" in note
 
 
-@pytest.mark.parametrize(
-    ("lon", "lat", "zone", "what"),
-    [
-        (16.37, 48.2, "Europe/Vienna", None),
-        (48.2, 16.37, "Europe/Vienna", "look swapped"),
-        (40.7, -74.0, "America/New_York", "look swapped"),
-        (-23.5, -46.6, "America/Sao_Paulo", "look swapped"),
-        (51.5, -0.1, "Europe/London", "look swapped"),
-        (28.6, 77.2, "Asia/Kolkata", "are lon and lat swapped?"),
-        (77.2, 28.6, "Asia/Kolkata", None),
-        (116.3, 39.9, "UTC", "are these local times?"),
-        (116.3, 39.9, "Asia/Urumqi", None),
-        (-3.7, 40.4, "Europe/Madrid", None),
-        (-149.9, 61.2, "America/Anchorage", None),
-        (36.8, -1.3, "Africa/Nairobi", None),
-        (151.2, -33.9, "Australia/Sydney", None),
-    ],
-)
-def test_coordinates_are_held_against_the_clock(
-    lon: float, lat: float, zone: str, what: str | None
-) -> None:
-    table = visits("2024-05-01 10:00", "2024-05-02 10:00")
-    table = check(table.assign(
-        lon=lon, lat=lat, started_at=table.started_at.dt.tz_convert(zone),
-        finished_at=table.finished_at.dt.tz_convert(zone),
-    ))  # fmt: skip
-    notes = doubts(table)
-    assert bool(notes) == bool(what), notes
-    if what:
-        assert what in notes[0] and notes[0].startswith("2 visits lie around")
+def test_few_visits_years_from_all_others_are_named() -> None:
+    usual = [f"2024-{month:02}-{day:02}" for month in range(1, 6) for day in range(1, 28)]
+    (note,) = doubts(check(visits("2017-01-01", *usual)))
+    assert note.startswith("1 visit lies 6 years or more from the rest (user 'ann' on 2017-01-01)")
+    both = pd.concat([visits("2017-01-01", user="bob"), visits(*usual)])
+    assert "user 'bob' on 2017-01-01" in doubts(check(both))[0]
+    # A pause within a long history, another year of it, and a handful of visits are no mistakes.
+    years = [f"{year}-05-{day:02}" for year in range(2010, 2017) for day in range(1, 28)]
+    assert doubts(check(visits("2018-06-01", *years))) == []
+    assert doubts(check(visits(*usual, *(one.replace("2024", "2018") for one in usual)))) == []
+    assert doubts(check(visits("2017-01-01", "2024-05-01", "2024-05-02"))) == []
 
 
-@pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/Regina", "Asia/Kolkata"])
-def test_utc_times_that_were_read_as_local_are_noticed(zone: str) -> None:
-    lon = {"Asia/Shanghai": 116.4, "America/Regina": -104.6, "Asia/Kolkata": 77.2}[zone]
-    town = city.load().visits.drop(columns=["lon", "lat"]).assign(lon=lon, lat=30.0)
-    wall = {name: town[name].dt.tz_localize(None) for name in ("started_at", "finished_at")}
-    right = town.assign(**{n: t.dt.tz_localize(zone) for n, t in wall.items()})
-    assert doubts(right) == []
-    utc = {n: right[n].dt.tz_convert("UTC").dt.tz_localize(None) for n in wall}
-    wrong = town.assign(**{n: t.dt.tz_localize(zone) for n, t in utc.items()})
-    (note,) = doubts(wrong)
-    assert "would be at night if their times were in UTC" in note
-    assert note.startswith(f"{len(town):,} visits are rarest from ")
-    assert doubts(wrong.drop(columns=["lon", "lat"])) == []  # nothing to hold it against
+def test_notes_show_ids_as_they_are() -> None:
+    (note,) = doubts(check(visits("1970-01-01", "2024-05-01", user=np.int64(1))))
+    assert "(user 1 on 1970-01-01)" in note
 
 
 def test_notes_are_warned_of_kept_and_printed(tmp_path: Path, capsys: Said) -> None:

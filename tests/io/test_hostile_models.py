@@ -63,13 +63,15 @@ HEADERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "notes that are nothing": (lambda info: info | {"notes": None}, "no table of names"),
     "no model": (lambda info: {"notes": {}}, "does not fit this version of pgt"),
     "no vocabulary": (lambda info: info | {"vocabulary": {}}, "does not fit this version"),
-    "a width that no memory holds": (lambda info: sized(info, d_model=4 * 10**11), "d_model is 4"),
+    "a width that no memory holds": (lambda info: sized(info, d_model=4 * 10**8), "d_model is 4"),
     "a middle that no memory holds":
-        (lambda info: sized(info, d_feedforward=10**12), "d_feedforward is 1"),
+        (lambda info: sized(info, d_feedforward=10**9), "d_feedforward is 1"),
     "more layers than weights": (lambda info: sized(info, n_layers=10**9), "n_layers is 1"),
     "a window of a billion": (lambda info: sized(info, max_len=10**9), "max_len is 1"),
     "more places than the vocabulary":
-        (lambda info: sized(info, n_locations=10**11), "configuration has n_locations 1"),
+        (lambda info: sized(info, n_locations=10**9), "configuration has n_locations 1"),
+    "a width beyond all bounds":
+        (lambda info: sized(info, d_model=4 * 10**11), "d_model=400000000000 must be at most"),
     "fewer people than the vocabulary":
         (lambda info: sized(info, n_users=1), "configuration has n_users 1, its vocabulary 3"),
     "another width": (lambda info: sized(info, d_model=32), "but .* in this model; it belongs to"),

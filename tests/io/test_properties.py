@@ -8,6 +8,7 @@ every time.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import math
@@ -31,6 +32,7 @@ from pgt.checkpoint import load_model, load_windows_config, save_model
 from pgt.config import TrainConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.model import ContextualPointer, load_contextual
+from pgt.errors import DataError
 from pgt.files.shipped import folder as shipped
 from pgt.files.tensors import read, read_info
 from pgt.files.tensors import write as write_tensors
@@ -38,10 +40,12 @@ from pgt.io.fixes import read_fixes
 from pgt.io.fixes_base import Report
 from pgt.io.sources import read_visits
 from pgt.io.tables import write
+from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.bundle import Bundle
+from pgt.predictor.estimator import NextLocation
 from pgt.scale import buckets, mapped, preparing
 from pgt.train import fit
-from pgt.windows import prepare
+from pgt.windows import PreparedDataset, prepare
 
 from ..helpers import model_of, refusal, routine_visits, tiny_config
 from .test_fixes import geolife, gpx, some_fixes, zipped
@@ -249,7 +253,7 @@ def _files() -> dict[str, tuple[bytes, Callable[[Path], object]]]:
     """Name of a file -> what it holds, and who reads it."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        visits, fixes = routine_visits(users=2, days=50), some_fixes((0, 3), n=6)
+        visits, fixes = _visits(), some_fixes((0, 3), n=6)
         few = visits.groupby("user_id").head(4)
         write(few, home / "v.csv")
         write(few, home / "v.parquet")
@@ -258,21 +262,51 @@ def _files() -> dict[str, tuple[bytes, Callable[[Path], object]]]:
         fixes.to_parquet(home / "f.parquet")
         gpx(home / "f.gpx", fixes)
         zipped(geolife(home / "g", fixes), home / "g.zip")
-        data = prepare(visits)
-        config = tiny_config(data, d_model=8, d_feedforward=8, n_layers=1)
-        model = model_of(config).float()
+        data, model = _data(), _small()
         save_model(home / "m.safetensors", model, data.vocabulary, {"seed": 1}, data.config)
         size = data.vocabulary.n_locations, data.vocabulary.n_users
         contextual = ContextualPointer(ContextualConfig(*size))
         save_model(home / "c.safetensors", contextual, data.vocabulary, {}, data.config)
-        fit(model, data.train, data.valid, TrainConfig(max_epochs=1), device="cpu",
-            checkpoint=home / "r.run.safetensors", progress=False)  # fmt: skip
+        with contextlib.suppress(InterruptedError):
+            _train_on(home / "r.run.safetensors", after_epoch=_interrupt)
+        shutil.copy(home / "r.run.safetensors", home / "t.run.safetensors")
         shutil.copy(shipped("checkpoints") / "nobody.safetensors", home / "p.safetensors")
+        NextLocation("markov").fit(visits).save(home / "chain.safetensors")
+        NextLocation("kernel").fit(visits).save(home / "rule.safetensors")
         (home / "r.json").write_text(
             json.dumps({"rows": [{"model": "pgt", "acc@1": 1.0}], "code": {}})
         )
         found = {file.name: file.read_bytes() for file in home.iterdir() if file.is_file()}
     return {name: (content, READERS[name]) for name, content in found.items()}
+
+
+@cache
+def _visits() -> pd.DataFrame:
+    return routine_visits(users=2, days=50)
+
+
+def _small() -> PointerGeneratorTransformer:
+    """A PGT for these visits."""
+    return model_of(tiny_config(_data(), d_model=8, d_feedforward=8, n_layers=1)).float()
+
+
+@cache
+def _data() -> PreparedDataset:
+    return prepare(_visits())
+
+
+def _interrupt(row: dict[str, float]) -> None:
+    raise InterruptedError
+
+
+def _train_on(path: Path, after_epoch: Callable[[dict[str, float]], None] | None = None) -> None:
+    """Two epochs, or what is left of them in the file of a run."""
+    few = _data().train.subset(np.arange(16))
+    try:
+        fit(_small(), few, few, TrainConfig(max_epochs=2), device="cpu", checkpoint=path,
+            progress=False, after_epoch=after_epoch)  # fmt: skip
+    except FloatingPointError as error:  # of weights that are numbers, and beyond all measure
+        raise DataError(str(error)) from error
 
 
 def _model(path: Path) -> None:
@@ -292,7 +326,9 @@ READERS: dict[str, Callable[[Path], object]] = {
     "f.gpx": lambda path: list(read_fixes(path, report=Report())),
     "g.zip": lambda path: list(read_fixes(path, report=Report())),
     "m.safetensors": _model, "c.safetensors": _contextual, "r.run.safetensors": _model,
-    "p.safetensors": Bundle.load, "r.json": lambda path: read_results(path.stem, path.parent),
+    "t.run.safetensors": _train_on, "chain.safetensors": NextLocation.load,
+    "rule.safetensors": NextLocation.load, "p.safetensors": Bundle.load,
+    "r.json": lambda path: read_results(path.stem, path.parent),
 }  # fmt: skip
 
 
@@ -395,9 +431,10 @@ def tampered(draw: st.DrawFn, whole: Any) -> Any:
     return draw(JSON)
 
 
-@pytest.mark.parametrize(
-    "name", ["m.safetensors", "c.safetensors", "p.safetensors", "r.run.safetensors", "r.json"]
-)
+TENSORS = [name for name in READERS if name.endswith(".safetensors")]
+
+
+@pytest.mark.parametrize("name", [*TENSORS, "r.json"])
 def test_a_tampered_header_is_read_or_refused(name: str, tmp_path: Path) -> None:
     content, reader = _files()[name]
     path = tmp_path / name
@@ -416,6 +453,52 @@ def test_a_tampered_header_is_read_or_refused(name: str, tmp_path: Path) -> None
         else:
             write_tensors(path, tensors, other)
             read_or_refused(read_info, path)
+        read_or_refused(reader, path)
+
+    tried()
+
+
+@st.composite
+def tampered_tensors(draw: st.DrawFn, whole: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Tensors of which one is another, is gone, or has a new name."""
+    key = draw(st.sampled_from(sorted(whole)))
+    others = {name: value for name, value in whole.items() if name != key}
+    value = whole[key]
+    act = draw(st.sampled_from(["gone", "name", "kind", "shape", "more", "number", "all"]))
+    if act == "gone":
+        return others
+    if act == "name":
+        return others | {draw(NAMES) if draw(st.booleans()) else f"{key}.more": value}
+    if act == "kind":
+        kinds = [torch.float64, torch.float16, torch.int64, torch.uint8, torch.bool]
+        return others | {key: value.to(draw(st.sampled_from(kinds)))}
+    if act in ("shape", "more"):
+        flat = value.reshape(-1)
+        size = draw(st.lists(st.integers(0, 3), max_size=3))
+        more = flat.repeat(2) if act == "more" else torch.zeros(size, dtype=value.dtype)
+        return others | {key: more}
+    number = draw(st.sampled_from([-1.0, 0.0, 1e9, -1e30, math.nan, math.inf, -math.inf]))
+    if not value.is_floating_point():
+        number = draw(st.sampled_from([-1, 0, 2**31, -(2**63), 2**63 - 1]))
+    other = torch.full_like(value, number)
+    if act == "number" and value.numel():
+        other = value.clone().reshape(-1)
+        other[draw(st.integers(0, value.numel() - 1))] = number
+        other = other.reshape(value.shape)
+    return others | {key: other}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_tampered_tensors_are_read_or_refused(name: str, tmp_path: Path) -> None:
+    content, reader = _files()[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    tensors, info = read(path)
+
+    @settings(steady, max_examples=40 if name == "p.safetensors" else 100)
+    @given(tampered_tensors(tensors))
+    def tried(other: dict[str, torch.Tensor]) -> None:
+        write_tensors(path, other, info)
         read_or_refused(reader, path)
 
     tried()

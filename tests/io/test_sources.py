@@ -60,6 +60,15 @@ def test_a_windows_folder_gives_the_same_windows_as_the_visits(tmp_path: Path) -
             assert getattr(x, field).tolist() == getattr(y, field).tolist(), field
 
 
+@pytest.mark.parametrize("name", SPLITS)
+def test_a_file_of_windows_without_rows_is_refused_for_that(name: str, tmp_path: Path) -> None:
+    windows_folder(tmp_path, random_visits(8, users=3, visits=100, zone="UTC"))
+    file = tmp_path / f"{name}.csv"
+    file.write_text(file.read_text().splitlines()[0] + "\n")
+    with pytest.raises(DataError, match=rf"^{name}\.csv of .* has a header and no rows"):
+        read_visits(tmp_path)
+
+
 def test_a_windows_folder_without_durations_holds_checkins(tmp_path: Path) -> None:
     visits = random_visits(8, users=3, visits=100, zone="UTC")
     visits["finished_at"] = visits.started_at
@@ -166,11 +175,11 @@ def test_folders_that_are_no_source_are_named_for_what_they_are(tmp_path: Path) 
     with pytest.raises(DataError, match="give a table of visits"):
         read_visits(tmp_path)
     (tmp_path / "day=1").mkdir()
-    write(check(random_visits(9)), tmp_path / "day=1" / "part-0.parquet")
+    write(check(random_visits(9)), tmp_path / "day=1" / "part-0.csv")
     with pytest.raises(DataError, match="with python -m pgt prepare --engine process"):
         read_visits(tmp_path)
-    (tmp_path / "_delta_log").mkdir()
-    with pytest.raises(DataError, match="looks like a Delta or Iceberg table"):
+    (tmp_path / "metadata").mkdir()
+    with pytest.raises(DataError, match="looks like an Iceberg table"):
         read_visits(tmp_path)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pgt.errors import DataError
-from pgt.io.trackintel import to_trackintel
+from pgt.io.trackintel import to_trackintel, with_centers
 from pgt.predictor.frames import as_visits
 from pgt.visits import check
 
@@ -77,3 +77,38 @@ def test_missing_geopandas_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "geopandas", None)
     with pytest.raises(DataError, match="pip install geopandas"):
         to_trackintel(located())
+
+
+def test_staypoints_take_the_centre_of_their_own_location() -> None:
+    staypoints = pd.DataFrame(
+        {
+            "user_id": [1, 2, 1, 1],
+            "started_at": 0,
+            "location_id": pd.array([7, 7, 8, None], "Int64"),
+        },
+        index=[9, 8, 7, 6],
+    )
+    locations = pd.DataFrame(
+        {"user_id": [1, 2, 1], "lon": [1.0, 2.0, 3.0], "lat": 0.0}, index=[7, 7, 8]
+    )
+    found = with_centers(staypoints, locations)
+    assert found.lon.tolist()[:3] == [1, 2, 3] and found.lon.isna().tolist()[3]
+    assert found.index.tolist() == [9, 8, 7, 6]
+    own = with_centers(staypoints.assign(lon=[5.0, None, 5.0, 5.0], lat=1.0), locations)
+    assert own.lon.tolist() == [5, 2, 5, 5]
+    assert with_centers(staypoints, locations.drop(columns="lon")) is staypoints
+
+
+@pytest.mark.parametrize(
+    ("staypoints", "locations", "message"),
+    [
+        ({"lon": [1]}, {"started_at": [1]}, "in this order"),
+        ({"started_at": [1]}, {"lon": [1]}, "no column 'location_id'; take those"),
+        ({"started_at": [1], "location_id": [1]}, {"id": ["1"], "lon": [1], "lat": [1]}, "texts"),
+    ],
+)
+def test_two_tables_that_are_not_those_are_refused(
+    staypoints: dict[str, list[int]], locations: dict[str, list[int]], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        with_centers(pd.DataFrame(staypoints), pd.DataFrame(locations))

@@ -301,8 +301,12 @@ print(json.dumps({name: tree.mark(some, stops) for name, some in starts.items()}
         assert json.loads(told.stdout) == here, python
 
 
-HARMLESS = {"all", "getattr", "isinstance", "isfinite", "len", "map", "sum", "type", "get", "items",
-            "numel", "values"}  # fmt: skip
+HARMLESS = {
+    "all", "any", "bool", "encode_locations", "enumerate", "fingerprint", "float", "get",
+    "getattr", "hasattr", "is_integer_dtype", "isdigit", "isfinite", "isinstance", "isnan",
+    "items", "len", "map", "min", "numel", "repr", "startswith", "state_dict", "str", "sum",
+    "tuple", "type", "unique", "values", "warn", "zip",
+}  # fmt: skip
 MAY_STAND = (
     ast.FunctionDef, ast.If, ast.For, ast.Raise, ast.Assign, ast.Return, ast.Expr, ast.Import,
     ast.ImportFrom,

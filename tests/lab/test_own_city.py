@@ -15,7 +15,7 @@ from pgt.city.checkins import as_checkins, sampled
 from pgt.cli.parser import main
 from pgt.errors import DataError
 from pgt.io.columns import ALIASES, recognized
-from pgt.io.doubts import far_from_sun
+from pgt.io.doubts_places import far_from_sun
 from pgt.io.tables import read
 
 Said = pytest.CaptureFixture[str]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pytest
 
 from pgt.errors import DataError
 from pgt.io.tables import write
+from pgt.io.trackintel import to_trackintel
 from pgt.predictor.frames import as_visits
 from pgt.visits import check
 
@@ -96,3 +99,83 @@ def test_what_is_no_table_is_refused() -> None:
         as_visits([1, 2])
     with pytest.raises(DataError, match="'user_id' is missing"):
         as_visits(pd.DataFrame({"a": [1]}))
+
+
+def test_a_reader_of_arrow_and_a_folder_of_parquet_are_tables(
+    visits: pd.DataFrame, tmp_path: Path
+) -> None:
+    arrow = pa.Table.from_pandas(visits)
+    assert as_visits(arrow.to_reader()).started_at.tolist() == visits.started_at.tolist()
+    for user, part in visits.drop(columns="finished_at").groupby("user_id"):
+        write(part, tmp_path / f"{user}.parquet")
+    found = as_visits(tmp_path, timezone=ZONE)
+    assert found.location_id.tolist() == visits.location_id.tolist()
+    assert (found.finished_at == found.started_at).all()
+
+
+class Points:
+    """As GeoPandas' array of points in metres, as far as it is asked."""
+
+    class crs:
+        is_projected = True
+
+    x = y = 5e6
+
+    def to_crs(self, crs: str) -> Any:
+        assert crs == "EPSG:4326"
+        return SimpleNamespace(x=16.4, y=48.2)
+
+
+def test_points_in_metres_are_brought_to_degrees(
+    visits: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = visits.drop(columns=["lon", "lat"], errors="ignore")
+    holds = SimpleNamespace(array=Points())
+    get = pd.DataFrame.get
+    monkeypatch.setattr(
+        pd.DataFrame, "get", lambda self, name: holds if name == "geometry" else get(self, name)
+    )
+    found = as_visits(table)
+    assert set(found.lon) == {16.4} and set(found.lat) == {48.2}
+
+
+def test_geometries_of_geopandas_are_read_or_left_alone(visits: pd.DataFrame) -> None:
+    pytest.importorskip("geopandas", reason="GeoPandas is not installed")
+    located = visits.assign(lon=16.4, lat=48.2)
+    staypoints, _ = to_trackintel(located)
+    found = as_visits(staypoints.to_crs(3857))
+    assert found.lon.to_numpy() == pytest.approx(16.4) and found.lat.to_numpy() == pytest.approx(
+        48.2
+    )
+    assert "lon" not in as_visits(staypoints.set_geometry(staypoints.to_crs(3857).buffer(9)))
+
+
+def test_staypoints_and_locations_are_one_table(visits: pd.DataFrame) -> None:
+    locations = pd.DataFrame({"id": visits.location_id.unique()}).assign(lat=48.2)
+    locations["lon"] = 16 + locations.index / 100
+    staypoints = visits.drop(columns=["lon", "lat"], errors="ignore")
+    found = as_visits((staypoints, locations))
+    where = locations.set_index("id").lon
+    assert found.lon.tolist() == where[visits.location_id].tolist()
+    assert found.started_at.tolist() == visits.started_at.tolist()
+    with pytest.raises(DataError, match="A tuple is no table"):
+        as_visits((visits,))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"datetime": 1, "lat": 48.2, "lng": 16.4},
+            "has positions .* python -m pgt visits .*fixes",
+        ),
+        ({"tracked_at": 1, "lat": 48.2, "lon": 16.4}, "has positions and no column for the place"),
+        ({"started_at": 1, "finished_at": 2, "lat": 48.2, "lon": 16.4}, "has stays .*locations"),
+        ({"center": 0, "lat": 48.2, "lon": 16.4}, "holds locations.*; staypoints are needed"),
+    ],
+)
+def test_a_table_without_places_or_times_is_named_for_what_it_is(
+    change: dict[str, float], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        as_visits(pd.DataFrame({"uid": [1], **{name: [value] for name, value in change.items()}}))

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pgt
 from pgt.config import PRESETS, ModelConfig, TrainConfig, WindowConfig
 from pgt.contextual.config import ContextualConfig
+from pgt.refusals.settings import MOST_SEED, require_whole
+from pgt.train import fit
 
 NAN, INF = float("nan"), float("inf")
 
@@ -29,8 +32,12 @@ NAN, INF = float("nan"), float("inf")
         ("d_feedforward", 0, "at least 1"),
         ("max_len", None, "whole number"),
         ("n_locations", 9.5, "whole number"),
+        ("n_locations", np.int64(9), "an int of Python"),
+        ("n_locations", 10**30, "at most 2147483647"),
+        ("max_len", 2**31, "at most 2147483647"),
         ("without", "gate", r"tuple of names, such as \('user',\)"),
         ("without", ["gate"], "tuple of names"),
+        ("without", (1, "gate"), "tuple of names"),
     ],
 )
 def test_a_shape_out_of_range_is_refused(field: str, value: Any, says: str) -> None:
@@ -56,6 +63,10 @@ def test_a_shape_out_of_range_is_refused(field: str, value: Any, says: str) -> N
         ("warmup_epochs", -1, "at least 0"),
         ("seed", -1, "at least 0"),
         ("seed", "42", "whole number"),
+        ("seed", 2**40 + 1, "at most 1099511627776"),
+        ("batch_size", 2**31, "at most"),
+        ("clip", 10**400, "a number"),
+        ("learning_rate", np.float32(0.1), "a number"),
         ("betas", 0.9, "two numbers"),
         ("betas", (0.9,), "two numbers"),
         ("betas", (0.9, 1.0), "two numbers"),
@@ -79,9 +90,35 @@ def test_the_features_of_the_contextual_pointer_are_a_tuple() -> None:
 
 
 def test_what_lies_at_the_edge_of_a_range_is_taken() -> None:
-    assert ModelConfig(np.int64(9), 2, dropout=0, d_feedforward=1).n_locations == 9
+    assert ModelConfig(9, 2, dropout=0, d_feedforward=1, max_len=2**31 - 1).dropout == 0
     edge = TrainConfig(weight_decay=0, betas=(0, 0.5), warmup_epochs=0, seed=0, label_smoothing=0)
     assert edge.batch_size == TrainConfig(amp="off").batch_size
     for preset in PRESETS.values():
         ModelConfig(9, 2, **preset.model)
-    assert WindowConfig().days == 7
+    assert WindowConfig(days=2**31 - 1).days == 2**31 - 1
+    require_whole("n", 1, 1)
+
+
+def test_windows_without_bounds_are_refused() -> None:
+    for field in ("days", "min_visits"):
+        with pytest.raises(ValueError, match=f"{field}={10**20} must be at most"):
+            WindowConfig(**{field: 10**20})
+
+
+@pytest.mark.parametrize("value", [0, -1, None, "3", 1.0, True])
+def test_a_batch_has_a_whole_number_of_windows(value: Any) -> None:
+    data = pgt.prepare(pgt.city.load().visits)
+    with pytest.raises(ValueError, match=r"batch_size=.* must be a whole number of at least 1"):
+        pgt.evaluate(pgt.MostFrequent(), data.test, batch_size=value)
+
+
+def test_the_largest_seed_can_be_trained_with() -> None:
+    """An epoch's number is added to a multiple of it, and must still be one of 64 bits."""
+    data = pgt.prepare(pgt.city.load().visits)
+    model = pgt.PointerGeneratorTransformer(
+        ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, d_model=8, n_heads=1,
+                    n_layers=1)
+    )  # fmt: skip
+    few = data.train.subset(np.arange(4))
+    config = TrainConfig(seed=MOST_SEED, max_epochs=1, warmup_epochs=0)
+    assert fit(model, few, few, config, progress=False).best_epoch == 1

@@ -90,8 +90,9 @@ def read(page: str, text: str) -> list[Any]:
     """Tags, attributes, texts and the strings of scripts in order, with PLAIN for the text."""
 
     def clean(read_back: str) -> str:
-        # Pandas shows the end of a line in a table as a sign.
-        return read_back.replace(text, PLAIN).replace(text.replace("\n", "\\n"), PLAIN)
+        # Pandas shows the end of a line and a tab in a table as signs.
+        in_table = text.replace("\n", "\\n").replace("\t", "\\t")
+        return read_back.replace(text, PLAIN).replace(in_table, PLAIN)
 
     def script(code: str) -> list[Any]:
         parts: list[Any] = []

@@ -1,0 +1,72 @@
+"""Worlds are what their data sheet says."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pgt.city.simulation import DAYS, PRESETS
+from pgt.city.worlds import (
+    AT_MOST,
+    BY_NIGHT,
+    CHECKINS,
+    FORGETTING,
+    HOLES,
+    SPREAD,
+    WorldConfig,
+    behaviour,
+    world,
+)
+from pgt.predictor.pretraining import Pretraining
+
+from ..helpers import ROOT
+
+
+def sheet() -> str:
+    """The data sheet as one line of prose."""
+    text = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+    return " ".join(text.partition("## Data sheet: the simulated worlds")[2].split())
+
+
+def checkins(number: int) -> bool:
+    """Whether the coin of a world makes it one of check-ins."""
+    rng = np.random.default_rng([number, 77])
+    behaviour(rng, WorldConfig())
+    return bool(rng.random() < CHECKINS)
+
+
+def test_the_data_sheet_says_how_worlds_are_drawn() -> None:
+    size, plan, said = PRESETS["small"], Pretraining(), sheet()
+    last = plan.worlds + plan.held_out - 1
+    assert f"0 to {plan.worlds - 1} to learn from, {plan.worlds} to {last} to choose on" in said
+    places = size["homes"] + size["others"]
+    assert f"{size['people']} people and {places:,} places" in said
+    assert f"for {DAYS[0]} to {DAYS[1]} days" in said
+    usual = {name: spread for name, spread in SPREAD.items() if name != "sharpness"}
+    assert set(usual.values()) == {0.5} and SPREAD["sharpness"] == 0.25
+    assert f"{len(SPREAD)} numbers, each Larkmere's times exp(0.5 *z*)" in said
+    assert "(0.25 for `sharpness`)" in said
+    assert f"drawn likewise with {FORGETTING}," in said
+    assert len(AT_MOST) == 3 and "three have an upper limit" in said
+    assert (CHECKINS, HOLES, BY_NIGHT) == (0.5, 0.5, 0.1)  # a coin, a coin, one in ten
+    many = sum(checkins(number) for number in range(plan.worlds))
+    assert f"({many} of the {plan.worlds} to learn from)" in said
+
+
+def test_the_ranges_of_the_data_sheet_are_those_that_are_drawn() -> None:
+    rng = np.random.default_rng(0)
+    drawn = [behaviour(rng, WorldConfig()) for _ in range(2000)]
+    drop = np.array([one.drop for one in drawn])
+    active = np.array([one.active_mean for one in drawn])
+    assert 0.3 <= drop.min() < 0.31 and 0.89 < drop.max() <= 0.9
+    assert abs(active.mean() + 0.1) < 0.1 and abs(active.std() - 1) < 0.1
+    said = sheet()
+    assert "`drop` evenly from 0.3 to 0.9" in said
+    assert "around -0.1 with standard deviation 1" in said
+
+
+def test_a_world_of_check_ins_has_no_end_and_another_has_one_for_each_visit() -> None:
+    for number in range(4):
+        visits = world(number)
+        lasting = visits.finished_at > visits.started_at
+        assert not lasting.any() if checkins(number) else lasting.all()
+        assert visits.user_id.nunique() <= PRESETS["small"]["people"]

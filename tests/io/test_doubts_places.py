@@ -1,0 +1,155 @@
+"""Coordinates that look like a mistake are named, and those that do not are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgt import city
+from pgt.io.doubts import doubts
+from pgt.io.doubts_places import SEVERAL
+from pgt.visits import check
+
+from .test_doubts import visits
+
+VIENNA = (16.37, 48.2)
+
+
+def town(where: tuple[float, float] = VIENNA, zone: str = "Europe/Vienna") -> pd.DataFrame:
+    """The simulated town, with its streets and clocks elsewhere."""
+    table = city.load().visits
+    table = table[table.user_id.isin(table.user_id.unique()[:9])].reset_index(drop=True)
+    for name in ("started_at", "finished_at"):
+        table[name] = (
+            table[name]
+            .dt.tz_localize(None)
+            .dt.tz_localize(
+                zone, ambiguous=np.ones(len(table), dtype=bool), nonexistent="shift_forward"
+            )
+        )
+    at = {name: table[name] - table[name].mean() + centre
+          for name, centre in zip(("lon", "lat"), where, strict=True)}  # fmt: skip
+    return table.assign(**at)
+
+
+def with_third(table: pd.DataFrame, lon: pd.Series | float, lat: pd.Series | float) -> pd.DataFrame:
+    """A third of the rows somewhere else."""
+    third = np.arange(len(table)) % 3 == 0
+    return table.assign(lon=table.lon.mask(third, lon), lat=table.lat.mask(third, lat))
+
+
+@pytest.mark.parametrize(
+    ("lon", "lat", "zone", "what"),
+    [
+        (16.37, 48.2, "Europe/Vienna", None),
+        (48.2, 16.37, "Europe/Vienna", "look swapped"),
+        (40.7, -74.0, "America/New_York", "look swapped"),
+        (-23.5, -46.6, "America/Sao_Paulo", "look swapped"),
+        (51.5, -0.1, "Europe/London", "look swapped"),
+        (28.6, 77.2, "Asia/Kolkata", "are lon and lat swapped?"),
+        (77.2, 28.6, "Asia/Kolkata", None),
+        (116.3, 39.9, "UTC", "are these local times?"),
+        (116.3, 39.9, "Asia/Urumqi", None),
+        (-3.7, 40.4, "Europe/Madrid", None),
+        (-149.9, 61.2, "America/Anchorage", None),
+        (36.8, -1.3, "Africa/Nairobi", None),
+        (151.2, -33.9, "Australia/Sydney", None),
+    ],
+)
+def test_coordinates_are_held_against_the_clock(
+    lon: float, lat: float, zone: str, what: str | None
+) -> None:
+    table = visits("2024-05-01 10:00", "2024-05-02 10:00")
+    table = check(table.assign(
+        lon=lon, lat=lat, started_at=table.started_at.dt.tz_convert(zone),
+        finished_at=table.finished_at.dt.tz_convert(zone),
+    ))  # fmt: skip
+    notes = doubts(table)
+    assert bool(notes) == bool(what), notes
+    if what:
+        assert what in notes[0] and notes[0].startswith("2 visits lie around")
+
+
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/Regina", "Asia/Kolkata"])
+def test_utc_times_that_were_read_as_local_are_noticed(zone: str) -> None:
+    lon = {"Asia/Shanghai": 116.4, "America/Regina": -104.6, "Asia/Kolkata": 77.2}[zone]
+    town = city.load().visits.drop(columns=["lon", "lat"]).assign(lon=lon, lat=30.0)
+    wall = {name: town[name].dt.tz_localize(None) for name in ("started_at", "finished_at")}
+    right = town.assign(**{n: t.dt.tz_localize(zone) for n, t in wall.items()})
+    assert doubts(right) == []
+    utc = {n: right[n].dt.tz_convert("UTC").dt.tz_localize(None) for n in wall}
+    wrong = town.assign(**{n: t.dt.tz_localize(zone) for n, t in utc.items()})
+    (note,) = doubts(wrong)
+    assert "would be at night if their times were in UTC" in note
+    assert note.startswith(f"{len(town):,} visits are rarest from ")
+    assert doubts(wrong.drop(columns=["lon", "lat"])) == []  # nothing to hold it against
+
+
+def test_positions_that_are_empty_are_counted() -> None:
+    table = town()
+    assert doubts(table) == []
+    (note,) = doubts(with_third(table, 0.0, 0.0))
+    assert note.startswith(f"{-(-len(table) // 3):,} visits lie at longitude 0 and latitude 0 ")
+    few = table.copy()
+    few.loc[: SEVERAL - 2, ["lon", "lat"]] = 0.0
+    assert doubts(few) == []
+    (note,) = doubts(table.assign(lon=0.0, lat=0.0))
+    assert note.startswith(f"{len(table):,} visits lie at longitude 0")
+    # On the equator or on the meridian lives somebody.
+    assert doubts(town((0.0, 51.5), "Europe/London").assign(lon=0.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "zone"),
+    [(VIENNA, "Europe/Vienna"), ((-74.0, 40.7), "America/New_York"),
+     ((36.8, -1.3), "Africa/Nairobi"), ((31.2, 30.0), "Africa/Cairo")],
+)  # fmt: skip
+def test_rows_of_which_some_are_swapped_are_counted(where: tuple[float, float], zone: str) -> None:
+    table = town(where, zone)
+    assert doubts(table) == []
+    mixed = with_third(table, table.lat, table.lon)
+    found = doubts(mixed)
+    if zone == "Africa/Cairo":  # with longitude for latitude it is in Egypt still
+        assert found == []
+        return
+    (note,) = found
+    n = -(-len(table) // 3)
+    told = int(note.split()[0].replace(",", ""))
+    assert 0.98 * n < told <= n and "with lon and lat swapped" in note
+    one = table.copy()
+    one.loc[5, ["lon", "lat"]] = one.loc[5, ["lat", "lon"]].tolist()
+    assert doubts(one) == []
+
+
+def test_somebody_elses_places_are_no_sign_of_a_swap() -> None:
+    here = town(VIENNA)
+    there = town(VIENNA[::-1], "Europe/Vienna").assign(user_id=lambda table: table.user_id + 10_000)
+    both = pd.concat([here, here.assign(user_id=here.user_id + 20_000), there])
+    assert not any("the same person" in note for note in doubts(both))
+
+
+@pytest.mark.parametrize(
+    ("where", "zone"), [(VIENNA, "Europe/Vienna"), ((116.4, 39.9), "Asia/Shanghai"),
+                        ((-179.9, -89.0), "UTC")],
+)  # fmt: skip
+def test_radians_are_told_from_degrees(where: tuple[float, float], zone: str) -> None:
+    table = town(where, zone)
+    (note,) = doubts(table.assign(lon=np.radians(table.lon), lat=np.radians(table.lat)))
+    assert note.startswith(f"{len(table):,} visits lie within") and "in radians?" in note
+
+
+def test_places_near_the_origin_are_no_radians() -> None:
+    for where, zone in (((-0.19, 5.6), "Africa/Accra"), ((6.7, 0.3), "Africa/Sao_Tome")):
+        assert doubts(town(where, zone)) == []
+
+
+@pytest.mark.parametrize(
+    ("lon", "lat", "noted"),
+    [(28.98, 41.0, True), (24.9, 60.2, True), (37.6, 55.8, True), (-38.5, -3.7, True),
+     (-0.1, 51.5, False), (-22.0, 64.1, False), (-28.0, 38.5, False), (13.4, 52.5, False),
+     (-1.5, 12.4, False)],
+)  # fmt: skip
+def test_utc_is_doubted_where_no_clock_shows_it(lon: float, lat: float, noted: bool) -> None:
+    notes = doubts(town((lon, lat), "UTC"))
+    assert [("the clocks of UTC" in note) for note in notes] == [True] * noted
