@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
@@ -15,7 +16,7 @@ SETTINGS = ("model", "training", "vocabulary", "windows")
 LOSSES = ("train_loss", "valid_loss")
 AMOUNTS = ("valid_acc@1", "learning_rate", "seconds")  # at least 0
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW remembers of each parameter
-LARGEST = 1e300  # a finite number
+LARGEST = sys.float_info.max
 
 
 def require_settings_in(name: str, info: Mapping[str, Any]) -> None:

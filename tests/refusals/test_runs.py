@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import pgt
 from pgt.files.tensors import read, write
-from pgt.refusals.runs import require_progress, require_settings_in
+from pgt.refusals.runs import require_progress, require_settings_in, require_tensors
 from pgt.train import fit
 from pgt.training_run import TrainingLog
 from pgt.windows import PreparedDataset
@@ -209,6 +210,17 @@ def test_epochs_that_agree_are_taken(scores: tuple[float, ...], best: int, monit
     assert refused(info) == "" and refused(history(*scores, best=best)) == ""
 
 
+def test_no_run_has_more_epochs_than_its_settings_allow() -> None:
+    assert "its epoch is no number from 1 to 3" in refused(history(4.0, 3.0, 2.0, 1.0, best=4))
+
+
+@pytest.mark.parametrize("number", [-sys.float_info.max, 0, sys.float_info.max])
+def test_any_finite_number_is_a_loss(number: float) -> None:
+    info = history(2.0, best=1)
+    info["history"][0] |= {"train_loss": number, "gradient_norm": 0.0}
+    assert refused(info) == ""
+
+
 @pytest.mark.parametrize("best", [1, 3])
 def test_the_best_epoch_is_the_first_of_the_best(best: int) -> None:
     says = refused(history(3.0, 2.0, 2.0, best=best))
@@ -247,6 +259,43 @@ def test_a_row_is_a_table(row: Any) -> None:
     info = history(3.0, 2.0, best=2)
     info["history"][0] = row
     assert "epoch 1 of its history is none" in refused(info)
+
+
+# --- the tensors alone
+
+
+def of_layer(layer: nn.Module, **changed: Tensor) -> str:
+    """Why the tensors of a layer's run are refused."""
+    names, parameters = zip(*layer.named_parameters(), strict=True)
+    parts = ("model", "best", "optimizer.exp_avg", "optimizer.exp_avg_sq")
+    own = dict(zip(names, parameters, strict=True))
+    tensors = {f"{part}.{name}": own[name].detach().abs() for part in parts for name in own}
+    tensors |= {f"optimizer.step.{name}": torch.ones(()) for name in names}
+    tensors |= {name.replace("__", "."): one for name, one in changed.items()}
+    return refusal(lambda: require_tensors("r", tensors, layer, names, parameters))
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_tensors_are_of_the_models_own_kind_and_steps_are_floats(kind: torch.dtype) -> None:
+    layer = nn.Linear(2, 2, dtype=kind)
+    assert of_layer(layer) == ""
+    says = of_layer(layer, optimizer__step__weight=torch.ones((), dtype=torch.float64))
+    assert "torch.float64 of shape (), not torch.float32 of ()" in says
+
+
+def test_every_number_of_a_tensor_counts() -> None:
+    layer = nn.Linear(2, 1)
+    for bad in (math.nan, math.inf, -1.0):
+        one = torch.tensor([[1.0, bad]])
+        names = ["optimizer__exp_avg_sq__weight"] if bad != math.inf else []
+        names += (
+            ["model__weight", "best__weight", "optimizer__exp_avg__weight"] if bad != -1 else []
+        )
+        for name in names:
+            assert "holds numbers that no run has" in of_layer(layer, **{name: one}), (name, bad)
+    for step in (0.5, 0.0, -1.0, math.nan, math.inf):
+        says = of_layer(layer, optimizer__step__bias=torch.tensor(step))
+        assert "'optimizer.step.bias' holds numbers that no run has" in says
 
 
 def test_a_finished_model_is_no_concern_of_these() -> None:

@@ -52,6 +52,12 @@ def test_windows_of_other_places_are_not_scored(
             pgt.evaluate(predictor, some(fewer.test))
 
 
+def test_one_place_of_its_own_is_a_place(data: PreparedDataset) -> None:
+    config = ContextualConfig(9, 3, n_trained_ids=3, d_model=16, n_layers=1)
+    with pytest.raises(pgt.DataError, match="made for n_locations=9"):
+        pgt.evaluate(ContextualPointer(config), some(with_history(data, 30, 0).test))
+
+
 def test_windows_of_other_people_are_not_scored(data: PreparedDataset) -> None:
     model = model_of(data, n_users=3)
     with pytest.raises(pgt.DataError, match="made for n_users=3, the windows have n_users="):

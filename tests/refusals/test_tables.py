@@ -8,6 +8,7 @@ import pytest
 
 import pgt
 from pgt.predictor.frames import as_visits
+from pgt.refusals.tables import require_places
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +34,28 @@ def test_a_table_of_another_library_is_named(visits: pd.DataFrame) -> None:
 def test_a_table_without_times_is_left_to_others(visits: pd.DataFrame) -> None:
     with pytest.raises(pgt.DataError, match="Column 'started_at' is missing"):
         pgt.prepare(visits.drop(columns="started_at"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        (["user_id", "center"], "t holds locations, which say where and not when; staypoints"),
+        (["started_at", "finished_at", "lon", "lat"], "t has stays and no column for the place"),
+        (["started_at", "lon", "lat"], "t has positions and no column for the place"),
+        (["finished_at", "lon", "lat"], "t has positions and no column for the place"),
+        (["lon", "lat"], "t has positions and no column for the place"),
+        (["center", "started_at", "lon", "lat"], "t has positions and no column for the place"),
+    ],
+)
+def test_what_has_no_places_is_named(columns: list[str], says: str) -> None:
+    with pytest.raises(pgt.DataError, match=says):
+        require_places(pd.DataFrame(columns=columns), "t")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [["location_id", "started_at"], ["location_id", "started_at", "lon", "lat"], ["started_at"],
+     ["started_at", "lon"], ["started_at", "lat"], ["center", "started_at"]],
+)  # fmt: skip
+def test_what_has_places_or_lacks_positions_is_left_to_others(columns: list[str]) -> None:
+    require_places(pd.DataFrame(columns=columns), "t")
