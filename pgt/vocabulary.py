@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.config import WindowConfig
+from pgt.refusals.chains import require_ids
 from pgt.refusals.sizes import require_shared
 from pgt.refusals.strangers import note_people, note_places
 
@@ -156,6 +157,7 @@ class Vocabulary:
     def from_json(cls, text: str) -> Vocabulary:
         """Read what `to_json` wrote."""
         raw: dict[str, Any] = json.loads(text)
+        require_ids(raw)
         people = tuple(map(str, raw.get("people", ())))
         if people and len(people) != len(raw["users"]):
             raise ValueError(f"it has {len(raw['users'])} users and marks of {len(people)}")

@@ -26,6 +26,7 @@ from pgt.predict import latest
 from pgt.predict import predict as next_locations
 from pgt.predictor.fitted import Fitted, in_order, of_person
 from pgt.predictor.rules import FORMAT, strangeness
+from pgt.refusals.chains import require_chain
 from pgt.sparse.ranking import SharedRest
 from pgt.train import fit
 from pgt.vocabulary import PADDING, UNKNOWN, Vocabulary
@@ -201,11 +202,7 @@ class Closed(Fitted):
         """The chain that `save` wrote."""
         words = Vocabulary.from_json(json.dumps(info["vocabulary"]))
         rule, size = Markov(), words.n_locations
-        if len(tensors["popularity"]) != size:
-            raise ValueError("its counts are of another vocabulary")
-        counts = [tensors[name] for name in ("everybody.counts", "own.counts")]
-        if tensors["popularity"].isnan().any() or not all(_are_counts(one) for one in counts):
-            raise ValueError("some of its counts are no counts")
+        require_chain(tensors, size, words.n_users)
         rule.n_locations, rule.popularity = size, SharedRest(tensors["popularity"].float())
         rule.everybody, rule.own = (
             Transitions(tensors[f"{name}.keys"].long(), tensors[f"{name}.counts"].float(), size)
@@ -213,7 +210,3 @@ class Closed(Fitted):
         )
         config = WindowConfig.from_dict(info["windows"])
         return cls("markov", rule, strangeness(tensors), words, config)
-
-
-def _are_counts(values: Tensor) -> bool:
-    return bool((values >= 0).all() and values.isfinite().all())

@@ -11,13 +11,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
 
-    from pgt.vocabulary import Vocabulary
-
 SIZES = ("n_locations", "n_users")
 SPECIAL = 2  # ids that name no place: padding and unknown
 
 
-def other_sizes(config: Any, vocabulary: Vocabulary) -> Iterator[tuple[str, int, int]]:
+def other_sizes(config: Any, vocabulary: Any) -> Iterator[tuple[str, int, int]]:
     """The sizes in which a configuration and a vocabulary differ: field, one's and the other's.
 
     A size that the configuration does not have is as good as equal.
@@ -35,7 +33,7 @@ def other_sizes(config: Any, vocabulary: Vocabulary) -> Iterator[tuple[str, int,
             yield field, ours, theirs
 
 
-def require_shared(vocabulary: Vocabulary, location_id: pd.Series) -> None:
+def require_shared(vocabulary: Any, location_id: pd.Series) -> None:
     """Refuse locations of which a vocabulary has none: they are of another data set.
 
     Parameters
@@ -57,7 +55,7 @@ def require_shared(vocabulary: Vocabulary, location_id: pd.Series) -> None:
         )
 
 
-def require_same_places(predictor: Any, vocabulary: Vocabulary) -> None:
+def require_same_places(predictor: Any, vocabulary: Any) -> None:
     """Refuse windows whose places, or people, are not those that a model was made for.
 
     Sizes are compared, and fingerprints where the model comes from a file: of a model that was
@@ -106,9 +104,7 @@ def require_same_places(predictor: Any, vocabulary: Vocabulary) -> None:
         )
 
 
-def require_room(
-    config: Any, vocabulary: Vocabulary, tensors: Mapping[str, Tensor], name: str
-) -> None:
+def require_room(config: Any, vocabulary: Any, tensors: Mapping[str, Tensor], name: str) -> None:
     """Compare what a file's header claims with what it holds, before memory is asked for.
 
     Parameters

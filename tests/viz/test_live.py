@@ -189,7 +189,7 @@ def test_wrong_arguments_are_refused(own: tuple[PointerGeneratorTransformer, Dat
     with pytest.raises(DataError, match="at least one"):
         build(model, data.train.subset(np.zeros(len(data.train), dtype=bool)))
     bigger = replace(data.train, vocabulary=replace(data.vocabulary, locations=(1, 2, 3)))
-    with pytest.raises(DataError, match="build the windows with the model's vocabulary"):
+    with pytest.raises(DataError, match="make them with the model's vocabulary"):
         build(model, bigger)
 
 
