@@ -841,8 +841,10 @@ Markdown(
 
 # %% [markdown]
 # This is the surprise: at the first guess, such a rule is level with these networks or above. The idea is not new:
-# [Do et al. (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) predict places from kernels over time and space. But the papers
-# on networks that we know of compare with Markov chains and with other networks, not with a rule like this.
+# [Do et al. (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) predict places from kernels over time and space.
+# Before them, [Cho et al. (2011)](https://doi.org/10.1145/2020408.2020579) modelled a person's position as a mixture of
+# Gaussians around home and work, whose weights change with the hour, plus visits drawn by friends. But the papers on
+# networks that we know of compare with Markov chains and with other networks, not with a rule like this.
 # For recommender systems, [Ferrari Dacrema et al. (2019)](https://doi.org/10.1145/3298689.3347058) found the same in
 # most of the networks that they could run again.
 #

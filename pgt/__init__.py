@@ -19,7 +19,7 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     config        every setting, in frozen dataclasses
     mixture       the two distributions, without writing down a number for every place
     visits | sparse | files                      the one table; exact sums without V; files
-    refusals                                     what is refused before anything is computed
+    refusals | doubts                            what is refused beforehand; what is noted
     errors | rows | batch | units | reproducible
 """
 

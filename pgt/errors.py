@@ -19,7 +19,7 @@ class DataError(ValueError):
 
 
 class DataNote(UserWarning):
-    """What is allowed in the input but looks like a mistake; `pgt.io.doubts` says what and where.
+    """What is allowed in the input but looks like a mistake; see `pgt.doubts.visits`.
 
     Nothing is changed. ``warnings.simplefilter("error", pgt.errors.DataNote)`` makes notes errors.
     """

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from pgt.batch import Batch
 from pgt.config import Protocol, WindowConfig
+from pgt.doubts.visits import note
 from pgt.errors import DataError
 from pgt.refusals.kinds import require_has
 from pgt.rows import by_length, last_numbers, person_rows, same_place
@@ -225,11 +226,13 @@ def prepare(
 ) -> PreparedDataset:
     """Turn visits into the windows of the three splits.
 
+    They are built inside each split (Hong et al. 2023): the first days of each yield none.
+
     Parameters
     ----------
     visits : DataFrame
         As `pgt.visits.check` wants it; without a ``split`` column it is split by each person's
-        days (`pgt.visits.split_by_days`).
+        days (`pgt.visits.split_by_days`). A `DataNote` warns of each doubt (`pgt.doubts.visits`).
     days, min_visits, protocol
         As in `pgt.config.WindowConfig`. A target also needs ``days`` days between the person's
         first day in the split and the day that the history goes back from.
@@ -248,10 +251,6 @@ def prepare(
     DataError
         When visits or configuration cannot be used, or no location is one of ``vocabulary``.
 
-    Notes
-    -----
-    Windows are built inside each split (Hong et al. 2023): the first days of each yield none.
-
     Examples
     --------
     >>> import pgt
@@ -265,9 +264,8 @@ def prepare(
         raise DataError("Give either config or days, min_visits and protocol, not both.")
     config = config or alone
     require_has("config", config, "goes_back_from", "a WindowConfig")
-    visits = check(visits)
-    if "split" not in visits.columns:
-        visits = split_by_days(visits)
+    visits = note(check(visits))
+    visits = visits if "split" in visits.columns else split_by_days(visits)
     if vocabulary is None:
         vocabulary = Vocabulary.build(visits, config.protocol)
     else:

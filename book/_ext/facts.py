@@ -38,6 +38,17 @@ def gain(more: dict[str, Any], less: dict[str, Any], **where: Any) -> Callable[[
     return written
 
 
+def lead(one: dict[str, Any], other: dict[str, Any], **where: Any) -> Callable[[Results], str]:
+    """As `gain`, of rows on the same windows, with the 95 % interval over seeds and people."""
+
+    def written(results: Results) -> str:
+        same = {"target_time": "unknown", **where}
+        points, low, high = results.difference(one | same, other | same)
+        return signed(f"{points:+.1f} [{low:.1f}, {high:.1f}]")
+
+    return written
+
+
 def mean(results: Results, **where: Any) -> float:
     """The mean test Acc@1 of rows that there must be, as the chart of the front page has it."""
     rows = own_rows(results, **where)
@@ -72,6 +83,8 @@ FACTS: dict[str, Fact] = {
     "rule-gain": ("beyond", gain(RULE_MEMORY, RULE_WEEK, **GEOLIFE)),
     "new-york-gain": ("new_york", gain(MEMORY, WEEK, **NEW_YORK)),
     "new-york-rule-gain": ("new_york", gain(RULE_MEMORY, RULE_WEEK, **NEW_YORK)),
+    "lead": ("beyond", lead(MEMORY, RULE_MEMORY, **GEOLIFE)),
+    "week-lead": ("beyond", lead(WEEK, RULE_WEEK, **GEOLIFE)),
     "nobody": ("nobody", percent(model="predictor", **GEOLIFE)),
     "new-york-nobody": ("nobody", percent(model="predictor", **NEW_YORK)),
     "contextual": ("beyond", percent(**MEMORY, **GEOLIFE)),

@@ -93,7 +93,8 @@ CITIES = (
         | {"Trained on nobody": "nobody"}, {},
     ),
     City(
-        "New York check-ins", "published protocol: unseen places count as one", "new york",
+        "New York check-ins",
+        "published protocol: unseen places count as one, windows hint at the day", "new york",
         "published", dict.fromkeys(ROWS, "new_york") | {"Trained on nobody": "nobody"},
         {"PGT, as documented": "PGT, default settings"},  # the documents name some for GeoLife alone
     ),

@@ -28,7 +28,7 @@ SAYS = {
     "gps": "fixes become visits", "contextual": "the contextual pointer",
     "improvements": "proposals, built", CORE: "visits → windows → model → ranks; every room above uses it",
     "sparse": "sums, ranks without V", "files": "whole or not at all", "reproducible": "same on any machine",
-    "refusals": "said before anything is done",
+    "refusals": "said before anything is done", "doubts": "what looks like a mistake",
 }  # fmt: skip
 STYLE = """
   svg { --ink: #1b1f24; --muted: #57606a; --paper: #ffffff; --box: #f5f7f8; --line: #8c959f; --core: #0b7285 }

@@ -100,6 +100,19 @@ def _improvements() -> tuple[Run, ...]:
     return Run("kernel"), *runs
 
 
+# One for each of the document's ten proposals, as it stands there.
+TEN = (
+    "relative_bias", "geglu", "post_norm", "multi_scale_time", "adaptive_embeddings",
+    "cross_attention", "experts", "recent_and_first", "focal", "mixture_of_softmaxes",
+)  # fmt: skip
+
+
+def _ten_improvements(seeds: tuple[int, ...]) -> tuple[Run, ...]:
+    """The ten proposals beside the plain model, seed by seed, and two rules."""
+    runs = (Run("improved", name, seed=seed) for seed in seeds for name in ("plain", *TEN))
+    return Run("most_frequent"), Run("kernel"), *runs
+
+
 _ELSEWHERE = (
     Run("most_frequent"), Run("kernel"), Run("kernel_memory", "memory_100"),
     *(Run("contextual", "full", seed=seed) for seed in FEW_SEEDS),
@@ -158,6 +171,10 @@ EXPERIMENTS: dict[str, Experiment] = {
     "improvements": Experiment(
         "Do the improvements that the design documents propose improve PGT?",
         {"city": _improvements(), "geolife_exact": _improvements()},
+    ),
+    "ten_improvements": Experiment(
+        "Do the ten proposals improve PGT on a large town, where a small difference can be seen?",
+        {"city_large": _ten_improvements(SEEDS[:2])},
     ),
     "elsewhere": Experiment(
         "Does the contextual pointer lead on a large town and on check-ins, as it is?",

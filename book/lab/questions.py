@@ -126,7 +126,7 @@ def paired_accuracy(
     Returns
     -------
     dict or None
-        None for a group with too few behind it (`pgt.analysis.grid.enough_people`). ``n``,
+        None for a group with too few behind it (`lab.grid.enough_people`). ``n``,
         ``people``; in percent of the windows ``one`` and ``other`` (right), ``both``, ``only_one``,
         ``only_other``, ``neither`` (means over seeds); and ``difference`` (one - other) with
         ``low`` and ``high``, the 95 % interval, people resampled.

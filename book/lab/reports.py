@@ -47,6 +47,7 @@ REPORTS: dict[str, str] = {
     "summarizer": "lab.summarizer",
     "temporal_sets": "lab.temporal_sets",
     "traps": "lab.traps_report",
+    "whom": "lab.whom",
     "wins": "lab.wins",
 }
 UNSTEADY = frozenset({"milliseconds", "cpu_seconds", "seconds", "took"})  # no run repeats these

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
 import pandas as pd
 
@@ -21,7 +22,6 @@ from pgt.metrics import evaluate as rank_all
 from pgt.predict import predict as next_locations
 from pgt.scale.engines import Engine
 from pgt.scale.evaluating import evaluate as evaluate_buckets
-from pgt.scale.mapped import is_prepared
 from pgt.windows import PreparedDataset, Windows
 
 
@@ -31,14 +31,13 @@ def evaluate(args: argparse.Namespace) -> None:
         predictor.evaluate(args)
         return
     predictor.require_visits(args)
-    if args.engine:
-        scale.require_buckets(args.visits)
+    in_buckets = scale.in_buckets(args)
     if args.json:
         require_writable(args.json, ".json")
     net, vocabulary = checkpoint.load_model(args.model)
     config = windows_config(args.model, args.days)
     seed = checkpoint.read_info(args.model).get("notes", {}).get("seed")
-    data = data_of(args.visits, config, vocabulary, args.timezone)
+    data = data_of(args.visits, config, vocabulary, args.timezone, in_buckets=in_buckets)
     windows = getattr(data, args.split)
     if len(windows) == 0:
         raise DataError(f"There are no {args.split} windows in {args.visits}; try another --split.")
@@ -48,14 +47,14 @@ def evaluate(args: argparse.Namespace) -> None:
     with scale.running(args) as engine:
         ranked = {name: _ranks(args, engine, model, windows)
                   for name, model in predictors.items()}  # fmt: skip
-        if args.baselines and not is_prepared(args.visits):
+        if args.baselines and not in_buckets:
             ranked |= _remembering(data, args.split)
     rows = []
     for name, ranks in ranked.items():
         ours = name == "pgt"
         without = net.config.without if ours else ()
         about = {
-            "data": args.visits.stem, "protocol": config.protocol,
+            "data": Path(args.visits).stem, "protocol": config.protocol,
             "target_time": net.config.target_time if ours else "unknown", "model": name,
             "variant": "_".join(("no", *without)) if without else "full",
             "seed": seed if ours else None, "split": args.split,
@@ -122,10 +121,7 @@ def predict(args: argparse.Namespace) -> None:
         return
     predictor.require_visits(args)
     windows = windows_config(args.model, args.days)
-    in_buckets = is_prepared(args.visits)
-    if args.engine:
-        scale.require_buckets(args.visits)
-    if in_buckets:
+    if in_buckets := scale.in_buckets(args):
         scale.refuse_zone(args.visits, args.timezone)
     with scale.running(args) as engine:
         if in_buckets and args.user is None:

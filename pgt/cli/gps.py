@@ -12,13 +12,14 @@ import pandas as pd
 
 from pgt.cli import scale
 from pgt.cli.values import reading, require_other
+from pgt.doubts.visits import doubts, note
 from pgt.errors import DataError, DataNote
 from pgt.gps import GpsResult, fixes_to_visits
 from pgt.io import tables
-from pgt.io.doubts import doubts, note
 from pgt.io.fixes import read_fixes
 from pgt.io.fixes_base import Report
 from pgt.io.recordings import tables_of
+from pgt.io.tables import local_path
 from pgt.scale.engines import Engine
 from pgt.scale.fixes import fixes_to_visits as fixes_on_engine
 
@@ -29,16 +30,17 @@ def visits(args: argparse.Namespace) -> None:
         raise DataError(
             f"Cannot write {args.out}: give a file whose name ends in .csv or .parquet."
         )
-    require_other(args.out, args.fixes)
-    if args.fixes.is_dir() and args.out.resolve().parent == args.fixes.resolve():
+    fixes = local_path(args.fixes)
+    require_other(args.out, fixes)
+    if fixes.is_dir() and args.out.resolve().parent == fixes.resolve():
         raise DataError(
-            f"{args.out} would lie among the recordings of {args.fixes}, which could not be read "
+            f"{args.out} would lie among the recordings of {fixes}, which could not be read "
             "as before; write to another folder."
         )
     report = Report()
     with scale.running(args) as engine:
         journey = made(
-            args.fixes, args.timezone, args.person, report, engine, progress=not args.quiet,
+            fixes, args.timezone, args.person, report, engine, progress=not args.quiet,
             table={"columns": args.columns, "time_unit": args.time_unit},
             haversine_order=args.haversine_order, everybody=args.everybody, eps=args.eps,
             min_samples=args.min_samples,

@@ -70,7 +70,7 @@ def prepare(args: argparse.Namespace) -> None:
             args.input, timezone=args.timezone, columns=args.columns, checkins=args.checkins,
             drop_duplicates=args.drop_duplicates,
         )  # fmt: skip
-    read_as, notes = table.attrs.pop("recognized", {}), table.attrs.pop("notes", [])
+    read_as, notes = table.attrs.get("recognized", {}), table.attrs.get("notes", [])
     if read_as:
         print("read as: " + ", ".join(f"{ours} = {theirs!r}" for theirs, ours in read_as.items()))
     if "split" not in table.columns:
@@ -129,7 +129,9 @@ def _train(args: argparse.Namespace, team: Team) -> None:
     require_writable(args.out, ".safetensors")
     predictor.require_visits(args)
     windows = WindowConfig(args.days, args.min_visits, args.protocol)
-    data = data_of(args.visits, windows, timezone=args.timezone)
+    data = data_of(
+        args.visits, windows, timezone=args.timezone, in_buckets=is_prepared(args.visits)
+    )
     shape, config = PRESETS[args.preset].model, PRESETS[args.preset].training
     if args.target_time:
         shape = shape | {"target_time": args.target_time}
@@ -185,19 +187,21 @@ def windows_config(path: Path, days: int | None = None) -> WindowConfig:
 
 
 def data_of(
-    path: Path,
+    place: Path | str,
     config: WindowConfig,
     vocabulary: Vocabulary | None = None,
     timezone: str | None = None,
+    *,
+    in_buckets: bool,
 ) -> PreparedDataset:
-    """The windows of a table, or those of a folder that an engine has prepared."""
-    if not is_prepared(path):
-        return windows_of(table_of(path, timezone), config=config, vocabulary=vocabulary)
-    scale.refuse_zone(path, timezone)
-    return scale.opened(path, config, vocabulary)
+    """The windows of a table, or those of a folder or an address that an engine has prepared."""
+    if not in_buckets:
+        return windows_of(table_of(place, timezone), config=config, vocabulary=vocabulary)
+    scale.refuse_zone(place, timezone)
+    return scale.opened(place, config, vocabulary)
 
 
-def table_of(path: Path, timezone: str | None = None) -> pd.DataFrame:
+def table_of(path: Path | str, timezone: str | None = None) -> pd.DataFrame:
     """Read a table for a command that takes no other option for reading."""
     try:
         return read_visits(path, timezone=timezone)

@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
 
     sub = command("gps.visits", "find the visits in recorded positions (GPS)")
     sub.add_argument(
-        "fixes", type=Path, metavar="FIXES",
+        "fixes", type=values.place, metavar="FIXES",
         help="GeoLife (archive or folder), GPX, .csv or .parquet, or a folder of such files",
     )  # fmt: skip
     sub.add_argument("--out", type=Path, required=True, metavar="OUT", help=".csv or .parquet")
@@ -101,7 +101,7 @@ def parser() -> argparse.ArgumentParser:
     _protocol(sub)
 
     sub = command("model.train", "fit the predictor to your people, or train the book's PGT")
-    sub.add_argument("visits", type=Path, metavar="VISITS", help=VISITS)
+    sub.add_argument("visits", type=values.place, metavar="VISITS", help=VISITS)
     sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
     sub.add_argument("--model", choices=MODELS,
                      help="the predictor, a rule, or PGT (default: contextual, the predictor; pgt, "
@@ -133,7 +133,7 @@ def parser() -> argparse.ArgumentParser:
     sub.set_defaults(of_pgt={name: sub.get_default(name) for name in own})
 
     sub = command("answers.evaluate", "measure a model, by group and with intervals")
-    sub.add_argument("visits", type=Path, metavar="VISITS", help=VISITS)
+    sub.add_argument("visits", type=values.place, metavar="VISITS", help=VISITS)
     sub.add_argument("model", type=Path, nargs="?", metavar="MODEL",
                      help="(default: the predictor as it comes)")  # fmt: skip
     _zone(sub, person=True)
@@ -168,7 +168,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--out", type=Path, required=True, metavar="FILE.html")
 
     sub = command("predictor.live", "write a page in which the predictor answers, offline")
-    sub.add_argument("visits", type=Path, nargs="?", metavar="VISITS",
+    sub.add_argument("visits", type=values.place, nargs="?", metavar="VISITS",
                      help="whom it begins with (default: a simulated person)")  # fmt: skip
     sub.add_argument("model", type=Path, nargs="?", metavar="MODEL",
                      help="(default: the predictor as it comes)")  # fmt: skip
@@ -196,7 +196,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _asking(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("visits", type=Path, metavar="VISITS", help=VISITS)
+    sub.add_argument("visits", type=values.place, metavar="VISITS", help=VISITS)
     sub.add_argument("model", type=Path, nargs="?", metavar="MODEL",
                      help="(default: the predictor as it comes)")  # fmt: skip
     _zone(sub, person=True)

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 
@@ -18,8 +19,8 @@ from pgt.scale.engines import Engine
 from pgt.scale.engines import engine as start
 from pgt.scale.evaluating import predict as predict_buckets
 from pgt.scale.mapped import is_prepared, open_prepared
+from pgt.scale.preparing import PREPARED, prepared, vocabulary_of
 from pgt.scale.preparing import prepare as prepare_buckets
-from pgt.scale.preparing import prepared, vocabulary_of
 from pgt.scale.storage import Folder
 from pgt.vocabulary import Vocabulary
 from pgt.windows import PreparedDataset
@@ -64,22 +65,33 @@ def prepare(args: argparse.Namespace) -> None:
     print(f"written to {folder}")
 
 
-def require_buckets(path: Path) -> None:
-    """Refuse to start an engine on a table: it works through buckets.
+def in_buckets(args: argparse.Namespace) -> bool:
+    """Whether VISITS is a folder, or with an engine an address, that 'prepare --engine' wrote.
 
     Raises
     ------
     DataError
-        There are none.
+        An engine is asked for and has no buckets to work through, or an address is given and no
+        engine.
     """
-    if not is_prepared(path):
+    place = args.visits
+    is_address = isinstance(place, str)
+    if is_address and not args.engine:
         raise DataError(
-            f"{path} holds no buckets for an engine to work through; make them with 'pgt prepare "
-            "--engine', or leave --engine out."
+            f"{place} is an address, which only --engine reads; add --engine process if 'pgt "
+            "prepare --engine' wrote there, or download it first."
         )
+    there = Folder(place).has(PREPARED) if is_address else is_prepared(place)
+    if args.engine and not there:
+        remedy = "check the address" if is_address else "leave --engine out"
+        raise DataError(
+            f"{place} holds no buckets for an engine to work through; make them with 'pgt prepare "
+            f"--engine', or {remedy}."
+        )
+    return there
 
 
-def refuse_zone(path: Path, timezone: str | None) -> None:
+def refuse_zone(path: Path | str, timezone: str | None) -> None:
     """Refuse a zone for a prepared folder, whose times have theirs.
 
     Raises
@@ -90,7 +102,7 @@ def refuse_zone(path: Path, timezone: str | None) -> None:
         raise DataError(f"{path} was prepared in its zone; leave --timezone out.")
 
 
-def table_of(folder: Path, user: str) -> pd.DataFrame:
+def table_of(folder: Path | str, user: str) -> pd.DataFrame:
     """The visits of a person's bucket."""
     out = Folder(str(folder))
     number = number_of(out, user)
@@ -120,23 +132,30 @@ def local(at: pd.Timestamp | None, visits: pd.DataFrame) -> pd.Timestamp | None:
     return None if at is None else moment(at, visits.started_at.dt.tz)
 
 
-def opened(path: Path, config: WindowConfig, vocabulary: Vocabulary | None) -> PreparedDataset:
-    """A prepared folder, which must hold the windows that are asked for."""
-    data = open_prepared(str(path))
+def opened(
+    place: Path | str, config: WindowConfig, vocabulary: Vocabulary | None
+) -> PreparedDataset:
+    """A prepared folder, which must hold the windows that are asked for.
+
+    The arrays of a store elsewhere are copied into a passing folder of this machine; what is
+    mapped stays until nobody uses it.
+    """
+    with TemporaryDirectory() as here:
+        data = open_prepared(str(place), here=None if Folder(str(place)).is_local else here)
     for name, asked in config.to_dict().items():
         if (has := getattr(data.config, name)) != asked:
             raise DataError(
-                f"{path} was prepared with {name} {has}, not {asked}; prepare it anew, or ask for "
+                f"{place} was prepared with {name} {has}, not {asked}; prepare it anew, or ask for "
                 "the same."
             )
     if vocabulary is not None and vocabulary != data.vocabulary:
         raise DataError(
-            f"The model was trained with another vocabulary than that of {path}; use the table or "
+            f"The model was trained with another vocabulary than that of {place}; use the table or "
             "the folder that it was trained on."
         )
     if vocabulary is not None and _strangers(vocabulary, data.vocabulary):
         raise DataError(
-            f"The people of {path} have the ids of those that the model was trained on, and other "
+            f"The people of {place} have the ids of those that the model was trained on, and other "
             "visits; use the table or the folder that it was trained on."
         )
     return data

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 Run = Callable[[argparse.Namespace], None]
 # More days, visits, epochs or processes than this are a slip of the finger.
 MOST = 1_000_000
-# The random generators of PyTorch and NumPy both take these.
 
 
 def later(where: str) -> Run:

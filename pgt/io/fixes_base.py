@@ -34,7 +34,7 @@ class Report:
     first, last : Timestamp or None
         Time of the earliest and of the latest fix handed on.
     notes : list of str
-        What was read, but looks like a mistake; see `pgt.io.doubts`.
+        What was read, but looks like a mistake; see `pgt.doubts.visits`.
 
     Examples
     --------

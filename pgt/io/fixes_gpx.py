@@ -15,9 +15,9 @@ import gpxpy.gpx
 import numpy as np
 import pandas as pd
 
+from pgt.doubts.visits import alike
 from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
-from pgt.io.doubts import alike
 from pgt.io.fixes_base import Raw, Report, UserId
 from pgt.io.fixes_days import doubt
 

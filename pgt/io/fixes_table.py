@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pgt.doubts.visits import alike
 from pgt.errors import DataError
-from pgt.io.doubts import alike
 from pgt.io.fixes_base import Raw, Report, UserId
 from pgt.io.fixes_columns import File, degrees, times_of
 

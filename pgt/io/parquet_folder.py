@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 
 from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
+from pgt.io.delta import LOG as DELTA
 from pgt.io.forms import form_of, unreadable
 from pgt.io.unpacking import require_room_together
 
 # What tells that not every Parquet file in a folder is a part of its table: Delta, Hudi, Iceberg.
-LOGS = frozenset({"_delta_log", ".hoodie", "metadata"})
+LOGS = frozenset({DELTA, ".hoodie", "metadata"})
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 DIGITS = 18  # of a number that surely has room
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from pgt.doubts.visits import note
 from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
 from pgt.io.delta import require_no_delta
-from pgt.io.doubts import note
 from pgt.io.forms import form_of, is_table, unreadable
 from pgt.io.parquet_folder import is_parquet_folder
 from pgt.io.tables import local_path, read
@@ -157,7 +157,8 @@ def read_visits(
     DataFrame
         Visits, as `pgt.visits.check` returns them. What is allowed but looks like a mistake (ids
         that differ by case alone, a visit decades from the rest, swapped coordinates, times in UTC
-        that were read as local) is warned of and stands in ``attrs["notes"]``; see `pgt.io.doubts`.
+        that were read as local) is warned of and stands in ``attrs["notes"]``
+        (`pgt.doubts.visits`).
 
     Raises
     ------

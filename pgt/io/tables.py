@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from pgt.doubts.visits import note
 from pgt.errors import DataError
 from pgt.files import atomic as files
 from pgt.files import cells
 from pgt.io.columns import ALIASES, id_columns, recognized, says_utc
 from pgt.io.damage import UNREADABLE
-from pgt.io.doubts import note
 from pgt.io.forms import Form, form_of, header_of, is_table, unreadable
 from pgt.io.parquet_folder import is_parquet_folder
 from pgt.io.parquet_folder import rows as parquet_rows
@@ -98,12 +98,13 @@ def read(
     Returns
     -------
     DataFrame
-        As `check` returns it. What is allowed but looks like a mistake (see `pgt.io.doubts`) is
+        As `check` returns it. What is allowed but looks like a mistake (see `pgt.doubts.visits`) is
         warned of and stands in ``attrs["notes"]``.
     """
     path = local_path(path)
     names = {name: name for name in REQUIRED[:2]} | (columns or {})
     visits = _rows(path, (names["user_id"], names["location_id"]))
+    visits.attrs = {}  # what a file says of itself was not found in it
     visits, called, found = named(visits, columns, path.name)
     require_places(visits, path.name)
     if checkins and "started_at" in visits.columns and "finished_at" not in visits.columns:
@@ -170,10 +171,11 @@ def local_path(path: str | Path) -> Path:
         There is nothing, or it is an address or a pattern.
     """
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
-        address = re.sub(":/+", "://", str(path))  # a path has lost one of the two
+        # A path has lost one of the two slashes.
+        address = str(path) if "://" in str(path) else re.sub(":/", "://", str(path))
         raise DataError(
-            f"{address} is an address, and only local files are read; download it first (addresses "
-            "and patterns are for python -m pgt prepare --engine)."
+            f"{address} is an address, and only local files are read; download it first "
+            "(python -m pgt prepare --engine reads addresses and patterns)."
         )
     path = Path(path)
     if not path.exists():
@@ -185,9 +187,9 @@ def local_path(path: str | Path) -> Path:
 
 def _rows(path: Path, ids: tuple[str, ...]) -> pd.DataFrame:
     """The rows of a file, whatever its form, as they stand there."""
-    if path.is_dir() and not is_parquet_folder(path):
-        raise DataError(f"{path.name} cannot be read: it is a folder; give a file.")
     if path.is_dir():
+        if not is_parquet_folder(path):
+            raise DataError(f"{path.name} cannot be read: it is a folder; give a file.")
         return _plain(parquet_rows(path))
     form = form_of(path)
     if not is_table(path) and form.kind != "parquet":
@@ -261,6 +263,8 @@ def write_as_it_is(visits: pd.DataFrame, path: str | Path) -> None:
         raise DataError(f"Cannot write {path.name}: its name must end in .csv or .parquet.")
     with files.whole(path) as half:
         if path.suffix == ".parquet":
+            visits = visits.copy(deep=False)
+            visits.attrs = {}  # what was noted of the file that these were read from
             visits.to_parquet(half, index=False)
         else:
             visits.to_csv(half, index=False)

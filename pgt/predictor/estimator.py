@@ -18,7 +18,7 @@ from pgt.predictor.arguments import moment, number, one_of, required, seed, whol
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.fitted import Fitted, of_person
-from pgt.predictor.frames import as_visits
+from pgt.predictor.frames import as_visits, like
 from pgt.predictor.watching import Watcher
 
 # Drawing loads matplotlib, which a prediction does not need.
@@ -55,8 +55,6 @@ class NextLocation(BaseEstimator):
     >>> guesses = model.predict(pgt.city.load().visits, top=3)
     >>> guesses.columns.tolist()[:5]
     ['user_id', 'rank', 'location_id', 'probability', 'somewhere_new']
-    >>> guesses.user_id.nunique()
-    66
     """
 
     fitted_: Fitted
@@ -136,7 +134,7 @@ class NextLocation(BaseEstimator):
 
         Returns
         -------
-        DataFrame
+        DataFrame (of Polars or PyArrow, if ``visits`` is)
             One row a place, the likeliest first: ``user_id``, ``rank`` (from 1), ``location_id``,
             ``probability``, ``somewhere_new`` (what is left for places that no row can name: for
             the pointer and the rules those where the person has never been, for ``"pgt"`` and
@@ -145,7 +143,7 @@ class NextLocation(BaseEstimator):
             ``lat`` where the visits have them.
         """
         whole(top, "top")
-        return self._model.best(**self._question(visits, at, user), top=top)
+        return like(visits, self._model.best(**self._question(visits, at, user), top=top))
 
     def predict_set(
         self, visits: Any, *, coverage: float = 0.9, at: Any = None, user: Any = None
@@ -168,12 +166,14 @@ class NextLocation(BaseEstimator):
         DataFrame
             As of `predict`, with as many rows a person as the set has answers.
         """
-        return self._model.sets(**self._question(visits, at, user), coverage=number(coverage))
+        found = self._model.sets(**self._question(visits, at, user), coverage=number(coverage))
+        return like(visits, found)
 
     def explain(self, visits: Any, user: Any, *, at: Any = None, top: int = 3) -> pd.DataFrame:
         """What spoke for a person's likeliest places: see `pgt.predictor.answers.reasons`."""
         whole(top, "top")
-        return self._model.reasons(**self._question(visits, at, required(user)), top=top)
+        asked = self._question(visits, at, required(user))
+        return like(visits, self._model.reasons(**asked, top=top))
 
     def plot(
         self, visits: Any, user: Any, *, at: Any = None, top: int = 3, reasons: int = 5
@@ -182,7 +182,7 @@ class NextLocation(BaseEstimator):
         from pgt.viz import reasons as drawing
 
         whole(reasons, "reasons")
-        found = self.explain(visits, user, at=at, top=top)
+        found = self.explain(as_visits(visits, timezone=self.timezone), user, at=at, top=top)
         return drawing.reasons(found, user, most=reasons)
 
     def map(self, visits: Any, user: Any, *, at: Any = None, top: int = 5) -> MapFigure:
@@ -225,7 +225,7 @@ class NextLocation(BaseEstimator):
         """
         model = self._model
         windows = model.windows(as_visits(visits, timezone=self.timezone))
-        return scoring.table(self.model, model.predictor, windows, model.remembers)
+        return like(visits, scoring.table(self.model, model.predictor, windows, model.remembers))
 
     def remember(self, visits: Any) -> Self:
         """Begin a diary for everybody in a table, which `update` goes on with.

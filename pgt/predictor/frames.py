@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from pgt.doubts.visits import note
 from pgt.errors import DataError
 from pgt.io.parquet_folder import is_parquet_folder
 from pgt.io.sources import read_visits
@@ -37,7 +39,8 @@ def as_visits(
     Returns
     -------
     DataFrame
-        As `pgt.visits.check` returns it.
+        As `pgt.visits.check` returns it. What looks like a mistake is warned of, see
+        `pgt.doubts.visits`.
 
     Raises
     ------
@@ -73,7 +76,35 @@ def as_visits(
         dtype = visits[name].dtype
         if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "M":
             visits = visits.assign(**{name: visits[name].astype(_zoned(dtype))})
-    return tidy(visits.copy(), timezone, in_utc(called), drop_duplicates=False)
+    return note(tidy(visits.copy(), timezone, in_utc(called), drop_duplicates=False))
+
+
+def like(given: Any, answer: pd.DataFrame) -> Any:
+    """The answer as a table of the library that the question came in.
+
+    Parameters
+    ----------
+    given : object
+        What `as_visits` takes.
+    answer : DataFrame
+
+    Returns
+    -------
+    table
+        Of Polars (never lazy) or PyArrow, if ``given`` is; else ``answer``.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> like(pyarrow.table({"user_id": [1]}), pd.DataFrame({"rank": [1, 2]})).num_rows
+    2
+    """
+    library = type(given).__module__.partition(".")[0]
+    if library == "polars":
+        return sys.modules[library].from_pandas(answer)
+    if library == "pyarrow":
+        return sys.modules[library].Table.from_pandas(answer, preserve_index=False)
+    return answer
 
 
 def _as_pandas(table: Any) -> pd.DataFrame:

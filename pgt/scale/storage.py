@@ -19,6 +19,9 @@ import pyarrow.parquet as pq
 from pgt.errors import DataError
 from pgt.files import atomic as files
 
+# What the chapters install; on the package index the name `pgt` is a stranger's project.
+ARCHIVE = "https://github.com/where-next-book/where-next/archive/main.zip"
+
 
 def require(name: str) -> Any:
     """Import a package of the extra ``scale``, or say in one sentence how to get it.
@@ -34,7 +37,7 @@ def require(name: str) -> Any:
         if error.name != name:
             raise
         raise DataError(
-            f"This needs {name}, which is not here: pip install 'pgt[scale]'."
+            f"This needs {name}, which is not here: pip install 'pgt[scale] @ {ARCHIVE}'."
         ) from None
 
 

@@ -44,7 +44,7 @@ def test_examples_of_the_extensions_run(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(facts.FACTS))
 def test_every_fact_is_a_number_and_is_told(name: str) -> None:
-    assert re.fullmatch(r"[−+]?[\d,]+(\.\d+)?(\u00a0%)?( of \d+)?", facts.fact(name))
+    assert re.fullmatch(r"[−+]?[\d,]+(\.\d+)?(\u00a0%)?( of \d+)?( \[.*\])?", facts.fact(name))
     assert f"{{fact}}`{name}`" in FRONT, "a fact that no page tells"
 
 
@@ -68,6 +68,8 @@ def test_words_around_the_facts_are_still_true() -> None:
     # "a longer past helps everybody"
     gains = ("gain", "rule-gain", "new-york-gain", "new-york-rule-gain")
     assert all(value(name) > 1 for name in gains)
+    # "it is ahead of the rule": the intervals leave out zero
+    assert all(re.search(r"^\+.*\[\d", facts.fact(name)) for name in ("lead", "week-lead"))
     # who was trained there is better, and not by much
     for city in ("", "new-york-"):
         assert value(f"{city}pgt") < value(f"{city}nobody") < value(f"{city}contextual")

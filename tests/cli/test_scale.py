@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+import uuid
 from pathlib import Path
 
 import pandas as pd
@@ -81,6 +83,93 @@ def test_an_engine_answers_as_one_process_does(
         assert main([name, source, model, *options, *engine]) == 0
         answers.append(capsys.readouterr().out)
     assert len(set(answers)) == 1 and answers[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "evaluate --engine pool --workers 2",
+        "predict --engine pool --workers 2",
+        "predict --user 2 --engine process",
+    ],
+)
+def test_an_address_of_buckets_is_answered_as_their_folder_is(
+    folder_and_model: tuple[str, str], command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, model = folder_and_model
+    name, *options = command.split()
+    capsys.readouterr()
+    answers = []
+    for source in (folder, f"file://{folder}"):
+        assert main([name, source, model, *options]) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1] and answers[0]
+
+
+@pytest.fixture(scope="module")
+def store(table: Path) -> str:
+    """Buckets where nothing can be mapped."""
+    address = f"memory://{uuid.uuid4().hex}/buckets"
+    words = ["--engine", "process", "--buckets", "3"]
+    assert main(["prepare", str(table), address, *words]) == 0
+    return address
+
+
+@pytest.mark.parametrize("command", [["evaluate", "--baselines"], ["predict"]])
+def test_buckets_in_an_object_store_are_answered_as_a_folder_is(
+    store: str, folder_and_model: tuple[str, str], tmp_path: Path, command: list[str],
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    folder, model = folder_and_model
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    name, *options = command
+    capsys.readouterr()
+    answers = []
+    for source in (folder, store):
+        assert main([name, source, model, *options, "--engine", "process"]) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1] and answers[0]
+    assert not list(tmp_path.iterdir())  # what had to be copied to be mapped is gone
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("evaluate {address} {model}", "which only --engine reads; add --engine process if"),
+        ("predict {address} {model}", "which only --engine reads; add --engine process if"),
+        ("evaluate {address}-none {model} --engine process", "holds no buckets"),
+        ("predict {address}-none {model} --engine process", "or check the address."),
+        ("evaluate {address} {model} --engine process --timezone UTC", "leave --timezone out"),
+        ("predict {address} {model} --engine process --timezone UTC", "leave --timezone out"),
+        ("evaluate {address}", "only local files are read; download it first"),
+        ("predict {address}", "only local files are read; download it first"),
+        ("train {address} --out m.safetensors", "only local files are read; download it first"),
+        ("train {address} --out m.safetensors --model pgt", "only local files are read"),
+        ("visits {address} --out v.csv", "only local files are read; download it first"),
+        ("explain {address} --user 1", "only local files are read; download it first"),
+        ("live {address} --out live.html", "only local files are read; download it first"),
+    ],
+)
+def test_what_an_address_cannot_be_is_said_with_the_address_as_it_was_given(
+    folder_and_model: tuple[str, str], tmp_path: Path, words: str, says: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    folder, model = folder_and_model
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    line = words.format(address=f"file://{folder}", model=model).split()
+    assert main(line) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and says in said and f"file://{folder}" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_buckets_of_an_object_store_are_not_trained_on(
+    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "m.safetensors")
+    assert main(["train", store, "--out", out, "--model", "pgt"]) == 2
+    assert f"{store} is an address, and only local files" in capsys.readouterr().err
 
 
 def test_an_engine_ranks_baselines_as_one_process_does(

@@ -13,9 +13,9 @@ from pgt import city
 from pgt.analysis.results import read_results
 from pgt.city.checkins import as_checkins, sampled
 from pgt.cli.parser import main
+from pgt.doubts.places import far_from_sun
 from pgt.errors import DataError
 from pgt.io.columns import ALIASES, recognized
-from pgt.io.doubts_places import far_from_sun
 from pgt.io.tables import read
 
 Said = pytest.CaptureFixture[str]

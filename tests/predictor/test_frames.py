@@ -10,13 +10,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+import pgt
 from pgt.errors import DataError
 from pgt.io.tables import write
 from pgt.io.trackintel import to_trackintel
 from pgt.predictor.frames import as_visits
 from pgt.visits import check
 
-from ..helpers import ZONE, random_visits
+from ..helpers import ZONE, random_visits, routine_visits
 
 
 class Relation:
@@ -179,3 +180,30 @@ def test_a_table_without_places_or_times_is_named_for_what_it_is(
 ) -> None:
     with pytest.raises(DataError, match=message):
         as_visits(pd.DataFrame({"uid": [1], **{name: [value] for name, value in change.items()}}))
+
+
+def test_a_question_in_arrow_is_answered_in_arrow() -> None:
+    visits = routine_visits(users=2, days=60)
+    model = pgt.NextLocation.pretrained()
+    asked = pa.Table.from_pandas(visits)
+    for ask in (
+        lambda table: model.predict(table, top=2),
+        lambda table: model.predict_set(table),
+        lambda table: model.explain(table, visits.user_id.iloc[0]),
+        lambda table: model.score(table),
+    ):
+        found, usual = ask(asked), ask(visits)
+        assert isinstance(found, pa.Table)
+        assert found.equals(pa.Table.from_pandas(usual, preserve_index=False))
+    model.plot(asked, visits.user_id.iloc[0])  # what asks within is not confused by it
+
+
+def test_a_question_in_polars_is_answered_in_polars() -> None:
+    polars = pytest.importorskip("polars")
+    visits = routine_visits(users=2, days=20)
+    model = pgt.NextLocation.pretrained()
+    found = model.predict(polars.from_pandas(visits), top=2)
+    assert isinstance(found, polars.DataFrame)
+    assert found["location_id"].to_list() == model.predict(visits, top=2).location_id.tolist()
+    lazy = model.predict(polars.from_pandas(visits).lazy(), top=2)
+    assert lazy.equals(found)

@@ -1,6 +1,6 @@
 """Doubts about places: coordinates that are empty, swapped, in radians, or far from the clocks'.
 
-Used by `pgt.io.doubts`.
+Used by `pgt.doubts.visits`.
 """
 
 from __future__ import annotations

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import pgt
 from pgt import city
 from pgt.cli.parser import main
+from pgt.doubts.visits import doubts
 from pgt.errors import DataNote
-from pgt.io.doubts import doubts
 from pgt.io.sources import read_visits
 from pgt.io.tables import write
 from pgt.visits import check
@@ -134,3 +136,31 @@ def test_other_commands_say_notes_beside_their_answer(tmp_path: Path, capsys: Sa
     err = capsys.readouterr().err.splitlines()
     assert err[0].startswith("pgt: note: ")
     assert err[-1].startswith("pgt: ") and "windows" in err[-1]
+
+
+def test_a_table_that_no_file_held_is_doubted_too() -> None:
+    usual = [f"2024-05-{day:02} {hour:02}:00" for day in range(1, 29) for hour in (8, 12, 18)]
+    table = visits("1970-01-01", *usual)
+    with pytest.warns(DataNote, match="10 years or more from the rest"):
+        pgt.prepare(table)
+    with pytest.warns(DataNote, match="10 years or more from the rest"):
+        pgt.NextLocation.pretrained().predict(table)
+
+
+def test_a_doubt_is_named_once(tmp_path: Path) -> None:
+    usual = [f"2024-05-{day:02} {hour:02}:00" for day in range(1, 29) for hour in (8, 12, 18)]
+    write(check(visits("1970-01-01", *usual)), tmp_path / "v.parquet")
+    with pytest.warns(DataNote):
+        table = pgt.read_visits(tmp_path / "v.parquet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataNote)
+        pgt.prepare(table)
+    later = pd.concat([table, visits("1950-01-01", user="bob")], ignore_index=True)
+    with pytest.warns(DataNote, match="2 visits lie"):
+        pgt.prepare(later)
+    later.to_parquet(tmp_path / "later.parquet")  # with the notes on an older table
+    with pytest.warns(DataNote, match="2 visits lie"):
+        pgt.read_visits(tmp_path / "later.parquet")
+    later.attrs["notes"] = 7
+    with pytest.warns(DataNote, match="2 visits lie"):
+        pgt.prepare(later)

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pandas as pd
 
+from pgt.doubts.places import places, rows_note
 from pgt.errors import DataNote
-from pgt.io.doubts_places import places, rows_note
 
 # Nobody is tracked for a while, and then again after so many days.
 FAR = 3652
@@ -26,10 +26,14 @@ APART = 730
 
 
 def note(visits: pd.DataFrame) -> pd.DataFrame:
-    """Warn of every doubt, and keep all of them in ``attrs["notes"]``."""
-    notes = doubts(visits)
+    """Warn of every doubt, and keep all of them in ``attrs["notes"]``.
+
+    A doubt that stands there already has been named, by whoever read the table.
+    """
+    notes, named = doubts(visits), visits.attrs.get("notes")
     for text in notes:
-        warnings.warn(text, DataNote, stacklevel=4)
+        if not isinstance(named, list) or text not in named:
+            warnings.warn(text, DataNote, stacklevel=4)
     if notes:
         visits.attrs["notes"] = notes
     return visits

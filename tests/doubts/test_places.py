@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from pgt import city
-from pgt.io.doubts import doubts
-from pgt.io.doubts_places import SEVERAL
+from pgt.doubts.places import SEVERAL
+from pgt.doubts.visits import doubts
 from pgt.visits import check
 
-from .test_doubts import visits
+from .test_visits import visits
 
 VIENNA = (16.37, 48.2)
 

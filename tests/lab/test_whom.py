@@ -1,0 +1,61 @@
+"""Whom it serves: thirds hold everybody once, and the score of a third is that of its people."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from lab import whom
+
+USERS = np.repeat(np.arange(18), 20)
+
+
+def ranks(right: np.ndarray) -> pd.DataFrame:
+    """As of `pgt.metrics.evaluate`, for windows that are right or far from it."""
+    return pd.DataFrame(
+        {"user_id": USERS, "better": np.where(right, 0, 49), "tied": 1, "known": True,
+         "in_window": True}
+    )  # fmt: skip
+
+
+def people(values: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame(dict.fromkeys(whom.HABITS, values))
+
+
+def test_thirds_are_of_one_size_and_in_order() -> None:
+    values = np.random.default_rng(0).permutation(30).astype(float)
+    third = whom.thirds(values)
+    assert np.bincount(third).tolist() == [0, 10, 10, 10]
+    assert values[third == 1].max() < values[third == 2].min()
+    assert values[third == 2].max() < values[third == 3].min()
+
+
+def test_who_has_no_value_is_in_no_third() -> None:
+    assert whom.thirds(np.array([np.nan, np.nan, 1.0])).tolist() == [0, 0, 1]
+
+
+def test_new_places_are_counted_after_the_first_visits() -> None:
+    early = [f"place {n}" for n in range(whom.EARLY)]
+    visits = pd.DataFrame({"user_id": 1, "location_id": [*early, "place 0", "bar", "bar", "pub"]})
+    assert whom.habits(visits)["to new places"].tolist() == [50.0]
+    few = pd.DataFrame({"user_id": 1, "location_id": ["home", "work"]})
+    assert np.isnan(whom.habits(few)["to new places"].iloc[0])
+
+
+def test_a_third_is_scored_by_its_own_windows() -> None:
+    third = np.repeat([0, 1, 2], 6)
+    ours, theirs = ranks(third[USERS] == 2), ranks(third[USERS] == 0)
+    rows = list(whom.rows_of(ours, theirs, people(np.arange(18.0))))
+    visits = [row for row in rows if row["habit"] == "visits"]
+    assert [row["acc@1"] for row in visits] == [0, 0, 100]
+    assert [row["minus"] for row in visits] == [-100, 0, 100]
+    (last,) = [row for row in rows if row["habit"] == "person by person"]
+    assert last["better"] == last["worse"] == pytest.approx(100 / 3)
+
+
+def test_a_third_that_is_one_person_is_not_shown() -> None:
+    values = np.full(18, np.nan)
+    values[:3] = [1.0, 2.0, 3.0]
+    right = np.ones(len(USERS), dtype=bool)
+    rows = list(whom.rows_of(ranks(right), ranks(right), people(values)))
+    assert [row["habit"] for row in rows] == ["person by person"]
