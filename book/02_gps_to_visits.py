@@ -1062,8 +1062,13 @@ show(
 # %%
 folder = os.environ.get(gps.FIXES)
 if folder:
+    import warnings
+
+    from pgt.errors import DataNote
     from pgt.io.fixes import read_fixes
 
+    # `pgt` doubts times in UTC so far from Greenwich; here we want them.
+    warnings.simplefilter("ignore", DataNote)
     real = pd.DataFrame(summary.measured(read_fixes(folder)))
 else:
     real = read_results("gps").rows

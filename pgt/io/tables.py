@@ -264,7 +264,8 @@ def write_as_it_is(visits: pd.DataFrame, path: str | Path) -> None:
     with files.whole(path) as half:
         if path.suffix == ".parquet":
             visits = visits.copy(deep=False)
-            visits.attrs = {}  # what was noted of the file that these were read from
+            for remark in ("notes", "recognized"):  # of the file that these were read from
+                visits.attrs.pop(remark, None)
             visits.to_parquet(half, index=False)
         else:
             visits.to_csv(half, index=False)
