@@ -33,7 +33,8 @@ def test_an_entry_is_complete(key: str) -> None:
     assert entry.fields.get("title"), f"{key} has no title."
     assert re.fullmatch(r"\d{4}[a-z]?", entry.fields.get("year", "")), f"{key} has no year."
     assert "doi" in entry.fields or "url" in entry.fields, f"{key} has neither doi nor url."
-    assert entry.fields.get("url", "https://").startswith("https://"), f"{key}: no encrypted address."
+    address = entry.fields.get("url", "https://")
+    assert address.startswith("https://"), f"{key} has no encrypted address."
     if entry.type in VENUE:
         assert entry.fields.get(VENUE[entry.type]), f"{key} has no {VENUE[entry.type]}."
     else:  # a preprint or a page: the address says where it appeared
