@@ -617,7 +617,8 @@ full = presets.VARIANTS["full"]
 seen = presets.windows(data, full)
 model, training = presets.build(full, data, seed=42)
 log = fit(model, seen.train, seen.valid, training, progress=False)
-log.table()[["train_loss", "valid_loss", "valid_acc@1"]].round(2)
+shown = log.table()[["train_loss", "valid_loss", "valid_acc@1"]].round(2)
+shown.rename(columns=lambda name: name.replace("_", " "))
 
 # %% [markdown]
 # For comparison, PGT and the kernel once more, and a kernel with the same hundred visits, its five numbers chosen on

@@ -262,6 +262,8 @@ table.set_index("array").round(1)
 # We drew more and more people, always with the same 5,000 places, and timed the stages before training ("check" looks
 # for mistakes in the table) and the interval of a score after it. These times were measured once. `make bench`
 # measures them on your machine, and the page [Experiments](https://where-next-book.github.io/where-next/book/experiments.html) has them all.
+# All of them come from two threads of a processor. We had no GPU, so nothing here says how fast one is. `make bench`
+# adds a section where it finds one.
 
 # %%
 from pgt.analysis.results import read_results

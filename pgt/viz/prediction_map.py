@@ -50,9 +50,10 @@ def window_map(city: City, look: Look, *, title: str, caption: str, top: int = 5
         place=[names.get(i, "unknown place") for i in candidates.location_id],
         attention=[float(attention.get(i, 0.0)) for i in candidates.location_id],
     )[["place", "probability", "copied", "generated", "attention", "is_target"]]
+    table = table.rename(columns={"is_target": "went there"}).round(3)
     return map_figure(
         of_town(city, data.pop("places")) | data | {"view": inside}, "map_film.js",
-        title=title, caption=caption, table=table.round(3), legend=LEGEND,
+        title=title, caption=caption, table=table, legend=LEGEND,
     )  # fmt: skip
 
 
