@@ -18,6 +18,7 @@ from pgt.config import TrainConfig
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import Network
+from pgt.refusals.devices import require_device
 from pgt.refusals.kinds import require_has
 from pgt.refusals.sizes import require_same_places
 from pgt.sparse.losses import Loss
@@ -79,8 +80,8 @@ def fit(
     Raises
     ------
     DataError
-        When there are no windows, their vocabulary is of another size than the model's, or the
-        checkpoint is of other data or another configuration.
+        When there are no windows, their vocabulary is of another size than the model's, the device
+        is not here, or the checkpoint is of other data or another configuration.
 
     Examples
     --------
@@ -106,6 +107,7 @@ def fit(
             )
     require_same_places(model, train.vocabulary)
     require_same_places(model, valid.vocabulary)
+    require_device(device)
     device = torch.device(device) if device is not None else pick_device()
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):

@@ -102,17 +102,14 @@ def device(text: str) -> torch.device:
     """Where the model computes, if that is here."""
     import torch
 
+    from pgt.errors import DataError
+    from pgt.refusals.devices import require_device
+
     try:
-        found = torch.device(text)
-    except RuntimeError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no device; use cpu or cuda") from None
-    if found.type not in ("cpu", "cuda", "mps"):
-        raise argparse.ArgumentTypeError(f"nothing is computed on {text!r}; use cpu or cuda")
-    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
-        raise argparse.ArgumentTypeError(f"there is no CUDA device {text!r} here; use cpu")
-    if found.type == "mps" and not torch.backends.mps.is_available():
-        raise argparse.ArgumentTypeError("there is no MPS device here; use cpu")
-    return found
+        require_device(text)
+    except DataError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return torch.device(text)
 
 
 def moment(text: str) -> pd.Timestamp:

@@ -20,6 +20,10 @@ CONTINENTS = {
 }
 NIGHT = 5  # hours
 ENOUGH = 300  # visits from which hours tell something
+# Of so many people together the night is known to about an hour: the six hours with the fewest
+# arrivals have their middle between these two by local clocks.
+PEOPLE = 30
+NIGHTS = (2.0, 5.5)
 SEVERAL = 4  # rows that are more than a slip
 # Places that are told apart, and how far a place must be from where it lies with lon and lat
 # swapped: from Cairo one gets to Alexandria. Degrees.
@@ -114,10 +118,12 @@ def _against_clocks(visits: pd.DataFrame) -> Iterator[str]:
         )
     elif looks_like_utc(visits):
         hour, _ = _quiet(visits)
+        by_night = round(hour + _offset(visits)) % 24
         yield (
             f"{n:,} visits are rarest from {hour} to {(hour + NIGHT) % 24} o'clock in {zone}, and "
-            "would be at night if their times were in UTC: if they are, write them with Z, or call "
-            "the columns 'UTC start' and 'UTC end' (--columns)."
+            f"would be from {by_night} to {(by_night + NIGHT) % 24}, at night, if their times were "
+            "in UTC: if they are, write them with Z, or call the columns 'UTC start' and 'UTC end' "
+            "(--columns)."
         )
 
 
@@ -161,27 +167,53 @@ def far_from_sun(table: pd.DataFrame, hours: float = 3.5) -> bool:
     """
     if "lon" not in table.columns:
         return False
-    offset = table.started_at.iloc[0].utcoffset().total_seconds() / 3600
-    apart = (offset - float(table.lon.median()) / 15 + 12) % 24 - 12  # around the clock
+    apart = (_offset(table) - float(table.lon.median()) / 15 + 12) % 24 - 12  # around the clock
     return bool(abs(apart) > hours)
 
 
 def looks_like_utc(table: pd.DataFrame) -> bool:
-    """Whether the quietest hours lie by day, and would lie at night were the times in UTC.
+    """Whether visits are rarest when nobody sleeps, and would not be were the times in UTC.
+
+    A few people may sleep at any time but by day. Where the clocks are only two to four hours from
+    UTC, it takes many people to know when it is night.
 
     Examples
     --------
     >>> at = pd.Series(pd.date_range("2024-05-01", periods=2400, freq="h", tz="Asia/Tokyo"))
     >>> awake = at[(at.dt.hour + 9) % 24 >= 7]
-    >>> looks_like_utc(pd.DataFrame({"started_at": awake}))
+    >>> looks_like_utc(pd.DataFrame({"started_at": awake, "user_id": 1}))
     True
     """
-    offset = table.started_at.iloc[0].utcoffset().total_seconds() / 3600
-    if len(table) < ENOUGH or abs(offset) < 3:
+    offset = _offset(table)
+    if len(table) < ENOUGH or abs(offset) < 2:
         return False
     hour, share = _quiet(table)
     middle = (hour + NIGHT / 2) % 24
-    return share < 0.1 and 7.5 <= middle <= 22.5 and (middle + offset) % 24 <= 7
+    if abs(offset) >= 3 and share < 0.1 and 7.5 <= middle <= 22.5 and (middle + offset) % 24 <= 7:
+        return True
+    return table.user_id.nunique() >= PEOPLE and _night_is_that_of_utc(table, offset)
+
+
+def _night_is_that_of_utc(table: pd.DataFrame, offset: float) -> bool:
+    """Whether everybody's night lies where no night is, by as many hours as UTC would explain."""
+    half_hours = 2 * table.started_at.dt.hour + table.started_at.dt.minute // 30
+    counts = np.bincount(half_hours, minlength=48)
+    sums = np.array([np.roll(counts, -start)[:12].sum() for start in range(48)])
+    middle = int(sums.argmin()) / 2 + 3  # of six hours
+    as_local, as_utc = middle % 24, (middle + offset) % 24
+    first, last = NIGHTS
+    too_late = last < as_local < 12
+    return (
+        sums.min() < len(table) / 8
+        and not first <= as_local <= last
+        and too_late == (offset < 0)
+        and first <= as_utc <= last
+    )
+
+
+def _offset(table: pd.DataFrame) -> float:
+    """Hours that the clocks are ahead of UTC, at the first visit."""
+    return float(table.started_at.iloc[0].utcoffset().total_seconds() / 3600)
 
 
 def _quiet(table: pd.DataFrame) -> tuple[int, float]:

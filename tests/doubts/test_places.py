@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from pgt import city
-from pgt.doubts.places import SEVERAL
+from pgt.doubts.places import PEOPLE, SEVERAL, looks_like_utc
 from pgt.doubts.visits import doubts
+from pgt.errors import DataNote
+from pgt.io.sources import GEOLIFE, NEW_YORK, from_environment, has_data, read_visits
 from pgt.visits import check
 
 from .test_visits import visits
@@ -71,19 +75,80 @@ def test_coordinates_are_held_against_the_clock(
         assert what in notes[0] and notes[0].startswith("2 visits lie around")
 
 
-@pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/Regina", "Asia/Kolkata"])
+ZONES = {
+    "Asia/Shanghai": 116.4, "Asia/Kolkata": 77.2, "Asia/Dubai": 55.3, "Asia/Tehran": 51.4,
+    "Europe/Istanbul": 29.0, "Africa/Maputo": 32.6, "America/Sao_Paulo": -46.6,
+    "America/Puerto_Rico": -66.1, "America/Regina": -104.6,
+}  # fmt: skip
+
+
+def at_clocks(visits: pd.DataFrame, zone: str, *, utc: bool = False) -> pd.DataFrame:
+    """The same wall clocks in another zone; as they are when UTC's are taken for them, if asked."""
+    there = visits.copy()
+    for name in ("started_at", "finished_at"):
+        wall = there[name].dt.tz_localize(None)
+        for _ in range(1 + utc):
+            at = wall.dt.tz_localize(
+                zone, ambiguous=np.ones(len(wall), dtype=bool), nonexistent="shift_forward"
+            )
+            wall = at.dt.tz_convert("UTC").dt.tz_localize(None)
+        there[name] = at
+    return there
+
+
+@pytest.mark.parametrize("zone", ZONES)
 def test_utc_times_that_were_read_as_local_are_noticed(zone: str) -> None:
-    lon = {"Asia/Shanghai": 116.4, "America/Regina": -104.6, "Asia/Kolkata": 77.2}[zone]
-    town = city.load().visits.drop(columns=["lon", "lat"]).assign(lon=lon, lat=30.0)
-    wall = {name: town[name].dt.tz_localize(None) for name in ("started_at", "finished_at")}
-    right = town.assign(**{n: t.dt.tz_localize(zone) for n, t in wall.items()})
-    assert doubts(right) == []
-    utc = {n: right[n].dt.tz_convert("UTC").dt.tz_localize(None) for n in wall}
-    wrong = town.assign(**{n: t.dt.tz_localize(zone) for n, t in utc.items()})
+    town = city.load().visits.assign(lon=ZONES[zone], lat=30.0)
+    assert doubts(at_clocks(town, zone)) == []
+    wrong = at_clocks(town, zone, utc=True)
     (note,) = doubts(wrong)
-    assert "would be at night if their times were in UTC" in note
+    assert "at night, if their times were in UTC" in note
     assert note.startswith(f"{len(town):,} visits are rarest from ")
     assert doubts(wrong.drop(columns=["lon", "lat"])) == []  # nothing to hold it against
+
+
+def test_the_note_names_the_hours_that_would_be_night() -> None:
+    town = at_clocks(city.load().visits, "Europe/Istanbul", utc=True).assign(lon=29.0, lat=41.0)
+    (note,) = doubts(town)
+    assert "from 21 to 2 o'clock in Europe/Istanbul, and would be from 0 to 5, at night" in note
+
+
+def test_of_a_few_people_a_night_that_is_hours_off_is_their_own() -> None:
+    wrong = at_clocks(city.load().visits, "Europe/Istanbul", utc=True).assign(lon=29.0, lat=41.0)
+    people = wrong.user_id.unique()
+    assert doubts(wrong[wrong.user_id.isin(people[:PEOPLE])])
+    assert doubts(wrong[wrong.user_id.isin(people[: PEOPLE - 1])]) == []
+    # No night lies by day, even that of a few.
+    wrong = at_clocks(city.load().visits, "Asia/Shanghai", utc=True).assign(lon=116.0, lat=40.0)
+    assert doubts(wrong[wrong.user_id.isin(people[: PEOPLE - 1])])
+
+
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "Europe/Istanbul", "America/Sao_Paulo"])
+def test_tables_without_nights_raise_no_doubt(zone: str) -> None:
+    town = at_clocks(city.load().visits, zone).assign(lon=ZONES[zone], lat=30.0)
+    n = len(town)
+    at = town.started_at.iloc[0].floor("D") + pd.to_timedelta(np.arange(n) * 31, unit="min")
+    assert not looks_like_utc(town.assign(started_at=at))
+
+
+REAL = {GEOLIFE: "Asia/Shanghai", NEW_YORK: None}  # a table in UTC, and windows by local clocks
+
+
+@pytest.mark.parametrize("name", [name for name in REAL if has_data(name)])
+def test_right_times_of_real_people_raise_no_doubt(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNote)
+        table = read_visits(from_environment(name))
+    if zone := REAL[name]:
+        table = table.assign(
+            started_at=table.started_at.dt.tz_convert(zone),
+            finished_at=table.finished_at.dt.tz_convert(zone),
+        )
+        assert doubts(table) == []
+    for zone in ZONES:
+        assert not looks_like_utc(at_clocks(table, zone)), zone
+        if abs(offset := pd.Timestamp("2024-01-01", tz=zone).utcoffset().total_seconds()) > 11_000:
+            assert looks_like_utc(at_clocks(table, zone, utc=True)), (zone, offset)
 
 
 def test_positions_that_are_empty_are_counted() -> None:

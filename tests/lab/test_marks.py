@@ -302,10 +302,11 @@ print(json.dumps({name: tree.mark(some, stops) for name, some in starts.items()}
 
 
 HARMLESS = {
-    "all", "any", "bool", "encode_locations", "enumerate", "fingerprint", "float", "get",
-    "getattr", "hasattr", "is_integer_dtype", "isdigit", "isfinite", "isinstance", "isnan",
-    "items", "len", "map", "min", "numel", "repr", "startswith", "state_dict", "str", "sum",
-    "tuple", "type", "unique", "values", "warn", "zip",
+    "all", "any", "bool", "device_count", "encode_locations", "enumerate", "fingerprint", "float",
+    "get", "getattr", "hasattr", "int", "is_available", "is_integer_dtype", "isascii", "isdecimal",
+    "isdigit", "isfinite", "isinstance", "isnan", "items", "len", "map", "min", "numel",
+    "partition", "repr", "startswith", "state_dict", "str", "sum", "tuple", "type", "unique",
+    "values", "warn", "zip",
 }  # fmt: skip
 MAY_STAND = (
     ast.FunctionDef, ast.If, ast.For, ast.Raise, ast.Assign, ast.Return, ast.Expr, ast.Import,
