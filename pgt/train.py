@@ -18,8 +18,7 @@ from pgt.config import TrainConfig
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.network import Network
-from pgt.refusals.devices import require_device
-from pgt.refusals.kinds import require_has
+from pgt.refusals.kinds import require_device, require_has
 from pgt.refusals.sizes import require_same_places
 from pgt.sparse.losses import Loss
 from pgt.training_run import TrainingLog, TrainingRun
@@ -102,8 +101,7 @@ def fit(
     for name, part in (("train", train), ("valid", valid)):
         if len(part) == 0:
             raise DataError(
-                f"There are no {name} windows; people need more visits than min_visits and more "
-                "days than the window."
+                f"There are no {name} windows; people need more visits (min_visits) and more days."
             )
     require_same_places(model, train.vocabulary)
     require_same_places(model, valid.vocabulary)

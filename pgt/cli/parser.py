@@ -273,7 +273,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         about = ": ".join(str(part) for part in (error.filename, error.strerror) if part)
-        print(f"pgt: {about or error}", file=sys.stderr)
+        print(f"pgt: {about or ' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except (DataError, FloatingPointError) as error:
         print(f"pgt: {error}", file=sys.stderr)

@@ -103,7 +103,7 @@ def device(text: str) -> torch.device:
     import torch
 
     from pgt.errors import DataError
-    from pgt.refusals.devices import require_device
+    from pgt.refusals.kinds import require_device
 
     try:
         require_device(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import lzma
 import struct
+import tokenize
 import zipfile
 import zlib
 
@@ -14,8 +15,9 @@ import pyarrow as pa
 # name that is no text. Whatever it raises, the file is what is wrong, and that is to be said.
 UNREADABLE: tuple[type[Exception], ...] = (
     ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError,
-    OSError, RecursionError, RuntimeError, TypeError, ValueError, csv.Error, lzma.LZMAError,
-    pa.ArrowException, struct.error, zipfile.BadZipFile, zlib.error,
+    OSError, RecursionError, RuntimeError, SyntaxError, TypeError, ValueError, csv.Error,
+    lzma.LZMAError, pa.ArrowException, struct.error, tokenize.TokenError, zipfile.BadZipFile,
+    zlib.error,
 )  # fmt: skip
 
 

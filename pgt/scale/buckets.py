@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from itertools import pairwise
@@ -20,6 +21,7 @@ import pyarrow as pa
 
 from pgt.errors import DataError
 from pgt.io.tables import TIMES, tidy
+from pgt.refusals.folders import require_manifest
 from pgt.scale import duck
 from pgt.scale.duck import Reading, Source
 from pgt.scale.engines import Engine, InProcess
@@ -30,6 +32,11 @@ VISITS = 200_000  # in a bucket, unless the number of buckets is given
 BATCH = 100_000  # rows that leave DuckDB at a time
 MANIFEST = "buckets.json"
 FOUND = "found"  # goes away when all buckets are checked
+VISITS_IN = "visits"
+
+
+class Unfit(DataError):
+    """The visits themselves are refused, so that no later call goes on with them."""
 
 
 def raw_name(number: int) -> str:
@@ -39,7 +46,7 @@ def raw_name(number: int) -> str:
 
 def visits_name(number: int) -> str:
     """A bucket of checked visits."""
-    return f"visits/{number:05d}.parquet"
+    return f"{VISITS_IN}/{number:05d}.parquet"
 
 
 def bucket_of(user_id: int | str, n_buckets: int) -> int:
@@ -56,7 +63,14 @@ def bucket_of(user_id: int | str, n_buckets: int) -> int:
 
 def number_of(out: Folder, user_id: int | str) -> int:
     """The bucket of a person in a folder that `bucket` wrote."""
-    return bucket_of(user_id, out.read_json(MANIFEST)["n_buckets"])
+    return bucket_of(user_id, _read(out)["n_buckets"])
+
+
+def _read(out: Folder) -> dict[str, Any]:
+    """What the folder says of its buckets."""
+    manifest = out.read_json(MANIFEST)
+    require_manifest(out.path(MANIFEST), manifest)
+    return dict(manifest)
 
 
 def bucket(
@@ -116,7 +130,7 @@ def bucket(
         return out.has(visits_name(number)) or out.has(raw_name(number))
 
     if not there or not all(is_there(int(number)) for number in there):
-        with duck.connect(memory, workers) as connection:
+        with _refusing(out), duck.connect(memory, workers) as connection:
             source = duck.visits(connection, list(made_from["files"]), reading)
             manifest.setdefault("n_buckets", n_buckets or math.ceil(source.rows / VISITS))
             manifest["utc"] = source.utc
@@ -128,14 +142,30 @@ def bucket(
         out.write_json(MANIFEST, manifest | {"visits": there})
     numbers = sorted(map(int, there))
     todo = [number for number in numbers if not out.has(visits_name(number))]
-    (engine or InProcess()).map(partial(_tidy, folder, reading, manifest["utc"]), todo)
+    with _refusing(out):
+        (engine or InProcess()).map(partial(_tidy, folder, reading, manifest["utc"]), todo)
     out.remove(FOUND)
     return numbers
 
 
+@contextmanager
+def _refusing(out: Folder) -> Iterator[None]:
+    """Let no visits that are refused stand in the way of the next ones."""
+    try:
+        yield
+    except Unfit:  # the message names a file of the folder, which stays until the next call
+        out.write_json(MANIFEST, _read(out) | {"refused": True})
+        raise
+    except DataError:
+        if not out.has(FOUND):
+            out.remove(MANIFEST)
+            out.remove_empty()
+        raise
+
+
 def numbers_of(folder: Folder) -> list[int]:
     """The buckets of a folder that have visits."""
-    manifest = folder.read_json(MANIFEST) if folder.has(MANIFEST) else {}
+    manifest = _read(folder) if folder.has(MANIFEST) else {}
     if "visits" not in manifest or folder.has(FOUND):
         raise DataError(
             f"{folder.url} holds no buckets, or not all of them; 'pgt prepare --engine' makes them."
@@ -152,7 +182,11 @@ def _manifest(out: Folder, made_from: dict[str, Any], n_buckets: int | None) -> 
         fresh["n_buckets"] = n_buckets
     if not out.has(MANIFEST):
         return fresh
-    old: dict[str, Any] = out.read_json(MANIFEST)
+    old = _read(out)
+    if old.get("refused"):
+        for name in (FOUND, VISITS_IN, MANIFEST):
+            out.remove(name)
+        return fresh
     if fresh.items() <= old.items():
         return old
     raise DataError(
@@ -202,7 +236,7 @@ def _tidy(folder: str, reading: Reading, utc: dict[str, bool], number: int) -> N
     try:
         visits = tidy(visits, reading.timezone, utc, drop_duplicates=reading.drop_duplicates)
     except DataError as error:
-        raise DataError(f"In {out.path(raw_name(number))}: {error}") from error
+        raise Unfit(f"In {out.path(raw_name(number))}: {error}") from error
     if "split" not in visits.columns:
         visits = split_by_days(visits)
     out.write_table(visits_name(number), visits)

@@ -12,16 +12,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from pgt.refusals.folders import require_arrays, require_features
 from pgt.scale.buckets import numbers_of
 from pgt.scale.preparing import ARRAYS, PEOPLE, array_name, inside_name
 from pgt.scale.storage import Folder
 from pgt.visit_features import FEATURES
 from pgt.visits import SPLITS
+from pgt.vocabulary import Vocabulary
 
 ROWS = 1_000_000  # that are put together at a time
 
 
-def join(out: Folder, at: Path) -> None:
+def join(out: Folder, at: Path, vocabulary: Vocabulary) -> None:
     """Write the arrays of all buckets as one, person after person as in the sorted table.
 
     Parameters
@@ -30,6 +32,13 @@ def join(out: Folder, at: Path) -> None:
         A prepared folder.
     at : path
         A folder of this machine, which appears when all of it is written.
+    vocabulary : Vocabulary
+        That of the prepared folder.
+
+    Raises
+    ------
+    DataError
+        An array is damaged.
     """
     half = at.with_name(f".{at.name}.{secrets.token_hex(4)}.part")
     half.mkdir(parents=True)
@@ -40,13 +49,15 @@ def join(out: Folder, at: Path) -> None:
             [table.assign(bucket=number) for number, table in zip(numbers, tables, strict=True)]
         ).sort_values("user_id", kind="stable", ignore_index=True)
         for split in SPLITS:
-            _join_split(out, half, split, people)
+            _join_split(out, half, split, people, vocabulary)
         os.replace(half, at)
     finally:
         shutil.rmtree(half, ignore_errors=True)
 
 
-def _join_split(out: Folder, half: Path, split: str, people: pd.DataFrame) -> None:
+def _join_split(
+    out: Folder, half: Path, split: str, people: pd.DataFrame, vocabulary: Vocabulary
+) -> None:
     size = people[split].to_numpy()
     begin = np.cumsum(size) - size
     there = size > 0
@@ -60,6 +71,17 @@ def _join_split(out: Folder, half: Path, split: str, people: pd.DataFrame) -> No
     path = half / f"{split}.features.npy"
     np.lib.format.open_memmap(path, mode="w+", dtype=np.int32, shape=shape)  # zeros: column 0 too
     sources = [_source(out, half, share.number, split) for share in shares]
+    spans = []
+    for share, source in zip(shares, sources, strict=True):
+        name = out.path(array_name(share.number, split, "features"))
+        first, target, inside = (
+            out.read_array(array_name(share.number, split, array)) for array in ARRAYS[1:]
+        )
+        rows, place = share.between(0, len(size))
+        require_arrays(name, rows.stop, source, first, target, inside)
+        require_features(name, source, vocabulary.n_locations, vocabulary.n_users)
+        row = place.astype(np.int32)
+        spans.append((row[first], row[target], inside))
     # Buckets are sorted by person too, so a stretch of the whole is one stretch of each of them.
     steps = np.searchsorted(begin, np.arange(ROWS, shape[1], ROWS))
     for since, until in pairwise(np.unique([0, *steps, len(size)])):
@@ -67,14 +89,6 @@ def _join_split(out: Folder, half: Path, split: str, people: pd.DataFrame) -> No
         for share, source in zip(shares, sources, strict=True):
             rows, place = share.between(int(since), int(until))
             flat[:, place + 1] = source[:, rows.start + 1 : rows.stop + 1]
-    spans = []
-    for share in shares:
-        first, target, inside = (
-            out.read_array(array_name(share.number, split, name)) for name in ARRAYS[1:]
-        )
-        _, place = share.between(0, len(size))
-        at = place.astype(np.int32)
-        spans.append((at[first], at[target], inside))
     joined = [np.concatenate(arrays) for arrays in zip(*spans, strict=True)]
     order = np.argsort(joined[1], kind="stable")
     for name, array in zip(ARRAYS[1:], joined, strict=True):

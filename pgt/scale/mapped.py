@@ -18,6 +18,7 @@ import torch
 from pgt.config import WindowConfig
 from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
+from pgt.refusals.folders import require_arrays
 from pgt.scale.buckets import MANIFEST, number_of, visits_name
 from pgt.scale.joining import join
 from pgt.scale.preparing import ARRAYS, PEOPLE, PREPARED, prepared, vocabulary_of
@@ -146,7 +147,7 @@ def _opened(out: Folder, here: str | Path | None) -> PreparedDataset:
     made_from = json.dumps([out.read_json(MANIFEST), about], sort_keys=True)
     at = Path(here) / hashlib.sha256(made_from.encode()).hexdigest()[:12]
     if not at.exists():
-        join(out, at)
+        join(out, at, vocabulary)
     parts = {split: _open(out, at, split, vocabulary) for split in SPLITS}
     return PreparedDataset(**parts, vocabulary=vocabulary, config=config)
 
@@ -156,6 +157,7 @@ def _open(out: Folder, at: Path, split: str, vocabulary: Vocabulary) -> MappedWi
     features, first, target, inside = (
         np.load(at / f"{split}.{name}.npy", mmap_mode="c", allow_pickle=False) for name in ARRAYS
     )
+    require_arrays(str(at), features.shape[-1] - 1, features, first, target, inside)
     people = pd.read_parquet(at / f"{split}.{PEOPLE}")
     encoded = torch.from_numpy(features)
     return MappedWindows(

@@ -15,6 +15,12 @@ import torch
 
 from pgt.config import Protocol, WindowConfig
 from pgt.errors import DataError
+from pgt.refusals.folders import (
+    require_arrays,
+    require_done,
+    require_features,
+    require_prepared,
+)
 from pgt.scale import duck
 from pgt.scale.buckets import numbers_of, visits_name
 from pgt.scale.engines import Engine, InProcess
@@ -91,7 +97,7 @@ def prepare(
         places = build_vocabulary(folder, "exact", memory=memory).locations
         config = vocabulary.windows(config, pd.Series(places))
     about = {"windows": config.to_dict(), "vocabulary": vocabulary.fingerprint()}
-    if out.has(PREPARED) and not about.items() <= out.read_json(PREPARED).items():
+    if out.has(PREPARED) and not about.items() <= prepared(out).items():
         out.remove(PREPARED)  # the folder is nothing whole until all buckets are prepared anew
     with out.whole(VOCABULARY) as handle:
         handle.write(vocabulary.to_json(people=True).encode())
@@ -147,10 +153,13 @@ def dataset(folder: str, number: int) -> PreparedDataset:
     visits = out.read_table(visits_name(number))
     parts = {}
     for name in SPLITS:
-        features, first, target, _ = (
+        features, first, target, inside = (
             out.read_array(array_name(number, name, array)) for array in ARRAYS
         )
         table = visits[visits.split == name].reset_index(drop=True)
+        path = out.path(array_name(number, name, "features"))
+        require_arrays(path, len(table), features, first, target, inside)
+        require_features(path, features, vocabulary.n_locations, vocabulary.n_users)
         encoded = torch.from_numpy(features)
         parts[name] = Windows(table, encoded, first, target, vocabulary)
     return PreparedDataset(
@@ -168,7 +177,9 @@ def prepared(out: Folder) -> dict[str, Any]:
     """
     if not out.has(PREPARED):
         raise DataError(f"{out.url} is not prepared; 'pgt prepare --engine' does it.")
-    return dict(out.read_json(PREPARED))
+    about = out.read_json(PREPARED)
+    require_prepared(out.path(PREPARED), about)
+    return dict(about)
 
 
 @lru_cache(maxsize=1)
@@ -185,8 +196,11 @@ def _encode(folder: str, about: dict[str, Any], number: int) -> dict[str, int]:
     """Prepare one bucket, and count its windows."""
     out = Folder(folder)
     done = inside_name(number, "done.json")
-    if out.has(done) and (old := out.read_json(done))["about"] == about:
-        return dict(old["counts"])
+    if out.has(done):
+        old = out.read_json(done)
+        require_done(out.path(done), old)
+        if old["about"] == about:
+            return dict(old["counts"])
     out.remove(done)
     config = WindowConfig.from_dict(about["windows"])
     vocabulary = vocabulary_of(folder, about["vocabulary"])

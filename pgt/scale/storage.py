@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from pgt.errors import DataError
 from pgt.files import atomic as files
+from pgt.io.damage import UNREADABLE, reason
 
 # What the chapters install; on the package index the name `pgt` is a stranger's project.
 ARCHIVE = "https://github.com/where-next-book/where-next/archive/main.zip"
@@ -85,9 +86,21 @@ class Folder:
 
     @contextmanager
     def open(self, name: str) -> Iterator[Any]:
-        """Open a file to read its bytes."""
-        with self._place[0].open(self.path(name), "rb") as handle:
-            yield handle
+        """Open a file to read its bytes; what goes wrong with them is one sentence."""
+        try:
+            with self._place[0].open(self.path(name), "rb") as handle:
+                yield handle
+        except DataError:
+            raise
+        except UNREADABLE as error:
+            missing = isinstance(error, FileNotFoundError)
+            if isinstance(error, OSError) and error.errno and not missing:
+                raise  # not the file is wrong, but what it lies on
+            raise DataError(
+                f"{self.path(name)} cannot be read ("
+                f"{'there is no such file' if missing else reason(error)}); remove the folder, and "
+                "prepare the visits anew."
+            ) from error
 
     @contextmanager
     def whole(self, name: str) -> Iterator[Any]:
@@ -107,6 +120,12 @@ class Folder:
         """Remove a file or a folder, if it is there."""
         if self.has(name):
             self._place[0].rm(self.path(name), recursive=True)
+
+    def remove_empty(self) -> None:
+        """Remove the folder itself, if nothing is in it."""
+        system, path = self._place
+        if system.isdir(path) and not system.ls(path):
+            system.rmdir(path)
 
     def read_json(self, name: str) -> Any:
         """Read what `write_json` wrote."""

@@ -6,6 +6,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -223,3 +224,37 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path: Path, table: pd
     naive.to_parquet(tmp_path / "d.parquet")
     with pytest.raises(DataError, match=r"several time zones .*None"):
         bucket([f"{tmp_path}/d.parquet"], str(tmp_path / "more"))
+
+
+def test_visits_that_were_refused_stand_in_nobodys_way(tmp_path: Path, table: pd.DataFrame) -> None:
+    source, folder = tmp_path / "v.parquet", tmp_path / "b"
+    words = ([str(source)], str(folder))
+    table.assign(lon=200.0, lat=0.0).to_parquet(source)
+    with pytest.raises(DataError, match=r"In .*found.*\.parquet: 'lon' is 200") as error:
+        bucket(*words, n_buckets=3)
+    named = str(error.value).partition(": ")[0].removeprefix("In ")
+    assert Path(named).is_file()  # the row that is wrong can be looked at
+    with pytest.raises(DataError, match="holds no buckets, or not all"):
+        buckets.numbers_of(Folder(words[1]))
+    table.to_parquet(source)
+    numbers = bucket(*words, n_buckets=3)
+    assert not (folder / "found").exists()
+    pd.testing.assert_frame_equal(all_of(words[1], numbers)[table.columns], table)
+
+
+def test_a_file_that_duckdb_cannot_read_leaves_no_folder(
+    tmp_path: Path, table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, folder = tmp_path / "v.parquet", tmp_path / "b"
+    table.to_parquet(source)
+
+    def breaks(*_: Any) -> Any:
+        raise duckdb.Error("no such page")
+        yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr(buckets, "_dealt", breaks)
+        with pytest.raises(DataError, match="DuckDB cannot read the visits"):
+            bucket([str(source)], str(folder))
+    assert not folder.exists()
+    assert bucket([str(source)], str(folder)) == [0]
