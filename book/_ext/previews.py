@@ -21,7 +21,7 @@ TERM = re.compile(
     r'<dt id="(term-[\w-]+)">(.*?)<a class="headerlink".*?</dt>\s*<dd>\s*<p>(.*?)</p>', re.S
 )
 TITLE = re.compile(r"<h1>(.*?)<a class=\"headerlink\"", re.S)
-GOAL = re.compile(r"<p>(<em>You will be able to</em>.*?)<em>You need</em>", re.S)
+GOAL = re.compile(r"<dt>(You will be able to)</dt>\s*<dd>\s*<p>(.*?)</p>", re.S)  # see opening.py
 OLD = re.compile(r'<script type="application/json" id="previews">.*?</script>\n?', re.S)
 LONGEST = 320  # characters
 
@@ -61,7 +61,7 @@ def targets(name: str, page: str) -> dict[str, dict[str, str]]:
         found[f"{name}#{match[1]}"] = {"title": text(match[2]), "text": text(match[3])}
     title, goal = TITLE.search(page), GOAL.search(page)
     if title and goal:
-        found[name] = {"title": text(title[1]), "text": text(goal[1])}
+        found[name] = {"title": text(title[1]), "text": text(f"{goal[1]} {goal[2]}")}
     return found
 
 
