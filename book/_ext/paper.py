@@ -180,7 +180,7 @@ def rename(found: Tag, name: str, names: set[str], static: str) -> None:
                 tag[key] = address(str(value), name, names)
             elif key in {"href", "xlink:href"} and str(value).startswith("#"):
                 tag[key] = f"#{name}--{str(value)[1:]}"
-            elif key == "src" and not re.match(r"[a-z]+:|pictures/", str(value)):
+            elif key in {"src", "href"} and not re.match(r"[a-z]+:|pictures/", str(value)):
                 tag[key] = static + "book/" + str(value)
             elif isinstance(value, str) and "url(#" in value:
                 tag[key] = value.replace("url(#", f"url(#{name}--")

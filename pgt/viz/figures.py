@@ -17,6 +17,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from pgt.viz.page_text import safe_html
+from pgt.viz.svg import lighter
 
 INK, PAPER, GRID, MUTED = "#1b1f24", "#ffffff", "#d9dde2", "#5f6b7a"
 # One meaning, one colour, through the whole book; told apart by colour-blind readers as well.
@@ -62,7 +63,7 @@ def themed_svg(figure: Figure, alt: str) -> str:
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
-    text = themed(re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL))
+    text = themed(lighter(re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)))
     # Width and height give way to the page; the viewBox keeps the proportions.
     return re.sub(r'(<svg[^>]*?) height="[^"]*"([^>]*?) width="[^"]*"', r"\1\2", text, count=1)
 

@@ -1,0 +1,96 @@
+"""What is large leaves the pages for files that they share; nothing of it is lost or changed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+
+import paper
+import pytest
+import shared_data
+from bs4 import BeautifulSoup
+
+from pgt.viz.page_text import safe_json
+from pgt.viz.web_figure import scripted
+
+ABOVE = "../_static/data/"
+GROUND = {"layers": [["road", 1, "M0 0L9 9" * 1000]], "labels": [[1, 2, "</script> & {{ 1 }}"]]}
+MODEL = {"config": {"d": 2}, "data": "abcd" * 5000}
+
+
+def figure(**data: Any) -> str:
+    return scripted(
+        "<p>A figure</p>", {"id": "pgt-live", "names": ["a", None]} | data, [], ["map_figure.js"]
+    )
+
+
+def put_back(page: str, files: dict[str, bytes]) -> list[dict[str, Any]]:
+    """The data of each figure of a page as its script finds them; what it loads comes before it."""
+    store: dict[str, Any] = {}
+    found = []
+    for name, inline in re.findall(
+        r'<script src="\.\./_static/data/([^"]+)"></script>|const page = (\{.*\});\n', page
+    ):
+        if name:
+            key, value = re.fullmatch(
+                r'\(window\.pgtData \|\|= \{\}\)\["([^"]+)"\] = (.*);\n', files[name].decode()
+            ).groups()  # type: ignore[union-attr]
+            store[key] = json.loads(value)
+        elif inline.startswith("{...{"):
+            rest, end = json.JSONDecoder().raw_decode(inline[4:])
+            taken = re.findall(r'"(\w+)": window\.pgtData\["([^"]+)"\]', inline[4 + end :])
+            found.append(rest | {part: store[key] for part, key in taken})
+        else:
+            found.append(json.loads(inline))
+    return found
+
+
+def test_nothing_is_lost_or_changed() -> None:
+    page, files = shared_data.take_out(figure(model=MODEL, ground=GROUND, here=None), ABOVE)
+    assert put_back(page, files) == [
+        {"id": "pgt-live", "names": ["a", None], "here": None, "model": MODEL, "ground": GROUND}
+    ]
+    assert len(page) < 3000 and len(files) == 2
+    assert all("</script>" not in text.decode() for text in files.values())
+
+
+def test_figures_and_pages_share_their_files() -> None:
+    page, files = shared_data.take_out(
+        figure(ground=GROUND) + figure(ground=GROUND, model=MODEL), ABOVE
+    )
+    assert page.count("<script src=") == len(files) == 2
+    assert [data["ground"] for data in put_back(page, files)] == [GROUND, GROUND]
+    _, others = shared_data.take_out(figure(model=MODEL), ABOVE)
+    assert set(others) < set(files)
+
+
+@pytest.mark.parametrize(
+    "page", [figure(), figure(model={"data": "ab"}, ground=None), "<p>const page = {};</p>"]
+)
+def test_a_page_with_nothing_large_keeps_its_bytes(page: str) -> None:
+    assert shared_data.take_out(page, ABOVE) == (page, {})
+
+
+def test_rasters_become_pictures() -> None:
+    content = bytes(range(256)) * 20
+    raster = f'<image href="data:image/webp;base64,{base64.b64encode(content).decode()}"/>'
+    page, files = shared_data.take_out(f"<svg>{raster}</svg>", ABOVE)
+    ((name, kept),) = files.items()
+    assert kept == content and page == f'<svg><image href="{ABOVE}{name}"/></svg>'
+    small = '<image href="data:image/png;base64,AAAA"/>'
+    assert shared_data.take_out(small, ABOVE) == (small, {})
+
+
+def test_the_printed_book_finds_the_pictures() -> None:
+    page = BeautifulSoup('<svg><image href="../_static/data/a.webp"/></svg>', "html.parser")
+    paper.rename(page, "02_b", {"02_b"}, "file:///html/")
+    assert page.image is not None
+    assert page.image["href"] == "file:///html/book/../_static/data/a.webp"
+
+
+def test_a_figure_is_written_as_the_extension_expects_it() -> None:
+    """The two must agree; else pages grow in silence."""
+    assert shared_data.SCRIPT.search(figure(model=MODEL))
+    assert safe_json(MODEL) in figure(model=MODEL)
