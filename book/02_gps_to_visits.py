@@ -1189,7 +1189,7 @@ def silent_and_placed(fixes):
 alike = {}
 for loss in (0.5, 0.95):
     fixes_then = record(indoor_loss=loss)
-    alike[f"Larkmere, indoor_loss={loss}"] = silent_and_placed(fixes_then)
+    alike[f"Larkmere, indoor loss {loss}"] = silent_and_placed(fixes_then)
 
 # %%
 right, long = counts["UTC"]["right"], "staypoints of more than 25 minutes"

@@ -595,7 +595,8 @@ def collate(columns, first, target):
 tiny = [np.flatnonzero(lengths["test"] == length)[0] for length in (5, 8)]
 batch = collate(columns["test"], first[tiny], target[tiny])
 rows = {k: value[0].tolist() for k, value in batch.items() if value.ndim == 2}
-pd.DataFrame(rows).T.rename_axis("window 0")
+table = pd.DataFrame(rows).rename(columns=lambda k: k.replace("_", " "))
+table.T.rename_axis("window 0")
 
 # %% tags=["hide-input"]
 from pgt.viz.batch_drawing import batch_drawing
@@ -609,7 +610,7 @@ batch_drawing(
 )
 
 # %% [markdown]
-# Five visits, then three empty seats. In the row `days_ago`, real zeros and padding zeros look
+# Five visits, then three empty seats. In the row *days ago*, real zeros and padding zeros look
 # alike. Only the mask knows.
 #
 # What happens without a mask? Attention ([chapter 6](06_position_and_encoder.ipynb)) gives every column a score and

@@ -113,7 +113,7 @@ rows = {
     "a place not in the batch": V - 1,
 }
 norms = pd.DataFrame(gradients).loc[list(rows.values())].astype(float)
-norms.columns = ["without padding_idx", "padding_idx=0"]
+norms.columns = ["row 0 like all others", "row 0 for padding"]
 norms.set_axis(list(rows)).rename_axis("length of the gradient").round(1)
 
 # %% [markdown]

@@ -654,7 +654,7 @@ for name in ("alone", "in the mixture"):
     own = log_q.gather(1, truth[:, None])[:, 0].numpy()
     right = (log_q.argmax(1) == truth).numpy()
     for kind in list(groups)[:2]:
-        result[name, "log P_gen", kind] = own[groups[kind]].mean()
+        result[name, "mean log P", kind] = own[groups[kind]].mean()
         result[name, "Acc@1, %", kind] = 100 * right[groups[kind]].mean()
 pd.Series(result).unstack(level=[2, 1]).round(2)
 

@@ -280,8 +280,8 @@ def forward(self, batch):
     scores = scores.masked_fill(padding, -math.inf)
     a = step("pointer attention", scores.softmax(-1))
     log_ptr = scatter(a, batch.location, self.c.n_locations)
-    step("P_ptr, scattered", log_ptr)
-    log_gen = step("P_gen", self.generator(context).log_softmax(-1))
+    step("pointer, scattered", log_ptr)
+    log_gen = step("generator", self.generator(context).log_softmax(-1))
     z = step("gate", self.gate(context).squeeze(-1))
     log_p = step("log P, the mixture", mix(z, log_ptr, log_gen))
     return Answer(log_p, z.sigmoid(), a, log_ptr, log_gen, seen, step)
@@ -658,7 +658,7 @@ for name, change in ABLATIONS.items():
     n = variant.n_parameters()
     rows[name.replace("_", " ")] = {
         "what is left": says[name],
-        "the field": ", ".join(f"{k} = {v}" for k, v in change.items()),
+        "in code": ", ".join(f"{k} = {v}" for k, v in change.items()),
         "parameters": f"{n:,}",
         "change": f"{n - full:+,}",
     }
@@ -823,7 +823,8 @@ largest = difference[torch.float64].max()
 assert largest < 1e-8
 print(f"float64, largest difference of a weight: {largest:.0e}")
 worst = difference[torch.float32].sort_values(ascending=False).head(5)
-worst.map("{:.0e}".format).rename("float32, largest difference").to_frame()
+worst = worst.map("{:.0e}".format).rename("float32, largest difference")
+worst.to_frame().rename_axis("in code")
 
 # %% [markdown]
 # In double precision the two are one model. In single precision nearly all weights still agree; a few differ by
@@ -838,8 +839,8 @@ worst.map("{:.0e}".format).rename("float32, largest difference").to_frame()
 names = gradient[torch.float32].index
 dead = [name for name in names if name.endswith("key.bias")]
 rows = [*dead, "pointer_query.bias"]
-size_of = {str(dtype): slope[rows] for dtype, slope in gradient.items()}
-pd.DataFrame(size_of).map("{:.0e}".format).rename_axis("largest gradient")
+largest = {f"largest, {t}": slope[rows] for t, slope in gradient.items()}
+pd.DataFrame(largest).map("{:.0e}".format).rename_axis("in code")
 
 # %% [markdown]
 # AdamW divides each gradient by its typical size. So even rounding noise becomes a full step, unless it is smaller than

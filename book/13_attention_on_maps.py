@@ -687,7 +687,7 @@ each = surest.groupby("user_id").agg(
     answers=("sure", "size"), sure=("sure", "mean"), right=("correct", "mean")
 )
 print(f"too sure of {(each.sure > each.right).sum()} of {len(each)} people")
-each.nlargest(5, "answers").round(2)
+each.nlargest(5, "answers").round(2).rename_axis("person")
 
 # %% [markdown]
 # **Exercise 3** (longer). Separate the two ways in which the last visit acts. Take the *context* from the full

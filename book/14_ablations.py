@@ -41,7 +41,8 @@ removed = {
     for name, change in ABLATIONS.items()
 }
 layers = {name: c.get("n_layers", 2) for name, c in ABLATIONS.items()}
-pd.DataFrame({"taken out": removed, "layers": layers})
+table = pd.DataFrame({"taken out": removed, "layers": layers})
+table.replace("_", " ", regex=True).rename(lambda v: v.replace("_", " "))
 
 # %% [markdown]
 # Taking an embedding out removes its columns before the projection. Without the gate the mixture is

@@ -72,7 +72,7 @@ listed = {
     for name, one in proposals.items()
 }
 with pd.option_context("display.max_colwidth", None):
-    display(pd.DataFrame(listed).T)
+    display(pd.DataFrame(listed).T.rename_axis("in code"))
 
 # %% [markdown]
 # Before you go on, bet. Which three would you put in first? (Exercise 1 settles your bets.)
@@ -339,9 +339,9 @@ groups = [frequent, ~frequent & ~rare, rare]
 shown = [round(float(100 * times[g].sum() / times.sum()), 1) for g in groups]
 rows = {"locations": [int(g.sum()) for g in groups]}
 rows["share of what windows show (%)"] = shown
-for name in ("adaptive_embeddings", "adaptive_reversed"):
-    split = build(name).embeddings.tables["location"].tables
-    rows[f"width, {name}"] = [t.weight.shape[1] for t in split]
+for name, said in (("embeddings", "paper"), ("reversed", "document")):
+    split = build(f"adaptive_{name}").embeddings.tables["location"].tables
+    rows[f"width ({said})"] = [t.weight.shape[1] for t in split]
 pd.DataFrame(rows, index=["frequent", "medium", "rare or never seen"])
 
 # %% [markdown]

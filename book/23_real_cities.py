@@ -52,7 +52,8 @@ for split, n in header["data"]["windows"].items():
 # %%
 keys = ["model", "variant", "target_time", "seed", "split", "group"]
 rows = published.rows[[*keys, "acc@1"]].astype({"seed": "Int64"})
-rows.sample(4, random_state=3).sort_index().round(1)
+four = rows.sample(4, random_state=3).sort_index().round(1)
+four.replace("_", " ", regex=True)
 
 # %% [markdown]
 # `target_time` says what the model knows about the time of its target. With `unknown` the question is plainly *where

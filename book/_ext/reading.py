@@ -3,6 +3,10 @@
 The cell with which a chapter installs the package on Colab stays in the notebook, but not in the
 page. A folded cell says what is in it: how a figure is drawn, or just the code. ``book.js`` adds a
 button that opens all of them. In tables, columns of numbers stand right, columns of words left.
+
+Tables show words. An identifier stands in them only as code, and two kinds are set as code here: the
+columns of the reader's own tables, as heads, and whatever stands below the head "in code". All others
+are a fault (``tests/built/test_outputs.py``): the chapter puts words for them.
 """
 
 from __future__ import annotations
@@ -26,6 +30,12 @@ TABLE = re.compile(r"<table\b(?:(?!<table\b).)*?</table>", re.S)
 UNIT = r"(?:%|ms|s|min|h|d|km|m|kB|MB|GB|KiB|MiB|GiB|×|points?)"
 VALUE = rf"[~≈<>≤≥]?\s*[-+−±]?\d[\d,.]*(?:e[-+−]?\d+)?\s*{UNIT}?"
 NUMBER = re.compile(rf"\(?{VALUE}\)?(?:(?:\s|,|;|±|\[|\]|\(|\)|–|-|−|/|to|of)*{VALUE})*\s*[\])]*")
+# Columns of the tables of visits, fixes and results, which a reader's own code names.
+COLUMNS = {
+    "user_id", "location_id", "started_at", "finished_at", "tracked_at", "n_fixes", "p_explore",
+    "target_time",
+}  # fmt: skip
+IN_CODE = "in code"
 NOTHING = {"", "–", "—", "-", "NaN", "nan", "…", "..."}
 
 
@@ -96,6 +106,28 @@ def grid(table: Tag) -> tuple[list[dict[int, Tag]], int]:
     return rows, sum(row.find_parent("thead") is not None for row in trs)
 
 
+def set_as_code(cell: Tag) -> None:
+    """Put what a cell says into ``<code>``, unless there is nothing or it is code already."""
+    if cell.get_text().strip() and cell.find("code") is None:
+        code = Tag(name="code")
+        code.extend([part.extract() for part in list(cell.contents)])
+        cell.append(code)
+
+
+def name_code(rows: list[dict[int, Tag]], heads: int) -> bool:
+    """Set names of the code in a table as code; whether there were any."""
+    named = [
+        cell for row in rows[:heads] for cell in row.values() if cell.get_text().strip() in COLUMNS
+    ]
+    below = {
+        at for row in rows[:heads] for at, cell in row.items() if cell.get_text().strip() == IN_CODE
+    }
+    named += [row[at] for row in rows[heads:] for at in below if at in row]
+    for cell in named:
+        set_as_code(cell)
+    return bool(named)
+
+
 def align(markup: str) -> str:
     """Return a table whose columns of numbers, with their heads, have the class ``number``.
 
@@ -110,7 +142,7 @@ def align(markup: str) -> str:
     if table is None or table.find("table") is not None:
         return markup
     rows, heads = grid(table)
-    changed = False
+    changed = name_code(rows, heads)
     for head in table.select("tr[style]"):
         del head["style"]  # pandas puts all heads right, those of words too
         changed = True

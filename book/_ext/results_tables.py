@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable
 from html import escape
 from pathlib import Path
@@ -57,7 +58,7 @@ def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collecti
         ),
         "Command": f"<code>{escape(raw['command'])}</code>",
     }
-    head = f'<th scope="row" id="results-{name}">{escape(name)}</th>'
+    head = f'<th scope="row" id="results-{name}"><code>{escape(name)}</code></th>'
     return f"<tr>{head}" + "".join(
         f'<td style="min-width: {width}rem">{cells[column]}</td>' for column, width in COLUMNS.items()
     ) + "</tr>"  # fmt: skip
@@ -135,15 +136,11 @@ def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
         lines.append(f"{data}, {protocol}: {split} {label} {best_of}")
     if lines:
         return lines
-    topic = next(
-        (
-            key
-            for key in ("trap", "table", "what", "file", "method", "model")
-            if rows and key in rows[0]
-        ),
-        None,
-    )
-    return ["; ".join(dict.fromkeys(str(row[topic]) for row in rows))] if topic else []
+    kinds = ("trap", "table", "what", "file", "method", "model")
+    topic = next((key for key in kinds if rows and key in rows[0]), None)
+    if topic is None:
+        return []
+    return ["; ".join(dict.fromkeys(str(row[topic]).replace("_", " ") for row in rows))]
 
 
 def _name(model: str, variant: str, target_time: str) -> str:
@@ -157,7 +154,7 @@ def speeds(root: Path) -> str:
     """The table of speeds, as HTML."""
     raw = json.loads((root / "book" / "results" / "bench.json").read_text(encoding="utf-8"))
     rows = [
-        f'<tr><th scope="row">{escape(row["name"])}</th>'
+        f'<tr><th scope="row">{escape(_work(row["name"]))}</th>'
         f"<td>{_short(row['ours'])}</td><td>{_short(row.get('reference'))}</td>"
         f"<td>{_short(row.get('ratio'))}</td><td>{escape(row['unit'])}</td>"
         f"<td>{_short(row.get('peak'))}</td></tr>"
@@ -165,6 +162,11 @@ def speeds(root: Path) -> str:
     ]
     columns = ("What", "Ours", "Reference", "Ratio", "Unit", "Peak, MiB")
     return _scrolling("Table of speeds", columns, rows)
+
+
+def _work(name: str) -> str:
+    """What a row of speeds measured; a chapter is called by its number."""
+    return re.sub(r"\bchapter (\d\d)_\w+", lambda found: f"chapter {int(found[1])}", name)
 
 
 def _short(number: float | None) -> str:

@@ -124,6 +124,35 @@ def test_it_is_none(text: str) -> None:
     assert not reading.is_number(text)
 
 
+def coded(markup: str) -> list[str]:
+    """The texts of the cells that are set as code."""
+    table = BeautifulSoup(reading.align(markup), "html.parser")
+    return [found.get_text() for found in table.select("td > code, th > code")]
+
+
+def test_columns_of_the_tables_of_visits_are_set_as_code_in_heads_alone() -> None:
+    head = "<tr><th></th><th>user_id</th><th>place</th><th>no_pointer</th></tr>"
+    body = "<tr><th>started_at</th><td>4</td><td>user_id</td><td>2</td></tr>"
+    assert coded(f"<table><thead>{head}</thead>{body}</table>") == ["user_id"]
+
+
+def test_what_stands_below_in_code_is_set_as_code() -> None:
+    # As pandas writes a table whose index has a name.
+    head = "<tr><th></th><th>change</th><th>in code</th></tr>"
+    head += "<tr><th>in code</th><th></th><th></th></tr>"
+    body = "<tr><th>no_user</th><td>no_time</td><td>without = (&#x27;user&#x27;,)</td></tr>"
+    body += "<tr><th>full</th><td>2</td><td></td></tr>"
+    found = coded(f"<table><thead>{head}</thead>{body}</table>")
+    assert found == ["no_user", "without = ('user',)", "full"]
+
+
+def test_what_is_code_already_is_set_once() -> None:
+    markup = (
+        "<table><thead><tr><th><code>user_id</code></th></tr></thead><tr><td>a</td></tr></table>"
+    )
+    assert reading.align(markup) == markup
+
+
 def test_a_table_of_words_keeps_its_bytes() -> None:
     markup = "<table><tr><td>a &amp; b<br></td></tr></table>"
     assert reading.align(markup) == markup

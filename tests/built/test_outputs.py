@@ -20,6 +20,8 @@ MACHINE = (
     # At the end of an interval the sign says on which side of zero it lies.
     ("a zero below zero", re.compile(r"^[-−]0(?:\.0*)?$")),
     ("a raw dict", re.compile(r"\{\s*(?:['\"]|\d+\s*:)")),
+    # Names of the code are set as code: see book/_ext/reading.py.
+    ("an identifier", re.compile(r"\w_\w|(?<!\w)_\w")),
     ("rounding of the machine", re.compile(r"\d\.(?=\d{6})\d*(?:000[1-9]|999\d)(?!\d)")),
 )
 ODD = {"18_temporal_sets": "no value"}  # the printed formula divides nothing by nothing
@@ -84,6 +86,9 @@ def test_no_table_shows_what_a_machine_would_write(html: Path, name: str) -> Non
         ("people", ["45.0", "20.0"]),
         ("visits", ["13,705.0", ""]),
         ("time", ["20.860001"]),
+        ("taken out", ["position_from_end"]),
+        ("user_id", ["7"]),
+        ("gain", ["variant no_pointer, day"]),
     ],
 )
 def test_it_would_be_noticed_in_a_table(head: str, cells: list[str]) -> None:
@@ -99,6 +104,7 @@ def test_it_would_be_noticed_in_a_table(head: str, cells: list[str]) -> None:
         ("gain", ["+0.8 [−0.1, 1.7]", "0.0 ± 0.1"]),
         ("set", ["{a, b}", "None of them knows"]),
         ("<code>user_id</code>", ["−0.05"]),
+        ("in code", ["<code>no_pointer</code>"]),
         ("people", ["45", "20"]),
         ("gain", ["+0.8 [-0.0, +1.7]"]),
         ("slope", ["-1.0", "-1.0", "3.0"]),
