@@ -15,7 +15,6 @@ from pgt.predictor.fitted import Fitted
 from pgt.predictor.rules import FORMAT, OwnPast
 
 CLOSED = ("pgt", "markov")
-DAMAGE = (ArithmeticError, AttributeError, KeyError, RuntimeError, TypeError, ValueError)
 
 
 def fit(name: str, visits: pd.DataFrame, novelty: Novelty, seed: int) -> Fitted:

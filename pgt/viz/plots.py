@@ -94,13 +94,3 @@ def mixture(look: Look, names: Mapping[object, str], *, alt: str, caption: str) 
     axes.set(xlabel="probability", title=f"gate {look.gate:.2f}")
     axes.legend(loc="lower right")
     return show(figure, alt=alt, caption=caption)
-
-
-def bias_curve(curves: Sequence[pd.Series], *, alt: str, caption: str, upto: int = 30) -> Shown:
-    """Position bias by position from the end, one thin line a seed, their mean on top."""
-    figure, axes = plt.subplots()
-    table = pd.concat([curve.loc[1:upto] for curve in curves], axis=1)
-    axes.plot(table.index, table, color=GATE, lw=0.8, alpha=0.5)
-    axes.plot(table.index, table.mean(axis=1), color=GATE, lw=2.5)
-    axes.set(xlabel="position from the end (1 = last visit)", ylabel="position bias (logits)")
-    return show(figure, alt=alt, caption=caption)
