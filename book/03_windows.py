@@ -30,7 +30,7 @@ from pgt import city
 from pgt.analysis.results import read_results
 from pgt.city.realism import REFERENCE
 from pgt.exercises import check
-from pgt.visits import local_day, local_minute
+from pgt.units import local_day, local_minute
 from pgt.vocabulary import Vocabulary
 from pgt.windows import prepare
 

@@ -32,8 +32,8 @@ from pgt.checkpoint import load_model, shipped
 from pgt.exercises import check
 from pgt.look import look, story
 from pgt.metrics import evaluate, summarize
-from pgt.mixture import scatter_log_probs
 from pgt.model import Pointer, PointerGeneratorTransformer
+from pgt.sparse.slots import scatter_log_probs
 from pgt.windows import prepare
 
 # %%

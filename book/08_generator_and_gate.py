@@ -32,8 +32,8 @@ from pgt.checkpoint import load_model, shipped
 from pgt.config import TrainConfig
 from pgt.exercises import check
 from pgt.look import look, story
-from pgt.mixture import log_mixture
 from pgt.model import Gate, Generator, PointerGeneratorTransformer
+from pgt.sparse.slots import log_mixture
 from pgt.windows import prepare
 
 # %%

@@ -42,10 +42,11 @@ from torch import nn
 
 from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.config import ABLATIONS, PRESETS, ModelConfig, ablate
+from pgt.config import ModelConfig
 from pgt.exercises import check
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
+from pgt.training.presets import ABLATIONS, PRESETS, ablate
 from pgt.windows import prepare
 
 # %%

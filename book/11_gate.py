@@ -52,10 +52,11 @@ from pgt.analysis.gates import gates
 from pgt.analysis.results import read_results
 from pgt.analysis.window_features import NUMBERS, features_of, forecast
 from pgt.checkpoint import load_model, shipped
-from pgt.config import CITY, ModelConfig
+from pgt.config import ModelConfig
 from pgt.exercises import check
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
+from pgt.training.presets import CITY
 from pgt.viz.figures import EXTRA, GATE, INK, MUTED, TRUTH, show
 from pgt.windows import prepare
 

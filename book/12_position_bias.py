@@ -51,12 +51,13 @@ from pgt.analysis.position_bias import (
 from pgt.analysis.results import read_results
 from pgt.checkpoint import load_model, shipped
 from pgt.city import recency_world
-from pgt.config import CITY, PRESETS, ModelConfig
+from pgt.config import ModelConfig
 from pgt.exercises import check
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
 from pgt.sparse.losses import cross_entropy
 from pgt.train import fit
+from pgt.training.presets import CITY, PRESETS
 from pgt.viz.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
 from pgt.windows import prepare
 

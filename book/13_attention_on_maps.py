@@ -40,11 +40,12 @@ from pgt import city
 from pgt.analysis.gates import gates
 from pgt.analysis.intervals import ends, resampled_means
 from pgt.checkpoint import load_model, shipped
-from pgt.config import CITY, ModelConfig
+from pgt.config import ModelConfig
 from pgt.exercises import check
 from pgt.look import look
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
+from pgt.training.presets import CITY
 from pgt.viz import prediction_map
 from pgt.viz.figures import COPIED, MUTED, TRUTH, show
 from pgt.viz.flow_map import flow_map, flows

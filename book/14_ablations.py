@@ -34,7 +34,7 @@ except ImportError:  # on Colab
 # %%
 import pandas as pd
 
-from pgt.config import ABLATIONS
+from pgt.training.presets import ABLATIONS
 
 removed = {
     name: ", ".join(change.get("without", ())) or "nothing"
@@ -66,7 +66,7 @@ pd.DataFrame(windows).T.rename_axis("windows")
 # %% tags=["hide-input"]
 from IPython.display import Markdown
 
-from pgt.config import PRESETS
+from pgt.training.presets import PRESETS
 
 n_runs = len(ablations.header["runs"])
 hours = ablations.header["seconds"] / 3600
@@ -467,10 +467,11 @@ def without_order(seed):
     import torch
 
     from pgt import city
-    from pgt.config import CITY, ModelConfig
+    from pgt.config import ModelConfig
     from pgt.metrics import evaluate
     from pgt.model import PointerGeneratorTransformer
     from pgt.train import fit
+    from pgt.training.presets import CITY
     from pgt.windows import prepare
 
     data = prepare(city.load().visits, protocol="exact")

@@ -33,11 +33,10 @@ from pgt.analysis.comparison import compare
 from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
-from pgt.config import PRESETS, ModelConfig
+from pgt.config import ModelConfig
 from pgt.improvements.layers import RecurrentEncoder
 from pgt.look import story
 from pgt.metrics import evaluate, gains
-from pgt.mixture import log_mixture
 from pgt.model import PointerGeneratorTransformer
 from pgt.relatives import side_by_side
 from pgt.relatives.summarizer import model as summarizer
@@ -49,6 +48,8 @@ from pgt.relatives.summarizer.parts import (
     renormalised_softmax,
 )
 from pgt.relatives.summarizer.words import PAD, TextBatch, text_batch
+from pgt.sparse.slots import log_mixture
+from pgt.training.presets import PRESETS
 from pgt.viz.figures import (
     COPIED,
     EXTRA,

@@ -28,9 +28,10 @@ from IPython.display import display
 
 from pgt import city
 from pgt.analysis.results import read_results
-from pgt.config import CITY, PRESETS, ModelConfig
+from pgt.config import ModelConfig
 from pgt.improvements.claims import CLAIMS
 from pgt.improvements.registry import IMPROVEMENTS, improved
+from pgt.training.presets import CITY, PRESETS
 from pgt.windows import prepare
 
 torch.set_num_threads(1)

@@ -100,9 +100,9 @@ import torch
 from pgt import city
 from pgt.analysis.results import read_results
 from pgt.checkpoint import load_model, shipped
-from pgt.config import ABLATIONS
 from pgt.exercises import check
 from pgt.io.weights_json import pack, switch_off, unpack
+from pgt.training.presets import ABLATIONS
 from pgt.windows import prepare
 
 torch.set_num_threads(1)

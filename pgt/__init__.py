@@ -9,18 +9,14 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     viz | exercises | scale                      figures, maps; answers; data beyond memory
     analysis | io | relatives                    results; files; other networks
     city | gps | contextual | improvements       four rooms that need the core alone
-    train         from windows to a trained model
-    training_run                                 one run, its epochs
+    train, training                              from windows to a trained model; one run
     predict | look | metrics | baselines | checkpoint
     windows | model                              what a model sees, and the model
-    network       what all networks have in common
-    visit_features
-    vocabulary | encoder
-    config        every setting, in frozen dataclasses
-    mixture       the two distributions, without writing down a number for every place
-    visits | sparse | files                      the one table; exact sums without V; files
+    vocabulary | encoder; config; mixture; visits
+    table         the columns, rows and people of the table of visits
+    sparse | files                               exact sums without V; files
     refusals | doubts                            what is refused beforehand; what is noted
-    errors | rows | batch | units | reproducible
+    errors | batch | units | reproducible
 """
 
 from __future__ import annotations

@@ -7,27 +7,31 @@ A file's header holds the configuration and the vocabulary as JSON, its body the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from pgt.config import ModelConfig, WindowConfig
 from pgt.errors import DataError
 from pgt.files.shipped import folder
-from pgt.files.skeleton import shapes_only
 from pgt.files.tensors import read as read
 from pgt.files.tensors import read_info as read_info
 from pgt.files.tensors import write as write
+from pgt.files.weights import built, fitting
 from pgt.model import PointerGeneratorTransformer
-from pgt.network import NetworkConfig
 from pgt.refusals.sizes import other_sizes, require_room
 from pgt.vocabulary import Vocabulary
 
 Config = TypeVar("Config", bound=ModelConfig)
-Model = TypeVar("Model", bound=nn.Module)
+
+
+class NetworkConfig(Protocol):
+    """What a network's configuration tells of itself."""
+
+    @property
+    def max_len(self) -> int: ...
+    def to_dict(self) -> dict[str, Any]: ...
 
 
 class HasWeights(Protocol):
@@ -115,7 +119,7 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     """
     config, vocabulary, tensors = read_parts(path, ModelConfig)
     name = Path(path).name
-    with _fitting(name):
+    with fitting(name):
         require_room(config, vocabulary, tensors, name)
     model = built(lambda: PointerGeneratorTransformer(config), tensors, name)
     vars(model)["made_for"] = vocabulary.fingerprint()
@@ -135,7 +139,7 @@ def load_windows_config(path: str | Path) -> WindowConfig:
     7
     """
     info = read_info(path)
-    with _fitting(Path(path).name):
+    with fitting(Path(path).name):
         try:
             return _windows_of(info)
         except DataError as error:  # of a setting, and does not name the file
@@ -159,7 +163,7 @@ def read_parts(
     """A checkpoint's configuration, vocabulary, and final or best weights."""
     tensors, info = read(path)
     name = Path(path).name
-    with _fitting(name):
+    with fitting(name):
         if "predictor" in info:
             raise DataError(f"{name} holds a predictor; open it with pgt.NextLocation.load.")
         # Only a contextual pointer has features: the header needs no word for what it is.
@@ -173,21 +177,6 @@ def read_parts(
     return cast(Config, config), vocabulary, best or tensors
 
 
-@contextmanager
-def _fitting(name: str) -> Iterator[None]:
-    """One sentence for a header with other contents than this version writes."""
-    try:
-        yield
-    except DataError:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError,
-            ValueError) as error:  # fmt: skip
-        reason = " ".join(str(error).splitlines()[:1])
-        raise DataError(
-            f"The header of {name} does not fit this version of pgt ({reason})."
-        ) from error
-
-
 def shipped(name: str = "city") -> Path:
     """Where the trained model that comes with the package lies.
 
@@ -198,38 +187,3 @@ def shipped(name: str = "city") -> Path:
     if path.is_file():
         return path
     raise DataError(f"No model '{name}' is shipped with pgt; there is 'city'.")
-
-
-def built(make: Callable[[], Model], tensors: dict[str, Tensor], name: str) -> Model:
-    """Make a model for these tensors, in evaluation mode, once it is known that they fit."""
-    with _fitting(name), shapes_only():  # a header can claim any size
-        skeleton = make()
-    require_shapes(skeleton.state_dict(), tensors, name)
-    model = make()
-    load_weights(model, tensors, name)
-    return model.eval()
-
-
-def load_weights(model: nn.Module, tensors: dict[str, Tensor], name: str) -> None:
-    """Put tensors into a model of the very same shapes, or say which one does not fit."""
-    require_shapes(model.state_dict(), tensors, name)
-    for key, tensor in tensors.items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise DataError(
-                f"{name} holds weights that are no numbers ('{key}'); copy it again or train anew."
-            )
-    model.load_state_dict(tensors)
-
-
-def require_shapes(own: dict[str, Any], tensors: dict[str, Tensor], name: str) -> None:
-    """Refuse tensors of other names or shapes than a model's own."""
-    for key in sorted(own.keys() | tensors.keys()):
-        if key not in tensors:
-            raise DataError(f"{name} lacks the weights '{key}'; it is of another configuration.")
-        if key not in own:
-            raise DataError(f"{name} has weights '{key}' that this model does not have.")
-        if own[key].shape != tensors[key].shape:
-            raise DataError(
-                f"'{key}' is {tuple(tensors[key].shape)} in {name} but {tuple(own[key].shape)} in "
-                "this model; it belongs to another vocabulary or configuration."
-            )

@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.config import ModelConfig
 from pgt.encoder import Encoder
-from pgt.mixture import Mixture, Slots, log_mixture, scatter_log_probs
-from pgt.network import MixtureModel, at_least_float32
-from pgt.sparse.logits import DenseLogits, LinearLogits, Logits
+from pgt.mixture import Mixture, MixtureModel
+from pgt.sparse.logits import DenseLogits, LinearLogits, Logits, at_least_float32
+from pgt.sparse.slots import Slots, log_mixture, scatter_log_probs
 
 RECENCIES = 8  # 1 = same day .. 8 = seven days ago and more, 0 is padding
 

@@ -13,33 +13,16 @@ from torch import Tensor
 from pgt.batch import Batch
 from pgt.config import WindowConfig
 from pgt.errors import DataError
-from pgt.network import MixtureModel, evaluating
+from pgt.mixture import MixtureModel, evaluating
 from pgt.refusals.answers import require_answers
 from pgt.refusals.sizes import require_shared
-from pgt.visit_features import FEATURES, encode, gather
+from pgt.table.features import FEATURES, encode, gather
+from pgt.table.people import find_user, nobody_before, until
 from pgt.visits import check
 from pgt.vocabulary import PADDING, Vocabulary
 from pgt.windows import DEFAULT, Windows
 
 COLUMNS = ("user_id", "rank", "location_id", "probability", "copied", "gate", "known_user", "after")
-
-
-def find_user(visits: pd.DataFrame, name: Any) -> Any:
-    """The ``user_id`` written as ``name``, say "7" for 7.
-
-    Raises
-    ------
-    DataError
-        When the table has nobody of that name.
-    """
-    users = visits.user_id.unique()
-    for user in users:
-        if str(user) == str(name):
-            return user
-    some = ", ".join(map(str, users[:3])) + (", …" if len(users) > 3 else "")
-    raise DataError(
-        f"There is no user '{name}' in the table (it has {len(users)}: {some}); check the id."
-    )
 
 
 @dataclass(frozen=True)
@@ -104,36 +87,6 @@ class Questions(Windows):
             target_weekday=weekday,
             gap_days=day - last_day,
         )
-
-
-def until(visits: pd.DataFrame, at: pd.Timestamp | None) -> pd.DataFrame:
-    """What is known at a moment: visits that began before it, one that goes on ending then.
-
-    Raises
-    ------
-    DataError
-        The moment has no time zone.
-    """
-    if at is None:
-        return visits.reset_index(drop=True)
-    if at.tz is None:
-        raise DataError(f"The moment {at} has no time zone; write one, as in {at}+02:00.")
-    at = at.tz_convert(visits.started_at.dt.tz)
-    visits = visits[visits.started_at <= at]
-    ended = visits.finished_at.where(visits.finished_at <= at, at)
-    return visits.assign(finished_at=ended).reset_index(drop=True)
-
-
-def nobody_before(at: pd.Timestamp | None, user: Any = None) -> DataError:
-    """The refusal to ask where a person, or anybody, goes who has no visit yet.
-
-    Examples
-    --------
-    >>> nobody_before(pd.Timestamp("1999-01-01"), user=7)
-    DataError('User 7 has no visit before 1999-01-01 00:00:00; choose a later moment.')
-    """
-    who, has = ("Nobody in the table", "has a") if user is None else (f"User {user}", "has no")
-    return DataError(f"{who} {has} visit before {at}; choose a later moment.")
 
 
 def latest(

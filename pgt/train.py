@@ -17,11 +17,11 @@ from tqdm import tqdm
 from pgt.config import TrainConfig
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
-from pgt.network import Network
 from pgt.refusals.kinds import require_device, require_has
 from pgt.refusals.sizes import require_same_places
 from pgt.sparse.losses import Loss
-from pgt.training_run import TrainingLog, TrainingRun
+from pgt.training.network import Network
+from pgt.training.run import TrainingLog, TrainingRun
 from pgt.windows import Windows
 
 

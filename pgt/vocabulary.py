@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -16,11 +15,10 @@ from pgt.config import WindowConfig
 from pgt.refusals.chains import require_ids
 from pgt.refusals.sizes import require_shared
 from pgt.refusals.strangers import note_people, note_places
+from pgt.table.people import first_visits, marks_of
 
 PADDING = 0
 UNKNOWN = 1
-FIRST = 3  # of a person's visits, which tell them from whoever else has the same id
-Id = int | str
 
 
 @dataclass(frozen=True)
@@ -168,33 +166,3 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """A short hash that differs when the ids do; ``people`` tell people of the same ids."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
-
-
-def first_visits(visits: pd.DataFrame) -> Iterable[tuple[Id, Id, int]]:
-    """Person, place and second (of UTC, since 1970) of everybody's first visits.
-
-    Parameters
-    ----------
-    visits : DataFrame
-        By person and time, as `pgt.visits.check` sorts them.
-    """
-    few = visits.groupby("user_id", sort=False).head(FIRST)
-    at = few.started_at.dt.tz_convert("UTC").dt.as_unit("s").astype("int64")
-    return zip(few.user_id.tolist(), few.location_id.tolist(), at.tolist(), strict=True)
-
-
-def marks_of(visits: Iterable[tuple[Id, Id, int]]) -> dict[Id, str]:
-    """A short hash of each person's visits, which are given as by `first_visits`.
-
-    Examples
-    --------
-    >>> marks_of([(7, "home", 0), (7, "work", 3600)])
-    {7: '7322e164a069'}
-    """
-    own: dict[Id, list[tuple[Id, int]]] = {}
-    for user, place, at in visits:
-        own.setdefault(user, []).append((place, at))
-    return {
-        user: hashlib.sha256(json.dumps([user, rows]).encode()).hexdigest()[:12]
-        for user, rows in own.items()
-    }

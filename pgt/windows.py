@@ -22,8 +22,8 @@ from pgt.config import Protocol, WindowConfig
 from pgt.doubts.visits import note
 from pgt.errors import DataError
 from pgt.refusals.kinds import require_has
-from pgt.rows import by_length, last_numbers, person_rows, same_place
-from pgt.visit_features import FEATURES, encode, gather
+from pgt.table.features import FEATURES, encode, gather
+from pgt.table.rows import by_length, last_numbers, person_rows, same_place
 from pgt.visits import SPLITS, check, split_by_days
 from pgt.vocabulary import Vocabulary
 

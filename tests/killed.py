@@ -21,7 +21,6 @@ from typing import Any
 
 import torch
 
-from pgt import training_run
 from pgt.config import TrainConfig
 from pgt.files import tensors
 from pgt.files.atomic import ABANDONED, whole, whole_folder
@@ -29,6 +28,7 @@ from pgt.files.tensors import read, write
 from pgt.io import tables
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
+from pgt.training import run as training_run
 from pgt.windows import prepare
 
 from .helpers import random_visits, routine_visits, tiny_config

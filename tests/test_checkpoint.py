@@ -14,20 +14,12 @@ from safetensors.torch import save_file
 
 from pgt import checkpoint, city
 from pgt.analysis.results import read_results
-from pgt.checkpoint import (
-    built,
-    load_model,
-    load_weights,
-    load_windows_config,
-    read,
-    read_parts,
-    save_model,
-    write,
-)
+from pgt.checkpoint import load_model, load_windows_config, read, read_parts, save_model, write
 from pgt.config import WindowConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.model import load_contextual
 from pgt.errors import DataError, DataNote
+from pgt.files.weights import built, load_weights
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.estimator import NextLocation

@@ -15,17 +15,18 @@ from torch import Tensor
 
 from pgt import city, windows
 from pgt import mixture as mixture_module
-from pgt.config import ABLATIONS, ModelConfig
+from pgt.config import ModelConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import with_history
 from pgt.contextual.model import ContextualPointer
 from pgt.improvements.registry import improved
-from pgt.mixture import Mixture, Slots, log_mixture, scatter_log_probs
+from pgt.mixture import Mixture, MixtureModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.network import MixtureModel
 from pgt.sparse import logits
 from pgt.sparse.losses import cross_entropy
 from pgt.sparse.ranking import rank_all
+from pgt.sparse.slots import Slots, log_mixture, scatter_log_probs
+from pgt.training.presets import ABLATIONS
 from pgt.windows import Windows
 
 V = 7

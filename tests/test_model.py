@@ -14,15 +14,7 @@ from torch import Tensor, nn
 
 from pgt.analysis.results import read_results
 from pgt.batch import Batch
-from pgt.config import (
-    ABLATIONS,
-    PARTS,
-    PRESETS,
-    ModelConfig,
-    TrainConfig,
-    WindowConfig,
-    ablate,
-)
+from pgt.config import PARTS, ModelConfig, TrainConfig, WindowConfig
 from pgt.encoder import EncoderLayer, sinusoids
 from pgt.model import (
     Embeddings,
@@ -34,6 +26,7 @@ from pgt.model import (
 )
 from pgt.sparse.logits import DenseLogits, LinearLogits
 from pgt.sparse.losses import cross_entropy
+from pgt.training.presets import ABLATIONS, PRESETS, ablate
 from pgt.windows import Dataset, prepare
 
 from .helpers import changed, model_of, pad_to, random_visits, tiny_config

@@ -14,7 +14,8 @@ import torch
 from pgt.config import WindowConfig
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
-from pgt.predict import COLUMNS, find_user, latest, predict, until
+from pgt.predict import COLUMNS, latest, predict
+from pgt.table.people import find_user, until
 from pgt.visits import check
 from pgt.windows import Dataset, prepare
 

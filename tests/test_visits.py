@@ -11,7 +11,10 @@ import pytest
 from pgt.errors import DataError
 from pgt.files import atomic as files
 from pgt.io.tables import REQUIRED, read, write
-from pgt.visits import check, local_day, local_minute, overlaps, require_near, split_by_days
+from pgt.table.columns import require_near
+from pgt.table.rows import overlaps
+from pgt.units import local_day, local_minute
+from pgt.visits import check, split_by_days
 
 from .helpers import ZONE, at, random_visits
 

@@ -18,6 +18,7 @@ import grimp
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "book" / "_static" / "rooms.svg"
 CORE = "core"
+LOWEST = {"pgt.errors", "pgt.batch", "pgt.units"}
 WIDTH, HEIGHT, GAP, FLOOR = 178, 62, 30, 112
 LANE = 7  # between arrows that pass through one gap
 SAYS = {
@@ -28,6 +29,7 @@ SAYS = {
     "gps": "fixes become visits", "contextual": "the contextual pointer",
     "improvements": "proposals, built", CORE: "visits → windows → model → ranks; every room above uses it",
     "sparse": "sums, ranks without V", "files": "whole or not at all", "reproducible": "same on any machine",
+    "table": "its columns, rows, people", "training": "a run, its presets",
     "refusals": "said before anything is done", "doubts": "what looks like a mistake",
 }  # fmt: skip
 STYLE = """
@@ -48,7 +50,7 @@ def floors(root: Path = ROOT) -> list[list[str]]:
     setup = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     layers = setup["tool"]["importlinter"]["contracts"][0]["layers"]
     rows = [[name for name in layer.split(" | ") if is_room(name, root)] for layer in layers]
-    below = next(n for n, layer in enumerate(layers) if layer == "train")  # the core's upper edge
+    below = layers.index("training") + 1  # the core's upper edge
     return [["lab"], *filter(None, rows[:below]), [CORE], *filter(None, rows[below:])]
 
 
@@ -68,16 +70,17 @@ def room_of(module: str) -> str:
 def arrows() -> set[tuple[str, str]]:
     """Every (room, room that it imports from).
 
-    Errors are raised on every floor, so that an arrow to them would say nothing.
+    Errors, units and batches stand on the lowest floor and are used on every other, so that an
+    arrow to them would say nothing. Nor has `pgt.train` one to the room that it opens.
     """
     sys.path[:0] = [str(ROOT), str(ROOT / "book")]
     graph = grimp.build_graph("pgt", "lab", exclude_type_checking_imports=True, cache_dir=None)
     found = {
         (room_of(one), room_of(other))
         for one in graph.modules - {"pgt", "pgt.__main__"}
-        for other in graph.find_modules_directly_imported_by(one) - {"pgt.errors"}
+        for other in graph.find_modules_directly_imported_by(one) - LOWEST
     }
-    return {(one, other) for one, other in found if one != other}
+    return {(one, other) for one, other in found if one != other} - {(CORE, "training")}
 
 
 def size(room: str) -> str:

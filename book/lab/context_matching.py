@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from pgt.contextual.history import HistoryWindows
+from pgt.table.features import FEATURES
 from pgt.units import MINUTES_OF_DAY, around_the_clock
-from pgt.visit_features import FEATURES
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,11 @@ from lab.reports import about_data, environment, stale, write_results
 from lab.runs import DATA, Run
 from pgt.analysis.results import read_results
 from pgt.baselines import baselines
-from pgt.config import ABLATIONS, TargetTime
+from pgt.config import TargetTime
 from pgt.contextual import presets
 from pgt.errors import DataError
 from pgt.improvements.registry import IMPROVEMENTS
+from pgt.training.presets import ABLATIONS
 
 SEEDS = (42, 1, 2, 3, 4)
 # The documents' claims about GeoLife's 45 people are judged on ten.

@@ -23,8 +23,9 @@ from torch import Tensor, nn
 
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.encoder import sinusoids
-from pgt.network import PlaceModel, at_least_float32
+from pgt.mixture import PlaceModel
 from pgt.reproducible.counter_random import Dropout
+from pgt.sparse.logits import at_least_float32
 
 KINDS = ("lstm", "mhsa")
 

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from lab.hong import Prediction
 from pgt.batch import Batch
 from pgt.config import ModelConfig
+from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.network import PlaceModel
 from pgt.relatives.summarizer.model import mixture
 from pgt.relatives.summarizer.parts import AdditiveAttention, Decoder, Encoder, ReduceState
 

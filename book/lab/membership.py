@@ -31,8 +31,8 @@ from lab.newcomers import folds
 from lab.reports import Report
 from pgt.analysis.intervals import ends, resampled_means
 from pgt.contextual.presets import TRAINING
+from pgt.mixture import evaluating
 from pgt.model import PointerGeneratorTransformer
-from pgt.network import evaluating
 from pgt.predictor.pretraining import blank
 from pgt.train import fit
 from pgt.windows import Dataset

@@ -36,9 +36,10 @@ from pgt.baselines import fit_baseline
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
 from pgt.model import PointerGeneratorTransformer
+from pgt.table.features import encode
 from pgt.train import fit
-from pgt.visit_features import encode
-from pgt.visits import check, local_day, split_by_days
+from pgt.units import local_day
+from pgt.visits import check, split_by_days
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, Windows, build
 

@@ -47,6 +47,7 @@ from pgt.city.worlds import WorldConfig
 from pgt.contextual.history import HistoryWindows
 from pgt.contextual.model import ContextualPointer
 from pgt.contextual.presets import TRAINING
+from pgt.files.weights import built
 from pgt.metrics import evaluate, gains, summarize
 from pgt.predictor.experts import Experts
 from pgt.predictor.fitting import FINE_TUNING, remembering
@@ -94,7 +95,7 @@ def learned(plan: Pretraining, kind: str, seed: int) -> ContextualPointer:
     path = Path(tempfile.gettempdir()) / "pgt-runs" / name
     if path.is_file():
         tensors, _ = checkpoint.read(path)
-        return checkpoint.built(lambda: blank(seed, "unknown"), tensors, name)
+        return built(lambda: blank(seed, "unknown"), tensors, name)
     data = worlds(plan) if kind == NAMES[0] else diaries(worlds(plan))
     model = expert(data, "unknown", replace(plan.training, seed=seed))
     checkpoint.write(path, model.state_dict(), {})

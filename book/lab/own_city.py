@@ -26,7 +26,7 @@ from lab.reports import Report, Row
 from pgt import city, metrics
 from pgt.baselines import fit_baseline
 from pgt.city.checkins import as_checkins, sampled
-from pgt.config import PRESETS
+from pgt.training.presets import PRESETS
 from pgt.windows import prepare
 
 SEEDS, EPOCHS = (42, 1), 6

@@ -36,6 +36,7 @@ from pgt.analysis.position_bias import by_position, faster_bias, freeze_bias
 from pgt.city import recency_world
 from pgt.city.people import Behaviour
 from pgt.config import ModelConfig, TrainConfig
+from pgt.files.weights import load_weights
 from pgt.model import PointerGeneratorTransformer
 from pgt.sparse.losses import cross_entropy
 from pgt.train import fit
@@ -164,7 +165,7 @@ def trained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, int, 
     path = Path(tempfile.gettempdir()) / "pgt-runs" / "bias" / name
     if path.exists():
         tensors, info = checkpoint.read(path)
-        checkpoint.load_weights(model, tensors, path.name)
+        load_weights(model, tensors, path.name)
         return model.eval(), info["notes"]["epochs"], info["notes"]["seconds"]
     with faster_bias(model, times) if times != 1 else nullcontext():
         history = fit(model, data.train, data.valid, training, progress=False)

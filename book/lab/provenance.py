@@ -39,6 +39,7 @@ STOPS = frozenset(
         "pgt.checkpoint",
         "pgt.files.atomic",
         "pgt.files.tensors",
+        "pgt.files.weights",
         "pgt.analysis.results",
         "lab.reports",
         "lab.experiments",

@@ -20,10 +20,10 @@ import pgt
 from lab import runs
 from lab.provenance import code_mark
 from pgt.analysis.results import Results, read_results
-from pgt.config import PRESETS
 from pgt.errors import DataError
 from pgt.files.atomic import write_text
 from pgt.train import pick_device
+from pgt.training.presets import PRESETS
 
 Row = dict[str, Any]
 

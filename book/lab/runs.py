@@ -23,16 +23,7 @@ from lab.provenance import code_mark, fingerprint
 from lab.search_space import DOCUMENTED, TUNED, Settings, build, build_pgt, tuned
 from pgt import city, metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
-from pgt.config import (
-    PRESETS,
-    Anchor,
-    ModelConfig,
-    Protocol,
-    TargetTime,
-    TrainConfig,
-    WindowConfig,
-    ablate,
-)
+from pgt.config import Anchor, ModelConfig, Protocol, TargetTime, TrainConfig, WindowConfig
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
 from pgt.files.atomic import write_text
@@ -47,9 +38,10 @@ from pgt.io.sources import (
     read_windows_folder,
 )
 from pgt.model import PointerGeneratorTransformer
-from pgt.network import Network
 from pgt.sparse.losses import Loss, cross_entropy
 from pgt.train import fit
+from pgt.training.network import Network
+from pgt.training.presets import PRESETS, ablate
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, PreparedDataset, prepare
 
@@ -75,8 +67,8 @@ class Data:
     needs : str
         Environment variable that points to the data, if they are not part of the package.
     preset : str
-        Shape and training of every PGT on it, of `pgt.config.PRESETS`; on GeoLife those that the
-        design documents name.
+        Shape and training of every PGT on it, of `pgt.training.presets.PRESETS`; on
+        GeoLife those that the design documents name.
     anchor : {"target_day", "last_visit"}, optional
         The day that a window's history goes back from, if it is not the protocol's own.
     """

@@ -13,9 +13,10 @@ from typing import Any
 import torch
 
 from lab.hong import KINDS, PUBLISHED, NeuralConfig, neural
-from pgt.config import PRESETS, ModelConfig, TrainConfig
+from pgt.config import ModelConfig, TrainConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.network import Network
+from pgt.training.network import Network
+from pgt.training.presets import PRESETS
 from pgt.vocabulary import Vocabulary
 
 MODELS = (*KINDS, "pgt")

@@ -23,15 +23,16 @@ from lab.hybrids import Original, OriginalConfig, WithDecoder
 from lab.reports import Report
 from lab.runs import dataset, preset
 from pgt import metrics
-from pgt.config import PRESETS, ModelConfig
+from pgt.config import ModelConfig
 from pgt.improvements.layers import RecurrentEncoder
 from pgt.model import PointerGeneratorTransformer
-from pgt.network import Network
 from pgt.relatives.side_by_side import ENCODERS, Kind, encoder_step, seconds
 from pgt.relatives.summarizer.model import DOCUMENT, PointerGenerator
 from pgt.relatives.summarizer.words import STOP, TextBatch
 from pgt.sparse.losses import cross_entropy
 from pgt.train import fit
+from pgt.training.network import Network
+from pgt.training.presets import PRESETS
 
 SEEDS = (42, 1, 2)
 LENGTHS = (5, 10, 18, 50, 100, 200, 400)

@@ -18,8 +18,7 @@ from pgt import gps
 from pgt.analysis.intervals import ends, resampled_means
 from pgt.baselines import ContextKernel
 from pgt.metrics import evaluate, gains
-from pgt.units import EARTH_RADIUS
-from pgt.visits import local_minute
+from pgt.units import EARTH_RADIUS, local_minute
 from pgt.windows import Windows, prepare
 
 # How the same fixes are turned into visits: as published, and with one or both errors put right.

@@ -1,6 +1,6 @@
 """What options can be set to, as literals: the help of a command loads no part of the package.
 
-A test holds them against what they stand for: `pgt.config.PRESETS`, `pgt.config.PARTS`,
+A test holds them against what they stand for: `pgt.training.presets.PRESETS`, `pgt.config.PARTS`,
 `pgt.predictor.estimator.MODELS`, `pgt.visits.SPLITS` and `pgt.scale.engines.ENGINES`.
 """
 

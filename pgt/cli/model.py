@@ -14,13 +14,15 @@ import torch
 from pgt import checkpoint, model, visits
 from pgt.cli import predictor, scale
 from pgt.cli.values import reading, require_other, require_writable
-from pgt.config import PRESETS, ModelConfig, WindowConfig
+from pgt.config import ModelConfig, WindowConfig
 from pgt.errors import DataError, DataNote
 from pgt.io import tables
 from pgt.io.sources import read_visits
 from pgt.reproducible.parallel import Team, joined, restarted
 from pgt.scale.mapped import is_prepared
+from pgt.table.rows import overlaps
 from pgt.train import fit
+from pgt.training.presets import PRESETS
 from pgt.visits import SPLITS
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, PreparedDataset
@@ -91,7 +93,7 @@ def describe(table: pd.DataFrame, data: Dataset) -> str:
         f"{len(people)} people, {table.location_id.nunique()} places, {len(table)} visits "
         f"({table.started_at.min():%Y-%m-%d} to {table.started_at.max():%Y-%m-%d}, "
         f"{table.started_at.dt.tz})",
-        f"{visits.overlaps(table)} visits begin before the same person's previous one has ended "
+        f"{overlaps(table)} visits begin before the same person's previous one has ended "
         "(kept)",
         f"{int(table.split.isna().sum())} visits without a split (kept, in no window)",
         "windows: " + ", ".join(f"{name} {n}" for name, n in data.counts().items()),

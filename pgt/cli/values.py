@@ -117,7 +117,7 @@ def moment(text: str) -> pd.Timestamp:
     import pandas as pd
 
     from pgt.io.times import moment_of
-    from pgt.visits import YEARS
+    from pgt.table.columns import YEARS
 
     try:
         found = moment_of(text)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from pgt.contextual.history import NOT_SEEN, HistoryBatch
-from pgt.mixture import Slots
+from pgt.sparse.slots import Slots
 from pgt.units import MINUTES_OF_DAY, around_the_clock
 
 UNKNOWN = 1

@@ -22,9 +22,9 @@ from torch import Tensor
 from pgt.batch import Batch
 from pgt.contextual.summaries import candidates, latest_in_force
 from pgt.errors import DataError
-from pgt.rows import last_numbers, person_rows, same_place
-from pgt.visit_features import FEATURES, gather
-from pgt.visits import SPLITS, by_person_and_time
+from pgt.table.features import FEATURES, gather
+from pgt.table.rows import by_person_and_time, last_numbers, person_rows, same_place
+from pgt.visits import SPLITS
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, Windows
 

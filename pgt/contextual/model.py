@@ -21,16 +21,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pgt.checkpoint import built, read_parts
+from pgt.checkpoint import read_parts
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import HistoryBatch
 from pgt.contextual.scorer import AdditiveScorer
 from pgt.encoder import Encoder
 from pgt.errors import DataError
-from pgt.mixture import Mixture, Slots, log_mixture, scatter_log_probs
+from pgt.files.weights import built
+from pgt.mixture import Mixture, MixtureModel
 from pgt.model import Embeddings, Gate, Generator, Output, Pointer, logits_of
-from pgt.network import MixtureModel, at_least_float32
-from pgt.sparse.logits import Logits
+from pgt.sparse.logits import Logits, at_least_float32
+from pgt.sparse.slots import Slots, log_mixture, scatter_log_probs
 from pgt.vocabulary import Vocabulary
 
 UNKNOWN = 1

@@ -23,9 +23,9 @@ def candidates(
     ----------
     previous : ndarray
         (N,) the row of the same person's visit before to the same place, or -1
-        (`pgt.rows.same_place`).
+        (`pgt.table.rows.same_place`).
     begins : ndarray
-        (N,) the first row of each row's person (`pgt.rows.person_rows`).
+        (N,) the first row of each row's person (`pgt.table.rows.person_rows`).
     memory : int
         Visits before a target that are not summarized.
 

@@ -11,7 +11,7 @@ import pandas as pd
 from pgt.exercises.answer import Answer, Answers, Field
 from pgt.exercises.answer import visits as all_visits
 from pgt.exercises.answer import windows as windows_of
-from pgt.visits import local_day
+from pgt.units import local_day
 from pgt.windows import Windows
 
 PART_ONE = Answers()

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from pgt.config import PRESETS, ModelConfig
+from pgt.config import ModelConfig
 from pgt.exercises.answer import Answer, Answers, Field
 from pgt.exercises.answer import windows as windows_of
 from pgt.model import PointerGeneratorTransformer
+from pgt.training.presets import PRESETS
 
 PART_TWO = Answers()
 

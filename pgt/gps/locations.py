@@ -9,7 +9,7 @@ import pandas as pd
 
 from pgt.errors import DataError
 from pgt.gps.density import density_clusters
-from pgt.rows import person_rows
+from pgt.table.rows import person_rows
 from pgt.units import EARTH_RADIUS
 
 HaversineOrder = Literal["right", "swapped"]

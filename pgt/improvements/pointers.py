@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from pgt.batch import Batch
 from pgt.config import ModelConfig
 from pgt.model import Pointer
-from pgt.network import at_least_float32
+from pgt.sparse.logits import at_least_float32
 
 
 class AdditivePointer(Pointer):

@@ -16,7 +16,8 @@ from pgt.io.forms import form_of, is_table, unreadable
 from pgt.io.parquet_folder import is_parquet_folder
 from pgt.io.tables import local_path, read
 from pgt.io.unpacking import require_room
-from pgt.visits import REQUIRED, SPLITS, check, first_row
+from pgt.table.columns import REQUIRED, first_row
+from pgt.visits import SPLITS, check
 
 WINDOW_COLUMNS = ("id", "user_id", "location_id", "start_day", "start_min", "weekday")
 # The numbers that a windows folder can hold, and what they are.

@@ -20,7 +20,8 @@ from pgt.io.parquet_folder import rows as parquet_rows
 from pgt.io.times import parse_times
 from pgt.io.unpacking import require_room
 from pgt.refusals.tables import require_places
-from pgt.visits import COORDINATES, REQUIRED, check, require_columns
+from pgt.table.columns import COORDINATES, REQUIRED, require_columns
+from pgt.visits import check
 
 TIMES = ("started_at", "finished_at")
 # An integer as Python writes it.

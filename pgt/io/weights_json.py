@@ -18,8 +18,8 @@ from torch import Tensor
 
 from pgt.config import PARTS
 from pgt.errors import DataError
+from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.network import PlaceModel
 from pgt.refusals.sizes import other_sizes
 from pgt.vocabulary import Vocabulary
 

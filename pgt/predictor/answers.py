@@ -11,7 +11,7 @@ import torch
 
 from pgt.baselines import Rule
 from pgt.contextual.history import HistoryBatch, HistoryWindows
-from pgt.network import MixtureModel
+from pgt.mixture import MixtureModel
 from pgt.predictor.asking import Asked
 from pgt.predictor.experts import Experts
 

@@ -14,9 +14,9 @@ import pandas as pd
 import torch
 
 from pgt.contextual.history import CONTEXT, HistoryWindows, of_rows
-from pgt.predict import nobody_before, until
-from pgt.rows import person_rows
-from pgt.visit_features import encode
+from pgt.table.features import encode
+from pgt.table.people import nobody_before, until
+from pgt.table.rows import person_rows
 from pgt.vocabulary import Vocabulary
 
 RECENT = 50  # visits in which the share of new places is counted

@@ -16,6 +16,7 @@ from pgt.analysis.conformal import threshold
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.model import ContextualPointer
 from pgt.errors import DataError
+from pgt.files.weights import built
 from pgt.predictor.experts import Experts
 
 FORMAT = "predictor-1"
@@ -136,7 +137,7 @@ class Bundle:
                 configs = [ContextualConfig.from_dict(each) for each in raw]
                 own = {k.removeprefix(f"{part}."): v for k, v in tensors.items()
                        if k.startswith(f"{part}.")}  # fmt: skip
-                networks[part] = checkpoint.built(partial(_experts, configs), own, name)
+                networks[part] = built(partial(_experts, configs), own, name)
             return cls(
                 **networks, memory=int(info["memory"]), older=int(info["older"]),
                 novelty=Novelty(*map(float, info["novelty"])),

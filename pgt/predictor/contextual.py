@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from pgt.predict import find_user
 from pgt.predictor import answers
 from pgt.predictor.asking import Asked, ask, past
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, Experts
 from pgt.predictor.fitted import Fitted
 from pgt.predictor.watching import Watcher
+from pgt.table.people import find_user
 
 
 @dataclass(frozen=True)

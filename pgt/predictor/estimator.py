@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from pgt.baselines import baselines
 from pgt.errors import DataError
 from pgt.files.shipped import folder
-from pgt.predict import until
 from pgt.predictor import fitting, models, scoring
 from pgt.predictor.arguments import moment, number, one_of, required, seed, whole
 from pgt.predictor.bundle import Bundle
@@ -20,6 +19,7 @@ from pgt.predictor.contextual import Contextual
 from pgt.predictor.fitted import Fitted, of_person
 from pgt.predictor.frames import as_visits, like
 from pgt.predictor.watching import Watcher
+from pgt.table.people import until
 
 # Drawing loads matplotlib, which a prediction does not need.
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from pgt.contextual.history import HistoryBatch, HistoryWindows
 from pgt.contextual.model import ContextualPointer
-from pgt.mixture import Mixture
-from pgt.network import MixtureModel, evaluating
+from pgt.mixture import Mixture, MixtureModel, evaluating
 
 STEPS = 200
 PAST = 2000  # windows that are asked about, at most

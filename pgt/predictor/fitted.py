@@ -18,9 +18,9 @@ import pandas as pd
 from pgt.analysis.conformal import threshold
 from pgt.errors import DataError
 from pgt.metrics import Predictor, Ranker
-from pgt.predict import find_user
 from pgt.predictor.pretraining import CALIBRATION
 from pgt.predictor.watching import Watcher
+from pgt.table.people import find_user
 from pgt.windows import PreparedDataset, prepare
 
 ENOUGH = 50  # validation windows that a promise needs

@@ -15,7 +15,7 @@ from pgt.io.sources import read_visits
 from pgt.io.tables import TIMES, in_utc, named, tidy
 from pgt.io.trackintel import with_centers
 from pgt.refusals.tables import require_places
-from pgt.visits import require_columns
+from pgt.table.columns import require_columns
 
 
 def as_visits(

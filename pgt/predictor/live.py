@@ -26,7 +26,7 @@ from pgt.io.weights_json import pack
 from pgt.predictor.asking import RECENT
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, PRIOR, STEPS
-from pgt.visits import COORDINATES, REQUIRED
+from pgt.table.columns import COORDINATES, REQUIRED
 from pgt.viz.basemap import CROSS, DIAMOND, SOLID, frame
 from pgt.viz.page_text import safe_html
 from pgt.viz.web_figure import WebFigure, scripted, web

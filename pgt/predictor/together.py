@@ -18,7 +18,7 @@ from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import HistoryBatch
 from pgt.contextual.model import ContextualPointer
 from pgt.contextual.scorer import FACT_WIDTH, AdditiveScorer
-from pgt.network import MixtureModel
+from pgt.mixture import MixtureModel
 from pgt.predictor.experts import Experts
 
 

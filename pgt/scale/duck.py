@@ -22,7 +22,7 @@ from pgt.io.forms import form_of
 from pgt.io.times import OFFSET, parse_times
 from pgt.io.unpacking import require_room
 from pgt.scale.storage import file_system, is_local, require
-from pgt.visits import COORDINATES, REQUIRED, require_columns
+from pgt.table.columns import COORDINATES, REQUIRED, require_columns
 
 COLUMNS = (*REQUIRED, "split", *COORDINATES)
 IDS, TIMES = REQUIRED[:2], REQUIRED[2:]

@@ -16,7 +16,7 @@ from pgt.refusals.folders import require_arrays, require_features
 from pgt.scale.buckets import numbers_of
 from pgt.scale.preparing import ARRAYS, PEOPLE, array_name, inside_name
 from pgt.scale.storage import Folder
-from pgt.visit_features import FEATURES
+from pgt.table.features import FEATURES
 from pgt.visits import SPLITS
 from pgt.vocabulary import Vocabulary
 

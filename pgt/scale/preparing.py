@@ -25,8 +25,9 @@ from pgt.scale import duck
 from pgt.scale.buckets import numbers_of, visits_name
 from pgt.scale.engines import Engine, InProcess
 from pgt.scale.storage import Folder
+from pgt.table.people import FIRST, marks_of
 from pgt.visits import SPLITS
-from pgt.vocabulary import FIRST, Vocabulary, marks_of
+from pgt.vocabulary import Vocabulary
 from pgt.windows import DEFAULT, PreparedDataset, Windows, build
 
 PREPARED = "prepared.json"

@@ -172,3 +172,8 @@ class _Summary(torch.autograd.Function):
                 of_weight.index_add_(0, few, own.flatten(0, 1))
                 of_bias.index_add_(0, few, g_own.flatten())
         return of_h, of_weight, of_bias, None, None
+
+
+def at_least_float32(x: Tensor) -> Tensor:
+    """Widen half precision, leave the rest."""
+    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x

@@ -13,8 +13,8 @@ from pgt.config import PARTS
 from pgt.errors import DataError
 from pgt.io.weights_json import ONE_LAYER
 from pgt.model import PointerGeneratorTransformer
-from pgt.visit_features import FEATURES
-from pgt.visits import local_day, local_minute
+from pgt.table.features import FEATURES
+from pgt.units import local_day, local_minute
 from pgt.viz.basemap import UNIT
 from pgt.windows import Windows
 

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib import pyplot as plt
 
 from pgt.look import Look
-from pgt.viz.figures import COPIED, EXTRA, GATE, GENERATED, MUTED, TRUTH, Shown, show
+from pgt.viz.figures import COPIED, EXTRA, GENERATED, MUTED, TRUTH, Shown, show
 
 
 def history(table: pd.DataFrame, *, best_epoch: int, alt: str, caption: str) -> Shown:

@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt import training_run
 from pgt.checkpoint import load_model, load_windows_config, read, save_model
 from pgt.cli import predictor
 from pgt.cli.parser import EXAMPLES, main
@@ -23,6 +22,7 @@ from pgt.config import WindowConfig
 from pgt.io.tables import write
 from pgt.metrics import GROUPS, evaluate, summarize
 from pgt.predict import predict
+from pgt.training import run as training_run
 from pgt.visits import check
 from pgt.windows import prepare
 

@@ -14,7 +14,7 @@ from pgt import city
 from pgt.batch import Batch
 from pgt.contextual.history import NOT_SEEN, HistoryBatch, HistoryWindows, with_history
 from pgt.errors import DataError
-from pgt.visit_features import FEATURES
+from pgt.table.features import FEATURES
 from pgt.visits import SPLITS, split_by_days
 from pgt.windows import Dataset, PreparedDataset, prepare
 

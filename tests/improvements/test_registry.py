@@ -15,9 +15,9 @@ from lab.runs import Run
 from pgt import city
 from pgt.analysis.results import read_results, results_folder
 from pgt.batch import Batch
-from pgt.checkpoint import load_weights
 from pgt.config import ModelConfig, TrainConfig, WindowConfig
 from pgt.errors import DataError
+from pgt.files.weights import load_weights
 from pgt.improvements.registry import IMPROVEMENTS, improved, training_of
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit

@@ -23,7 +23,7 @@ from pgt.city.hours import Town
 from pgt.city.people import Behaviour
 from pgt.contextual.history import HistoryWindows, with_history
 from pgt.errors import DataError
-from pgt.visit_features import FEATURES
+from pgt.table.features import FEATURES
 from pgt.windows import prepare
 from tests.helpers import routine_visits
 

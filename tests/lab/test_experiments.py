@@ -16,8 +16,9 @@ from lab.runs import DATA, Data, Run
 
 from pgt import metrics
 from pgt.analysis.results import read_results, results_folder
-from pgt.config import PRESETS, Preset, TrainConfig
+from pgt.config import TrainConfig
 from pgt.errors import DataError
+from pgt.training.presets import PRESETS, Preset
 
 from ..helpers import random_visits
 

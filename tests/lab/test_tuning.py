@@ -17,7 +17,7 @@ from lab.search_space import CORNERS, DOCUMENTED, LEVELS, MODELS, TUNED, Setting
 from lab.tuning import choose
 
 from pgt.analysis.results import read_results
-from pgt.config import PRESETS
+from pgt.training.presets import PRESETS
 from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits

@@ -19,7 +19,7 @@ import pgt
 from pgt.files.tensors import read, write
 from pgt.refusals.runs import require_progress, require_settings_in, require_tensors
 from pgt.train import fit
-from pgt.training_run import TrainingLog
+from pgt.training.run import TrainingLog
 from pgt.windows import PreparedDataset
 
 from ..helpers import model_of, refusal, routine_visits, tiny_config

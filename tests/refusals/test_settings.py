@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import pgt
-from pgt.config import PRESETS, ModelConfig, TrainConfig, WindowConfig
+from pgt.config import ModelConfig, TrainConfig, WindowConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.refusals.settings import MOST_SEED, require_whole
 from pgt.train import fit
+from pgt.training.presets import PRESETS
 
 NAN, INF = float("nan"), float("inf")
 

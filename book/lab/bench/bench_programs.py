@@ -20,11 +20,12 @@ from bench_fresh import ROOT
 from bench_rows import Row, Settings, clock, few_people, row
 
 from pgt import city, gps
-from pgt.config import CITY, ModelConfig
+from pgt.config import ModelConfig
 from pgt.io.fixes import read_fixes
 from pgt.io.fixes_base import Report
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
+from pgt.training.presets import CITY
 from pgt.windows import prepare
 
 CITY_BUDGET, CHAPTER_BUDGET, BOOK_BUDGET, GPS_BUDGET = 90.0, 120.0, 900.0, 120.0  # seconds

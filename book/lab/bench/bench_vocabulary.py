@@ -27,8 +27,8 @@ from pgt.contextual.history import HistoryBatch, with_history
 from pgt.contextual.model import ContextualPointer
 from pgt.contextual.presets import ALONE, MEMORY
 from pgt.contextual.scorer import like_kernel
+from pgt.mixture import MixtureModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.network import MixtureModel
 from pgt.sparse.losses import cross_entropy
 from pgt.sparse.ranking import rank_all
 from pgt.windows import prepare

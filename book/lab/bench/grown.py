@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pgt import city
-from pgt.visits import REQUIRED
+from pgt.table.columns import REQUIRED
 
 WEEKS = 8  # copies of a person begin in one of so many weeks
 

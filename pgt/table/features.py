@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,10 @@ import torch
 from torch import Tensor
 
 from pgt.batch import DURATIONS
-from pgt.visits import local_day, local_minute
-from pgt.vocabulary import Vocabulary
+from pgt.units import local_day, local_minute
+
+if TYPE_CHECKING:
+    from pgt.vocabulary import Vocabulary
 
 # The columns of the flat visit table, in order.
 FEATURES = (

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt.rows import by_length, last_numbers, person_rows, same_place
+from pgt.table.rows import by_length, last_numbers, person_rows, same_place
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -136,3 +136,32 @@ def by_length(
         starts = shuffle.permutation(starts)
     for begin in starts:
         yield order[begin : begin + batch_size]
+
+
+def by_person_and_time(visits: pd.DataFrame) -> np.ndarray:
+    """(N,) the order of the rows by person and time; what begins at one moment stays as it is.
+
+    Examples
+    --------
+    >>> at = pd.to_datetime(["2024-05-01 09:00+02:00", "2024-05-01 08:00+02:00"])
+    >>> by_person_and_time(pd.DataFrame({"user_id": "ann", "started_at": at})).tolist()
+    [1, 0]
+    """
+    person, _ = pd.factorize(visits.user_id, sort=True)
+    started = visits.started_at.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    return np.lexsort((started, person))
+
+
+def overlaps(visits: pd.DataFrame) -> int:
+    """Count the visits that begin before the same person's previous one has ended.
+
+    Examples
+    --------
+    >>> at = pd.to_datetime(["2024-05-01 09:00+02:00", "2024-05-01 09:30+02:00"])
+    >>> overlaps(pd.DataFrame({"user_id": 1, "started_at": at,
+    ...                        "finished_at": at + pd.Timedelta(hours=1)}))
+    1
+    """
+    ordered = visits.sort_values(["user_id", "started_at"], kind="stable")
+    before = ordered.groupby("user_id").finished_at.shift()
+    return int((ordered.started_at < before).sum())

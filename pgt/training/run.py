@@ -16,18 +16,20 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from pgt import checkpoint as files
 from pgt.batch import Batch
 from pgt.config import TrainConfig
 from pgt.errors import DataError
+from pgt.files import tensors as files
+from pgt.files.weights import load_weights
 from pgt.metrics import evaluate, gains
+from pgt.mixture import MixtureModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.network import MixtureModel, Network
 from pgt.refusals.runs import require_progress, require_settings_in, require_tensors
 from pgt.reproducible.counter_random import forget_keys, use_keys
 from pgt.reproducible.parallel import Team
 from pgt.sparse.losses import Loss, cross_entropy
 from pgt.sparse.ranking import Ranked, rank_all
+from pgt.training.network import Network
 from pgt.windows import Windows
 
 
@@ -249,7 +251,7 @@ class TrainingRun:
         for name, value in tensors.items():
             part, _, rest = name.partition(".")
             parts[part][rest] = value
-        files.load_weights(self.model, parts["model"], path.name)
+        load_weights(self.model, parts["model"], path.name)
         for name, parameter in zip(self.names, self.parameters, strict=True):
             self.optimizer.state[parameter] = {
                 key: parts["optimizer"][f"{key}.{name}"].to(self.device)

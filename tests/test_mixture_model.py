@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from pgt.batch import Batch
+from pgt.mixture import MixtureModel, evaluating
 from pgt.model import PointerGeneratorTransformer
-from pgt.network import MixtureModel, at_least_float32, evaluating
+from pgt.sparse.logits import at_least_float32
 from pgt.windows import prepare
 
 from .helpers import random_visits, tiny_config

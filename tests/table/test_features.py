@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import torch
 
-from pgt.visit_features import FEATURES, encode, gather
+from pgt.table.features import FEATURES, encode, gather
 from pgt.visits import check
 from pgt.windows import prepare
 
-from .helpers import random_visits
+from ..helpers import random_visits
 
 
 def test_features_are_those_of_each_visit() -> None:
