@@ -34,6 +34,7 @@ from pgt.analysis.results import read_results
 from pgt.exercises import check
 from pgt.metrics import evaluate, summarize
 from pgt.sparse import ranking
+from pgt.training.baselines import baselines as by_name
 from pgt.windows import prepare
 
 town = city.load()
@@ -378,7 +379,7 @@ def markov(batch):
 ours = {"last": last, "most_frequent": most_frequent_place, "markov": markov}
 some = data.test.batch(np.arange(0, len(data.test), 5))
 ranks, rows = {}, {}
-for name, package in baselines.baselines().items():
+for name, package in by_name().items():
     if name in ours:
         theirs = package.fit(data.train).scores(some)
         assert torch.equal(ours[name](some), theirs), name

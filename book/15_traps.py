@@ -35,9 +35,9 @@ from matplotlib import pyplot as plt
 from pgt import city
 from pgt.analysis.intervals import interval
 from pgt.analysis.results import read_results
-from pgt.baselines import fit_baseline
 from pgt.config import WindowConfig
 from pgt.metrics import evaluate
+from pgt.training.baselines import fit_baseline
 from pgt.viz.figures import COPIED, GENERATED, MUTED, TRUTH, show
 from pgt.windows import prepare
 

@@ -31,7 +31,7 @@ from matplotlib import pyplot as plt
 from pgt import city
 from pgt.analysis import disagreement
 from pgt.analysis.results import read_results
-from pgt.baselines import ContextKernel, fit_baseline
+from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
@@ -39,6 +39,7 @@ from pgt.exercises import check
 from pgt.look import story
 from pgt.metrics import evaluate, summarize
 from pgt.train import fit
+from pgt.training.baselines import fit_baseline
 from pgt.viz.figures import COPIED, EXTRA, GENERATED, MUTED, show
 from pgt.windows import prepare
 

@@ -887,9 +887,9 @@ Markdown(
 # %%
 import os
 
-from pgt.baselines import baselines
 from pgt.io.sources import GEOLIFE_WINDOWS, has_data, read_windows_folder
 from pgt.metrics import evaluate, summarize
+from pgt.training.baselines import baselines
 from pgt.windows import prepare
 
 if has_data(GEOLIFE_WINDOWS):

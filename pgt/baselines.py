@@ -1,8 +1,8 @@
 """Baselines: what a model must beat to be worth its parameters.
 
 Each has ``fit(train)``, ``scores(batch)``, (B, V) with -inf for "not an answer", and
-``rank(batch)``, which ranks the targets without writing these down. The first
-three are in every paper; the context kernel is in none, and is the hardest to beat.
+``rank(batch)``, which ranks the targets without writing these down. The first three are in every
+paper; the context kernel is in none, and is the hardest to beat.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pgt.batch import Batch
 from pgt.sparse.ranking import Ranked, SharedRest, rank_places
-from pgt.sparse.slots import Slots
+from pgt.sparse.slots import Slots, add_up
 from pgt.sparse.transitions import Transitions
 from pgt.units import around_the_clock
 from pgt.windows import Windows
@@ -27,10 +27,7 @@ from pgt.windows import Windows
 class Rule(ABC):
     """What the baselines share: few places have a score of their own, all others none.
 
-    Attributes
-    ----------
-    n_locations : int
-        V; `fit` sets it.
+    `fit` sets ``n_locations``, V.
     """
 
     n_locations: int
@@ -65,12 +62,6 @@ class Rule(ABC):
         return out.scatter(1, 1 + place, own)[:, 1:]
 
 
-def _add_up(slots: Slots, weight: Tensor) -> Tensor:
-    """(B, L) weights of visits -> (B, L) their sum per slot, -inf where there is no place."""
-    total = torch.zeros_like(weight).scatter_add_(1, slots.of_visit, weight)
-    return total.masked_fill(slots.place < 0, -math.inf)
-
-
 class Last(Rule):
     """Stay where you are: the last location, then the one before, and so on back."""
 
@@ -99,7 +90,7 @@ class MostFrequent(Rule):
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Visits in the window."""
         slots = Slots.of(batch.location, batch.padding)
-        return slots.place, _add_up(slots, (~batch.padding).float())
+        return slots.place, add_up(slots, (~batch.padding).float())
 
 
 class Markov(Rule):
@@ -208,7 +199,7 @@ class ContextKernel(Rule):
             slots = Slots.of(batch.location, batch.padding)
             right = slots.place == batch.target[:, None]  # (B, L)
             for k, kernel in enumerate(kernels):
-                total = _add_up(slots, kernel.weights(batch))
+                total = add_up(slots, kernel.weights(batch))
                 best = total == total.amax(1, keepdim=True)
                 # A tie counts its fair share.
                 hits[k] += float(((best & right).sum(1) / best.sum(1)).sum())
@@ -232,34 +223,4 @@ class ContextKernel(Rule):
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The votes added up."""
         slots = Slots.of(batch.location, batch.padding)
-        return slots.place, _add_up(slots, self.weights(batch))
-
-
-Baseline = Last | MostFrequent | Markov | ContextKernel
-
-
-def baselines() -> dict[str, Baseline]:
-    """The baselines by the names that results files use."""
-    return {
-        "last": Last(),
-        "most_frequent": MostFrequent(),
-        "markov": Markov(),
-        "kernel": ContextKernel(),
-    }
-
-
-def fit_baseline(name: str, train: Windows, valid: Windows) -> Baseline:
-    """A baseline, fitted; the kernel's numbers are chosen on the validation windows, if any.
-
-    Examples
-    --------
-    >>> import numpy as np, pgt.city, pgt.windows
-    >>> data = pgt.windows.prepare(pgt.city.load().visits)
-    >>> few = data.valid.subset(np.arange(len(data.valid)) % 10 == 0)
-    >>> fit_baseline("kernel", data.train, few).scores(data.test.batch([0])).shape[0]
-    1
-    """
-    baseline = baselines()[name].fit(train)
-    if isinstance(baseline, ContextKernel) and len(valid):
-        return baseline.choose(valid)
-    return baseline
+        return slots.place, add_up(slots, self.weights(batch))

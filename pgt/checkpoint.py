@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from torch import Tensor
 
@@ -19,6 +19,7 @@ from pgt.files.tensors import read as read
 from pgt.files.tensors import read_info as read_info
 from pgt.files.tensors import write as write
 from pgt.files.weights import built, fitting
+from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
 from pgt.refusals.sizes import other_sizes, require_room
 from pgt.vocabulary import Vocabulary
@@ -26,25 +27,9 @@ from pgt.vocabulary import Vocabulary
 Config = TypeVar("Config", bound=ModelConfig)
 
 
-class NetworkConfig(Protocol):
-    """What a network's configuration tells of itself."""
-
-    @property
-    def max_len(self) -> int: ...
-    def to_dict(self) -> dict[str, Any]: ...
-
-
-class HasWeights(Protocol):
-    """What a checkpoint holds: a model with a configuration and a state."""
-
-    @property
-    def config(self) -> NetworkConfig: ...
-    def state_dict(self) -> dict[str, Any]: ...
-
-
 def save_model(
     path: str | Path,
-    model: HasWeights,
+    model: PlaceModel,
     vocabulary: Vocabulary,
     notes: dict[str, Any] | None = None,
     windows: WindowConfig | None = None,
@@ -55,7 +40,7 @@ def save_model(
     ----------
     path : path
         Of a ``.safetensors`` file, which is replaced as a whole.
-    model : HasWeights
+    model : PlaceModel
         A PGT or a contextual pointer.
     vocabulary : Vocabulary
         That of the windows which the model was trained on.

@@ -23,14 +23,3 @@ class DataNote(UserWarning):
 
     Nothing is changed. ``warnings.simplefilter("error", pgt.errors.DataNote)`` makes notes errors.
     """
-
-
-def unknown_zone(timezone: object) -> DataError:
-    """The refusal of a time zone that does not exist.
-
-    Examples
-    --------
-    >>> unknown_zone("Mars")
-    DataError("'Mars' is no known time zone; use an IANA name such as Europe/Vienna.")
-    """
-    return DataError(f"'{timezone}' is no known time zone; use an IANA name such as Europe/Vienna.")

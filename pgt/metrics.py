@@ -112,15 +112,10 @@ def evaluate(
 
 
 def gains(ranks: pd.DataFrame) -> pd.DataFrame:
-    """What each window contributes to each mean metric, ties counted fairly.
+    """What each window contributes to each mean metric (`MEANS`), 0 to 1, ties counted fairly.
 
     A target that shares its score with others is credited with the average over all orders of
     the tied locations: two tied for the first place are each half a hit at 1.
-
-    Returns
-    -------
-    DataFrame
-        Columns `MEANS`, values 0 to 1.
     """
     better = ranks.better.to_numpy()
     answered = ranks.tied.to_numpy() > 0

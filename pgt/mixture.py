@@ -81,14 +81,9 @@ class Mixture:
 
     @torch.no_grad()
     def rank(self, target: Tensor, index: Tensor, k: int = 1) -> Ranked:
-        """Where the target stands among all places, and the best ones.
+        """Where the (B,) targets stand among all places, and the best ones.
 
-        Parameters
-        ----------
-        target, index : Tensor
-            (B,) the target and the window's number.
-        k : int
-            How many of the best places outside the window to list.
+        ``index`` is the (B,) windows' numbers; of the places outside the window, ``k`` are listed.
         """
         nothing = self.gate_logit.new_full((len(target),), -math.inf)
         if self.logits is None:

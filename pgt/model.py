@@ -151,10 +151,6 @@ class Gate(nn.Sequential):
 class PointerGeneratorTransformer(MixtureModel):
     """Next location = copy one of the window's, or generate one of the vocabulary's.
 
-    Parameters
-    ----------
-    config : ModelConfig
-
     Examples
     --------
     >>> import pgt.city, pgt.windows
@@ -177,14 +173,9 @@ class PointerGeneratorTransformer(MixtureModel):
         self.gate = Gate(config) if both and config.has("gate") else None
 
     def forward(self, batch: Batch, attention: bool = False) -> Output:
-        """Predict every window of a batch, and write everything down.
+        """Predict every window of a batch, each of at least one visit, and write everything down.
 
-        Parameters
-        ----------
-        batch : Batch
-            Every window has at least one visit.
-        attention : bool
-            Also return the encoder's attention weights.
+        With ``attention``, that includes the encoder's attention weights.
         """
         batch = batch.most_recent(self.config.max_len)
         context, log_weights, seen = self._encoded(batch, attention)

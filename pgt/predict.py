@@ -57,12 +57,7 @@ class Questions(Windows):
         return np.zeros(len(self), dtype=bool)
 
     def target_of(self, i: int) -> pd.Series:
-        """There is none.
-
-        Raises
-        ------
-        DataError
-        """
+        """There is none: a `DataError`."""
         raise DataError(f"Window {i} has no target: what comes next has not happened yet.")
 
     def subset(self, keep: np.ndarray) -> Questions:

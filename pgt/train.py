@@ -49,7 +49,7 @@ def fit(
     Parameters
     ----------
     model : PointerGeneratorTransformer
-        Or another `pgt.model.Network`.
+        Or another `pgt.training.network.Network`.
     train, valid : Windows
     config : TrainConfig, optional
         The package's default settings otherwise.

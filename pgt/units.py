@@ -1,4 +1,4 @@
-"""Units: metres on the Earth, microseconds of a moment, minutes around the clock."""
+"""Units: metres on the Earth, microseconds of a moment, local days and minutes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ Minutes = TypeVar("Minutes", Tensor, np.ndarray)
 
 
 def microseconds(times: pd.Series) -> np.ndarray:
-    """Microseconds since 1970, int64, whatever the resolution of the column.
-
-    Parameters
-    ----------
-    times : Series
-        Of moments with a time zone.
+    """Microseconds since 1970, int64, of moments with a time zone, in whatever resolution.
 
     Examples
     --------
@@ -30,12 +25,7 @@ def microseconds(times: pd.Series) -> np.ndarray:
 
 
 def around_the_clock(one: Minutes, other: Minutes) -> Minutes:
-    """Minutes between two times of day, 0 … 720.
-
-    Parameters
-    ----------
-    one, other : Tensor or ndarray
-        Minutes of the day, of shapes that broadcast.
+    """Minutes between two times of day, 0 … 720: minutes of the day, of shapes that broadcast.
 
     Examples
     --------

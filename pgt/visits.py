@@ -6,8 +6,6 @@ the field's standard library, so its tables can be used as they are.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import pandas as pd
 
@@ -26,8 +24,6 @@ from pgt.table.rows import by_person_and_time
 from pgt.units import local_day
 
 SPLITS = ("train", "valid", "test")
-
-Split = Literal["train", "valid", "test"]
 
 
 def check(visits: pd.DataFrame) -> pd.DataFrame:
@@ -106,7 +102,8 @@ def split_by_days(
 ) -> pd.DataFrame:
     """Label each person's first 60 % of tracked days train, the next 20 % valid, the rest test.
 
-    Days are counted from the person's first one, including days without visits, in local time.
+    The protocol of Hong et al. (2023). Days are counted from the person's first one, including
+    days without visits, in local time. The result is a copy with the column ``split``.
 
     Parameters
     ----------
@@ -114,15 +111,6 @@ def split_by_days(
         As `check` returns it.
     fractions : (float, float)
         Where valid and where test begin, as fractions of the last day's number.
-
-    Returns
-    -------
-    DataFrame
-        A copy with the column ``split``.
-
-    Notes
-    -----
-    The protocol of Hong et al. (2023).
     """
     start, end = fractions
     if not 0 < start < end < 1:

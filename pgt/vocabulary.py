@@ -126,10 +126,7 @@ class Vocabulary:
     def windows(self, config: WindowConfig, location_id: pd.Series) -> WindowConfig:
         """The windows that visits to these places have with this vocabulary, of other visits.
 
-        Raises
-        ------
-        DataError
-            As `pgt.refusals.sizes.require_shared`.
+        Raises a `DataError` where `pgt.refusals.sizes.require_shared` does.
         """
         require_shared(self, location_id)
         exact = self.n_known < len(self.locations)

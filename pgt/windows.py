@@ -179,11 +179,6 @@ class Windows:
 class Dataset:
     """Windows of the three splits over one vocabulary.
 
-    Attributes
-    ----------
-    train, valid, test : Windows
-    vocabulary : Vocabulary
-
     Examples
     --------
     >>> import pgt.city

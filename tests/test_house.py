@@ -16,7 +16,7 @@ import pytest
 from .helpers import ROOT
 
 LINES = 300  # of a module of the package
-CORE = 2_000  # lines of code of the flat core: without docstrings, comments and empty lines
+CORE = 2_700  # lines of the flat core, docstrings included
 MODULES = sorted([*(ROOT / "pgt").rglob("*.py"), *(ROOT / "book" / "lab").rglob("*.py")])
 ROOMS = {path.name for path in (ROOT / "pgt").iterdir() if (path / "__init__.py").is_file()}
 # Tests of rooms that no single module answers for, and why.
@@ -63,16 +63,6 @@ def borrowed(source: str) -> Iterator[str]:
 def is_private(name: str) -> bool:
     """Whether a name begins with one underscore."""
     return name.startswith("_") and not name.startswith("__")
-
-
-def lines_of_code(source: str) -> int:
-    """Lines without docstrings, comments and empty lines."""
-    said: set[int] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            said |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    lines = enumerate(source.splitlines(), 1)
-    return sum(bool(re.match(r"\s*[^\s#]", line)) for number, line in lines if number not in said)
 
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -145,12 +135,7 @@ def test_modules_are_short() -> None:
 
 def test_the_core_is_small() -> None:
     core = (path.read_text(encoding="utf-8") for path in (ROOT / "pgt").glob("*.py"))
-    assert sum(map(lines_of_code, core)) <= CORE
-
-
-def test_lines_that_speak_are_not_lines_of_code() -> None:
-    source = '"""Says.\n\nMore."""\n\n# why\nx = 1\n\ndef f():\n    "d"\n    y = 2\n'
-    assert lines_of_code(source) == 3
+    assert sum(len(text.splitlines()) for text in core) <= CORE
 
 
 def test_the_tests_mirror_the_rooms() -> None:

@@ -22,11 +22,11 @@ from lab import runs
 from lab.reports import about_data, environment, stale, write_results
 from lab.runs import DATA, Run
 from pgt.analysis.results import read_results
-from pgt.baselines import baselines
 from pgt.config import TargetTime
 from pgt.contextual import presets
 from pgt.errors import DataError
 from pgt.improvements.registry import IMPROVEMENTS
+from pgt.training.baselines import baselines
 from pgt.training.presets import ABLATIONS
 
 SEEDS = (42, 1, 2, 3, 4)

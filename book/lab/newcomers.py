@@ -32,12 +32,12 @@ from pgt import metrics
 from pgt.analysis.intervals import interval_of_mean
 from pgt.analysis.results import read_results
 from pgt.analysis.window_features import ENDS, group_of
-from pgt.baselines import fit_baseline
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
 from pgt.model import PointerGeneratorTransformer
 from pgt.table.features import encode
 from pgt.train import fit
+from pgt.training.baselines import fit_baseline
 from pgt.units import local_day
 from pgt.visits import check, split_by_days
 from pgt.vocabulary import Vocabulary

@@ -24,8 +24,8 @@ import pandas as pd
 
 from lab.reports import Report, Row
 from pgt import city, metrics
-from pgt.baselines import fit_baseline
 from pgt.city.checkins import as_checkins, sampled
+from pgt.training.baselines import fit_baseline
 from pgt.training.presets import PRESETS
 from pgt.windows import prepare
 

@@ -46,8 +46,8 @@ from lab.reports import Report
 from lab.runs import DATA
 from pgt import city, metrics
 from pgt.analysis.results import read_results, results_folder
-from pgt.baselines import baselines, fit_baseline
 from pgt.contextual.history import HistoryWindows, with_history
+from pgt.training.baselines import baselines, fit_baseline
 
 KEYS = ("geolife_exact", "geolife_published", "city")
 MODELS = (

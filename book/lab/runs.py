@@ -22,7 +22,7 @@ import torch
 from lab.provenance import code_mark, fingerprint
 from lab.search_space import DOCUMENTED, TUNED, Settings, build, build_pgt, tuned
 from pgt import city, metrics
-from pgt.baselines import ContextKernel, baselines, fit_baseline
+from pgt.baselines import ContextKernel
 from pgt.config import Anchor, ModelConfig, Protocol, TargetTime, TrainConfig, WindowConfig
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
@@ -40,6 +40,7 @@ from pgt.io.sources import (
 from pgt.model import PointerGeneratorTransformer
 from pgt.sparse.losses import Loss, cross_entropy
 from pgt.train import fit
+from pgt.training.baselines import baselines, fit_baseline
 from pgt.training.network import Network
 from pgt.training.presets import PRESETS, ablate
 from pgt.vocabulary import Vocabulary

@@ -21,10 +21,10 @@ from lab import runs
 from pgt import metrics
 from pgt.analysis import intervals
 from pgt.analysis.results import Results
-from pgt.baselines import fit_baseline
 from pgt.config import WindowConfig
 from pgt.sparse.losses import cross_entropy
 from pgt.train import fit
+from pgt.training.baselines import fit_baseline
 from pgt.visits import SPLITS
 from pgt.windows import Dataset, prepare
 

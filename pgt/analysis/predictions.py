@@ -72,7 +72,7 @@ def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions
     Examples
     --------
     >>> import pgt.city, pgt.windows
-    >>> from pgt.baselines import fit_baseline
+    >>> from pgt.training.baselines import fit_baseline
     >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
     >>> kernel = fit_baseline("kernel", data.train, data.valid.subset([]))
     >>> predictions = collect(kernel, data.valid, n_known=0)

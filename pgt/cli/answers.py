@@ -10,7 +10,6 @@ import pandas as pd
 
 from pgt import checkpoint, metrics
 from pgt.analysis.intervals import interval
-from pgt.baselines import baselines, fit_baseline
 from pgt.cli import predictor, scale
 from pgt.cli.model import data_of, table_of, windows_config
 from pgt.cli.values import require_other, require_writable
@@ -22,6 +21,7 @@ from pgt.metrics import evaluate as rank_all
 from pgt.predict import predict as next_locations
 from pgt.scale.engines import Engine
 from pgt.scale.evaluating import evaluate as evaluate_buckets
+from pgt.training.baselines import baselines, fit_baseline
 from pgt.windows import PreparedDataset, Windows
 
 

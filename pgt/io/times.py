@@ -8,8 +8,8 @@ from datetime import datetime
 import numpy as np
 import pandas as pd
 
-from pgt.errors import DataError, unknown_zone
-from pgt.table.columns import first_row, require_near
+from pgt.errors import DataError
+from pgt.table.columns import first_row, require_near, unknown_zone
 
 # A UTC offset at the end of a time, and the longest text that can show one, with a digit before it.
 OFFSET = r"\d\s*(Z|z|UTC|GMT|[+-]\d\d?(?::?\d\d)?)\s*$"

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgt.errors import DataError, unknown_zone
+from pgt.errors import DataError
 from pgt.io.times import moment_of
 from pgt.refusals.settings import MOST_SEED
-from pgt.table.columns import YEARS
+from pgt.table.columns import YEARS, unknown_zone
 
 
 def moment(value: Any, zone: str | tzinfo | None, name: str = "at") -> pd.Timestamp:

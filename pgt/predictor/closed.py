@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from pgt import checkpoint
-from pgt.baselines import Markov, fit_baseline
+from pgt.baselines import Markov
 from pgt.batch import Batch
 from pgt.config import ModelConfig, WindowConfig
 from pgt.errors import DataError
@@ -29,6 +29,7 @@ from pgt.refusals.chains import require_chain
 from pgt.sparse.ranking import SharedRest
 from pgt.sparse.transitions import Transitions
 from pgt.train import fit
+from pgt.training.baselines import fit_baseline
 from pgt.training.presets import PRESETS
 from pgt.vocabulary import PADDING, UNKNOWN, Vocabulary
 from pgt.windows import PreparedDataset, Windows, prepare

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from pgt.baselines import baselines
 from pgt.errors import DataError
 from pgt.files.shipped import folder
 from pgt.predictor import fitting, models, scoring
@@ -20,6 +19,7 @@ from pgt.predictor.fitted import Fitted, of_person
 from pgt.predictor.frames import as_visits, like
 from pgt.predictor.watching import Watcher
 from pgt.table.people import until
+from pgt.training.baselines import baselines
 
 # Drawing loads matplotlib, which a prediction does not need.
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ def fit(name: str, visits: pd.DataFrame, novelty: Novelty, seed: int) -> Fitted:
     Parameters
     ----------
     name : str
-        "pgt", or one of `pgt.baselines.baselines`.
+        "pgt", or one of `pgt.training.baselines.baselines`.
     visits : DataFrame
         Checked; without a ``split`` column each person's days are split in time.
     novelty : Novelty

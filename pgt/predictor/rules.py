@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from pgt import checkpoint
-from pgt.baselines import ContextKernel, Last, MostFrequent, fit_baseline
+from pgt.baselines import ContextKernel, Last, MostFrequent
 from pgt.batch import Batch
 from pgt.contextual.history import HistoryWindows
 from pgt.contextual.presets import MEMORY, OLDER
@@ -26,6 +26,7 @@ from pgt.predictor.asking import Asked, ask, is_new, new_places
 from pgt.predictor.bundle import Novelty
 from pgt.predictor.fitted import ENOUGH, Fitted, in_order, of_person
 from pgt.predictor.fitting import seen
+from pgt.training.baselines import fit_baseline
 
 FORMAT = "rule-1"
 LARGEST = 1e9  # a number of a rule

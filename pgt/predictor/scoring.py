@@ -7,12 +7,12 @@ from typing import cast
 import pandas as pd
 
 from pgt.analysis.intervals import interval
-from pgt.baselines import fit_baseline
 from pgt.contextual.history import HistoryWindows
 from pgt.errors import DataError
 from pgt.metrics import Predictor, Ranker, evaluate, summarize
 from pgt.predictor.experts import Experts
 from pgt.predictor.fitting import remembering
+from pgt.training.baselines import fit_baseline
 from pgt.windows import PreparedDataset
 
 SHOWN = ["acc@1", "acc@5", "acc@10", "mrr"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -19,8 +19,9 @@ from pgt.scale.buckets import numbers_of, visits_name
 from pgt.scale.engines import Engine, InProcess
 from pgt.scale.preparing import dataset, prepared
 from pgt.scale.storage import Folder
-from pgt.visits import Split
 from pgt.vocabulary import Vocabulary
+
+Split = Literal["train", "valid", "test"]
 
 
 def load(path: str | Path) -> tuple[Any, Vocabulary]:

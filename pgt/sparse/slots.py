@@ -105,3 +105,9 @@ def log_mixture(gate_logit: Tensor, pointer: Tensor, generator: Tensor) -> Tenso
     copied = F.logsigmoid(gate_logit)[:, None] + pointer  # (B, V)
     generated = F.logsigmoid(-gate_logit)[:, None] + generator
     return torch.logaddexp(copied, generated)
+
+
+def add_up(slots: Slots, weight: Tensor) -> Tensor:
+    """(B, L) weights of visits -> (B, L) their sum per slot, -inf where there is no place."""
+    total = torch.zeros_like(weight).scatter_add_(1, slots.of_visit, weight)
+    return total.masked_fill(slots.place < 0, -math.inf)

@@ -110,3 +110,14 @@ def require_near(times: pd.Series, name: str) -> None:
             f"{YEARS[1]}; write the time that is meant, and for an end that is not known the "
             "start of the visit."
         )
+
+
+def unknown_zone(timezone: object) -> DataError:
+    """The refusal of a time zone that does not exist.
+
+    Examples
+    --------
+    >>> unknown_zone("Mars")
+    DataError("'Mars' is no known time zone; use an IANA name such as Europe/Vienna.")
+    """
+    return DataError(f"'{timezone}' is no known time zone; use an IANA name such as Europe/Vienna.")

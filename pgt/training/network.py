@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from pgt.batch import Batch
-from pgt.checkpoint import NetworkConfig
 
 
 class HasLogProbs(Protocol):
@@ -16,6 +15,14 @@ class HasLogProbs(Protocol):
 
     @property
     def log_probs(self) -> Tensor: ...
+
+
+class NetworkConfig(Protocol):
+    """What a network's configuration tells of itself."""
+
+    @property
+    def max_len(self) -> int: ...
+    def to_dict(self) -> dict[str, Any]: ...
 
 
 class Network(Protocol):

@@ -13,13 +13,13 @@ import torch
 
 import pgt
 from pgt import checkpoint, city
-from pgt.baselines import baselines, fit_baseline
 from pgt.errors import DataError
 from pgt.metrics import evaluate
 from pgt.predictor import closed
 from pgt.predictor.closed import Closed
 from pgt.predictor.estimator import MODELS, NextLocation
 from pgt.predictor.rules import Latest
+from pgt.training.baselines import baselines, fit_baseline
 from pgt.visits import check
 
 from ..helpers import random_visits, routine_visits
