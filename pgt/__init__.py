@@ -9,11 +9,15 @@ loaded when it is first used, and so is each room. What stands in a line knows o
     viz | exercises | scale                      figures, maps; answers; data beyond memory
     analysis | io | relatives                    results; files; other networks
     city | gps | contextual | improvements       four rooms that need the core alone
-    train, training                              from windows to a trained model; one run
+    train         from windows to a trained model
+    training      one run, its epochs; presets and baselines by name
     predict | look | metrics | baselines | checkpoint
     windows | model                              what a model sees, and the model
-    vocabulary | encoder; config; mixture; visits
-    table         the columns, rows and people of the table of visits
+    vocabulary | encoder
+    config        every setting, in frozen dataclasses
+    mixture       the two distributions, without writing down a number for every place
+    visits        the one table
+    table         its columns, rows and people
     sparse | files                               exact sums without V; files
     refusals | doubts                            what is refused beforehand; what is noted
     errors | batch | units | reproducible

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,6 @@ from torch import Tensor
 from pgt.batch import DURATIONS
 from pgt.units import local_day, local_minute
 
-if TYPE_CHECKING:
-    from pgt.vocabulary import Vocabulary
-
 # The columns of the flat visit table, in order.
 FEATURES = (
     "location", "user", "time", "weekday", "duration",
@@ -23,7 +20,14 @@ FEATURES = (
 )  # fmt: skip
 
 
-def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
+class Encodes(Protocol):
+    """What turns locations and people into integers: a `pgt.vocabulary.Vocabulary`."""
+
+    def encode_locations(self, location_id: pd.Series) -> np.ndarray: ...
+    def encode_users(self, user_id: pd.Series) -> np.ndarray: ...
+
+
+def encode(visits: pd.DataFrame, vocabulary: Encodes) -> Tensor:
     """Encode visits as integers, (9, N + 1) int32; column 0 is padding."""
     start, end = visits.started_at, visits.finished_at
     table = np.zeros((len(FEATURES), len(visits) + 1), dtype=np.int32)

@@ -12,6 +12,7 @@ from pgt.cli import choices, values
 from pgt.cli.parser import main
 from pgt.predictor.estimator import MODELS
 from pgt.scale import engines
+from pgt.training import presets
 
 from ..helpers import run_python
 
@@ -35,7 +36,7 @@ sys.exit(f"loaded {loaded}" if loaded else 0)
 
 def test_choices_are_what_they_stand_for() -> None:
     assert choices.PARTS == config.PARTS
-    assert tuple(config.PRESETS) == choices.PRESETS
+    assert tuple(presets.PRESETS) == choices.PRESETS
     assert choices.MODELS == MODELS
     assert choices.SPLITS == visits.SPLITS
     assert choices.ENGINES == engines.ENGINES
