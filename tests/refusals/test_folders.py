@@ -17,7 +17,7 @@ from pgt.refusals.folders import (
     require_manifest,
     require_prepared,
 )
-from pgt.visit_features import FEATURES, encode
+from pgt.table.features import FEATURES, encode
 from pgt.visits import SPLITS
 from pgt.windows import prepare
 
