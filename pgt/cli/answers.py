@@ -12,7 +12,7 @@ from pgt import checkpoint, metrics
 from pgt.analysis.intervals import interval
 from pgt.cli import predictor, scale
 from pgt.cli.model import data_of, table_of, windows_config
-from pgt.cli.values import require_other, require_writable
+from pgt.cli.values import plain, require_other, require_writable
 from pgt.contextual.history import with_history
 from pgt.contextual.presets import MEMORY
 from pgt.errors import DataError
@@ -141,8 +141,9 @@ def predict(args: argparse.Namespace) -> None:
         unseen = (
             "" if first.known_user else " (not seen in training: predicted as an unseen person)"
         )
-        print(f"user {user}{unseen}, after the visit of {first.after:%Y-%m-%d %H:%M}, "
+        print(f"user {plain(user)}{unseen}, after the visit of {first.after:%Y-%m-%d %H:%M}, "
               f"gate {first.gate:.2f}")  # fmt: skip
         for _, row in part.iterrows():
-            place = "a place not seen in training" if row.location_id is None else row.location_id
+            place = row.location_id
+            place = "a place not seen in training" if place is None else plain(place)
             print(f"  {row['rank']}. {place}  {row.probability:.3f}  ({row.copied:.0%} copied)")

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from pgt.cli import scale
-from pgt.cli.values import reading, require_other
+from pgt.cli.values import plain, reading, require_other
 from pgt.doubts.visits import doubts, note
 from pgt.errors import DataError, DataNote
 from pgt.gps import GpsResult, fixes_to_visits
@@ -51,7 +51,7 @@ def visits(args: argparse.Namespace) -> None:
     print(describe(journey))
     notes = doubts(journey.visits)
     for number, text in enumerate(notes, 1):
-        print(f"note {number} of {len(notes)}: {text}")
+        print(f"note {number} of {len(notes)}: {plain(text)}")
     print(f"written to {args.out}")
 
 
@@ -91,7 +91,7 @@ def visits_of(path: Path, timezone: str | None, person: str | None) -> pd.DataFr
     visits = journey.visits
     people, places = visits.user_id.nunique(), visits.location_id.nunique()
     print(
-        f"pgt: {report} Made of them: {len(visits):,} visits of {people:,} "
+        f"pgt: {plain(report)} Made of them: {len(visits):,} visits of {people:,} "
         f"{'person' if people == 1 else 'people'} to {places:,} "
         f"{'place' if places == 1 else 'places'}, in the zone {timezone or 'UTC'}"
         f"{_left_out(journey, '; ')}.",

@@ -13,7 +13,7 @@ import torch
 
 from pgt import checkpoint, model, visits
 from pgt.cli import predictor, scale
-from pgt.cli.values import reading, require_other, require_writable
+from pgt.cli.values import plain, reading, require_other, require_writable
 from pgt.config import ModelConfig, WindowConfig
 from pgt.errors import DataError, DataNote
 from pgt.io import tables
@@ -81,7 +81,7 @@ def prepare(args: argparse.Namespace) -> None:
     tables.write(table, args.out)
     print(describe(table, data))
     for number, note in enumerate(notes, 1):
-        print(f"note {number} of {len(notes)}: {note}")
+        print(f"note {number} of {len(notes)}: {plain(note)}")
     print(f"written to {args.out}")
 
 

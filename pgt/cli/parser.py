@@ -251,7 +251,9 @@ def _say(
     """Show a note on the data as a line of ours, and any other warning as Python does."""
     ours = category.__name__ == "DataNote"
     usual = warnings.formatwarning(message, category, filename, lineno, line)
-    print(f"pgt: note: {message}" if ours else usual.rstrip(), file=file or sys.stderr)
+    print(
+        f"pgt: note: {values.plain(message)}" if ours else usual.rstrip(), file=file or sys.stderr
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -273,10 +275,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         about = ": ".join(str(part) for part in (error.filename, error.strerror) if part)
-        print(f"pgt: {about or ' '.join(str(error).split())}", file=sys.stderr)
+        print(f"pgt: {values.plain(about or ' '.join(str(error).split()))}", file=sys.stderr)
         return 2
     except (DataError, FloatingPointError) as error:
-        print(f"pgt: {error}", file=sys.stderr)
+        print(f"pgt: {values.plain(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
         print(f"\npgt: stopped; {stop}" if str(stop) else "\npgt: stopped", file=sys.stderr)

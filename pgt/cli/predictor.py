@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from pgt import checkpoint
-from pgt.cli.values import reading, require_writable
+from pgt.cli.values import plain, reading, require_writable
 from pgt.errors import DataError
 from pgt.io import tables
 from pgt.io.recordings import is_recording
@@ -53,9 +53,9 @@ def predict(args: argparse.Namespace) -> None:
         return
     for user, part in answer.groupby("user_id", sort=False):
         first = part.iloc[0]
-        print(f"user {user}, after the visit of {first.after:%Y-%m-%d %H:%M}")
+        print(f"user {plain(user)}, after the visit of {first.after:%Y-%m-%d %H:%M}")
         for row in part.itertuples():
-            print(f"  {row.rank}. {row.location_id}  {row.probability:.3f}")
+            print(f"  {row.rank}. {plain(row.location_id)}  {row.probability:.3f}")
         print(f"  -  somewhere new  {first.somewhere_new:.3f}")
 
 
@@ -74,7 +74,7 @@ def explain(args: argparse.Namespace) -> None:
     for place, part in found.groupby("location_id", sort=False):
         first = part.iloc[0]
         visits = "1 visit" if first.visits == 1 else f"{first.visits} visits"
-        print(f"{place}: {first.probability:.3f}, {visits}")
+        print(f"{plain(place)}: {first.probability:.3f}, {visits}")
         for row in part.head(args.reasons).itertuples():
             print(f"  {row.effect:+6.1f} points  {row.about}")
 
@@ -84,7 +84,7 @@ def map(args: argparse.Namespace) -> None:
     require_writable(args.out, ".html")
     drawn = opened(args).map(_visits(args), args.user, at=args.at, top=args.top)
     drawn.save(args.out)
-    print(drawn.caption)
+    print(plain(drawn.caption))
     print(f"written to {args.out}; open it in a browser")
 
 
@@ -103,7 +103,7 @@ def live(args: argparse.Namespace) -> None:
     visits = None if args.visits is None else of_person(_visits(args), args.user)
     shown = pages.live(fitted.bundle, visits)
     shown.save(args.out)
-    print(shown.caption)
+    print(plain(shown.caption))
     print(f"written to {args.out} ({args.out.stat().st_size / 1e6:.2f} MB); open it in a browser")
 
 

@@ -133,6 +133,19 @@ def moment(text: str) -> pd.Timestamp:
     return pd.Timestamp(found)
 
 
+def plain(text: object) -> str:
+    """Text from data for a terminal: what would move its cursor or turn its text is escaped.
+
+    Examples
+    --------
+    >>> plain("red \\x1b[31m, back \\u202e, two\\nlines, Café")
+    'red \\\\x1b[31m, back \\\\u202e, two\\\\nlines, Café'
+    """
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text)
+    )
+
+
 def require_writable(path: Path, *suffixes: str) -> None:
     """Refuse a name that cannot be written, before the work and not after it."""
     from pgt.errors import DataError  # it loads pandas

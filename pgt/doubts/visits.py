@@ -34,6 +34,7 @@ def note(visits: pd.DataFrame) -> pd.DataFrame:
     for text in notes:
         if not isinstance(named, list) or text not in named:
             warnings.warn(text, DataNote, stacklevel=4)
+    visits.attrs.pop("notes", None)
     if notes:
         visits.attrs["notes"] = notes
     return visits
@@ -88,8 +89,9 @@ def alike(name: str, ids: Iterable[object]) -> list[str]:
             "write them alike if they are the same."
         ]
     if loose:
+        noun, begin = ("id", "begins or ends") if len(loose) == 1 else ("ids", "begin or end")
         return [
-            f"{len(loose)} ids in '{name}' begin or end with a space ({loose[0]!r}): the space is "
+            f"{len(loose)} {noun} in '{name}' {begin} with a space ({loose[0]!r}): the space is "
             "kept; strip it if it is a slip."
         ]
     return []

@@ -20,6 +20,7 @@ SLOPPY = re.compile(r"(\d)\s*(?:(Z|UTC|GMT)|([+-])(\d\d?)(:?\d\d)?)$", re.IGNORE
 ODD = re.compile(r"[a-zA-Y]$|\s[+-]|[+-]\d(?::?\d\d)?$|\s$|\s?[zZ]$(?<!\dZ)|\N{MINUS SIGN}")
 # A year shows so early. Where no digit stands, pandas may still see a time: "now", "today".
 HEAD = 5
+DATE = len("2024-5-1")  # the shortest that names a day
 
 
 def neat(text: pd.Series) -> pd.Series:
@@ -84,13 +85,16 @@ def utc_offset(text: pd.Series) -> pd.Series:
 def moments(text: pd.Series) -> pd.Series:
     """Texts as moments in UTC, those without an offset as if they were in it; NaT where none is.
 
+    A month or a year is no moment.
+
     Examples
     --------
-    >>> moments(pd.Series(["2024-05-01 09:00 +9", "now"])).tolist()
-    [Timestamp('2024-05-01 00:00:00+0000', tz='UTC'), NaT]
+    >>> moments(pd.Series(["2024-05-01 09:00 +9", "now", "2024-05"])).tolist()
+    [Timestamp('2024-05-01 00:00:00+0000', tz='UTC'), NaT, NaT]
     """
     # From objects it is quicker than from Arrow's text.
     found = pd.to_datetime(text.astype(object), utc=True, format="ISO8601", errors="coerce")
+    found = found.mask((text.str.len() < DATE).fillna(False))
     number, heads = pd.factorize(text.str[:HEAD])
     worded = np.array([not re.search(r"\d", head) for head in heads], dtype=bool)
     return found.mask((number >= 0) & worded[number]) if worded.any() else found

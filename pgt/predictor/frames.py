@@ -76,7 +76,9 @@ def as_visits(
         dtype = visits[name].dtype
         if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "M":
             visits = visits.assign(**{name: visits[name].astype(_zoned(dtype))})
-    return note(tidy(visits.copy(), timezone, in_utc(called), drop_duplicates=False))
+    found = tidy(visits.copy(), timezone, in_utc(called), drop_duplicates=False)
+    found.attrs |= getattr(table, "attrs", {})  # a doubt that was named is not named again
+    return note(found)
 
 
 def like(given: Any, answer: pd.DataFrame) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from pgt.checkpoint import save_model
 from pgt.cli.parser import main
 from pgt.cli.predictor import verdict
 from pgt.contextual.features import HISTORY_FEATURES, TARGET_FEATURES
@@ -15,8 +16,9 @@ from pgt.io.tables import write
 from pgt.predictor.answers import IN_WORDS
 from pgt.predictor.estimator import NextLocation
 from pgt.visits import check
+from pgt.windows import prepare
 
-from ..helpers import routine_visits
+from ..helpers import model_of, routine_visits, tiny_config
 
 PGT = folder("checkpoints") / "city.safetensors"
 
@@ -129,3 +131,42 @@ def test_what_does_not_fit_ends_in_one_sentence(
 ) -> None:
     assert main([word.format(table) for word in words]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["predict {v}", "predict {v} {m}", "explain {v} --user {u}", "map {v} --user {u} --out {o}",
+     "live {v} --user {u} --out {o}", "predict {v} --user nobody", "prepare {v} {o}.parquet"],
+)  # fmt: skip
+def test_names_cannot_steer_a_terminal(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    escape = "\x1b]0;owned\x07\x1b[2J\u202e\r"
+    visits = routine_visits(users=2, days=40)
+    visits["lon"], visits["lat"] = 16.3 + visits.location_id * 0.01, 48.2
+    visits["location_id"] = visits.location_id.map(lambda place: f"{escape}place {place}")
+    user = f"{escape}ann"
+    visits["user_id"] = visits.user_id.map({0: user, 1: f"{user} "})
+    write(visits, tmp_path / "v.parquet")
+    if "{m}" in line:
+        NextLocation("markov").fit(visits).save(tmp_path / "m.safetensors")
+    names = {"v": tmp_path / "v.parquet", "m": tmp_path / "m.safetensors", "o": tmp_path / "o.html"}
+    words = [user if word == "{u}" else word.format(**names) for word in line.split()]
+    main(words)
+    said = capsys.readouterr()
+    assert "place" in said.out + said.err or "ann" in said.out + said.err
+    strange = {one for one in said.out + said.err if not (one.isprintable() or one == "\n")}
+    assert strange == set()
+
+
+def test_names_of_a_pgt_neither(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    visits = routine_visits(users=2, days=40)
+    visits["location_id"] = visits.location_id.map(lambda place: f"\x1b[2Jplace {place}")
+    visits["user_id"] = "\x1b[2J" + visits.user_id.astype(str)
+    data = prepare(visits)
+    save_model(tmp_path / "m.safetensors", model_of(tiny_config(data)).float(), data.vocabulary)
+    write(visits, tmp_path / "v.parquet")
+    assert main(["predict", f"{tmp_path}/v.parquet", f"{tmp_path}/m.safetensors"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("user \\x1b[2J") == 2 and "\x1b" not in said
+    assert ". \\x1b[2Jplace " in said

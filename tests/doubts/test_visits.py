@@ -13,10 +13,11 @@ import pytest
 import pgt
 from pgt import city
 from pgt.cli.parser import main
-from pgt.doubts.visits import doubts
+from pgt.doubts.visits import doubts, note
 from pgt.errors import DataNote
 from pgt.io.sources import read_visits
 from pgt.io.tables import write
+from pgt.predictor.frames import as_visits
 from pgt.visits import check
 
 from ..helpers import routine_visits
@@ -58,7 +59,7 @@ def test_ids_that_read_alike_are_named(one: str, other: str) -> None:
 
 def test_a_stray_space_is_named_even_alone() -> None:
     (note,) = doubts(check(visits("2024-05-01", user="ann ")))
-    assert "1 ids in 'user_id' begin or end with a space ('ann ')" in note
+    assert "1 id in 'user_id' begins or ends with a space ('ann ')" in note
 
 
 @pytest.mark.parametrize("stray", ["1970-01-01", "1984-06-01", "2012-01-01"])
@@ -164,3 +165,25 @@ def test_a_doubt_is_named_once(tmp_path: Path) -> None:
     later.attrs["notes"] = 7
     with pytest.warns(DataNote, match="2 visits lie"):
         pgt.prepare(later)
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "explain", "live"])
+def test_a_note_is_said_once(command: str, tmp_path: Path, capsys: Said) -> None:
+    table = routine_visits(users=2, days=40)
+    write(table.assign(user_id=table.user_id.map({0: "Ann", 1: "ann"})), tmp_path / "v.parquet")
+    more = {"explain": ["--user", "ann"], "live": ["--out", f"{tmp_path}/x.html"]}.get(command, [])
+    if command == "live":
+        write(table.assign(user_id=table.user_id.map({0: "Ann", 1: "ann"}), lon=16.4, lat=48.2),
+              tmp_path / "v.parquet")  # fmt: skip
+    assert main([command, f"{tmp_path}/v.parquet", *more]) == 0
+    assert capsys.readouterr().err.count("ids in 'user_id' differ") == 1
+
+
+def test_a_note_goes_with_what_it_is_about() -> None:
+    table = pd.concat([visits("2024-05-01", user="Ann"), visits("2024-05-02", user="ann")])
+    with pytest.warns(DataNote):
+        noted = note(check(table))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataNote)
+        assert as_visits(noted).attrs["notes"] == noted.attrs["notes"]
+        assert "notes" not in as_visits(noted[noted.user_id == "ann"]).attrs

@@ -150,6 +150,7 @@ REFUSED: dict[str, tuple[str, str | bytes, dict[str, Any], tuple[str, ...]]] = {
         ("v.csv", times("2024-05-01 09:00", "today"), ZONE, ("finished_at is 'today'", NO_TIME)),
     "Today": ("v.csv", times("Today", "Today"), ZONE, ("started_at is 'Today'", NO_TIME)),
     "tomorrow": ("v.csv", times("tomorrow", "tomorrow"), ZONE, (NO_TIME,)),
+    "a month": ("v.csv", times("2024-05", "2024-06"), ZONE, ("started_at is '2024-05'", NO_TIME)),
     "NaT": ("v.csv", times("NaT", "NaT"), ZONE, (NO_TIME,)),
     "an offset of 25 hours":
         ("v.csv", times("2024-05-01T09:00+25", "2024-05-01T10:00+25"), ZONE, (NO_TIME,)),
