@@ -50,20 +50,18 @@ def build(*names, seed=0):
 
 
 # %% [markdown]
-# One of [the design documents](https://where-next-book.github.io/where-next/book/errata.html) behind this model is called *improvements*. It proposes ten changes to the
-# model. Five should "definitely" be made, three more *carefully*. At the end it says what to avoid.
-# None of the proposals comes with a measurement. (The two lines above are the commands that made the results of this
-# chapter.)
+# One of [the design documents](https://where-next-book.github.io/where-next/book/errata.html) behind this model is called *improvements*. It proposes ten changes. Five should
+# "definitely" be made, three more *carefully*, and some should be avoided. None of the proposals comes with a measurement.
 #
-# Most models grow like that: somebody puts a new part in, and keeps it if the next run goes well. Here each proposal is
-# trained alone, with five seeds, on the simulated city and on GeoLife, and the ten themselves on a larger town. It is
-# compared with the model as it is and with the kernel of [chapter 4](04_baselines.ipynb), which beats that model on GeoLife and, on average, on the city.
+# So we measure them. Each proposal is trained alone, with five seeds, on the simulated city and on GeoLife, and the ten
+# themselves on a larger town. It is compared with the model as it is, and with the kernel of
+# [chapter 4](04_baselines.ipynb), which beats that model on GeoLife and, on average, on the city. (The two lines above
+# are the commands that made the results of this chapter.)
 #
 # ## The proposals
 #
-# *proposal* is the number in the document, which this chapter keeps. *avoid* marks what its warnings
-# mention, and *claim* is what it says of the part: "4 layers is probably optimal" says that four are better than our two.
-# *list* marks the five changes of the "definite" list, made together.
+# *proposal* is the number in the document. *avoid* marks what its warnings mention, and *list* the five "definite"
+# changes, made together. *claim* is what the document says of the part.
 
 # %% tags=["hide-input"]
 OWN = ("", "original", "sets")  # sources of what is not a proposal
@@ -78,9 +76,9 @@ with pd.option_context("display.max_colwidth", None):
 # %% [markdown]
 # Before you go on, bet. Which three would you put in first? (Exercise 1 settles your bets.)
 #
-# In the package each proposal is a small part with an entry in `IMPROVEMENTS`. `improved` builds the model of
+# In the package each proposal is an entry in `IMPROVEMENTS`. `improved` builds the model of
 # [chapter 9](09_model.ipynb) and exchanges a part. The new part starts with the old part's weights wherever it has
-# them. So models of one seed begin alike in everything they share. (The one exception is the variant with four
+# them, so models of one seed begin alike in everything they share. (The one exception is the variant with four
 # layers.)
 
 # %%
@@ -96,12 +94,12 @@ for names in [("plain",), ("geglu",), ("geglu", "relative_bias")]:
 # ## What the data are like
 #
 # Several proposals rest on what the document says of GeoLife: windows of eighteen visits on average, with a median of
-# fourteen to sixteen, and an extreme imbalance. One location "appears 17,949 times", it says, and many appear only
-# once. The most frequent target occurs 783 times. Is that true? The table counts the training data in three ways: a
-# visit once for every window that holds it, each visit once, and targets only. *Never* is the number of locations
-# that are never counted, and the last column is the share of the most frequent tenth.
+# fourteen to sixteen, and an extreme imbalance. One location "appears 17,949 times", and the most frequent target
+# occurs 783 times. Is that true? We count the training data in three ways: a visit once for every window that holds it,
+# each visit once, and targets only. *Never* is the number of locations that are never counted, and the last column is
+# the share of the most frequent tenth.
 
-# %%
+# %% tags=["hide-input"]
 lengths = uneven.rows[uneven.rows.table == "lengths"]
 lengths = lengths.set_index(["data", "split"])
 ours = float(data.train.lengths.mean())
@@ -129,53 +127,19 @@ other = (
 Markdown(
     f"{right if exact else other} Windows have "
     f"{lengths['mean']['geolife', 'all']:.1f} visits on average, "
-    f"{lengths['median']['geolife', 'all']:.0f} in the median. But the "
-    "larger number counts each visit many times, because a visit is in every "
-    "window whose target is within a week of it. The location with "
-    f"{top['in windows']:,.0f} appearances was visited **{top['visits']:.0f} "
-    "times**: each visit was counted "
-    f"{top['in windows'] / top['visits']:.0f} times. It is not even the "
-    f"location that was visited most, which has {here.top['visits']:.0f} "
-    f"visits. In windows only {here.once['in windows']:.0f} locations appear "
-    f"once, but {here.once['visits']:.0f} of {here.locations['visits']:.0f} "
-    "were visited once."
-)
-
-# %% tags=["hide-input"]
-from matplotlib import pyplot as plt
-
-from pgt.viz.figures import COPIED, EXTRA, GENERATED, MUTED, TRUTH, show
-
-ranked = uneven.rows[uneven.rows.table == "rank"]
-ranked = ranked.astype({"rank": int, "count": int})
-ranked = ranked[ranked["count"] > 0]
-fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.4), sharey=True)
-marks = {
-    "in windows": ("o", GENERATED, "-"),
-    "visits": ("s", COPIED, "--"),
-    "targets": ("^", TRUTH, ":"),
-}
-TITLES = {"city": "city", "geolife": "GeoLife"}
-for axes, name in zip(panels, TITLES, strict=True):
-    for of, (mark, colour, line) in marks.items():
-        one = ranked[(ranked.data == name) & (ranked.of == of)]
-        look = {"marker": mark, "ms": 4, "color": colour, "label": of}
-        axes.loglog(one["rank"], one["count"], line, **look)
-    axes.set(title=TITLES[name], xlabel="rank of the location")
-panels[0].set_ylabel("times in training")
-panels[0].legend()
-show(
-    fig,
-    alt="Counts of locations by rank, on logarithmic axes, for city and "
-    "GeoLife. Three nearly parallel falling lines: the count in windows lies "
-    "an order of magnitude above visits and targets, which nearly coincide.",
-    caption="How often the locations occur in training, most frequent first, "
-    "counted in three ways.",
+    f"{lengths['median']['geolife', 'all']:.0f} in the median. But a visit "
+    "is in every window whose target is within a week of it. **The location "
+    f"with {top['in windows']:,.0f} appearances was visited "
+    f"{top['visits']:.0f} times:** each visit was counted "
+    f"{top['in windows'] / top['visits']:.0f} times. In windows only "
+    f"{here.once['in windows']:.0f} locations appear once, but "
+    f"{here.once['visits']:.0f} of {here.locations['visits']:.0f} were "
+    "visited once."
 )
 
 # %% [markdown]
-# The lines are parallel: the imbalance as a *ratio* is real, however one counts. What changes is how much evidence there
-# is. A rare location with a hundred appearances in windows has been visited half a dozen times.
+# The *share* of the top tenth hardly depends on how one counts, so the imbalance is real. What changes is how much
+# evidence there is about a rare location.
 #
 # > **Pitfall.** Overlapping windows are not independent examples. Frequencies and sample sizes belong to visits.
 #
@@ -216,12 +180,16 @@ assert torch.equal(relative_bias(part.table, 18), part.bias(none)[0])
 # $$
 #
 # with the rotations $M_k$ of [chapter 6](06_position_and_encoder.ipynb). The document advises against it because our
-# sequences are short. That is a strange reason, since nothing in the equation asks for length.
+# sequences are short, but nothing in the equation asks for length.
 #
-# **8. A bias to recent and first visits.** The document says that the last few visits matter most, and the first one,
-# the *starting point*. Six learned numbers for each head say how much. They are the same for every visit that looks.
+# **8. A bias to recent and first visits.** The document says that the last few visits matter most, and the first one.
+# Six learned numbers for each head say how much. They are the same for every visit that looks.
 
 # %% tags=["hide-input"]
+from matplotlib import pyplot as plt
+
+from pgt.viz.figures import COPIED, EXTRA, GENERATED, MUTED, show
+
 first = build("recent_and_first", seed=1).encoder.layers[0].attention
 turned = build("rope", seed=1).encoder.layers[0].attention
 with torch.no_grad():
@@ -232,9 +200,8 @@ with torch.no_grad():
         "relative bias": relative_bias(part.table, 18)[0],
         "RoPE, equal vectors": by_angle,
         "recent and first": first.bias(none)[0, 0].expand(18, 18),
-        "causal": torch.full((18, 18), 1.0).tril(),  # chapter 18's
     }
-fig, panels = plt.subplots(1, 4, figsize=(7.4, 2.4), sharey=True)
+fig, panels = plt.subplots(1, 3, figsize=(7.0, 2.8), sharey=True)
 for axes, (title, picture) in zip(panels, pictures.items(), strict=True):
     axes.imshow(picture, cmap="cividis")
     axes.set(xlabel="visit looked at")
@@ -243,20 +210,18 @@ for axes, (title, picture) in zip(panels, pictures.items(), strict=True):
 panels[0].set_ylabel("visit that looks")
 show(
     fig,
-    alt="Four square patterns over pairs of eighteen visits. Relative bias: "
+    alt="Three square patterns over pairs of eighteen visits. Relative bias: "
     "random stripes along the diagonals. RoPE: a bright diagonal with "
     "fainter stripes on both sides. Recent and first: bright columns at the "
-    "first and the last five visits. Causal: the lower left triangle.",
-    caption="What the four do to the attention scores, from dark to bright. "
+    "first and the last five visits.",
+    caption="What the three do to the attention scores, from dark to bright. "
     "Relative bias (first head, random weights to show its shape) and recent "
-    "and first: what is added. RoPE: the product of equal vectors. Causal: "
-    "bright is allowed, dark is −∞.",
+    "and first: what is added. RoPE: the product of equal vectors.",
 )
 
 # %% [markdown]
 # The first two patterns are constant along the diagonals, the third along the columns: two ideas of what a position
-# is. The fourth pattern belongs to [chapter 18](18_temporal_sets.ipynb) and was trained in the same experiment, like
-# three parts of the summarizer of [chapter 17](17_side_by_side.ipynb).
+# is.
 #
 # ## Inside a layer
 #
@@ -267,8 +232,8 @@ show(
 # \text{GeGLU}(x) = W_3 \big( W_1 x \odot \text{GELU}(W_2 x) \big). \tag{19.3}
 # $$
 #
-# "Increases effective parameters without increasing model size", the document says. The layer that it prints has the
-# hidden width $4 D$ and two matrices into it. Let us count its parameters.
+# "Increases effective parameters without increasing model size", the document says. But the layer that it prints has
+# the hidden width $4 D$ and two matrices into it.
 
 
 # %%
@@ -292,9 +257,9 @@ pd.Series(counts, name="parameters of one layer").to_frame()
 # As printed, every layer grows by half a feed-forward network. The paper makes the hidden layer a third narrower, and
 # so do we. Otherwise the experiment would test size.
 #
-# **3. Pre-norm.** "Current baseline uses POST-LN (wrong!)", says the document. This is an error: the model in the
-# documents already uses pre-norm (number 9 of the [errata](https://where-next-book.github.io/where-next/book/errata.html)). What we can measure is the opposite step: a model
-# with the normalisation after each addition ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745)).
+# **3. Pre-norm.** "Current baseline uses POST-LN (wrong!)", says the document. It already uses pre-norm (number 9 of
+# the [errata](https://where-next-book.github.io/where-next/book/errata.html)). What we can measure is the opposite step: the normalisation after each addition
+# ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745)).
 #
 # **7. Experts.** Some visits are habit, others are exploration. Give each kind a feed-forward network of its
 # own, an *expert* (the document has four), and let a router decide:
@@ -304,9 +269,8 @@ pd.Series(counts, name="parameters of one layer").to_frame()
 # $$
 #
 # Expert $k$ computes $h_k(x)$, and the router gives it the weight $\pi_k(x)$. "Lightweight" is the document's word.
-# A mixture of experts is light where most experts are *not computed*
-# ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)). In the sum above all of them are computed, at every
-# visit.
+# A mixture is light where most experts are *not computed*
+# ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)); here all of them are.
 #
 # ## What goes in
 #
@@ -327,11 +291,10 @@ pd.Series(counts, name="parameters of one layer").to_frame()
 # $$
 #
 # Which group gets the wide table? The document cites [Baevski and Auli (2019)](https://arxiv.org/abs/1809.10853) for giving
-# *rare* locations more capacity. The paper does the opposite: frequent words get more, rare words less, to keep them
-# from overfitting. Both directions are in the experiment, as `adaptive_embeddings` (the paper's) and
-# `adaptive_reversed` (the document's).
+# *rare* locations more capacity. The paper does the opposite: rare words get less, to keep them from overfitting. We
+# measure both directions, `adaptive_embeddings` (the paper's) and `adaptive_reversed` (the document's).
 
-# %%
+# %% tags=["hide-input"]
 from pgt.improvements.embeddings import FREQUENT, MEDIUM, occurrences
 
 times = occurrences(data.train)[2:]
@@ -354,7 +317,7 @@ pd.DataFrame(rows, index=["frequent", "medium", "rare or never seen"])
 # \frac{e^{s_i}}{e^{s_i}} = 1, \tag{19.7}
 # $$
 #
-# whatever the location asks. Attention with one key is a linear layer with a long name.
+# whatever the location asks: a linear layer with a long name.
 
 # %%
 crossed = build("cross_attention").eval().embeddings
@@ -387,45 +350,40 @@ print("Every location gets the same answer about the person.")
 # 2016](https://arxiv.org/abs/1512.00567)) is in the town's model already, at $\varepsilon = 0.03$: we take it out, and
 # we take more of it. (The documents' settings for GeoLife have none, so there we can only add it.)
 
-# %%
+# %% tags=["hide-input"]
 targets = torch.from_numpy(data.train.targets)
 often = torch.bincount(targets, minlength=V)
 count = often[targets]
 weight = len(targets) / ((often > 0).sum() * count)
 once, most = weight[count == 1], weight[count == often.max()]
 shares = [100 * float(w.sum() / weight.sum()) for w in (once, most)]
-rows = {
-    "windows": [len(once), len(most)],
-    "weight of each": [float(once[0]), float(most[0])],
-    "share of the weight (%)": shares,
-}
-kinds = ["targets that occur once", "the most frequent target"]
-pd.DataFrame(rows, index=kinds).round(2)
+Markdown(
+    f"In our city {len(once)} windows have a target that occurs once. A "
+    f"balanced loss gives them {shares[0]:.0f} % of the weight; the "
+    f"{len(most)} windows of the most frequent target get "
+    f"{shares[1]:.2f} %. Acc@1 counts windows, so it cares most about "
+    "frequent targets."
+)
 
 # %% [markdown]
-# Look at the last column. A balanced loss cares most about the targets that occur once. Acc@1 counts windows, and so
-# cares most about frequent targets.
-#
-# **To avoid: depth, and copies.** Two more warnings close the document. The first is against very deep models: "4 layers is probably
-# optimal for this data size". The second is against heavy data augmentation. Ours is not heavy: every training window
-# comes a second time without a random share of its oldest visits.
+# **To avoid: depth, and copies.** The document warns against very deep models ("4 layers is probably optimal for this
+# data size"; ours has two) and against heavy data augmentation. Ours is not heavy: every training window comes a second
+# time without a random share of its oldest visits.
 #
 # ## The last layer
 #
 # **10. The output.** The document finds one linear layer too simple for the generator. It proposes four heads whose
 # scores are mixed, a mixture of softmaxes, an adaptive softmax, and a temperature. The case for mixtures is that of
-# [Yang et al. (2018)](https://arxiv.org/abs/1711.03953). The log-probability of location $\ell$ under one softmax is
-# $G_\ell \cdot c + b_\ell$ minus a constant of the context. Make a matrix of them, with one row for each context. Its
-# rank is $D + 2$ at most: one more for the bias and one for the constant. (The code below takes out each row's mean,
-# and the constant with it.) If the truth has a higher rank, no weights can express it. A mixture of softmaxes can,
-# because the logarithm of a sum is not linear:
+# [Yang et al. (2018)](https://arxiv.org/abs/1711.03953). Make a matrix of log-probabilities, with one row for each
+# context. Under one softmax its rank is $D + 2$ at most. If the truth has a higher rank, no weights can express it. A
+# mixture of softmaxes can, because the logarithm of a sum is not linear:
 #
 # $$
 # P_\text{gen}(\ell) = \sum_k \pi_k\, \frac{e^{G_\ell \cdot c_k}}{\sum_{\ell'} e^{G_{\ell'} \cdot c_k}}. \tag{19.10}
 # $$
 #
-# Measure the rank of the log-probabilities in the test windows. The untrained models get large random embeddings, so
-# that their contexts differ.
+# Measure the rank in the test windows. (The code takes out each row's mean, which lowers it by up to one. The
+# untrained models get large random embeddings, so that their contexts differ.)
 
 
 # %%
@@ -458,27 +416,24 @@ with pd.option_context("display.max_colwidth", None):
     display(pd.Series(ranks, name=title).to_frame())
 
 # %% [markdown]
-# The second line is the surprise. *The model was a mixture of softmaxes from the beginning*: one over the visits of
-# the window, one over the vocabulary, weighted by the gate. Its predictions have as high a rank as there are windows
-# to tell apart, because the pointer adds probability to the places of each window. For all other places the generator's
-# bottleneck remains.
+# The second line is the surprise. **The model was a mixture of softmaxes from the beginning:** one over the visits of
+# the window, one over the vocabulary, weighted by the gate. For places outside the window the generator's bottleneck
+# remains.
 #
-# The four heads that the document prints would break its own budget (below). Four heads of a quarter of the rank cost
-# about what one head costs, but the third line shows that their rank is hardly higher than that of one head. The
-# verdict below is on these cheap heads.
-#
-# An *adaptive softmax* ([Grave et al., 2017](https://arxiv.org/abs/1609.04309)) scores rare locations in fewer dimensions, for speed. A *temperature* is for calibration. Fitted
-# after the training, it changes no ranking and so no accuracy ([chapter 22](22_open_vocabulary.ipynb)). Here it is learned
-# with the rest, in the generator only.
+# Four full heads, as printed, would break the document's own budget (below). So we tried four heads of a quarter of the
+# rank. The third line shows that their rank together is hardly higher than that of one head, and the verdict below is
+# on these. An *adaptive softmax* ([Grave et al., 2017](https://arxiv.org/abs/1609.04309)) scores rare locations in
+# fewer dimensions, for speed. A *temperature* is for calibration. Fitted after the training, it changes no ranking
+# ([chapter 22](22_open_vocabulary.ipynb)). Here it is learned with the rest, in the generator only.
 #
 # ## Where the parameters go
 #
-# The document says that all this must fit into half a million parameters. It allots 111k to embeddings, 250k to an
-# encoder of four layers, 110k to the output, and 30k to improvements, which is a thousand too many already. Does the
-# model fit? Of the documents' two sizes we take the larger one, with vectors of 96 numbers.
+# The document says that all this must fit into half a million parameters: 111k for embeddings, 250k for an
+# encoder of four layers, 110k for the output, and 30k for improvements. Does the model fit? Of the documents' two sizes
+# we take the larger one, with vectors of 96 numbers. (The table is in thousands.)
 
 
-# %%
+# %% tags=["hide-input"]
 def spent(n_locations=1187, **config):
     """Parameters by part, in thousands; GeoLife has 45 people."""
     sizes = {"n_locations": n_locations, "n_users": 46}  # and padding
@@ -501,7 +456,7 @@ def spent(n_locations=1187, **config):
     return pd.Series(size) / 1000
 
 
-# %%
+# %% tags=["hide-input"]
 big = {**PRESETS["geolife"].model, "target_time": "unknown"}
 budget = {
     "documents' GeoLife size, 2 layers": spent(**big),
@@ -518,20 +473,16 @@ four, own = budget["the same, 4 layers"], budget["package's default, exact"]
 Markdown(
     "With four layers of that size the model has "
     f"{four['together']:.0f} thousand parameters, "
-    f"**{four['together'] - 500:+.0f} thousand** against the budget, "
-    f"before any improvement. The encoder takes {four['encoder']:.0f}, not "
-    "250. The document forgot the projection of the seven embeddings "
-    f"({four['projection']:.0f}) and the pointer ({four['pointer']:.0f}). "
-    "So its allocation describes no model that the documents print. With the "
-    "package's default settings PGT stays below: "
+    f"{four['together'] - 500:+.0f} thousand against the budget, "
+    "before any improvement. The encoder takes "
+    f"{four['encoder']:.0f}, not the 250 of the documents. Their plan forgot "
+    f"the projection of the seven embeddings ({four['projection']:.0f}) and "
+    f"the pointer ({four['pointer']:.0f}). "
+    "The package's default settings stay below: "
     f"{own['together']:.0f} thousand with {2050:,} location ids. Four "
-    "full output layers, as the document prints them, would add "
+    "full output layers would add "
     f"{3 * own['output layer']:.0f} to that, and break the budget alone."
 )
-
-# %% [markdown]
-# And the variants? Each was built at the size of the data it was trained on. The table has those whose size clearly
-# differs from the plain model's.
 
 # %% tags=["hide-input"]
 notes = pd.DataFrame(results.header["runs"]).T
@@ -547,19 +498,16 @@ extra = size - size.loc["plain"]
 extra = extra.rename(columns=lambda c: f"more than plain, {c}")
 titles = {name: one.title for name, one in CLAIMS.items()}
 share = 100 * extra["more than plain, GeoLife"] / size["GeoLife"]["plain"]
-far = share[share.abs() > 5].index
-size.join(extra).loc[far].astype(int).rename(titles).map("{:,}".format)
-
-# %% tags=["hide-input"]
 fit = [f"*{titles[v]}*" for v in size.index[size["GeoLife"] < 500_000]]
 assert size["city"].max() < 500_000
+plain = size["GeoLife"]["plain"] / 1000
 Markdown(
-    "In the city every variant fits into half a million. On GeoLife, at the "
-    "documents' size with the exact protocol's locations, the plain model "
-    f"has {size['GeoLife']['plain'] / 1000:,.0f} thousand, and only "
-    f"{' and '.join(fit)} fit. Nor do the variants have one size: there the "
-    f"experts change the number of parameters by {share['experts']:+.0f} %, "
-    f"adaptive embeddings by {share['adaptive_embeddings']:+.0f} %."
+    "And the variants? In the city every one fits into half a million. On "
+    "GeoLife, at the documents' size with the exact protocol's locations, "
+    f"the plain model has {plain:,.0f} thousand, and only "
+    f"{' and '.join(fit)} fit. They do not have one size: the experts "
+    f"change it by {share['experts']:+.0f} %, adaptive embeddings by "
+    f"{share['adaptive_embeddings']:+.0f} %."
 )
 
 # %% [markdown]
@@ -590,10 +538,9 @@ Markdown(
 )
 
 # %% [markdown]
-# The measure is the change of Acc@1 against the plain model, with intervals as in [chapter 14](14_ablations.ipynb).
-# People are drawn with replacement, since windows of one person are alike. Seeds are drawn too, in pairs, since both
-# models of a pair saw the same shuffling. In each draw all variants get the *same* people and seeds, which we will
-# need below. The numbers stand in the table of verdicts.
+# The measure is the change of Acc@1 against the plain model. As in [chapter 14](14_ablations.ipynb), people and
+# pairs of seeds are drawn with replacement. In each draw all variants get the *same* people and seeds, which we will
+# need below.
 
 # %% tags=["hide-input"]
 from pgt.analysis.comparison import compare, verdict
@@ -602,6 +549,7 @@ KERNEL = {"model": "kernel"}
 tested = [name for name in IMPROVEMENTS if name != "plain"]
 chosen = {name: {"model": "improved", "variant": name} for name in tested}
 DATA = {"city": {"data": "city"}, "GeoLife": {"data": "geolife"}}
+TITLES = {"city": "city", "geolife": "GeoLife"}
 there = dict(chosen)
 del there["no_smoothing"]  # the documents' settings for GeoLife have none
 sets = {"city": chosen, "GeoLife": there}
@@ -669,19 +617,13 @@ show(
 
 # %% [markdown]
 # Look at when training stops: when the score on the validation windows gets no better. That is Acc@1 on the city and the
-# cross-entropy on GeoLife. The warm-up of the learning rate lasts five epochs. Here is the epoch whose weights were kept,
-# averaged over seeds, beside the change on GeoLife: the plain model, the five highest changes and the two lowest.
-# (An epoch of the cropped copies has twice as many steps.)
+# cross-entropy on GeoLife. The warm-up of the learning rate lasts five epochs. (An epoch of the cropped copies has
+# twice as many steps.)
 
 # %% tags=["hide-input"]
 change = ends["GeoLife"]["mean"]
 order = change.drop(apart, errors="ignore").sort_values(ascending=False)
-shown = ["plain", *order.index[:5], *order.index[-2:]]
 kept = cost["epochs"]["GeoLife"]
-rows = {"kept epoch": kept[shown], "change (points)": change.reindex(shown)}
-stops = pd.DataFrame(rows).map("{:+.1f}".format).replace("+nan", "")
-stops["kept epoch"] = kept[shown].map("{:.1f}".format)
-display(stops.rename(titles))
 later = kept[order.index] >= 2
 higher = later[order > 0]
 ten = tuned.select(model="pgt", variant="full").set_index("seed")["acc@1"]
@@ -702,12 +644,9 @@ Markdown(
 # %% [markdown]
 # ## Two dozen comparisons
 #
-# Do not write down any winner yet. Each interval misses the truth one time in twenty, and we have two panels of them. If every
-# proposal were worthless, how many intervals would miss zero by luck?
-#
-# The resamples answer. Move each variant's draws so that their mean is zero: this makes a world in which nothing
-# helps, with the same noise as ours. All variants of a draw share their people and seeds, so lucky draws are lucky
-# for many at once.
+# Do not write down any winner yet. Each interval misses the truth one time in twenty, and we have two panels of them.
+# If every proposal were worthless, how many intervals would miss zero by luck? Move each variant's draws so that their
+# mean is zero: this makes a world in which nothing helps, with the same noise as ours.
 
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(figsize=(7.0, 3.0))
@@ -741,9 +680,7 @@ found = " and ".join(
 )
 Markdown(
     "In a world in which nothing helps, at least one effect would be found "
-    f"in {found}. On average there would be {alarms['city'].mean():.1f} in "
-    "each: one in twenty, as the intervals promise. They do not promise that "
-    "a whole *column* of them is right."
+    f"in {found}."
 )
 
 # %% [markdown]
@@ -755,7 +692,7 @@ Markdown(
 # standard errors an interval must reach to each side.
 
 
-# %%
+# %% tags=["hide-input"]
 def widening(one):
     """Standard errors to each side, in four ways."""
     rng, n = np.random.default_rng(0), len(one.draws)
@@ -778,18 +715,16 @@ factors = pd.DataFrame(factors)
 factors.round(2)
 
 # %% [markdown]
-# Our factor (second row) is larger than Bonferroni's (last row), although Bonferroni ignores that the variants share
-# their luck. The third row says why: with normal errors the shared luck would indeed make it smaller. Errors over a few
-# people and five seeds are not normal: large ones are more frequent.
+# Our factor is larger than Bonferroni's, although shared luck makes it smaller if errors are normal (third row). Errors
+# over a few people and five seeds are not normal: large ones are more frequent.
 #
 # > **Pitfall.** The number of comparisons is not the number of rows that end up in the table. It is the number that
-# > were *made*: every variant, seed, size and data set that somebody looked at before choosing what to show. So all our rows
-# > are here, with the ones that went nowhere.
+# > were *made*. So all our rows are here, with the ones that went nowhere.
 #
 # ## A verdict per claim
 #
-# The rule is code (`pgt.analysis.comparison`) and knows no names. A claim says *better*, *worse* or *no help*, and its
-# simultaneous interval decides:
+# The rule is code (`pgt.analysis.comparison`). A claim says *better*, *worse* or *no help*, and its simultaneous
+# interval decides, for each data set:
 #
 # | verdict | when |
 # |---|---|
@@ -798,12 +733,11 @@ factors.round(2)
 # | not confirmed | it contains zero, but no effect of one point in the claimed direction |
 # | cannot tell | it contains zero and an effect of one point in the claimed direction |
 #
-# Take a change that is claimed to help, and an interval that contains zero. If the interval ends below one point, the
-# claim is *not confirmed*; if it ends above, we *cannot tell*. "No help" is confirmed if the interval leaves out a gain of one point, and contradicted if the whole interval is a
-# gain. Each data set has a verdict of its own. All claims are judged by Acc@1; that is our choice, not the
-# document's. ([Chapter 14](14_ablations.ipynb) used the same words with another rule.)
+# "No help" is confirmed if the interval leaves out a gain of one point, and contradicted if the whole interval is a
+# gain. All claims are judged by Acc@1; that is our choice, not the document's.
+# ([Chapter 14](14_ablations.ipynb) used the same words with another rule.)
 
-# %%
+# %% tags=["hide-input"]
 EXPECTED = dict.fromkeys(["post_norm", "no_smoothing", "augmented"], -1)
 EXPECTED["rope"] = 0
 SAYS = {1: "better", 0: "no help", -1: "worse"}
@@ -832,12 +766,20 @@ wide = {
     for n, e in ends.items()
 }
 tally = pd.DataFrame({n: claims[n].value_counts() for n in ends})
-display(tally.reindex(WORDS).fillna(0).astype(int))
+tally = tally.reindex(WORDS).fillna(0).astype(int)
+sums = "; ".join(
+    f"on {n} " + ", ".join(f"{tally[n][word]} {word}" for word in WORDS)
+    for n in ends
+)
 reach = " and ".join(f"{half:.1f} points on {n}" for n, half in wide.items())
 singly = " and ".join(
     f"{len([v for v in beyond[n] if v in judged])} on {n}" for n in changes
 )
+assert tally.loc["confirmed"].sum() == 1
+assert claims.GeoLife[titles["rope"]] == "confirmed"
 Markdown(
+    "**No claimed gain is confirmed. The only claim that is confirmed is "
+    f"that RoPE does not help, on GeoLife.** In numbers: {sums}.\n\n"
     "Much of this was decided before the first run. If a part changes "
     "nothing, we cannot tell unless its interval reaches less than a point "
     f"to either side, and half of ours reach further than {reach}. With "
@@ -845,15 +787,14 @@ Markdown(
 )
 
 # %% [markdown]
-# "Cannot tell" is not a polite "no". With a few dozen people on either data set a point of Acc@1 is hard to see. But anyone
-# who reports a gain of a point on such data from one seed has not seen it either.
+# With a few dozen people on either data set a point of Acc@1 is hard to see. Anyone who reports a gain of a point on
+# such data from one seed has not seen it either.
 #
 # ## A larger town
 #
-# A simulated town can be made larger. Here are the ten proposals once more, with the whole of it as data. The
-# last two columns repeat the verdicts from above.
+# A simulated town can be made larger. Here are the ten proposals once more, with the whole of it as data.
 
-# %%
+# %% tags=["hide-input"]
 large = read_results("ten_improvements")
 ten = {v: chosen[v] for v in tested if v in set(large.rows.variant)}
 town = compare(large, ten, PLAIN, draws=4000).table()
@@ -867,7 +808,7 @@ for v, e in town.iterrows():
         "large town": verdict(e.low_all, e.high_all, expected),
     }
 verdicts = pd.DataFrame(verdicts).T
-verdicts.join(claims[list(DATA)])
+verdicts
 
 # %% tags=["hide-input"]
 crowd = next(iter(large.ranks(**PLAIN)))
@@ -893,11 +834,11 @@ Markdown(
     + f"; {word['not confirmed']} are not confirmed, and of "
     f"{word['cannot tell']} we still cannot tell.**\n\n"
     f"The largest gain is {town['mean'][top]:+.1f} points, by "
-    f"{titles[top]}. How large is that? The plain model's own seeds are "
-    f"{luck.max() - luck.min():.1f} points apart. And the kernel is "
+    f"{titles[top]}. The plain model's own seeds are "
+    f"{luck.max() - luck.min():.1f} points apart, and the kernel is "
     f"{rival - luck.mean():.1f} points ahead of their mean. We had hoped for "
     f"intervals of {GOAL} points, and {narrow} of the {len(ten)} are that "
-    "narrow. The others need more people and more seeds."
+    "narrow."
 )
 
 # %% [markdown]
@@ -925,27 +866,29 @@ Markdown(
 # ## The list as a whole, and the best of the lot
 #
 # Five things should *definitely* be done: pre-norm (it was), GeGLU, relative positions, multi-scale time, and a focal
-# or balanced loss. If each of them helps a little, do they help together? (Pre-norm is in the model already, so we
-# add up the other four. *from* and *to* are the 95 % interval of the four together.)
+# or balanced loss. If each of them helps a little, do they help together? We add up the four that are new.
 
-# %%
+# %% tags=["hide-input"]
 FIVE = ["relative_bias", "geglu", "multi_scale_time", "focal"]
-together = {
-    name: {
-        "sum of the single changes": e["mean"][FIVE].sum(),
-        "all of them together": e["mean"]["all_five"],
-        "from": e.low["all_five"],
-        "to": e.high["all_five"],
-    }
-    for name, e in ends.items()
-}
-pd.DataFrame(together).T.round(1)
+said = []
+for name, e in ends.items():
+    low, high = e.low["all_five"], e.high["all_five"]
+    said.append(
+        f"on {name} {e['mean']['all_five']:+.1f} points [{low:.1f}, "
+        f"{high:.1f}], where the single changes add up to "
+        f"{e['mean'][FIVE].sum():+.1f}"
+    )
+    assert low < 0 < high
+Markdown(
+    f"The list made together changes Acc@1 by: {'; '.join(said)}. Both "
+    "intervals contain zero."
+)
 
 # %% [markdown]
-# And if you had to choose one? The honest way is to choose on the *validation* windows and to look at the test
-# windows once. The lead of a winner picked on the test windows is part luck, and luck does not repeat.
+# And if you had to choose one? Choose on the *validation* windows and look at the test windows once. The lead of a
+# winner picked on the test windows is part luck, and luck does not repeat.
 
-# %%
+# %% tags=["hide-input"]
 best = {}
 for name, where in DATA.items():
     kept = results.select(split="valid", model="improved", **where)
@@ -964,25 +907,16 @@ pd.DataFrame(best).T
 # %% [markdown]
 # ## Against the rule with five numbers
 #
-# Does any proposal close the gap to the kernel? The table has the six variants that come closest on GeoLife, minus
-# the kernel, with simultaneous intervals. The bars below add the contextual pointer of
+# Does any proposal close the gap to the kernel? The bars add the contextual pointer of
 # [chapter 20](20_contextual_pointer.ipynb), which looks at the same seven days and is given *relations* between each
 # visit and now.
-
-# %%
-behind = {}
-for name, where in DATA.items():
-    behind[name] = compare(results, sets[name], KERNEL, draws=4000, **where)
-columns = ["mean", "low_all", "high_all"]
-gaps = {n: b.table()[columns] for n, b in behind.items()}
-gaps = pd.concat(gaps, axis=1).rename(titles)
-heads = {"low_all": "from", "high_all": "to"}
-ordered = gaps.sort_values(("GeoLife", "mean"), ascending=False)
-ordered.head(6).round(1).rename(columns=heads)
 
 # %% tags=["hide-input"]
 from pgt.viz.plots import bars
 
+behind = {}
+for name, where in DATA.items():
+    behind[name] = compare(results, sets[name], KERNEL, draws=4000, **where)
 pointer = read_results("beyond")
 WINDOW = {"model": "contextual", "variant": "window"}
 WINDOW |= {"target_time": "unknown", "protocol": "exact"}
@@ -1029,10 +963,9 @@ for n, b in behind.items():
 Markdown(" ".join(said))
 
 # %% [markdown]
-# Look at what the proposals have in common. They change how the same inputs are embedded, mixed, weighted or scored.
-# The kernel has something that no layer here is given: how far the hour of a past visit is from *now*, as one number.
-# Gating, experts, heads and more layers are ways to compute with what is there. What was missing is a comparison with
-# now.
+# The proposals change how the same inputs are embedded, mixed, weighted or scored. The kernel has something that no
+# layer here is given: how far the hour of a past visit is from *now*, as one number. What was missing is a comparison
+# with now.
 #
 # ## What to remember
 #
@@ -1041,8 +974,8 @@ Markdown(" ".join(said))
 #   improved; one attends to a single key.
 # - Look at the epoch that was kept. A change that only makes training go on longer looks like a better model.
 # - One interval may be read alone. A column of intervals must be widened until it may be read as a column.
-# - The proposals change how inputs are processed. The contextual pointer, which is given a comparison with now, closes
-#   the gap to the kernel.
+# - On average none of the proposals reaches the kernel. The contextual pointer, which is given a comparison with now, closes the
+#   gap.
 #
 # ## Exercises
 #
