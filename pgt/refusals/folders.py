@@ -34,7 +34,7 @@ def require_manifest(name: str, raw: Any) -> None:
     """
     if not isinstance(raw, dict) or not isinstance(raw.get("made_from"), dict):
         _refuse(name, "it is no table of buckets")
-    if not _is_count(raw.get("n_buckets", 1)) or raw.get("n_buckets", 1) == 0:
+    if "n_buckets" in raw and (not _is_count(raw["n_buckets"]) or raw["n_buckets"] == 0):
         _refuse(name, "it has no number of buckets")
     there = raw.get("visits", {})
     if not (isinstance(there, dict) and all(map(_is_count, there.values()))
