@@ -64,18 +64,25 @@ def imported(path: Path) -> set[str]:
     return found
 
 
+@cache
+def own_file(name: str) -> Path | None:
+    """The file of a module of the repository; the repository itself where it is a package of it."""
+    inside, folders = name.replace(".", "/"), [ROOT / source for source in (*SOURCES, ".")]
+    there = [file for folder in folders if (file := folder / f"{inside}.py").is_file()]
+    if there:
+        return there[0]
+    return ROOT if any((folder / name.split(".")[0]).is_dir() for folder in folders) else None
+
+
 def libraries(path: Path, seen: set[Path]) -> Iterator[str]:
     """The libraries that loading a file loads, by way of the repository's own modules."""
-    if path in seen:
+    if path in seen or not path.is_file():
         return
     seen.add(path)
     for name in imported(path):
-        inside = name.replace(".", "/")
-        own = [ROOT / source / f"{inside}.py" for source in (*SOURCES, ".")]
-        there = [file for file in own if file.is_file()]
-        if there:
-            yield from libraries(there[0], seen)
-        elif not any((ROOT / source / name.split(".")[0]).is_dir() for source in (*SOURCES, ".")):
+        if file := own_file(name):
+            yield from libraries(file, seen)
+        else:
             yield name.split(".")[0]
 
 
