@@ -238,7 +238,7 @@ def _joined(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]
     """All splits' visits and features by person and time, and where each split's rows are there."""
     visits = [getattr(data, name).visits.assign(split=name) for name in SPLITS]
     table = pd.concat(visits, ignore_index=True)
-    order = by_person_and_time(table)
+    order = _one_after_the_other(table)
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     places = dict(zip(SPLITS, np.split(place, np.cumsum([len(part) for part in visits])[:-1]),
@@ -248,6 +248,18 @@ def _joined(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]
         at = 1 + torch.from_numpy(places[name])
         joined[:, at] = getattr(data, name).features[:, 1:].cpu().int()
     return table.take(order).reset_index(drop=True), joined, places
+
+
+def _one_after_the_other(table: pd.DataFrame) -> np.ndarray:
+    """(N,) what `by_person_and_time` says of splits that are sorted by person and time themselves.
+
+    Where everybody's splits follow each other in time, sorting by person alone is enough.
+    """
+    person, _ = pd.factorize(table.user_id, sort=True)
+    order = np.argsort(person, kind="stable")
+    person, started = person[order], pd.DatetimeIndex(table.started_at).asi8[order]
+    back = (np.diff(started) < 0) & (person[1:] == person[:-1])
+    return by_person_and_time(table) if back.any() else order
 
 
 def _require_order(table: pd.DataFrame, person: np.ndarray, places: dict[str, np.ndarray]) -> None:
@@ -271,28 +283,27 @@ def _context(
     table: pd.DataFrame, features: Tensor, person: np.ndarray, number: np.ndarray
 ) -> Tensor:
     """(7, N + 1) what came before each visit; the person's first visit has nothing before it."""
-    out = np.zeros((len(CONTEXT), len(table) + 1), dtype=np.int32)
+    out = np.full((len(CONTEXT), len(table) + 1), NOT_SEEN, dtype=np.int32)
+    out[:, 0] = 0
     column = dict(zip(CONTEXT, out[:, 1:], strict=True))
+    same = {back: person[back:] == person[:-back] for back in BEFORE}  # (N - back,)
 
-    def earlier(values: np.ndarray, back: int = 1) -> np.ndarray:
-        """The value that many of the person's visits before."""
-        found = np.full(len(values), NOT_SEEN, dtype=np.int32)
-        same = person[back:] == person[:-back]
-        found[back:][same] = values[:-back][same]
-        return found
+    def earlier(name: str, values: np.ndarray, back: int = 1) -> None:
+        """Fill a column with the value that many of the person's visits before."""
+        np.copyto(column[name][back:], values[: len(person) - back], "unsafe", where=same[back])
 
-    def minutes(length: pd.Series) -> pd.Series:
-        return length.dt.total_seconds() // 60
+    def minutes(length: pd.Series) -> np.ndarray:
+        return length.to_numpy() // np.timedelta64(1, "m")
 
     location, end_minute = (features.numpy()[FEATURES.index(name), 1:]
                             for name in ("location", "end_minute"))  # fmt: skip
     column["stay"][:] = minutes(table.finished_at - table.started_at)
-    column["before"][:] = earlier(location)
-    column["two_before"][:] = earlier(location, 2)
-    column["end_before"][:] = earlier(end_minute)
-    column["stay_before"][:] = earlier(column["stay"])
+    earlier("before", location)
+    earlier("two_before", location, 2)
+    earlier("end_before", end_minute)
+    earlier("stay_before", column["stay"])
     # Visits that overlap follow each other at once.
-    gap = minutes(table.started_at - table.finished_at.shift()).clip(lower=0).fillna(NOT_SEEN)
-    column["gap_before"][:] = np.where(earlier(location) == NOT_SEEN, NOT_SEEN, gap)
+    gap = minutes((table.started_at - table.finished_at.shift())[1:])
+    earlier("gap_before", np.maximum(gap, 0))
     column["visits_there"][:] = number
     return torch.from_numpy(out)
