@@ -19,6 +19,7 @@ import bench_device  # noqa: E402
 import bench_fresh  # noqa: E402
 import bench_growth  # noqa: E402
 import bench_many  # noqa: E402
+import bench_mapped  # noqa: E402
 import bench_programs  # noqa: E402
 import bench_vocabulary  # noqa: E402
 from bench_rows import QUICK, exponent, row  # noqa: E402
@@ -29,7 +30,7 @@ from windows_loop import prepare_by_loop  # noqa: E402
 from pgt.config import ModelConfig  # noqa: E402
 from pgt.model import PointerGeneratorTransformer  # noqa: E402
 from pgt.sparse.losses import cross_entropy  # noqa: E402
-from pgt.windows import Dataset, prepare  # noqa: E402
+from pgt.windows import Dataset, PreparedDataset, prepare  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +124,7 @@ def test_quick_bench_writes_a_valid_file(
     assert {"experiment", "versions", "device", "threads", "seconds"} <= result.keys()
     assert str(ROOT) not in out.read_text(encoding="utf-8")
     assert len(result["rows"]) >= 5
+    assert all("peak" in one for one in result["rows"] if one["unit"] == "s")
     for one in result["rows"]:
         assert_well_formed(one)
 
@@ -168,11 +170,11 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
         module, _, name = function.rpartition(".")
         return json.loads(json.dumps(getattr(sys.modules[module], name)(*args)))
 
-    for module in (bench_vocabulary, bench_growth, bench_many):
+    for module in (bench_vocabulary, bench_growth, bench_many, bench_mapped):
         monkeypatch.setattr(module, "in_fresh_process", call)
 
 
-NEW = ("vocabulary", "growth", "large", "intervals", "clustering", "baskets")
+NEW = ("vocabulary", "growth", "large", "mapped", "intervals", "clustering", "baskets")
 
 
 @pytest.mark.usefixtures("here")
@@ -182,7 +184,7 @@ def test_a_quick_section_has_rows_with_memory(section: str) -> None:
     assert not failed
     for one in rows:
         assert_well_formed(one)
-    assert any("peak" in one for one in rows)
+    assert all("peak" in one for one in rows if one["unit"] == "s")
     assert len({one["name"] for one in rows}) == len(rows)
 
 
@@ -197,6 +199,29 @@ def test_growth_can_be_drawn_as_curves() -> None:
     assert {one["reference"] for one in steep} == {bench_growth.STEEPEST}
 
 
+@pytest.mark.usefixtures("here")
+def test_windows_on_disk_that_are_others_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    marks = bench_mapped.marked
+    seen: list[dict[str, str]] = []
+
+    def other(data: PreparedDataset) -> dict[str, str]:
+        seen.append(marks(data) | ({"test": "another"} if seen else {}))
+        return seen[-1]
+
+    monkeypatch.setattr(bench_mapped, "marked", other)
+    rows, failed = bench.measured(["mapped"], QUICK)
+    assert not rows and "in memory" in failed[0]
+
+
+def test_the_mark_of_windows_sees_every_number() -> None:
+    data = prepare(bench_growth.grown(3_000, 40))
+    marks = bench_mapped.marked(data)
+    assert marks == bench_mapped.marked(prepare(bench_growth.grown(3_000, 40)))
+    data.test.features[-1, -1] += 1
+    changed = bench_mapped.marked(data)
+    assert {name for name in marks if marks[name] != changed[name]} == {"test"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("section", ["engines", "team"])
 def test_a_quick_section_of_several_processes(section: str) -> None:
@@ -204,6 +229,7 @@ def test_a_quick_section_of_several_processes(section: str) -> None:
     assert not failed
     for one in rows:
         assert_well_formed(one)
+    assert all("peak" in one for one in rows if one["unit"] == "s")
     apart = [one for one in rows if one["unit"] == "weight"]
     assert all(one["ours"] <= one["reference"] for one in apart)
 
@@ -319,6 +345,7 @@ def test_chapters_run_alone_in_an_empty_folder(
     chapter, book = bench.bench_chapters(QUICK)
     assert chapter["name"].startswith("chapter 01_one")
     assert 0 < chapter["ours"] <= book["ours"]
+    assert 20 < chapter["peak"] == book["peak"]
 
 
 def test_made_baskets_are_those_of_a_grocer() -> None:

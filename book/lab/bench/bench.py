@@ -31,6 +31,7 @@ from bench_engines import bench_engines, bench_team
 from bench_fresh import ROOT
 from bench_growth import bench_growth, bench_large
 from bench_many import bench_baskets, bench_clustering, bench_intervals
+from bench_mapped import bench_mapped
 from bench_programs import bench_chapters, bench_city, bench_gps
 from bench_rows import QUICK, Row, Settings, cpu_name, few_people, find_data
 from bench_usual import bench_training, bench_windows
@@ -55,6 +56,7 @@ def sections() -> dict[str, Section]:
         "growth": bench_growth,
         "large": bench_large,
         "engines": bench_engines,
+        "mapped": bench_mapped,
         "team": bench_team,
         "intervals": bench_intervals,
         "clustering": bench_clustering,

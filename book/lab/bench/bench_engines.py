@@ -17,7 +17,7 @@ from pathlib import Path
 
 import bench_fresh
 import torch
-from bench_fresh import Watch, in_fresh_process, largest
+from bench_fresh import Watch, in_fresh_process, largest, memory
 from bench_rows import Row, Settings, cpu_name, row
 from grown import grown
 from safetensors.torch import load_file, save_file
@@ -94,12 +94,16 @@ def bench_team(settings: Settings) -> Iterator[Row]:
     for dtype, (dropout, bound) in [*BOUNDS.items()][-1 if settings.quick else 0 :]:
         with tempfile.TemporaryDirectory() as folder:
             seconds, weights = [], []
+            peak = 0.0
             for size in (1, 2):
                 out = Path(folder) / f"by{size}.safetensors"
-                seconds.append(_trained(size, [str(out), dtype, str(dropout), *few]))
+                told = _trained(size, [str(out), dtype, str(dropout), *few])
+                seconds.append(told["seconds"])
+                peak = told["peak"]
                 weights.append(load_file(out))
         name = f"city: an epoch in {dtype}, dropout {dropout:g}, by two processes"
-        yield row(f"{name} (reference: by one)", seconds[1], seconds[0], "s", cpu_name(1))
+        yield row(f"{name} (reference: by one)", seconds[1], seconds[0], "s", cpu_name(1),
+                  peak=peak)  # fmt: skip
         apart = max(
             float((weights[1][key] - value).abs().max())
             for key, value in weights[0].items()
@@ -110,8 +114,11 @@ def bench_team(settings: Settings) -> Iterator[Row]:
         )
 
 
-def _trained(size: int, arguments: list[str]) -> float:
-    """Seconds of the epoch by so many processes; the weights are in the file that is named."""
+def _trained(size: int, arguments: list[str]) -> dict[str, float]:
+    """Seconds of the epoch by so many processes, and the memory of the one that leads.
+
+    The weights are in the file that is named.
+    """
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command += [f"--nproc-per-node={size}", __file__, *arguments]
     path = os.pathsep.join([str(Path(__file__).parent), str(bench_fresh.ROOT)])
@@ -122,7 +129,7 @@ def _trained(size: int, arguments: list[str]) -> float:
     )  # fmt: skip
     if done.returncode:
         raise RuntimeError(f"torchrun with {size}: {done.stderr.strip().splitlines()[-1]}")
-    return float(json.loads(done.stdout.splitlines()[-1])["seconds"])
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def member(out: str, dtype: str, dropout: str, few: str = "") -> None:
@@ -142,7 +149,7 @@ def member(out: str, dtype: str, dropout: str, few: str = "") -> None:
                   progress=False)  # fmt: skip
         if Team.now().leads:
             save_file(dict(model.state_dict()), out)
-            print("\n" + json.dumps({"seconds": log.seconds}))
+            print("\n" + json.dumps({"seconds": log.seconds, "peak": memory("VmHWM")}))
 
 
 if __name__ == "__main__":  # as torchrun starts it

@@ -16,6 +16,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,13 @@ class Watch:
     def found(self) -> dict[str, float]:
         """The figures, as JSON wants them."""
         return {name: getattr(self, name) for name in ("seconds", "held", "whole", "peak")}
+
+
+def needed(work: Callable[[], object]) -> float:
+    """MiB that one call needs beyond what was there."""
+    with Watch() as seen:
+        work()
+    return seen.peak
 
 
 def memory(name: str) -> float:

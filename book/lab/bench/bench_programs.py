@@ -7,16 +7,14 @@ import os
 import statistics
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import pandas as pd
 import torch
-from bench_fresh import ROOT
+from bench_fresh import ROOT, Watch, in_fresh_process
 from bench_rows import Row, Settings, clock, few_people, row
 
 from pgt import city, gps
@@ -36,10 +34,12 @@ TRACKINTEL = "PGT_TRACKINTEL_PYTHON"
 def bench_city(settings: Settings) -> Iterator[Row]:
     """The simulation, then PGT on the city until early stopping; the references are budgets."""
     preset = "small" if settings.quick else "large"
-    took = clock(partial(city.simulate, preset))
+    with Watch() as seen:
+        city.simulate(preset)
     yield row(
-        f"city: simulate the {preset} preset (reference: the budget)", took, PRESET_BUDGET, "s"
-    )
+        f"city: simulate the {preset} preset (reference: the budget)",
+        seen.seconds, PRESET_BUDGET, "s", peak=seen.peak,
+    )  # fmt: skip
     visits = city.load().visits
     data = prepare(few_people(visits) if settings.quick else visits, protocol="exact")
     config = replace(CITY, max_epochs=2, warmup_epochs=1) if settings.quick else CITY
@@ -47,12 +47,11 @@ def bench_city(settings: Settings) -> Iterator[Row]:
     model = PointerGeneratorTransformer(
         ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
     )
-    began = time.perf_counter()
-    history = fit(model, data.train, data.valid, config, device="cpu", progress=False)
-    took = time.perf_counter() - began
+    with Watch() as seen:
+        history = fit(model, data.train, data.valid, config, device="cpu", progress=False)
     yield row(
         f"city: train PGT to early stopping, {len(history.rows)} epochs (reference: the budget)",
-        took, CITY_BUDGET, "s",
+        seen.seconds, CITY_BUDGET, "s", peak=seen.peak,
     )  # fmt: skip
 
 
@@ -64,14 +63,11 @@ def bench_gps(settings: Settings) -> Iterator[Row]:
         return
     if not settings.quick:
         report = Report()
-        took = clock(
-            lambda: gps.fixes_to_visits(
-                read_fixes(folder, report=report), haversine_order="swapped"
-            )
-        )
+        with Watch() as seen:
+            gps.fixes_to_visits(read_fixes(folder, report=report), haversine_order="swapped")
         yield row(
             f"geolife: read {report.n_fixes:,} fixes and make visits (reference: the budget)",
-            took, GPS_BUDGET, "s",
+            seen.seconds, GPS_BUDGET, "s", peak=seen.peak,
         )  # fmt: skip
     python = os.environ.get(TRACKINTEL)
     if not python:
@@ -92,7 +88,9 @@ def bench_gps(settings: Settings) -> Iterator[Row]:
         path = Path(empty) / "fixes.parquet"
         fixes = pd.concat([gps.clean_fixes(frame)[0] for frame in frames], ignore_index=True)
         fixes[[*gps.FIX_COLUMNS]].to_parquet(path)
-        ours = [clock(visits) for _ in range(min(3, settings.repeats))]
+        with Watch() as seen:
+            visits()
+        ours = [seen.seconds, *(clock(visits) for _ in range(min(3, settings.repeats) - 1))]
         script = str(ROOT / "book" / "lab" / "bench" / "trackintel_visits.py")
         done = subprocess.run(
             [python, script, str(path)], check=True, text=True, stdout=subprocess.PIPE
@@ -103,32 +101,28 @@ def bench_gps(settings: Settings) -> Iterator[Row]:
     yield row(
         f"geolife: {len(fixes):,} fixes of {people} people to visits, as trackintel "
         f"{theirs['version']}",
-        statistics.median(ours), sum(theirs["seconds"].values()), "s",
+        statistics.median(ours), sum(theirs["seconds"].values()), "s", peak=seen.peak,
     )  # fmt: skip
 
 
 def bench_chapters(settings: Settings) -> Iterator[Row]:
-    """Every chapter, executed alone in an empty folder; the reference is the budget."""
+    """Every chapter, executed alone in an empty folder; the reference is the budget.
+
+    Its memory is that of its largest process, from its start.
+    """
     notebooks = sorted((ROOT / "book").glob("*.ipynb"))[: 1 if settings.quick else None]
     if not notebooks:
         print("There are no book/*.ipynb to execute; the section 'chapters' stays empty.")
         return
-    import nbformat
-    from nbclient import NotebookClient
-
     # The chapters see the checkout's package; their own first cell skips what is installed.
     search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    total = 0.0
+    total = most = 0.0
     for path in notebooks:
-        notebook = nbformat.read(path, as_version=4)
-        with tempfile.TemporaryDirectory() as empty:
-            client = NotebookClient(
-                notebook, kernel_name="python3", resources={"metadata": {"path": empty}}
-            )
-            took = clock(partial(client.execute, env={**os.environ, "PYTHONPATH": search}))
-        total += took
-        yield row(f"chapter {path.stem} (reference: the budget)", took, CHAPTER_BUDGET, "s")
+        found = in_fresh_process("one_chapter.executed", str(path), search)
+        total, most = total + found["seconds"], max(most, found["peak"])
+        yield row(f"chapter {path.stem} (reference: the budget)", found["seconds"], CHAPTER_BUDGET,
+                  "s", peak=found["peak"])  # fmt: skip
     yield row(
         f"all {len(notebooks)} chapters, one after the other (reference: the budget)",
-        total, BOOK_BUDGET, "s",
+        total, BOOK_BUDGET, "s", peak=most,
     )  # fmt: skip

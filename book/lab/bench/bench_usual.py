@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 import torch
+from bench_fresh import needed
 from bench_rows import Row, Settings, alternate, clock, row
 from documented_model import DocumentedModel, DocumentedTraining, SampleDataset, collate
 from torch.utils.data import DataLoader
@@ -26,7 +27,8 @@ def bench_windows(name: str, visits: pd.DataFrame, settings: Settings) -> Iterat
     ours, reference = alternate(
         lambda: prepare(visits), lambda: prepare_by_loop(data), settings.repeats
     )
-    yield row(f"{name}: build {total} windows", ours, reference, "s")
+    peak = needed(lambda: prepare(visits))
+    yield row(f"{name}: build {total} windows", ours, reference, "s", peak=peak)
 
     samples = prepare_by_loop(data)
 
@@ -41,7 +43,8 @@ def bench_windows(name: str, visits: pd.DataFrame, settings: Settings) -> Iterat
                 pass
 
     ours, reference = alternate(gather, load, settings.repeats)
-    yield row(f"{name}: gather all windows into padded batches", ours, reference, "s")
+    title = f"{name}: gather all windows into padded batches"
+    yield row(title, ours, reference, "s", peak=needed(gather))
 
 
 def bench_training(name: str, visits: pd.DataFrame, settings: Settings) -> Iterator[Row]:
@@ -75,12 +78,16 @@ def bench_training(name: str, visits: pd.DataFrame, settings: Settings) -> Itera
                 accuracies.append((both[0], both[1]))
 
         fit(model, data.train, data.valid, config, device="cpu", progress=False, after_epoch=after)
+    once = TrainConfig(batch_size=settings.batch_size, max_epochs=1)
+    model = PointerGeneratorTransformer(shape)
+    peak = needed(lambda: fit(model, data.train, data.valid, once, device="cpu", progress=False))
     warm = [pair for i, pair in enumerate(seconds) if i % settings.epochs]
     yield row(
         f"{name}: one epoch of training and validation, batch {settings.batch_size}",
         statistics.median(ours for ours, _ in warm),
         statistics.median(theirs for _, theirs in warm),
         "s",
+        peak=peak,
     )
     for seed, (ours, theirs) in zip(settings.seeds, accuracies, strict=True):
         yield row(
