@@ -34,6 +34,7 @@ from pgt.sparse.ranking import rank_all
 from pgt.windows import prepare
 
 PEOPLE, LENGTH, SMOOTHING = 100, 25, 0.03
+SMALL = 10_000  # places, at most, with which a step is quick
 DENSE = 100_000  # places, at most, with all their scores written down
 STEP_BUDGET, RANK_BUDGET = 150.0, 300.0  # MiB at a million places
 
@@ -44,7 +45,9 @@ def bench_vocabulary(settings: Settings) -> Iterator[Row]:
     sizes = (200, 500) if settings.quick else (1_000, 2_000, 10_000, 100_000, 1_000_000)
     size = 8 if settings.quick else settings.batch_size
     for n in sizes:
-        found = in_fresh_process(f"{__name__}.step", n, size, settings.repeats, threads=1)
+        # A step of few places is short, so that it takes more of them to see a difference.
+        repeats = settings.repeats * (1 if n > SMALL else 4)
+        found = in_fresh_process(f"{__name__}.step", n, size, repeats, threads=1)
         title = f"{n:,} places: a training step of PGT, batch {size}"
         yield row(title, *found["seconds"], "s", one, peak=found["peak"][0], n=n)
         yield from _memory_row(f"{title}, memory", found, sizes, n, STEP_BUDGET)
