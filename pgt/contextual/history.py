@@ -23,7 +23,7 @@ from pgt.batch import Batch
 from pgt.contextual.summaries import candidates, latest_in_force
 from pgt.errors import DataError
 from pgt.table.features import FEATURES, gather
-from pgt.table.rows import by_person_and_time, last_numbers, person_rows, same_place
+from pgt.table.rows import last_numbers, person_rows, same_place, sorted_parts
 from pgt.visits import SPLITS
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, Windows
@@ -238,7 +238,7 @@ def _joined(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]
     """All splits' visits and features by person and time, and where each split's rows are there."""
     visits = [getattr(data, name).visits.assign(split=name) for name in SPLITS]
     table = pd.concat(visits, ignore_index=True)
-    order = _one_after_the_other(table)
+    order = sorted_parts(table)
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     places = dict(zip(SPLITS, np.split(place, np.cumsum([len(part) for part in visits])[:-1]),
@@ -248,18 +248,6 @@ def _joined(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]
         at = 1 + torch.from_numpy(places[name])
         joined[:, at] = getattr(data, name).features[:, 1:].cpu().int()
     return table.take(order).reset_index(drop=True), joined, places
-
-
-def _one_after_the_other(table: pd.DataFrame) -> np.ndarray:
-    """(N,) what `by_person_and_time` says of splits that are sorted by person and time themselves.
-
-    Where everybody's splits follow each other in time, sorting by person alone is enough.
-    """
-    person, _ = pd.factorize(table.user_id, sort=True)
-    order = np.argsort(person, kind="stable")
-    person, started = person[order], pd.DatetimeIndex(table.started_at).asi8[order]
-    back = (np.diff(started) < 0) & (person[1:] == person[:-1])
-    return by_person_and_time(table) if back.any() else order
 
 
 def _require_order(table: pd.DataFrame, person: np.ndarray, places: dict[str, np.ndarray]) -> None:

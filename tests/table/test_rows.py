@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt.table.rows import by_length, last_numbers, person_rows, same_place
+from pgt.table.rows import (
+    by_length,
+    by_person_and_time,
+    last_numbers,
+    person_rows,
+    same_place,
+    sorted_parts,
+)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -86,3 +93,20 @@ def test_shuffled_batches_come_in_any_order_and_from_pools() -> None:
     firsts = [[int(part[0]) for part in parts] for parts in whole]
     assert all(first != sorted(first) for first in firsts)
     assert len(orders) == 4
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_sorted_parts_are_sorted_as_any_table(seed: int, mixed: bool) -> None:
+    rng = np.random.default_rng(seed)
+    started = pd.Timestamp("2024-10-26", tz="Europe/Vienna") + pd.to_timedelta(
+        np.sort(rng.integers(0, 60, 120)), unit="h"
+    )  # many at one moment, and an hour that comes twice
+    table = pd.DataFrame({"user_id": rng.choice(["cy", "ann", "bob"], 120), "started_at": started})
+    part = rng.integers(0, 3, 120) if mixed else np.repeat([0, 1, 2], 40)
+    parts = [table[part == number] for number in range(3)]
+    table = pd.concat(
+        [one.sort_values(["user_id", "started_at"], kind="stable") for one in parts],
+        ignore_index=True,
+    )
+    assert sorted_parts(table).tolist() == by_person_and_time(table).tolist()
