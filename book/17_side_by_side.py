@@ -74,17 +74,16 @@ for results in (measured, swapped, ablations):
 
 # %% [markdown]
 # PGT has a parent: the pointer-generator of [See et al. (2017)](https://arxiv.org/abs/1704.04368), which
-# [chapter 16](16_summarizer.ipynb) builds. One of the design documents behind this book
-# ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) puts the two next to each
-# other in tables, and gives reasons for what was changed. Here every row gets a verdict, with a line of code behind it:
+# [chapter 16](16_summarizer.ipynb) builds. [The original
+# specification](https://where-next-book.github.io/where-next/book/errata.html) of PGT puts the two next to each other in
+# tables, and gives reasons for what was changed. Here every row gets a verdict, with a line of code behind it:
 #
 # - *true*: it holds as it stands;
 # - *if*: it holds under a condition that the row leaves out (what counts as a condition is our reading);
 # - *false*: what we measure contradicts it.
 #
-# The tables show the rows that need a word; all rows are under *The count*. Scores are compared only within one of the
-# files above: [chapter 3](03_windows.ipynb) says how their windows differ. Which of these will fall: *no unknown places*,
-# *parallel*, *faster*, *gradient issues*, *attention weights make it interpretable*, *no decoder needed*?
+# The tables show only the rows that need a word. Which of these claims will fall: *no unknown places*, *parallel*,
+# *faster*, *gradient issues*, *attention weights make it interpretable*, *no decoder needed*?
 #
 # Both models, at the documents' sizes, but PGT with the places and people of our town:
 
@@ -253,10 +252,9 @@ i = story(data.test)
 window, pair = data.test.batch([i]), data.test.batch([i, i])
 L, T = texts.source.shape[1], texts.given.shape[1]
 Markdown(
-    f"The diary has {L} words and its summary {T} with the stop, so each "
-    f"part of the decoder was called {T} times, one after the other. "
-    "Vocabulary and gate hand nothing on, so with a teacher they are called "
-    "once. Are the shapes those of the documents?"
+    f"The diary has {L} words and its summary {T} with the stop, so the loop "
+    f"was run {T} times, one word after the other. Vocabulary and gate hand "
+    "nothing on, so with a teacher they are called once."
 )
 
 # %% tags=["hide-input"]
@@ -297,7 +295,7 @@ verdicts("data flow")
 # %% [markdown]
 # ## Input
 #
-# Watch the last row: *all locations are known*.
+# The documents say that all locations are known.
 
 # %% tags=["hide-input"]
 known = data.vocabulary.n_known
@@ -327,8 +325,8 @@ judge("unknown words", unknown == 0, "extended vocabulary",
 verdicts("1 Input")
 
 # %% [markdown]
-# The last row may mean that the *code* gives every place an id before training starts, those of the test days
-# included. But the row of such a place in the embedding table was never trained.
+# **Not all locations are known.** In the *code* every place has an id before training starts, those of the test days
+# included. But the embedding of such a place was never trained.
 
 # %%
 ranks = evaluate(trained, data.test)
@@ -341,10 +339,9 @@ groups.index.names = ["known", "in the window"]
 groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 
 # %% [markdown]
-# Read the row of places that are not known but in the window: PGT names some of them. It copies them, as the
-# summarizer copies names that its vocabulary lacks. A place without an id stays out of reach;
-# [chapter 22](22_open_vocabulary.ipynb) says what can be done. For known places outside the window only the generator
-# can help; [chapter 8](08_generator_and_gate.ipynb) shows why it is weak.
+# PGT names some of the places that are not known but in the window. It copies them, as the summarizer copies names that
+# its vocabulary lacks. A place without an id stays out of reach; [chapter 22](22_open_vocabulary.ipynb) says what can be
+# done.
 #
 # ## Encoder
 
@@ -384,12 +381,12 @@ judge("activation", gelus == [0, layers[0]], "tanh, and three sigmoids",
 verdicts("2 Encoder")
 
 # %% [markdown]
-# > **Pitfall.** Take the sinusoid out and watch the model fail? It does not ([chapter 14](14_ablations.ipynb)). Position
-# > from the end, recency and the position bias say nearly the same three more times.
+# > **Pitfall.** Take the sinusoid out, and the model does not fail ([chapter 14](14_ablations.ipynb)). Position from the
+# > end, recency and the position bias tell the order, too.
 #
 # ## Where the parameters are
 #
-# The parts of the documents' summary table, and their numbers of parameters:
+# The parts of the documents' summary table, and their numbers of parameters, with our town's places in PGT:
 
 # %%
 parts = pd.DataFrame(
@@ -399,7 +396,7 @@ parts = pd.DataFrame(
     }
 )
 totals = parts.sum()
-parts
+parts.map("{:,}".format)
 
 # %% tags=["hide-input"]
 a, b = parts.summarizer, parts.PGT
@@ -423,11 +420,10 @@ display(verdicts("summary"))
 
 ends = 100 * parts.loc[["embedding", "output"]].sum() / totals
 Markdown(
-    "With our town's places in PGT, the summarizer is "
-    f"**{totals['summarizer'] / totals['PGT']:.0f}** times as large. "
-    f"{ends['summarizer']:.0f} % of its parameters, and "
-    f"{ends['PGT']:.0f} % of PGT's, are in embedding and output, which grow "
-    "with the number of words or places."
+    f"The summarizer is **{totals['summarizer'] / totals['PGT']:.0f}** times "
+    "as large. Embedding and output, which grow with the number of words "
+    f"or places, hold {ends['summarizer']:.0f} % of its parameters and "
+    f"{ends['PGT']:.0f} % of PGT's."
 )
 
 # %% [markdown]
@@ -444,8 +440,7 @@ Markdown(
 # \end{aligned} \tag{17.1}
 # $$
 #
-# Each has a way to leave out padding. Equation (16.4) of [chapter 16](16_summarizer.ipynb) shows that the two are equal
-# on paper; the pitfall after it says when they differ in a computer.
+# Each has a way to leave out padding; [chapter 16](16_summarizer.ipynb) says when the two differ.
 #
 # The documents put *coverage* and *position bias* beside each other. But the bias is a constant per position, and
 # coverage is a memory of the words written so far. At the first word it is empty.
@@ -578,13 +573,13 @@ verdicts("6 Output")
 # %% [markdown]
 # ## Why a Transformer?
 #
-# A BiLSTM is *sequential*, O(n), the documents say; a Transformer is *parallel*, O(1), trains *faster*, and attends
-# *directly* where the LSTM has *gradient issues*.
+# The documents say that a BiLSTM is *sequential*, O(n). A Transformer, they say, is *parallel*, O(1), trains *faster*, and
+# attends *directly* where the LSTM has *gradient issues*.
 #
 # O(1) is true of the **depth**: how many steps must wait for each other, one a visit or one a layer. The **work**,
 # counted in multiplications, grows faster for the Transformer. A graphics card has to wait for the depth; a single
 # processor core has to do all the work. We measured a step of training through one BiLSTM layer, as the summarizer has,
-# and through two Transformer layers, as PGT has. Here is Transformer / BiLSTM, first in work, then in time, by the
+# and through two Transformer layers, as PGT has. The table gives Transformer / BiLSTM, in work and in time, by the
 # number of windows in a batch (blank: not measured):
 
 # %%
@@ -604,11 +599,11 @@ cost.astype(object).where(cost.notna(), "")
 # %% tags=["hide-input"]
 WINDOW = f"one core of a {measured.header['device'].upper()}"
 Markdown(
-    f"On {WINDOW} the Transformer is the slower one in "
-    f"**{(ratio > 1).sum()} of {len(ratio)}** cases; per layer (time / "
-    f"{config.n_layers}) it is slower in {(ratio > config.n_layers).sum()}. "
-    f"For 16 windows of 18 visits it takes **{ratio.loc[(18, 16)]:.1f}** "
-    "times as long."
+    f"**On {WINDOW} the Transformer is the slower one**, in "
+    f"{(ratio > 1).sum()} of {len(ratio)} cases. For 16 windows of 18 visits "
+    f"it takes {ratio.loc[(18, 16)]:.1f} times as long. Layer by layer (time "
+    f"/ {config.n_layers}) it is slower in {(ratio > config.n_layers).sum()} "
+    "cases."
 )
 
 # %% [markdown]
@@ -659,13 +654,14 @@ flatter = reaches["transformer"][::-1] > reaches["bilstm"][::-1]
 hundreds = float(f"{times['bilstm']:.1g}")
 start = int(flatter.argmax()) + 1  # the first position from the end
 Markdown(
-    "From the oldest of 18 visits, the Transformer gets about "
-    f"**{hundreds:.0f}** times the gradient of the "
-    f"BiLSTM, and **{times['open gate']:.0f}** times that of a BiLSTM whose "
-    "forget gate starts with a bias of one. It is ahead of the first from "
-    f"position {start} on; for later visits the BiLSTM passes on more. Here "
-    "are whole trainings on our town; the next section explains the last "
-    "three models. (The BiLSTM in PGT has PyTorch's start.)"
+    "**How fast an LSTM forgets depends on its start.** From the oldest of "
+    f"18 visits, the Transformer gets about {hundreds:.0f} times the "
+    "gradient of the BiLSTM, but only "
+    f"{times['open gate']:.0f} times that of a BiLSTM whose forget gate "
+    "starts with a bias of one. Nearer to the end than position "
+    f"{start}, the plain BiLSTM passes on more. Here are whole trainings on "
+    "our town; the next section explains the last three models. (The BiLSTM "
+    "in PGT has PyTorch's start.)"
 )
 
 # %%
@@ -687,16 +683,9 @@ heads = {
 trainings = train_rows.groupby(["model", "variant"])[list(heads)].mean()
 trainings = trainings.loc[list(MODELS)].set_axis(MODELS.values())
 trainings["seconds an epoch"] = trainings.cpu_seconds / trainings.epochs
-shown = trainings.round(1).astype({"parameters": int}).rename(columns=heads)
+shown = trainings.round(1).rename(columns=heads)
+shown["parameters"] = trainings.parameters.map("{:,.0f}".format)
 shown.rename_axis("mean of three seeds")
-
-# %% tags=["hide-input"]
-diy = ours.config.d_feedforward
-Markdown(
-    f"PGT has {totals['PGT'] - shown.loc['PGT', 'parameters']:,} parameters "
-    "fewer here than above: its feed-forward networks are "
-    f"{config.d_feedforward} wide, those of the documents' DIY preset {diy}."
-)
 
 # %% tags=["hide-input"]
 PLAIN = {"model": "improved", "variant": "plain"}
@@ -756,7 +745,7 @@ judge("parallel", flat, "depth grows with $L$", "depth is constant",
 judge("far visits", min(times.values()) > 1,
       f"{back['bilstm']:.0e}, or {back['open gate']:.0e}",
       f"{back['transformer']:.0e}", "gradient from the oldest of 18 visits, "
-      "before training; how fast an LSTM forgets depends on its start",
+      "before training, for two starts of the LSTM",
       condition=min(times.values()) < 10)  # fmt: skip
 judge("training speed", faster, *spent,
       f"faster to the end in {first} of {len(seconds)} seeds; an epoch is "
@@ -764,16 +753,16 @@ judge("training speed", faster, *spent,
       condition=slower or first < len(seconds))  # fmt: skip
 judge("interpretable", theirs.attention.numel() > 0,
       "attention weights as well", "attention weights",
-      "a pointer has them with either encoder, and "
-      "[chapter 13](13_attention_on_maps.ipynb) doubts that such weights "
-      "explain", condition=True)  # fmt: skip
+      "a pointer has them with either encoder, and whether they explain is "
+      "in doubt ([chapter 13](13_attention_on_maps.ipynb))",
+      condition=True)  # fmt: skip
 judge("short sequences", short > 50, "", f"{short:.0f} % have 5 to 50 visits",
       "of the test windows")  # fmt: skip
 judge("more accurate", worse, with_bilstm, "", "implied, not in the "
-      f"documents; clear for {', '.join(clear) or 'none'}, the opposite is "
-      f"clear for {', '.join(against) or 'none'}. Points of Acc@1 "
-      f"with a BiLSTM, five seeds; at ten places {with_ten}. Intervals as in "
-      "*The other's part*", condition=len(clear) < 4)  # fmt: skip
+      "documents. Points of Acc@1 with a BiLSTM, five seeds, intervals as in "
+      f"*The other's part*. Clear for {', '.join(clear) or 'none'}; the "
+      f"opposite is clear for {', '.join(against) or 'none'}. At ten places: "
+      f"{with_ten}", condition=len(clear) < 4)  # fmt: skip
 verdicts("why a Transformer")
 
 # %% [markdown]
@@ -784,7 +773,7 @@ verdicts("why a Transformer")
 #
 # "A classification, not a generation task. A decoder adds unnecessary complexity." The test is to add one. In *PGT with
 # a decoder* the encoded last visit starts the summarizer's LSTM; the LSTM attends to all visits and makes the vector
-# that asks pointer, generator and gate. The *summarizer on windows* takes places for words and writes a summary of one
+# that asks pointer, generator and gate. In the *summarizer on windows*, places are the words, and the summary has one
 # word; without its decoder, the encoder's last state stands in.
 
 # %% tags=["hide-input"]
@@ -795,11 +784,14 @@ worth = {  # by seed
     - acc["summarizer"]["no decoder"],
 }
 said = [
-    f"**{gain.mean():+.1f}** points in {name} (seeds: "
+    f"{gain.mean():+.1f} points in {name} (seeds: "
     f"{gain.min():+.1f} to {gain.max():+.1f})"
     for name, gain in worth.items()
 ]
-Markdown(f"Adding a decoder changes Acc@1 by {' and by '.join(said)}.")
+Markdown(
+    "**A decoder does not help.** Adding one changes Acc@1 by "
+    f"{' and by '.join(said)}."
+)
 
 # %% tags=["hide-input"]
 gain = worth["PGT"]
@@ -823,8 +815,8 @@ verdicts("why no decoder")
 # %% [markdown]
 # ## Why several embeddings?
 #
-# "*When* is as important as *what*." The ablations of [chapter 14](14_ablations.ipynb) test it (five seeds; people and
-# seeds resampled), and the kernel of [chapter 4](04_baselines.ipynb), with its clock and without.
+# "*When* is as important as *what*." Two measurements test it: the ablations of [chapter 14](14_ablations.ipynb) (five
+# seeds; people and seeds resampled), and the kernel of [chapter 4](04_baselines.ipynb), with its clock and without.
 
 # %%
 CITY = {"data": "city", "protocol": "exact", "model": "pgt"}
@@ -861,8 +853,8 @@ judge("when is as important as what", timed - timeless >= timeless, "",
 verdicts("why several embeddings")
 
 # %% [markdown]
-# The hour may be informative although we measure no gain from its embedding in PGT.
-# [Chapter 20](20_contextual_pointer.ipynb) asks why the kernel is right more often than PGT.
+# **Taking the hour out of PGT costs nothing that we can measure.** The hour may be informative all the same;
+# [chapter 20](20_contextual_pointer.ipynb) asks why the kernel is right more often than PGT.
 #
 # ## Why position from the end?
 #
@@ -885,8 +877,8 @@ judge("recent is predictive", trend < -0.5, "",
 verdicts("why position from the end")
 
 # %% [markdown]
-# The share at a position counts only windows that long. The last visit has a low share because few people go on to the
-# place where they already are. People of the town do prefer recent visits ([chapter 12](12_position_bias.ipynb)); these
+# Few people go on to the place where they already are, so the last visit has a low share. (The share at a position counts
+# only windows that long.) People of the town do prefer recent visits ([chapter 12](12_position_bias.ipynb)), but these
 # shares do not show it.
 
 # %% [markdown]
@@ -898,16 +890,10 @@ verdicts("why position from the end")
 
 # %% tags=["hide-input"]
 cells = {n: [change_of(e, v) for v in SWAPS] for n, e in changes.items()}
-display(pd.DataFrame(cells, pd.Index(SWAPS.values(), name="PGT with")))
-runs = pd.DataFrame(swapped.header["runs"]).loc["epochs"]
-kept = [runs.filter(like=f"geolife_exact/improved-{v}-").mean()
-        for v in ("plain", "bilstm")]  # fmt: skip
-Markdown(
-    "Where an interval contains zero, these data do not tell PGT with the "
-    "part from PGT without it. On GeoLife training has hardly begun when the "
-    "loss turns ([chapter 19](19_improvements.ipynb)): PGT keeps the "
-    f"weights of epoch {kept[0]:.1f} on average, with a BiLSTM {kept[1]:.1f}."
-)
+pd.DataFrame(cells, pd.Index(SWAPS.values(), name="PGT with"))
+
+# %% [markdown]
+# Where an interval contains zero, these data cannot say whether the part matters.
 
 # %% [markdown]
 # ## The count
@@ -943,8 +929,8 @@ Markdown(
     f"**{tally['false']}** are false: {'; '.join(falsified)}. Of "
     f"{plain['size'][False]} rows that describe code, "
     f"{plain['sum'][False]} hold as they stand; of {plain['size'][True]} "
-    f"that give a reason, {plain['sum'][True]}. That is a tally and not a "
-    "measurement, since what counts as a condition is our reading.\n\n"
+    f"that give a reason, {plain['sum'][True]}. This is a tally, not a "
+    "measurement: what counts as a condition is our reading.\n\n"
     f"The claims named at the start: {'; '.join(asked)}."
 )
 
@@ -960,8 +946,7 @@ for title in by_table.index:
 #
 # - Both models copy, generate and mix. Their gates have opposite meanings: $g = 1 - p_\text{gen}$.
 # - *Parallel* is about depth, not about work.
-# - An untrained LSTM hands on little of old visits; how little depends on its forget gate. An untrained Transformer
-#   hands on about the same share of all visits but the last.
+# - An untrained LSTM hands on little of old visits. How little depends on its forget gate.
 # - *All locations known* is false. PGT can copy a place that it never trained, as long as the place has an id.
 # - Believe a row of a comparison after you have seen the measurement that could have made it false.
 #
@@ -981,9 +966,8 @@ check.exercise("17.1", [in_summarizer, in_pgt])
 # @title Solution 1
 check.exercise("17.1", [1 - 0.9, 0.9])
 # p_gen weighs generating, so nine tenths come from the vocabulary. g = 0.9
-# would mean what the colleague says, or nearly: a gate is a weight and not a
-# count. Which part a word came from is the responsibility of chapter 8,
-# equation (8.7).
+# would mean what the colleague says, or nearly: a gate is a weight, not a
+# count.
 
 # %% [markdown]
 # **Exercise 2** (medium). From which length on does a Transformer of *one* layer do more work than a BiLSTM with
@@ -1039,9 +1023,8 @@ for n_visits in (18, 200):
 # rows where there is no such visit or it belongs to somebody else. A subclass of `Windows` that overrides `batch` in
 # this way can be given to `fit`. Compare Acc@1 of the second place.
 #
-# To append a visit to a batch you need more than its place: a time of arrival, a weekday and a duration. None of them is
-# predicted. A roll-out has to invent them, and its errors add up. The direct model cannot say what comes in between; a
-# decoder could, and the first place of its beam then need not be the argmax.
+# To append a visit you need more than its place: a time of arrival, a weekday and a duration. None of them is predicted,
+# so you have to invent them, and the errors add up.
 #
 # </details>
 
