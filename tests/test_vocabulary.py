@@ -62,6 +62,8 @@ def test_json_keeps_types_and_the_fingerprint_tells_vocabularies_apart() -> None
         assert again == vocabulary
         assert again.fingerprint() == vocabulary.fingerprint()
     assert one.fingerprint() != two.fingerprint()
+    # Folders and models of before are known by it.
+    assert Vocabulary((7, "a"), (1,), 1).fingerprint() == "3ba89927578d"
     assert one.fingerprint() != Vocabulary.build(table(int), "exact").fingerprint()
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def require_ids(raw: Mapping[str, Any]) -> None:
-    """Refuse a vocabulary whose places or people are neither numbers nor texts.
+    """Refuse a vocabulary whose places or people are neither numbers nor texts, or there twice.
 
     Parameters
     ----------
@@ -28,9 +28,13 @@ def require_ids(raw: Mapping[str, Any]) -> None:
     ValueError: [] is no id
     """
     for name in ("locations", "users"):
+        if not isinstance(raw[name], list):
+            raise ValueError(f"its {name} are no list")
         for one in raw[name]:
-            if not isinstance(one, int | str):
+            if not isinstance(one, int | str) or isinstance(one, bool):
                 raise ValueError(f"{one!r} is no id")
+        if len(set(raw[name])) < len(raw[name]):
+            raise ValueError(f"two of its {name} have the same id")
 
 
 def require_chain(tensors: Mapping[str, Tensor], n_locations: int, n_users: int) -> None:

@@ -11,6 +11,9 @@ SPLITS = ("train", "valid", "test")
 # the vocabulary knows it, and days begin long before 1970.
 MOST = {"time": 96, "weekday": 7, "duration": 100, "start_minute": 1439, "end_minute": 1439}
 
+# Of the features, of where windows begin and what they ask for, and of what is inside.
+KINDS = (("int32", "int32", "int32", "bool"), ("int32", "int64", "int64", "bool"))
+
 
 def require_manifest(name: str, raw: Any) -> None:
     """Refuse what does not say which buckets there are.
@@ -98,8 +101,7 @@ def require_arrays(
     DataError
     """
     kinds = tuple(str(one.dtype) for one in (features, first, target, inside))
-    if not (kinds[0] == "int32" and kinds[1] == kinds[2] and kinds[1] in ("int32", "int64")
-            and kinds[3] == "bool"):  # fmt: skip
+    if kinds not in KINDS:
         _refuse(name, f"the kinds of its arrays are {kinds}")
     if not (features.shape == (9, n_visits + 1)
             and first.ndim == 1 and first.shape == target.shape == inside.shape):  # fmt: skip

@@ -304,8 +304,8 @@ print(json.dumps({name: tree.mark(some, stops) for name, some in starts.items()}
 HARMLESS = {
     "all", "any", "bool", "device_count", "encode_locations", "enumerate", "fingerprint", "float",
     "get", "getattr", "hasattr", "int", "is_available", "is_integer_dtype", "isascii", "isdecimal",
-    "isdigit", "isfinite", "isinstance", "isnan", "items", "len", "map", "min", "numel",
-    "partition", "repr", "startswith", "state_dict", "str", "sum", "tuple", "type", "unique",
+    "isdigit", "isfinite", "isinstance", "isnan", "items", "len", "map", "max", "min", "numel",
+    "partition", "repr", "set", "startswith", "state_dict", "str", "sum", "tuple", "type", "unique",
     "values", "warn", "zip",
 }  # fmt: skip
 MAY_STAND = (

@@ -60,11 +60,21 @@ def test_what_no_chain_has_is_refused(changed: Tensors, says: str) -> None:
 
 
 @pytest.mark.parametrize("raw", [{"locations": [[]], "users": [1]}, {"locations": [1, "a"],
-                                 "users": [None]}, {"locations": [1.5], "users": []}])  # fmt: skip
+                                 "users": [None]}, {"locations": [1.5], "users": []},
+                                 {"locations": [], "users": [True]}])  # fmt: skip
 def test_ids_are_numbers_or_texts(raw: dict[str, Any]) -> None:
     require_ids({"locations": [1, "a"], "users": []})
     with pytest.raises(ValueError, match="is no id"):
         require_ids(raw)
+
+
+@pytest.mark.parametrize("name", ["locations", "users"])
+def test_no_id_is_there_twice(name: str) -> None:
+    require_ids({"locations": [1, "1"], "users": [1, "1"]})
+    with pytest.raises(ValueError, match=f"two of its {name} have the same id"):
+        require_ids({"locations": [1], "users": [1]} | {name: [1, "a", "a"]})
+    with pytest.raises(ValueError, match=f"its {name} are no list"):
+        require_ids({"locations": [1], "users": [1]} | {name: "ab"})
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +90,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lambda tensors, info: tensors.update({"own.keys": tensors["own.keys"].flip(0)}),
         lambda tensors, info: tensors.update({"own.counts": tensors["own.counts"][1:]}),
         lambda tensors, info: info["vocabulary"]["locations"].__setitem__(0, {}),
+        lambda tensors, info: info["vocabulary"]["locations"].__setitem__(
+            0, info["vocabulary"]["locations"][1]
+        ),
     ],
 )
 def test_a_tampered_file_is_refused_when_it_is_opened(

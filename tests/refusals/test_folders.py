@@ -65,11 +65,13 @@ ARRAYS = (
         (0, ARRAYS[0].astype(np.int64)), (0, ARRAYS[0][:8]), (0, ARRAYS[0][:, :5]),
         (0, ARRAYS[0][0]), (1, ARRAYS[1][:1]), (1, ARRAYS[1].astype(float)), (1, ARRAYS[1] - 1),
         (1, ARRAYS[1] + 1), (1, ARRAYS[1][None]), (2, ARRAYS[2] + 1), (2, ARRAYS[2][:1]),
-        (2, ARRAYS[2].astype(np.int8)), (3, ARRAYS[3].astype(np.int8)), (3, ARRAYS[3][:1]),
+        (2, ARRAYS[2].astype(np.int8)), (2, ARRAYS[2].astype(np.int64)),
+        (3, ARRAYS[3].astype(np.int8)), (3, ARRAYS[3][:1]),
     ],
 )  # fmt: skip
 def test_arrays_belong_together(number: int, other: np.ndarray) -> None:
     require_arrays("a", 5, *ARRAYS)
+    require_arrays("a", 5, ARRAYS[0], *(one.astype(np.int64) for one in ARRAYS[1:3]), ARRAYS[3])
     arrays = [other if i == number else array for i, array in enumerate(ARRAYS)]
     with pytest.raises(DataError, match=r"^a is damaged \(.*\); remove the folder, and prepare"):
         require_arrays("a", 5, *arrays)
