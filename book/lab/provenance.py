@@ -20,7 +20,8 @@ PACKAGE = Path(pgt.__file__).resolve().parent
 
 # Where a mark stops. Windows, with and without a memory, carry a fingerprint of all that a model
 # sees of them, so code that makes the same windows in another way is no change. A model that a
-# report takes from `lab.runs` has a mark of its own. The rest only keeps and tells results.
+# report takes from `lab.runs` has a mark of its own. A command hands a file of the predictor to
+# `pgt.cli.predictor`; what is measured of the commands is PGT. The rest only keeps and tells results.
 STOPS = frozenset(
     {
         "pgt.city:load",
@@ -37,6 +38,7 @@ STOPS = frozenset(
         "lab.runs:kept",
         "lab.runs:code_of",
         "pgt.checkpoint",
+        "pgt.cli.predictor",
         "pgt.files.atomic",
         "pgt.files.tensors",
         "pgt.files.weights",

@@ -34,8 +34,8 @@ Killed, it goes on from what has arrived when called again. Nothing is unpacked.
   python -m pgt prepare geolife_windows geolife.parquet   a folder of train, valid and test.csv
   python -m pgt prepare 's3://mine/visits/*.parquet' prepared --engine pool --workers 8
 
-With --engine a table may be larger than memory: it becomes a folder of buckets, which 'train' and
-'evaluate' take as well. Killed, it goes on when called again the same way.""",
+With --engine a table may be larger than memory: it becomes a folder of buckets, which 'predict',
+'evaluate' and 'train --model pgt' take as well. Killed, it goes on when called again.""",
     "train": """examples:
   python -m pgt train visits.parquet --out mine.safetensors
   python -m pgt train visits.parquet --out kernel.safetensors --model kernel
@@ -47,11 +47,13 @@ PGT that was killed goes on from its last whole epoch when called again the same
     "evaluate": """examples:
   python -m pgt evaluate visits.csv
   python -m pgt evaluate visits.parquet model.safetensors --baselines
-  python -m pgt evaluate visits.parquet model.safetensors --split valid --json result.json""",
+  python -m pgt evaluate visits.parquet model.safetensors --split valid --json result.json
+  python -m pgt evaluate prepared/ --engine pool --workers 8      a folder of 'prepare --engine'""",
     "predict": """examples:
   python -m pgt predict visits.csv                                      needs no training
   python -m pgt predict my_tracks/ --person me                          a folder of GPX files
   python -m pgt predict visits.csv --at "2024-05-07 09:00" --user 7     where at nine on Tuesday?
+  python -m pgt predict prepared/ --engine pool --workers 8 --out next.csv   a larger table
   python -m pgt predict visits.parquet model.safetensors --user 7
   python -m pgt predict visits.parquet model.safetensors --at 2024-05-01T12:00+02:00 --out next.csv
 
@@ -78,7 +80,8 @@ It takes about a quarter of an hour. Nobody's visits are read: the worlds are si
   python -m pgt explain visits.csv --user 7
   python -m pgt explain visits.csv mine.safetensors --user 7 --top 1 --reasons 10
 
-The effect of a fact is the probability with it minus the probability without it.""",
+The effect of a fact is the probability with it minus the probability without it; of a rule, what
+its votes for the fact give to the probability.""",
     "export": """examples:
   python -m pgt export --html city.html                the live model of the shipped town
   python -m pgt export --model m.safetensors --out m.json

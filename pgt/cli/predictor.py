@@ -8,12 +8,13 @@ from pathlib import Path
 import pandas as pd
 
 from pgt import checkpoint
+from pgt.cli import scale
 from pgt.cli.values import plain, reading, require_writable
 from pgt.errors import DataError
 from pgt.io import tables
 from pgt.io.recordings import is_recording
+from pgt.predictor import buckets, pretraining
 from pgt.predictor import live as pages
-from pgt.predictor import pretraining
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.fitted import of_person
@@ -28,9 +29,8 @@ def is_predictor(model: Path | None) -> bool:
 
 def opened(args: argparse.Namespace) -> NextLocation:
     """The predictor of a file, or the one that comes with the package."""
-    for name in ("days", "engine", "workers", "address"):
-        if getattr(args, name, None) is not None:
-            raise DataError(f"--{name} is for models of 'train --model pgt'; leave it out.")
+    if getattr(args, "days", None) is not None:
+        raise DataError("--days is for models of 'train --model pgt'; leave it out.")
     return NextLocation.load(args.model) if args.model else NextLocation.pretrained()
 
 
@@ -41,14 +41,18 @@ def require_visits(args: argparse.Namespace) -> None:
             f"{args.visits} is a recording of positions, and a PGT knows places by the ids of its "
             "training; make visits of it first with python -m pgt visits."
         )
-    if args.person is not None:
-        raise DataError(f"{args.visits} is no GPX; --person is for GPX, leave it out.")
+    _refuse_person(args)
 
 
 def predict(args: argparse.Namespace) -> None:
     """Print or write the likeliest next locations."""
-    model = opened(args)
-    answer = model.predict(_visits(args), top=args.top, at=args.at, user=args.user)
+    model, asked = opened(args), {"at": args.at, "top": args.top}
+    if _in_buckets(args) and args.user is None:
+        with scale.running(args) as engine:
+            answer = buckets.predict(model, str(args.visits), **asked, engine=engine)
+    else:
+        model, visits = _question(args)
+        answer = model.predict(visits, user=args.user, **asked)
     if written(answer, args.out):
         return
     for user, part in answer.groupby("user_id", sort=False):
@@ -70,7 +74,8 @@ def written(answer: pd.DataFrame, out: Path | None) -> bool:
 
 def explain(args: argparse.Namespace) -> None:
     """Print what spoke for a person's likeliest places."""
-    found = opened(args).explain(_visits(args), args.user, at=args.at, top=args.top)
+    model, visits = _question(args)
+    found = model.explain(visits, args.user, at=args.at, top=args.top)
     for place, part in found.groupby("location_id", sort=False):
         first = part.iloc[0]
         visits = "1 visit" if first.visits == 1 else f"{first.visits} visits"
@@ -82,7 +87,8 @@ def explain(args: argparse.Namespace) -> None:
 def map(args: argparse.Namespace) -> None:
     """Write a page with a person's places and the guesses; it needs no network."""
     require_writable(args.out, ".html")
-    drawn = opened(args).map(_visits(args), args.user, at=args.at, top=args.top)
+    model, visits = _question(args)
+    drawn = model.map(visits, args.user, at=args.at, top=args.top)
     drawn.save(args.out)
     print(plain(drawn.caption))
     print(f"written to {args.out}; open it in a browser")
@@ -111,7 +117,12 @@ def evaluate(args: argparse.Namespace) -> None:
     """Print the predictor's scores beside those of the rules, and say which to use."""
     if args.split != "test" or args.json:
         raise DataError("--split and --json are for models of 'train --model pgt'.")
-    table = opened(args).score(_visits(args))
+    model = opened(args)
+    if _in_buckets(args):
+        with scale.running(args) as engine:
+            table = buckets.evaluate(model, str(args.visits), engine=engine)
+    else:
+        table = model.score(_visits(args))
     every = table[table.group == "all"]
     n = int(every.n.iloc[0])
     print(f"test: {n} windows, protocol exact, in percent; [95 % interval of acc@1]")
@@ -160,12 +171,33 @@ def pretrain(args: argparse.Namespace) -> None:
           f"{made.notes['acc@1 there']} %; written to {args.out}")  # fmt: skip
 
 
+def _in_buckets(args: argparse.Namespace) -> bool:
+    """Whether VISITS is what 'prepare --engine' wrote, which has its zone and its people."""
+    there = scale.in_buckets(args) if "engine" in args else is_prepared(args.visits)
+    if there:
+        scale.refuse_zone(args.visits, args.timezone)
+        _refuse_person(args)
+    return there
+
+
+def _question(args: argparse.Namespace) -> tuple[NextLocation, pd.DataFrame]:
+    """The predictor, and a table with the person who is asked about, if one is."""
+    model, visits = opened(args), _visits(args)
+    if not _in_buckets(args):
+        return model, visits
+    with scale.running(args) as engine:
+        return buckets.weighed(model, str(args.visits), at=args.at, engine=engine), visits
+
+
 def _visits(args: argparse.Namespace) -> pd.DataFrame:
-    if is_prepared(args.visits):
-        raise DataError(
-            f"{args.visits} is what 'prepare --engine' wrote, which only models of 'train --model "
-            "pgt' read; give the table itself."
-        )
+    """The table, or of a prepared folder the bucket of the person who is asked about."""
+    if _in_buckets(args):
+        if getattr(args, "user", None) is None:
+            raise DataError(
+                f"{args.visits} is what 'prepare --engine' wrote, and this command wants a table, "
+                "or one person (--user); give the table that the folder was made from."
+            )
+        return scale.table_of(args.visits, args.user)
     if is_recording(args.visits):
         from pgt.cli import gps  # what clusters positions is slow to load
 
@@ -175,3 +207,8 @@ def _visits(args: argparse.Namespace) -> pd.DataFrame:
         return as_visits(args.visits, timezone=args.timezone)
     except DataError as error:
         raise DataError(reading(error)) from error
+
+
+def _refuse_person(args: argparse.Namespace) -> None:
+    if args.person is not None:
+        raise DataError(f"{args.visits} is no GPX; --person is for GPX, leave it out.")

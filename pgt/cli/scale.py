@@ -19,7 +19,7 @@ from pgt.scale.engines import Engine
 from pgt.scale.engines import engine as start
 from pgt.scale.evaluating import predict as predict_buckets
 from pgt.scale.mapped import is_prepared, open_prepared
-from pgt.scale.preparing import PREPARED, prepared, vocabulary_of
+from pgt.scale.preparing import PREPARED, prepared, require_windows, vocabulary_of
 from pgt.scale.preparing import prepare as prepare_buckets
 from pgt.scale.storage import Folder
 from pgt.vocabulary import Vocabulary
@@ -31,7 +31,7 @@ OPTIONS = ("workers", "address", "memory", "buckets")
 @contextmanager
 def running(args: argparse.Namespace) -> Iterator[Engine | None]:
     """The engine that was asked for, if any; options that go with none are refused."""
-    if not args.engine:
+    if not getattr(args, "engine", None):
         for name in OPTIONS:
             if getattr(args, name, None) is not None:
                 raise DataError(f"--{name} goes with --engine; leave it out, or name an engine.")
@@ -140,14 +140,9 @@ def opened(
     The arrays of a store elsewhere are copied into a passing folder of this machine; what is
     mapped stays until nobody uses it.
     """
+    require_windows(str(place), config)
     with TemporaryDirectory() as here:
         data = open_prepared(str(place), here=None if Folder(str(place)).is_local else here)
-    for name, asked in config.to_dict().items():
-        if (has := getattr(data.config, name)) != asked:
-            raise DataError(
-                f"{place} was prepared with {name} {has}, not {asked}; prepare it anew, or ask for "
-                "the same."
-            )
     if vocabulary is not None and vocabulary != data.vocabulary:
         raise DataError(
             f"The model was trained with another vocabulary than that of {place}; use the table or "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 
 import numpy as np
@@ -84,17 +84,19 @@ def best(model: Model, asked: Asked, new: np.ndarray, top: int) -> pd.DataFrame:
 
 
 @torch.inference_mode()
-def one(model: MixtureModel, batch: HistoryBatch, top: int) -> tuple[np.ndarray, np.ndarray]:
+def one(model: MixtureModel | Rule, batch: HistoryBatch, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The likeliest places of a batch of one window, and their probabilities."""
-    mixture = model.mixture(batch)
-    value, at = (
-        mixture.pointer[0]
-        .exp()
-        .masked_fill(mixture.place[0] < 0, 0.0)
-        .sort(descending=True, stable=True)
-    )
+    if isinstance(model, Rule):
+        place, vote = (found[0] for found in model.own_scores(batch))
+        weight = vote.masked_fill(place < 0, 0.0)
+        chance = weight / weight.sum()
+    else:
+        mixture = model.mixture(batch)
+        place = mixture.place[0]
+        chance = mixture.pointer[0].exp().masked_fill(place < 0, 0.0)
+    value, at = chance.sort(descending=True, stable=True)
     n = min(top, int((value > 0).sum()))
-    return mixture.place[0][at[:n]].numpy(), value[:n].numpy()
+    return place[at[:n]].numpy(), value[:n].numpy()
 
 
 def sets(model: Model, asked: Asked, new: np.ndarray, limit: float) -> pd.DataFrame:
@@ -219,6 +221,45 @@ def reasons(model: Experts, asked: Asked, new: np.ndarray, top: int) -> pd.DataF
     size = found.effect.abs()
     order = found.assign(size=-size).sort_values(["rank", "size"]).index
     return found.loc[order].drop(columns="rank").reset_index(drop=True)
+
+
+def votes(
+    rule: Rule, parts: Mapping[str, Rule], asked: Asked, new: np.ndarray, top: int
+) -> pd.DataFrame:
+    """What a rule's votes for one person's likeliest places were for, and how much each counted.
+
+    Parameters
+    ----------
+    rule : Rule
+    parts : mapping
+        By what they are for (of `IN_WORDS`), rules whose votes add up to those of ``rule``.
+    asked : Asked
+        Of one person.
+    new : ndarray
+        (1,).
+    top : int
+
+    Returns
+    -------
+    DataFrame
+        As of `reasons`; the effects on a place add up to its probability, in percentage points.
+    """
+    table, batch = best(rule, asked, new, top), asked.windows.batch([0])
+    place, score = (found[0] for found in rule.own_scores(batch))
+    every = score.masked_fill(place < 0, 0.0)
+    order = every.argsort(descending=True, stable=True)[: len(table)]
+    own = {name: part.own_scores(batch)[1][0][order] / every.sum() for name, part in parts.items()}
+    rows = []
+    for at, row in enumerate(table.itertuples()):
+        been = int((asked.visits.location_id == row.location_id).sum())
+        about = {"location_id": row.location_id, "probability": row.probability, "visits": been}
+        found = [
+            about | {"feature": name, "about": IN_WORDS[name],
+                     "effect": 100 * (1 - new[0]) * float(share[at])}
+            for name, share in own.items()
+        ]  # fmt: skip
+        rows += sorted(found, key=lambda reason: -reason["effect"])
+    return pd.DataFrame(rows)
 
 
 def strangeness(model: Model, windows: HistoryWindows, new: np.ndarray) -> np.ndarray:

@@ -123,14 +123,49 @@ def past(asked: Asked, n: int, memory: int, older: int, seed: int = 0) -> Histor
 
     Drawn are up to ``n`` of the later half of everybody's visits.
     """
+    sizes = later(asked.windows.target - asked.windows.floor)
+    person, number = drawn(sizes, n, seed)
+    return of_past(asked, person, number, memory, older)
+
+
+def later(visits: np.ndarray) -> np.ndarray:
+    """(P,) of so many visits of each person, how many there are in the half that is asked for."""
+    return np.maximum(0, visits - np.maximum(3, visits // 2))
+
+
+def drawn(sizes: np.ndarray, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Some of what many people have: (K,) whose each is, and (K,) its number there, in order.
+
+    Parameters
+    ----------
+    sizes : ndarray
+        (P,) how much each has.
+    n : int
+        How much is drawn, at most.
+    seed : int
+
+    Examples
+    --------
+    >>> person, number = drawn(np.array([2, 0, 3]), 4)
+    >>> person.tolist(), number.tolist()
+    ([0, 2, 2, 2], [0, 0, 1, 2])
+    """
+    ends = np.cumsum(sizes)
+    everything = np.arange(ends[-1], dtype=np.uint32)  # half as large as numbers of any size
+    np.random.default_rng(seed).shuffle(everything)
+    some = np.sort(everything[:n]).astype(np.int64)
+    person = np.searchsorted(ends, some, side="right")
+    return person, some - (ends - sizes)[person]
+
+
+def of_past(
+    asked: Asked, person: np.ndarray, number: np.ndarray, memory: int, older: int
+) -> HistoryWindows:
+    """Windows that ask for some of the later visits: (K,) whose, and (K,) which of theirs."""
     windows = asked.windows
-    rows = np.arange(len(windows.visits))
-    person = np.searchsorted(windows.target, rows)  # whose question comes next
-    begins, ends = windows.floor[person], windows.target[person]
-    later = np.flatnonzero((rows < ends) & (rows >= begins + np.maximum(3, (ends - begins) // 2)))
-    rng = np.random.default_rng(seed)
-    some = np.sort(rng.permutation(later)[:n])
-    return of_rows(windows.visits, windows.features, windows.vocabulary, some, memory, older)
+    sizes = later(windows.target - windows.floor)
+    rows = windows.target[person] - sizes[person] + number
+    return of_rows(windows.visits, windows.features, windows.vocabulary, rows, memory, older)
 
 
 def is_new(windows: HistoryWindows) -> np.ndarray:

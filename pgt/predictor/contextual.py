@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
+from pgt.contextual.history import HistoryWindows
 from pgt.predictor import answers
 from pgt.predictor.asking import Asked, ask, past
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, Experts
-from pgt.predictor.fitted import Fitted
-from pgt.predictor.watching import Watcher
+from pgt.predictor.fitted import Fitted, of_person
+from pgt.predictor.watching import Watcher, begun
 from pgt.table.people import find_user
 
 
@@ -25,10 +26,13 @@ class Contextual(Fitted):
     Attributes
     ----------
     bundle : Bundle
+    weighed : str, optional
+        Those of its networks that are weighed for good, and not anew by every table.
     """
 
     predictor: Experts
     bundle: Bundle
+    weighed: str | None = None
 
     remembers = True
 
@@ -65,12 +69,8 @@ class Contextual(Fitted):
 
     def watcher(self, visits: pd.DataFrame | None) -> Watcher:
         """Everybody's diary; without a table the networks are weighed alike."""
-        if visits is None:
-            return Watcher(self.bundle, self.bundle.next_place)
-        _, model, _ = self.asked(visits)
-        watcher = Watcher(self.bundle, model)
-        watcher.read(visits)
-        return watcher
+        model = self.bundle.next_place if visits is None else self.asked(visits)[1]
+        return begun(Watcher(model, self.bundle.novelty, **self.sees), visits)
 
     def save(self, path: str | Path) -> None:
         """Write the bundle; there is no visit in it."""
@@ -81,11 +81,29 @@ class Contextual(Fitted):
     ) -> tuple[Asked, Experts, np.ndarray]:
         """The questions, the networks weighed, and (W,) how likely the next place is a new one."""
         whose = None if user is None else find_user(visits, user)
-        model = self.bundle.next_place if at is None else self.bundle.at_a_time
-        sees = {"memory": self.bundle.memory, "older": self.bundle.older}
-        asked = ask(visits, at=at, user=whose, **sees)
-        # By everybody's past, so that a person's answer is the same alone and among others.
-        model = model.weighed(past(asked, PAST, **sees))
-        if whose is not None:
-            asked = ask(visits[visits.user_id == whose], at=at, user=whose, **sees)
+        asked, part = self._ask(of_person(visits, whose), at, whose), _part(at)
+        model: Experts = getattr(self.bundle, part)
+        if self.weighed != part:
+            # By everybody's past, so that a person's answer is the same alone and among others.
+            everybody = asked if whose is None else self._ask(visits, at, whose)
+            model = model.weighed(past(everybody, PAST, **self.sees))
         return asked, model, self.bundle.novelty(asked.new)
+
+    @property
+    def sees(self) -> dict[str, int]:
+        """How much of the past is looked at."""
+        return {"memory": self.bundle.memory, "older": self.bundle.older}
+
+    def weighed_by(self, past: HistoryWindows, at: pd.Timestamp | None) -> Self:
+        """The same, with the networks that answer at such a moment weighed for good."""
+        part = _part(at)
+        weighed = {part: getattr(self.bundle, part).weighed(past)}
+        return replace(self, bundle=replace(self.bundle, **weighed), weighed=part)
+
+    def _ask(self, visits: pd.DataFrame, at: pd.Timestamp | None, whose: Any) -> Asked:
+        return ask(visits, at=at, user=whose, **self.sees)
+
+
+def _part(at: pd.Timestamp | None) -> str:
+    """The networks of a bundle that answer, with a moment or without."""
+    return "next_place" if at is None else "at_a_time"

@@ -41,8 +41,7 @@ class NextLocation(BaseEstimator):
         The contextual pointer; or another model behind the same face: the book's PGT, or a rule.
         PGT and the Markov chain know only the people and places of the table they are fitted to.
     choose : {"validation", "pretrained", "fine_tuned", "trained"}
-        What `fit` takes of the contextual pointer: what foretells the visits of validation best,
-        or always the same.
+        What `fit` takes of the contextual pointer: the best on validation, or always the same.
     seed : int
         Of first weights and shuffling, from 0.
     timezone : str, optional
@@ -87,7 +86,7 @@ class NextLocation(BaseEstimator):
 
     def save(self, path: str | Path) -> None:
         """Write one safetensors file that holds everything needed to predict, and no visit."""
-        self._model.save(path)
+        self.fitted_model.save(path)
 
     def fit(self, visits: Any, y: None = None) -> Self:
         """Fit to these people: take the pretrained networks, tune them, or train new ones.
@@ -143,7 +142,7 @@ class NextLocation(BaseEstimator):
             ``lat`` where the visits have them.
         """
         whole(top, "top")
-        return like(visits, self._model.best(**self._question(visits, at, user), top=top))
+        return like(visits, self.fitted_model.best(**self._question(visits, at, user), top=top))
 
     def predict_set(
         self, visits: Any, *, coverage: float = 0.9, at: Any = None, user: Any = None
@@ -166,14 +165,14 @@ class NextLocation(BaseEstimator):
         DataFrame
             As of `predict`, with as many rows a person as the set has answers.
         """
-        found = self._model.sets(**self._question(visits, at, user), coverage=number(coverage))
-        return like(visits, found)
+        asked = self._question(visits, at, user)
+        return like(visits, self.fitted_model.sets(**asked, coverage=number(coverage)))
 
     def explain(self, visits: Any, user: Any, *, at: Any = None, top: int = 3) -> pd.DataFrame:
         """What spoke for a person's likeliest places: see `pgt.predictor.answers.reasons`."""
         whole(top, "top")
         asked = self._question(visits, at, required(user))
-        return like(visits, self._model.reasons(**asked, top=top))
+        return like(visits, self.fitted_model.reasons(**asked, top=top))
 
     def plot(
         self, visits: Any, user: Any, *, at: Any = None, top: int = 3, reasons: int = 5
@@ -204,7 +203,7 @@ class NextLocation(BaseEstimator):
 
         whole(top, "top")
         asked = self._question(visits, at, required(user))
-        guesses = self._model.best(**asked, top=top)
+        guesses = self.fitted_model.best(**asked, top=top)
         known = until(of_person(asked["visits"], user), asked["at"])
         return person_map(known, guesses)
 
@@ -223,7 +222,7 @@ class NextLocation(BaseEstimator):
             percent. Windows are those of the exact protocol; experts are weighed by those of the
             training part.
         """
-        model = self._model
+        model = self.fitted_model
         windows = model.windows(as_visits(visits, timezone=self.timezone))
         return like(visits, scoring.table(self.model, model.predictor, windows, model.remembers))
 
@@ -232,7 +231,7 @@ class NextLocation(BaseEstimator):
 
         The networks are weighed by how well they foretold these visits; without a table, alike.
         """
-        self.watcher_ = self._model.watcher(as_visits(visits, timezone=self.timezone))
+        self.watcher_ = self.fitted_model.watcher(as_visits(visits, timezone=self.timezone))
         return self
 
     def update(self, visit: Mapping[str, Any], *, top: int = 5) -> pd.DataFrame:
@@ -266,7 +265,7 @@ class NextLocation(BaseEstimator):
         ['home', 'work']
         """
         whole(top, "top")
-        fitted = self._model
+        fitted = self.fitted_model
         if not hasattr(self, "watcher_"):
             self.watcher_ = fitted.watcher(None)
         return self.watcher_.update(visit, top, self.timezone)
@@ -280,7 +279,8 @@ class NextLocation(BaseEstimator):
         return fitted.bundle
 
     @property
-    def _model(self) -> Fitted:
+    def fitted_model(self) -> Fitted:
+        """The model that was fitted or loaded; a DataError where there is none."""
         self._check_parameters()
         fitted: Fitted | None = getattr(self, "fitted_", None)
         if fitted is None or fitted.name != self.model:

@@ -75,11 +75,11 @@ class Fitted(ABC):
         Raises
         ------
         DataError
-            The model has no features that could be left out.
+            The model tells none.
         """
         raise DataError(
-            f"Reasons are those of the contextual pointer, and {self.name!r} has none; take "
-            "NextLocation.pretrained()."
+            f"{self.name!r} tells no reasons; take NextLocation.pretrained(), or a rule that votes "
+            "for visits (kernel, most_frequent, last)."
         )
 
     def watcher(self, visits: pd.DataFrame | None) -> Watcher:
@@ -91,8 +91,8 @@ class Fitted(ABC):
             The model keeps none.
         """
         raise DataError(
-            f"Diaries are for the contextual pointer, not for {self.name!r}; take "
-            "NextLocation.pretrained(), or predict from the whole table."
+            f"{self.name!r} keeps no diaries, since it looks at days and not at visits; predict "
+            "from the table with the new visit in it, or take NextLocation.pretrained()."
         )
 
     def limit(self, coverage: float) -> float:

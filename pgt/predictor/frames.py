@@ -15,6 +15,7 @@ from pgt.io.sources import read_visits
 from pgt.io.tables import TIMES, in_utc, named, tidy
 from pgt.io.trackintel import with_centers
 from pgt.refusals.tables import require_places
+from pgt.scale.mapped import is_prepared
 from pgt.table.columns import require_columns
 
 
@@ -56,6 +57,11 @@ def as_visits(
     [8, 9]
     """
     if isinstance(table, str | Path):
+        if is_prepared(table):
+            raise DataError(
+                f"{table} is what 'pgt prepare --engine' wrote; ask pgt.predictor.buckets.predict("
+                "model, folder), which works through its buckets."
+            )
         # Of other folders the format is known; a table without an end is one of check-ins.
         checkins = not Path(table).is_dir() or is_parquet_folder(table)
         return read_visits(table, timezone=timezone, columns=columns, checkins=checkins)

@@ -6,7 +6,7 @@ What a rule says of a place is the place's share of all its votes, minus what "s
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from pgt import checkpoint
-from pgt.baselines import ContextKernel, Last, MostFrequent
+from pgt.baselines import ContextKernel, Last, MostFrequent, Rule
 from pgt.batch import Batch
 from pgt.contextual.history import HistoryWindows
 from pgt.contextual.presets import MEMORY, OLDER
@@ -26,6 +26,7 @@ from pgt.predictor.asking import Asked, ask, is_new, new_places
 from pgt.predictor.bundle import Novelty
 from pgt.predictor.fitted import ENOUGH, Fitted, in_order, of_person
 from pgt.predictor.fitting import seen
+from pgt.predictor.watching import Watcher, begun
 from pgt.training.baselines import fit_baseline
 
 FORMAT = "rule-1"
@@ -108,6 +109,18 @@ class OwnPast(Fitted):
         limit, asked = self.limit(coverage), self._asked(visits, at, user)
         return answers.sets(self.predictor, asked, self.novelty(asked.new), limit)
 
+    def reasons(
+        self, visits: pd.DataFrame, top: int, *, at: pd.Timestamp | None, user: Any
+    ) -> pd.DataFrame:
+        """What the votes were for, see `pgt.predictor.answers.votes`."""
+        asked = self._asked(visits, at, user)
+        new = self.novelty(asked.new)
+        return answers.votes(self.predictor, parts(self.predictor), asked, new, top)
+
+    def watcher(self, visits: pd.DataFrame | None) -> Watcher:
+        """Everybody's diary."""
+        return begun(Watcher(self.predictor, self.novelty, MEMORY, OLDER), visits)
+
     def _asked(self, visits: pd.DataFrame, at: pd.Timestamp | None, user: Any) -> Asked:
         self.refuse_time(at)
         return ask(of_person(visits, user), memory=MEMORY, older=OLDER)
@@ -130,6 +143,24 @@ class OwnPast(Fitted):
         rule = kinds[info["rule"]](**{k: _number(v) for k, v in info["numbers"].items()})
         novelty = Novelty(*map(_number, info["novelty"]))
         return cls(info["rule"], rule, strangeness(tensors), novelty)
+
+
+def parts(rule: Latest | MostFrequent | ContextKernel) -> dict[str, Rule]:
+    """Rules whose votes add up to those of a rule, by what they are for.
+
+    Examples
+    --------
+    >>> {name: part.same for name, part in parts(ContextKernel(same=2.0)).items()}
+    {'age': 0.0, 'before': 2.0, 'clock': 0.0}
+    """
+    if not isinstance(rule, ContextKernel):
+        return {"age" if isinstance(rule, Latest) else "count": rule}
+    weights = {"age": "base", "before": "same", "clock": "clock"}
+    silent: dict[str, Any] = dict.fromkeys(weights.values(), 0.0)
+    return {
+        name: replace(rule, **silent | {weight: getattr(rule, weight)})
+        for name, weight in weights.items()
+    }
 
 
 def strangeness(tensors: dict[str, Tensor]) -> np.ndarray:

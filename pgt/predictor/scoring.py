@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import cast
 
+import numpy as np
 import pandas as pd
 
 from pgt.analysis.intervals import interval
 from pgt.contextual.history import HistoryWindows
 from pgt.errors import DataError
 from pgt.metrics import Predictor, Ranker, evaluate, summarize
+from pgt.predictor.asking import drawn
 from pgt.predictor.experts import Experts
 from pgt.predictor.fitting import remembering
-from pgt.training.baselines import fit_baseline
-from pgt.windows import PreparedDataset
+from pgt.training.baselines import Baseline, fit_baseline
+from pgt.windows import PreparedDataset, Windows
 
 SHOWN = ["acc@1", "acc@5", "acc@10", "mrr"]
+KERNEL = 20_000  # validation windows that choose the kernel's numbers, at most
 
 
 def table(
@@ -44,24 +48,52 @@ def table(
         There are no test windows.
     """
     data = remembering(windows)
-    if len(data.test) == 0:
+    require_test(len(data.test))
+    if isinstance(model, Experts):
+        model = model.weighed(cast(HistoryWindows, data.train))
+    _, some = drawn(np.array([len(data.valid)]), KERNEL)
+    beside = rules(data.train, data.valid.subset(some))
+    return scores(
+        (label, evaluate(fitted, data.test if far else windows.test))
+        for label, (fitted, far) in ({name: (model, remembers)} | beside).items()
+    )
+
+
+def require_test(n: int) -> None:
+    """Refuse to score on no test windows.
+
+    Raises
+    ------
+    DataError
+    """
+    if n == 0:
         raise DataError(
             "The table has no test windows (three visits within seven days, in the last fifth of a "
             "person's days); give more visits."
         )
-    if isinstance(model, Experts):
-        model = model.weighed(cast(HistoryWindows, data.train))
-    train, valid = windows.train, windows.valid
-    models: dict[str, tuple[Predictor | Ranker, bool]] = {
-        name: (model, remembers),
-        "most frequent, 100 visits": (fit_baseline("most_frequent", data.train, data.valid), True),
-        "most frequent, 7 days": (fit_baseline("most_frequent", train, valid), False),
-    }
-    if len(data.valid):
-        models["kernel, 100 visits"] = (fit_baseline("kernel", data.train, data.valid), True)
+
+
+def rules(train: Windows, valid: Windows) -> dict[str, tuple[Baseline, bool]]:
+    """The rules beside the model, and whether each looks at the last hundred visits.
+
+    Parameters
+    ----------
+    train : Windows
+        Of these a rule counts the places.
+    valid : Windows
+        With the last hundred visits; the kernel's numbers are chosen on them.
+    """
+    often = fit_baseline("most_frequent", train, valid)
+    found = {"most frequent, 100 visits": (often, True), "most frequent, 7 days": (often, False)}
+    if len(valid):
+        found["kernel, 100 visits"] = (fit_baseline("kernel", train, valid), True)
+    return found
+
+
+def scores(ranked: Iterable[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
+    """The rows of several models, of their names and ranks."""
     rows = []
-    for label, (fitted, far) in models.items():
-        ranks = evaluate(fitted, data.test if far else windows.test)
+    for label, ranks in ranked:
         for row in summarize(ranks).to_dict("records"):
             low, high = interval(ranks, "acc@1", group=str(row["group"]))
             about = {"model": label, "group": row["group"], "n": row["n"]}

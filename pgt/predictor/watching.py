@@ -10,27 +10,31 @@ from typing import Any
 
 import pandas as pd
 
+from pgt.baselines import Rule
 from pgt.errors import DataError
 from pgt.predictor import answers
 from pgt.predictor.arguments import moment
-from pgt.predictor.bundle import Bundle
+from pgt.predictor.bundle import Novelty
 from pgt.predictor.diary import Diary
 from pgt.predictor.experts import Experts
 from pgt.predictor.together import together
 
 
 class Watcher:
-    """The diaries of people, and the networks that are asked after every visit.
+    """The diaries of people, and the model that is asked after every visit.
 
     Parameters
     ----------
-    bundle : Bundle
-    model : Experts
-        The networks, weighed.
+    model : Experts or Rule
+        Networks are weighed.
+    novelty : Novelty
+    memory, older : int
+        How much of the past is looked at, as in `pgt.contextual.history.with_history`.
     """
 
-    def __init__(self, bundle: Bundle, model: Experts) -> None:
-        self.bundle, self.model, self.network = bundle, model, together(model)
+    def __init__(self, model: Experts | Rule, novelty: Novelty, memory: int, older: int) -> None:
+        self.model, self.novelty, self.memory, self.older = model, novelty, memory, older
+        self.asked = model if isinstance(model, Rule) else together(model)
         self.diaries: dict[Any, Diary] = {}
         self.written: dict[str, Any] = {}  # the people of the diaries by how their ids are written
         self.zone: tzinfo | None = None  # of the table that was read
@@ -60,8 +64,8 @@ class Watcher:
             )
         diary.add(place, began, finished)
         self._keep(user, diary)  # only now: a visit that is refused leaves no trace
-        new = float(self.bundle.novelty(diary.new)[0])
-        place, probability = answers.one(self.network, diary.batch(), top)
+        new = float(self.novelty(diary.new)[0])
+        place, probability = answers.one(self.asked, diary.batch(), top)
         return pd.DataFrame(
             {
                 "user_id": user,
@@ -79,7 +83,7 @@ class Watcher:
         return self.diaries[user_id]
 
     def _empty(self) -> Diary:
-        return Diary(self.bundle.memory, self.bundle.older)
+        return Diary(self.memory, self.older)
 
     def _keep(self, user_id: Any, diary: Diary) -> None:
         self.diaries[user_id] = diary
@@ -88,6 +92,13 @@ class Watcher:
     def _user(self, user_id: Any) -> Any:
         """The person as the diaries write them, who may be written otherwise here."""
         return user_id if user_id in self.diaries else self.written.get(str(user_id), user_id)
+
+
+def begun(watcher: Watcher, visits: pd.DataFrame | None) -> Watcher:
+    """The same, with everybody's diary begun with a table, if there is one."""
+    if visits is not None:
+        watcher.read(visits)
+    return watcher
 
 
 def _id(visit: Mapping[str, Any], name: str) -> Any:

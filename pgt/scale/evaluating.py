@@ -88,7 +88,7 @@ def evaluate(
             )
     work = partial(_rank, folder, predictor, mark, split, memory, older)
     parts = (engine or InProcess()).map(work, numbers_of(out))
-    return _together(parts)
+    return together(parts)
 
 
 def predict(
@@ -126,7 +126,7 @@ def predict(
     parts = (engine or InProcess()).map(work, numbers_of(Folder(folder)))
     if not any(len(part) for part in parts):
         raise DataError(f"Nobody in {folder} has a visit before {at}; choose a later moment.")
-    return _together([part for part in parts if len(part)])
+    return together([part for part in parts if len(part)])
 
 
 def _rank(
@@ -159,8 +159,8 @@ def _predict(
         return predicting.predict(model, vocabulary, visits, windows=windows, at=at, top=top)
 
 
-def _together(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Bucket after bucket becomes person after person."""
+def together(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """Rows of one bucket after the other, as rows of one person after the other."""
     table = pd.concat(parts, ignore_index=True)
     return table.sort_values("user_id", kind="stable", ignore_index=True)
 

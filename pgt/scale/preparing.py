@@ -183,6 +183,23 @@ def prepared(out: Folder) -> dict[str, Any]:
     return dict(about)
 
 
+def require_windows(folder: str, asked: WindowConfig) -> None:
+    """Refuse a folder that was prepared with other windows than those that are asked for.
+
+    Raises
+    ------
+    DataError
+        It was, or it is not prepared.
+    """
+    has = prepared(Folder(folder))["windows"]
+    for name, value in asked.to_dict().items():
+        if has[name] != value:
+            raise DataError(
+                f"{folder} was prepared with {name} {has[name]}, not {value}; prepare it anew, or "
+                "ask for the same."
+            )
+
+
 @lru_cache(maxsize=1)
 def vocabulary_of(folder: str, fingerprint: str) -> Vocabulary:
     """The vocabulary of a folder; a process reads it once for all buckets."""

@@ -73,7 +73,7 @@ def require_times(visits: pd.DataFrame) -> None:
         if not isinstance(dtype, pd.DatetimeTZDtype):
             raise DataError(
                 f"Times in '{name}' have no time zone, so the hour of day is unknown; give it, "
-                "for example tables.read(path, timezone='Asia/Shanghai') or --timezone."
+                "for example timezone='Asia/Shanghai', or on the command line --timezone."
             )
         if visits[name].isna().any():
             raise DataError(

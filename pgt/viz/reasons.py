@@ -63,9 +63,8 @@ def reasons(table: pd.DataFrame, whose: object, *, most: int = 5) -> Shown:
     return show(
         figure,
         alt=f"The likeliest next places of {whose}, and the reasons for each as bars. {told}.",
-        caption=f"What spoke for the likeliest next places of {whose}. A bar is the probability "
-        "with the fact minus the probability without it: blue speaks for the place, hatched orange "
-        "against it.",
+        caption=f"What spoke for the likeliest next places of {whose}. A bar is what the "
+        "fact adds to the probability: blue speaks for the place, hatched orange against it.",
     )
 
 

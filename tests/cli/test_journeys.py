@@ -181,7 +181,11 @@ def test_a_rule_is_trained_asked_and_measured_like_the_predictor(
     assert capsys.readouterr().out.count("somewhere new") == 4
     assert main(["evaluate", "visits.parquet", out]) == 0
     assert f"{kind}" in capsys.readouterr().out.splitlines()[-1]
-    assert main(["explain", "visits.parquet", out, "--user", str(own.user_id.iloc[0])]) == 2
-    assert "NextLocation.pretrained()" in capsys.readouterr().err
+    explained = main(["explain", "visits.parquet", out, "--user", str(own.user_id.iloc[0])])
+    said = capsys.readouterr()
+    if kind == "kernel":
+        assert explained == 0 and "points  how near to now the time of day" in said.out
+    else:
+        assert explained == 2 and "NextLocation.pretrained()" in said.err
     assert main(["train", "visits.parquet", "--out", out, "--model", kind, "--epochs", "2"]) == 2
     assert "--epochs is an option of PGT" in capsys.readouterr().err

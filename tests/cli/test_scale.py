@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -14,9 +16,11 @@ from pgt.checkpoint import read
 from pgt.cli.parser import main
 from pgt.io.tables import write
 from pgt.scale.mapped import open_prepared
+from pgt.scale.storage import require
 from pgt.windows import prepare
 
-from ..helpers import routine_visits
+from ..helpers import ROOT, routine_visits, run_python
+from ..reproducible.test_parallel import WITHOUT_EFFECT
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +145,11 @@ def test_buckets_in_an_object_store_are_answered_as_a_folder_is(
         ("predict {address}-none {model} --engine process", "or check the address."),
         ("evaluate {address} {model} --engine process --timezone UTC", "leave --timezone out"),
         ("predict {address} {model} --engine process --timezone UTC", "leave --timezone out"),
-        ("evaluate {address}", "only local files are read; download it first"),
-        ("predict {address}", "only local files are read; download it first"),
+        ("evaluate {address}", "which only --engine reads; add --engine process if"),
+        ("predict {address}", "which only --engine reads; add --engine process if"),
+        ("predict {address}-none --engine process", "or check the address."),
+        ("predict {address} --engine process --timezone UTC", "leave --timezone out"),
+        ("evaluate {address} --engine process --person me", "leave it out"),
         ("train {address} --out m.safetensors", "only local files are read; download it first"),
         ("train {address} --out m.safetensors --model pgt", "only local files are read"),
         ("visits {address} --out v.csv", "only local files are read; download it first"),
@@ -201,6 +208,123 @@ def test_one_person_is_predicted_from_the_own_bucket(
     assert answers[0] == answers[1]
     assert main(["predict", folder, model, "--user", "nobody"]) == 2
     assert "nobody" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command", ["evaluate", "predict", "predict --user 2 --at 2024-05-10T12:00"]
+)
+def test_the_predictor_answers_a_folder_as_the_table(
+    table: Path, folder_and_model: tuple[str, str], command: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    folder, _ = folder_and_model
+    name, *options = command.split()
+    capsys.readouterr()
+    answers = []
+    pool = ["--engine", "pool", "--workers", "2"]
+    for source, engine in ((str(table), []), (folder, []), (f"file://{folder}", pool)):
+        assert main([name, source, *options, *engine]) == 0
+        answers.append(capsys.readouterr().out)
+    assert len(set(answers)) == 1 and answers[0]
+
+
+def test_a_table_of_the_predictors_answers_is_written_from_a_folder(
+    table: Path, folder_and_model: tuple[str, str], tmp_path: Path
+) -> None:
+    folder, _ = folder_and_model
+    found = []
+    for source in (str(table), folder):
+        assert main(["predict", source, "--out", str(tmp_path / "next.csv")]) == 0
+        found.append(pd.read_csv(tmp_path / "next.csv"))
+    pd.testing.assert_frame_equal(*found, check_exact=False, rtol=1e-5)
+
+
+@pytest.mark.parametrize("command", ["explain", "map --out m.html", "live --out m.html"])
+def test_one_person_of_a_folder_is_explained_and_drawn(
+    tmp_path: Path, command: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    visits = routine_visits(users=5, days=50)
+    write(visits.assign(lon=16 + visits.location_id / 100, lat=48.2), Path("v.parquet"))
+    assert main(["prepare", "v.parquet", "b", "--engine", "process", "--buckets", "3"]) == 0
+    name, *options = command.split()
+    capsys.readouterr()
+    answers = []
+    for source in ("v.parquet", "b"):
+        assert main([name, source, "--user", "2", *options]) == 0
+        page = Path("m.html").read_text("utf-8") if options else ""
+        answers.append((capsys.readouterr().out, page))
+    assert answers[0] == answers[1] and answers[0][0]
+    assert main([name, "b", "--user", "nobody", *options]) == 2
+    assert "There is no user 'nobody'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("train {folder} --out m.safetensors --model kernel", "give the table that the folder was"),
+        ("live {folder} --out live.html", "or one person (--user)"),
+        ("predict {folder} --timezone UTC", "leave --timezone out"),
+        ("predict {folder} --person me", "--person is for GPX"),
+        ("predict {folder} --workers 2", "--workers goes with --engine"),
+        ("predict {folder} --engine process --at 1999-01-01", "Nobody in the table has a visit"),
+    ],
+)
+def test_what_the_predictor_cannot_do_with_a_folder_is_said(
+    folder_and_model: tuple[str, str], tmp_path: Path, words: str, says: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    folder, _ = folder_and_model
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    assert main(words.format(folder=folder).split()) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and says in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """A Dask cluster on this machine, and where it listens."""
+    distributed = require("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.mark.parametrize("who", ["PGT", "predictor"])
+@pytest.mark.parametrize("command", [["evaluate"], ["predict", "--top", "2"]])
+def test_a_dask_cluster_answers_as_one_process_does(
+    scheduler: str, folder_and_model: tuple[str, str], command: list[str], who: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    folder, model = folder_and_model
+    name, *options = command
+    words = [name, folder, *([model] if who == "PGT" else []), *options]
+    capsys.readouterr()
+    assert main(words) == 0
+    here = capsys.readouterr().out
+    assert main([*words, "--engine", "dask", "--address", scheduler]) == 0
+    there = capsys.readouterr().out.splitlines(keepends=True)
+    assert there[0].startswith("dashboard: http://") and "".join(there[1:]) == here
+
+
+@pytest.mark.slow
+def test_a_team_of_torchrun_trains_the_weights_of_one_process(table: Path, tmp_path: Path) -> None:
+    words = ["-m", "pgt", "train", str(table), "--model", "pgt", "--epochs", "1", "--device", "cpu"]
+    team = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    for name, before in (("one", []), ("two", team)):
+        out = ["--out", str(tmp_path / f"{name}.safetensors")]
+        done = run_python(*before, *words, "--quiet", *out, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("written to") == 1  # by one of the two
+    (one, about), (two, too) = (read(tmp_path / f"{name}.safetensors") for name in ("one", "two"))
+    assert about["notes"]["windows"] == too["notes"]["windows"] and one.keys() == two.keys()
+    for name in one:
+        if not name.endswith(WITHOUT_EFFECT):
+            torch.testing.assert_close(two[name], one[name], atol=1e-5, rtol=1e-5, msg=name)
 
 
 @pytest.mark.parametrize("command", ["evaluate", "predict"])

@@ -16,9 +16,10 @@ from pgt import checkpoint, city
 from pgt.errors import DataError
 from pgt.metrics import evaluate
 from pgt.predictor import closed
+from pgt.predictor.asking import ask
 from pgt.predictor.closed import Closed
 from pgt.predictor.estimator import MODELS, NextLocation
-from pgt.predictor.rules import Latest
+from pgt.predictor.rules import Latest, OwnPast
 from pgt.training.baselines import baselines, fit_baseline
 from pgt.visits import check
 
@@ -123,12 +124,65 @@ def test_what_a_model_cannot_do_is_one_sentence(
 ) -> None:
     with pytest.raises(DataError, match="knows nothing of the time"):
         fitted[name].predict(visits, at="2024-05-01 09:00")
-    with pytest.raises(DataError, match=r"has none; take NextLocation\.pretrained"):
-        fitted[name].explain(visits, 0)
-    with pytest.raises(DataError, match="Diaries are for the contextual pointer"):
-        fitted[name].remember(visits)
+    if name in CLOSED:
+        with pytest.raises(DataError, match=r"tells no reasons; take NextLocation\.pretrained"):
+            fitted[name].explain(visits, 0)
+        with pytest.raises(DataError, match="keeps no diaries"):
+            fitted[name].remember(visits)
     with pytest.raises(DataError, match=r"coverage=2"):
         fitted[name].predict_set(visits, coverage=2)
+
+
+@pytest.mark.parametrize("name", ["last", "most_frequent", "kernel"])
+def test_the_reasons_of_a_rule_add_up_to_the_probability(
+    fitted: dict[str, NextLocation], visits: pd.DataFrame, name: str
+) -> None:
+    found = fitted[name].explain(visits, 2, top=3)
+    first = fitted[name].predict(visits, user=2, top=3)
+    assert found.location_id.drop_duplicates().tolist() == first.location_id.tolist()
+    effects = found.groupby("location_id", sort=False).effect
+    assert np.allclose(effects.sum(), 100 * first.probability, atol=1e-4)
+    assert all(one.tolist() == sorted(one, reverse=True) for _, one in effects)
+    been = visits[visits.user_id == 2].location_id.value_counts()
+    assert all(row.visits == been[row.location_id] for row in found.itertuples())
+    assert found.columns.tolist() == NextLocation.pretrained().explain(visits, 2).columns.tolist()
+    assert "adds to the probability" in fitted[name].plot(visits, 2).caption
+
+
+def test_a_reason_of_the_kernel_is_the_share_of_its_votes(
+    fitted: dict[str, NextLocation], visits: pd.DataFrame
+) -> None:
+    model = fitted["kernel"].fitted_
+    assert isinstance(model, OwnPast)
+    asked = ask(visits[visits.user_id == 2], memory=100, older=100)
+    batch, new = asked.windows.batch([0]), model.novelty(asked.new)[0]
+    kernel = replace(model.predictor, base=1.0, same=2.0, clock=0.5, decay=0.9)
+    shown = replace(model, predictor=kernel)
+    found = shown.reasons(visits, 1, at=None, user=2).set_index("feature").effect
+    votes = [
+        replace(kernel, **{**dict.fromkeys(("base", "same", "clock"), 0.0), name: weight})
+        for name, weight in (("base", 1.0), ("same", 2.0), ("clock", 0.5))
+    ]
+    place = shown.best(visits, 1, at=None, user=2).location_id[0]
+    number = int(asked.visits[asked.visits.location_id == place]._place.iloc[0]) + 2
+    there = batch.location[0] == number
+    for name, one in zip(("age", "before", "clock"), votes, strict=True):
+        share = one.weights(batch)[0][there].sum() / kernel.weights(batch).sum()
+        assert found[name] == pytest.approx(100 * float(share) * (1 - new), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["last", "most_frequent", "kernel"])
+def test_a_rule_takes_one_visit_at_a_time_as_the_whole_table(
+    fitted: dict[str, NextLocation], visits: pd.DataFrame, name: str
+) -> None:
+    late = visits.groupby("user_id").tail(3).index
+    model = fitted[name].remember(visits.drop(late))
+    for row in visits.loc[late].sort_values("started_at", kind="stable").to_dict("records"):
+        answer = model.update(row, top=4)
+    whole = model.predict(visits, top=4, user=row["user_id"])
+    assert answer.location_id.tolist() == whole.location_id.tolist()
+    assert np.allclose(answer.probability, whole.probability, atol=1e-6)
+    assert answer.somewhere_new[0] == pytest.approx(whole.somewhere_new[0])
 
 
 def test_a_pgt_that_knows_the_day_can_be_asked_for_one(visits: pd.DataFrame) -> None:

@@ -127,5 +127,5 @@ def test_another_fit_begins_new_diaries() -> None:
     with pytest.raises(DataError, match="not fitted"):
         model.update(visits.iloc[-1].to_dict())
     model.fit(visits)
-    with pytest.raises(DataError, match="Diaries are for the contextual pointer"):
-        model.update(visits.iloc[-1].to_dict())
+    last = visits.iloc[-1]
+    assert model.update(last.to_dict()).location_id.tolist() == [last.location_id]
