@@ -21,7 +21,7 @@ PACKAGE = Path(pgt.__file__).resolve().parent
 # Where a mark stops. Windows, with and without a memory, carry a fingerprint of all that a model
 # sees of them, so code that makes the same windows in another way is no change. A model that a
 # report takes from `lab.runs` has a mark of its own. A command hands a file of the predictor to
-# `pgt.cli.predictor`; what is measured of the commands is PGT. The rest only keeps and tells results.
+# `pgt.cli.predictor`; what is measured of the commands is PGT. The rest keeps and tells results.
 STOPS = frozenset(
     {
         "pgt.city:load",
