@@ -3,7 +3,8 @@
 An experiment writes ``book/results/NAME.json`` (how it was made, and one flat row per model, seed,
 split and group) and ``NAME.ranks.parquet`` (where each test window's target was ranked, by person,
 without places or times), from which intervals are computed. Finished runs are kept, so an
-interrupted experiment goes on where it stopped.
+interrupted experiment goes on where it stopped; and a run that the file holds already is taken
+from it, so an experiment that gets more runs makes those alone.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pgt.analysis.results import read_results
 from pgt.config import TargetTime
 from pgt.contextual import presets
 from pgt.errors import DataError
+from pgt.files.atomic import write_text
 from pgt.improvements.registry import IMPROVEMENTS
 from pgt.training.baselines import baselines
 from pgt.training.presets import ABLATIONS
@@ -166,7 +168,12 @@ EXPERIMENTS: dict[str, Experiment] = {
     "last_visit": Experiment(
         "How good is each model on New York when its windows do not tell when the next visit is?",
         {
-            "new_york_last_visit": RULES + _seeded([("contextual", "full", "unknown")]),
+            "new_york_last_visit": (
+                *RULES,
+                Run("predictor"),
+                *_seeded([*_RIVALS, _WEEK[0], _WEEK[2]], FEW_SEEDS),
+                *_seeded([("contextual", "full", "unknown")]),
+            ),
         },
     ),
     "improvements": Experiment(
@@ -189,6 +196,7 @@ def execute(name: str, folder: Path, workers: int = 2) -> Path:
     jobs = EXPERIMENTS[name].jobs
     for key in EXPERIMENTS[name].runs:
         runs.data_fingerprint(key)  # says at once which data are missing
+    keep_held(name, folder)
     began = time.perf_counter()
     with ExitStack() as stack:
         # With no workers the runs are made one after the other, in this process.
@@ -196,6 +204,47 @@ def execute(name: str, folder: Path, workers: int = 2) -> Path:
         for label in each(runs.make, jobs):
             print(f"{time.perf_counter() - began:7.0f} s  {label}", flush=True)
     return write(name, folder)
+
+
+def keep_held(name: str, folder: Path) -> list[str]:
+    """Keep the runs that a results file holds: of these windows, by this code, on such a machine.
+
+    Tuned runs are left out, since the file does not say which settings they had.
+
+    Returns
+    -------
+    list of str
+        The keys of those that were not kept before.
+    """
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        return []
+    results = read_results(name, folder)
+    header, several = results.header, isinstance(results.header["data"], list)
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    held = []
+    for key, run in EXPERIMENTS[name].jobs:
+        kept = runs.kept(key, run)
+        notes = header["runs"].get(f"{key}/{run.key}" if several else run.key)
+        if kept.exists() or notes is None or run.variant == "tuned":
+            continue
+        source = json.loads(json.dumps(about_data(key)))
+        known = source in (header["data"] if several else [header["data"]])
+        same_code = header["code"][run.model] == runs.code_of(run.model)
+        if not (known and same_code and environment().items() <= header.items()):
+            continue
+        about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
+        (ranks,) = results.ranks(**{k: v for k, v in about.items() if v is not None})
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        ranks.rename(columns={"user_id": "user"})[runs.RANKS].to_parquet(
+            kept.with_suffix(".parquet"), index=False
+        )
+        mine = [row for row in rows if about.items() <= row.items()]
+        notes = dict(notes)
+        seconds = notes.pop("seconds")
+        write_text(kept, json.dumps({"rows": mine, "notes": notes, "seconds": seconds}))
+        held.append(run.key)
+    return held
 
 
 def write(name: str, folder: Path) -> Path:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from pgt.config import Anchor, ModelConfig, Protocol, TargetTime, TrainConfig, W
 from pgt.contextual import presets
 from pgt.contextual.history import with_history
 from pgt.files.atomic import write_text
+from pgt.files.shipped import folder
 from pgt.improvements.registry import IMPROVEMENTS, improved, training_of
 from pgt.io.sources import (
     GEOLIFE,
@@ -38,6 +40,9 @@ from pgt.io.sources import (
     read_windows_folder,
 )
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor.bundle import Bundle
+from pgt.predictor.estimator import PRETRAINED
+from pgt.predictor.fitting import remembering
 from pgt.sparse.losses import Loss, cross_entropy
 from pgt.train import fit
 from pgt.training.baselines import baselines, fit_baseline
@@ -286,6 +291,18 @@ def _with_history(key: str, run: Run) -> Dataset:
     return presets.windows(dataset(key), presets.VARIANTS[run.variant])
 
 
+def _shipped(key: str, run: Run) -> Trained:
+    """The predictor as it comes, its experts weighed by what these people did in training."""
+    data, path = _remembered(key, run), folder("checkpoints") / PRETRAINED
+    model = Bundle.load(path).next_place.weighed(data.train)
+    weights = [round(weight, 3) for weight in model.weights.tolist()]
+    return model, {"file": sha256(path.read_bytes()).hexdigest()[:12], "weights": weights}
+
+
+def _remembered(key: str, run: Run) -> Dataset:
+    return remembering(dataset(key))
+
+
 def _augmented(key: str, run: Run) -> Dataset:
     data = dataset(key)
     return replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
@@ -301,6 +318,7 @@ def _noted(baseline: metrics.Predictor) -> Trained:
 # made and trained.
 WINDOWS: dict[str, Callable[[str, Run], Dataset]] = {
     "kernel_memory": _with_memory, "contextual": _with_history, "improved": _augmented,
+    "predictor": _remembered,
 }  # fmt: skip
 NETWORKS: dict[str, Callable[[str, Run], tuple[Network, TrainConfig]]] = {
     "pgt": _pgt, "lstm": _rival, "mhsa": _rival, "contextual": _contextual, "improved": _improved,
@@ -308,7 +326,8 @@ NETWORKS: dict[str, Callable[[str, Run], tuple[Network, TrainConfig]]] = {
 MAKERS: dict[str, Callable[[str, Run], Trained]] = {
     "pgt": _trained_pgt, "lstm": _trained_rival, "mhsa": _trained_rival,
     "contextual": _trained_contextual, "improved": _trained_improved,
-    "kernel_memory": _fitted_with_memory, **dict.fromkeys(baselines(), _fitted),
+    "kernel_memory": _fitted_with_memory, "predictor": _shipped,
+    **dict.fromkeys(baselines(), _fitted),
 }  # fmt: skip
 
 

@@ -99,13 +99,17 @@ class Results:
     ) -> tuple[float, float, float]:
         """Mean of ``one`` minus mean of ``other``, with its 95 % interval.
 
-        Paired by window and, where both have several, by seed. People and seeds are resampled;
-        with ``seeds=False`` people alone.
+        Paired by window and, where both have several, by seed; then a seed that only one of them
+        has does not count. People and seeds are resampled; with ``seeds=False`` people alone.
         """
         runs = [list(self.ranks(**where)) for where in (one, other)]
+        rows = [self.select(group, **where) for where in (one, other)]
+        if min(map(len, runs)) > 1:
+            both = set.intersection(*({run.seed.iloc[0] for run in some} for some in runs))
+            runs = [[run for run in some if run.seed.iloc[0] in both] for some in runs]
+            rows = [some[some.seed.isin(both)] for some in rows]
         low, high = interval_of_mean(runs[0], metric, against=runs[1], group=group, seeds=seeds)
-        gap = self.mean(metric, group=group, **one) - self.mean(metric, group=group, **other)
-        return gap, low, high
+        return float(rows[0][metric].mean() - rows[1][metric].mean()), low, high
 
 
 def read_results(name: str, folder: Path | None = None) -> Results:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+import shutil
+from dataclasses import asdict, replace
+from hashlib import sha256
 from pathlib import Path
 
 import pandas as pd
@@ -13,11 +15,15 @@ from lab import experiments, runs
 from lab.experiments import EXPERIMENTS, SEEDS, Experiment
 from lab.reports import pending, stale
 from lab.runs import DATA, Data, Run
+from pandas.testing import assert_frame_equal
 
 from pgt import metrics
+from pgt.analysis.intervals import interval_of_mean
 from pgt.analysis.results import read_results, results_folder
 from pgt.config import TrainConfig
 from pgt.errors import DataError
+from pgt.files.shipped import folder
+from pgt.predictor.estimator import PRETRAINED
 from pgt.training.presets import PRESETS, Preset
 
 from ..helpers import random_visits
@@ -87,6 +93,26 @@ def test_the_ranks_give_the_rows(name: str) -> None:
             assert gains["mrr"] == pytest.approx(row["mrr"], abs=1e-3, nan_ok=True)
         low, high = results.interval(**where(key, run))
         assert low < results.mean(**where(key, run)) < high
+
+
+def test_a_difference_is_that_of_the_seeds_that_both_have() -> None:
+    results = read_results("geolife_published")
+    few = {"model": "lstm", "variant": "tuned"}
+    many = {"model": "pgt", "variant": "full", "target_time": "day"}
+    seeds = set(results.select(**few).seed)
+    assert 1 < len(seeds) < len(results.select(**many))
+    rows = results.select(**many)
+    gap, low, high = results.difference(few, many)
+    assert gap == results.mean(**few) - rows[rows.seed.isin(seeds)]["acc@1"].mean()
+    assert gap != results.mean(**few) - results.mean(**many)
+    same = [run for run in results.ranks(**many) if run.seed.iloc[0] in seeds]
+    assert (low, high) == interval_of_mean(list(results.ranks(**few)), against=same)
+
+
+def test_the_row_of_the_predictor_is_that_of_the_file_that_is_shipped() -> None:
+    mark = sha256((folder("checkpoints") / PRETRAINED).read_bytes()).hexdigest()[:12]
+    runs_of = read_results("last_visit").header["runs"]
+    assert runs_of[Run("predictor").key]["file"] == mark
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -177,6 +203,50 @@ def test_an_experiment_runs_resumes_and_is_read_again(
     assert results.spread(model="pgt") == 0
     with pytest.raises(KeyError, match="no row"):
         results.mean(model="lstm")
+
+
+def test_a_run_that_the_file_holds_under_the_same_mark_is_taken_from_it(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = experiments.execute("tiny", tiny, workers=0)
+    raw, ranks = json.loads(path.read_text()), pd.read_parquet(path.with_suffix(".ranks.parquet"))
+    more = (*EXPERIMENTS["tiny"].runs["tiny"], Run("most_frequent"))
+    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("And more?", {"tiny": more}))
+    made: list[str] = []
+    original = runs.one_run
+    monkeypatch.setattr(
+        runs, "one_run", lambda key, run: made.append(run.model) or original(key, run)
+    )
+
+    # What was kept is gone, as on another day, and the experiment has a run more.
+    def again() -> list[str]:
+        shutil.rmtree(tiny / "work")
+        made.clear()
+        experiments.execute("tiny", tiny, workers=0)
+        return made
+
+    assert again() == ["most_frequent"]
+    now = json.loads(path.read_text())
+    assert now["rows"][: len(raw["rows"])] == raw["rows"]
+    assert now["code"].items() >= raw["code"].items() and now["runs"].items() >= raw["runs"].items()
+    after = pd.read_parquet(path.with_suffix(".ranks.parquet"))
+    assert_frame_equal(after[after.model != "most_frequent"], ranks, check_categorical=False)
+    assert again() == []
+    # Of code that is another now, of other windows or of another machine nothing is taken.
+    code_of = runs.code_of
+    monkeypatch.setattr(
+        runs, "code_of", lambda model: code_of(model)[:: -1 if model == "kernel" else 1]
+    )
+    assert again() == ["kernel"]
+    monkeypatch.setattr(experiments, "environment", lambda: {"versions": {}, "device": "cuda"})
+    assert len(again()) == 4
+    assert again() == []
+    monkeypatch.setitem(
+        DATA, "tiny", replace(DATA["tiny"], load=lambda: random_visits(4, visits=400))
+    )
+    runs.dataset.cache_clear()
+    runs.data_fingerprint.cache_clear()
+    assert len(again()) == 4
 
 
 def test_changed_code_makes_results_stale_and_the_same_ranks_confirm_them(
