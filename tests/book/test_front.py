@@ -60,7 +60,7 @@ def test_words_around_the_facts_are_still_true() -> None:
         return float(re.sub(r"[^\d.−+]", "", facts.fact(name)).replace("−", "-"))
 
     # "at least as good": ahead in one city, level in the other
-    exact, new_york = read_results("geolife_exact"), read_results("new_york")
+    exact, new_york = read_results("geolife_exact"), read_results("last_visit")
     _, low, _ = exact.difference({"model": "kernel"}, {"model": "pgt", "variant": "full"})
     assert low > 0 and value("kernel") > value("pgt")
     _, low, high = new_york.difference({"model": "pgt"}, {"model": "kernel"})
@@ -163,7 +163,7 @@ def test_chart_has_a_row_for_what_was_measured_and_no_other() -> None:
     # The search for settings was made on GeoLife; elsewhere networks have those of their authors.
     for city, found, file, elsewhere in (
         (front_chart.CITIES[0], geolife, "geolife_exact", ", as published"),
-        (front_chart.CITIES[1], new_york, "new_york", ", tuned"),
+        (front_chart.CITIES[1], new_york, "last_visit", ", tuned"),
     ):
         measured = [name for name in front_chart.ROWS if not name.endswith(elsewhere)]
         assert [bar.name for bar in found] == [city.names.get(name, name) for name in measured]
@@ -172,6 +172,7 @@ def test_chart_has_a_row_for_what_was_measured_and_no_other() -> None:
         assert len(absent) == 1 and len(networks) and absent.isdisjoint(networks.variant)
     for bar in (*geolife, *new_york):
         assert 0 < bar.low < bar.value < bar.high < front_chart.MOST
+        assert bar.anchored, "windows that hint at when the next visit is"
     exact = read_results("geolife_exact")
     assert geolife[0].value == pytest.approx(exact.mean(model="lstm", variant="tuned"))
     page = BeautifulSoup(front_chart.chart(), "html.parser")
@@ -181,15 +182,23 @@ def test_chart_has_a_row_for_what_was_measured_and_no_other() -> None:
         assert all(text.get_text() in picture["aria-label"] for text in picture.select(".name"))
 
 
-def test_rows_of_a_file_with_several_tables_are_those_of_all_seeds() -> None:
+def test_a_file_whose_windows_go_back_from_the_targets_day_is_marked() -> None:
+    city = front_chart.CITIES[1]
+    assert front_chart.anchored(read_results("last_visit"), city)
+    assert not front_chart.anchored(read_results("new_york"), city)
+
+
+def test_rows_of_the_predictor_are_those_of_the_network_that_is_shipped() -> None:
+    assert pgt.NextLocation.pretrained().bundle_.notes["seed"] == front_chart.SHIPPED
     results = read_results("nobody")
     where = {"data": "geolife", "protocol": "exact", "model": "predictor"}
     rows = results.rows
     one = rows[(rows.data == "geolife") & (rows.model == "predictor") & (rows.group == "all")]
-    one = one[one.seed.isna()].head(1)
+    one = one[one.seed == front_chart.SHIPPED].head(1)
     more = [
         one.assign(table="zero-shot", **{"acc@1": 40.0}),
         one.assign(table="zero-shot", seed=1, **{"acc@1": 41.0}),
+        one.assign(table="zero-shot", seed=None, **{"acc@1": 43.0}),
         one.assign(table="curve", **{"acc@1": 42.0}),
     ]
     later = replace(results, rows=pd.concat(more, ignore_index=True))
