@@ -606,8 +606,8 @@ Markdown(
     "both lose to it clearly, and there they are tuned.\n\nWhat carries "
     "over is the past. A hundred visits in place of seven days are worth "
     f"{ahead(memory, week)} to the kernel and {ahead(pointer, short)} to the "
-    "contextual pointer, which then also has summaries of older places. It is "
-    f"{ahead(pointer, memory)} ahead of that kernel and "
+    "contextual pointer, which then also has summaries of older places. "
+    f"It is {ahead(pointer, memory)} ahead of that kernel and "
     f"{ahead(pointer, 'PGT')} ahead of PGT, with settings that were never "
     "tuned for New York."
 )
