@@ -22,7 +22,8 @@ def old(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     text = sources["pgt.baselines"]
     assert "decay" in text and "class ContextKernel" in text
     sources["pgt.baselines"] = text.replace("decay", "fading").replace("ContextKernel", "Kernel")
-    for name in ("lab.runs", "pgt.contextual.scorer", "pgt.contextual.presets"):
+    users = ("pgt.training.baselines", "pgt.contextual.scorer", "pgt.contextual.presets")
+    for name in ("lab.runs", *users):
         sources[name] = sources[name].replace("ContextKernel", "Kernel").replace("decay", "fading")
     monkeypatch.setattr(restamp, "_sources", lambda since: sources)
     return sources
