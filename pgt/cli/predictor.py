@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +21,7 @@ from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.fitted import of_person
 from pgt.predictor.frames import as_visits
+from pgt.scale.engines import Engine
 from pgt.scale.mapped import is_prepared
 
 
@@ -47,12 +50,12 @@ def require_visits(args: argparse.Namespace) -> None:
 def predict(args: argparse.Namespace) -> None:
     """Print or write the likeliest next locations."""
     model, asked = opened(args), {"at": args.at, "top": args.top}
-    if _in_buckets(args) and args.user is None:
-        with scale.running(args) as engine:
+    with _engine(args) as (there, engine):
+        if there and args.user is None:
             answer = buckets.predict(model, str(args.visits), **asked, engine=engine)
-    else:
-        model, visits = _question(args)
-        answer = model.predict(visits, user=args.user, **asked)
+        else:
+            model, visits = _question(args, model, there, engine)
+            answer = model.predict(visits, user=args.user, **asked)
     if written(answer, args.out):
         return
     for user, part in answer.groupby("user_id", sort=False):
@@ -74,7 +77,9 @@ def written(answer: pd.DataFrame, out: Path | None) -> bool:
 
 def explain(args: argparse.Namespace) -> None:
     """Print what spoke for a person's likeliest places."""
-    model, visits = _question(args)
+    model = opened(args)
+    with _engine(args) as (there, engine):
+        model, visits = _question(args, model, there, engine)
     found = model.explain(visits, args.user, at=args.at, top=args.top)
     for place, part in found.groupby("location_id", sort=False):
         first = part.iloc[0]
@@ -87,7 +92,9 @@ def explain(args: argparse.Namespace) -> None:
 def map(args: argparse.Namespace) -> None:
     """Write a page with a person's places and the guesses; it needs no network."""
     require_writable(args.out, ".html")
-    model, visits = _question(args)
+    model = opened(args)
+    with _engine(args) as (there, engine):
+        model, visits = _question(args, model, there, engine)
     drawn = model.map(visits, args.user, at=args.at, top=args.top)
     drawn.save(args.out)
     print(plain(drawn.caption))
@@ -106,7 +113,9 @@ def live(args: argparse.Namespace) -> None:
             f"The page is for the networks of the predictor, not for {fitted.name!r}; take the "
             "model 'contextual', or leave MODEL out."
         )
-    visits = None if args.visits is None else of_person(_visits(args), args.user)
+    visits = None
+    if args.visits is not None:
+        visits = of_person(_visits(args, _in_buckets(args)), args.user)
     shown = pages.live(fitted.bundle, visits)
     shown.save(args.out)
     print(plain(shown.caption))
@@ -118,11 +127,11 @@ def evaluate(args: argparse.Namespace) -> None:
     if args.split != "test" or args.json:
         raise DataError("--split and --json are for models of 'train --model pgt'.")
     model = opened(args)
-    if _in_buckets(args):
-        with scale.running(args) as engine:
+    with _engine(args) as (there, engine):
+        if there:
             table = buckets.evaluate(model, str(args.visits), engine=engine)
-    else:
-        table = model.score(_visits(args))
+        else:
+            table = model.score(_visits(args, there))
     every = table[table.group == "all"]
     n = int(every.n.iloc[0])
     print(f"test: {n} windows, protocol exact, in percent; [95 % interval of acc@1]")
@@ -155,7 +164,7 @@ def train(args: argparse.Namespace) -> None:
     """Fit the predictor to these people, and say what was taken and why."""
     require_writable(args.out, ".safetensors")
     name = args.model or "contextual"
-    model = NextLocation(name, seed=args.seed).fit(_visits(args))
+    model = NextLocation(name, seed=args.seed).fit(_visits(args, _in_buckets(args)))
     model.save(args.out)
     if name == "contextual":
         print(model.selection_.to_string(index=False, float_format="%.1f", na_rep="-"))
@@ -180,18 +189,27 @@ def _in_buckets(args: argparse.Namespace) -> bool:
     return there
 
 
-def _question(args: argparse.Namespace) -> tuple[NextLocation, pd.DataFrame]:
-    """The predictor, and a table with the person who is asked about, if one is."""
-    model, visits = opened(args), _visits(args)
-    if not _in_buckets(args):
-        return model, visits
+@contextmanager
+def _engine(args: argparse.Namespace) -> Iterator[tuple[bool, Engine | None]]:
+    """Whether VISITS is a prepared folder, and the engine that is asked for to go through it."""
+    there = _in_buckets(args)
     with scale.running(args) as engine:
-        return buckets.weighed(model, str(args.visits), at=args.at, engine=engine), visits
+        yield there, engine
 
 
-def _visits(args: argparse.Namespace) -> pd.DataFrame:
-    """The table, or of a prepared folder the bucket of the person who is asked about."""
-    if _in_buckets(args):
+def _question(
+    args: argparse.Namespace, model: NextLocation, there: bool, engine: Engine | None
+) -> tuple[NextLocation, pd.DataFrame]:
+    """The predictor, weighed by all buckets if they are there, and a table to ask about."""
+    visits = _visits(args, there)
+    if there:
+        model = buckets.weighed(model, str(args.visits), at=args.at, engine=engine)
+    return model, visits
+
+
+def _visits(args: argparse.Namespace, there: bool) -> pd.DataFrame:
+    """The table, or where a prepared folder is there the bucket of the person asked about."""
+    if there:
         if getattr(args, "user", None) is None:
             raise DataError(
                 f"{args.visits} is what 'prepare --engine' wrote, and this command wants a table, "

@@ -32,19 +32,15 @@ OPTIONS = ("workers", "address", "memory", "buckets")
 def running(args: argparse.Namespace) -> Iterator[Engine | None]:
     """The engine that was asked for, if any; options that go with none are refused."""
     if not getattr(args, "engine", None):
-        _refuse_options(args)
+        for name in OPTIONS:
+            if getattr(args, name, None) is not None:
+                raise DataError(f"--{name} goes with --engine; leave it out, or name an engine.")
         yield None
         return
     with start(args.engine, args.workers or 1, args.address) as started:
         if dashboard := getattr(started, "dashboard", None):
             print(f"dashboard: {dashboard}")
         yield started
-
-
-def _refuse_options(args: argparse.Namespace) -> None:
-    for name in OPTIONS:
-        if getattr(args, name, None) is not None:
-            raise DataError(f"--{name} goes with --engine; leave it out, or name an engine.")
 
 
 def prepare(args: argparse.Namespace) -> None:
@@ -75,12 +71,10 @@ def in_buckets(args: argparse.Namespace) -> bool:
     Raises
     ------
     DataError
-        An engine is asked for and has no buckets to work through, an address is given and no
-        engine, or an option of an engine is.
+        An engine is asked for and has no buckets to work through, or an address is given and no
+        engine.
     """
     place = args.visits
-    if not args.engine:
-        _refuse_options(args)
     is_address = isinstance(place, str)
     if is_address and not args.engine:
         raise DataError(

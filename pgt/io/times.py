@@ -120,7 +120,7 @@ def strict(raw: pd.Series) -> pd.Series | None:
     >>> strict(pd.Series(["2024-05-01 09:00 +9", "2024-05-01T00:00:00Z"], dtype="str")) is None
     True
     """
-    if raw.empty or raw.hasnans or not isinstance(raw.dtype, pd.StringDtype):
+    if not isinstance(raw.dtype, pd.StringDtype) or raw.empty or raw.hasnans:
         return None
     for zone in ("UTC", None):
         with suppress(pa.ArrowInvalid):

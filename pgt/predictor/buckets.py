@@ -82,17 +82,14 @@ def predict(
     >>> pd.testing.assert_frame_equal(ours, theirs, rtol=1e-5)
     """
     whole(top, "top")
-    fitted = weighed(model, folder, at=at, engine=engine).fitted_model
-    work = partial(_best, folder, fitted, _moment(folder, at), top)
-    numbers = numbers_of(Folder(folder))
-    parts = (engine or InProcess()).map(work, numbers)
-    found = evaluating.together([part for part in parts if len(part)])
+    fitted, when = weighed(model, folder, at=at, engine=engine).fitted_model, _moment(folder, at)
+    found = evaluating.answered(folder, partial(_best, folder, fitted, when, top), when, engine)
     axes = [name for name in COORDINATES if name in found]
     if not isinstance(fitted, Closed) or not axes:
         return found
     # It may send people where nobody of their bucket has been.
     there = partial(_where, folder, found.location_id.unique(), axes)
-    places = evaluating.together((engine or InProcess()).map(there, numbers))
+    places = evaluating.together(evaluating.each_bucket(folder, there, engine))
     where = places.drop_duplicates("location_id", keep="last").set_index("location_id")
     return found.assign(**{name: where[name].reindex(found.location_id).array for name in axes})
 

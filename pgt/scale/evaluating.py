@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from pgt.scale.buckets import numbers_of, visits_name
 from pgt.scale.engines import Engine, InProcess
 from pgt.scale.preparing import dataset, prepared
 from pgt.scale.storage import Folder
+from pgt.table.people import nobody_before
 from pgt.vocabulary import Vocabulary
 
 Split = Literal["train", "valid", "test"]
@@ -87,8 +89,7 @@ def evaluate(
                 "prepare the visits that the model was trained on."
             )
     work = partial(_rank, folder, predictor, mark, split, memory, older)
-    parts = (engine or InProcess()).map(work, numbers_of(out))
-    return together(parts)
+    return together(each_bucket(folder, work, engine))
 
 
 def predict(
@@ -123,10 +124,33 @@ def predict(
         As `pgt.predict.predict`.
     """
     work = partial(_predict, folder, str(model), _mark(model), at, top)
-    parts = (engine or InProcess()).map(work, numbers_of(Folder(folder)))
-    if not any(len(part) for part in parts):
-        raise DataError(f"Nobody in {folder} has a visit before {at}; choose a later moment.")
-    return together([part for part in parts if len(part)])
+    return answered(folder, work, at, engine)
+
+
+def each_bucket(
+    folder: str, work: Callable[[int], pd.DataFrame], engine: Engine | None = None
+) -> list[pd.DataFrame]:
+    """What some work gives for the number of every bucket, in their order."""
+    return (engine or InProcess()).map(work, numbers_of(Folder(folder)))
+
+
+def answered(
+    folder: str,
+    work: Callable[[int], pd.DataFrame],
+    at: pd.Timestamp | None = None,
+    engine: Engine | None = None,
+) -> pd.DataFrame:
+    """The answers of all buckets; one in which nobody has a visit yet may give none.
+
+    Raises
+    ------
+    DataError
+        Nobody in any bucket has a visit before ``at``.
+    """
+    parts = [part for part in each_bucket(folder, work, engine) if len(part)]
+    if not parts:
+        raise nobody_before(at)
+    return together(parts)
 
 
 def _rank(

@@ -161,6 +161,8 @@ def test_what_cannot_be_is_one_sentence(
     model = fitted["contextual"]
     with pytest.raises(DataError, match="Nobody in the table has a visit before 1999"):
         buckets.predict(model, folder, at="1999-01-01")
+    with pytest.raises(DataError, match="Nobody in the table has a visit before 1999"):
+        buckets.predict(fitted["kernel"], folder, at="1999-01-01")
     with pytest.raises(DataError, match="holds no buckets"):
         buckets.predict(model, str(tmp_path))
     with pytest.raises(DataError, match=r"ask pgt\.predictor\.buckets\.predict"):
