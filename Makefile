@@ -1,4 +1,4 @@
-# Where Next?  Two commands: `make book` and `make test`.
+# Where Next?  Two commands: `make book` and `make test`; `make slow` is what takes longer.
 # Every target stands on stamp files under _build/, so that a second run does only what changed.
 
 PYTHON ?= python3
@@ -7,6 +7,7 @@ ENV    := .venv/.installed
 STAMPS := _build/stamps
 # Processes that test side by side; the tests themselves use one thread each.
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+PYTEST  := $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadfile --durations 25
 # What `make mutants` tries: how many faults or all of them, drawn by which seed, in which modules.
 SAMPLE ?= 300
 SEED   ?= 0
@@ -21,7 +22,7 @@ PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cs
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
 PAGES     := $(wildcard book/*.md book/*.bib book/_static/* book/_root/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
 
-.PHONY: book test unit lint spelling chapters browser mutants pdf pictures links bench notebooks rooms vendor wheel clean help
+.PHONY: book test slow unit lint spelling chapters browser mutants pdf pictures links bench notebooks rooms vendor wheel clean help
 .DELETE_ON_ERROR:
 
 help: ## Say what the targets do
@@ -30,13 +31,16 @@ help: ## Say what the targets do
 book: $(HTML) ## Build the book: _build/html/index.html
 	@echo "The book is ready: open $(HTML)"
 
-test: ## Run everything that has changed: linters, units, chapters, the built book, its PDF
+test: ## Check what has changed: linters, spelling, units, chapters, the built pages
 	@$(MAKE) $(STAMPS)/lint
 	@$(MAKE) $(STAMPS)/spelling
 	@$(MAKE) $(STAMPS)/unit
 	@$(MAKE) chapters
 	@$(MAKE) $(STAMPS)/browser
-	@echo "Everything passes. (make unit, lint and browser run again whatever has changed.)"
+	@echo "Everything passes; what takes longer is in make slow."
+	@echo "(make unit, lint and browser run again whatever has changed.)"
+
+slow: $(STAMPS)/slow ## Run the tests that take long: real data, killed runs, several processes, the PDF
 
 # What passed once passes again while nothing that it reads has changed.
 $(STAMPS)/unit: $(ENV) $(CODE) $(DATA) $(TESTS) $(NOTEBOOKS) $(PAGES)
@@ -55,8 +59,12 @@ $(STAMPS)/browser: $(HTML) $(TESTS)
 	@$(MAKE) browser
 	@mkdir -p $(STAMPS) && touch $@
 
+$(STAMPS)/slow: $(HTML) $(CODE) $(DATA) $(TESTS)
+	$(PYTEST) -m slow
+	@mkdir -p $(STAMPS) && touch $@
+
 unit: $(ENV) ## Run the tests of the package and of the book's sources
-	$(BIN)/python -m pytest tests -m "not browser and not built" -n $(WORKERS) --dist loadfile --durations 25
+	$(PYTEST) -m "not browser and not built and not slow"
 
 lint: $(ENV) ## Run ruff, mypy, codespell, and the rules of who imports whom
 	$(BIN)/ruff check .
@@ -74,8 +82,8 @@ spelling: $(STAMPS)/speller ## Check the spelling of the prose; words of the boo
 
 chapters: $(STAMPS)/chapters ## Execute every chapter with nbmake, unless nothing changed
 
-browser: $(HTML) ## Check the built book: its links, its weight, its pages in Chromium, its PDF
-	$(BIN)/python -m pytest tests -m "browser or built" -n $(WORKERS) --dist loadfile --durations 25
+browser: $(HTML) ## Check the built book: its links, its weight, its pages in Chromium
+	$(PYTEST) -m "(browser or built) and not slow"
 
 pdf: $(HTML) ## Print the whole book to one file: _build/where-next.pdf
 	$(BIN)/python book/_ext/pdf.py

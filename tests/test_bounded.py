@@ -52,6 +52,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]
     return dict(zip(CASES, map(json.loads, done.stdout.splitlines()), strict=True))
 
 
+@pytest.mark.slow
 @only_linux
 @pytest.mark.parametrize("case", CASES)
 def test_it_fits_into_a_gigabyte_and_forty_seconds(

@@ -59,6 +59,7 @@ def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
     return one.keys() == two.keys() and all(torch.equal(one[k], two[k]) for k in one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pgt", "contextual"])
 def test_a_step_is_one_graph_and_compiled_it_gives_the_same_weights(
     data: Dataset, kind: str

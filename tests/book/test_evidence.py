@@ -177,6 +177,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["book/glossary.md", "README.md", "book/04_baselines.py"])
 def test_a_typed_measurement_is_noticed(copy: Path, page: str) -> None:
     path, line = copy / page, "The kernel reaches 46.9 %."
@@ -187,6 +188,7 @@ def test_a_typed_measurement_is_noticed(copy: Path, page: str) -> None:
     assert "'46.9 %' has no source (… The kernel reaches 46.9 %. …)" in problem
 
 
+@pytest.mark.slow
 def test_unused_and_empty_excuses_are_noticed(copy: Path) -> None:
     path = copy / "book" / "numbers.toml"
     before = set(evidence.unsourced(copy))

@@ -1,7 +1,7 @@
 """What holds of every page of the built book, and so of pages that nobody has written yet.
 
-To load a page takes longer than to look at it: each is opened once on a desktop, once on a phone
-and once from disk, and pytest keeps the tests of an open page together.
+To load a page takes longer than to look at it: each is opened once on a desktop over http and once
+on a phone from disk, and pytest keeps the tests of an open page together.
 """
 
 from __future__ import annotations
@@ -60,16 +60,9 @@ def desktop(visit: Any, request: Any) -> Iterator[Visit]:
 
 
 @pytest.fixture(scope="module", params=PAGES)
-def disk(visit: Any, request: Any) -> Iterator[Visit]:
-    """A page opened as a file."""
-    with visit(request.param, "file") as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module", params=PAGES)
 def phone(visit: Any, request: Any) -> Iterator[Visit]:
-    """A page on a small phone, with all that was folded."""
-    with visit(request.param, width=360) as opened:
+    """A page opened as a file on a small phone, with all that was folded."""
+    with visit(request.param, "file", width=360) as opened:
         opened.unfold()
         yield opened
 
@@ -85,7 +78,7 @@ def dark(desktop: Visit) -> Iterator[Visit]:
     desktop.page.wait_for_function("document.documentElement.dataset.theme === 'light'")
 
 
-# ---- On a desktop, and from disk -----------------------------------------------------------------
+# ---- On a desktop --------------------------------------------------------------------------------
 
 
 def whole(opened: Visit) -> None:
@@ -101,10 +94,6 @@ def whole(opened: Visit) -> None:
 
 def test_a_page_is_whole_without_a_network(desktop: Visit) -> None:
     whole(desktop)
-
-
-def test_a_page_is_whole_from_disk(disk: Visit) -> None:
-    whole(disk)
 
 
 def test_pictures_speak(desktop: Visit) -> None:
@@ -156,16 +145,22 @@ def test_text_has_enough_contrast_in_the_dark(dark: Visit) -> None:
     assert dark.page.evaluate(POOR_CONTRAST) == []
 
 
+@pytest.mark.slow
 def test_axe_finds_no_violation(desktop: Visit, axe: str) -> None:
     desktop.unfold()
     assert violations(desktop.page, axe) == []
 
 
+@pytest.mark.slow
 def test_axe_finds_no_violation_in_the_dark(dark: Visit, axe: str) -> None:
     assert violations(dark.page, axe, COLOURS) == []
 
 
-# ---- On a phone ----------------------------------------------------------------------------------
+# ---- On a phone, from disk -----------------------------------------------------------------------
+
+
+def test_a_page_is_whole_from_disk(phone: Visit) -> None:
+    whole(phone)
 
 
 def test_a_formula_too_wide_for_a_phone_begins_with_its_beginning(phone: Visit) -> None:

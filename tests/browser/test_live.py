@@ -147,6 +147,7 @@ def gaps(model: Any, windows: Windows, index: np.ndarray, found: list[dict[str, 
     return most
 
 
+@pytest.mark.slow
 def test_500_random_windows_are_pytorchs(live: Any, windows: Windows) -> None:
     model, _ = load_model(shipped("city"))
     index = np.random.default_rng(0).choice(len(windows), 500, replace=False)

@@ -106,6 +106,7 @@ def test_a_map_shows_hostile_names(opened: Any, hostile: Scene, kind: str) -> No
         assert page.locator(HARMED).count() == 0
 
 
+@pytest.mark.slow
 def test_a_persons_map_shows_hostile_names_and_true_areas(opened: Any, hostile: Scene) -> None:
     visits = check(routine_visits(users=1, days=20))
     number, text = visits.location_id, words(hostile.text)

@@ -30,6 +30,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["process"], ["pool", "--workers", "2", "--memory", "200MB"]])
 def test_prepare_says_what_is_in_the_buckets(
     table: Path, tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str]
@@ -73,6 +74,7 @@ def folder_and_model(table: Path, tmp_path_factory: pytest.TempPathFactory) -> t
     return str(folder), model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["evaluate"], ["predict", "--top", "2"]])
 def test_an_engine_answers_as_one_process_does(
     table: Path, folder_and_model: tuple[str, str], command: list[str],
@@ -89,6 +91,7 @@ def test_an_engine_answers_as_one_process_does(
     assert len(set(answers)) == 1 and answers[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -210,6 +213,7 @@ def test_one_person_is_predicted_from_the_own_bucket(
     assert "nobody" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["evaluate", "predict", "predict --user 2 --at 2024-05-10T12:00"]
 )
@@ -380,6 +384,7 @@ def test_what_cannot_be_is_said_in_one_sentence(
     assert says in said and len(said.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_people_who_only_share_their_ids_are_refused_or_named(
     table: Path, folder_and_model: tuple[str, str], tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

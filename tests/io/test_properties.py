@@ -434,6 +434,7 @@ def tampered(draw: st.DrawFn, whole: Any) -> Any:
 TENSORS = [name for name in READERS if name.endswith(".safetensors")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*TENSORS, "r.json"])
 def test_a_tampered_header_is_read_or_refused(name: str, tmp_path: Path) -> None:
     content, reader = _files()[name]
@@ -488,6 +489,7 @@ def tampered_tensors(draw: st.DrawFn, whole: dict[str, torch.Tensor]) -> dict[st
     return others | {key: other}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TENSORS)
 def test_tampered_tensors_are_read_or_refused(name: str, tmp_path: Path) -> None:
     content, reader = _files()[name]

@@ -110,6 +110,7 @@ def test_documented_model_refuses_ablations() -> None:
         DocumentedModel(ModelConfig(10, 3, target_time="unknown"))
 
 
+@pytest.mark.slow
 def test_quick_bench_writes_a_valid_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,6 +178,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 NEW = ("vocabulary", "growth", "large", "mapped", "intervals", "clustering", "baskets")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("section", NEW)
 def test_a_quick_section_has_rows_with_memory(section: str) -> None:
@@ -188,6 +190,7 @@ def test_a_quick_section_has_rows_with_memory(section: str) -> None:
     assert len({one["name"] for one in rows}) == len(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_growth_can_be_drawn_as_curves() -> None:
     rows, _ = bench.measured(["growth"], QUICK)
@@ -234,6 +237,7 @@ def test_a_quick_section_of_several_processes(section: str) -> None:
     assert all(one["ours"] <= one["reference"] for one in apart)
 
 
+@pytest.mark.slow
 def test_the_device_is_measured_beside_the_processor() -> None:
     rows = [*bench_device.bench_device(QUICK, "cpu")]
     for one in rows:

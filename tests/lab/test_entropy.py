@@ -200,6 +200,7 @@ def truth() -> pd.DataFrame:
     return choice_probabilities(city.load())
 
 
+@pytest.mark.slow
 def test_the_citys_chances_come_true(truth: pd.DataFrame) -> None:
     assert len(truth) == len(city.load().visits)
     assert truth.hit.mean() == pytest.approx(truth.best.mean(), abs=0.01)

@@ -79,6 +79,7 @@ def test_a_results_file_is_complete(name: str) -> None:
         assert set(n) == {source["windows"]["test"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FRESH)
 def test_the_ranks_give_the_rows(name: str) -> None:
     results = read_results(name)
@@ -140,6 +141,7 @@ def cheapest(name: str) -> list[tuple[str, Run]]:
     return chosen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "key", "run"),
     [pytest.param(name, *job, id=f"{name}-{job[0]}-{job[1].key}")

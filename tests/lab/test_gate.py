@@ -10,6 +10,7 @@ from lab import gate as gate_report
 from pgt.analysis import calibration
 from pgt.analysis.results import read_results
 
+pytestmark = pytest.mark.slow  # each resamples people, many times
 N, USERS = 2000, 25
 
 
@@ -35,6 +36,7 @@ def rows() -> pd.DataFrame:
     return pd.DataFrame(gate_report.rows_of(tables, {"data": "made"}))
 
 
+@pytest.mark.slow
 def test_groups_of_windows_add_up(rows: pd.DataFrame) -> None:
     for _, own in rows.dropna(subset="seed").groupby("seed"):
         by = own.set_index("group")

@@ -190,6 +190,7 @@ def tree() -> Tree:
     return Tree(marks.read_sources(PACKAGE, LAB), provenance.REFUSALS)
 
 
+@pytest.mark.slow
 def test_a_move_changes_no_mark_of_the_package(tree: Tree) -> None:
     other = Tree(moved(tree.sources), there(provenance.REFUSALS))
     stops = {_there(stop) for stop in provenance.STOPS}
@@ -230,6 +231,7 @@ class _Other(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STARTS)
 def test_one_constant_in_any_module_that_is_reached_changes_the_mark(tree: Tree, name: str) -> None:
     sources = tree.sources
@@ -279,6 +281,7 @@ def pythons() -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_mark_is_the_same_on_every_python(tree: Tree) -> None:
     others = pythons()
     if not others:

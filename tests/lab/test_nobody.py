@@ -35,6 +35,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     nobody.seen.cache_clear()
 
 
+@pytest.mark.slow
 def test_a_network_is_learned_once_and_comes_back_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -44,6 +45,7 @@ def test_a_network_is_learned_once_and_comes_back_as_it_was(
     assert all(torch.equal(value, again[name]) for name, value in one.state_dict().items())
 
 
+@pytest.mark.slow
 def test_worlds_that_lack_nothing_lose_nothing_and_others_are_other_worlds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -57,6 +59,7 @@ def test_worlds_that_lack_nothing_lose_nothing_and_others_are_other_worlds(
     assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
+@pytest.mark.slow
 def test_a_curve_has_a_row_for_each_size_and_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nobody, "SIZES", (20, 0))
     rows = pd.DataFrame(nobody.curve("city"))

@@ -107,6 +107,7 @@ def test_one_bucket_is_enough_for_a_persons_answers(
     pd.testing.assert_frame_equal(there.predict(mine, **later), model.predict(mine, **later))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["contextual", "kernel", "markov"])
 def test_the_score_is_that_of_the_whole_table(
     visits: pd.DataFrame, folder: str, fitted: dict[str, NextLocation], name: str,
@@ -139,6 +140,7 @@ def test_the_training_windows_that_weigh_are_those_of_the_whole_table(
     assert torch.equal(one.weights, other.weights)
 
 
+@pytest.mark.slow
 def test_an_engine_changes_nothing(folder: str, fitted: dict[str, NextLocation]) -> None:
     model = fitted["contextual"]
     with engine("pool", workers=1) as pool:

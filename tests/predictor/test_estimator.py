@@ -192,6 +192,7 @@ def test_visit_by_visit_is_the_whole_table(model: NextLocation, visits: pd.DataF
     assert np.allclose(answer.probability, whole.probability, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_week_of_single_visits_is_the_whole_table(
     model: NextLocation, visits: pd.DataFrame
 ) -> None:

@@ -264,6 +264,7 @@ def test_without_windows_to_train_on_a_rule_is_refused(name: str, visits: pd.Dat
             NextLocation(name).fit(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["contextual", "most_frequent", "last"])
 def test_an_answer_is_the_same_alone_and_among_others(name: str) -> None:
     visits = check(city.load().visits.query("user_id <= 25"))

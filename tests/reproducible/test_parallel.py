@@ -57,6 +57,7 @@ def member(rank: int, port: int, out: Path, *args: Any) -> None:
     dist.destroy_process_group()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "dropout", "most"),
     [(torch.float64, 0.0, 1e-9), (torch.float64, 0.2, 1e-9), (torch.float32, 0.2, 1e-5)],
@@ -102,6 +103,7 @@ def test_the_loss_is_the_mean_over_all_windows_not_over_processes() -> None:
     torch.testing.assert_close(torch.stack(gradients).mean(), torch.autograd.grad(mean, weight)[0])
 
 
+@pytest.mark.slow
 def test_a_killed_process_costs_time_only(tmp_path: Path) -> None:
     train(tmp_path / "one", torch.float64, 0.2, epochs=3)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]

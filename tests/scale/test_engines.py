@@ -74,6 +74,7 @@ def test_a_killed_worker_costs_time_only(running: Engine, tmp_path: Path) -> Non
     assert (tmp_path / "killed").exists() and len(list(tmp_path.glob("2.*"))) == 2
 
 
+@pytest.mark.slow
 @with_workers
 def test_work_that_kills_every_worker_is_given_up(running: Engine) -> None:
     with pytest.raises(DataError, match=r"^A worker process died .* memory; use fewer .*\.$"):

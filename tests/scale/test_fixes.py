@@ -27,6 +27,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["process", "pool"])
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_visits_and_report_are_those_of_one_process(

@@ -109,6 +109,7 @@ def test_one_bucket_in_memory_is_looked_at_too(folder: Path) -> None:
         dataset(str(folder), int(path.parent.name))
 
 
+@pytest.mark.slow
 def test_whatever_happens_to_a_folder_it_is_used_or_refused(whole: Path, tmp_path: Path) -> None:
     rng = random.Random("folder")
     names = sorted(path.relative_to(whole) for path in whole.glob("b/**/*.*"))
