@@ -82,8 +82,9 @@ for results in (measured, swapped, ablations):
 # - *if*: it holds under a condition that the row leaves out (what counts as a condition is our reading);
 # - *false*: what we measure contradicts it.
 #
-# The tables show only the rows that need a word. Which of these claims will fall: *no unknown places*, *parallel*,
-# *faster*, *gradient issues*, *attention weights make it interpretable*, *no decoder needed*?
+# Names and numbers of the tables are those of the documents. Where a table describes parts, we print only what is false;
+# where it gives reasons ("why …"), also what holds under a condition. *The count* has all rows. Which of these claims will fall: *no unknown places*, *parallel*, *faster*, *gradient issues*, *attention
+# weights make it interpretable*, *no decoder needed*?
 #
 # Both models, at the documents' sizes, but PGT with the places and people of our town:
 
@@ -122,18 +123,21 @@ def section(title):
     return judge
 
 
-def verdicts(title, everything=False):
-    """The rows of a table that need a word (or all); of others the names."""
+def verdicts(title, shown=("false",)):
+    """The rows of a table with these verdicts; of the others the names."""
     rows = [row for row in ledger if row["table"] == title]
-    named = [f"*{r['row']}*" for r in rows if r["verdict"] == "true"]
-    named = f"True as they stand: {', '.join(named) or 'none'}."
+    said = {"true": "True as they stand", "if": "True under a condition"}
+    named = []
+    for verdict in (v for v in said if v not in shown):
+        names = [f"*{r['row']}*" for r in rows if r["verdict"] == verdict]
+        named += [f"{said[verdict]}: {', '.join(names)}."] if names else []
     one, other = HEADS.get(title, ("summarizer", "PGT"))
     lines = [f"| row | {one} | {other} | verdict | |", "|---" * 5 + "|"]
     for r in rows:
         cells = [r["row"], r["there"], r["here"], f"**{r['verdict']}**"]
-        if everything or r["verdict"] != "true":
+        if r["verdict"] in shown:
             lines.append(f"| {' | '.join(map(str, [*cells, r['note']]))} |")
-    text = f"**{title}.** {'' if everything else named}\n\n"
+    text = f"**{title}.** {' '.join(named)}\n\n"
     return Markdown(text + ("\n".join(lines) if lines[2:] else ""))
 
 
@@ -253,8 +257,9 @@ window, pair = data.test.batch([i]), data.test.batch([i, i])
 L, T = texts.source.shape[1], texts.given.shape[1]
 Markdown(
     f"The diary has {L} words and its summary {T} with the stop, so the loop "
-    f"was run {T} times, one word after the other. Vocabulary and gate hand "
-    "nothing on, so with a teacher they are called once."
+    f"was run {T} times, one word after the other. When the true words are "
+    "given, no step needs vocabulary and gate of another, so both are "
+    "computed once, for all words."
 )
 
 # %% tags=["hide-input"]
@@ -326,7 +331,7 @@ verdicts("1 Input")
 
 # %% [markdown]
 # **Not all locations are known.** In the *code* every place has an id before training starts, those of the test days
-# included. But the embedding of such a place was never trained.
+# included. But the embedding of a place that only the test days show was never trained.
 
 # %%
 ranks = evaluate(trained, data.test)
@@ -340,7 +345,7 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 
 # %% [markdown]
 # PGT names some of the places that are not known but in the window. It copies them, as the summarizer copies names that
-# its vocabulary lacks. A place without an id stays out of reach; [chapter 22](22_open_vocabulary.ipynb) says what can be
+# its vocabulary lacks. A place that appears after the ids were dealt out stays out of reach; [chapter 22](22_open_vocabulary.ipynb) says what can be
 # done.
 #
 # ## Encoder
@@ -490,7 +495,7 @@ verdicts("4 Attention")
 # \end{aligned} \tag{17.2}
 # $$
 #
-# One example through both codes:
+# We run one example through both programs:
 
 # %%
 with torch.no_grad():
@@ -576,7 +581,8 @@ verdicts("6 Output")
 # The documents say that a BiLSTM is *sequential*, O(n). A Transformer, they say, is *parallel*, O(1), trains *faster*, and
 # attends *directly* where the LSTM has *gradient issues*.
 #
-# O(1) is true of the **depth**: how many steps must wait for each other, one a visit or one a layer. The **work**,
+# O(1) is true of the **depth**: how many steps must wait for each other: one for each visit in an LSTM, one for each
+# layer in a Transformer. The **work**,
 # counted in multiplications, grows faster for the Transformer. A graphics card has to wait for the depth; a single
 # processor core has to do all the work. We measured a step of training through one BiLSTM layer, as the summarizer has,
 # and through two Transformer layers, as PGT has. The table gives Transformer / BiLSTM, in work and in time, by the
@@ -607,8 +613,8 @@ Markdown(
 )
 
 # %% [markdown]
-# And *gradient issues*? How strongly does the last visit's encoding depend on each visit, before any training? An LSTM
-# hands on what its *forget gate* lets through. PyTorch starts the gate half open; TensorFlow, and with it the
+# And *gradient issues*? How strongly does the last visit's encoding depend on each visit, before any training? At each visit an LSTM
+# multiplies its memory by numbers between 0 and 1, its *forget gate*. PyTorch starts the gate half open; TensorFlow, and with it the
 # summarizer, opens it further by a bias of one. We try both.
 
 
@@ -748,7 +754,7 @@ judge("far visits", min(times.values()) > 1,
       "before training, for two starts of the LSTM",
       condition=min(times.values()) < 10)  # fmt: skip
 judge("training speed", faster, *spent,
-      f"faster to the end in {first} of {len(seconds)} seeds; an epoch is "
+      f"PGT ends first in {first} of {len(seconds)} seeds; its epoch is "
       f"{'slower' if slower else 'faster'}. On {WINDOW}",
       condition=slower or first < len(seconds))  # fmt: skip
 judge("interpretable", theirs.attention.numel() > 0,
@@ -763,7 +769,7 @@ judge("more accurate", worse, with_bilstm, "", "implied, not in the "
       f"*The other's part*. Clear for {', '.join(clear) or 'none'}; the "
       f"opposite is clear for {', '.join(against) or 'none'}. At ten places: "
       f"{with_ten}", condition=len(clear) < 4)  # fmt: skip
-verdicts("why a Transformer")
+verdicts("why a Transformer", shown=("if", "false"))
 
 # %% [markdown]
 # > **Note.** A claim about speed needs a machine, a length and a batch size. On a graphics card depth counts for more;
@@ -810,7 +816,7 @@ judge("unnecessary", no_gain,
       f"{gain.mean():+.1f} points, {more:+.0f} % parameters", "",
       "for one step of decoder in PGT; three seeds on our town",
       condition=True)  # fmt: skip
-verdicts("why no decoder")
+verdicts("why no decoder", shown=("if", "false"))
 
 # %% [markdown]
 # ## Why several embeddings?
@@ -850,15 +856,16 @@ judge("semantics", ahead, f"Acc@1 {only_places['acc@1']:.1f} %, places alone",
 judge("when is as important as what", timed - timeless >= timeless, "",
       "; ".join(lost), "points of Acc@1. The kernel keeps "
       f"{timeless:.1f} of its {timed:.1f} % without its clock")  # fmt: skip
-verdicts("why several embeddings")
+verdicts("why several embeddings", shown=("if", "false"))
 
 # %% [markdown]
-# **Taking the hour out of PGT costs nothing that we can measure.** The hour may be informative all the same;
-# [chapter 20](20_contextual_pointer.ipynb) asks why the kernel is right more often than PGT.
+# **Taking the hour out of PGT costs nothing that we can measure.** The hour may still be informative: the kernel gains
+# from it. [Chapter 20](20_contextual_pointer.ipynb) asks why the kernel is right more often than PGT.
 #
 # ## Why position from the end?
 #
-# "Recent visits are more predictive than older ones." How often is the next place that of each earlier visit?
+# "Recent visits are more predictive than older ones." How often is the next place that of
+# the last visit, of the one before, and so on?
 
 # %%
 returns = 100 * side_by_side.returns_by_position(data.test, upto=17)
@@ -874,18 +881,19 @@ judge("counting", counted[-1] == 1, "", f"{counted[:3]} … {counted[-2:]}",
 judge("recent is predictive", trend < -0.5, "",
       f"{returns[1]:.0f} %, {returns[2]:.0f} %, then {between}",
       "on our town, from the last visit backwards")  # fmt: skip
-verdicts("why position from the end")
+verdicts("why position from the end", shown=("if", "false"))
 
 # %% [markdown]
-# Few people go on to the place where they already are, so the last visit has a low share. (The share at a position counts
-# only windows that long.) People of the town do prefer recent visits ([chapter 12](12_position_bias.ipynb)), but these
+# Few people go on to the place where they already are, so the last visit has a low share. (Each share counts only
+# windows with so many visits.) People of the town do prefer recent visits ([chapter 12](12_position_bias.ipynb)), but these
 # shares do not show it.
 
 # %% [markdown]
 # ## The other's part
 #
 # What does PGT lose with the summarizer's encoder, its attention, or its memory of what was attended to
-# (`CoveragePointer` lets earlier visits ask in turn)? And if it looks back only? Points of Acc@1, mean of five seeds
+# (in
+# `CoveragePointer` each earlier visit first asks as if it were the last)? And if a visit may look back only? Points of Acc@1, mean of five seeds
 # of [chapter 19](19_improvements.ipynb), with 95 % intervals over people and seeds that hold at once in each column:
 
 # %% tags=["hide-input"]
@@ -935,11 +943,12 @@ Markdown(
 )
 
 # %% [markdown]
-# All rows, with the cells that were compared:
+# All rows, with the cells that were compared (the [errata](https://where-next-book.github.io/where-next/book/errata.html)
+# say which code and which section answer each):
 
 # %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show all rows", "code_prompt_hide": "Hide all rows"}
 for title in by_table.index:
-    display(verdicts(title, everything=True))
+    display(verdicts(title, shown=("true", "if", "false")))
 
 # %% [markdown]
 # ## What to remember
@@ -1027,18 +1036,6 @@ for n_visits in (18, 200):
 # so you have to invent them, and the errors add up.
 #
 # </details>
-
-# %% [markdown]
-# ## Where did each claim go?
-#
-# Each section and row of three design documents, with the code and the section of the book that answer it:
-
-# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show the map of the documents", "code_prompt_hide": "Hide the map of the documents"}
-from pgt.exercises.sources_map import DOCUMENTS, as_markdown, read_map
-
-entries = read_map()
-for document, title in DOCUMENTS.items():
-    display(Markdown(f"**{title}**\n\n" + as_markdown(entries, document)))
 
 # %% [markdown]
 # **Next:** [Temporal sets](18_temporal_sets.ipynb), a cousin that predicts several things at once.

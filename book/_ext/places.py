@@ -14,6 +14,7 @@ from contents import contents
 from front_chart import chart
 from hero import fragment
 from results_tables import experiments, speeds
+from sources_map import folded
 from sphinx.application import Sphinx
 
 # The id of a place -> what writes it, from the repository and the pages that can be linked, and
@@ -23,6 +24,7 @@ PLACES: dict[str, tuple[Callable[[Path, set[str]], str], tuple[str, ...]]] = {
     "experiments": (experiments, ("book/results/*.json", "book/[0-9]*.py")),
     "front-chart": (lambda root, _: chart(root / "book" / "results"), ("book/results/*.json",)),
     "front-game": (lambda *_: fragment(), ("pgt/**/*.py",)),
+    "documents": (lambda *_: folded(), ("book/_ext/sources_map.toml",)),
     "speed": (lambda root, _: speeds(root), ("book/results/bench.json",)),
 }
 

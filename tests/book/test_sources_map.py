@@ -13,8 +13,7 @@ from typing import Any
 
 import jupytext
 import pytest
-
-from pgt.exercises.sources_map import DOCUMENTS, REPOSITORY, Entry, as_markdown, read_map
+from sources_map import DOCUMENTS, REPOSITORY, Entry, as_markdown, read_map
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = read_map()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 
 DOCUMENTS = {
     "comparison": "Original and proposed",
@@ -45,14 +45,8 @@ class Entry:
 
 
 def read_map() -> list[Entry]:
-    """The whole map, in the order of the documents.
-
-    Examples
-    --------
-    >>> read_map()[0].code
-    ('pgt.relatives.summarizer.model:PointerGenerator',)
-    """
-    text = resources.files("pgt.exercises").joinpath("sources_map.toml").read_text("utf-8")
+    """The whole map, in the order of the documents."""
+    text = Path(__file__).with_suffix(".toml").read_text("utf-8")
     found = []
     for document, sections in tomllib.loads(text).items():
         for section, rows in sections.items():
@@ -60,6 +54,16 @@ def read_map() -> list[Entry]:
                 chapter, _, heading = where.partition("#")
                 found.append(Entry(document, section, row, tuple(code.split()), chapter, heading))
     return found
+
+
+def folded() -> str:
+    """The maps of all documents, each below its title and folded."""
+    entries = read_map()
+    tables = (
+        f"<details><summary>{title}</summary>\n\n{as_markdown(entries, document)}\n\n</details>"
+        for document, title in DOCUMENTS.items()
+    )
+    return "\n\n".join(tables)
 
 
 def as_markdown(entries: Sequence[Entry], document: str) -> str:
