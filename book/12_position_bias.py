@@ -77,7 +77,7 @@ else:
 # %% [markdown]
 # ## Ten curves, nearly nothing
 #
-# A command, printed below, trained the model ten times on the town and ten times on GeoLife. It kept two curves of each model, as columns of a table. Before the
+# The first command below trained the model ten times on the town and ten times on GeoLife. It kept two curves of each model, as columns of a table. Before the
 # softmax, visit $i$ has the score $s_i + b_{p_i}$, equation (7.2).
 #
 # - `b1`, `b2`, … are the **position bias** by position from the end; position 1 is the last visit.
@@ -87,8 +87,9 @@ else:
 
 # %%
 report = read_results("position_bias")
-print(report.header["command"])
-towns = report.rows
+more = read_results("position_bias_towns")  # of the same shape
+print(report.header["command"], more.header["command"], sep="\n")
+towns = pd.concat([report.rows, more.rows])
 
 
 def runs(what, variant):
@@ -109,9 +110,9 @@ learned = {
 }
 
 # %% [markdown]
-# In the town we also know the truth. The weight of a past visit has two parts: one fades with every visit since
-# (`recency_decay`), the other never fades (`always`). A bias adds to the log of the attention, so compare it with the log
-# of their sum.
+# In the town we also know the truth. A visit $p$ steps back counts $\text{decay}^{p - 1} + \text{always}$: one part fades
+# with every visit since, the other never does. A bias adds to the log of the attention, so compare it with the log of
+# this sum. (The unit of a score before the softmax is called a *logit*.)
 
 # %%
 rate, always = town.truth["recency_decay"], town.truth["always"]
@@ -178,7 +179,7 @@ Markdown(
     f"{here.mean():+.1f} ± {here.std(ddof=1):.1f} thousandths of a logit a "
     "visit (mean and standard deviation over seeds); on GeoLife "
     f"{there.mean():+.1f} ± {there.std(ddof=1):.1f}. Over fourteen visits "
-    f"GeoLife's slope changes a weight by {abs(1.4 * there.mean()):.1f} %."
+    f"GeoLife's slope changes a weight by {abs(1.4 * there.mean()):.0f} %."
 )
 
 # %% [markdown]
@@ -210,9 +211,9 @@ pd.Series(
 
 # %% [markdown]
 # Weight decay takes away next to nothing. The learning rate does limit the bias: even if all steps go one way, a number
-# travels at most about as far as the town's recency needs. But the biases went less far than they could. So look at what pulls.
+# travels hardly as far as the town's recency needs. But the biases went less far than they could. So look at what pulls.
 #
-# [Chapter 7](07_pointer.ipynb) derived the slope of a pointer's loss along a score, equation (7.7): $a_i - r_i$. Here $a_i$
+# Exercise 3 of [chapter 7](07_pointer.ipynb) derives the slope of a pointer's loss along a score, equation (7.7): $a_i - r_i$. Here $a_i$
 # is the attention that visit $i$ *gets*, and $r_i$ is what it *should* get: its share in the true place's probability. The
 # bias is added to the score, so its slope is the same. The generator adds one factor: the *responsibility* $r$ of [chapter 8](08_generator_and_gate.ipynb), how much the pointer
 # had to do with the answer. It has no index, because it is one number for the whole window:
@@ -296,13 +297,13 @@ show(
 )
 
 # %% [markdown]
-# After training the curves agree: attention has learned positions, but not through the bias. The keys know the position
-# too: its embedding, the sinusoid and "days ago" are in them. Many numbers that move together change a score more in one
+# After training the curves agree: attention has learned positions, but not through the bias. The keys know the
+# position, too: position embedding, sinusoid and "days ago" are all in the encoded visit. Many numbers that move together change a score more in one
 # step than one number can.
 #
 # At the start something did pull. How hard? If the slope has the same sign in every batch, Adam moves the bias by the full
 # learning rate at each step. If the sign changes from batch to batch, the steps cancel, and the bias hardly moves. The
-# table shows which part of a full step is left on average.
+# table shows what fraction of a full step is left on average.
 
 
 # %%
@@ -387,8 +388,8 @@ Markdown(
 # > people happened to do. A spread over seeds shows how sure you can be about *this data set*, and nothing about the
 # > next.
 #
-# Our town is simulated, so there can be a next data set. Simulate the town a few times more with other people who behave
-# alike, and train one fast model on each.
+# Our town is simulated, so there can be a next data set. Simulate ten more towns of other people who behave alike,
+# and train one fast model on each (the second command above added seven of them to three).
 
 # %%
 others = curves("other people", "fast bias")
@@ -439,16 +440,17 @@ assert older_apart.mean() < older_here.mean() / 2
 Markdown(
     f"The trough at position {low}, {ours[low - 1]:+.2f} in our town, is "
     f"{theirs[low - 1]:+.2f} on average in the {len(others)} others. All "
-    f"{len(everywhere)} towns share position 2 ({ours[1]:+.2f} here, "
-    f"{theirs[1]:+.2f} in the others): people go back where they came from. "
+    f"{len(everywhere)} towns have position 2 above zero ({ours[1]:+.2f} "
+    f"here, {theirs[1]:+.2f} in the others): people go back where they came "
+    "from. "
     f"Position 1 is below zero in {(everywhere[:, 0] < 0).sum()} of them: "
     "people seldom stay. Both are habits, not recency. "
     "We split the table at position 3 *after* we had seen this. From there "
     f"on, two curves correlate by {older_here.mean():.2f} in one town, "
-    f"and by **{older_apart.mean():.2f}** between towns. These are only "
-    f"{len(apart)} pairs of towns, from {older_apart.min():+.2f} to "
-    f"{older_apart.max():+.2f}; in the one town the median pair has "
-    f"{np.median(older_here):.2f}. So it seems that much of what the seeds "
+    f"and by **{older_apart.mean():.2f}** between towns: the median of the "
+    f"{len(apart)} pairs of towns is {np.median(older_apart):+.2f}, that of "
+    f"the {len(here)} pairs of seeds {np.median(older_here):+.2f}. So "
+    "much of what the seeds "
     "agreed on belongs to our particular people. GeoLife has one set of "
     "people, and nobody can draw the right-hand panel; one can only divide "
     "the people (exercise 3)."
@@ -457,7 +459,7 @@ Markdown(
 # %% [markdown]
 # ## Worlds in which the answer is known
 #
-# The town is a hard case, so take the simplest world there can be. One visit in five is to a place that no window shows, and windows
+# The town is a hard case, so take the simplest world there can be. One visit in five goes to a brand-new place, and windows
 # with such a target are left out. All others are copies: with probability $\kappa_p$ people go where they were $p$ visits ago,
 # $p = 1, \ldots, 20$. We call $\kappa_p$ the *kernel* of the world. There are two such worlds (`pgt.city.recency_world`). In one,
 # $\kappa_p$ fades by a fifth with every step; in the other it is flat: no recency. A pointer with
@@ -468,7 +470,8 @@ Markdown(
 # $$
 #
 # is the right answer. The model is small. It sees the places. It learns their order through the bias, through an embedding of
-# the position from the end, or through both. With the embedding the content $s_i$ can depend on positions as well. Each of ten seeds has people of its own.
+# the position from the end, or through both. With the embedding the content $s_i$ can depend on positions as well. Each of
+# the ten seeds simulates its own people; all variants use the same ten groups.
 
 # %%
 shown = {
@@ -564,7 +567,7 @@ Markdown(
     f"**{part.mean():.0f} %** of the true slope, from {part.min():.0f} to "
     f"{part.max():.0f} % in single runs. The content has the rest. "
     "All three models predict about equally well (last column). Anyone who "
-    "reads the middle curve as “how fast people forget” is off by a "
+    "reads the bias in the middle as “how fast people forget” is off by a "
     f"factor of {100 / part.mean():.1f}, and no number of seeds puts it "
     "right."
 )
@@ -635,7 +638,7 @@ Markdown(
 #
 # - all biases may rise by the same number, by equation (7.3);
 # - entry 0 is looked up only for padding, which is masked, and the entries beyond the longest window never;
-# - the key layer has a bias of its own, which adds one number to all scores of a window, as in [chapter 9](09_model.ipynb).
+# - the bias of the key layer may take any value: it adds one number to all scores of a window, as in [chapter 9](09_model.ipynb).
 
 # %%
 parts = data.train, data.valid, data.test
@@ -665,10 +668,10 @@ found = pd.Series(exact, name="largest change of a log-probability")
 found.map("{:.0e}".format).to_frame()
 
 # %% [markdown]
-# Other changes are possible as far as the keys can read the position off the encoded visit. How far is that? Draw a curve, any curve, and put it in the place of the bias. Then train query and key, and nothing else, to restore the attention
+# If the keys can read the position off the encoded visit, they can make up for a changed bias. How well? Draw a curve, any curve, and put it in the place of the bias. Then train query and key, and nothing else, to restore the attention
 # that the model had before ("made up for" in the table). One of our two curves falls by a tenth of a logit with every visit; the other *rises* as fast,
-# as if people preferred what is long past. In the table, *probability moved* is how much of its probability a model gives to
-# other places than the trained model does.
+# as if people preferred what is long past. In the table, *drawn* has the new bias only. *Probability
+# moved* is the share of the probability that lies on other places than in the trained model.
 
 
 # %%
@@ -865,6 +868,13 @@ show(
 total = {key: found["sum"].mean() for key, found in falls.items()}
 short, none = ("short memory", "no recency")
 slow, quick = ways
+
+
+def moves(fall):
+    """How far a curve goes, in words."""
+    return f"{'falls' if fall > 0 else 'rises'} by {abs(fall):.2f}"
+
+
 true_fall, mild = (
     fall(log_weight(r)[None])[0] for r in (kinds[short], rate)
 )
@@ -890,9 +900,9 @@ Markdown(
     f"towns as documented, by {total[short, quick]:.2f} and "
     f"{total[none, quick]:.2f} with the fast bias. **It misses weak "
     f"recency.** In our own town the recency falls by {mild:.2f}, and the "
-    f"sum by {own.mean():+.2f} ± {own.std(ddof=1):.2f}. With the fast bias "
-    f"the bias falls by {fell['city', quick]:+.2f} and the sum by "
-    f"{total['city', quick]:+.2f}"
+    f"sum {moves(own.mean())} ± {own.std(ddof=1):.2f}. With the fast bias "
+    f"the bias {moves(fell['city', quick])} and the sum "
+    f"{moves(total['city', quick])}"
     + (": they point the wrong way." if wrong else ".")
 )
 
@@ -945,7 +955,7 @@ change, error = hurry.mean(), hurry.sem()
 along = hurry.corr().loc["loss", "epochs"]
 assert spread < 1 and along > 0.6
 Markdown(
-    f"All five means of accuracy lie within **{spread:.2f}** points. A bias "
+    f"All five means of accuracy lie within **{spread:.1f}** points. A bias "
     "that leans the wrong way, and may not move, changes accuracy by "
     f"{worth['Acc@1, %, difference']['Frozen upside down']} (standard "
     f"error, {len(common)} seeds). With all {len(hurry)} seeds the fast bias "
@@ -954,7 +964,7 @@ Markdown(
     f"the fast runs keep the weights of epoch {hurried.epochs.mean():.1f} on "
     f"average, the others of epoch {documented.epochs.mean():.1f}. Over "
     "seeds the differences in loss and in epochs correlate by "
-    f"{along:.2f}: much of it may be longer training. In the "
+    f"{along:.2f}: much of the rise may come from training longer. In the "
     "fading copying world, where nothing else can know the order, the model "
     "with neither bias nor embedding loses "
     f"{fading['excess loss']['Neither']:.2f} nats. In the town three other "
@@ -983,7 +993,7 @@ playground(small="bias")
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). A bias falls by $-\log 0.8$ with each step back, and content says nothing. After how many steps back has
+# **Exercise 1** (quick). A bias falls by $-\log 0.8 = 0.223$ with each step back, and content says nothing. After how many steps back has
 # attention halved? And by what factor does attention differ between positions 1 and 15? (Give both as numbers.)
 
 # %% tags=["try"]

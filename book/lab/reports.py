@@ -42,6 +42,7 @@ REPORTS: dict[str, str] = {
     "own_city": "lab.own_city",
     "perspectives": "lab.perspectives",
     "position_bias": "lab.position_bias",
+    "position_bias_towns": "lab.position_bias_towns",
     "predictability": "lab.predictability",
     "side_by_side": "lab.side_by_side",
     "summarizer": "lab.summarizer",
