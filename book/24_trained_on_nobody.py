@@ -89,8 +89,8 @@ print("The same probabilities, under other names.")
 #
 # ## Eighty made-up worlds
 #
-# Larkmere, the town of this book, has the habits of one town. A model that was trained in it alone would believe that people everywhere are as
-# punctual as there. So the training set is a family of towns. Each town draws its habits at random around Larkmere's: how curious
+# Larkmere is only one town. A model that was trained in it alone would believe that people everywhere are as punctual as
+# they are in Larkmere. So the training set is a family of towns. Each town draws its habits at random around Larkmere's: how curious
 # people are, how much the clock matters, how long a habit lasts. Some people live by night.
 #
 # Each world is also *recorded* in its own way: as a diary, as a diary with holes, or as check-ins, which have no end and which people
@@ -119,9 +119,9 @@ label = [*(f"world {n}" for n in range(4)), "Larkmere"]
 pd.DataFrame(met, index=label).round(0).T
 
 # %% [markdown]
-# We simulate 80 worlds to learn from and 16 to validate on. No real visit is used in training. One choice did look at real people: a
-# first family of worlds, with weaker routines, was scored on the test windows of GeoLife and New York before this one was drawn, and it
-# was worse. And Larkmere's own statistics were once tuned to resemble GeoLife's. So New York is the cleaner test.
+# We simulate 80 worlds to learn from and 16 to validate on. No real visit is used in training. One choice did look at real
+# people: a first family of worlds, with weaker routines, was scored on the test windows of GeoLife and New York before this
+# one was drawn. We kept this one, which scored better. And Larkmere's own statistics were once tuned to resemble GeoLife's. So New York is the cleaner test.
 #
 # ## The result
 #
@@ -133,7 +133,7 @@ nobody = read_results("nobody")
 mean = nobody.rows[nobody.rows.seed.isna() & (nobody.rows.group == "all")]
 zero = mean[(mean.table == "zero-shot") & (mean.model == "predictor")]
 zero = zero.set_index("data")
-PLACES = {"geolife": "geolife_exact", "new york": "new_york"}
+PLACES = {"geolife": "geolife_exact", "new york": "last_visit"}
 CITY = {"geolife": "GeoLife", "new york": "New York", "city": "Larkmere"}
 FITTED = {"PGT, trained there": "pgt", "kernel, fitted there": "kernel"}
 METRICS = {"acc@1": "Acc@1", "acc@5": "Acc@5", "acc@10": "Acc@10"}
@@ -171,10 +171,11 @@ most = read_results("predictability").rows.query(
 Markdown(
     f"**Against the Transformer that was trained on these people, the "
     f"model that never met them is {lead['geolife']:+.1f} points ahead on "
-    f"GeoLife and {lead['new york']:+.1f} in New York.** (Means over seeds; "
-    "GeoLife by the exact protocol. PGT has its documented settings there; "
-    f"tuned, it gets {best:.1f} %.)\n\n"
-    "The aims that were set beforehand are missed: "
+    f"GeoLife and {lead['new york']:+.1f} in New York.** (Means over seeds. "
+    "All windows go back from the last visit, so that none tells when the "
+    "next one is. On GeoLife PGT has its documented settings; tuned, it gets "
+    f"{best:.1f} %.)\n\n"
+    "Before the experiment we had set three aims. All are missed: "
     f"{AIMS['geolife']:.1f} % on GeoLife by {short['geolife']:.1f} points, "
     f"{AIMS['new york']:.1f} % in New York by {short['new york']:.1f}, and "
     f"{AIMS['city']:.1f} % in Larkmere by {short['city']:.1f}. (There, a "
@@ -194,7 +195,7 @@ Markdown(
 
 # %% tags=["hide-input"]
 cues = hits["kernel, fitted there"] - hits["PGT, trained there"]
-york = read_results("new_york")
+york = read_results("last_visit")
 week = york.mean(variant="window") - york.mean(model="pgt")
 longer = york.mean(**fit | {"model": "contextual"}) - york.mean(model="pgt")
 
@@ -218,8 +219,8 @@ Markdown(
     f"{week:.1f} points ahead of PGT with a week and {longer:.1f} with all "
     "that this model sees: the comparisons and the longer past both count. "
     "The kernel with a hundred visits, its five numbers chosen on these "
-    "people, is ahead of this model, even without the "
-    f"summaries: {' and '.join(ahead)}. The made-up worlds replace the "
+    "people, is ahead of this model, although it has no summaries of older "
+    f"places: {' and '.join(ahead)}. The made-up worlds nearly replace the "
     "choice of settings on local data, but not each person's past visits."
 )
 
@@ -274,7 +275,8 @@ Markdown(
 # - the check-ins;
 # - the differences between towns, so that all have Larkmere's habits.
 #
-# Each bar is the score without it, minus the score with everything. Here we trained one expert on half as many worlds.
+# Each bar is the score without it, minus the score with everything. To save
+# time, each bar is a model of one expert, trained on half as many worlds.
 
 # %% tags=["hide-input"]
 lacking = mean[(mean.table == "worlds") & (mean.variant != "everything")]
@@ -316,7 +318,7 @@ of = real.set_index(["variant", "data"])
 def lost(variant, data, sign=-1):
     row = of.loc[(variant, data)]
     low, high = sorted((sign * row.low, sign * row.high))
-    close = "" if clear(row) or row.high > 0 else " (close to zero)"
+    close = "" if clear(row) or row.high > 0 else " (it ends close to zero)"
     return f"{sign * row['acc@1']:.1f} [{low:.1f}, {high:.1f}]{close}"
 
 
@@ -379,6 +381,13 @@ most = apart.sort_values("windows").groupby("data").tail(1)
 most = most.set_index("data")
 
 
+def tuned_to(data):
+    """Fine-tuned on all windows there, and untouched."""
+    own = curve[(curve.model == "fine-tuned") & (curve.data == data)]
+    after = own.sort_values("windows")["acc@1"].iloc[-1]
+    return f"{after:.1f} % instead of {zero.loc[data, 'acc@1']:.1f} %"
+
+
 def margin(row):
     return f"{row['acc@1']:+.1f} [{row.low:.1f}, {row.high:.1f}]"
 
@@ -391,7 +400,10 @@ Markdown(
     f"fine-tuning. From {since:.0f} windows on, the interval of the "
     "difference contains zero in both cities. With all of them, fine-tuned "
     f"minus trained is {margin(most.loc['geolife'])} on GeoLife and "
-    f"{margin(most.loc['new york'])} in New York. "
+    f"{margin(most.loc['new york'])} in New York. And what do they add to "
+    "the untouched model? With all windows, fine-tuning gets "
+    f"{tuned_to('geolife')} on GeoLife and {tuned_to('new york')} in New "
+    "York. "
     "`NextLocation().fit(visits)` tries both on your validation days, and "
     "the untouched model as well, and keeps the best."
 )
@@ -401,7 +413,7 @@ Markdown(
 #
 # A model that was trained on people can betray them. Here is a simple attack. Split GeoLife's people into two halves and train a
 # model on each. Then take the training visits of a person and ask which of the two models finds them more likely: that one has
-# probably seen them ([Carlini et al., 2022](https://doi.org/10.1109/SP46214.2022.9833649)). A coin is right half of the time.
+# probably seen them ([Carlini et al., 2022](https://doi.org/10.1109/SP46214.2022.9833649)). A coin toss is right half of the time.
 
 # %% tags=["hide-input"]
 betrayed = read_results("membership").rows.set_index(["model", "group"])
@@ -457,8 +469,8 @@ Markdown(
     "surprise is the second bar. A network without a single name, trained on "
     f"the same people, still betrays **{right['contextual', 'people']:.0f} "
     f"%** {span('contextual')}. Leaving out the names is not enough.\n\nThe "
-    "control is two models trained on nobody: "
-    f"{right['nobody', 'people']:.0f} % {span('nobody')}. They know nobody."
+    "control is two models trained on nobody, one assigned to each half: "
+    f"{right['nobody', 'people']:.0f} % {span('nobody')}, as a coin toss."
 )
 
 # %% [markdown]
@@ -488,8 +500,8 @@ by.rename_axis(["city", "where they go"]).round(1)
 # If people go to a place outside their last week, the model's first guess is rarely right. It never names a new place,
 # because it can only name places of the person's past. But it says how likely a new place is.
 #
-# And which people does it fail? Part them into thirds, by how many visits they have, by how much of them is at their
-# favourite place, and by how many are to new places (from the 51st visit on). The kernel stands beside it, with a hundred visits
+# And which people does it fail? Split them into thirds in three ways: by the number of visits, by the share of visits at
+# their favourite place, and by the share that are to new places (from the 51st visit on). The kernel stands beside it, with a hundred visits
 # and its numbers chosen there.
 
 # %% tags=["hide-input"]
@@ -564,20 +576,22 @@ rare = {d: by_habit.loc[(d, settled, 1)]["median"] for d in PLACES}
 like = {d: 100 * (made_up <= most).mean() for d, most in rare.items()}
 assert like["new york"] < 100 / 12 < like["geolife"]
 Markdown(
-    "It serves those best who have one place to return to. From the third "
-    "with the smallest share of visits at the favourite place to the third "
-    f"with the largest, Acc@1 goes from {ends_of('geolife')} on GeoLife and "
+    "It works best for people with one main place to return to. From the "
+    "third with the smallest share of visits at the favourite place to the "
+    f"third with the largest, Acc@1 goes from {ends_of('geolife')} on "
+    "GeoLife and "
     f"from {ends_of('new york')} in New York.\n\n"
     "Where the kernel does better, the failure is the model's own. **In both "
-    "cities the model is furthest behind among the people who hardly ever "
-    f"go to a new place:** {behind('geolife')} points on GeoLife, "
+    "cities the model is furthest behind among the people who go to new "
+    f"places least:** {behind('geolife')} points on GeoLife, "
     f"{behind('new york')} in New York. The middle one of these people goes "
     f"to a new place on {rare['geolife']:.0f} % and {rare['new york']:.0f} % "
-    "of the visits. By definition one in six of these cities' people goes "
-    "there no more often than that; of the people in the four worlds above, "
-    f"{like['geolife']:.0f} % and {like['new york']:.0f} %. So New York's "
-    "settled people are rare in made-up worlds, which may be why the model "
-    "knows them badly. GeoLife's are not rare there.\n\n"
+    "of the visits. This is the median of the lowest third, so one sixth of "
+    "each city's people explore no more than that; of the people in the four "
+    f"worlds above, {like['geolife']:.0f} % and {like['new york']:.0f} %. So "
+    "New York's settled people are rare in made-up worlds, which may be why "
+    "the model knows them badly. GeoLife's are not rare there, so the reason "
+    "must be another.\n\n"
     "Person by person, it is right more often than the kernel for "
     f"{each.better['geolife']:.0f} % and less often for "
     f"{each.worse['geolife']:.0f} % on GeoLife, and for "
@@ -605,8 +619,8 @@ mine = visits[visits.user_id == 5]
 for n in (1, 2, 5, 20, 100):
     few = model.predict(mine.tail(n))
     print(f"last {n:3} visits: {few.somewhere_new.iloc[0]:.2f}")
-# At first every visit is to a new place, and the probability rises from the
-# mean of the made-up worlds. Then the person begins to return, and it falls.
+# At first every visit is to a new place, so the probability rises above that
+# of the made-up worlds. Then the person begins to return, and it falls.
 # The more visits there are, the less that mean counts.
 
 # %% [markdown]
@@ -622,12 +636,13 @@ check.exercise("24.2", share)
 # @title Solution 2
 first, second = 0.5 * 0.4 * 0.5, 0.25 * 0.2 * 0.5
 check.exercise("24.2", first / (first + second))
-# The package asks something milder. It does not let one expert be right for
-# all visits; it finds the mixture under which the visits are most likely.
+# The package asks something milder. It does not assume that the same expert
+# is best for all visits; it finds the mixture under which the visits are
+# most likely.
 
 # %% [markdown]
-# **Exercise 3** (medium). A person's clock is a relation as well. Shift all times of the town by seven hours, as if you had read UTC for local
-# time, and compare the first guesses with those before. How many people get another first guess? Then say why so few
+# **Exercise 3** (medium). A person's clock is a relation as well. Shift all times of the town by seven hours, as if UTC times had been read as
+# local times, and compare the first guesses with those before. How many people get another first guess? Then say why so few
 # (or so many).
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}

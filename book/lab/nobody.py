@@ -57,7 +57,7 @@ from pgt.windows import Dataset
 
 SEEDS = (42, 1, 2, 3, 4)
 FEW_SEEDS = SEEDS[:3]
-KEYS = ("geolife_exact", "new_york", "city")
+KEYS = ("geolife_exact", "new_york_last_visit", "city")  # none tells when the next visit is
 REAL = KEYS[:2]
 NAMES = ("all worlds", "diaries")
 RULES = (Run("kernel"), Run("kernel_memory", "memory_100"))
