@@ -34,6 +34,8 @@ from pgt.training.presets import ABLATIONS
 SEEDS = (42, 1, 2, 3, 4)
 # The documents' claims about GeoLife's 45 people are judged on ten.
 MORE_SEEDS = (*SEEDS, 5, 6, 7, 8, 9)
+# Networks that stop on the validation loss; what if they stopped on the accuracy?
+ON_ACCURACY = ("lstm", "mhsa", "pgt")
 # On many windows a seed makes little difference; three show how little.
 FEW_SEEDS = SEEDS[:3]
 
@@ -173,6 +175,7 @@ EXPERIMENTS: dict[str, Experiment] = {
                 Run("predictor"),
                 *_seeded([*_RIVALS, _WEEK[0], _WEEK[2]], FEW_SEEDS),
                 *_seeded([("contextual", "full", "unknown")]),
+                *_seeded([("on_accuracy", name, "unknown") for name in ON_ACCURACY], FEW_SEEDS),
             ),
         },
     ),

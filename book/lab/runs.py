@@ -268,6 +268,13 @@ def _trained_improved(key: str, run: Run) -> Trained:
     return _learned(*_improved(key, run), data, IMPROVEMENTS[run.variant].loss(data.train))
 
 
+def _trained_on_accuracy(key: str, run: Run) -> Trained:
+    """The network that the variant names, as when it is "full", but stopped on the accuracy."""
+    full = replace(run, model=run.variant, variant="full")
+    network, training = NETWORKS[full.model](key, full)
+    return _learned(network, replace(training, monitor="acc@1"), dataset(key))
+
+
 def _learned(network: Network, training: TrainConfig, data: Dataset, loss: Loss = cross_entropy
              ) -> Trained:  # fmt: skip
     history = fit(network, data.train, data.valid, training, progress=False, loss=loss)
@@ -328,7 +335,7 @@ MAKERS: dict[str, Callable[[str, Run], Trained]] = {
     "pgt": _trained_pgt, "lstm": _trained_rival, "mhsa": _trained_rival,
     "contextual": _trained_contextual, "improved": _trained_improved,
     "kernel_memory": _fitted_with_memory, "predictor": _shipped,
-    **dict.fromkeys(baselines(), _fitted),
+    "on_accuracy": _trained_on_accuracy, **dict.fromkeys(baselines(), _fitted),
 }  # fmt: skip
 
 
