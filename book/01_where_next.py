@@ -75,9 +75,10 @@ rows
 # model never sees them.
 #
 # The first rows count even a home as explored. The record has to begin somewhere, so everybody's home
-# is new once. Before most visits the simulator tosses a weighted coin: with probability `p_explore` the person
+# is new once. Anyone who knows no place to return to explores for certain: `p_explore` is 1. Before most visits the simulator tosses a weighted coin: with probability `p_explore` the person
 # explores. A zero means that there was nothing to toss for, because a day begins at home. In the last row the person
-# might have explored, but went to work. A stay of a day and a month without a record are normal in such data.
+# might have explored, but went to work. In such data it is normal that a
+# stay lasts a whole day, or that a month has no record.
 #
 # ## One person, two weeks
 #
@@ -195,7 +196,7 @@ show(
 
 # %% [markdown]
 # The curve lies below the law on the left because the law counts free choices only. Many visits, such as going to
-# work, are routine, and each chance of routine makes `p_explore` smaller. But look to the right: between thirty and
+# work, are routine. The likelier a visit is to be routine, the smaller is its `p_explore`. But look to the right: between thirty and
 # a hundred known places the law falls and the curve climbs. That is the opposite of the law, in a town that was built
 # to follow it. Before you read on: who *are* the people on the right?
 #
@@ -229,7 +230,8 @@ Markdown(
 
 # %% [markdown]
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
-# first and *generates* the second is the subject of this book.
+# first and *generates* the second is the subject of this book. (It copies from the last week only, so a return to an
+# older place has to be generated, too.)
 #
 # ## How real is this town?
 #
@@ -259,7 +261,7 @@ both.astype(float).round(1)
 # the second with the third. They describe *the same people*. The difference comes from a habit of the
 # literature: places that do not occur in the training data are all renamed to one place called
 # "unknown". A person who goes to a new café and then to a new shop has then visited "unknown" twice,
-# and the second visit counts as a return. The design documents of our model
+# and the second visit counts as a return. The design documents by which our model was first built
 # ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) describe such data.
 
 # %% [markdown]
@@ -380,7 +382,7 @@ architecture(
 #
 # ## Exercises
 #
-# Each exercise has a cell to try it in and a folded solution. Replace the three dots with your answer
+# Most exercises have a cell to try them in, and all have a folded solution. Replace the three dots with your answer
 # and run the cell. `check` says whether it is right and, if not, often why. Until then it says "Not yet".
 # On the book's own pages, a form below the exercise checks the same answers without Python.
 #
@@ -426,8 +428,8 @@ print(f"ties to the most recent: {percent:.1f} %, before: {before:.1f} %")
 
 # %% [markdown]
 # **Exercise 3** (medium). `p_explore` is the town's own probability of exploring, before the coin is
-# tossed. Is it honest? Sort the visits into bins with `pd.qcut(town.visits.p_explore, 10, duplicates="drop")`: ten bins,
-# equally full, of which two become one because nearly all their values are zero. In each bin, compare the mean of `p_explore` with the share of explorations. How
+# tossed. Is it honest? Sort the visits into bins with `pd.qcut(town.visits.p_explore, 10, duplicates="drop")`: ten bins
+# of equal size (pandas merges two of them, since nearly all their values are zero). In each bin, compare the mean of `p_explore` with the share of explorations. How
 # many percentage points apart are they at most?
 
 # %% tags=["try"]

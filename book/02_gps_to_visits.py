@@ -300,8 +300,8 @@ still = show(
     f"{len(stays_today)} shaded staypoints stand over {n_today} bars of true "
     "visits.",
     caption="The sliding rule at work. Shaded: the staypoints that it "
-    "finds. Below: the true visits of that day. The level of a stay "
-    "says how far before the door the last anchor fell.",
+    "finds. Below: the true visits of that day. The height of a flat "
+    "line is the distance from the last anchor to the door.",
 )
 radii = (50, 100, 150, 200, 300, 500, 800)  # metres
 durations = (5, 10, 20, 30, 60, 120)  # minutes
@@ -321,7 +321,7 @@ touch.stays(
 # In the page, two sliders change the two thresholds. Which visits does a longer duration lose?
 # What passes for a staypoint when the radius is large and the duration short?
 #
-# The last anchor was set wherever the person crossed the 200 m line, somewhere *before* the door. So a staypoint begins
+# The last anchor was set 200 m from the anchor before it, somewhere *before* the door. So a staypoint begins
 # a little too early, and some of its fixes lie on the street. Remember this detail.
 #
 # A staypoint needs a position of its own. We take the mean of its fixes. Each *different* position counts once,
@@ -430,7 +430,8 @@ show(
 # ## Visits: merge what belongs together
 #
 # The last step drops the staypoints without a location. Each of the others is a **visit**. If a person's next staypoint
-# is at the same location and begins within a minute, we join the two into one visit.
+# is at the same location and begins within a minute, we join the two into one visit. A visit gets the centre of its
+# location, the mean of the staypoints' different positions.
 
 
 # %%
@@ -612,7 +613,8 @@ Markdown(
     "**The clustering deletes what is new.** Of the visits to a place where "
     "a person came once in these four weeks, the sliding rule finds "
     f"{once.staypoints:.0f} %, and after the clustering {once.visits:.0f} % "
-    "remain: a place must be seen twice to be a place. Longer records and "
+    "remain: all people's staypoints are clustered together, and a place "
+    "needs two. Longer records and "
     f"more people help only in part. Over the whole record of all "
     f"{len(everybody)} people, {len(whole):,} visits, {100 - new:.0f} % of "
     "the first visits to a place are lost, and "
@@ -709,7 +711,7 @@ panels(
     f" {noise.f1[0]:.0f}, with five metres "
     f"{noise.f1[5]:.0f}, with sixty {noise.f1[60]:.0f}. Silence indoors "
     "hurts visits little by little, and everything once it is total.",
-    caption="Recovery against each fault of the receiver. Dotted: the usual "
+    caption="F1 of staypoints and visits against four faults. Dotted: usual "
     "setting. The steps on the horizontal axes are not even.",
 )
 
@@ -773,7 +775,8 @@ show(
 #
 # ## Thresholds
 #
-# Now the other way round: the usual receiver, and other thresholds.
+# Now the other way round: the usual receiver, and other thresholds. (`gap_minutes` is now the longest silence that the rule
+# allows.)
 
 # %%
 thresholds = {
@@ -802,7 +805,8 @@ panels(
 # %% tags=["hide-input"]
 ends = match(stays, true).end_error.dropna()
 Markdown(
-    "**Most ends are right, and a few are late by many hours.** A stay ends "
+    "**Half of the ends are right, and a few are late by many hours.** A "
+    "stay ends "
     "when the person is first seen elsewhere. If the recorder was off, that "
     "may be the next morning. Half of the ends are right to within "
     f"{ends.abs().median():.0f} minutes, one in ten is more than "
@@ -815,8 +819,8 @@ Markdown(
 )
 
 # %% [markdown]
-# The published 24 hours are a sound choice for *where* and a poor one for *how long*. A model that reads durations, as
-# ours does, reads silence in the long ones. (Exercise 4 finds a rule that is good for both.)
+# The published 24 hours are a sound choice for *where* and a poor one for *how long*. So a very long
+# duration, which our model reads as a stay, is often a silence of the recorder. (Exercise 4 finds a rule that is good for both.)
 #
 # > **Note.** Fewer minutes gain nothing here, but that says nothing about people. Larkmere was built to
 # > resemble published visits, so none of its stays is shorter than half an hour.
@@ -885,7 +889,8 @@ show(
 # %%
 swapped = steps(record(), haversine_order="swapped")[1]
 both = pd.DataFrame({"right": score(found), "swapped": score(swapped)}).T
-both[["n_found", "recall", "f1"]].rename(columns=HEADS).round(1)
+both = both[["n_found", "recall", "f1"]].astype(float).round(1)
+both.astype({"n_found": int}).rename(columns=HEADS)
 
 # %% [markdown]
 # Almost nothing, in this town with these people. Such a mistake survives because the results look fine. On GeoLife it
@@ -899,7 +904,7 @@ both[["n_found", "recall", "f1"]].rename(columns=HEADS).round(1)
 # %%
 clocks = {
     "Larkmere": town.timezone,
-    "Beijing, at the same hours": "Asia/Shanghai",
+    "Beijing, at the same local times": "Asia/Shanghai",
 }
 wall = found.started_at.dt.tz_convert(town.timezone).dt.tz_localize(None)
 for name, zone in clocks.items():
@@ -990,6 +995,7 @@ right, long = counts["UTC"]["right"], "staypoints of more than 25 minutes"
 kept = 100 * right["staypoints in locations"] / right[long]
 silence_share = tables["silence"]["value"].iloc[0]
 alike["GeoLife"] = (silence_share, kept, np.nan)
+# (of GeoLife's staypoints those of more than 25 minutes)
 names = ["silent hours in staypoints, %", "staypoints in a location, %"]
 table = pd.DataFrame(alike, index=[*names, "F1 of visits"]).T
 table.map("{:.1f}".format).replace("nan", "unknown")

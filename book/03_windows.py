@@ -59,8 +59,8 @@ print(f"{len(visits):,} visits of {n_people} people, by person and time")
 # $$
 #
 # where all visits are of the same person. Two conditions apply. A window must hold at least three visits.
-# And the person's first day must lie at least seven days before $\text{day}_j$; otherwise some of the "seven
-# days" were never recorded.
+# And the person's first recorded day must lie at least seven days before $\text{day}_j$; otherwise some of the
+# "seven days" were never recorded. (Once visits are split, it is the first day in the split.)
 #
 # Let us draw one. Every row is a day. The first of the two folded cells only looks for a window worth drawing:
 # a full one, with visits before and after the target on its day.
@@ -358,8 +358,8 @@ pd.DataFrame(
 strange = location["test"].loc[rows[:-1]] == 1
 strange = [names[place] for place in shown.location_id.iloc[:-1][strange]]
 Markdown(
-    f"Training does not know {names[shown.location_id.iloc[-1]]}, nor "
-    f"{' and '.join(dict.fromkeys(strange))}. Under the published protocol "
+    f"Training has seen neither {names[shown.location_id.iloc[-1]]} nor "
+    f"{' nor '.join(dict.fromkeys(strange))}. Under the published protocol "
     "all of them are 1: the target counts as a *return*, and the score "
     'rewards any model that answers "unknown".'
 )
@@ -418,9 +418,10 @@ real = jump["GeoLife (real)"]
 more = real["published"] - real["exact"]
 Markdown(
     "On GeoLife the label alone moves the figure from "
-    f"{real['exact']:.1f} % to {real['published']:.1f} %. About "
-    f'{100 * more / real["published"]:.0f} % of the apparent "returns" are '
-    "two different new places with the same name."
+    f"{real['exact']:.1f} % to {real['published']:.1f} %. In about "
+    f'{100 * more / real["published"]:.0f} % of the apparent "returns", the '
+    "target and the visit that it matches are two different places that "
+    "share only the label."
 )
 
 # %% [markdown]
@@ -481,8 +482,7 @@ by_gap = given.groupby("gap", observed=True)
 by_gap.mean().round(1).assign(windows=by_gap.size())
 
 # %% [markdown]
-# The rows differ. A model that knows the gap knows something about the answer, and it knows that
-# from the future. We therefore count from the day of the *last visit* of the window, which has 0 days ago by
+# The rows differ. So the gap tells a model something about the answer, and this comes from the future. We therefore count from the day of the *last visit* of the window, which has 0 days ago by
 # definition. A batch has `gap_days` as a separate field. A model uses it only if its configuration says so, with
 # `target_time="day"`. The next table shows what that was worth on GeoLife, for the same model on the
 # same windows from the same seeds. (Acc@1 is the share of windows in which the model's first guess is
@@ -535,8 +535,10 @@ pd.DataFrame(n).rename_axis("windows")
 # The windows from the last visit reach further back, so more of them hold three visits. But the first day must now lie
 # seven days before the *last visit*, which costs some windows.
 #
-# The published protocol keeps the literature's rule, so that scores can be compared. The exact protocol uses
-# equation (3.2); `WindowConfig(anchor=…)` chooses. [Trap 12](15_traps.ipynb) says what the hint is worth.
+# The published protocol keeps the literature's rule, so that scores can be compared. From here on, the exact protocol
+# means both: each place its own id, and windows by equation (3.2). (The tables above compare the ids alone, on windows by
+# equation (3.1).) `WindowConfig(anchor=…)` chooses the windows. [Chapter 15](15_traps.ipynb) measures how much models
+# gain from the leak.
 #
 # **Duration** is cut at 100 half hours, since one forgotten phone should not add a thousand rows to an
 # embedding table. **Position from the end** counts backwards because all windows end *now*, but begin at
@@ -638,10 +640,11 @@ for name, attention in (("unmasked", without), ("masked", masked)):
 #
 # A masked model computes nothing useful on padding, but it still computes. In a batch of random windows, the
 # longest sets the width for all. The remedy is to *put windows of similar length together*. To keep some
-# randomness for training, shuffle first, then sort within pools of a few batches, then shuffle the batches.
+# randomness for training, shuffle first, then sort within pools of a few batches, then shuffle the batches. (The
+# function below leaves the last step out, since it does not change the cost.)
 #
-# The last column below counts the work of self-attention.
-# It compares every seat of a row with every other, so its work grows with the *square* of the width.
+# The last column counts the work of attention ([chapter 6](06_position_and_encoder.ipynb)). Every seat of a row is
+# compared with every other, so the work grows with the *square* of the width.
 
 
 # %%
@@ -915,7 +918,8 @@ held = np.arange(len(days)) - begin
 usable = (held >= 3) & (days - days[0] >= 7)
 check.exercise("3.6", [usable.sum(), held[usable].max()])
 print("targets on the days", *days[usable], "with", *held[usable], "visits")
-# Day 7 is six days after the first. Days 18 to 20 look back on the gap.
+# Day 7 is six days after the first. Days 18 to 20 have too few visits in
+# their seven days, because nothing was recorded on days 11 to 17.
 
 # %% [markdown]
 # **Next:** [Baselines](04_baselines.ipynb), which need no training and are hard to beat.

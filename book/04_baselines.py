@@ -324,7 +324,7 @@ Markdown(
 #
 # ## Three baselines that everybody knows
 #
-# - **Last**: people stay, or come back to where they just were.
+# - **Last**: rank the places of the window by how recently they were visited; the present place comes first.
 # - **Most frequent**: see above.
 # - **Markov**: where did this person go from here in training? If they never did, where did everybody go? If
 #   nobody did, take the popular places.
@@ -345,7 +345,7 @@ def most_frequent_place(batch):
 
 
 # %%
-location, user = data.train.features[:2, 1:]  # (N,) visits in order
+location, user = data.train.features[:2, 1:]  # (N,); column 0 is padding
 own = defaultdict(Counter)  # (person, here) -> next places
 everybody = torch.zeros(V, V)
 popular = torch.bincount(location, minlength=V).float()
@@ -404,12 +404,12 @@ pd.DataFrame(rows).T[metric].astype(float).round(1)
 # For the most frequent place, $w_i = 1$. What else would you like to know about a past visit before you let
 # it vote?
 #
-# 1. **How old is it?** Fade by age, counted in visits: $w_i = \alpha^{\,\text{age}_i}$, with
+# 1. **How old is it?** Fade by age, counted in visits (not in days, as recency was in [chapter 3](03_windows.ipynb)): $w_i = \alpha^{\,\text{age}_i}$, with
 #    $0 < \alpha \le 1$. The last visit has age 0, the one before it age 1.
 # 2. **What came before it?** If you are at the gym now, what you did *after the gym* counts. Is
 #    $l_{i-1}$, the place before visit $i$, the place $l_L$ of the last visit, where the person is now? Then
 #    $[\,l_{i-1} = l_L\,]$ is 1, else 0.
-# 3. **What time was it?** It is 17:15. A visit that began at about this hour counts more. Let $\delta_i$ be
+# 3. **What time was it?** Suppose that it is 17:15 now. A visit that began at about this hour counts more. Let $\delta_i$ be
 #    the minutes between its start and now, around the clock. Now is the end of the last visit.
 #
 # Together:
@@ -591,8 +591,9 @@ Markdown(
     f"is chosen, validation is {gaps['frequency']:.1f} points above test; "
     f"where {len(options)} options were tried, it is "
     f"{abs(gaps['+ time of day']):.1f} "
-    f"{'above' if gaps['+ time of day'] > 0 else 'below'}. So the gap is "
-    "between two stretches of time, and not overfitting."
+    f"{'above' if gaps['+ time of day'] > 0 else 'below'}. With overfitting, "
+    "validation would gain on test with each option that is tried. So the "
+    "gap at the beginning lies between two stretches of time."
 )
 
 # %% [markdown]
@@ -774,7 +775,7 @@ bars(
 
 # %% [markdown]
 # Before you draw a conclusion: this town flatters the kernel. The simulator lets people return to places by a
-# rule of much the same form: recent visits weigh more, and so do those that followed the present place and those at
+# rule of much the same form: recent visits weigh (a little) more, and so do those that followed the present place and those at
 # this hour. We built both, so the kernel's success here proves little.
 #
 # So look at people whom nobody built: GeoLife, under the *published* protocol, whose windows go back from the target's
@@ -796,8 +797,8 @@ bars(
 # Intervals may overlap although the models differ, so let us judge by paired differences. A network trained with other
 # seeds would score differently, so its seeds are drawn with replacement as well. The third block of the table uses the
 # *exact* protocol: it keeps the real places of GeoLife apart, and no model knows the target's time. In the table,
-# *full* is PGT with all its parts (on GeoLife, as documented), and *no pointer* and *no generator* lack one of
-# them. On GeoLife, *default* is PGT with the package's default settings, and *tuned* has those that were best on
+# *full* is PGT with all its parts (on GeoLife with the documented settings, in the town with the package's default ones),
+# and *no pointer* and *no generator* lack one of them. On GeoLife, *default* is PGT with the package's default settings, and *tuned* has those that were best on
 # the validation windows.
 
 
@@ -846,8 +847,8 @@ Markdown(
 # Before them, [Cho et al. (2011)](https://doi.org/10.1145/2020408.2020579) modelled a person's position as a mixture of
 # Gaussians around home and work, whose weights change with the hour, plus visits drawn by friends. But the papers on
 # networks that we know of compare with Markov chains and with other networks, not with a rule like this.
-# For recommender systems, [Ferrari Dacrema et al. (2019)](https://doi.org/10.1145/3298689.3347058) found the same in
-# most of the networks that they could run again.
+# For recommender systems, [Ferrari Dacrema et al. (2019)](https://doi.org/10.1145/3298689.3347058) found that simple,
+# well-tuned methods beat most of the networks that they could run again.
 #
 # Why? Here is a hypothesis. The kernel is given the two *comparisons* that
 # matter: was that visit preceded by the place where I am, and was it at this time of day? A network receives places and
@@ -1032,7 +1033,7 @@ rows.round(2)
 
 # %% [markdown]
 # **Exercise 5** (project). Seven days are a short memory. Give the kernel 28 and compare *on the same targets*.
-# Then let the decay be chosen again: is a longer memory better, or does it only need to fade faster?
+# Then let the decay be chosen again: is a longer memory better, and must it then fade faster?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
 # @title Solution 5

@@ -117,7 +117,7 @@ norms.columns = ["row 0 like all others", "row 0 for padding"]
 norms.set_axis(list(rows)).rename_axis("length of the gradient").round(1)
 
 # %% [markdown]
-# Only zero or not zero matters here.
+# Look only at which lengths are zero; how large the others are does not matter here.
 #
 # > **Pitfall.** `padding_idx` freezes row 0 at whatever value it *has*. The line with `copy_` put random
 # > numbers into it, and there they stay: the gradient that could repair them is zero. The same happens when
@@ -187,7 +187,8 @@ show(
 # ## Off by one
 #
 # The conventions deserve a second look, because the design documents of this model
-# ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) contradict themselves. What if one forgets the `+ 1`? Nothing crashes.
+# ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) contradict each
+# other: one counts from 0 where another counts from 1. What if one forgets the `+ 1`? Nothing crashes.
 # Some visits become padding in one of their seven answers, that is, a zero vector that never learns:
 
 # %%
@@ -203,12 +204,12 @@ rows = {}
 for name, text in lost.items():
     ones = columns[name] == 1
     rows[name] = {"turned into padding": text, "training visits": ones.sum()}
-    rows[name]["of them, %"] = round(100 * ones.mean(), 2)
+    rows[name]["of all training visits, %"] = round(100 * ones.mean(), 2)
 pd.DataFrame.from_dict(rows, orient="index").rename_axis("forgotten in")
 
 # %% [markdown]
-# The same slip is harmless in one column and grave in another, depending on the data. (Where the last row
-# shows none, nobody *recorded* short stays. A data set with five-minute stops would lose them all.) This is what
+# The same slip is harmless in one column and grave in another, depending on the data. (If the last row is zero, it is
+# only because nobody *recorded* short stays. A data set with five-minute stops would lose them all.) This is what
 # the package does:
 #
 # | answer | here | because |
@@ -217,7 +218,7 @@ pd.DataFrame.from_dict(rows, orient="index").rename_axis("forgotten in")
 # | duration | `1 + minutes // 30`, capped at 100 | else short stays are padding |
 # | recency | 1 = same day … 8 = seven days and more | nine rows: padding and eight levels |
 # | position from end | L … 1 | else the *last* visit is padding |
-# | position in a full window | up to `max_len`, not clamped one lower | else its two oldest visits share a row |
+# | position of the oldest visit | up to `max_len`; a limit one lower is an error | else the two oldest visits of a full window share a row |
 #
 # (`max_len` is the number of visits that the model reads at most. Of a longer window it keeps the newest.)
 #
@@ -476,8 +477,8 @@ table[kind == "food"].head(8).set_index("place")
 # With enough good will one finds a story for some of these rows. So test it. How often do a place and its nearest
 # neighbour share a kind, a district or a visitor? Chance alone gives more than zero: half the town might be
 # restaurants. To measure chance, shuffle the places' *vectors* among the places and count again, 300 times. The column
-# *p* of the table is the share that do at least as well as the real vectors, which count as one more shuffle. If it is
-# tiny, chance is no explanation.
+# *p* of the table is the share of shuffles that do at least as well as the real vectors. (The real arrangement is counted
+# as one more shuffle, so *p* is never zero.) If it is tiny, chance is no explanation.
 
 # %%
 district = places.district[often].to_numpy()
@@ -485,8 +486,8 @@ by_place = data.train.visits.groupby("location_id").user_id
 who = by_place.agg(set)[often].to_numpy()
 met = np.array([[bool(a & b) for b in who] for a in who])  # (P, P)
 equal = {
-    "kind": kind[:, None] == kind,
-    "district": district[:, None] == district,
+    "a kind": kind[:, None] == kind,
+    "a district": district[:, None] == district,
     "a visitor": met,
 }
 
@@ -537,8 +538,8 @@ Markdown(
     f"{best.values.mean():.2f}; for as many *random* vectors of {D} numbers "
     f"it is {random_best:.2f}. With so many places, something is always "
     f"near. For the {(visits_of >= 20).sum()} busiest places there is a weak "
-    f"sign of {hints}; of kind there is "
-    + ("one, too." if "kind" in hints else "none.")
+    f"sign that neighbours share {hints}"
+    + ("." if "kind" in hints else "; there is none that they share a kind.")
 )
 
 # %% tags=["hide-input"]
@@ -566,8 +567,9 @@ show(
     alt=f"Scatter of {len(often)} places on the first two principal "
     "components, marked by kind. The two components hold "
     f"{held[0]:.0f} per cent of the variance (random ones: {held[1]:.0f}).",
-    caption="Trained location embeddings, flattened. Two axes of sixty-four "
-    "show little, and can invent clusters.",
+    caption="Trained location embeddings, flattened. The two directions "
+    f"of the largest spread hold {held[0]:.0f} % of the variance (random "
+    f"vectors: {held[1]:.0f} %), so do not read clusters into them.",
 )
 
 # %% [markdown]
@@ -629,7 +631,8 @@ pd.DataFrame(rows, index=heads).T.round(1).astype(object).fillna("–")
 often_only, one_kind, rest = loss.values()
 everywhere, swapped = (row[0] for row in list(rows.values())[:2])
 Markdown(
-    f"Shuffling the {len(busy)} places with twenty training visits or more "
+    f"Untouched, the model has {before:.1f} %. Shuffling the {len(busy)} "
+    f"places with twenty training visits or more "
     f"costs {often_only:.1f} points. Swapping them only within a kind, such "
     f"as homes with homes, still costs {one_kind:.1f}. (The first shuffle "
     f"moves {everywhere:.0f} of them, the second {swapped:.0f}.) Shuffling "
@@ -655,8 +658,8 @@ Markdown(
 #
 # ## Is midnight near midnight?
 #
-# The table of times has only 96 rows, and those of daytime see many visits each. For times it is obvious what a
-# good geometry would be. Rows 96 (23:45) and 1 (00:00) are neighbours in the world. Are they neighbours in the
+# The table of times has only 96 rows besides padding, and those of daytime get many visits each. So they had a better
+# chance to learn than places. For times it is obvious what a good geometry would be. Rows 96 (23:45) and 1 (00:00) are neighbours in the world. Are they neighbours in the
 # table?
 
 # %%
@@ -697,7 +700,7 @@ yes = (
     "of the clock, where there are visits."
 )
 no = (
-    "So midnight is not special: **on average, we cannot tell neighbouring "
+    "So midnight is no exception: **on average, we cannot tell neighbouring "
     "times from shuffled ones**"
     + (", though there is a weak sign." if p < 0.1 else ".")
 )
@@ -714,7 +717,8 @@ Markdown(
 # ## What to remember
 #
 # - An embedding is a row of a matrix. Equal ids have equal vectors, and only rows that occur learn.
-# - Index 0 is padding, everywhere. Every answer starts at 1, and forgetting that crashes nothing.
+# - Index 0 is padding, or a person who is not in training. Every other answer starts at 1, and forgetting that crashes
+#   nothing.
 # - Concatenate-and-project equals project-and-add. LayerNorm looks at one visit only, and divides by $D$.
 # - "Similar places are close" is a hypothesis. Test it against shuffled vectors before you draw it.
 # - What a table looks like and what the model does with it are two questions. To answer the second, change the

@@ -164,7 +164,7 @@ show(
 # Every sinusoid has the same length $\sqrt{D/2}$, and near positions have similar sinusoids.
 # The tables of the last chapter had to learn their geometry; this one is built in.
 #
-# Counting starts at the *oldest* visit. So what number does the most important visit get, the last one?
+# Counting starts at the *oldest* visit. So what number does the last visit get, from which the model will predict?
 
 # %%
 lengths = np.sort(data.test.lengths)[[0, len(data.test) // 2, -1]]
@@ -178,7 +178,7 @@ pd.DataFrame(numbers, index=["shortest", "median", "longest"])
 # %% [markdown]
 # The sinusoid's number for the last visit depends on how busy the week was. The embedding "position from the
 # end" always calls it 1. These are two rulers, laid at opposite ends. Does the model need both? We take each away
-# from the trained model, then both, and give the difference its 95 % interval (people resampled, as in
+# from the trained model (the sinusoid becomes zero; every visit gets the mean of the position embeddings), then both, and give the difference its 95 % interval (people resampled, as in
 # [chapter 4](04_baselines.ipynb)).
 
 
@@ -242,8 +242,9 @@ Markdown(
 # $$
 #
 # The rows of $X$ are the vectors of the visits; $X W_V$ are the values. (The literature calls them $V$, which is our
-# number of locations.) Row $i$ of $A$ says how visit $i$ divides its attention. We take the trained weights of the
-# first layer, and the first of its heads (attentions side by side, see below), of width $d = D / H$.
+# number of locations.) Row $i$ of $A$ says how visit $i$ divides its attention. The encoder
+# stacks two layers of attention and feed-forward network. We take the trained weights of the first, and of its heads
+# (attentions side by side, see below) also the first, of width $d = D / H$.
 
 # %%
 W = {name: t.clone() for name, t in model.encoder.state_dict().items()}
@@ -426,7 +427,7 @@ show(
 #
 # The products run over the steps of equation (6.3), two in each layer. $J_n$ is the matrix of derivatives (Jacobian) of what
 # step $n$ *adds*, and $J^{\text{LN}}_n$ is that of its LayerNorm. Multiply the product out. In pre-norm one term is
-# $I$: a direct road on which the gradient arrives unchanged, at any depth. In post-norm every road passes one LayerNorm
+# $I$: a direct road on which the gradient arrives unchanged, at any depth; what the other terms carry is added to it. In post-norm every road passes one LayerNorm
 # per step, and each divides by the standard deviation of its input. If $h$ adds variance $v$ to a vector of variance 1, the direct
 # road shrinks by $1 / \sqrt{1 + v}$ each time. "So in post-norm the gradient vanishes", many texts say. Does it? We
 # measure it at initialisation; PyTorch's layer has a switch for the two kinds.
@@ -524,7 +525,7 @@ Markdown(
 # %% [markdown]
 # Pre-norm has a price. Nothing stops the sum from growing (third column). So what a later layer adds counts for
 # less, and the gradient of its weights gets *smaller* (figure). In post-norm, gradients stay
-# large near the output. [Xiong et al. (2020)](https://arxiv.org/abs/2002.04745) prove this, and explain by it why
+# large near the output. [Xiong et al. (2020)](https://arxiv.org/abs/2002.04745) prove this, and use it to explain why
 # post-norm needs a warm-up, a start with small steps that grow ([Training](10_training.ipynb); exercise 4).
 #
 # ## The encoder
@@ -687,7 +688,7 @@ moved = 100 * torch.cat(moved).mean()
 flipped = 100 * torch.cat(flipped).float().mean()
 hits = 100 * torch.cat(hits, dim=1).float().mean(1)
 percent = {
-    "probability that moved to other places": moved,
+    "probability that moves from place to place": moved,
     "windows with another first answer": flipped,
     "Acc@1 with the mask": hits[0],
     "Acc@1 without it": hits[1],
@@ -835,7 +836,7 @@ Markdown(
     f"Without its encoder the model changes {changed['no encoder']:.0f} "
     "% of its first answers on test. So its predictions do depend on the "
     f"encoder. {'It adds' if adds else 'We cannot show that it adds'} "
-    "*quality*. The intervals exclude a loss of "
+    "*quality*. On both splits the intervals exclude a loss of "
     f"more than {lost['no attention']:.1f} points for attention, and of more "
     f"than {lost['no encoder']:.1f} for the whole encoder. $-\\log P$ of the "
     f"true place is {cost['as trained']:.2f} as trained and "
@@ -844,7 +845,7 @@ Markdown(
 )
 
 # %% [markdown]
-# The pointer compares the last visit with all others anyway, and adds up equal places. The bright spots in the
+# The pointer compares the last visit with all others anyway, and adds up the weights of visits to the same place. The bright spots in the
 # picture are real weights, but the model predicts about as well without them.
 # That is a finding about one model of one simulated town. It may come out differently where the next place depends
 # on longer patterns, or with more data.
@@ -857,7 +858,7 @@ Markdown(
 # - Without the mask, strangers change your prediction, and accuracy hardly tells you.
 # - Pre-norm keeps more of the gradient's direction. In post-norm its norm does not vanish, at least not at these depths.
 # - An attention map is a picture of weights. Replace them by their mean, or by nothing, before you believe that
-#   they matter: compare the quality of the answers, not the answers.
+#   they matter. Count how many answers are right, not how many change.
 #
 # ## Exercises
 #
@@ -989,7 +990,7 @@ for kind, (without_it, with_it) in table.items():
 # At this rate the warm-up helps post-norm: without it, the loss is no better
 # than a guess among the five places of a window, log 5 = 1.6. Pre-norm does
 # as well without. At a third of the rate both do: try toy(False, 1, 0.003).
-# One seed and one task are an anecdote; the city decides for the city.
+# This is one seed and one task. For the city, train three seeds of each.
 table.round(2)
 
 # %% [markdown]

@@ -20,6 +20,7 @@ except ImportError:  # on Colab
 
 # %%
 import math
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -121,8 +122,8 @@ print(f"encoded {tuple(encoded.shape)}, context {tuple(context.shape)}")
 pd.DataFrame({"visits": batch.length.numpy()}, index=windows)
 
 # %% [markdown]
-# The context asks a question, and each visit offers an answer. Two linear maps make
-# **query** and **keys**; the score of visit $i$ is their scaled dot product:
+# The context asks a question, and each visit offers an answer. Let $x_i$ be the encoder's vector of visit $i$. Two linear
+# maps make **query** and **keys**; the score of visit $i$ is their scaled dot product:
 #
 # $$
 # q = W_q c + b_q, \qquad k_i = W_k x_i + b_k, \qquad s_i = \frac{q \cdot k_i}{\sqrt{D}} . \tag{7.1}
@@ -192,8 +193,8 @@ print(f"{len(bias)} entries for {most} visits; entry 0 is {bias[0]:.0f}")
 #
 # So the common height of all biases is not **identifiable**: no data can tell what it is. The gradient along it,
 # which is the sum of all entries' gradients, is zero. The height still moves during training, by accident. Weight
-# decay shrinks it. AdamW ([chapter 10](10_training.ipynb)) scales the gradient of each entry by itself, so steps that
-# should cancel do not. Never read meaning into "all biases are negative".
+# decay, which pulls all weights towards zero, shrinks it. And AdamW ([chapter 10](10_training.ipynb)) rescales each
+# entry's gradient separately, so gradients that cancel become steps that do not. Never read meaning into "all biases are negative".
 
 
 # %%
@@ -266,7 +267,8 @@ pd.DataFrame(leak, index=windows).round(2)
 # %% [markdown]
 # ## From visits to places
 #
-# We have a weight per *visit* and want a probability per *place*. A place collects the weights of all its visits:
+# We have a weight per *visit* and want a probability per *place*. Let $l_i$ be the place of visit $i$. A place $\ell$
+# collects the weights of all its visits:
 #
 # $$
 # P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i . \tag{7.4}
@@ -327,15 +329,21 @@ for rank in range(int(per_place["size"].max())):  # one block a visit
 ax.set_xlabel("pointer probability $P_{ptr}$; one block a visit")
 ax.grid(axis="y", visible=False)
 best = per_place.iloc[-1]
-agree = list(per_place["max"].rank()) == list(per_place["sum"].rank())
-order = "the same order" if agree else "different orders"
+tallest = per_place["max"]
+swaps = [
+    (tallest[less] - tallest[more], more, less)
+    for less, more in combinations(per_place.index, 2)  # by their sums
+    if tallest[less] > tallest[more]
+]
+_, more, less = max(swaps)
 show(
     fig,
     alt=f"Bars of blocks, one bar a place. The first, {names[best.name]}, is "
     f"{best['sum']:.2f} long and made of {int(best['size'])} blocks, the "
     f"largest {best['max']:.2f}.",
     caption="The same weights added up per place, the largest block first. "
-    f"Here the sums and the largest blocks put the places in {order}.",
+    f"{names[more]} has more in all than {names[less]}, whose largest block "
+    "is larger.",
 )
 
 # %% [markdown]
@@ -464,12 +472,13 @@ print(f"safe: {safe[0, 2]:.3f}, gradient: {gradient.numpy().round(3)}")
 # The gradient shows how the last two visits share the credit for place 2. Their entries are positive and sum to one:
 # each is the visit's part of the place's weight.
 #
-# The code may *detach* the maximum, because equation (7.5) has the same value for *any* $m_\ell$.
+# The code may treat the maximum as a constant (`detach`): equation (7.5) has the same value for *any* $m_\ell$, so its
+# gradient with respect to $m_\ell$ is zero.
 
 # %% tags=["hide-input"]
 smallest = pointed.smallest.min()
 Markdown(
-    "Is this paranoia? In float32 nearly so: over all test windows the "
+    "Is this paranoia? In float32, almost: over all test windows the "
     f"smallest log-weight of this model is **{smallest:.1f}**, and `exp` "
     "reaches zero near −104. In float16 it happens near **−17**. The safe "
     "version costs one more scatter; we pay it rather than wait for the "
@@ -566,7 +575,8 @@ Markdown(
 # The pointer has a ceiling. If the target is not in the window, the pointer gives it the probability zero, whatever we
 # train. Such targets are the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
 #
-# The embedding of a place that training never saw is noise, because no training step ever moved it on purpose.
+# The embedding of a place that training never saw is still the random vector that it started with: it never had a
+# gradient (weight decay may have shrunk it a little).
 # The pointer has to judge visits to such a place by hour, weekday, duration and position, and by whether the
 # same noise turns up twice. Does it manage?
 
@@ -665,11 +675,12 @@ for dtype, limit in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
 # | context, query | (B, D) |
 # | keys | (B, L, D) |
 # | scores, bias, mask, weights $a_i$ | (B, L) |
-# | $\log P_\text{ptr}$ | (B, V), $-\infty$ for places not in sight |
+# | $\log P_\text{ptr}$ | (B, V), $-\infty$ for places not in the window |
 #
 # ## What to remember
 #
-# - A softmax over places knows only places that were targets. Pointing needs the place only to be *in sight*.
+# - A softmax over places knows only places that were targets. To be pointed at, a place only
+#   needs to be *in the window*.
 # - Score = scaled dot product of the last visit's query with each visit's key, plus a bias. Only differences
 #   between biases mean anything.
 # - Mask before the softmax. Then add up per place, with log-sum-exp per place, so that no place vanishes.
@@ -742,7 +753,7 @@ right.round(1).to_frame().T
 # r_i = \frac{a_i\,[\,l_i = \ell^*\,]}{P_\text{ptr}(\ell^*)}, \tag{7.7}
 # $$
 #
-# and check it against autograd. What happens to two visits of the target's place, one with a large weight and one
+# (the bracket is 1 if the statement in it holds, else 0) and check it against autograd. What happens to two visits of the target's place, one with a large weight and one
 # with a small one?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
@@ -766,7 +777,7 @@ name = "the gradient of the scores"
 check.same(weight - r, s.grad, name=name, atol=1e-5)
 # Both are pulled up, in proportion to what they have already: the rich get
 # richer. The loss does not care *which* visit carries the place, so a
-# peaked strip may be an accident of training.
+# high weight of one visit may be an accident of training.
 
 # %% [markdown]
 # **Exercise 4** (project). Adding up favours places with many visits. There are alternatives: a place gets the

@@ -157,7 +157,7 @@ show(
 # A place that training never shows is one of the wrong answers in every step, and every step pushes its score down.
 # What stops the fall is **label smoothing**. Training makes the predicted distribution $P$ as similar as it can to
 # a desired one. Without smoothing, all of the desired probability lies on the true place. With it, the true place
-# gets $1 - \varepsilon$, and the small rest $\varepsilon$ is dealt out evenly, $\varepsilon / V$ to each of the
+# gets $1 - \varepsilon$, and the small rest $\varepsilon = 0.03$ is dealt out evenly, $\varepsilon / V$ to each of the
 # $V$ places ([Training](10_training.ipynb) has the formula).
 #
 # The predicted distribution is the **mixture** $P$ that the
@@ -370,8 +370,8 @@ show(
 #
 # ## The logarithm of a sum
 #
-# The loss of a window is $-\log P$ of its target, in **nats**, the unit of the natural logarithm. The documents
-# print `log(P + 1e-10)`, so that the logarithm of zero never happens. The constant looks harmless. Take a target
+# The loss of a window is $-\log P$ of its target, in **nats**, the unit of the natural logarithm. The design
+# documents write `log(P + 1e-10)`, so that the logarithm of zero never happens. The constant looks harmless. Take a target
 # outside the window, and let the gate's log-odds $z$ rise: the model becomes ever surer that it can copy, but it is
 # wrong. The loss is
 #
@@ -437,8 +437,8 @@ show(
     "and the gradient tends to one. The printed form flattens out, is wrong "
     f"by up to {worst:.1f} nats, and its gradient falls to zero.",
     caption="A target outside the window, with a generator probability of "
-    "10⁻⁴, in float32. The surer the printed model is of its mistake, the "
-    "less it is corrected.",
+    "10⁻⁴, in float32. With the documents' formula, the surer the model is "
+    "of its mistake, the less it is corrected.",
 )
 
 # %% [markdown]
@@ -501,10 +501,10 @@ print(f"{len(index)} windows: autograd and g - r differ by at most {gap:.0e}")
 
 # %% [markdown]
 # The number $r$ is an instance of Bayes' rule. Before we look, the place is copied with probability $g$. Given the
-# target, $r$ is the probability that it *was* copied. It is the **responsibility** of the pointer, the same
-# quantity as in the E-step of expectation-maximisation (exercise 4). In log-odds Bayes' rule is an addition,
-# $\operatorname{logit} r = z + \log \frac{P_\text{ptr}}{P_\text{gen}}$: prior plus evidence. And the gradient is $g - r$: the gate is
-# a logistic regression whose label is $r$.
+# target, $r$ is the probability that it *was* copied. It is the **responsibility** of the pointer.
+# (Expectation-maximisation, an older way to fit mixtures, computes the same quantity; exercise 4 uses it.) In log-odds
+# Bayes' rule is an addition, $\log \frac{r}{1 - r} = z + \log \frac{P_\text{ptr}}{P_\text{gen}}$: what the gate believed
+# before, plus what the target says. And the gradient $g - r$ is that of a yes-or-no classifier whose label is $r$.
 #
 # So the gate is trained to answer: *which expert explains the target better?* The question is not: *is it a return?*
 # Our town knows where the two questions differ. Sort the test windows:
@@ -526,8 +526,8 @@ returns = ~explored
 elsewhere = 100 * (returns & ~inside).sum() / returns.sum()
 Markdown(
     f"**{elsewhere:.0f} %** of all *returns* go to places that the window "
-    "does not show: last month's dentist. For the person it is a return, for "
-    "the gate a case for the generator, with $r = 0$ exactly. And among "
+    "does not show: last month's dentist. The person returns, but only the "
+    "generator can name the place, so $r = 0$ exactly. And among "
     f"targets in the window $r$ averages **{opened.r[inside].mean():.3f}**: "
     "the pointer explains them almost alone."
 )
@@ -553,8 +553,8 @@ show(
 
 # %% [markdown]
 # Nothing in the loss asks the gate to tell a return outside the window from an exploration: both have $r = 0$.
-# Any distance between those two curves is a by-product, because they happen in different contexts. And whether
-# somebody explores is partly a coin toss, even to the town.
+# Any distance between those two curves is a by-product: such returns and explorations happen in different contexts. And
+# whether somebody explores is partly a coin toss, even to the town.
 #
 # ## Who teaches the generator?
 #
@@ -661,7 +661,7 @@ pd.Series(result).unstack(level=[2, 1]).round(2)
 # %% [markdown]
 # The layer, its inputs and the number of steps are the same. Alone it learns the usual places. In the mixture nothing makes
 # it learn them, because the pointer already knows. This is typical of mixtures of experts: the expert that is a little
-# better early gets the gradient, and then *is* better. It is not a fault, but a division of labour. Outside the window the
+# better early gets most of the gradient, and so gets further ahead. It is not a fault, but a division of labour. Outside the window the
 # likelihood is better in the mixture, where the layer need not spend probability on places of the window. The first
 # guesses hardly ever hit either way. Do not judge the generator of such a model by its
 # own accuracy, and do not expect it to help where the pointer overlooks a known place.
@@ -702,7 +702,8 @@ worth.round({"Acc@1, %": 2, "Acc@10, %": 2, "loss, nats": 3})
 # We expected the first column to show what a gate is good for. Compare the first row with
 # "constant", "pointer alone" and "oracle". When the generator's highest bar is lower than the pointer's at any reasonable gate,
 # the favourite place *does not depend on the gate*, and even an oracle hardly changes Acc@1. The gate's worth is in the
-# loss: it prices the chance of being elsewhere. (The pointer alone pays an infinite price, because it calls each target
+# loss: it prices the chance of being elsewhere. (The generator alone is nearly useless, since it had no reason to learn
+# the usual places. The pointer alone pays an infinite price, because it calls each target
 # outside the window impossible.)
 
 # %% tags=["hide-input"]
@@ -720,8 +721,9 @@ Markdown(
 
 # %% [markdown]
 # The design documents report that fixing the gate at one half costs 4.88 points of Acc@1 on GeoLife and 1.54 on DIY, their
-# other data set. That is another experiment: there the whole model is trained anew without its gate. Here nothing but the
-# gate changes. The two experiments differ in what a gate does to the *gradients of the other parts* while they learn.
+# other data set. That is another experiment: there the whole model is trained anew without its gate. In
+# theirs, the fixed gate also changes what the *other parts* learn. In ours they have learned already, and nothing but the
+# gate changes.
 #
 # Turn the dial yourself: set the gate by hand and watch the list. Its numbers change, but its first place stays first until
 # the gate is nearly 0. Then untick *set it by hand* and delete visits: how does the gate respond? (The whole model waits in [chapter 26](26_playground.ipynb).)
@@ -738,7 +740,8 @@ playground(small="gate", window=i)
 # gradient is zero, so the mean of the gate equals the mean of its label. With label smoothing that
 # label is not $r$ at the target alone, but its average over the smoothed target,
 # $(1 - \varepsilon)\, r(\ell^*) + \frac{\varepsilon}{V} \sum_\ell r(\ell)$, and nearly all of the $V$ places have
-# $r(\ell) = 0$. So smoothing lowers the gate by a factor of about $1 - \varepsilon$, with no reason in the data.
+# $r(\ell) = 0$. So smoothing lowers the gate by a factor of about $1 - \varepsilon$, although nothing in the data
+# asks for it.
 
 # %% tags=["hide-input"]
 responsible = np.exp(np.log(fitted.gate) + fitted.ptr - fitted.mix).mean()
@@ -813,14 +816,15 @@ assert torch.allclose(ours.float(), whole, atol=1e-4)
 #
 # - A place that was never a target gets what label smoothing leaves it: about $\varepsilon / V$.
 # - Stay in logarithms: `logaddexp(logsigmoid(z) + log P_ptr, logsigmoid(-z) + log P_gen)`. No constant.
-# - The gate's gradient is $g - r$. It learns which expert explains the target better; "return" is our word.
+# - The gate's gradient is $g - r$. It learns which expert explains the target better; "return or
+#   exploration" is our interpretation, and the loss knows nothing of it.
 # - The generator's gradient is multiplied by $1 - r$, so it learns little about what the pointer already explains.
 # - Ask of every part what changes without it. For the gate, look at the loss before you look at Acc@1.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick). Three places have $P_\text{ptr} = (0.7, 0.3, 0)$ and $P_\text{gen} = (0.1, 0.2, 0.7)$. Above which
-# gate does the first place beat the third? And what is the pointer's responsibility for a target at place 2 if $g = 0.5$?
+# gate does the first place beat the third? And what is the pointer's responsibility for a target at the second place if $g = 0.5$?
 
 # %% tags=["try"]
 turn, responsibility = ..., ...

@@ -20,7 +20,7 @@ except ImportError:  # on Colab
     )
 
 # %% [markdown]
-# You know the parts. Now put them together, and check that nothing was lost on the way. At the end, the package's
+# Here are the parts once more, in short. Put them together, and check that nothing was lost on the way. At the end, the package's
 # trained weights go into our model, and it must give the same answers.
 
 # %%
@@ -68,7 +68,7 @@ walkthrough(package, data.test, i, names)
 # ## The parts
 #
 # **Embeddings** ([chapter 5](05_embeddings.ipynb)). Seven tables turn the integers of a visit into vectors. Location and user get $D$ numbers,
-# the other five $D/4$ each. Row 0 is padding everywhere.
+# the other five $D/4$ each. Row 0 is zero everywhere: padding, and for users also anyone whom training has not seen.
 
 
 # %%
@@ -344,7 +344,7 @@ def count(c):
 # [The original specification](https://where-next-book.github.io/where-next/book/errata.html) has two configurations, for
 # its two data sets. DIY is private: we use its configuration only, with the 20,000 places and 2,000 people that its table
 # of parameters implies. For GeoLife we take the vocabulary of the published windows, 1,187 ids for places and 46 for
-# people. When this book calls PGT on GeoLife *as documented*, it means this second configuration. The default values of
+# people. In this book, PGT *as documented* on GeoLife is this second configuration. The default values of
 # `ModelConfig` differ from both.
 
 # %%
@@ -461,7 +461,8 @@ assert (loss(once, where, 0.05) - builtin).abs() < 1e-12
 # + \sum_{\ell \text{ in the window}} \delta_\ell. \tag{9.2}
 # $$
 #
-# The package computes the loss in this way ([Scale](25_scale.ipynb)). Here is a check against equation (9.1).
+# The package computes the loss in this way: both sums can be made a stretch of places at a time, so that no table of
+# (B, V) is kept ([Scale](25_scale.ipynb)). Here is a check against equation (9.1).
 
 
 # %% tags=["hide-input"]
@@ -552,8 +553,8 @@ show(
 )
 
 # %% [markdown]
-# **With the constant, a gate that is sure and mistaken is not pulled back at all.** At the cliff near 17 its gradient
-# becomes zero. In log space the slope is $-g$, however small the probability. The trained model never goes that far out:
+# **With the constant, a gate that is sure and mistaken is not pulled back at all.** At the cliff near 17, $1 - g$ is rounded
+# to zero. Only the constant is left, and its gradient is zero. In log space the slope is $-g$, however small the probability. The trained model never goes that far out:
 
 # %%
 logits, low = [], 0.0
@@ -687,7 +688,8 @@ pd.DataFrame(report, index=heads).T.map("{:.0e}".format)
 # ## And does it learn the same?
 #
 # Equal outputs need equal forward passes. Equal *training* needs equal gradients. Take both models untrained from one
-# seed, without dropout, and make one step of AdamW.
+# seed, without dropout (which sets random entries to zero), and make one step of AdamW, the optimizer of
+# [chapter 10](10_training.ipynb).
 
 
 # %%
@@ -726,8 +728,7 @@ worst = worst.map("{:.0e}".format).rename("float32, largest difference")
 worst.to_frame().rename_axis("in code")
 
 # %% [markdown]
-# In double precision the two are one model. In single precision some weights differ by a large part of the step itself,
-# 0.001. They are *biases of keys*. What is special about those?
+# In double precision the two are one model. In single precision some weights differ by a tenth of the step, 0.001, and more. They are *biases of keys*. What is special about those?
 #
 # A key's bias adds the same number, its product with the query, to *every* score in a row. The softmax does not see a
 # number that is added to all. So **these biases do nothing**, and their true gradient is zero. What arrives is rounding,
@@ -741,8 +742,8 @@ largest = {f"largest, {t}": slope[rows] for t, slope in gradient.items()}
 pd.DataFrame(largest).map("{:.0e}".format).rename_axis("in code")
 
 # %% [markdown]
-# AdamW divides each gradient by its typical size. So even rounding noise becomes a full step, unless it is smaller than
-# `eps`, here $10^{-9}$. These weights wander without effect. Set them to zero in the trained model:
+# AdamW divides each gradient by its typical size. So even rounding noise becomes a good part of a step,
+# unless it is far below `eps`, here $10^{-9}$. These weights wander without effect. Set them to zero in the trained model:
 
 # %%
 mine.float()
@@ -753,7 +754,7 @@ with torch.no_grad():
         mine.get_parameter(name).zero_()
     moved = float((mine(big).log_probs - before).abs().max())
 print(f"{n_dead} = {len(dead)} × {size.d_model} + 1 parameters do nothing,")
-print("nor do rows of padding. (The 1 is entry 0 of the position bias.)")
+print("and so do rows of padding. (The 1 is entry 0 of the position bias.)")
 print(f"With key biases of zero, log-probabilities change by {moved:.0e}.")
 
 # %% [markdown]

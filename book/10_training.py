@@ -298,7 +298,9 @@ eight = padding_share(shuffle=rng(), pool=8)
 shares = {
     "shuffled": padding_share(shuffle=rng(), pool=1),
     "shuffled, sorted within pools of 8 batches": eight,
-    "as the package does by default": padding_share(shuffle=rng()),
+    "within pools of 32, as the package does": padding_share(
+        shuffle=rng(), pool=32
+    ),
     "sorted altogether": padding_share(),
 }
 pd.Series(shares, name="padding, % of cells").round(1).to_frame()
@@ -310,7 +312,7 @@ pd.Series(shares, name="padding, % of cells").round(1).to_frame()
 #
 # - `mixture` is the model of [chapter 9](09_model.ipynb) with its loss written as in equation (9.2): the same number,
 #   without an array of shape (B, V).
-# - `use_keys` fixes the random numbers of dropout. Each
+# - `use_keys` fixes the random numbers of dropout, which in training sets random entries of the vectors to zero. Each
 #   window has its own, which depend only on the seed, the epoch and the window's number. So a window gets the same
 #   ones whatever else is in its batch, and two computers that share the work draw the same numbers as one.
 
@@ -587,7 +589,8 @@ Markdown(
 # %% [markdown]
 # > **Pitfall.** The best of ten noisy scores is too good to be true. Part of "highest validation
 # > accuracy" is skill, part is the luck of that epoch, and the luck stays behind when you move to the test
-# > windows. So a gain of a point from switching the monitor is a reason to run more seeds, not to cheer.
+# > windows. The interval above covers the luck of who was recorded, not that of the seed. So a gain of a point from
+# > switching the monitor is a reason to run more seeds, not to cheer.
 #
 # ## How good is it?
 #
@@ -834,8 +837,8 @@ contents = pd.DataFrame({"part": part, "tensors": 1, "numbers": numbers})
 contents.groupby("part").sum()
 
 # %% [markdown]
-# AdamW keeps two running means for each weight, so half of a resumable checkpoint belongs to the optimizer. The
-# model that ships with the book has been stripped of it (`pgt.checkpoint.save_model`).
+# AdamW keeps two running means for each weight, of its gradient and of the squared gradient. So half of a resumable
+# checkpoint belongs to the optimizer. The model that ships with the book has been stripped of it (`pgt.checkpoint.save_model`).
 #
 # What if you resume with other settings or other data? The file knows what it belongs to:
 

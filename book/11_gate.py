@@ -1,5 +1,5 @@
 # %% [markdown]
-# # The gate: does it know, or does it only hedge?
+# # The gate: does it know little, or say less than it knows?
 #
 # A forecaster who says the same every day may be right on average, and know nothing.
 #
@@ -139,7 +139,7 @@ show(
 
 # %% [markdown]
 # The gate never comes near 0 or 1, while the truth is often exactly 1. That *looks* cautious. But there are two reasons to stay
-# in the middle: the gate knows more than it says, or it knows no more.
+# in the middle. Either the gate knows more and does not say so (it *hedges*), or it has nothing more to say.
 #
 # ## What moves the gate
 #
@@ -222,7 +222,7 @@ pd.DataFrame(
 # $$
 #
 # Sort the windows by gate into ten groups of equal size. In each, compare the mean gate with the share of windows in
-# which the outcome happened.
+# which the outcome happened. The town's own probability gets ten groups of its own.
 # In this **reliability diagram**, calibrated points lie on the diagonal.
 
 # %% tags=["hide-input"]
@@ -251,8 +251,9 @@ show(
     f"both. Against returns they lie {points:.0f} points above the diagonal "
     "on average. The town's own probability lies on the diagonal for "
     "returns.",
-    caption="Reliability diagrams. Groups are of equal size, but equal "
-    "forecasts share one; bars are 95 % intervals, people resampled.",
+    caption="Reliability diagrams. Groups are of equal size, except "
+    "that equal forecasts stay in one group; bars are 95 % intervals, people "
+    "resampled.",
 )
 
 # %% [markdown]
@@ -282,7 +283,7 @@ show(
 # - *Reliability* is the distance from the diagonal; small is good.
 # - *Resolution* is how far the groups' outcomes spread from the average; large is good.
 # - *Uncertainty* is the score of somebody who always says $\bar y$.
-# - The *rest* is what the groups hide, two terms that
+# - The *rest* comes from forecasts that differ within a group, two terms that
 #   [Stephenson, Coelho and Jolliffe (2008)](https://doi.org/10.1175/2007WAF2006116.1) added.
 #
 # The **skill** is $1 - \mathrm{BS} / \bar y (1 - \bar y)$. Check the identity by hand, then let the package fill a
@@ -590,7 +591,7 @@ pd.DataFrame(
 
 # %% [markdown]
 # And the counts themselves: how much of their variance can be read off the context, by linear regression? (Below 0 it is
-# worse than always to say the mean.)
+# worse than always saying the mean.)
 
 # %%
 kept = {}
@@ -612,7 +613,7 @@ Markdown(
     f"fresh network {deeper['returned']:.3f}; the gate has "
     f"{auc(test.gate, test.returned):.3f}, and the earlier regression more. "
     "Of each count's variance the linear reading finds between "
-    f"{100 * max(share.min(), 0):.0f} % and {100 * share.max():.0f} %. A "
+    f"nothing and {100 * share.max():.0f} %. A "
     "likely reason: the loss asks mostly for a good pointer, and the "
     "context serves the pointer."
 )
@@ -645,8 +646,8 @@ Markdown(
 # - 20 % right answers in the windows with the lowest gates, 63 % in those with the highest;
 # - 0.2 to 0.7 % right answers when the target is not in the window.
 #
-# Ours are five seeds each: the town, and GeoLife by the published protocol, where the model knows the target's day,
-# as theirs does.
+# Our numbers are means of five seeds, for the town and for GeoLife under the published protocol. On GeoLife our model
+# knows the target's day, as theirs does.
 
 # %%
 report = read_results("gate")

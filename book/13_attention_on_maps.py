@@ -20,7 +20,7 @@ except ImportError:  # on Colab
 
 # %% [markdown]
 # Attention weights add up to one, and they sit on things we know: here, on places of a town. It is tempting to read
-# a picture of them as "the model went there *because of* this". This chapter draws the pictures, and then tests that
+# a picture of them as "the model chose this place *because of* that visit". This chapter draws the pictures, and then tests that
 # reading on one trained model in the simulated town.
 
 # %%
@@ -67,7 +67,8 @@ print(f"{model.n_parameters():,} parameters, {len(test):,} test windows")
 
 # %% [markdown]
 # One table holds, for every test window, the gate, the probability of the model's favourite place (`sure`), and whether
-# that place was right. The town also tells *why* the person really went where they went.
+# that place was right. The town also tells *why* the person really went where they went: by *routine* (home, work or
+# school, because of the hour), as a *return* (a free choice among places they know), or to *explore*.
 
 # %%
 opened = gates(model, test)  # one row a window
@@ -148,7 +149,7 @@ print(f"200 windows, ten places each: the largest difference is {worst:.1e}")
 # visit to those that it looks at. Where a head looks at the last visit itself, or at another visit to the same place, a
 # small ring is drawn. The arcs of a head are many and thin: over single visits the heads mostly average ([chapter
 # 6](06_position_and_encoder.ipynb)). The table below the film adds a head's attention over all visits to a place, so a
-# place with many visits gets much. *Most selective head* is the head with the largest such sum at that moment, with its
+# place with many visits gets much. *Most on one place* is the head with the largest such sum at that moment, with its
 # place; *given* is the probability that the model gave to the place where the person went.
 
 # %% tags=["hide-input"]
@@ -345,7 +346,8 @@ Markdown(
 # ## The whole town at once
 #
 # Each window gives two flows out of the district of its last visit: the attention flows to the districts of the past
-# visits, the person goes on to one district. Add up both over all windows whose target is among their visits.
+# visits, the person goes on to one district. Add up both over all windows whose target is among their visits. *Trips* (in
+# the table: *answers*) are where people went; *visits* are the past visits, evenly weighted.
 #
 # The map opens with the difference. A disc is what stays within a district, an arc leads to another one. Solid blue: the
 # pointer looks there more often than people go. Dashed green: the other way round.
@@ -412,8 +414,8 @@ for name in ("location", "time", "duration", "days_ago"):
     assert torch.equal(getattr(slow, name)[0], quick), name
 
 # %% [markdown]
-# Attention is always positive. Removing a visit to the true place, however, should *lower* its probability, and removing
-# any other visit should *raise* it, because the remaining weights must add up to one again. So we compare two readings of
+# Attention has no sign, but a change has one. Removing a visit to the true place should *lower* that place's probability,
+# and removing any other visit should *raise* it, because the remaining weights must add up to one again. So we compare two readings of
 # the same weights:
 #
 # - the **naive reading**: the size of the change should follow $a_i$;
@@ -609,7 +611,7 @@ sort = np.select([removed.position == 1, removed.hit], kinds[:2], kinds[2])
 size = removed[[*four, "change"]].abs().groupby(sort).mean().loc[kinds]
 size = size.rename(columns={"change": "all together"})
 points = (100 * size).round(1)
-points.rename_axis("removed; mean size in percentage points")
+points.rename_axis("removed visit; mean size of the change, points")
 
 # %% tags=["hide-input"]
 moved = removed.assign(size=removed.change.abs()).groupby("window")
@@ -627,8 +629,8 @@ Markdown(
 
 # %% [markdown]
 # The vector of the last visit is the context: it asks the pointer's question, drives the generator, and sets the gate.
-# If it is removed, another visit asks. Attention describes the answers to one question; it cannot say what would happen
-# to another.
+# If it is removed, another visit asks. Attention describes the answers to one question; it cannot say what the
+# answers to another question would be.
 #
 # > **Note.** [Jain and Wallace (2019)](https://arxiv.org/abs/1902.10186) and
 # > [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626) disagree about whether attention is an explanation. For this
@@ -728,7 +730,7 @@ name = "the parts, put together again"
 check.same(before.log(), theirs, name=name, atol=1e-4)
 changes = {
     "another visit asks": answer(asks_short, keys_full, full),
-    "one visit fewer answers": answer(asks_full, keys_short, short),
+    "the last visit cannot be copied": answer(asks_full, keys_short, short),
     "both": answer(asks_short, keys_short, short),
 }
 moved = {k: float((v - before).abs().mean()) for k, v in changes.items()}

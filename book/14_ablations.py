@@ -50,7 +50,7 @@ table.replace("_", " ", regex=True).rename(lambda v: v.replace("_", " "))
 # depth instead.
 #
 # Each row was trained from ten seeds on GeoLife by the published protocol, and from five on GeoLife by the exact one
-# and on the simulated city. All rows of a table share their seeds,
+# and on the simulated city (there with the package's default settings). All rows of a table share their seeds,
 # their data and their settings. Under the published protocol the model knows the day of the target, as in the
 # documents. Under the exact one it does not know the day and must name the very place.
 
@@ -84,7 +84,7 @@ Markdown(
 # %% [markdown]
 # ## What the documents claim
 #
-# One seed a row, change of Acc@1 in points on GeoLife (design documents, ablation table).
+# Here is their table. Each row was trained once; the numbers are changes of Acc@1 in points, on GeoLife.
 
 # %%
 CLAIMED = {
@@ -213,7 +213,7 @@ touch.seeds(
 )
 
 # %% [markdown]
-# What would you have published with one seed? Choose one above, and compare its dots with the means. Then take
+# What would you have published with one seed? Choose one above, and compare its marks with the means. Then take
 # another seed.
 
 # %% tags=["hide-input"]
@@ -278,7 +278,7 @@ harmless = [v.replace("_", " ") for v in CLAIMED if published[v][0] > 0]
 as_low = [v for v in CLAIMED if published[v][3].min() <= CLAIMED[v]]
 words = [f"{n} *{word}*" for word, n in kinds.value_counts().items()]
 Markdown(
-    f"Of the {len(kinds)} claims our runs find {', '.join(words)}. On "
+    f"The verdicts on the {len(kinds)} claims: {', '.join(words)}. On "
     "average the changed model is *better* than the whole one in "
     f"{len(harmless)} rows"
     + (f" ({', '.join(harmless)})." if harmless else ".")
@@ -290,10 +290,10 @@ Markdown(
 
 # %% [markdown]
 # The exact protocol asks another question than the documents did, so its rows get no verdict.
-# Intervals over few people come out somewhat narrow ([chapter 23](23_real_cities.ipynb) measures it), and here are 33
-# of them: distrust one that ends close to zero.
+# Intervals over few people come out somewhat narrow ([chapter 23](23_real_cities.ipynb) measures it), and there
+# are 33 intervals here: distrust one that ends close to zero.
 #
-# > **Pitfall.** "Not confirmed" does not mean "has no effect". The intervals are wide, and a small effect could be hidden in
+# > **Pitfall.** Neither *not confirmed* nor *contradicted* means "has no effect". The intervals are wide, and a small effect could be hidden in
 # > them.
 #
 # ## Why can a useful part be taken out without loss?
@@ -304,8 +304,8 @@ Markdown(
 # - **Redundancy.** Position from the end, sinusoid, recency and position bias all tell the model in what order the visits
 #   came. If one is taken out, the others remain.
 # - **It was not used.** "The same hour" is a relation between two visits, and a projection of concatenated embeddings
-#   must first learn to express it. [Chapter 13](13_attention_on_maps.ipynb) finds no sign of that in the town: the
-#   answers prefer visits of the same hour, and the pointer's attention does not. On GeoLife we have not
+#   must first learn to express it. [Chapter 13](13_attention_on_maps.ipynb) finds no sign of that in the town: the true
+#   next place is more often that of a visit at the same hour, but the pointer's attention does not follow. On GeoLife we have not
 #   looked.
 # - **Few windows.** A part that would help with a million windows may only help to overfit with some thousands.
 #
@@ -315,7 +315,8 @@ Markdown(
 # ## A whole table from one seed
 #
 # Could the documents' table have come from luck alone? Take our runs. Draw one seed of the whole model, and for each row
-# one seed of the ablated model. (Here they are not paired, so as to count all tables that could have been printed.)
+# one seed of the ablated model. (The seeds of
+# a row and of the whole model need not be the same here, since any combination could have been printed.)
 
 # %%
 rng = np.random.default_rng(1)
@@ -332,7 +333,7 @@ negative = (tables < 0).sum(0)
 figure, axes = plt.subplots()
 edges = np.arange(len(small) + 2) - 0.5
 axes.hist(negative, bins=edges, color=COPIED, edgecolor="white")
-text = f"negative rows among the {len(small)} without the pointer's"
+text = f"negative rows of {len(small)} (the pointer's is left out)"
 axes.set(xlabel=text, ylabel="tables of one seed each")
 best = full == scores["full"].max()  # tables with the best whole model
 middle = [round(np.median(negative[kind])) for kind in (best, ~best)]
@@ -392,7 +393,7 @@ Markdown(
 #
 # - Ask of each row whether its interval, over people and seeds, keeps clear of zero.
 # - The rows of a one-seed table share their luck: the whole model's seed moves them all together.
-# - Acc@1 is not everything. The loss may show only among the first ten guesses (exercise 2).
+# - Acc@1 is not everything. What is lost may show only in Acc@10 (exercise 2).
 # - If nothing is lost, the part may be unused or redundant, and an ablation cannot tell which. A part can also do harm
 #   at this size of data: by the exact protocol on GeoLife the first guess is better without the generator.
 #

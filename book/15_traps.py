@@ -79,8 +79,8 @@ Markdown(
     f"validation {at[0]:.1f} % are, of those in the test **{at[1]:.1f} %**. "
     f"The symbol stands for **{behind:.0f}** different places. A softmax can "
     "never learn to answer it; a pointer finds it in the window and copies "
-    "it. A window that holds a journey is full of places that training never "
-    "showed."
+    "it. On a journey nearly every place is *unknown*, so the symbol is in "
+    "the window and is the answer."
 )
 
 # %% [markdown]
@@ -266,7 +266,7 @@ Markdown(
 #
 # - *as the days come*: a new stay joins the place of the nearest earlier stay within reach (if that one has none yet,
 #   the two make a new place);
-# - *training days only*: places stay what they were in training, and a stay that fits none founds a new one.
+# - *training days only*: the places of training are kept, and a stay out of reach of all of them makes a new one.
 
 
 # %%
@@ -302,9 +302,9 @@ Markdown(
 # GPS puts the same flat on slightly different spots, and clustering chains them. A stay of
 # the *test* days can be the stepping stone that joins two spots of the *training* days into one home.
 #
-# But a system at work would do better than our two ways. It may look back and cluster everything *anew every night*,
+# But a system in daily use would do better than our two ways. It may look back and cluster everything *anew every night*,
 # so that a stay of yesterday joins two places of the past. We did that for each day of the test, with all days before
-# it. A target at a spot that is no place yet cannot be answered then. The table compares all ways on the same *n*
+# it. Such a system cannot name a target at a spot that is no place yet. The table compares all ways on the same *n*
 # targets: first it leaves such targets out, then it counts them as misses of *anew every night*. *Anew every night*
 # takes the kernel's five numbers from *as the days come*; the others choose their own.
 
@@ -332,9 +332,10 @@ less = paired.loc["kernel, all targets, minus all days"]
 night, in_order = less.loc["anew every night"], less.loc["as the days come"]
 assert night.high < 0 and night.value > in_order.value
 Markdown(
-    f"Of the {-in_order.value:.1f} points between *all days* and *as the "
-    f"days come*, **{-night.value:.1f}** remain if places are made anew "
-    f"every night (95 % interval {-night.high:.1f} to {-night.low:.1f}, "
+    "On all these targets (a spot that is no place yet is a miss), of the "
+    f"{-in_order.value:.1f} points between *all days* and *as the days "
+    f"come* **{-night.value:.1f}** remain if places are made anew every "
+    f"night (95 % interval {-night.high:.1f} to {-night.low:.1f}, "
     "people resampled). That is our estimate of the leak. The rest was the "
     "fault of a control that could not join places afterwards."
 )
@@ -355,12 +356,13 @@ ways = rows_of("ways")
 people = ways.loc["people"].set_index("way").value["as published"]
 Markdown(
     f"{twins['people with a twin']:.0f} of {people:.0f} people share "
-    "a visit, to the second, with somebody else.\n\n"
+    "a visit, to the second, with somebody else. Call two such visits "
+    "*twins*.\n\n"
     f"- **{twice:.1f} %** of the test targets are in the test set twice. If "
     "all are pairs, half of these are surplus. Once more every interval is "
     "too narrow, since twins are not two people.\n"
     f"- {leaked:.1f} % of the test targets are in somebody else's *training* "
-    "days, where a model that shares what it learns can read the answer."
+    "days: a model that is trained on everybody has seen the answer."
 )
 
 # %% [markdown]
@@ -410,7 +412,7 @@ Markdown(
 # The library that finds the places hands (longitude, latitude) to a distance function that expects (latitude,
 # longitude). No error is raised. [Chapter 2](02_gps_to_visits.ipynb) shows what becomes of a circle of 20 metres. Here is
 # what becomes of the benchmark. (Two counts differ from those there: these windows go back from the last visit, and only
-# the places of the people in the first row count.)
+# the places of the people in the row *people* count. Mending the fixes changes who is recorded for long enough.)
 
 # %%
 sizes = ["people", "visits", "places", "test windows"]
@@ -419,8 +421,8 @@ by_way("ways", sizes + scores)
 # %% tags=["hide-input"]
 Markdown(
     "With the coordinates right the kernel changes by "
-    f"{moved['coordinates right']:+.1f} points. But every column is "
-    "\"GeoLife, Hong et al.'s protocol\", with other people, other places "
+    f"{moved['coordinates right']:+.1f} points. But each column could be "
+    "called just \"GeoLife\", with other people, other places "
     "and other windows. Their scores must not be compared in one table."
 )
 
@@ -465,7 +467,7 @@ Markdown(
 #
 # ## 11. Stopping on the wrong thing
 #
-# Early stopping keeps the epoch with the lowest validation loss. Here is that loss, split by whether
+# Early stopping often keeps the epoch with the lowest validation loss, and this run did. Here is that loss, split by whether
 # training could have known the target.
 
 # %% tags=["hide-input"]
@@ -502,6 +504,12 @@ Markdown(
     f"{hits[lowest['all']]:.1f} % in the epoch that early stopping keeps, "
     f"{hits[lowest['known']]:.1f} % in the best one for known targets, and "
     f"{hits.max():.1f} % at best."
+    + (
+        " So this time nothing was lost; in [chapter 10](10_training.ipynb) "
+        "stopping on the loss cost accuracy."
+        if hits[lowest["all"]] == hits.max()
+        else ""
+    )
 )
 
 # %% [markdown]
@@ -516,7 +524,7 @@ Markdown(
 # ## 12. A window that knows when
 #
 # We found this trap last, in our own exact protocol. A window holds the visits of seven days: in the literature, those
-# before the *target's* day. Suppose nobody recorded you for three days. Then the window reaches back four days from your
+# before the *target's* day. Suppose that your last visit was three days before the target's. Then the window reaches back four days from your
 # last visit instead of seven. So a window whose oldest visit is four days before the last one allows a gap of at most
 # three days, and one that reaches back seven *proves* that there is none. Here it is for the town.
 
@@ -565,7 +573,7 @@ show(
 
 # %% [markdown]
 # On the left, every window that reaches back seven days is followed by a visit on the day of the last one, "today". The
-# table adds real people. *Proved* is the share of windows whose reach leaves only one possible day. The last two columns
+# table adds real people, of GeoLife and of New York ([chapter 23](23_real_cities.ipynb)). *Proved* is the share of windows whose reach leaves only one possible day. The last two columns
 # are in bits: how much the window's reach says about the days until the next visit, and how much there is to know about
 # them. (The two kinds of windows do not have quite the same targets.)
 
@@ -619,7 +627,7 @@ n_seeds = len(read_results("anchors").header["seeds"])
 Markdown(
     f"The differences lie between {gain.value.min():+.1f} and "
     f"{gain.value.max():+.1f} points ({n_seeds} seeds of each network); "
-    f"of the 95 % intervals {sure} of {len(gain)} leave out zero. "
+    f"{sure} of the {len(gain)} 95 % intervals exclude zero. "
     + ("" if sure else "We cannot show that any model profits. ")
     + "But a model that is said not to know the time must not know it."
 )

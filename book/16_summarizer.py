@@ -27,7 +27,8 @@ except ImportError:  # on Colab
 # scored". A network that can only copy cannot write "won" where the report says "beat". So theirs does both,
 # and at every word one number, which is one minus our gate, decides between the two.
 #
-# In this chapter we build the original, whole: three LSTMs, attention, pointer, coverage, beam search. We
+# In this chapter we build the original, whole: three LSTMs, attention, pointer, coverage, beam search. (An *LSTM* reads
+# a text word by word, and at each word updates two vectors, its memory.) We
 # cannot ship its news. But we have a town, and people with days to write about.
 #
 # ## Trip diaries
@@ -98,7 +99,7 @@ print(*sorted(in_summaries - in_diaries))
 
 # %% [markdown]
 # "Quiet" is two places besides home, "lively" three, "busy" four; the days are "of discovery" as soon as one of the
-# places is new. So neither copying nor generating is enough. And training has never met the people of the test
+# places is new, and else "of routine". So neither copying nor generating is enough. And training has never met the people of the test
 # diaries.
 #
 # ## Words that nobody knows
@@ -116,7 +117,8 @@ summary_words = [word for d in diaries.test for word in d.summary]
 unknown = np.mean([word not in words for word in summary_words])
 Markdown(
     f"With {len(words)} words, **{100 * unknown:.0f} %** of the words in the "
-    "test summaries are unknown (in brackets above). To the network's "
+    "test summaries are unknown. (Above, the unknown words of one diary are "
+    "in brackets.) To the network's "
     "embeddings they are all the same word, `[UNK]`."
 )
 
@@ -402,8 +404,9 @@ pd.Series(asdict(DOCUMENT))[list(sizes)].to_frame("the original").T.rename(
 #
 # ## Training
 #
-# The small preset has the same parts with fewer numbers. The paper trains with Adagrad, clips gradients, and
-# switches coverage on only for the last steps. We do the same, but with Adam. When coverage comes in, its weights are
+# The small preset has the same parts with fewer numbers. The paper clips gradients, and
+# switches coverage on only for the last steps. We do the same. (It trains with Adagrad, we with Adam: the rule of
+# [chapter 10](10_training.ipynb) without its shrinking.) When coverage comes in, its weights are
 # zero, so nothing changes at that moment except the fine.
 
 # %%
@@ -506,7 +509,7 @@ show(
 # The diagonals are the pointer at work: the words of a name are copied one after the other. The decoder is fed
 # `[UNK]`, and still knows that it has to go on one word further. Equation (16.5) says how:
 # the previous *context* comes in too, and the context is where it looked. Cut that wire and count the *names right*:
-# the share of the true summary's words outside the vocabulary that are written, order aside.
+# of the unknown words in the true summary, the share that the network writes, in whatever order.
 
 # %%
 sample = diaries.test[:120]
@@ -549,8 +552,7 @@ Markdown(
 )
 
 # %% [markdown]
-# Words that were *generated* have a row in the heat map too, since
-# attention must sum to one. Where does it go when nothing has to be copied?
+# Attention must sum to one, so the network looks somewhere even while it *generates* a word. Where?
 
 # %%
 parked = {"generated": [], "copied": [], "evenly": []}
@@ -566,8 +568,8 @@ share = {name: 100 * np.mean(values) for name, values in parked.items()}
 # %% tags=["hide-input"]
 guess = (
     "Perhaps it waits where there is nothing to name. It would have a reason "
-    "to: with coverage, a look at a name is fined when the name's turn "
-    "comes. "
+    "to: with coverage, a network that looks at a name early pays for it "
+    "later, when it must look again to copy the name. "
 )
 waits = share["generated"] > 1.3 * share["evenly"]
 Markdown(
@@ -752,7 +754,7 @@ show(
     alt="Three falling curves, repeated n-grams for n from 1 to 4, without "
     "and with coverage and in the true summaries; the first two lie close "
     "together.",
-    caption="Repeated n-grams without and with coverage, mean over three "
+    caption="Repeated sequences of n words (n-grams), mean over three "
     "seeds, drawn as in the paper.",
 )
 
@@ -814,7 +816,7 @@ Markdown(
 # %% [markdown]
 # Perhaps there was little to repair: the summaries are short, and the fused context shows the decoder where it has just
 # been. [See et al. (2017)](https://arxiv.org/abs/1704.04368) had articles
-# about ten times as long before they were cut, and summaries that did repeat themselves; there coverage brought repetition down to what
+# that, before they were cut, were about ten times as long as our diaries, and summaries that did repeat themselves; there coverage brought repetition down to what
 # people write.
 #
 # The rule that prints the beginning can be a serious rival. In their paper the rule "the first three sentences" has

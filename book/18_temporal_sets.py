@@ -146,7 +146,7 @@ for y, e in enumerate(elements):
         axes.plot(7, y, "*", color=TRUTH, ms=12)
 axes.set_yticks(range(len(rows)), rows)
 axes.set_xticks(range(8), [*(f"−{7 - k}" for k in range(7)), "next"])
-axes.set_xlabel("active day, counted from the one to predict")
+axes.set_xlabel("days with visits, counted from the one to predict")
 axes.set_ylim(len(rows) - 0.5, -0.5)
 found = len(goal & set(elements))
 show(
@@ -177,7 +177,7 @@ show(
 #
 # The divisor $\mathcal{N}$ is the largest number that the brace gives anywhere in this history, so no weight exceeds 1.
 # Every element starts with a vector, its row in the table of all elements. A convolution lets each element add up its neighbours' vectors with these weights. The sum goes through a
-# linear layer, batch normalisation and a ReLU. There are two such layers. No graph library is needed, since a
+# linear layer, batch normalisation (each number gets mean 0 and variance 1 over the batch) and a ReLU. There are two such layers. No graph library is needed, since a
 # graph is a list of edges and a convolution is one weighted sum over them.
 #
 # The list leaves out the zeros. `dense` writes them out, so that we can look at them.
@@ -258,7 +258,7 @@ Markdown(
 # \mathcal{M}_{ij} = \begin{cases} 0 & \text{if } j \le i, \\ -\infty & \text{if } j > i. \end{cases} \tag{18.3}
 # $$
 #
-# One of [the notebooks behind this book](https://where-next-book.github.io/where-next/book/errata.html) takes this part of DNNTSP apart. Its code is equation (18.3). Its printed formula is a *strict-future mask*: 0 if $i < j$ and $-\infty$ otherwise. It differs
+# This book grew out of [five documents](https://where-next-book.github.io/where-next/book/errata.html). One goes with a notebook that takes this part of DNNTSP apart. Its code is equation (18.3). Its printed formula is a *strict-future mask*: 0 if $i < j$ and $-\infty$ otherwise. It differs
 # in two ways. It looks forwards instead of back, and it leaves out the set itself. Four sets show what each difference does.
 
 # %%
@@ -284,8 +284,9 @@ pd.concat(weights, axis=1)
 # - The strict-future mask (*formula*) also leaves out the set itself, so the last set has nothing to look at. Its row is $-\infty$ throughout,
 #   the softmax divides 0 by 0, and the result is not a number.
 #
-# > **Pitfall.** A mask the wrong way round need not crash. Even with the strict-future mask, only the longest histories of a batch
-# > have a NaN among their states: in a history of three sets, padded to five, the third set looks at padding. So test a mask
+# > **Pitfall.** A mask the wrong way round need not crash. Even with the strict-future mask, only histories as long as the
+# > longest of the batch get a NaN: in a history of three sets, padded to five, the third set looks at padding, and no error
+# > shows. So test a mask
 # > by what it promises. Change the future, and see that no earlier state changes.
 #
 # Equation (18.3) has a second benefit. Padding stands at the end of a history, so it is later than every real set. The mask
@@ -436,7 +437,8 @@ for name, rule in rules.items():
     scores[name] = evaluate(rule.fit(days["train"]), days["test"])
 
 # %% [markdown]
-# The columns of the table are means over the sets to predict; the last two leave out the sets without such a place:
+# The columns of the table are means over the sets to predict. (`repeated@10` leaves out sets without a place of the
+# history, `new@10` those without a new one.)
 #
 # | column | what it counts |
 # |---|---|
@@ -514,7 +516,8 @@ display(board.iloc[:, 3:].T.round(1))
 # > **Note.** The two rows of the paper are *not verified*. They come from notes, we could not check them against
 # > [Yu et al. (2020)](https://arxiv.org/abs/2006.11483), and nothing here rests on them. One check speaks for
 # > them: the same notes have the paper's row for global popularity, 16.18, 8.80 and 22.74, which is our row *popular* to the last digit.
-# > Their *PersonalTOP* is above our *personal frequency*; we cannot explain this.
+# > Their *PersonalTOP*, the rule of a person's most frequent elements, should equal our *personal frequency*. It is higher, and
+# > we cannot explain this.
 #
 # How sure are the differences? `lead` reads a difference and its interval over people and seeds.
 
@@ -560,7 +563,8 @@ Markdown(
     f"in {len(ahead)} of {len(metrics[3:])} measures: {', '.join(ahead)}. "
     "The nearest end is only "
     f"{min(lead('informed', metric=m)[1] for m in ahead):+.2f} points from "
-    "zero, and nothing is corrected for their number."
+    f"zero, and {len(metrics[3:])} measures were tried, so some may be above "
+    "zero by luck."
 )
 
 # %% [markdown]
@@ -682,7 +686,8 @@ Markdown(
     f"were there changes it by {in_points(*presence)}: "
     + (smaller if presence[0] < lead("presence", "gain")[0] else helps)
     + f" Presence with age changes it by {in_points(*added)}. The three "
-    f"networks stay {min(ends):.1f} to {max(ends):.1f} points below counting."
+    f"networks stay {min(ends):.1f} to {max(ends):.1f} points below "
+    "counting. (The first table of this chapter has one quick run instead.)"
 )
 
 # %% [markdown]
@@ -792,7 +797,7 @@ check.exercise("18.1", [1 / 2, gain / ideal, 1.0])
 
 # %% [markdown]
 # **Exercise 2** (medium). The aggregation of equation (18.4) does not normalise its weights. Show that the same states given twice double the vector of the
-# aggregation, and that a softmax over time would not change it. Which would you want for a shop?
+# aggregation, and that with weights from a softmax over time the vector would stay the same. Which would you want for a shop?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2

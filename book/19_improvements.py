@@ -77,8 +77,8 @@ with pd.option_context("display.max_colwidth", None):
 # Before you go on, bet. Which three would you put in first? (Exercise 1 settles your bets.)
 #
 # In the package each proposal is an entry in `IMPROVEMENTS`. `improved` builds the model of
-# [chapter 9](09_model.ipynb) and exchanges a part. The new part starts with the old part's weights wherever it has
-# them, so models of one seed begin alike in everything they share. (The one exception is the variant with four
+# [chapter 9](09_model.ipynb) and exchanges a part. Where the new part has the same tensors as the old one, it starts with
+# their weights, so models of one seed begin alike in everything they share. (The one exception is the variant with four
 # layers.)
 
 # %%
@@ -257,7 +257,7 @@ pd.Series(counts, name="parameters of one layer").to_frame()
 # As printed, every layer grows by half a feed-forward network. The paper makes the hidden layer a third narrower, and
 # so do we. Otherwise the experiment would test size.
 #
-# **3. Pre-norm.** "Current baseline uses POST-LN (wrong!)", says the document. It already uses pre-norm (number 9 of
+# **3. Pre-norm.** "Current baseline uses POST-LN (wrong!)", says the document. In fact the model already uses pre-norm (number 9 of
 # the [errata](https://where-next-book.github.io/where-next/book/errata.html)). What we can measure is the opposite step: the normalisation after each addition
 # ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745)).
 #
@@ -275,7 +275,7 @@ pd.Series(counts, name="parameters of one layer").to_frame()
 # ## What goes in
 #
 # **4. Multi-scale time.** A quarter of an hour is a row of a table, and no row knows its neighbours. Take a row
-# for the hour instead, and add waves, which know theirs. With $\omega_k$ for $k$ turns in 24 hours,
+# for the hour instead, and add sine waves of the time, whose values are similar at neighbouring times. With $\omega_k$ for $k$ turns in 24 hours,
 #
 # $$
 # x = W \big[\, \text{row of the hour} ;\ \sin(\omega_k \cdot \text{time}) ;\ \cos(\omega_k \cdot \text{time}) \,\big], \qquad k = 1, \ldots, 4, \tag{19.5}
@@ -310,7 +310,7 @@ pd.DataFrame(rows, index=["frequent", "medium", "rare or never seen"])
 
 # %% [markdown]
 # **6. Cross-attention between modalities.** Let the location *ask* the other inputs, says the document, with one
-# attention for the person and one for the times. The first is no change. There is one person in a window, so there is
+# attention for the person and one for the times. The first does not attend to anything. There is one person in a window, so there is
 # one key, and a softmax over one score is
 #
 # $$
@@ -373,7 +373,7 @@ Markdown(
 # ## The last layer
 #
 # **10. The output.** The document finds one linear layer too simple for the generator. It proposes four heads whose
-# scores are mixed, a mixture of softmaxes, an adaptive softmax, and a temperature. The case for mixtures is that of
+# scores are mixed, a mixture of softmaxes, an adaptive softmax, and a temperature. The argument for mixtures comes from
 # [Yang et al. (2018)](https://arxiv.org/abs/1711.03953). Make a matrix of log-probabilities, with one row for each
 # context. Under one softmax its rank is $D + 2$ at most. If the truth has a higher rank, no weights can express it. A
 # mixture of softmaxes can, because the logarithm of a sum is not linear:
@@ -616,7 +616,7 @@ show(
 )
 
 # %% [markdown]
-# Look at when training stops: when the score on the validation windows gets no better. That is Acc@1 on the city and the
+# Look at when training stops: when the score on the validation windows gets no better. The score is Acc@1 on the city and the
 # cross-entropy on GeoLife. The warm-up of the learning rate lasts five epochs. (An epoch of the cropped copies has
 # twice as many steps.)
 
@@ -633,7 +633,7 @@ Markdown(
     f"On GeoLife the plain model keeps epoch {kept['plain']:.1f} on average: "
     "with the documents' settings it has hardly begun to train when its loss "
     f"turns. Of the {later.sum()} proposals that keep epoch 2 or a later one "
-    f"on average, {higher.sum()} are above it; of the other "
+    f"on average, {higher.sum()} score above it; of the other "
     f"{(~later).sum()}, {(~higher).sum()}. The verdicts below on these "
     f"{(~later).sum()} rest on little more than one epoch. The plain model "
     f"was also trained with {len(ten)} seeds: the {late.sum()} that keep "
@@ -730,7 +730,7 @@ factors.round(2)
 # |---|---|
 # | confirmed | the interval lies on the claimed side of zero |
 # | contradicted | it lies on the other side |
-# | not confirmed | it contains zero, but no effect of one point in the claimed direction |
+# | not confirmed | it contains zero, and rules out an effect of one point in the claimed direction |
 # | cannot tell | it contains zero and an effect of one point in the claimed direction |
 #
 # "No help" is confirmed if the interval leaves out a gain of one point, and contradicted if the whole interval is a
@@ -792,7 +792,8 @@ Markdown(
 #
 # ## A larger town
 #
-# A simulated town can be made larger. Here are the ten proposals once more, with the whole of it as data.
+# A simulated town can be made larger. Here is one variant of each of the ten proposals, trained on all visits of a
+# larger town.
 
 # %% tags=["hide-input"]
 large = read_results("ten_improvements")
@@ -833,12 +834,12 @@ Markdown(
     + (f" ({', '.join(against)})" if len(against) else "")
     + f"; {word['not confirmed']} are not confirmed, and of "
     f"{word['cannot tell']} we still cannot tell.**\n\n"
-    f"The largest gain is {town['mean'][top]:+.1f} points, by "
+    f"The largest gain is {town['mean'][top]:+.2f} points, by "
     f"{titles[top]}. The plain model's own seeds are "
     f"{luck.max() - luck.min():.1f} points apart, and the kernel is "
     f"{rival - luck.mean():.1f} points ahead of their mean. We had hoped for "
-    f"intervals of {GOAL} points, and {narrow} of the {len(ten)} are that "
-    "narrow."
+    f"intervals that reach {GOAL} points to each side; read one at a time, "
+    f"{narrow} of the {len(ten)} are that narrow."
 )
 
 # %% [markdown]
@@ -970,8 +971,8 @@ Markdown(" ".join(said))
 # ## What to remember
 #
 # - A proposal is a claim about data. Count what it counts: visits, not their copies in overlapping windows.
-# - Read the source that is cited. One proposal says the opposite of its paper; one improves a model that had been
-#   improved; one attends to a single key.
+# - Read the source that is cited. One proposal says the opposite of its paper; one replaces post-norm in a
+#   model that never had it; one attends to a single key.
 # - Look at the epoch that was kept. A change that only makes training go on longer looks like a better model.
 # - One interval may be read alone. A column of intervals must be widened until it may be read as a column.
 # - On average none of the proposals reaches the kernel. The contextual pointer, which is given a comparison with now, closes the

@@ -71,7 +71,7 @@ Markdown(
 # %% [markdown]
 # Is that the reason? And if it is, can we give the network what the kernel has, and more?
 #
-# ## A relation is not a content
+# ## A relation is not a property
 #
 # The kernel looks at *relations*. "It began at about this hour" is not a fact about a past visit alone. It is a
 # fact about a past visit *and now*. So is "it came after a visit to where I am".
@@ -79,7 +79,7 @@ Markdown(
 # PGT's pointer multiplies two vectors: a query made from now, and a key made from the visit. The query knows that it
 # is 17:15. The key knows that the visit began at 17:00. Neither knows that these two times are close. Their product can
 # express it, but only after training has arranged the vectors: close times must have large products, and each place must
-# fit itself. How many examples does training have for that? Count how often each pair of *now* and *a past visit* occurs in the
+# have a large product with itself and small ones with all others. How many examples does training have for that? Count how often each pair of *now* and *a past visit* occurs in the
 # training windows of the simulated city.
 
 # %%
@@ -97,7 +97,10 @@ same = (train.before == here).long()
 known = data.vocabulary.n_known
 counted = {  # what a table would be over: its cells, and where examples fall
     "this quarter of an hour, that quarter": (96 * 96, quarter[inside]),
-    "this place, that place": (known**2, pair[inside & (train.before > 0)]),
+    "place now, place before the visit": (
+        known**2,
+        pair[inside & (train.before > 0)],
+    ),
     "quarters of an hour apart": (49, apart[inside] // 15),
     "same place before: yes or no": (2, same[inside]),
 }
@@ -117,7 +120,7 @@ pd.DataFrame(rows).T
 # %% [markdown]
 # The last column counts the numbers that have no example at all. (One visit is in many of these pairs, since windows
 # overlap. So the examples are not independent, and the true shortage is worse.) The first two rows are pairs of
-# contents. Vectors need fewer numbers than a table of all pairs, but they learn from the same examples. The last two
+# properties. Vectors need fewer numbers than a table of all pairs, but they learn from the same examples. The last two
 # rows keep one relation of each pair. They add nothing but what we put in by hand: that 14:00 and 14:15 are
 # neighbours, and that a place is the same as itself.
 #
@@ -326,8 +329,8 @@ show(
 # %% [markdown]
 # ## Between two models
 #
-# In the package this is `pgt.contextual.ContextualPointer`. It is PGT, but the logarithm of the weight $w_i$ from
-# equation (20.2) is added to its pointer's score of visit $i$. We can check the two ends of this family. Without
+# In the package this is `pgt.contextual.ContextualPointer`. It can be all of PGT, with the logarithm of the weight $w_i$
+# from equation (20.2) added to its pointer's score of visit $i$; or the features alone. We can check the two ends of this family. Without
 # features it must be PGT, so we load the trained weights that the package ships. Without PGT's own score, and with
 # the kernel's tables, it must be the kernel.
 
@@ -564,7 +567,8 @@ Markdown(
 # ## More features, a scale, a memory
 #
 # What else could speak for a past visit? Anything that compares it with now, or says how much it matters. These are
-# the package's features and the number of their knots. *Listed* visits and *summaries* are in the memory, see below.
+# the package's features and the number of their knots; *it* is the past visit. *Listed* visits are the last hundred, and a
+# *summary* stands for an older place (see *The memory*, below).
 
 # %%
 from pgt.contextual.features import HISTORY_FEATURES, NOW
@@ -610,8 +614,9 @@ with pd.option_context("display.max_colwidth", None):
 # hundred have a *summary* each: the latest visit there, and how many visits it stands for. So the model's work does not grow with a
 # person's history.
 #
-# Training is that of [chapter 10](10_training.ipynb), and takes seconds. The losses look high, because the model cannot
-# name a target that is not among the remembered visits. Such a window has a fixed, large loss, whatever the curves are.
+# Training is that of [chapter 10](10_training.ipynb), and takes seconds. Unlike the small models above, this one starts
+# from the kernel's tables. The losses look high, because the model cannot name a target that is not among the remembered
+# visits. Such a target counts as one of probability $10^{-10}$, a fixed and large loss, whatever the curves are.
 
 # %%
 full = presets.VARIANTS["full"]
@@ -623,7 +628,7 @@ shown.rename(columns=lambda name: name.replace("_", " "))
 
 # %% [markdown]
 # For comparison, PGT and the kernel once more, and a kernel with the same hundred visits, its five numbers chosen on
-# validation. Each is scored on all test windows of the city, on those whose target lies in the last seven days, and on the
+# validation. Each is scored on all test windows of the city, on those whose place was visited in the last seven days, and on the
 # others.
 
 # %%
@@ -879,7 +884,7 @@ pd.DataFrame(told).loc[list(LABELS)].rename(index=LABELS).round(2)
 #
 # ## What to remember
 #
-# - The kernel's cues are relations between a past visit and now. A network that multiplies contents must learn them pair
+# - The kernel's cues are relations between a past visit and now. A network that multiplies properties must learn them pair
 #   by pair; a curve over the relation learns from all examples at once.
 # - A feature is a learned curve over one fact. Features multiply within a reason, and reasons add up. With no features the
 #   model is PGT; with the kernel's tables it is the kernel.
@@ -923,8 +928,8 @@ print(
 )
 
 # %% [markdown]
-# **Exercise 3** (medium). How many numbers must a query and a key have to draw the clock? Their product is an
-# exponent, so write the log-weight as a matrix: a row for each of the 96 quarters of an hour that now can be, a
+# **Exercise 3** (medium). How many numbers must a query and a key have to express closeness in time of day? The pointer
+# exponentiates their product, so the product must be the log-weight. Write that as a matrix: a row for each of the 96 quarters of an hour that now can be, a
 # column for each that a past visit can be. Its entries are the kernel's,
 # $\log(\text{base} + \text{clock} \cdot e^{-\text{apart} / \text{width}})$. Subtract each row's mean, which changes
 # no softmax. By how much does the best product of vectors with $k$ numbers miss this matrix? Do the same for the

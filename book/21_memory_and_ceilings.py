@@ -3,7 +3,7 @@
 #
 # How much of a lead is the model, how much is its memory, and how much is there to win at all?
 #
-# *You will be able to* put a placebo into an ablation table, compare models that remember equally much, and say
+# *You will be able to* put a placebo into an ablation table, compare models with the same memory, and say
 # how good a prediction can be at best. *You need* the [Contextual pointer](20_contextual_pointer.ipynb) and
 # [Ablations](14_ablations.ipynb). *It takes* twenty-five minutes to read and about half a minute to run; a GPU makes no
 # difference.
@@ -180,7 +180,8 @@ Markdown(
         "**Its interval leaves out zero, although there is nothing "
         "to see.** This is most likely a false alarm, as in "
         "[chapter 19](19_improvements.ipynb): here are "
-        f"{len(features)} intervals, read one by one, from five seeds each. "
+        f"{len(features)} intervals, and each of them misses the truth one "
+        "time in twenty. "
         if low > 0 or high < 0
         else ""
     )
@@ -199,7 +200,7 @@ Markdown(
 # %%
 CHOICES = {
     "all of PGT around it": ("around", "full"),
-    "all of PGT around it, both with seven days": ("around_window", "window"),
+    "all of PGT around it, on seven days": ("around_window", "window"),
     "features also meet in a hidden layer": ("interaction", "full"),
     "one reason instead of three": ("one_component", "full"),
     "random first tables": ("random_start", "full"),
@@ -229,7 +230,7 @@ show(
 around, windowed = list(choices.values())[:2]
 in_city = change(contextual("window"), full, ("city", "exact"))
 Markdown(
-    "**On these windows the Transformer adds nothing that we can show.** "
+    "**On these windows the Transformer does not help.** "
     f"{numbers['around']:,} numbers instead of {numbers['full']:,} change "
     f"the score by {says(around)}"
     + (": it gets worse. " if around[2] < 0 else ". ")
@@ -276,8 +277,8 @@ for name, windows in asked.items():
 pd.DataFrame(rows).T.map(lambda x: x if isinstance(x, str) else f"{x:.1f}")
 
 # %% [markdown]
-# Without pseudo-unknowns, training cannot find out that people often go to "unknown", or that it is seldom the same place
-# twice. What do the extra windows change on GeoLife, over five seeds?
+# Without pseudo-unknowns, training cannot find out how often people go to "unknown", or how little a past *unknown*
+# says about the next one. What do the extra windows change on GeoLife, over five seeds?
 
 # %% tags=["hide-input"]
 drill = {}
@@ -538,8 +539,9 @@ Markdown(
     f"Knowing the time is worth {more['GeoLife, exact']:.1f} points "
     f"under the exact protocol and {more['GeoLife, published']:.1f} under "
     "the published one. Hour and weekday bring most of that. In the city "
-    f"they bring {says(timed['hour'])} and the minute "
-    f"{says(timed['time'])}. Under the published protocol the contextual "
+    f"they bring {says(timed['hour'])}; weekday and minute, again compared "
+    f"with knowing nothing, {says(timed['time'])}. Under the published "
+    "protocol the contextual "
     f"pointer gets {hour:.1f} % when it knows them, and "
     f"{accuracy['GeoLife, published', 'unknown']:.1f} % when it does not."
 )
@@ -548,11 +550,11 @@ Markdown(
 # ## Scored in other ways
 #
 # Accuracy is a mean over windows, so people with many visits count more. A guess next door counts as little as one
-# across the town. And to *return* is not to *explore*: [Song, Koren et al. (2010)](https://doi.org/10.1038/nphys1760)
+# across the town. And *returning* differs from *exploring*: [Song, Koren et al. (2010)](https://doi.org/10.1038/nphys1760)
 # keep apart visits to places where a person has been before and visits to new ones. Does the order of the models
 # depend on such choices? Here the answers of five seeds are scored again, also on check-ins from New York, which
-# [chapter 23](23_real_cities.ipynb) introduces. The column of metres has three seeds; empty cells were not
-# measured. *Returns* are the windows whose target the person has been to before; in New York, all places that training
+# [chapter 23](23_real_cities.ipynb) introduces. *People* is the mean of each person's own accuracy. *Within
+# 500 m*, three seeds, counts guesses that are at most so far from the target. Empty cells were not measured. *Returns* are the windows whose target the person has been to before; in New York, all places that training
 # lacks count as one. The last column has the windows whose target is new to the person but known to the model, and counts the first
 # ten guesses.
 
@@ -604,14 +606,13 @@ Markdown(
     + ", ".join(f"{100 * part:.0f} % ({t})" for t, part in share.items())
     + " end at a place that is new to the person. A pointer cannot name it. "
     "But PGT has a generator, which is there for what a pointer cannot name. "
-    "New York is the fair test: other people went to nearly all of these "
-    "places in training. (That is because the published protocol gives one "
-    "label to all places that training does not show; first visits to them "
-    "do not count here.) The first guess of PGT is "
+    "New York is the fair test. The published protocol is used there, so "
+    "the places counted here are known from training, from the visits of "
+    "other people. The first guess of PGT is "
     f"right in {way(*there):.1f} % of these windows, "
     f"and one of its first ten in {way(*there, 'acc@10'):.1f} %. The "
-    "plainest model does best: the Markov chain, which counts where all "
-    "people go from here, has the place among its first ten in "
+    "plainest model does best: the Markov chain, which falls back on "
+    "where everybody goes from here, has the place among its first ten in "
     f"{way('new york', 'markov', 'explore_known', 'acc@10'):.1f} %."
 )
 
@@ -680,11 +681,12 @@ Markdown(
 #
 # How alike is alike? We have a ladder of rules. The loosest takes any two situations. The strictest asks for the present
 # place, a time within an hour of now, the same kind of day (working day or weekend), and the same place before.
-# Each window uses the strictest rule that two situations of its person's past meet.
+# Each window uses the strictest rule by which its person's past still holds two matching situations.
 #
 # *The simulator's own chances.* In the simulated city the simulator can be asked what chances it gave each place. The
 # lower end is the score of a guess that knows all habits of the simulator, but neither when the next visit begins nor
-# how long the present one lasted. The upper end knows these two as well. No model can see these habits.
+# how long the present one lasted. The upper end knows these two as well. (Our models know how long it lasted, so what they
+# could reach at best lies between the ends.) No model can see these habits.
 
 # %% tags=["hide-input"]
 limits = read_results("predictability").rows

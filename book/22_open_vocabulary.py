@@ -545,8 +545,9 @@ Markdown(
     f"grows by {reach[5] - reach[2]:.1f} points, and Acc@1 changes by "
     f"{gap('memory_400', 'memory_50')}. The summaries add "
     f"{full_[0] - reach[3]:.1f} points of reach to a hundred visits, and "
-    f"{gap('full', 'memory_100')} of Acc@1. What a long memory does give is "
-    "a better list: Acc@10 where the target is not in the window is "
+    f"{gap('full', 'memory_100')} of Acc@1. What a long memory does give "
+    "on GeoLife is a better list: Acc@10 where the target is not in the "
+    "window is "
     f"{longer[50]:.1f} % with fifty visits and {longer[400]:.1f} % with four "
     "hundred."
 )
@@ -823,7 +824,8 @@ Markdown(
 # %% [markdown]
 # A temperature moves probability between places. One *answer* is missing: **somewhere new**. Its probability comes from
 # the logistic regression of [chapter 11](11_gate.ipynb). It learns on the training windows whether the target is a
-# first visit. A line, fitted on the validation windows, corrects its log-odds. The places share the rest. That is the
+# first visit. Its log-odds are then rescaled, slope times log-odds plus intercept, with both numbers fitted on the
+# validation windows. *Somewhere new* is an answer like the others: it can come first. The places share the rest. That is the
 # third line of the figure.
 #
 # > **Pitfall.** `loss_at` counts targets that have a probability. It must, since the others cost infinitely much. So
@@ -831,7 +833,7 @@ Markdown(
 #
 # ## Sets that hold the answer
 #
-# Five candidates would often do, if the right one is among them as often as promised.
+# Often a short list is enough, if we know how often it holds the right answer.
 # **Conformal prediction** ([Vovk et al., 2005](https://doi.org/10.1007/b106715); for an introduction
 # [Angelopoulos and Bates, 2023](https://doi.org/10.1561/2200000101)) makes such sets from any model. For each
 # validation window, take the probability that the true answer got. Let $\Theta$ be the value that all but a tenth of
@@ -900,7 +902,7 @@ show(
 # [chapter 15](15_traps.ipynb). So we count twice: what a set covers, and what it covers by name.
 #
 # The promise holds for the average over windows, and only if they are like the old ones. The
-# table adds GeoLife (means over three seeds) and sets with a threshold for each person as well.
+# table adds GeoLife (means over three seeds), and sets whose threshold is chosen for each person separately.
 
 # %% tags=["hide-input"]
 measures = read_results("confidence").rows
@@ -940,9 +942,9 @@ Markdown(
     f"{one['covered (%)']:.1f} %, with {one['answers in a set']:.1f} answers "
     f"on average, and {one['by name']:.1f} % by name. If validation and test "
     f"windows had been shuffled, they would have covered {shuffled:.1f} %. "
-    f"One person in ten has less than {spread.q10['all']:.0f} %, one in ten "
-    f"more than {spread.q90['all']:.0f} %. With a threshold for each person "
-    "the standard deviation between people is "
+    f"For one person in ten they cover less than {spread.q10['all']:.0f} %, "
+    f"for one in ten more than {spread.q90['all']:.0f} %. With a threshold "
+    "for each person the standard deviation between people is "
     f"{spread.sd['people']:.1f} points instead of {spread.sd['all']:.1f} "
     f"(luck alone: {spread.sd_luck['people']:.1f}), at the price of larger "
     "sets."
@@ -950,7 +952,7 @@ Markdown(
 
 # %% [markdown]
 # In the rows *as it is*, more than a tenth of the true answers get next to no probability. So the threshold drops
-# until a set holds everything that the model remembers. Such sets are of little use.
+# to next to nothing, and a set holds every answer that the model has, *somewhere new* included. Such sets are of little use.
 #
 # One flaw is left. Temperature, forecast, threshold and the end of training were all chosen on the same validation
 # windows, and the promise asks for windows that only the threshold uses. We have not measured how much this flatters

@@ -155,7 +155,7 @@ show(
 
 # %% [markdown]
 # The windows are the same at every size, and nobody goes to the new places. Still the first way pays for each of them,
-# once a window: the log-softmax, the pointer's zeros, the mixture and more are arrays of $B \times V$. The second way
+# once a window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture and more are arrays of $B \times V$. The second way
 # needs the score of the target, the scores of the window's own places, and two sums over all places: that of the
 # scores, and $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the places a stretch at a time, adds up, and throws
 # the stretch away. For the gradient it does so again: every score is computed twice, but this needs hardly any memory.
@@ -202,7 +202,8 @@ for n in (2_500, 1_000_000):
 pd.DataFrame(rows, ["parameters", "ms a step"]).T
 
 # %% [markdown]
-# It does not: if the two times differ, it is by chance. A million places cost it nothing, because it never writes them down: the
+# It does not: there are as many parameters as before, and nothing is computed for each place. (If the two times differ, we
+# take it for noise of the machine.) A million places cost it nothing, because it never writes them down: the
 # places of a person's past are numbered within the window, 0, 1, 2, …, and only the answer at the end gets its name. So
 # the question at the top of this chapter has more than one right answer.
 
@@ -236,7 +237,7 @@ print(f"{len(test)} windows, {sizes[-1]:,} places: every rank is the same")
 # last bit is also why this cell computes in double precision: products of another shape round differently, and among
 # so many places some scores are that close.
 #
-# ## What else grows by itself
+# ## Which other arrays grow with the data?
 #
 # Check every array in a program: its size is a product of two numbers. Which of them grow with the data? In the table,
 # the last column says what this package does instead.
@@ -247,7 +248,7 @@ usual = [
     ("Markov chain: place × place", 4 * V * V, "only steps that occur"),
     ("bootstrap: draws × people", 8 * draws * people, "one draw at a time"),
     ("evaluation: 512 windows × places", 4 * 512 * V, "a stretch at a time"),
-    ("windows: visits × 9 features", 8 * 9 * visits, "32 bits, on disk"),
+    ("windows: visits × 9 numbers", 8 * 9 * visits, "32 bits, on disk"),
 ]
 table = pd.DataFrame(usual, columns=["array", "GB as usual", "here"])
 table["GB as usual"] /= 1e9
@@ -262,7 +263,7 @@ table.set_index("array").round(1)
 # We drew more and more people, always with the same 5,000 places, and timed the stages before training ("check" looks
 # for mistakes in the table) and the interval of a score after it. These times were measured once. `make bench`
 # measures them on your machine, and the page [Experiments](https://where-next-book.github.io/where-next/book/experiments.html) has them all.
-# All of them come from two threads of a processor. We had no GPU, so nothing here says how fast one is. `make bench`
+# All of them come from one processor: the stages on one thread, training on two. We had no GPU, so nothing here says how fast one is. `make bench`
 # adds a section where it finds one.
 
 # %%
@@ -300,19 +301,20 @@ show(
     + ", ".join(f"{name} {took:.2f}" for name, took in million)
     + ".",
     caption="What each stage takes with ever more visits to the same places, "
-    "on one thread. A curve that ends early would have needed a table that "
-    "takes too long to write.",
+    "on one thread. Reading a CSV ends early, since the next file takes too "
+    "long to write.",
 )
 
 # %% tags=["hide-input"]
 beyond = np.log10(curves.loc[10_000_000] / curves.loc[1_000_000]).dropna()
 steep, later = slopes.idxmax(), beyond.idxmax()
 Markdown(
-    "From a hundred thousand visits to a million the exponents (1 = linear) "
-    f"lie between {slopes.min():.2f} and {slopes[steep]:.2f} (“{steep}”), "
+    "If time grows like visits to the power $p$, growth is linear at "
+    "$p = 1$. From a hundred thousand visits to a million $p$ "
+    f"lies between {slopes.min():.2f} and {slopes[steep]:.2f} (“{steep}”), "
     f"from there to ten million between {beyond.min():.2f} and "
-    f"{beyond[later]:.2f} (“{later}”). In the other range these two "
-    f"stages have {beyond[steep]:.2f} and {slopes[later]:.2f}."
+    f"{beyond[later]:.2f} (“{later}”). In the other range “{steep}” has "
+    f"{beyond[steep]:.2f} and “{later}” {slopes[later]:.2f}."
 )
 
 # %% [markdown]
@@ -451,7 +453,7 @@ cores = int(speed.device.str.extract(r"(\d+) thread").loc[0, 0])
 hours["an epoch of the contextual pointer"] = cores * training / epochs / 3.6
 files = table.with_name("dask").rglob("*.npy")  # by bucket, and joined
 bytes_a_visit = sum(file.stat().st_size for file in files) / len(visits)
-print(f"windows on disk: {bytes_a_visit * 1e9 / 1e9:.0f} GB")
+print(f"windows on disk, twice: {bytes_a_visit * 1e9 / 1e9:.0f} GB")
 hours = hours.sort_values().rename("hours of one core").rename_axis(None)
 hours.round(2).to_frame()
 
@@ -471,10 +473,10 @@ hours.round(2).to_frame()
 # | one row of ranks a window | comes back to one process | add up per person in the bucket |
 # | one person with a million visits | a bucket is at least one person | nothing yet; we have not met one |
 #
-# ## What it comes to
+# ## Did we keep our budgets?
 #
-# These are the sizes at which we wanted to be able to work. We set each budget before we measured anything. Unless a
-# row says otherwise, memory is what the work needs beyond its input, the model and the model's gradients.
+# These are the sizes at which we wanted to be able to work. We set each budget before we measured anything. (The row of
+# DNNTSP has simulated baskets.) Unless a row says otherwise, memory is what the work needs beyond its input, the model and the model's gradients.
 
 # %% tags=["hide-input"]
 sections = ["vocabulary", "growth", "large", "gps", "intervals", "baskets"]
@@ -594,7 +596,8 @@ for copies in (1, 2, 4, 8):
     seconds.append(time.perf_counter() - began)
 slope, _ = np.polyfit(np.log(sizes), np.log(seconds), 1)
 print(f"exponent {slope:.2f} over a factor of eight")
-print("constant costs weigh on the small tables")
+if slope < 1:
+    print("below 1: on small tables, what every call costs weighs most")
 
 # %% [markdown]
 # **Next:** [Playground](26_playground.ipynb), where the trained model answers you by hand.

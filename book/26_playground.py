@@ -71,8 +71,8 @@ live(NextLocation.pretrained().bundle_)
 # %% [markdown]
 # Move the slider back: for every visit the page shows what the model expected from the visits before it, and where the
 # person went. "So far" counts how often it was right, beside a rule that names the most visited of the latest places. Then
-# choose when the next visit begins, and watch the list change. "Who speaks" shows the weights of the two experts of
-# [chapter 24](24_trained_on_nobody.ipynb). The page computes them at every visit, from how well each expert predicted earlier ones.
+# choose when the next visit begins, and watch the list change. "Who speaks" shows the weights of the model's two
+# experts ([chapter 24](24_trained_on_nobody.ipynb)): one has learned from all simulated worlds, one from diaries. The page computes them at every visit, from how well each expert predicted earlier ones.
 #
 # There is much that this model cannot know:
 #
@@ -81,11 +81,11 @@ live(NextLocation.pretrained().bundle_)
 # - **What a place is.** A school and a bar are two names to it. It knows no holidays, no weather and no plans.
 # - **The clock on your wall.** It reads the hours as they stand in the file, and times in UTC by the clocks of your
 #   browser's zone. If you were elsewhere, every habit is shifted.
-# - **The ways between.** It needs visits, not positions. [Chapter 2](02_gps_to_visits.ipynb) turns a recording into visits.
+# - **The way from place to place.** It reads visits, not a GPS track. [Chapter 2](02_gps_to_visits.ipynb) turns a recording into visits.
 #
 # > **Pitfall.** The score of one person counts few visits, so a small lead over the rule can be luck.
 #
-# ## Off is not without
+# ## Switching off is not training without
 #
 # The switches invite a mistake. Switch the pointer off and look at the ten likeliest: hardly anything is left of the
 # prediction. Does the pointer matter that much? Careful: all other weights were trained *with* it and rely on it. An
@@ -148,7 +148,8 @@ change.round(1) + 0.0  # no minus zeros
 
 # %% [markdown]
 # The first two columns are changes of Acc@1 in points, on all test windows: of the one shipped model, and between means
-# over five seeds ([chapter 14](14_ablations.ipynb)). The third is the share of first guesses that the switch changes.
+# over five seeds ([chapter 14](14_ablations.ipynb)). Plus means more right guesses without the part; most of these changes
+# are too small to be told from chance. The third is the share of first guesses that the switch changes.
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
@@ -202,8 +203,8 @@ Markdown(
     "to rely on ([chapter 8](08_generator_and_gate.ipynb) watches that "
     "happen). Switch the *generator* off instead, and "
     f"{moved['no generator']:.2f} % of the first guesses change; Acc@1 moves "
-    f"by {off['no generator']:+.2f} points. The loss grows, because every "
-    "place outside the window then has probability zero.\n\n"
+    f"by {off['no generator']:+.2f} points. The loss becomes infinite, "
+    "because every place outside the window then has probability zero.\n\n"
     "Now look at the last column of the table. The "
     f"row *{shaken}* changes **{moved[shaken]:.0f} %** of the first guesses, "
     f"while accuracy moves by {off[shaken]:+.1f} points. The model uses the "
@@ -271,7 +272,7 @@ gap = (one - other).abs().max()
 print(f"largest difference of a probability: {gap:.0e}")
 
 # %% [markdown]
-# A float32 spends three bytes on sign and digits as well. The fourth is the exponent, which lets it hold huge and tiny
+# A float32, too, uses three of its four bytes for sign and digits. The fourth is the exponent, which lets it hold huge and tiny
 # numbers side by side. Within one tensor that is not needed: a tiny weight adds little beside the large ones.
 #
 # ## Take it with you
@@ -362,7 +363,8 @@ display(table.round(3))
 print(f"most attention: no. {table.attention.idxmax()}")
 print(f"most missed: no. {table.change.idxmin()}")
 elsewhere = table[~table["to the first guess"]].change < 0
-print(f"elsewhere, but missed: {elsewhere.sum()} of {len(elsewhere)} visits")
+print("visits to other places without which the first guess loses:")
+print(f"{elsewhere.sum()} of {len(elsewhere)}")
 # Even where the two agree, attention is not effect. A visit elsewhere leaves
 # its weight to the others when it goes, so the first guess should gain. Often
 # it loses, because the other visits are encoded anew without it.

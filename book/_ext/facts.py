@@ -77,6 +77,7 @@ RULE_MEMORY, RULE_WEEK = {"model": "kernel_memory"}, {"model": "kernel"}
 FACTS: dict[str, Fact] = {
     "kernel": ("geolife_exact", percent(model="kernel", **GEOLIFE)),
     "pgt": ("geolife_exact", percent(model="pgt", variant="full", **GEOLIFE)),
+    "pgt-tuned": ("geolife_exact", percent(model="pgt", variant="tuned", **GEOLIFE)),
     "new-york-kernel": ("last_visit", percent(model="kernel", **NEW_YORK)),
     "new-york-pgt": ("last_visit", percent(model="pgt", variant="full", **NEW_YORK)),
     "gain": ("beyond", gain(MEMORY, WEEK, **GEOLIFE)),

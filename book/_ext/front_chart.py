@@ -195,8 +195,8 @@ def caption(panels: list[list[Bar]]) -> str:
         '<span class="key past">sees more of the past</span> '
         "<span>How often the first guess is right (Acc@1) on test windows of real people, "
         f"{asked} of them. Each goes back from a person's last visit and tells nothing of when the next "
-        "one is. Lines: 95 % intervals, people resampled, and seeds where there are "
-        "several. LSTM and MHSA are networks without a pointer. <i>Tuned</i> networks have settings "
+        "one is. Lines: 95 % intervals, which say how far a score moves if other people, or other random "
+        "starts of training, had been drawn. LSTM and MHSA are networks without a pointer. <i>Tuned</i> networks have settings "
         "chosen on validation windows, with the same search for each. <i>As published</i> means the "
         "settings that their authors published for GeoLife. <i>As documented</i> means the "
         "settings that PGT's design documents name for GeoLife; elsewhere it has the package's default "

@@ -132,7 +132,7 @@ def rules(models: list[str], n: int) -> str:
         "each is. "
         "<b>The questions.</b> The town and its people are simulated. In each of the "
         f"{n} weeks a different person leaves the place of most visits and goes to another place "
-        "of that week. So few questions cannot say who is best; the chart below asks thousands."
+        "of that week. So few questions cannot say who is best; the chart below tests models on thousands of weeks of real people."
     )
 
 

@@ -171,7 +171,7 @@ def as_table(data: dict[str, Any]) -> pd.DataFrame:
                 "when": step["when"],
                 "at": names[step["visits"][-1]],
                 "most pointer attention": f"{names[place]} ({weight:.2f})",
-                "most selective head": f"{data['heads'][head]}: {names[seen]} ({most:.2f})",
+                "most on one place": f"{data['heads'][head]}: {names[seen]} ({most:.2f})",
                 "first guess": "unknown place" if guess is None else names[guess],
                 "probability": sure,
                 "of it copied": copied,

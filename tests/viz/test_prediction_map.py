@@ -160,7 +160,7 @@ def test_it_can_be_steered_and_read_without_a_mouse(town: city.City, looks: list
     # Whoever tabs through the page meets slider and list before the map.
     assert page.index('data-live="step"') < page.index('data-live="map"')
     assert len(shown.table) == 3 and shown.table["first guess"].notna().all()
-    assert shown.table["most selective head"].str.contains(r"layer \d, head \d: .+ \(0").all()
+    assert shown.table["most on one place"].str.contains(r"layer \d, head \d: .+ \(0").all()
 
 
 def test_a_prediction_of_unknown_places_only_is_shown(town: city.City, looks: list[Look]) -> None:
