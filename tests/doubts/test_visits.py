@@ -13,7 +13,7 @@ import pytest
 import pgt
 from pgt import city
 from pgt.cli.parser import main
-from pgt.doubts.visits import doubts, note
+from pgt.doubts.visits import APART, ENOUGH, FAR, doubts, note
 from pgt.errors import DataNote
 from pgt.io.sources import read_visits
 from pgt.io.tables import write
@@ -100,6 +100,16 @@ def test_few_visits_years_from_all_others_are_named() -> None:
     assert doubts(check(visits("2018-06-01", *years))) == []
     assert doubts(check(visits(*usual, *(one.replace("2024", "2018") for one in usual)))) == []
     assert doubts(check(visits("2017-01-01", "2024-05-01", "2024-05-02"))) == []
+
+
+@pytest.mark.parametrize(("days", "usual", "years"), [(FAR, 2, 10), (APART, 2 * ENOUGH, 1)])
+def test_a_gap_is_long_from_one_day_on(days: int, usual: int, years: int) -> None:
+    first = pd.Timestamp("2010-05-01 12:00", tz="Europe/Vienna")
+    many = [str(first - pd.Timedelta(hours=hour)) for hour in range(usual)]
+    for gap, named in ((days - 1, False), (days, True)):
+        table = visits(*many, str(first + pd.Timedelta(days=gap)))
+        found = any(f"{years} years or more from the rest" in note for note in doubts(check(table)))
+        assert found == named
 
 
 def test_notes_show_ids_as_they_are() -> None:
