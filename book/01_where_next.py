@@ -76,7 +76,7 @@ rows
 #
 # The first rows count even a home as explored. The record has to begin somewhere, so everybody's home
 # is new once. Anyone who knows no place to return to explores for certain: `p_explore` is 1. Before most visits the simulator tosses a weighted coin: with probability `p_explore` the person
-# explores. A zero means that there was nothing to toss for, because a day begins at home. In the last row the person
+# explores. A zero means that there was no toss: the person starts the day at home. In the last row the person
 # might have explored, but went to work. In such data it is normal that a
 # stay lasts a whole day, or that a month has no record.
 #
@@ -200,7 +200,7 @@ show(
 # a hundred known places the law falls and the curve climbs. That is the opposite of the law, in a town that was built
 # to follow it. Before you read on: who *are* the people on the right?
 #
-# They are the curious ones. Only people who explore a lot ever get to know a hundred places. The
+# They are mostly the curious ones. Few others get to know a hundred places. The
 # curve compares different people, but it looks like the story of one person. So follow the same people
 # instead: take those with at least two hundred visits, and watch them as their visits add up.
 
@@ -262,7 +262,7 @@ both.astype(float).round(1)
 # literature: places that do not occur in the training data are all renamed to one place called
 # "unknown". A person who goes to a new café and then to a new shop has then visited "unknown" twice,
 # and the second visit counts as a return. The design documents by which our model was first built
-# ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) describe such data.
+# ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) describe data that were merged in this way.
 
 # %% [markdown]
 # > **Pitfall.** Before you believe a statistic about places, ask what a place *is* in that data set.
@@ -375,7 +375,7 @@ architecture(
 # ## What to remember
 #
 # - People mostly return to places they know, but they never stop exploring.
-# - An average over people can show the opposite of what every person does.
+# - An average over people can show the opposite of what the same people do over time.
 # - Simple rules are right surprisingly often, and a rule that only copies has a ceiling.
 # - How unknown places are counted changes that ceiling, and with it every score.
 # - The model of this book copies from the window, generates from the whole town, and mixes the two.

@@ -357,7 +357,7 @@ shown.round(4)
 # The published answer is DBSCAN ([Ester et al., 1996](https://dl.acm.org/doi/10.5555/3001460.3001507)) with
 # two numbers. Two staypoints are *neighbours* if they are at most `eps` = 20 m apart. A staypoint with at
 # least `min_samples` = 2 neighbours, itself included, founds a location, and neighbours share their
-# location. A staypoint without neighbours is called noise: it belongs to no location at all.
+# location. A staypoint with no neighbour but itself is called noise: it belongs to no location at all.
 #
 # scikit-learn has DBSCAN, also on a sphere. Its haversine wants radians and the *latitude first*.
 
@@ -475,7 +475,7 @@ equal(gps.merge_staypoints(located, places), visits)
 print("Equal: staypoints, locations and visits.")
 
 # %% [markdown]
-# They are equal, row by row. The package's version is faster and counts what it drops. From here on we use it.
+# The package's version is faster and counts what it drops. From here on we use it.
 #
 # ## What no real data allows: the truth
 #
@@ -708,7 +708,7 @@ panels(
     usual,
     alt="Four panels, one for each fault of the receiver, with F1 of "
     "staypoints and of visits. Without any drifting error, F1 of visits is "
-    f" {noise.f1[0]:.0f}, with five metres "
+    f"{noise.f1[0]:.0f}, with five metres "
     f"{noise.f1[5]:.0f}, with sixty {noise.f1[60]:.0f}. Silence indoors "
     "hurts visits little by little, and everything once it is total.",
     caption="F1 of staypoints and visits against four faults. Dotted: usual "
@@ -821,6 +821,9 @@ Markdown(
 # %% [markdown]
 # The published 24 hours are a sound choice for *where* and a poor one for *how long*. So a very long
 # duration, which our model reads as a stay, is often a silence of the recorder. (Exercise 4 finds a rule that is good for both.)
+#
+# F1 also rises with `eps`, but that is no advice. A pair only has to lie within 200 m, so F1 does not notice when
+# two places become one location. At the largest `eps` this happens to many places.
 #
 # > **Note.** Fewer minutes gain nothing here, but that says nothing about people. Larkmere was built to
 # > resemble published visits, so none of its stays is shorter than half an hour.
@@ -961,10 +964,10 @@ Markdown(
     f"{placed.swapped - placed.right:,.0f} fewer staypoints belong to a "
     "location, and the number of test windows becomes "
     f"{utc.right['test windows']:,.0f}. [Chapter 15](15_traps.ipynb) says "
-    "what becomes of the scores. (All columns leave out, as published, "
-    "people who were tracked for too short a time. The GeoLife windows of "
-    "[chapter 3](03_windows.ipynb) come from another project and have "
-    "slightly other counts.)"
+    "what becomes of the scores. (From its third row on, the table leaves "
+    "out, as published, people who were tracked for too short a time. The "
+    "GeoLife windows of [chapter 3](03_windows.ipynb) come from another "
+    "project and have slightly other counts.)"
 )
 
 # %% [markdown]
@@ -991,11 +994,11 @@ for loss in (0.5, 0.95):
     alike[f"Larkmere, indoor loss {loss}"] = silent_and_placed(fixes_then)
 
 # %%
-right, long = counts["UTC"]["right"], "staypoints of more than 25 minutes"
+right = counts["UTC"]["right"]
+long = "staypoints of people tracked long enough"
 kept = 100 * right["staypoints in locations"] / right[long]
 silence_share = tables["silence"]["value"].iloc[0]
 alike["GeoLife"] = (silence_share, kept, np.nan)
-# (of GeoLife's staypoints those of more than 25 minutes)
 names = ["silent hours in staypoints, %", "staypoints in a location, %"]
 table = pd.DataFrame(alike, index=[*names, "F1 of visits"]).T
 table.map("{:.1f}".format).replace("nan", "unknown")

@@ -541,8 +541,8 @@ pd.DataFrame(n).rename_axis("windows")
 # gain from the leak.
 #
 # **Duration** is cut at 100 half hours, since one forgotten phone should not add a thousand rows to an
-# embedding table. **Position from the end** counts backwards because all windows end *now*, but begin at
-# different times. "Last visit" should have the same number in every window: 1.
+# embedding table. **Position from the end** counts backwards, because windows differ in length. The last
+# visit should have the same number in every window: 1.
 #
 # Now encode everything, one flat array per feature, once for each split. Windows are only slices of these arrays.
 

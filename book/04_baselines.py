@@ -401,7 +401,7 @@ pd.DataFrame(rows).T[metric].astype(float).round(1)
 # \text{score}(\ell) = \sum_{i \,:\, l_i = \ell} w_i . \tag{4.3}
 # $$
 #
-# For the most frequent place, $w_i = 1$. What else would you like to know about a past visit before you let
+# For the most frequent place, $w_i = 1$. For the first guess of *last*, only the last visit votes. What else would you like to know about a past visit before you let
 # it vote?
 #
 # 1. **How old is it?** Fade by age, counted in visits (not in days, as recency was in [chapter 3](03_windows.ipynb)): $w_i = \alpha^{\,\text{age}_i}$, with
@@ -551,8 +551,9 @@ stay = summarize(ranks["last"], ["all"])["acc@1"].iloc[0]
 later = [f"{numbers[stage]['decay']:g}" for stage in list(stages)[2:]]
 Markdown(
     "Recency changes nothing: on validation the best decay is 1, and that "
-    "is the rule before. Recency alone favours the place where the person "
-    f"is now. But people stay there in only {stay:.0f} % of the windows, and "
+    "is the rule of the row above. Recency alone favours the place where the "
+    f"person is now. But people stay there in only {stay:.0f} % of the "
+    "windows, and "
     f"with a decay of 0.9 test falls to {faded:.1f} %. Together with what "
     f"came after here, a decay below 1 is chosen ({', then '.join(later)}). "
     "What came after here is the step that counts. The hour adds a little."
@@ -593,7 +594,8 @@ Markdown(
     f"{abs(gaps['+ time of day']):.1f} "
     f"{'above' if gaps['+ time of day'] > 0 else 'below'}. With overfitting, "
     "validation would gain on test with each option that is tried. So the "
-    "gap at the beginning lies between two stretches of time."
+    "gap at the beginning comes from the days: validation and test cover "
+    "different stretches of time."
 )
 
 # %% [markdown]
@@ -845,7 +847,7 @@ Markdown(
 # This is the surprise: at the first guess, such a rule is level with these networks or above. The idea is not new:
 # [Do et al. (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) predict places from kernels over time and space.
 # Before them, [Cho et al. (2011)](https://doi.org/10.1145/2020408.2020579) modelled a person's position as a mixture of
-# Gaussians around home and work, whose weights change with the hour, plus visits drawn by friends. But the papers on
+# Gaussians around home and work, whose weights change with the hour, plus visits that depend on friends. But the papers on
 # networks that we know of compare with Markov chains and with other networks, not with a rule like this.
 # For recommender systems, [Ferrari Dacrema et al. (2019)](https://doi.org/10.1145/3298689.3347058) found that simple,
 # well-tuned methods beat most of the networks that they could run again.

@@ -216,9 +216,9 @@ pd.DataFrame.from_dict(rows, orient="index").rename_axis("forgotten in")
 # |---|---|---|
 # | time | `1 + minute // 15` | else midnight is padding |
 # | duration | `1 + minutes // 30`, capped at 100 | else short stays are padding |
-# | recency | 1 = same day … 8 = seven days and more | nine rows: padding and eight levels |
+# | recency | 1 = same day … 8 = seven days and more | else the visits of the last day are padding |
 # | position from end | L … 1 | else the *last* visit is padding |
-# | position of the oldest visit | up to `max_len`; a limit one lower is an error | else the two oldest visits of a full window share a row |
+# | position of the oldest visit | up to `max_len`, not `max_len - 1` | else the two oldest visits of a full window share a row |
 #
 # (`max_len` is the number of visits that the model reads at most. Of a longer window it keeps the newest.)
 #
@@ -438,7 +438,7 @@ print(f"with x.std(), {ratio:.4f} times as long; √(63/64) = {expected:.4f}")
 # bits.
 
 # %%
-many = data.test.batch(np.arange(0, len(data.test), 20))  # (157, L) or so
+many = data.test.batch(np.arange(0, len(data.test), 20))  # (B, L)
 for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
     ours = copy.deepcopy(mine).to(dtype)
     package = copy.deepcopy(model.embeddings).to(dtype)
@@ -531,7 +531,7 @@ random_vectors = torch.randn(len(often), D, generator=generator)
 random_vectors = nn.functional.normalize(random_vectors, dim=1)
 between = (random_vectors @ random_vectors.T).fill_diagonal_(-1)
 random_best = between.max(1).values.mean()
-found = verdict(tested, 0.01) or "no more often than chance"
+found = verdict(tested, 0.01) or "no more often than by chance"
 Markdown(
     f"Of the {len(often)} places, nearest neighbours are alike **{found}**, "
     "at the one-per-cent level. Their mean cosine is "
@@ -648,7 +648,7 @@ Markdown(
 # Training teaches the layers *behind* the table to read the tags that come by often: this one, on a Monday morning,
 # is followed by that one. The geometry of the table shows little of what these layers know.
 #
-# The last row takes away even the tags: inside the network all places are one. Unlike after the shuffle, the model
+# The last row of the table takes away even the tags: inside the network all places are one. Unlike after the shuffle, the model
 # no longer sees that two visits went to the same place. It can still predict, because the pointer
 # ([chapter 7](07_pointer.ipynb)) adds up its weights by the true ids.
 #

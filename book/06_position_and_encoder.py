@@ -178,8 +178,9 @@ pd.DataFrame(numbers, index=["shortest", "median", "longest"])
 # %% [markdown]
 # The sinusoid's number for the last visit depends on how busy the week was. The embedding "position from the
 # end" always calls it 1. These are two rulers, laid at opposite ends. Does the model need both? We take each away
-# from the trained model (the sinusoid becomes zero; every visit gets the mean of the position embeddings), then both, and give the difference its 95 % interval (people resampled, as in
-# [chapter 4](04_baselines.ipynb)).
+# from the trained model, then both. (The sinusoid becomes zero; every visit gets the mean of the position embeddings.)
+# The table gives the 95 % interval of each difference, with people resampled as in
+# [chapter 4](04_baselines.ipynb).
 
 
 # %%
@@ -216,8 +217,9 @@ clear = [name for name, (low, high) in rulers.items() if low * high > 0]
 Markdown(
     (
         "All three intervals contain zero. So **we cannot show that this "
-        "model needs either ruler**. A loss of more than "
-        f"{max(-low for low, _ in rulers.values()):.1f} points is excluded."
+        "model needs either ruler**. The intervals exclude a loss of more "
+        "than "
+        f"{max(-low for low, _ in rulers.values()):.1f} points."
         if not clear
         else f"The interval is clear of zero for: {', '.join(clear)}."
     )
@@ -243,8 +245,8 @@ Markdown(
 #
 # The rows of $X$ are the vectors of the visits; $X W_V$ are the values. (The literature calls them $V$, which is our
 # number of locations.) Row $i$ of $A$ says how visit $i$ divides its attention. The encoder
-# stacks two layers of attention and feed-forward network. We take the trained weights of the first, and of its heads
-# (attentions side by side, see below) also the first, of width $d = D / H$.
+# stacks two layers of attention and feed-forward network. We take the trained weights of the first layer and look at its
+# first head, of width $d = D / H$. (Heads are attentions side by side, see below.)
 
 # %%
 W = {name: t.clone() for name, t in model.encoder.state_dict().items()}

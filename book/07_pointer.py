@@ -379,7 +379,8 @@ share = 100 * pd.DataFrame(hits).mean()
 share.round(1).rename("% of test windows").to_frame()
 
 # %% [markdown]
-# On the map, a circle's *area* is the sum for its place.
+# On the map, a circle's *area* is the sum for its place. (What the legend and the table call copied and generated is
+# the subject of the next chapter.)
 
 # %% tags=["hide-input"]
 prediction_map.window_map(

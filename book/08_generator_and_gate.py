@@ -388,6 +388,7 @@ show(
 
 # %%
 def printed(z, log_ptr, log_gen):
+    """As the design documents print it."""
     g = torch.sigmoid(z)
     p = g * log_ptr.exp() + (1 - g) * log_gen.exp()
     return torch.log(p + 1e-10)
@@ -607,8 +608,8 @@ show(
     fig,
     alt="The generator's mean log-probability of the target: "
     f"{listed}; pure guessing would be {guessing:.2f} nats.",
-    caption="The generator alone, by kind of target. To the right of the "
-    "dashed line it beats guessing.",
+    caption="The generator alone, by kind of target. A bar that is shorter "
+    "than guessing (dashed) is better than guessing.",
 )
 
 # %% [markdown]
@@ -700,9 +701,9 @@ worth.round({"Acc@1, %": 2, "Acc@10, %": 2, "loss, nats": 3})
 
 # %% [markdown]
 # We expected the first column to show what a gate is good for. Compare the first row with
-# "constant", "pointer alone" and "oracle". When the generator's highest bar is lower than the pointer's at any reasonable gate,
-# the favourite place *does not depend on the gate*, and even an oracle hardly changes Acc@1. The gate's worth is in the
-# loss: it prices the chance of being elsewhere. (The generator alone is nearly useless, since it had no reason to learn
+# "constant", "pointer alone" and "oracle". Where the generator's highest bar is lower than the pointer's at any reasonable gate,
+# the favourite place *does not depend on the gate*. Even an oracle hardly changes Acc@1. The gate's worth is in the
+# loss: it sets how much probability is left for places outside the window. (The generator alone is nearly useless, since it had no reason to learn
 # the usual places. The pointer alone pays an infinite price, because it calls each target
 # outside the window impossible.)
 

@@ -173,7 +173,7 @@ def scatter(weights, location, n_locations):
 
 
 def mix(z, log_pointer, log_generator):
-    """(B,) gate logit, twice (B, V) -> (B, V)."""
+    """(B,) log-odds of the gate, twice (B, V) -> (B, V)."""
     copied = F.logsigmoid(z)[:, None] + log_pointer
     generated = F.logsigmoid(-z)[:, None] + log_generator
     return torch.logaddexp(copied, generated)
@@ -536,15 +536,15 @@ for ax, exact, log_space, constant in lines:
     ax.plot(z, exact, **wide)
     ax.plot(z, log_space, **logs)
     ax.plot(z, constant, **dashes)
-    ax.set_xlabel("gate logit z")
+    ax.set_xlabel("gate's log-odds z")
 left.set(ylabel="nats", title="log P of the place")
 right.set(ylabel="nats per unit of z", title="its gradient by z")
 left.legend(fontsize=8)
 show(
     fig,
     alt="Left: the exact log-probability falls in a straight line as the "
-    "gate logit grows; the log-space mixture in float32 lies on it, the "
-    "formula with the constant drops to log 1e-10 at a logit of about 17 and "
+    "gate's log-odds grow; the log-space mixture in float32 lies on it, the "
+    "formula with the constant drops to log 1e-10 at about 17 and "
     "stays there. Right: the gradient falls to minus one and stays; with the "
     "constant it jumps to zero at the same point.",
     caption="One place, known to the generator only, while the gate turns "
@@ -564,7 +564,7 @@ with torch.no_grad():
         logits.append(torch.logit(answer.gate.double()))
         low = min(low, float(answer.log_probs.min()))
 logits = torch.cat(logits)
-print(f"gate logits, test: {logits.min():.1f} to {logits.max():.1f}")
+print(f"log-odds of the gate, test: {logits.min():.1f} to {logits.max():.1f}")
 print(f"smallest log-probability: {low:.1f}")
 print(f"the constant begins to matter at {math.log(1e-10):.1f}")
 
@@ -641,7 +641,7 @@ alone = prediction(mine, data.test.batch([i]))
 too_long = prediction(cut, data.test.batch(long))
 changes = {
     "thirty more columns of padding": wide - p,
-    "the story's window alone": alone - p[:1],
+    "the story window alone": alone - p[:1],
     "batch in another order": prediction(mine, again) - p[order],
     "windows too long, against their last 10 visits": too_long - last_ten,
 }
@@ -728,7 +728,7 @@ worst = worst.map("{:.0e}".format).rename("float32, largest difference")
 worst.to_frame().rename_axis("in code")
 
 # %% [markdown]
-# In double precision the two are one model. In single precision some weights differ by a tenth of the step, 0.001, and more. They are *biases of keys*. What is special about those?
+# In double precision the two are one model. In single precision some weights differ by about a tenth of a step or more (a step is about 0.001). They are *biases of keys*. What is special about those?
 #
 # A key's bias adds the same number, its product with the query, to *every* score in a row. The softmax does not see a
 # number that is added to all. So **these biases do nothing**, and their true gradient is zero. What arrives is rounding,

@@ -237,8 +237,8 @@ print(f"smoothed loss {ours:.3f} nats, that of a perfect model {floor:.3f}")
 
 # %% [markdown]
 # Two consequences. The training loss cannot reach zero, so do not wait for it. And each place, even one
-# that is never a target, is asked to keep a probability of about $\varepsilon / V$, as in equation (8.2). Keep that in mind
-# until we meet places that training never shows.
+# that is never a target, is asked to keep a probability of about $\varepsilon / V$, as in equation (8.2). This will matter
+# below, for places that training never shows.
 #
 # ## Steps: AdamW, warm-up, cosine, clipping
 #

@@ -144,7 +144,7 @@ show(
 # ## What moves the gate
 #
 # Sort the test windows into groups, by person or in other ways. The table shows the share of the variance that the group
-# means explain. *Familiarity* is how often the person had been at the current place before.
+# means explain. The groupings overlap, so their shares do not add up. *Familiarity* is how often the person had been at the current place before.
 
 
 # %%
@@ -393,7 +393,7 @@ Markdown(
 #
 # To judge the gate's AUC, we compare it with others:
 #
-# - the **oracle**, the town's own probability, knows the most;
+# - the **oracle**, here the town's own probability, knows the most (but not the answer, which the oracle gate of chapter 8 knew);
 # - single **cues** need no network: the window's length, the hour;
 # - a **logistic regression** on such cues, fitted by the package's `forecast` on the training windows, has a weight for
 #   each person, hour and weekday, and for each of the counts in the next cell.
@@ -706,8 +706,8 @@ Markdown(
     f"tenth to {city_acc[-1]:.0f} % in the highest. On GeoLife it goes from "
     f"{acc[0]:.0f} % to {acc[-1]:.0f} %"
     + (
-        f", by way of {acc[valley]:.0f} % in tenth {valley + 1}: a valley, "
-        "not a slope."
+        f", by way of {acc[valley]:.0f} % in tenth {valley + 1}: it falls "
+        "and rises again."
         if 0 < valley < 9
         else "."
     )
@@ -788,7 +788,7 @@ pd.DataFrame(rows).T.round(3)
 # ## What is the gate worth?
 #
 # Here are six ways to mix the same pointer and the same generator. "Best constant" is the one number with the best
-# likelihood on the validation windows. The *skill* compares losses,
+# likelihood on the validation windows. The *skill* here compares losses,
 #
 # $$
 # \text{skill} = \frac{\mathcal{L}_\text{constant} - \mathcal{L}}{\mathcal{L}_\text{constant} - \mathcal{L}_\text{answer}},

@@ -211,7 +211,7 @@ pd.Series(
 
 # %% [markdown]
 # Weight decay takes away next to nothing. The learning rate does limit the bias: even if all steps go one way, a number
-# travels hardly as far as the town's recency needs. But the biases went less far than they could. So look at what pulls.
+# does not travel quite as far as the town's recency needs. But the biases went less far than they could. So look at what pulls.
 #
 # Exercise 3 of [chapter 7](07_pointer.ipynb) derives the slope of a pointer's loss along a score, equation (7.7): $a_i - r_i$. Here $a_i$
 # is the attention that visit $i$ *gets*, and $r_i$ is what it *should* get: its share in the true place's probability. The
@@ -389,7 +389,7 @@ Markdown(
 # > next.
 #
 # Our town is simulated, so there can be a next data set. Simulate ten more towns of other people who behave alike,
-# and train one fast model on each (the second command above added seven of them to three).
+# and train one fast model on each (three come from the first command above, seven from the second).
 
 # %%
 others = curves("other people", "fast bias")
@@ -566,10 +566,10 @@ Markdown(
     "the bias of the *same people* has only "
     f"**{part.mean():.0f} %** of the true slope, from {part.min():.0f} to "
     f"{part.max():.0f} % in single runs. The content has the rest. "
-    "All three models predict about equally well (last column). Anyone who "
-    "reads the bias in the middle as “how fast people forget” is off by a "
-    f"factor of {100 / part.mean():.1f}, and no number of seeds puts it "
-    "right."
+    "All three models predict about equally well (last column of the "
+    "table). Anyone who reads the bias of the middle panel as “how fast "
+    "people forget” is off by a factor of "
+    f"{100 / part.mean():.1f}, and no number of seeds puts it right."
 )
 
 # %% [markdown]

@@ -194,8 +194,8 @@ Markdown(
     f"The town's own probability of exploring was **{row.p_explore:.2f}** at "
     f"this moment. The gate says **{row.gate:.2f}**, and {percentile:.0f} % "
     "of all windows have a lower one. The mean gate is "
-    f"{mean[False]:.2f} before returns and {mean[True]:.2f} before "
-    "explorations; [chapter 11](11_gate.ipynb) asks why it moves so little."
+    f"{mean[True]:.2f} before explorations and {mean[False]:.2f} before all "
+    "other visits; [chapter 11](11_gate.ipynb) asks why it moves so little."
 )
 
 # %% [markdown]
@@ -225,11 +225,11 @@ back = 1 - row.p_explore
 too_sure = surest.sure.mean() > surest.correct.mean() + 0.05
 Markdown(
     f"The model gave {guess} **{row.sure:.2f}** and the truth "
-    f"**{seen.target_probability:.4f}**. The true place was "
+    f"**{seen.target_probability:.1e}**. The true place was "
     f"{'' if row.in_window else 'not '}in the window; the town's reason was "
     f"*{row.why}* (the person explored with probability {row.p_explore:.2f} "
-    f"and returned with {back:.2f})."
-    + (" So a return was to be expected." if back > 0.5 else "")
+    f"and went back to an earlier place with {back:.2f})."
+    + (" So an earlier place was to be expected." if back > 0.5 else "")
     + f" The {len(surest)} surest answers concern "
     f"{surest.user_id.nunique()} people. Of these answers "
     f"{100 * surest.correct.mean():.0f} % are right, at a mean "
@@ -335,8 +335,8 @@ Markdown(
     f"{earlier.attention:.2f}; the answers, {earlier.answer:.2f}."
     + " We see no sign here that the pointer has learned to use the hour."
     * bool(earlier.attention - 1 < 0.1 * (earlier.answer - 1))
-    + "\n- *What came after here.* The last time you were here, where did "
-    f"you go next? Such visits have {after.attention:.2f}; the answers, "
+    + "\n- *What came after here.* Where did you go next when you were "
+    f"here before? Such visits have {after.attention:.2f}; the answers, "
     f"{after.answer:.2f}. The kernel of [chapter 4](04_baselines.ipynb) has "
     "a number for this cue. The pointer must compose it out of "
     "self-attention between neighbours."
@@ -363,8 +363,9 @@ flow_map(
     by_district,
     title="Map of flows between districts: pointer attention, trips, and the "
     "difference of the two",
-    caption="All test windows at once, in percent of all attention and of "
-    "all trips. Such shares say nothing about any one person.",
+    caption="All test windows that hold the true place, in percent of their "
+    "attention and of their trips. Such shares say nothing about any one "
+    "person.",
 )
 
 # %% tags=["hide-input"]

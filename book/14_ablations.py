@@ -192,7 +192,7 @@ still = show(
     )
     + ".",
     caption="What is lost with each part. Dots and lines: mean over "
-    + " and ".join(map(str, sorted(seeds)))
+    + " or ".join(map(str, sorted(seeds)))
     + " seeds and 95 % interval over people and seeds; ticks: single seeds; "
     "open diamonds: what the documents report, by the published protocol.",
 )
@@ -217,18 +217,25 @@ touch.seeds(
 # another seed.
 
 # %% tags=["hide-input"]
-def listed(rows):
-    """Names of rows, for a sentence."""
-    return ", ".join(v.replace("_", " ") for v in rows) or "none"
+def listed(table, rows):
+    """Names of rows with change and interval, for a sentence."""
+    named = [
+        "{} ({:+.1f} [{:+.1f}, {:+.1f}])".format(
+            v.replace("_", " "), *table[v][:3]
+        )
+        for v in rows
+    ]
+    return ", ".join(named) or "none"
 
 
 assert measured["geolife, exact"]["no_generator"][1] > 0  # see the summary
 Markdown(
-    "Rows whose interval keeps clear of zero:\n\n"
+    "Rows whose interval keeps clear of zero, in points:\n\n"
     + "\n".join(
         f"- *{name}*: worse without it, "
-        f"{listed(v for v in CLAIMED if t[v][2] < 0)}; better without it, "
-        f"{listed(v for v in CLAIMED if t[v][1] > 0)}"
+        f"{listed(t, (v for v in CLAIMED if t[v][2] < 0))}; "
+        "better without it, "
+        f"{listed(t, (v for v in CLAIMED if t[v][1] > 0))}"
         for name, t in measured.items()
     )
 )
@@ -285,13 +292,13 @@ Markdown(
     + " The verdict asks whether the mean effect can be the documents' "
     "number. A single training can still land there by luck: in "
     f"{len(as_low)} of {len(kinds)} rows "
-    "one of our seeds loses as much as the documents say."
+    "at least one of our seeds loses as much as the documents say."
 )
 
 # %% [markdown]
 # The exact protocol asks another question than the documents did, so its rows get no verdict.
 # Intervals over few people come out somewhat narrow ([chapter 23](23_real_cities.ipynb) measures it), and there
-# are 33 intervals here: distrust one that ends close to zero.
+# are 33 of them, so one or two may miss zero by chance: distrust one that ends close to it.
 #
 # > **Pitfall.** Neither *not confirmed* nor *contradicted* means "has no effect". The intervals are wide, and a small effect could be hidden in
 # > them.
@@ -305,7 +312,7 @@ Markdown(
 #   came. If one is taken out, the others remain.
 # - **It was not used.** "The same hour" is a relation between two visits, and a projection of concatenated embeddings
 #   must first learn to express it. [Chapter 13](13_attention_on_maps.ipynb) finds no sign of that in the town: the true
-#   next place is more often that of a visit at the same hour, but the pointer's attention does not follow. On GeoLife we have not
+#   next place is that of a visit at the same hour more often than their number suggests, but the attention does not follow. On GeoLife we have not
 #   looked.
 # - **Few windows.** A part that would help with a million windows may only help to overfit with some thousands.
 #
@@ -363,8 +370,8 @@ Markdown(
     f"{len(scores['full'])} whole models are drawn from. With the best of "
     f"them, {100 * every[best].mean():.0f} % of the tables have only "
     "negative "
-    f"rows; with the others, {100 * every[~best].mean():.0f} %. Our own "
-    f"table of seed {seeds[worst]}"
+    f"rows; with the others, {100 * every[~best].mean():.0f} %. If all rows "
+    f"share one seed, the table of seed {seeds[worst]}"
     + (
         ", whose whole model is the best of them,"
         if scores["full"].argmax() == worst

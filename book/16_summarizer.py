@@ -24,8 +24,8 @@ except ImportError:  # on Colab
 # The pointer-generator was not made for places. [See et al. (2017)](https://arxiv.org/abs/1704.04368) made it to
 # summarize news. The trouble with news is names: a summary of a football match needs the names of the players,
 # and most of them are rare. A network that chooses from a fixed list of words can only write "somebody
-# scored". A network that can only copy cannot write "won" where the report says "beat". So theirs does both,
-# and at every word one number, which is one minus our gate, decides between the two.
+# scored". A network that can only copy cannot write "won" where the report says "beat". Theirs does both.
+# At every word one number decides between the two: the probability of generating, which is one minus our gate.
 #
 # In this chapter we build the original, whole: three LSTMs, attention, pointer, coverage, beam search. (An *LSTM* reads
 # a text word by word, and at each word updates two vectors, its memory.) We
@@ -214,7 +214,7 @@ for name, x in {
 # \end{aligned} \tag{16.3}
 # $$
 #
-# Forget $C_i^t$ for a while; it is zero. The context $c_t$ is what was seen.
+# All $W$, $w$, $v$ and $b$ are learned. Forget $C_i^t$ for a while; it is zero. The context $c_t$ is what was seen.
 
 
 # %%
@@ -343,7 +343,7 @@ def mix(p_gen, a, spoken):
 # C_i^t = \sum_{t' < t} a_i^{t'} , \tag{16.9}
 # $$
 #
-# show it to the attention, as in equation (16.3), and fine the overlap. With $\ell^*$ for the true word, the loss of
+# show it to the attention, as in equation (16.3), and add a fine for the overlap to the loss. With $\ell^*$ for the true word, the loss of
 # a step is
 #
 # $$
@@ -548,7 +548,7 @@ Markdown(
     "apart too. (It was trained with the wire. One trained without it has "
     "to find another way; see exercise 4.) One network wrote these "
     f"summaries, of {len(sample)} test diaries; the table below has three "
-    f"seeds and all {len(diaries.test)} diaries."
+    f"seeds and all {len(diaries.test)} diaries, so its numbers differ."
 )
 
 # %% [markdown]
@@ -567,17 +567,17 @@ share = {name: 100 * np.mean(values) for name, values in parked.items()}
 
 # %% tags=["hide-input"]
 guess = (
-    "Perhaps it waits where there is nothing to name. It would have a reason "
-    "to: with coverage, a network that looks at a name early pays for it "
-    "later, when it must look again to copy the name. "
+    "Perhaps the network waits where there is nothing to name. It would have "
+    "a reason to: with coverage, a network that looks at a name early pays "
+    "for it later, when it must look again to copy the name. "
 )
 waits = share["generated"] > 1.3 * share["evenly"]
 Markdown(
-    f"On full stops, commas and *hour*: **{share['generated']:.0f} %** "
-    "of the attention while a word is generated, where an even spread would "
-    f"give {share['evenly']:.0f} %, and {share['copied']:.0f} % while one is "
-    f"copied. {guess if waits else ''}So read a heat map together with "
-    "$p_\\text{gen}$: it also shows looks that copied nothing."
+    "While a word is generated, full stops, commas and *hour* have "
+    f"**{share['generated']:.0f} %** of the attention; an even spread would "
+    f"give them {share['evenly']:.0f} %. While a word is copied, they have "
+    f"{share['copied']:.0f} %. {guess if waits else ''}So read a heat map "
+    "together with $p_\\text{gen}$: it also shows looks that copied nothing."
 )
 
 # %% [markdown]
@@ -610,7 +610,7 @@ by_kind.round(2).rename(columns={"count": "words"})
 
 # %% tags=["hide-input"]
 no_gap = (
-    "There is hardly a gap here. Perhaps because our summaries have one "
+    "There is hardly a gap here, perhaps because our summaries have one "
     "wording, so that a slip does not lead far from what training has seen."
 )
 small = abs(at_test - at_training) < 0.1

@@ -86,7 +86,8 @@ for results in (measured, swapped, ablations):
 # where it gives reasons ("why …"), also what holds under a condition. *The count* has all rows. Which of these claims will fall: *no unknown places*, *parallel*, *faster*, *gradient issues*, *attention
 # weights make it interpretable*, *no decoder needed*?
 #
-# Both models, at the documents' sizes, but PGT with the places and people of our town:
+# Here are both models at the documents' sizes (for PGT those of their DIY data set). PGT gets the places and people of
+# our town:
 
 # %%
 torch.manual_seed(0)
@@ -226,7 +227,7 @@ show(
 )
 
 # %% [markdown]
-# Both copy, generate and mix. They differ in how the input is encoded, and only the summarizer has a loop.
+# They differ in how the input is encoded, and only the summarizer has a loop.
 #
 # ## A diary and a window
 #
@@ -258,8 +259,8 @@ L, T = texts.source.shape[1], texts.given.shape[1]
 Markdown(
     f"The diary has {L} words and its summary {T} with the stop, so the loop "
     f"was run {T} times, one word after the other. When the true words are "
-    "given, no step needs vocabulary and gate of another, so both are "
-    "computed once, for all words."
+    "given, no step waits for a word that the network wrote, so vocabulary "
+    "and gate are computed once, for all words."
 )
 
 # %% tags=["hide-input"]
@@ -299,8 +300,6 @@ verdicts("data flow")
 
 # %% [markdown]
 # ## Input
-#
-# The documents say that all locations are known.
 
 # %% tags=["hide-input"]
 known = data.vocabulary.n_known
@@ -330,7 +329,7 @@ judge("unknown words", unknown == 0, "extended vocabulary",
 verdicts("1 Input")
 
 # %% [markdown]
-# **Not all locations are known.** In the *code* every place has an id before training starts, those of the test days
+# In the *code* every place has an id before training starts, those of the test days
 # included. But the embedding of a place that only the test days show was never trained.
 
 # %%
@@ -581,8 +580,8 @@ verdicts("6 Output")
 # The documents say that a BiLSTM is *sequential*, O(n). A Transformer, they say, is *parallel*, O(1), trains *faster*, and
 # attends *directly* where the LSTM has *gradient issues*.
 #
-# O(1) is true of the **depth**: how many steps must wait for each other: one for each visit in an LSTM, one for each
-# layer in a Transformer. The **work**,
+# O(1) is true of the **depth**, the number of steps that must wait for each other. It is one for each visit in an LSTM,
+# and one for each layer in a Transformer. The **work**,
 # counted in multiplications, grows faster for the Transformer. A graphics card has to wait for the depth; a single
 # processor core has to do all the work. We measured a step of training through one BiLSTM layer, as the summarizer has,
 # and through two Transformer layers, as PGT has. The table gives Transformer / BiLSTM, in work and in time, by the
@@ -606,8 +605,7 @@ cost.astype(object).where(cost.notna(), "")
 WINDOW = f"one core of a {measured.header['device'].upper()}"
 Markdown(
     f"**On {WINDOW} the Transformer is the slower one**, in "
-    f"{(ratio > 1).sum()} of {len(ratio)} cases. For 16 windows of 18 visits "
-    f"it takes {ratio.loc[(18, 16)]:.1f} times as long. Layer by layer (time "
+    f"{(ratio > 1).sum()} of {len(ratio)} cases. Layer by layer (time "
     f"/ {config.n_layers}) it is slower in {(ratio > config.n_layers).sum()} "
     "cases."
 )
@@ -666,8 +664,8 @@ Markdown(
     f"{times['open gate']:.0f} times that of a BiLSTM whose forget gate "
     "starts with a bias of one. Nearer to the end than position "
     f"{start}, the plain BiLSTM passes on more. Here are whole trainings on "
-    "our town; the next section explains the last three models. (The BiLSTM "
-    "in PGT has PyTorch's start.)"
+    "our town; the next section explains the last three models. (All "
+    "have the package's default sizes; the BiLSTM has PyTorch's start.)"
 )
 
 # %%
@@ -772,8 +770,8 @@ judge("more accurate", worse, with_bilstm, "", "implied, not in the "
 verdicts("why a Transformer", shown=("if", "false"))
 
 # %% [markdown]
-# > **Note.** A claim about speed needs a machine, a length and a batch size. On a graphics card depth counts for more;
-# > exercise 3 can measure it.
+# > **Note.** A claim about speed needs a machine, a length and a batch size. Exercise 3
+# > measures yours.
 #
 # ## Why no decoder?
 #
@@ -821,8 +819,9 @@ verdicts("why no decoder", shown=("if", "false"))
 # %% [markdown]
 # ## Why several embeddings?
 #
-# "*When* is as important as *what*." Two measurements test it: the ablations of [chapter 14](14_ablations.ipynb) (five
-# seeds; people and seeds resampled), and the kernel of [chapter 4](04_baselines.ipynb), with its clock and without.
+# "*When* is as important as *what*." Two measurements test it: the ablations of [chapter 14](14_ablations.ipynb),
+# and the kernel of [chapter 4](04_baselines.ipynb), with its clock and without. If the claim were true, the kernel
+# would lose at least as much without its clock as it keeps.
 
 # %%
 CITY = {"data": "city", "protocol": "exact", "model": "pgt"}
@@ -859,8 +858,8 @@ judge("when is as important as what", timed - timeless >= timeless, "",
 verdicts("why several embeddings", shown=("if", "false"))
 
 # %% [markdown]
-# **Taking the hour out of PGT costs nothing that we can measure.** The hour may still be informative: the kernel gains
-# from it. [Chapter 20](20_contextual_pointer.ipynb) asks why the kernel is right more often than PGT.
+# **Taking the hour out of PGT costs nothing that we can measure.** [Chapter 20](20_contextual_pointer.ipynb) asks why
+# the kernel is right more often than PGT.
 #
 # ## Why position from the end?
 #
@@ -885,16 +884,17 @@ verdicts("why position from the end", shown=("if", "false"))
 
 # %% [markdown]
 # Few people go on to the place where they already are, so the last visit has a low share. (Each share counts only
-# windows with so many visits.) People of the town do prefer recent visits ([chapter 12](12_position_bias.ipynb)), but these
-# shares do not show it.
+# windows with so many visits.) People of the town do prefer recent visits ([chapter 12](12_position_bias.ipynb)). The
+# verdict is about these shares, which do not show it.
 
 # %% [markdown]
 # ## The other's part
 #
-# What does PGT lose with the summarizer's encoder, its attention, or its memory of what was attended to
-# (in
-# `CoveragePointer` each earlier visit first asks as if it were the last)? And if a visit may look back only? Points of Acc@1, mean of five seeds
-# of [chapter 19](19_improvements.ipynb), with 95 % intervals over people and seeds that hold at once in each column:
+# What does PGT lose with the summarizer's encoder, its attention, or its memory of what was attended to?
+# (For the memory, `CoveragePointer` first lets each earlier visit ask as if it were the last, and adds up their
+# attention.) And if a visit may look back only? The table has points of Acc@1, mean of the five seeds
+# of [chapter 19](19_improvements.ipynb). The 95 % intervals, over people and seeds, are wide enough for all of a column
+# to hold at once:
 
 # %% tags=["hide-input"]
 cells = {n: [change_of(e, v) for v in SWAPS] for n, e in changes.items()}
@@ -938,7 +938,7 @@ Markdown(
     f"{plain['size'][False]} rows that describe code, "
     f"{plain['sum'][False]} hold as they stand; of {plain['size'][True]} "
     f"that give a reason, {plain['sum'][True]}. This is a tally, not a "
-    "measurement: what counts as a condition is our reading.\n\n"
+    "measurement.\n\n"
     f"The claims named at the start: {'; '.join(asked)}."
 )
 
@@ -957,7 +957,7 @@ for title in by_table.index:
 # - *Parallel* is about depth, not about work.
 # - An untrained LSTM hands on little of old visits. How little depends on its forget gate.
 # - *All locations known* is false. PGT can copy a place that it never trained, as long as the place has an id.
-# - Believe a row of a comparison after you have seen the measurement that could have made it false.
+# - Believe a row of a comparison only after you have seen the measurement that could have made it false.
 #
 # ## Exercises
 #

@@ -47,7 +47,8 @@ print(results.header["command"])
 # So far we asked which *one* place comes next. Often what comes next is a set: the products of the next basket, the
 # places of tomorrow. The order within a set means nothing, its size is not known, and several answers are right at
 # once. [Yu et al. (2020)](https://arxiv.org/abs/2006.11483) call this the prediction of *temporal sets*. Their network
-# is DNNTSP, short for "deep neural networks for temporal sets prediction". Does it beat counting? Here is the whole network.
+# is DNNTSP, short for "deep neural networks for temporal sets prediction". Does it beat a simple count of what a person usually
+# takes? Here is the whole network.
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
@@ -215,7 +216,7 @@ show(
 # that an element was in a set is an edge to another one. The remedy is small: add a learned vector to an element in the
 # sets that it was in, and another one for how long ago that was. We call this network *informed* and train it beside
 # DNNTSP. Here are both, before training, on two people whose sets hold one element each. One person left element 3 for
-# element 5 long ago, the other just now.
+# element 5 long ago, the other just now. Their scores should differ.
 
 # %%
 torch.manual_seed(0)
@@ -258,7 +259,8 @@ Markdown(
 # \mathcal{M}_{ij} = \begin{cases} 0 & \text{if } j \le i, \\ -\infty & \text{if } j > i. \end{cases} \tag{18.3}
 # $$
 #
-# This book grew out of [five documents](https://where-next-book.github.io/where-next/book/errata.html). One goes with a notebook that takes this part of DNNTSP apart. Its code is equation (18.3). Its printed formula is a *strict-future mask*: 0 if $i < j$ and $-\infty$ otherwise. It differs
+# This book grew out of [five documents](https://where-next-book.github.io/where-next/book/errata.html). One goes with a notebook about this part of DNNTSP. The code there is equation (18.3),
+# but the formula printed there is a *strict-future mask*: 0 if $i < j$ and $-\infty$ otherwise. The formula differs
 # in two ways. It looks forwards instead of back, and it leaves out the set itself. Four sets show what each difference does.
 
 # %%
@@ -558,7 +560,7 @@ Markdown(
     f"Means over {runs} seeds and {int(facts.n):,} people. *Personal "
     "frequency* stops after the few elements of a history. Filling up its "
     f"list gains {gain['personal, then popular']:.1f} points of Recall@10 "
-    f"for nothing; DNNTSP gains {gain['DNNTSP']:.1f} over the same row. "
+    f"at no cost; DNNTSP gains {gain['DNNTSP']:.1f} over the same row. "
     "With twenty to forty guesses, *informed* has an interval above zero "
     f"in {len(ahead)} of {len(metrics[3:])} measures: {', '.join(ahead)}. "
     "The nearest end is only "
@@ -691,7 +693,7 @@ Markdown(
 )
 
 # %% [markdown]
-# An interval that crosses zero confirms nothing, as in [chapter 14](14_ablations.ipynb). Where a part can be taken out without loss, ask
+# An interval that crosses zero confirms no difference, as in [chapter 14](14_ablations.ipynb). Where a part can be taken out without loss, ask
 # whether it had anything to work with. A graph has nothing to join where sets have one element. A weight over time has nothing to
 # weigh where an element's vectors are equal.
 #

@@ -412,7 +412,7 @@ Markdown(
 
 # %%
 def vote(model, **change):
-    """Weight of a visit of age 3, elsewhere before, three hours off.
+    """Weight of a visit: age 3, another place before, three hours apart.
 
     One of these facts may be changed: each is a row of its table.
     """
@@ -549,7 +549,7 @@ show(
 # %% tags=["hide-input"]
 rise = steps.diff()
 Markdown(
-    "Age alone, which is counting with a curve, gets "
+    "Age alone, which counts visits by how far back they are, gets "
     f"{steps['count_only']:.1f} %. The place before brings "
     f"{rise['and_before']:+.1f} points, the clock {rise['and_clock']:+.1f}. "
     "With the kernel's own three cues, in curves of its own, the pointer is "
@@ -567,7 +567,7 @@ Markdown(
 # ## More features, a scale, a memory
 #
 # What else could speak for a past visit? Anything that compares it with now, or says how much it matters. These are
-# the package's features and the number of their knots; *it* is the past visit. *Listed* visits are the last hundred, and a
+# the package's features and the number of their knots. In the table *it* means the past visit. *Listed* visits are the last hundred, and a
 # *summary* stands for an older place (see *The memory*, below).
 
 # %%
@@ -680,7 +680,7 @@ Markdown(
 # weights, and found it only in part. What is there to see now?
 #
 # **The gate is gone.** There is no generator to hand over to. The memory now reaches places outside the seven days.
-# The last column of the table above shows how little it wins there; but PGT's generator won little as well.
+# The last column of the table above shows that it wins little there. PGT's generator won even less.
 #
 # **The attention has words.** Here is the window of Part II again, by place: first for the kernel, then for the
 # contextual pointer.
@@ -757,7 +757,7 @@ by_hour = days.groupby("hour").mean()[enough]
 fig, axes = plt.subplots(figsize=(7.0, 3.6))
 stacked(axes, by_hour.index, by_hour)
 axes.set_xticks(range(len(by_hour)), by_hour.index, fontsize=9)
-axes.set(xlabel="hour of now", ylabel="share of the weight", ylim=(0, 1))
+axes.set(xlabel="hour of the day", ylabel="share of the weight", ylim=(0, 1))
 fig.legend(
     *axes.get_legend_handles_labels(),
     loc="outside upper center",
@@ -776,7 +776,7 @@ show(
 )
 
 # %% [markdown]
-# Yes. The curves of two features can be looked at as well. Each is drawn relative to its first knot, and multiplied by
+# They do. We can also look at the curves of two features. Each is drawn relative to its first knot, and multiplied by
 # the mean of its scale over the test windows.
 
 

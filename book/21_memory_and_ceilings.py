@@ -150,8 +150,8 @@ certain = [name for name in real if features[name][2] < 0]
 added = change(contextual("and_clock"), contextual("and_before"))
 first = change(contextual("and_before"), contextual("count_only"))
 Markdown(
-    f"For only **{len(certain)} of {len(real)}** features does the "
-    f"interval show a loss: {', '.join(certain) or 'none'}. Without the "
+    f"The interval shows a loss for only **{len(certain)} of {len(real)}** "
+    f"features: {', '.join(certain) or 'none'}. Without the "
     f"clock the change is only {features['clock'][0]:+.1f} points, although "
     f"the clock brought {added[0]:+.1f} when the features came in one after "
     f"the other. *Before* brought {first[0]:+.1f}, and without it the change "
@@ -165,7 +165,8 @@ Markdown(
 # One row is a **placebo**. The feature *unknown* asks whether a place is the place "unknown", and under the exact
 # protocol no place is. So it has the same value for all visits and cannot tell one from another. (With the scale it
 # could still favour a whole reason at some hours, but so could the other features.) Taking it out still changes the
-# score, because other parts of the model then start from other random values. Its row shows about what chance does.
+# score, because other parts of the model then start from other random values. Its row shows about how large a change
+# by chance is.
 
 # %% tags=["hide-input"]
 mean, low, high, _ = features[PLACEBO]
@@ -246,8 +247,8 @@ Markdown(
 # which may explain a part of its row. A hidden layer, in which features meet in any way they like, does not help.
 #
 # > **Pitfall.** It is tempting to read this as "Transformers do not work". It says that *these* windows, of a few dozen
-# > people, do not hold what the Transformer could learn beyond the cues. With a million people the row may turn
-# > around.
+# > people, do not hold what the Transformer could learn beyond the cues. With a million people the
+# > Transformer may help.
 #
 # ## The unknown, in training
 #
@@ -542,8 +543,8 @@ Markdown(
     f"they bring {says(timed['hour'])}; weekday and minute, again compared "
     f"with knowing nothing, {says(timed['time'])}. Under the published "
     "protocol the contextual "
-    f"pointer gets {hour:.1f} % when it knows them, and "
-    f"{accuracy['GeoLife, published', 'unknown']:.1f} % when it does not."
+    f"pointer gets {hour:.1f} % with hour and weekday, and "
+    f"{accuracy['GeoLife, published', 'unknown']:.1f} % without them."
 )
 
 # %% [markdown]
@@ -606,9 +607,10 @@ Markdown(
     + ", ".join(f"{100 * part:.0f} % ({t})" for t, part in share.items())
     + " end at a place that is new to the person. A pointer cannot name it. "
     "But PGT has a generator, which is there for what a pointer cannot name. "
-    "New York is the fair test. The published protocol is used there, so "
-    "the places counted here are known from training, from the visits of "
-    "other people. The first guess of PGT is "
+    "New York is the best test: "
+    f"{way(*there, column='n'):,.0f} of its windows end at a place that is "
+    "new to the person but known from the training visits of others. "
+    "The first guess of PGT is "
     f"right in {way(*there):.1f} % of these windows, "
     f"and one of its first ten in {way(*there, 'acc@10'):.1f} %. The "
     "plainest model does best: the Markov chain, which falls back on "
@@ -639,8 +641,8 @@ Markdown(
     f"{lead['people']:+.1f} if everybody counts alike. In New York the "
     "kernel of seven days leads the most frequent place by "
     f"{gaps[0]:+.1f} points over windows and {gaps[1]:+.1f} over people; PGT "
-    f"leads this kernel by {gaps[2]:+.1f} and {gaps[3]:+.1f}. (Neither rule "
-    "is in the table.) The contextual pointer's large leads over PGT stay."
+    f"leads this kernel by {gaps[2]:+.1f} and {gaps[3]:+.1f}. (The table has "
+    "neither rule.) The contextual pointer's large leads over PGT stay."
     "\n\n"
     "> **Pitfall.** Errors are often given as a median distance. On GeoLife "
     f"it is {far['contextual']} for the contextual pointer, {far['kernel']} "
@@ -654,8 +656,8 @@ Markdown(
 # %% [markdown]
 # ## What is predictable at all?
 #
-# Is there anything left to win? Nobody knows the best possible score on real people, but it can be fenced in from several
-# sides.
+# Is there anything left to win? Nobody knows the best possible score on real people, but several
+# arguments limit it.
 #
 # *Not new.* A model that only names places of the past, or of the last seven days, misses all others.
 # [Cuttone et al. (2018)](https://doi.org/10.1140/epjds/s13688-017-0129-1) show how many of the targets that models
@@ -672,20 +674,22 @@ Markdown(
 #
 # *Agreement.* Take two past situations of one person that are like the present one: at the same place, within an hour of it
 # by the clock, and so on. If the next place has the distribution $P$, the two lead to the same place with
-# probability $\sum_\ell P(\ell)^2$. That fences in how often the best guess is right, which is $\max_\ell P(\ell)$, by an
+# probability $\sum_\ell P(\ell)^2$. That limits, on both sides, how often the best guess is right, $\max_\ell P(\ell)$, by an
 # argument that [Cover and Hart (1967)](https://doi.org/10.1109/TIT.1967.1053964) made for nearest neighbours:
 #
 # $$
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{21.1}
 # $$
 #
-# How alike is alike? We have a ladder of rules. The loosest takes any two situations. The strictest asks for the present
+# On the left is a mean of probabilities, which is at most the largest. On the right, the sum holds the largest squared.
+#
+# When are two situations alike? We have a ladder of rules. The loosest takes any two situations. The strictest asks for the present
 # place, a time within an hour of now, the same kind of day (working day or weekend), and the same place before.
 # Each window uses the strictest rule by which its person's past still holds two matching situations.
 #
 # *The simulator's own chances.* In the simulated city the simulator can be asked what chances it gave each place. The
 # lower end is the score of a guess that knows all habits of the simulator, but neither when the next visit begins nor
-# how long the present one lasted. The upper end knows these two as well. (Our models know how long it lasted, so what they
+# how long the present one lasted. The upper end is that of a guess that knows these two as well. (Our models know how long it lasted, so what they
 # could reach at best lies between the ends.) No model can see these habits.
 
 # %% tags=["hide-input"]

@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+import pgt
 from pgt import city
 from pgt.analysis.results import read_results
 from pgt.exercises import check
@@ -698,10 +699,10 @@ for name in ("contextual", "pgt"):
     start[name] = f"{value:.1f} % [{low:.1f}, {high:.1f}]"
 rule, ours = new("geolife", "most_frequent"), new("geolife", "pgt")
 Markdown(
-    "PGT has a generator, but begins above the pointer on GeoLife only, "
+    "PGT has a generator, but starts above the pointer on GeoLife only, "
     f"{start['pgt']} against {start['contextual']}, and the intervals "
-    "overlap. There it is below the most frequent place in "
-    f"{(ours < rule).sum()} of the {len(ours)} groups."
+    f"overlap. On GeoLife, in {(ours < rule).sum()} of the {len(ours)} "
+    "groups PGT is even below the most frequent place."
 )
 
 # %% [markdown]
@@ -713,7 +714,7 @@ Markdown(
 #
 # ## How sure?
 #
-# The model gives every place a probability. Is the likeliest place right as often as it says? If not, there is a
+# The model gives every place a probability. Is the likeliest place right as often as its probability says? If not, there is a
 # well-known cure with a single number ([Guo et al., 2017](https://arxiv.org/abs/1706.04599)). Divide all
 # log-probabilities by a temperature $T$, and make the probabilities sum to one again:
 #
@@ -747,6 +748,13 @@ assert abs(np.log(ours / chosen)) < 0.06  # ours is on a grid
 as_is, after = loss_at(1, test), loss_at(chosen, test)
 print(f"temperature {chosen:.2f}; loss on test {as_is:.3f} → {after:.3f}")
 
+# %% [markdown]
+# A temperature moves probability between places. One *answer* is missing: **somewhere new**. Its probability comes from
+# the logistic regression of [chapter 11](11_gate.ipynb). It learns on the training windows whether the target is a
+# first visit. Its log-odds are then rescaled, slope times log-odds plus intercept, with both numbers fitted on the
+# validation windows. *Somewhere new* is an answer like the others: it can come first. The places share the rest. That is the
+# third line of the next figure.
+
 # %% tags=["hide-input"]
 from pgt.analysis import calibration
 from pgt.analysis.window_features import first_visits
@@ -759,7 +767,7 @@ def sure(answers):
     return p, hit, calibration.expected_calibration_error(p, hit)
 
 
-never = first_visits(data)  # a forecast from cues; see below
+never = first_visits(data)  # a forecast from cues; see above
 new_on = {
     name: temperature.recalibrated(never["valid"], valid.new, never[name])
     for name in ("valid", "test")
@@ -775,7 +783,7 @@ stages = {
 
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(figsize=(6.0, 4.6))
-equal = {"color": MUTED, "lw": 1, "ls": ":", "label": "as often as it says"}
+equal = {"color": MUTED, "lw": 1, "ls": ":", "label": "as often as promised"}
 axes.plot([0, 1], [0, 1], **equal)
 looks = ((EXTRA, "s-"), (GENERATED, "^--"), (TRUTH, "o-"))
 errors = {}
@@ -822,12 +830,6 @@ Markdown(
 )
 
 # %% [markdown]
-# A temperature moves probability between places. One *answer* is missing: **somewhere new**. Its probability comes from
-# the logistic regression of [chapter 11](11_gate.ipynb). It learns on the training windows whether the target is a
-# first visit. Its log-odds are then rescaled, slope times log-odds plus intercept, with both numbers fitted on the
-# validation windows. *Somewhere new* is an answer like the others: it can come first. The places share the rest. That is the
-# third line of the figure.
-#
 # > **Pitfall.** `loss_at` counts targets that have a probability. It must, since the others cost infinitely much. So
 # > the choice of the temperature is blind to just those windows in which the model is most wrong.
 #
@@ -852,6 +854,7 @@ Markdown(
 # %%
 from pgt.analysis import conformal
 
+# A column for each place, and a last one for somewhere new.
 on_valid = unseen(valid.at(chosen), valid.named, new_on["valid"])
 on_valid, on_test = np.exp(on_valid), np.exp(stages[SOMEWHERE])
 own = np.sort(on_valid[np.arange(len(valid.target)), valid.answer])
@@ -942,8 +945,9 @@ Markdown(
     f"{one['covered (%)']:.1f} %, with {one['answers in a set']:.1f} answers "
     f"on average, and {one['by name']:.1f} % by name. If validation and test "
     f"windows had been shuffled, they would have covered {shuffled:.1f} %. "
-    f"For one person in ten they cover less than {spread.q10['all']:.0f} %, "
-    f"for one in ten more than {spread.q90['all']:.0f} %. With a threshold "
+    "For one person in ten the real sets cover less than "
+    f"{spread.q10['all']:.0f} %, for one in ten more than "
+    f"{spread.q90['all']:.0f} %. With a threshold "
     "for each person the standard deviation between people is "
     f"{spread.sd['people']:.1f} points instead of {spread.sd['all']:.1f} "
     f"(luck alone: {spread.sd_luck['people']:.1f}), at the price of larger "
@@ -951,8 +955,8 @@ Markdown(
 )
 
 # %% [markdown]
-# In the rows *as it is*, more than a tenth of the true answers get next to no probability. So the threshold drops
-# to next to nothing, and a set holds every answer that the model has, *somewhere new* included. Such sets are of little use.
+# In the rows *as it is*, the model has no real answer for *somewhere new*, and more than a tenth of the true answers get next to no probability. So the threshold drops
+# to next to nothing, and a set holds every place that the model has, and *somewhere new* too. Such sets are of little use.
 #
 # One flaw is left. Temperature, forecast, threshold and the end of training were all chosen on the same validation
 # windows, and the promise asks for windows that only the threshold uses. We have not measured how much this flatters
@@ -1085,7 +1089,7 @@ for rule, n in reached.items():
 # Count, over the training visits of all people, how often a place is entered in each hour, with a little added to every count, and divide by the hour's
 # sum. That is a generator without a network. Let the gate be a curve over the number of visits so far, with the knots of the feature *age*, and train it with
 # equation (22.2). Judge it as in this chapter, on folds of people. Expect a gain in the first ten visits and none later. Look at the column
-# `known` of the results file first: it is the most that such a generator could reach.
+# `known` of `newcomers.json` first: it is the most that such a generator could reach.
 #
 # </details>
 #

@@ -525,7 +525,7 @@ plots.show(
 # %% [markdown]
 # So few squares cannot say why the gate or the attention differs between them.
 #
-# > **Pitfall.** Five people in a cell were not enough, twice. At first a cell passed in which one person
+# > **Pitfall.** Twice, five people in a cell were not enough. At first a cell passed in which one person
 # > owned three windows out of four; its mean was that person's own. So nobody may own more than half. Then a cell
 # > passed with a handful of visits, each counted once for every window that holds it. So the rule
 # > must hold for visits and for windows.
@@ -616,8 +616,8 @@ Markdown(
     "both lose to it clearly, and there they are tuned. Here LSTM, MHSA and "
     "PGT are not tuned, and they stop on the validation loss. Stopped on the "
     f"validation accuracy, with the same seeds, {'; '.join(instead)}. So "
-    "that rule costs the LSTM much, as on GeoLife (see below), and PGT "
-    "hardly anything.\n\nWhat carries "
+    "stopping on the loss costs the LSTM much, as on GeoLife (see below), "
+    "and PGT hardly anything.\n\nWhat carries "
     "over is the past. A hundred visits in place of seven days are worth "
     f"{ahead(memory, week)} to the kernel and {ahead(pointer, short)} to the "
     "contextual pointer, which then also has summaries of older places. "
@@ -892,6 +892,7 @@ ends = tables("ends").set_index(["group", "share", "model"]).value.unstack()
 gain = (ends["kernel"] - ends["most_frequent"]).unstack("share")
 (some, every), (no_ends_some, no_ends) = gain.loc[["known", "unknown"]].values
 assert every - some > every - no_ends and hundred > 2 * no_ends_some
+assert every - some > every / 2 and hits[best] > hits["pgt"]
 epochs = large.header["training"]["epochs"]
 part_of = 100 * gain.columns[0]
 Markdown(
@@ -899,9 +900,9 @@ Markdown(
     f"`prepare` took {took['prepare']:.0f} seconds of processor time, "
     f"`train` {took['train'] / 60:.1f} minutes ({epochs} epochs), `evaluate` "
     f"with the baselines {took['evaluate']:.0f} seconds. The best baseline, "
-    f"`{best}`, is {hits[best] - hits['pgt']:+.1f} points of Acc@1 from "
-    "PGT.\n\nHoles in the table cost the kernel its lead over counting. In a "
-    "week it "
+    f"`{best}`, leads PGT by {hits[best] - hits['pgt']:.1f} points of Acc@1."
+    "\n\nHoles in the table cost the kernel most of its lead over counting. "
+    "In a week it "
     f"leads the most frequent place by {every:.1f} points with all visits, "
     f"and by {some:.1f} with {part_of:.0f} % of them. Without the visits' "
     f"ends the leads are {no_ends:.1f} and {no_ends_some:.1f}. With the "
@@ -912,11 +913,11 @@ Markdown(
 # ## What to remember
 #
 # - On GeoLife a rule of five numbers beats the network of Part II at the first guess, mostly by its clock. In
-#   New York it has no lead, but there a longer past helps.
+#   New York it has no lead. In both, a longer past helps.
 # - Part of what looks like copying skill is the label "unknown". Judge by exact places.
 # - Compare window by window, and resample people, not windows.
 # - Choose the cues on validation windows each time: how much a cue is worth depends on the data.
-# - Your own visits take two commands. Maps of people show means of many, or nothing.
+# - Your own visits take two commands. On a map of people, show only means of many.
 #
 # ## Exercises
 #

@@ -61,7 +61,8 @@ pd.concat([one["rank"], place, one.probability.round(2)], axis=1).set_index(
 # contextual pointer has no such rows. It scores each past visit by how it *relates* to now: how long ago, at
 # which hour, after which place, how often. These relations exist in every city.
 #
-# The file holds such a pointer, and an estimate of how often the person goes to a new place.
+# The file holds two such pointers, whose answers are mixed (see *Two experts*), and an estimate of how often the person
+# goes to a new place.
 #
 # So names cannot matter. Give every place and every person another name, and look at the answer again.
 
@@ -108,15 +109,15 @@ def habits(visits):
     usual = of.location_id.agg(lambda p: p.value_counts(normalize=True).max())
     lasting = visits.finished_at > visits.started_at
     return {
-        "at the favourite place, %": 100 * usual.mean(),
-        "to new places, %": 100 * first[late].mean(),
+        "at the favourite place, %": round(100 * usual.mean()),
+        "to new places, %": round(100 * first[late].mean()),
         "recorded as": "diary" if lasting.any() else "check-ins",
     }
 
 
 met = [habits(one) for one in (*worlds, visits)]
 label = [*(f"world {n}" for n in range(4)), "Larkmere"]
-pd.DataFrame(met, index=label).round(0).T
+pd.DataFrame(met, index=label).T
 
 # %% [markdown]
 # We simulate 80 worlds to learn from and 16 to validate on. No real visit is used in training. One choice did look at real
@@ -170,8 +171,8 @@ most = read_results("predictability").rows.query(
 )
 Markdown(
     f"**Against the Transformer that was trained on these people, the "
-    f"model that never met them is {lead['geolife']:+.1f} points ahead on "
-    f"GeoLife and {lead['new york']:+.1f} in New York.** (Means over seeds. "
+    f"model that never met them is {lead['geolife']:.1f} points ahead on "
+    f"GeoLife and {lead['new york']:.1f} in New York.** (Means over seeds. "
     "All windows go back from the last visit, so that none tells when the "
     "next one is. On GeoLife PGT has its documented settings; tuned, it gets "
     f"{best:.1f} %.)\n\n"
@@ -327,8 +328,8 @@ clock, new = worst.index[:2]
 sure = real.groupby("variant").high.max() < 0
 assert sure[[clock, new]].all() and sure.sum() == 2
 Markdown(
-    "Only two losses have intervals below zero in both real cities. In "
-    "worlds with "
+    "Only two losses have intervals that leave out zero in both real "
+    "cities. Trained in worlds with "
     f"**{clock}** the model loses {lost(clock, 'geolife')} points on GeoLife "
     f"and {lost(clock, 'new york')} in New York; with **{new}** it loses "
     f"{lost(new, 'geolife')} and {lost(new, 'new york')}. The variety of "
@@ -584,14 +585,14 @@ Markdown(
     "Where the kernel does better, the failure is the model's own. **In both "
     "cities the model is furthest behind among the people who go to new "
     f"places least:** {behind('geolife')} points on GeoLife, "
-    f"{behind('new york')} in New York. The middle one of these people goes "
-    f"to a new place on {rare['geolife']:.0f} % and {rare['new york']:.0f} % "
-    "of the visits. This is the median of the lowest third, so one sixth of "
-    "each city's people explore no more than that; of the people in the four "
-    f"worlds above, {like['geolife']:.0f} % and {like['new york']:.0f} %. So "
-    "New York's settled people are rare in made-up worlds, which may be why "
-    "the model knows them badly. GeoLife's are not rare there, so the reason "
-    "must be another.\n\n"
+    f"{behind('new york')} in New York. Half of this third, one sixth of "
+    "each city's people, go to a new place on at most "
+    f"{rare['geolife']:.0f} % (GeoLife) and {rare['new york']:.0f} % (New "
+    "York) of their visits. Of the people in the four worlds above, "
+    f"{like['geolife']:.0f} % and {like['new york']:.0f} % explore as "
+    "little. So New York's settled people are rare in made-up worlds, which "
+    "may be why the model knows them badly. GeoLife's are not rare there, "
+    "so they must have another reason.\n\n"
     "Person by person, it is right more often than the kernel for "
     f"{each.better['geolife']:.0f} % and less often for "
     f"{each.worse['geolife']:.0f} % on GeoLife, and for "

@@ -313,8 +313,8 @@ Markdown(
     "$p = 1$. From a hundred thousand visits to a million $p$ "
     f"lies between {slopes.min():.2f} and {slopes[steep]:.2f} (“{steep}”), "
     f"from there to ten million between {beyond.min():.2f} and "
-    f"{beyond[later]:.2f} (“{later}”). In the other range “{steep}” has "
-    f"{beyond[steep]:.2f} and “{later}” {slopes[later]:.2f}."
+    f"{beyond[later]:.2f} (“{later}”). Where $p$ is above 1, ten times the "
+    "visits take more than ten times as long."
 )
 
 # %% [markdown]
@@ -441,7 +441,8 @@ print(f"weights differ by at most {gap:.0e}")
 #
 # ## A billion visits, on paper
 #
-# We have not done this. But if every stage is linear, it would take a thousand times what a million visits take.
+# We have not done this. But if every stage is linear, it would take a thousand times what a million visits take,
+# and more where growth is steeper.
 
 # %%
 hours = curves.loc[1_000_000] * 1000 / 3600  # of one core
@@ -453,7 +454,8 @@ cores = int(speed.device.str.extract(r"(\d+) thread").loc[0, 0])
 hours["an epoch of the contextual pointer"] = cores * training / epochs / 3.6
 files = table.with_name("dask").rglob("*.npy")  # by bucket, and joined
 bytes_a_visit = sum(file.stat().st_size for file in files) / len(visits)
-print(f"windows on disk, twice: {bytes_a_visit * 1e9 / 1e9:.0f} GB")
+gb = bytes_a_visit * 1e9 / 1e9  # of a billion visits
+print(f"windows on disk, in buckets and joined: {gb:.0f} GB")
 hours = hours.sort_values().rename("hours of one core").rename_axis(None)
 hours.round(2).to_frame()
 

@@ -148,7 +148,7 @@ change.round(1) + 0.0  # no minus zeros
 
 # %% [markdown]
 # The first two columns are changes of Acc@1 in points, on all test windows: of the one shipped model, and between means
-# over five seeds ([chapter 14](14_ablations.ipynb)). Plus means more right guesses without the part; most of these changes
+# over five seeds ([chapter 14](14_ablations.ipynb)). A plus sign means more right guesses without the part; most of these changes
 # are too small to be told from chance. The third is the share of first guesses that the switch changes.
 
 # %% tags=["hide-input"]
@@ -370,7 +370,7 @@ print(f"{elsewhere.sum()} of {len(elsewhere)}")
 # it loses, because the other visits are encoded anew without it.
 
 # %% [markdown]
-# **The first four things of the beginning**, tried on the moment with which the page opens:
+# Here are **the first four of the five things to try**, on the moment with which the page opens:
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show what we saw", "code_prompt_hide": "Hide what we saw"}
 # @title What we saw

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from bench_fresh import Watch, in_fresh_process
-from bench_rows import Row, Settings, clock, cpu_name, exponent, row
+from bench_rows import Row, Settings, alternate, clock, cpu_name, exponent, row
 from grown import grown
 
 from pgt.analysis.intervals import interval
@@ -42,11 +42,13 @@ STAGES = {
     "past_batches": "gather all training windows with their past",
     "interval": "an interval by resampling people",
 }
+SPELL, MOST = 1.0, 20  # short work is done for a second, or so many times
 MOST_SECONDS = 60.0  # a stage that would take longer at the largest size is left out there
 STEEPEST = 1.1
 WINDOWS_BUDGET, PAST_BUDGET = 1024.0, 3072.0  # MiB at 8.5 million visits
 BUDGET, MEMORY_BUDGET, EPOCH_BUDGET = 600.0, 8192.0, 360.0  # seconds, MiB, seconds
 EPOCHS = 2  # of the contextual pointer on a million visits, which have 80 times the town's steps
+FEW = 1  # windows validated where validation is to cost nothing
 
 
 def bench_growth(settings: Settings) -> Iterator[Row]:
@@ -54,7 +56,7 @@ def bench_growth(settings: Settings) -> Iterator[Row]:
     sizes = (500, 2_000) if settings.quick else (10_000, 100_000, 1_000_000)
     found: dict[int, dict[str, Any]] = {}
     one_thread = cpu_name(1)
-    for n in sizes:  # all as often: the first time is slower, since memory is new
+    for n in sizes:  # several times each: the first is slower, since memory is new
         found[n] = in_fresh_process(
             f"{__name__}.stages", n, list(STAGES), settings.repeats, threads=1
         )
@@ -101,8 +103,7 @@ def stages(n: int, wanted: list[str], repeats: int) -> dict[str, dict[str, float
             return None
         with Watch() as seen:
             answer = work()
-        more = [clock(work) for _ in range(repeats - 1)]
-        found[name] = seen.found() | {"seconds": statistics.median([seen.seconds, *more])}
+        found[name] = seen.found() | {"seconds": _usual(work, repeats, [seen.seconds])}
         return answer
 
     _warm_up()
@@ -113,9 +114,10 @@ def stages(n: int, wanted: list[str], repeats: int) -> dict[str, dict[str, float
             write_csv(visits, path)
             del visits
             visits = measure("read", lambda: tables.read(path, timezone=zone))
-            found["read"]["reference"] = statistics.median(
-                clock(lambda: pd.read_csv(path)) for _ in range(repeats)
-            )
+            found["read"]["seconds"], found["read"]["reference"] = alternate(
+                lambda: tables.read(path, timezone=zone), lambda: pd.read_csv(path),
+                MOST if repeats > 1 else 1,
+            )  # fmt: skip
     measure("check", lambda: check(visits))
     measure("split", lambda: split_by_days(visits))
     if "vocabulary" in wanted:
@@ -135,6 +137,14 @@ def stages(n: int, wanted: list[str], repeats: int) -> dict[str, dict[str, float
         past = past or with_history(data, MEMORY, OLDER)
         measure("past_batches", lambda: sum(1 for _ in past.train.batches(128)))
     return found
+
+
+def _usual(work: Callable[[], Any], repeats: int, seconds: Sequence[float] = ()) -> float:
+    """The median of as many times as wanted, or, where work is short, of more: it varies most."""
+    seconds = [*seconds]
+    while len(seconds) < repeats or (repeats > 1 and sum(seconds) < SPELL and len(seconds) < MOST):
+        seconds.append(clock(work))
+    return statistics.median(seconds)
 
 
 def _warm_up() -> None:
@@ -177,11 +187,12 @@ def bench_large(settings: Settings) -> Iterator[Row]:
     for what, part in found["parts"].items():
         yield row(f"{n:,} visits, {places:,} places: of which {what}", part["seconds"], None, "s",
                   peak=part["peak"], n=n)  # fmt: skip
-    found = in_fresh_process(f"{__name__}.epoch_of_pgt", n, places)
-    yield row(
-        f"{n:,} visits, {places:,} places: an epoch of PGT with validation (reference: the budget)",
-        found["seconds"], EPOCH_BUDGET, "s", peak=found["whole"], n=n,
-    )  # fmt: skip
+    for what, validated in (("with validation", None), ("without validation", FEW)):
+        found = in_fresh_process(f"{__name__}.epoch_of_pgt", n, places, validated)
+        yield row(
+            f"{n:,} visits, {places:,} places: an epoch of PGT {what} (reference: the budget)",
+            found["seconds"], EPOCH_BUDGET, "s", peak=found["whole"], n=n,
+        )  # fmt: skip
 
 
 def from_csv(n: int, places: int, epochs: int) -> dict[str, Any]:
@@ -218,8 +229,8 @@ def from_csv(n: int, places: int, epochs: int) -> dict[str, Any]:
     }
 
 
-def epoch_of_pgt(n: int, places: int, size: int = 128) -> dict[str, float]:
-    """One epoch with validation; how long it takes and what the process holds."""
+def epoch_of_pgt(n: int, places: int, validated: int | None, size: int = 128) -> dict[str, float]:
+    """One epoch, validated on all windows or so many; how long it takes, what the process holds."""
     import torch
 
     from pgt.config import ModelConfig, TrainConfig
@@ -232,6 +243,7 @@ def epoch_of_pgt(n: int, places: int, size: int = 128) -> dict[str, float]:
         ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
     )
     config = TrainConfig(batch_size=size, max_epochs=1, warmup_epochs=1)
+    valid = data.valid.subset(np.arange(len(data.valid))[:validated])
     with Watch() as seen:
-        fit(model, data.train, data.valid, config, device="cpu", progress=False)
+        fit(model, data.train, valid, config, device="cpu", progress=False)
     return seen.found()
