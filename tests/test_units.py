@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt.units import EARTH_RADIUS, MINUTES_OF_DAY, around_the_clock, microseconds
+from pgt.units import (
+    EARTH_RADIUS,
+    MINUTES_OF_DAY,
+    around_the_clock,
+    local_day,
+    local_minute,
+    microseconds,
+)
 
 
 def test_times_of_day_are_compared_around_the_clock() -> None:
@@ -26,6 +33,14 @@ def test_a_moment_is_one_number_whatever_zone_and_resolution(unit: str) -> None:
         found = microseconds(moments.dt.tz_convert(zone).dt.as_unit(unit))
         assert found.dtype == np.int64
         assert (found / 1e6).tolist() == [one.timestamp() for one in moments]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu", "Europe/Vienna", "Pacific/Apia"])
+def test_days_and_minutes_are_those_of_the_wall_clock(zone: str) -> None:
+    wall = ["1970-01-01 00:00", "1969-12-31 12:34", "2024-03-31 23:59", "2024-10-27 00:30"]
+    at = pd.Series(pd.to_datetime(wall)).dt.tz_localize(zone)
+    assert local_day(at).tolist() == [0, -1, 19_813, 20_023]
+    assert local_minute(at).tolist() == [0, 12 * 60 + 34, MINUTES_OF_DAY - 1, 30]
 
 
 def test_the_radius_of_the_earth_lies_between_pole_and_equator() -> None:

@@ -49,7 +49,7 @@ def test_decode_undoes_encode_and_no_place_is_padding(protocol: str) -> None:
     ids = vocabulary.encode_locations(pd.Series(vocabulary.locations))
     assert vocabulary.decode(ids).tolist() == list(vocabulary.locations)
     assert vocabulary.decode(np.array([PADDING, UNKNOWN])).tolist() == [None, None]
-    assert ids.min() == 2
+    assert ids.min() == 2 and (PADDING, UNKNOWN) == (0, 1)
     assert vocabulary.is_known(np.arange(vocabulary.n_locations)).tolist() == (
         [False, False, True, True] + [False] * (vocabulary.n_locations - 4)
     )
@@ -65,6 +65,19 @@ def test_json_keeps_types_and_the_fingerprint_tells_vocabularies_apart() -> None
     # Folders and models of before are known by it.
     assert Vocabulary((7, "a"), (1,), 1).fingerprint() == "3ba89927578d"
     assert one.fingerprint() != Vocabulary.build(table(int), "exact").fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"n_known": -1}, "knows -1 of 2 places"), ({"n_known": 3}, "knows 3 of 2 places"),
+     ({"locations": [7, []]}, "is no id"), ({"users": [1, 1]}, "the same id")],
+)  # fmt: skip
+def test_ids_that_no_training_can_have_are_refused(change: dict[str, object], says: str) -> None:
+    raw = json.loads(Vocabulary.build(table(int)).to_json())
+    for n_known in range(3):
+        assert Vocabulary.from_json(json.dumps(raw | {"n_known": n_known})).n_known == n_known
+    with pytest.raises(ValueError, match=says):
+        Vocabulary.from_json(json.dumps(raw | change))
 
 
 def test_windows_of_a_vocabulary_are_exact_where_it_knows_other_places() -> None:
@@ -131,6 +144,25 @@ def test_what_cannot_be_known_is_not_claimed() -> None:
     text["location_id"] = "venue " + text.location_id.astype(str)
     words = prepare(text).vocabulary  # names of places are not shared by chance
     words.note_strangers(text.assign(user_id=text.user_id + 100))
+
+
+@pytest.mark.filterwarnings("error")
+def test_strangers_at_places_that_nobody_knows_share_none() -> None:
+    words = random_visits()
+    words["location_id"] = words.location_id.map(lambda place: "abcdefghij"[place % 10] * 2)
+    vocabulary = prepare(words).vocabulary
+    strange = words.assign(user_id=words.user_id + 100)
+    vocabulary.note_strangers(strange.assign(location_id=strange.location_id + "x"))
+    with pytest.raises(DataNote, match="trained on none of these people"):
+        vocabulary.note_strangers(strange)
+
+
+@pytest.mark.filterwarnings("error")
+def test_people_are_known_by_their_visits_of_the_training_alone() -> None:
+    visits = split_by_days(random_visits())
+    later = visits.groupby("user_id").cumcount() > 4
+    visits["split"] = visits["split"].astype(object).where(later, "test")  # begins with others
+    Vocabulary.build(visits).note_strangers(visits)
 
 
 def test_marks_of_people_survive_the_file_and_do_not_change_the_fingerprint() -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pgt.sparse import logits
-from pgt.sparse.logits import DenseLogits, LinearLogits
+from pgt.sparse.logits import DenseLogits, LinearLogits, at_least_float32
 
 B, D, V, K = 5, 4, 23, 3
 
@@ -84,3 +84,11 @@ def test_both_ways_say_which_columns_they_have() -> None:
         columns = [low + column for low, z in made.chunks() for column in range(z.shape[1])]
         assert columns == list(range(V))
     assert LinearLogits(h, weight, bias, 4).first == DenseLogits(weight, 4).first == 4
+
+
+def test_half_precision_is_widened_and_the_rest_left() -> None:
+    for kind in (torch.bfloat16, torch.float16):
+        assert at_least_float32(torch.ones(1, dtype=kind)).dtype == torch.float32
+    for kind in (torch.float32, torch.float64):
+        x = torch.ones(1, dtype=kind)
+        assert at_least_float32(x) is x
