@@ -169,6 +169,7 @@ def test_the_contextual_pointer_shows_the_older_places_that_it_remembers() -> No
     assert len(seen.visits) == data.test.lengths[i] > len(data.test.visits_of(i))
     assert seen.visits.started_at.is_monotonic_increasing
     assert set(seen.visits.user_id) == {seen.target.user_id}
+    assert seen.self_attention.shape == (0, 0, 0, 0)  # it has none
     attention = seen.visits.groupby("location_id").attention.sum()
     for row in seen.candidates.dropna(subset="location_id").itertuples():
         copied = seen.gate * attention.get(row.location_id, 0.0)

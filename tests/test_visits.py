@@ -246,3 +246,13 @@ def test_a_part_begins_with_the_first_day_that_is_no_longer_before_it() -> None:
     for wrong in ((0.0, 0.5), (0.5, 0.5), (0.5, 1.0), (-0.1, 0.5), (0.5, 1.2)):
         with pytest.raises(DataError, match="fractions"):
             split_by_days(visits, wrong)
+
+
+def test_ids_may_be_objects_of_one_type() -> None:
+    visits = random_visits()
+    for kind in (int, str):
+        ids = visits.location_id.map(kind).astype(object)
+        assert check(visits.assign(location_id=ids)).location_id.map(type).eq(kind).all()
+    mixed = visits.location_id.astype(object).where(visits.location_id > 3, "home")
+    with pytest.raises(DataError, match="'location_id' mixes types"):
+        check(visits.assign(location_id=mixed))

@@ -29,6 +29,20 @@ def test_mixing_is_splitmix64() -> None:
     assert mixed == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
 
 
+def test_the_numbers_are_those_of_the_published_results() -> None:
+    # Any other numbers would be as good, but no trained model could be made again with them.
+    keys = window_keys(42, 3, torch.tensor([0, 5, 1000]), 2)
+    assert keys.tolist() == [
+        [-4877319935475074980, 8935418753928975238, 3638167433362724871],
+        [-3547041690311002114, -7796410196787209909, 107189815074550098],
+    ]
+    drop = Dropout(0.5).train()
+    drop.key = keys[0, :2]
+    bits = drop._bits(torch.empty(2, 2, 3, 5)).flatten().tolist()
+    assert bits[:5] == [-8519, 9113, -14706, -27823, 18459]
+    assert bits[-5:] == [16620, -25127, -23877, 29907, -27145] and sum(bits) == -8483
+
+
 def test_uniform_numbers_are_uniform_and_in_range() -> None:
     drawn = uniform(torch.arange(-20_000, 20_000)).numpy()
     assert drawn.min() >= 0 and drawn.max() < 1

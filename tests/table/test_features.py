@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import torch
 
-from pgt.table.features import FEATURES, encode, gather
+from pgt.table.features import DURATIONS, FEATURES, encode, gather
 from pgt.visits import check
 from pgt.windows import prepare
 
@@ -32,6 +32,19 @@ def test_features_are_those_of_each_visit() -> None:
             "end_day": end.date().toordinal() - 719_163,
         }
     assert (table[FEATURES.index("start_day")] != table[FEATURES.index("end_day")]).any()
+
+
+def test_the_longest_stays_share_one_level() -> None:
+    visits = check(random_visits(4, users=1, visits=4))
+    hours = pd.to_timedelta([0.4, 49.4, 49.6, 500], unit="h")
+    visits["finished_at"] = visits.started_at + hours
+    table = encode(visits, prepare(visits, days=1, protocol="exact").vocabulary)
+    assert table[FEATURES.index("duration"), 1:].tolist() == [
+        1,
+        DURATIONS - 1,
+        DURATIONS,
+        DURATIONS,
+    ]
 
 
 def test_gathering_takes_rows_by_name_and_keeps_the_shape() -> None:

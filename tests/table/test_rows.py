@@ -110,3 +110,18 @@ def test_sorted_parts_are_sorted_as_any_table(seed: int, mixed: bool) -> None:
         ignore_index=True,
     )
     assert sorted_parts(table).tolist() == by_person_and_time(table).tolist()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("follow", [True, False])
+def test_sorted_parts_are_joined_as_if_all_were_sorted(seed: int, follow: bool) -> None:
+    rng = np.random.default_rng(seed)
+    parts = []
+    for number in range(3):
+        user = np.sort(rng.integers(0, 6, 15))
+        hour = rng.integers(0, 9, 15) + (number * 10 if follow else 0)
+        at = pd.Timestamp("2024-05-01", tz="Europe/Vienna") + pd.to_timedelta(hour, unit="h")
+        part = pd.DataFrame({"user_id": user, "started_at": at})
+        parts.append(part.sort_values(["user_id", "started_at"]))
+    table = pd.concat(parts[::-1] if follow and seed % 2 else parts, ignore_index=True)
+    assert sorted_parts(table).tolist() == by_person_and_time(table).tolist()
