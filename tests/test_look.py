@@ -17,6 +17,7 @@ from pgt.config import ModelConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.history import with_history
 from pgt.contextual.model import ContextualPointer
+from pgt.contextual.presets import ALONE
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.experts import Experts
@@ -169,7 +170,9 @@ def test_the_contextual_pointer_shows_the_older_places_that_it_remembers() -> No
     assert len(seen.visits) == data.test.lengths[i] > len(data.test.visits_of(i))
     assert seen.visits.started_at.is_monotonic_increasing
     assert set(seen.visits.user_id) == {seen.target.user_id}
-    assert seen.self_attention.shape == (0, 0, 0, 0)  # it has none
+    assert seen.self_attention.ndim == 4 and len(seen.self_attention) > 0
+    alone = ContextualPointer(ContextualConfig(*size, **ALONE))
+    assert looking.look(alone, data.test, i).self_attention.shape == (0, 0, 0, 0)  # no encoder
     attention = seen.visits.groupby("location_id").attention.sum()
     for row in seen.candidates.dropna(subset="location_id").itertuples():
         copied = seen.gate * attention.get(row.location_id, 0.0)
