@@ -6,16 +6,20 @@ That the latest windows are those that the next visit would have had is shown in
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from pgt.config import WindowConfig
+from pgt.config import Anchor, WindowConfig
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.predict import COLUMNS, latest, predict
+from pgt.table.features import FEATURES
 from pgt.table.people import find_user, until
+from pgt.units import local_day
 from pgt.visits import check
 from pgt.windows import Dataset, prepare
 
@@ -51,6 +55,7 @@ def test_the_table_holds_the_best_places_of_everybody(
     questions = latest(visits, data.vocabulary, WINDOWS)
     out = model(questions.batch(np.arange(len(questions))))
     assert tuple(found.columns) == COLUMNS
+    assert found.index.equals(pd.RangeIndex(len(found)))
     assert found.user_id.unique().tolist() == questions.users.tolist() == list(range(5))
     for i, (_, own) in enumerate(found.groupby("user_id")):
         probability = out.log_probs[i].exp().detach()
@@ -151,3 +156,28 @@ def test_questions_know_no_targets_on_any_device(data: Dataset, visits: pd.DataF
     some = questions.subset(np.array([True, False, False, True, True]))
     assert some.users.tolist() == [0, 3, 4]
     assert torch.equal(some.batch([1]).gap_days, questions.batch([3]).gap_days)
+
+
+def test_a_moment_is_the_same_in_every_zone_and_the_last_visits_clock_counts(
+    data: Dataset, visits: pd.DataFrame
+) -> None:
+    day = FEATURES.index("start_day")
+    last = visits.groupby("user_id").finished_at.max()
+    for anchor in get_args(Anchor):
+        questions = latest(visits, data.vocabulary, WindowConfig(anchor=anchor))
+        assert questions.moment[day].tolist() == [local_day(last)[user] for user in range(5)]
+    now = visits.started_at.median()
+    here, there = (
+        latest(visits, data.vocabulary, WINDOWS, at=moment)
+        for moment in (now, now.tz_convert("Pacific/Apia"))
+    )
+    assert torch.equal(here.moment, there.moment)
+    assert (here.moment[day] == local_day(pd.Series([now]))[0]).all()
+
+
+def test_a_table_without_its_columns_is_refused(
+    data: Dataset, visits: pd.DataFrame, model: PointerGeneratorTransformer
+) -> None:
+    for name in ("location_id", "started_at"):
+        with pytest.raises(DataError, match=f"'{name}' is missing"):
+            predict(model, data.vocabulary, visits.drop(columns=name), windows=WINDOWS)

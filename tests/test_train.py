@@ -145,6 +145,13 @@ def test_a_clockwork_life_is_learned(data: Dataset) -> None:
     assert not model.training
 
 
+def test_a_trained_model_predicts_whatever_was_done_between_its_epochs(data: Dataset) -> None:
+    model = new_model(data)
+    fit(model, data.train, data.valid, QUICK, progress=False, device="cpu",
+        after_epoch=lambda row: model.train() and None)  # fmt: skip
+    assert not any(module.training for module in model.modules())
+
+
 def test_the_history_tells_the_truth(data: Dataset) -> None:
     model, history = run(data)
     best = history.rows[history.best_epoch - 1]

@@ -49,18 +49,27 @@ def test_people_and_seeds_together_have_the_spread_of_the_theory() -> None:
     ), "seeds that are alike add nothing"
 
 
-def test_one_draw_is_a_mean_over_rows_that_are_drawn_one_by_one() -> None:
+@pytest.mark.parametrize("n_seeds", [1, 2, 4])
+def test_one_draw_is_a_mean_over_rows_that_are_drawn_one_by_one(n_seeds: int) -> None:
     rng = np.random.default_rng(3)
     users = rng.integers(0, 6, 80)
-    values = rng.normal(size=(4, 80, 2))
+    values = rng.normal(size=(n_seeds, 80, 2))
     found = resampled_means(values, users, draws=50, seed=9)
     draw, names = np.random.default_rng(9), pd.unique(users)
-    seeds = draw.integers(4, size=(50, 4))
+    seeds = np.zeros((50, 1), dtype=int)  # of one seed nothing is drawn
+    if n_seeds > 1:
+        seeds = draw.integers(n_seeds, size=(50, n_seeds))
     people = draw.integers(6, size=(50, 6))
     for r in range(50):
         rows = np.concatenate([np.flatnonzero(users == names[k]) for k in people[r]])
         assert found[r] == pytest.approx(values[seeds[r]][:, rows].mean((0, 1)))
     assert resampled_means(values[..., 1], users, draws=50, seed=9) == pytest.approx(found[:, 1])
+
+
+def test_two_thousand_draws_unless_more_or_fewer_are_wanted() -> None:
+    values, users = np.random.default_rng(5).normal(size=(2, 9)), np.arange(9)
+    usual = resampled_means(values, users)
+    assert len(usual) == 2_000 and np.array_equal(usual, resampled_means(values, users, seed=0))
 
 
 def test_blocks_change_neither_draws_nor_means(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,6 +179,16 @@ def test_intervals_repeat_and_only_exist_for_means() -> None:
 
 def test_an_empty_group_has_no_interval() -> None:
     assert all(math.isnan(end) for end in interval(table([0, 1]), group="unknown"))
+
+
+@pytest.mark.parametrize("metric", ["acc@1", "mrr"])
+def test_the_interval_of_a_group_is_that_of_its_windows(metric: str) -> None:
+    rng = np.random.default_rng(8)
+    ranks = table(rng.integers(0, 4, 200).tolist(), (np.arange(200) // 9).tolist())
+    for group, inside in (("in_window", True), ("not_in_window", False)):
+        alone = ranks[ranks.in_window == inside].reset_index(drop=True)
+        assert interval(ranks, metric, group) == interval(alone, metric)
+        assert interval(ranks, metric, group) != interval(ranks, metric)
 
 
 def test_blocks_of_windows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,7 @@ def test_numbers_and_words_may_be_shared_by_chance(places: list[int | str]) -> N
         (["venue 12", "4ad4c0"], [True, True]),
         (["home", "venue 12"], [False, True]),
         (["a"], [False]),
+        (["home", "work", "venue 1", "venue 2", "venue 3"], [True] * 5),
     ],
 )
 def test_names_with_digits_are_not(places: list[str], shared: list[bool]) -> None:
