@@ -187,8 +187,8 @@ def test_the_interval_of_a_group_is_that_of_its_windows(metric: str) -> None:
     ranks = table(rng.integers(0, 4, 200).tolist(), (np.arange(200) // 9).tolist())
     for group, inside in (("in_window", True), ("not_in_window", False)):
         alone = ranks[ranks.in_window == inside].reset_index(drop=True)
-        assert interval(ranks, metric, group) == interval(alone, metric)
-        assert interval(ranks, metric, group) != interval(ranks, metric)
+        assert interval(ranks, metric, group=group) == interval(alone, metric)
+        assert interval(ranks, metric, group=group) != interval(ranks, metric)
 
 
 def test_blocks_of_windows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
