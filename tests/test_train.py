@@ -276,7 +276,7 @@ def test_a_run_goes_on_with_the_loss_that_it_began_with(data: Dataset, tmp_path:
     short, few = replace(QUICK, max_epochs=1), data.train.subset(np.arange(40))
     for began, goes_on, says in ((other, None, "loss was other, now cross-entropy"),
                                  (None, other, "loss was cross-entropy, now other")):  # fmt: skip
-        model, path = new_model(data, n_layers=1), tmp_path / f"{says}.safetensors"
+        model, path = new_model(data, n_layers=1), tmp_path / f"{goes_on is None}.safetensors"
         fit(model, few, few, short, progress=False, checkpoint=path, loss=began)
         with pytest.raises(DataError, match=says):
             fit(model, few, few, short, progress=False, checkpoint=path, loss=goes_on)
