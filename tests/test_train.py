@@ -152,6 +152,12 @@ def test_a_trained_model_predicts_whatever_was_done_between_its_epochs(data: Dat
     assert not any(module.training for module in model.modules())
 
 
+def test_a_batch_of_one_window_counts(data: Dataset) -> None:
+    one = data.train.subset(np.arange(1))
+    log = fit(new_model(data), one, one, QUICK, progress=False, device="cpu")
+    assert log.rows[0]["train_loss"] > 0 and log.rows[0]["gradient_norm"] > 0
+
+
 def test_the_history_tells_the_truth(data: Dataset) -> None:
     model, history = run(data)
     best = history.rows[history.best_epoch - 1]
