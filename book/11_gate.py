@@ -393,7 +393,7 @@ Markdown(
 #
 # To judge the gate's AUC, we compare it with others:
 #
-# - the **oracle**, here the town's own probability, knows the most (but not the answer, which the oracle gate of chapter 8 knew);
+# - the **oracle**, here the town's own probability, knows the most (but not the answer, which the oracle gate of [chapter 8](08_generator_and_gate.ipynb) knew);
 # - single **cues** need no network: the window's length, the hour;
 # - a **logistic regression** on such cues, fitted by the package's `forecast` on the training windows, has a weight for
 #   each person, hour and weekday, and for each of the counts in the next cell.

@@ -214,7 +214,7 @@ for name, x in {
 # \end{aligned} \tag{16.3}
 # $$
 #
-# All $W$, $w$, $v$ and $b$ are learned. Forget $C_i^t$ for a while; it is zero. The context $c_t$ is what was seen.
+# All weights in these formulas are learned. Forget $C_i^t$ for a while; it is zero. The context $c_t$ is what was seen.
 
 
 # %%

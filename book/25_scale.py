@@ -313,8 +313,8 @@ Markdown(
     "$p = 1$. From a hundred thousand visits to a million $p$ "
     f"lies between {slopes.min():.2f} and {slopes[steep]:.2f} (“{steep}”), "
     f"from there to ten million between {beyond.min():.2f} and "
-    f"{beyond[later]:.2f} (“{later}”). Where $p$ is above 1, ten times the "
-    "visits take more than ten times as long."
+    f"{beyond[later]:.2f} (“{later}”). Where $p$ is above 1, time grows "
+    "faster than the visits do."
 )
 
 # %% [markdown]
