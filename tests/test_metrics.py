@@ -15,8 +15,6 @@ from torch import Tensor
 
 from pgt.baselines import MostFrequent
 from pgt.batch import Batch
-from pgt.config import ModelConfig
-from pgt.errors import DataError
 from pgt.metrics import (
     GROUPS,
     KS,
@@ -28,7 +26,6 @@ from pgt.metrics import (
     summarize,
     weighted_f1,
 )
-from pgt.model import PointerGeneratorTransformer
 from pgt.sparse.ranking import rank
 from pgt.windows import Windows, prepare
 
@@ -126,18 +123,6 @@ def test_evaluate_ranks_every_window_once_in_the_windows_order(
     assert ranks.in_window.tolist() == windows.in_window.tolist()
     top = scores.gather(1, torch.tensor(ranks.predicted.to_numpy())[:, None]).squeeze(1)
     assert torch.equal(top, scores.max(1).values)
-
-
-def test_what_cannot_be_evaluated_is_refused(windows: Windows) -> None:
-    rule = MostFrequent().fit(windows)
-    with pytest.raises(DataError, match="windows is a list"):
-        evaluate(rule, [windows])  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="batch_size"):
-        evaluate(rule, windows, batch_size=0)
-    sizes = windows.vocabulary.n_locations + 1, windows.vocabulary.n_users
-    network = PointerGeneratorTransformer(ModelConfig(*sizes, d_model=8))
-    with pytest.raises(DataError, match="n_locations"):
-        evaluate(network, windows)
 
 
 def test_groups_partition_the_windows(windows: Windows) -> None:

@@ -9,7 +9,6 @@ import torch
 from pgt.batch import Batch
 from pgt.mixture import MixtureModel, evaluating
 from pgt.model import PointerGeneratorTransformer
-from pgt.sparse.logits import at_least_float32
 from pgt.windows import prepare
 
 from .helpers import random_visits, tiny_config
@@ -60,14 +59,6 @@ def test_only_what_is_trained_is_counted(asked: tuple[PointerGeneratorTransforme
     weight.requires_grad_(False)
     assert before - model.n_parameters() == weight.numel() > 0
     weight.requires_grad_(True)
-
-
-def test_half_precision_is_widened_and_the_rest_is_left() -> None:
-    for kind in (torch.float16, torch.bfloat16):
-        assert at_least_float32(torch.ones(2, dtype=kind)).dtype == torch.float32
-    for kind in (torch.float32, torch.float64):
-        x = torch.ones(2, dtype=kind)
-        assert at_least_float32(x) is x
 
 
 def test_a_network_without_a_mixture_says_so() -> None:

@@ -18,12 +18,11 @@ from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.predict import COLUMNS, latest, predict
 from pgt.table.features import FEATURES
-from pgt.table.people import find_user, until
 from pgt.units import local_day
 from pgt.visits import check
 from pgt.windows import Dataset, prepare
 
-from .helpers import at, model_of, random_visits, tiny_config
+from .helpers import model_of, random_visits, tiny_config
 
 WINDOWS = WindowConfig()
 
@@ -123,29 +122,6 @@ def test_a_moment_before_everything_is_refused(
     early = visits.started_at.min() - pd.Timedelta(days=1)
     with pytest.raises(DataError, match=says):
         predict(model, data.vocabulary, visits, windows=WINDOWS, user=user, at=early)
-
-
-def test_people_are_found_by_how_they_are_written() -> None:
-    visits = pd.DataFrame({"user_id": [3, 3, 7, 12, 40]})
-    assert [find_user(visits, name) for name in (7, "7", "40")] == [7, 7, 40]
-    with pytest.raises(DataError, match=r"no user '5' in the table \(it has 4: 3, 7, 12, …\)"):
-        find_user(visits, 5)
-    with pytest.raises(DataError, match=r"\(it has 3: 3, 7, 12\)"):
-        find_user(visits[:-1], 5)
-
-
-def test_until_a_moment_visits_have_begun_and_end_by_then() -> None:
-    start = at("2024-04-01 08:00", "2024-04-01 10:00", "2024-04-01 12:00")
-    visits = pd.DataFrame({"user_id": 1, "location_id": [1, 2, 3], "started_at": start})
-    visits["finished_at"] = visits.started_at + pd.Timedelta(hours=1)
-    for clock, known, last in (("08:00", 1, "08:00"), ("10:59", 2, "10:59"), ("11:30", 2, "11:00"),
-                               ("12:00", 3, "12:00"), ("20:00", 3, "13:00")):  # fmt: skip
-        moment = at(f"2024-04-01 {clock}")[0]
-        cut = until(visits, moment)
-        assert cut.location_id.tolist() == [1, 2, 3][:known]
-        assert cut.finished_at.iloc[-1] == at(f"2024-04-01 {last}")[0]
-        assert until(visits, moment.tz_convert("Asia/Tokyo")).equals(cut)
-    assert until(visits[1:], None).index.tolist() == [0, 1]
 
 
 def test_questions_know_no_targets_on_any_device(data: Dataset, visits: pd.DataFrame) -> None:

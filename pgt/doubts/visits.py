@@ -108,13 +108,16 @@ def _far(visits: pd.DataFrame) -> Iterator[str]:
         return
     started = visits.started_at.dt.tz_convert("UTC").dt.tz_localize(None)
     day = started.to_numpy().astype("datetime64[D]").astype(np.int64)
-    stray = np.zeros(len(day), dtype=bool)
-    if day.max() - day.min() >= FAR:  # else nobody's days lie so far apart
+    apart = np.ptp(day)  # most tables lie too close together for any gap
+    stray = alone = np.zeros(len(day), dtype=bool)
+    years = 0
+    if apart >= FAR:
         person = pd.factorize(visits.user_id)[0]
         stray = _beyond_gap(day, person) | _beyond_gap(day, np.zeros_like(person))
+    if apart >= APART:
+        alone, years = _alone(day)
     today = np.datetime64(pd.Timestamp.now("UTC").tz_localize(None), "D").astype(np.int64)
     ahead = (day > today + 1) & ~stray
-    alone, years = _alone(day)
     for rows, least in ((stray, 10), (alone & ~stray & ~ahead, years)):
         if rows.any():
             yield rows_note(
@@ -149,8 +152,6 @@ def _beyond_gap(day: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 def _alone(day: np.ndarray) -> tuple[np.ndarray, int]:
     """(N,) few rows that lie further from all others than those last, and how many years."""
-    if day.max() - day.min() < APART:
-        return np.zeros(len(day), dtype=bool), 0
     order = np.argsort(day, kind="stable")
     block = np.r_[0, np.cumsum(np.diff(day[order]) >= APART)]
     main = day[order][block == np.bincount(block).argmax()]

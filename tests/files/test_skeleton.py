@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import nn
 
 from pgt.files.skeleton import shapes_only
@@ -17,14 +16,8 @@ def made() -> nn.Module:
 
 
 def test_only_the_shapes_are_there() -> None:
-    torch.manual_seed(7)
-    next_number = torch.rand(1)
-    torch.manual_seed(7)
     with shapes_only():
         skeleton = made()
-        filled = torch.full((3,), 2.0)
-        assert filled.normal_() is nn.init.normal_(filled) is nn.init.normal_(tensor=filled)
-    assert torch.equal(torch.rand(1), next_number)  # none was drawn
     own = made().state_dict()
     assert {name: one.shape for name, one in skeleton.state_dict().items()} == {
         name: one.shape for name, one in own.items()

@@ -9,7 +9,7 @@ from pgt.errors import DataError
 from pgt.table.people import FIRST, find_user, first_visits, marks_of, until
 from pgt.visits import check
 
-from ..helpers import random_visits
+from ..helpers import at, random_visits
 
 
 def test_three_visits_tell_people_apart_and_later_ones_do_not() -> None:
@@ -25,34 +25,30 @@ def test_three_visits_tell_people_apart_and_later_ones_do_not() -> None:
         assert row >= 3 or not {*changed.values()} & {*marks.values()}
 
 
-def test_only_what_began_is_known_and_what_goes_on_ends_now() -> None:
-    visits = check(random_visits(users=2, visits=30))
-    for row in (3, 40):
-        visit = visits.iloc[row]
-        middle = visit.started_at + (visit.finished_at - visit.started_at) / 2
-        for at in (visit.started_at, middle, visit.finished_at):
-            known = until(visits, at.tz_convert("Asia/Tokyo"))
-            expected = visits[visits.started_at <= at]
-            ended = [min(end, at) for end in expected.finished_at]
-            assert known.finished_at.tolist() == ended
-            assert known.finished_at.dt.tz == visits.started_at.dt.tz
-            assert known.columns.equals(visits.columns)
-            assert known.index.equals(pd.RangeIndex(len(expected)))
-            assert known.location_id.tolist() == expected.location_id.tolist()
-
-
-def test_without_a_moment_all_is_known() -> None:
-    visits = check(random_visits(users=1, visits=9))
-    pd.testing.assert_frame_equal(until(visits.iloc[4:], None), visits[4:].reset_index(drop=True))
-
-
 def test_a_moment_without_a_zone_is_refused() -> None:
     with pytest.raises(DataError, match=r"2024-05-01 09:00:00 has no time zone; write one"):
         until(check(random_visits()), pd.Timestamp("2024-05-01 09:00"))
 
 
-def test_people_are_found_by_what_their_id_reads() -> None:
-    visits = random_visits(users=4)
-    assert find_user(visits, "2") == find_user(visits, 2) == 2
-    with pytest.raises(DataError, match=r"no user 'ann' in the table \(it has 4: .*, …\)"):
-        find_user(visits, "ann")
+def test_until_a_moment_visits_have_begun_and_end_by_then() -> None:
+    start = at("2024-04-01 08:00", "2024-04-01 10:00", "2024-04-01 12:00")
+    visits = pd.DataFrame({"user_id": 1, "location_id": [1, 2, 3], "started_at": start})
+    visits["finished_at"] = visits.started_at + pd.Timedelta(hours=1)
+    for clock, known, last in (("08:00", 1, "08:00"), ("10:59", 2, "10:59"), ("11:30", 2, "11:00"),
+                               ("12:00", 3, "12:00"), ("20:00", 3, "13:00")):  # fmt: skip
+        moment = at(f"2024-04-01 {clock}")[0]
+        cut = until(visits, moment)
+        assert cut.location_id.tolist() == [1, 2, 3][:known]
+        assert cut.finished_at.iloc[-1] == at(f"2024-04-01 {last}")[0]
+        assert cut.columns.equals(visits.columns) and cut.index.equals(pd.RangeIndex(known))
+        assert until(visits, moment.tz_convert("Asia/Tokyo")).equals(cut)
+    assert until(visits[1:], None).equals(visits[1:].reset_index(drop=True))
+
+
+def test_people_are_found_by_how_they_are_written() -> None:
+    visits = pd.DataFrame({"user_id": [3, 3, 7, 12, 40]})
+    assert [find_user(visits, name) for name in (7, "7", "40")] == [7, 7, 40]
+    with pytest.raises(DataError, match=r"no user '5' in the table \(it has 4: 3, 7, 12, …\)"):
+        find_user(visits, 5)
+    with pytest.raises(DataError, match=r"\(it has 3: 3, 7, 12\)"):
+        find_user(visits[:-1], 5)

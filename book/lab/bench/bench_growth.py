@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,13 +97,21 @@ def stages(n: int, wanted: list[str], repeats: int) -> dict[str, dict[str, float
     """Seconds and memory of the wanted stages at ``n`` visits."""
     found: dict[str, dict[str, float]] = {}
 
-    def measure(name: str, work: Callable[[], Any]) -> Any:
+    def measure(
+        name: str, work: Callable[[], Any], reference: Callable[[], object] | None = None
+    ) -> Any:
         """What the work returns; the first time also shows the memory."""
         if name not in wanted:
             return None
         with Watch() as seen:
             answer = work()
-        found[name] = seen.found() | {"seconds": _usual(work, repeats, [seen.seconds])}
+        found[name] = seen.found()
+        if reference is None:
+            found[name]["seconds"] = _usual(work, repeats, seen.seconds)
+        else:
+            found[name]["seconds"], found[name]["reference"] = alternate(
+                work, reference, MOST if repeats > 1 else 1
+            )
         return answer
 
     _warm_up()
@@ -113,11 +121,9 @@ def stages(n: int, wanted: list[str], repeats: int) -> dict[str, dict[str, float
             path, zone = Path(folder) / "visits.csv", str(visits.started_at.dt.tz)
             write_csv(visits, path)
             del visits
-            visits = measure("read", lambda: tables.read(path, timezone=zone))
-            found["read"]["seconds"], found["read"]["reference"] = alternate(
-                lambda: tables.read(path, timezone=zone), lambda: pd.read_csv(path),
-                MOST if repeats > 1 else 1,
-            )  # fmt: skip
+            visits = measure(
+                "read", lambda: tables.read(path, timezone=zone), lambda: pd.read_csv(path)
+            )
     measure("check", lambda: check(visits))
     measure("split", lambda: split_by_days(visits))
     if "vocabulary" in wanted:
@@ -139,9 +145,9 @@ def stages(n: int, wanted: list[str], repeats: int) -> dict[str, dict[str, float
     return found
 
 
-def _usual(work: Callable[[], Any], repeats: int, seconds: Sequence[float] = ()) -> float:
+def _usual(work: Callable[[], Any], repeats: int, first: float) -> float:
     """The median of as many times as wanted, or, where work is short, of more: it varies most."""
-    seconds = [*seconds]
+    seconds = [first]
     while len(seconds) < repeats or (repeats > 1 and sum(seconds) < SPELL and len(seconds) < MOST):
         seconds.append(clock(work))
     return statistics.median(seconds)
