@@ -75,7 +75,7 @@ rows
 # model never sees them.
 #
 # The first rows count even a home as explored. The record has to begin somewhere, so everybody's home
-# is new once. Anyone who knows no place to return to explores for certain: `p_explore` is 1. Before most visits the simulator tosses a weighted coin: with probability `p_explore` the person
+# is new once. Anyone who knows at most one place has nowhere to return to and explores for certain: `p_explore` is 1. Before most visits the simulator tosses a weighted coin: with probability `p_explore` the person
 # explores. A zero means that there was no toss: the person starts the day at home. In the last row the person
 # might have explored, but went to work. In such data it is normal that a
 # stay lasts a whole day, or that a month has no record.

@@ -318,7 +318,7 @@ touch.stays(
 )
 
 # %% [markdown]
-# In the page, two sliders change the two thresholds. Which visits does a longer duration lose?
+# On the book's page, two sliders change the two thresholds. Which visits does a longer duration lose?
 # What passes for a staypoint when the radius is large and the duration short?
 #
 # The last anchor was set 200 m from the anchor before it, somewhere *before* the door. So a staypoint begins
@@ -420,8 +420,11 @@ show(
 )
 
 # %% [markdown]
-# With `min_samples` = 2, a location is a **connected component**: draw a line between any two neighbours, and all that
-# hangs together is one location.
+# The maps differ in one staypoint, the cross beside the squares. At 20 m it has no neighbour; at 80 m it joins their
+# location. The other cross stays alone.
+#
+# With `min_samples` = 2, a location is a **connected component**: draw a line between any two neighbours, and all
+# staypoints that the lines connect are one location.
 #
 # > **Note.** Components form chains. If every house in a street has a staypoint, twenty metres from the next,
 # > the whole street is one location. And the clustering looks at all the data at once, including the days that
@@ -599,8 +602,8 @@ Markdown(
 )
 
 # %% tags=["hide-input"]
-heads = {"staypoints": "as staypoints, %", "visits": "as visits, %"}
-lost.rename(columns=heads).rename_axis("true visits, and share found")
+heads = {k: f"found as {k}, %" for k in ("staypoints", "visits")}
+lost.rename(columns=heads).rename_axis("group")
 
 # %% tags=["hide-input"]
 whole = true_visits(town, everybody)
@@ -613,8 +616,8 @@ Markdown(
     "**The clustering deletes what is new.** Of the visits to a place where "
     "a person came once in these four weeks, the sliding rule finds "
     f"{once.staypoints:.0f} %, and after the clustering {once.visits:.0f} % "
-    "remain: all people's staypoints are clustered together, and a place "
-    "needs two. Longer records and "
+    "remain. A location needs two staypoints, so a visit remains only if "
+    "another staypoint is near, such as another person's. Longer records and "
     f"more people help only in part. Over the whole record of all "
     f"{len(everybody)} people, {len(whole):,} visits, {100 - new:.0f} % of "
     "the first visits to a place are lost, and "
@@ -723,15 +726,15 @@ Markdown(
     f"{noise.f1[0]:.0f}; with an error of one metre it is {noise.f1[1]:.0f}. "
     "(With three other seeds of the usual receiver, F1 lies between "
     f"{min(luck):.1f} and {max(luck):.1f}; read nothing into differences as "
-    "small as that.) The middle of a visit without error lies "
-    f"{noise.apart[0]:.0f} m from the door, with five metres of error "
-    f"{noise.apart[5]:.0f} m. How can that be?"
+    "small as that.) In the median, a visit lies "
+    f"{noise.apart[0]:.0f} m from the door without error, and "
+    f"{noise.apart[5]:.0f} m with five metres of error. How can that be?"
 )
 
 # %% [markdown]
-# The middle is the mean of the *different* positions. A perfect receiver in a chair gives one position, over and over,
+# A staypoint gets the mean of its *different* positions. A perfect receiver in a chair gives one position, over and over,
 # and that counts once. The last 200 m on the street give a different position at every fix, and each of them counts as
-# much as the whole evening. So the middle lands away from the door, and where depends on how the person came and went.
+# much as the whole evening. So the mean lands away from the door, and where depends on how the person came and went.
 # A little noise makes every fix in the chair a position of its own, and the evening gets its weight back.
 
 # %% tags=["hide-input"]
@@ -822,8 +825,9 @@ Markdown(
 # The published 24 hours are a sound choice for *where* and a poor one for *how long*. So a very long
 # duration, which our model reads as a stay, is often a silence of the recorder. (Exercise 4 finds a rule that is good for both.)
 #
-# F1 also rises with `eps`, but that is no advice. A pair only has to lie within 200 m, so F1 does not notice when
-# two places become one location. At the largest `eps` this happens to many places.
+# F1 of visits is best at a distance below the published 200 m, perhaps because fewer fixes on the street enter a
+# staypoint. F1 also rises with `eps`, but that is no reason to raise it. A pair only has to lie within 200 m, so F1
+# does not notice when two places become one location. At the largest `eps` this happens to many places.
 #
 # > **Note.** Fewer minutes gain nothing here, but that says nothing about people. Larkmere was built to
 # > resemble published visits, so none of its stays is shorter than half an hour.

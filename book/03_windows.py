@@ -482,7 +482,7 @@ by_gap = given.groupby("gap", observed=True)
 by_gap.mean().round(1).assign(windows=by_gap.size())
 
 # %% [markdown]
-# The rows differ. So the gap tells a model something about the answer, and this comes from the future. We therefore count from the day of the *last visit* of the window, which has 0 days ago by
+# The rows differ. So the gap tells a model something about the answer, and nobody knows the gap in advance. We therefore count from the day of the *last visit* of the window, which has 0 days ago by
 # definition. A batch has `gap_days` as a separate field. A model uses it only if its configuration says so, with
 # `target_time="day"`. The next table shows what that was worth on GeoLife, for the same model on the
 # same windows from the same seeds. (Acc@1 is the share of windows in which the model's first guess is

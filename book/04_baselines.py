@@ -589,13 +589,12 @@ Markdown(
     "end of its list hints that the list was too short ("
     + ("; ".join(short) or "there is none")
     + "). Now look once more at the two curves of the figure. Where nothing "
-    f"is chosen, validation is {gaps['frequency']:.1f} points above test; "
-    f"where {len(options)} options were tried, it is "
-    f"{abs(gaps['+ time of day']):.1f} "
-    f"{'above' if gaps['+ time of day'] > 0 else 'below'}. With overfitting, "
-    "validation would gain on test with each option that is tried. So the "
-    "gap at the beginning comes from the days: validation and test cover "
-    "different stretches of time."
+    f"is chosen, validation is {gaps['frequency']:.1f} points above test. "
+    "This gap comes from the days: validation and test cover different "
+    "stretches of time. Overfitting would widen it with each option that is "
+    f"tried. But where {len(options)} were tried, validation is "
+    f"{abs(gaps['+ time of day']):.1f} points "
+    f"{'above' if gaps['+ time of day'] > 0 else 'below'} test."
 )
 
 # %% [markdown]

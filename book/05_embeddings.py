@@ -208,8 +208,8 @@ for name, text in lost.items():
 pd.DataFrame.from_dict(rows, orient="index").rename_axis("forgotten in")
 
 # %% [markdown]
-# The same slip is harmless in one column and grave in another, depending on the data. (If the last row is zero, it is
-# only because nobody *recorded* short stays. A data set with five-minute stops would lose them all.) This is what
+# The same slip is harmless in one column and grave in another, depending on the data. (A zero in the last
+# row only means that nobody *recorded* short stays. A data set with five-minute stops would lose them all.) This is what
 # the package does:
 #
 # | answer | here | because |
@@ -397,7 +397,7 @@ show(
 # %% [markdown]
 # ## LayerNorm by hand
 #
-# The sums may be long or short. **LayerNorm** ([Ba et al., 2016](https://arxiv.org/abs/1607.06450)) brings
+# The projected vectors may be long or short. **LayerNorm** ([Ba et al., 2016](https://arxiv.org/abs/1607.06450)) brings
 # each visit's vector to mean 0 and variance 1 over its own $D$ numbers, then lets each coordinate choose a
 # scale and a shift:
 #
@@ -579,7 +579,7 @@ show(
 # that each place carries another one's vector. Do it among the often visited places, then among these only between
 # places of one kind, such as homes with homes, and then among all others. If the vector of a place said "I am a
 # home" and nothing else, swapping homes would be harmless. Finally, give all places the same vector. Score the
-# model after each operation. One shuffle may be lucky, so we shuffle five times.
+# model after each operation. One shuffle may be lucky, so we take means of five.
 
 # %%
 visited = data.train.features[0, 1:].numpy()
@@ -648,8 +648,8 @@ Markdown(
 # Training teaches the layers *behind* the table to read the tags that come by often: this one, on a Monday morning,
 # is followed by that one. The geometry of the table shows little of what these layers know.
 #
-# The last row of the table takes away even the tags: inside the network all places are one. Unlike after the shuffle, the model
-# no longer sees that two visits went to the same place. It can still predict, because the pointer
+# The last row of the table takes away even the tags: inside the network all places are one. After a shuffle the model
+# still saw that two visits went to the same place; now it does not. It can still predict, because the pointer
 # ([chapter 7](07_pointer.ipynb)) adds up its weights by the true ids.
 #
 # > **Note.** The claim of clusters is about geometry, so it has to pass a test of geometry. With millions

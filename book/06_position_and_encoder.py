@@ -93,8 +93,8 @@ print(f"Shuffle the others: the last visit's output moves by {moved:.1e}.")
 
 # %% [markdown]
 # The outputs come in the new order and are otherwise unchanged. Home–work–café and café–work–home look the
-# same to this attention. It sees an order only if the vectors say it. The last chapter's "position from the end",
-# left out here, says it. The original Transformer says it in another way.
+# same to this attention. It can know the order only from the vectors. The last chapter's "position from the end", left
+# out here, puts it there. The original Transformer has another way.
 #
 # ## Waves as a ruler
 #
@@ -178,7 +178,8 @@ pd.DataFrame(numbers, index=["shortest", "median", "longest"])
 # %% [markdown]
 # The sinusoid's number for the last visit depends on how busy the week was. The embedding "position from the
 # end" always calls it 1. These are two rulers, laid at opposite ends. Does the model need both? We take each away
-# from the trained model, then both. (The sinusoid becomes zero; every visit gets the mean of the position embeddings.)
+# from the trained model, then both. (The sinusoid becomes zero; every visit gets the mean of the first ten position
+# embeddings.)
 # The table gives the 95 % interval of each difference, with people resampled as in
 # [chapter 4](04_baselines.ipynb).
 
@@ -432,7 +433,7 @@ show(
 # $I$: a direct road on which the gradient arrives unchanged, at any depth; what the other terms carry is added to it. In post-norm every road passes one LayerNorm
 # per step, and each divides by the standard deviation of its input. If $h$ adds variance $v$ to a vector of variance 1, the direct
 # road shrinks by $1 / \sqrt{1 + v}$ each time. "So in post-norm the gradient vanishes", many texts say. Does it? We
-# measure it at initialisation; PyTorch's layer has a switch for the two kinds.
+# measure it at initialisation, at the *bottom* (before the first layer) and at the *top* (after the last).
 
 
 # %%

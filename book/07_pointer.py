@@ -68,7 +68,7 @@ architecture(
 #
 # The usual way to predict one of many things is to give each a score and take a softmax. Every place owns a row
 # of weights. Training pulls the score up when the place is the target, and pushes it down a little otherwise. A
-# place that training never shows has a row, too, but nothing ever pulls its score up.
+# place that training never shows has a row, too, but no target ever pulls its score up.
 #
 # How much of a problem is that? Sort the test windows by two questions. Did training show the target's place? And is
 # that place in the window, in plain sight?

@@ -161,8 +161,9 @@ show(
 # $V$ places ([Training](10_training.ipynb) has the formula).
 #
 # The predicted distribution is the **mixture** $P$ that the
-# gate $g$ makes of pointer and generator, $P = g\,P_\text{ptr} + (1 - g)\,P_\text{gen}$, equation (1.2). Outside the
-# window, such a place gets nothing from the pointer. So the generator alone must supply its share. At the best fit
+# gate $g$ makes of pointer and generator, $P = g\,P_\text{ptr} + (1 - g)\,P_\text{gen}$, equation (1.2). A place that was
+# never a target gets nothing from the pointer either, if it is not in the window. So the generator alone must supply
+# its share. At the best fit
 #
 # $$
 # (1 - g)\, P_\text{gen}(\ell) \approx \frac{\varepsilon}{V}. \tag{8.2}
@@ -508,7 +509,7 @@ print(f"{len(index)} windows: autograd and g - r differ by at most {gap:.0e}")
 # before, plus what the target says. And the gradient $g - r$ is that of a yes-or-no classifier whose label is $r$.
 #
 # So the gate is trained to answer: *which expert explains the target better?* The question is not: *is it a return?*
-# Our town knows where the two questions differ. Sort the test windows:
+# In a simulated town we can see where the two questions differ. Sort the test windows:
 
 # %%
 opened["r"] = np.exp(np.log(opened.gate) + opened.ptr - opened.mix)
@@ -519,7 +520,8 @@ by_kind = pd.DataFrame({"% of windows": 100 * groups.size() / len(test)})
 by_kind["mean responsibility r"] = groups.r.mean()
 by_kind["mean gate g"] = groups.gate.mean()
 up = 100.0 * (opened.r > opened.gate)
-by_kind["push the gate up, %"] = up.groupby(opened.kind).mean()
+by_kind["push the gate up, %"] = up.groupby(opened.kind).mean().round(1)
+by_kind["% of windows"] = by_kind["% of windows"].round(1)
 by_kind.loc[kinds].round(3)
 
 # %% tags=["hide-input"]
@@ -555,7 +557,7 @@ show(
 # %% [markdown]
 # Nothing in the loss asks the gate to tell a return outside the window from an exploration: both have $r = 0$.
 # Any distance between those two curves is a by-product: such returns and explorations happen in different contexts. And
-# whether somebody explores is partly a coin toss, even to the town.
+# whether somebody explores is partly a coin toss in the simulation itself.
 #
 # ## Who teaches the generator?
 #
@@ -700,7 +702,7 @@ worth[heads[:2]] *= 100
 worth.round({"Acc@1, %": 2, "Acc@10, %": 2, "loss, nats": 3})
 
 # %% [markdown]
-# We expected the first column to show what a gate is good for. Compare the first row with
+# We expected the first column to show what a gate is good for. It does not: compare the first row with
 # "constant", "pointer alone" and "oracle". Where the generator's highest bar is lower than the pointer's at any reasonable gate,
 # the favourite place *does not depend on the gate*. Even an oracle hardly changes Acc@1. The gate's worth is in the
 # loss: it sets how much probability is left for places outside the window. (The generator alone is nearly useless, since it had no reason to learn
@@ -716,15 +718,14 @@ Markdown(
     f"window; the oracle saves {room:.3f}. So the gate collects "
     f"**{100 * gain / room:.0f} %** of what it could gain by knowing the "
     "answer. ([Chapter 11](11_gate.ipynb) measures it against the best "
-    "constant, and gets a little less.) Nobody could know all of the rest, "
-    "not even the town."
+    "constant, and gets a little less.) Nobody could know all of the rest: "
+    "part of it is chance."
 )
 
 # %% [markdown]
 # The design documents report that fixing the gate at one half costs 4.88 points of Acc@1 on GeoLife and 1.54 on DIY, their
-# other data set. That is another experiment: there the whole model is trained anew without its gate. In
-# theirs, the fixed gate also changes what the *other parts* learn. In ours they have learned already, and nothing but the
-# gate changes.
+# other data set. That is another experiment: there the whole model is trained anew with the fixed gate,
+# which also changes what the *other parts* learn. In ours they have learned already, and nothing but the gate changes.
 #
 # Turn the dial yourself: set the gate by hand and watch the list. Its numbers change, but its first place stays first until
 # the gate is nearly 0. Then untick *set it by hand* and delete visits: how does the gate respond? (The whole model waits in [chapter 26](26_playground.ipynb).)

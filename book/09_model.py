@@ -73,7 +73,7 @@ walkthrough(package, data.test, i, names)
 
 # %%
 def table_sizes(c):
-    """Name -> (rows, width). Row 0 is padding, hence one row more."""
+    """Name -> (rows, width). Row 0 is the + 1; ids count it already."""
     d, q = c.d_model, c.d_model // 4
     return {
         "location": (c.n_locations, d),
@@ -156,7 +156,7 @@ class Layer(nn.Module):
 # $$
 #
 # **Scatter.** The pointer weighs visits; a prediction needs places. Add up the weights of each place, equation (7.4) of
-# [chapter 7](07_pointer.ipynb), and take the logarithm only where the sum is positive. (Equation (7.5) also saves weights that float32 rounds to zero.)
+# [chapter 7](07_pointer.ipynb), and take the logarithm only where the sum is positive. (Equation (7.5) would also save weights that float32 rounds to zero; we leave that out.)
 #
 # **Mixture.** $\log P(\ell) = \log\bigl(g\,P_\text{ptr}(\ell) + (1-g)\,P_\text{gen}(\ell)\bigr)$, with
 # $g = \sigma(z)$ the weight of *copying*. Everything stays in logarithms, as in equation (8.6) of
@@ -461,7 +461,7 @@ assert (loss(once, where, 0.05) - builtin).abs() < 1e-12
 # + \sum_{\ell \text{ in the window}} \delta_\ell. \tag{9.2}
 # $$
 #
-# The package computes the loss in this way: both sums can be made a stretch of places at a time, so that no table of
+# The package computes the loss in this way: both sums can be taken over a stretch of places at a time, so that no table of
 # (B, V) is kept ([Scale](25_scale.ipynb)). Here is a check against equation (9.1).
 
 
@@ -494,7 +494,7 @@ print("Equations (9.1) and (9.2) agree to 1e-12 nats.")
 # %% [markdown]
 # ## The last line
 #
-# The original specification returns $\log(P + 10^{-10})$, to keep $\log 0$ away. We leave the constant out, for its gradient.
+# The original specification returns $\log(P + 10^{-10})$, to keep $\log 0$ away. We leave the constant out, because it spoils the gradient.
 # Take a gate that has become sure. In float32, $\sigma(z)$ rounds to exactly 1 once $z$ is about 17, and then $1 - g$ is
 # exactly 0. Take a place that only the generator knows, with $P_\text{gen} = 0.5$, and let $z$ grow.
 
@@ -732,13 +732,14 @@ worst.to_frame().rename_axis("in code")
 #
 # A key's bias adds the same number, its product with the query, to *every* score in a row. The softmax does not see a
 # number that is added to all. So **these biases do nothing**, and their true gradient is zero. What arrives is rounding,
-# different in the two programs:
+# different in the two programs. These are the gradients in ours, with a query's bias for comparison:
 
 # %%
 names = gradient[torch.float32].index
 dead = [name for name in names if name.endswith("key.bias")]
 rows = [*dead, "pointer_query.bias"]
-largest = {f"largest, {t}": slope[rows] for t, slope in gradient.items()}
+slopes = gradient.items()
+largest = {f"largest gradient, {t}": slope[rows] for t, slope in slopes}
 pd.DataFrame(largest).map("{:.0e}".format).rename_axis("in code")
 
 # %% [markdown]

@@ -533,7 +533,7 @@ Markdown(
 )
 
 # %% [markdown]
-# A place that training never saw is never a target there. Each step pushes its generator weight down,
+# A place that training never saw is never a training target. Each step pushes its score in the generator down,
 # and nothing pulls it up except label smoothing. So training makes the model *surer and surer* that
 # nobody goes to those places, and each validation window that goes there costs more nats. The answer was
 # wrong before and is wrong after. Accuracy does not notice; the loss pays.
@@ -737,7 +737,7 @@ Markdown(
 # Runs get interrupted. A resumed run should be *the same run*, not a similar one. In `fit`, an epoch
 # depends on the seed and on its own number only: shuffling and dropout follow from both. A
 # checkpoint holds the weights, the best weights so far, AdamW's running estimates and the history, and
-# it appears under its name only when it is complete.
+# the file gets its name only when it is complete.
 #
 # We test that. A child process trains on a small part of the city. After two epochs
 # it is killed without warning. We resume here, and compare with a run that nobody disturbed.

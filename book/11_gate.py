@@ -131,8 +131,8 @@ show(
     fig,
     alt="Two histograms over the test windows. The gate lies around "
     f"{test.gate.mean():.2f} with a standard deviation of {wide[0]:.2f}. "
-    f"The true probability of a return has {wide[1]:.2f}, and is exactly one "
-    f"in {sure_return:.0f} % of the windows.",
+    f"The true probability of a return has one of {wide[1]:.2f}, and is "
+    f"exactly one in {sure_return:.0f} % of the windows.",
     caption="The gate of all test windows, and the probability of a return "
     "that the town itself had at that moment.",
 )
@@ -144,7 +144,7 @@ show(
 # ## What moves the gate
 #
 # Sort the test windows into groups, by person or in other ways. The table shows the share of the variance that the group
-# means explain. The groupings overlap, so their shares do not add up. *Familiarity* is how often the person had been at the current place before.
+# means explain. The groupings overlap, so their shares do not add up. *Familiarity* is how often the person had been at the present place before.
 
 
 # %%
@@ -823,7 +823,9 @@ Markdown(
     f"**{mine:.1f} %** of the way from it to knowing the answer. Put the "
     "logistic regression in its place, *after* training, and the same model "
     f"gets **{simpler:.1f} %**. The accuracies of all five that do not know "
-    f"the answer lie within {apart:.2f} points of each other."
+    f"the answer lie within {apart:.2f} points of each other. Even the "
+    "answer hardly changes accuracy "
+    "([chapter 8](08_generator_and_gate.ipynb))."
 )
 
 # %% [markdown]

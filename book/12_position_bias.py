@@ -620,7 +620,7 @@ Markdown(
     f"{part.mean():.0f} % above are of the true slope, not of the learned.) "
     "People and model are the same, and the sum hardly changes "
     f"({total[0.1]:.3f}, {total[1]:.3f} and {total[10]:.3f} logits a visit). "
-    "So the curve shows how the optimiser was set, not how people forget."
+    "So the curve shows how the optimizer was set, not how people forget."
 )
 
 # %% [markdown]
@@ -669,7 +669,7 @@ found.map("{:.0e}".format).to_frame()
 
 # %% [markdown]
 # If the keys can read the position off the encoded visit, they can make up for a changed bias. How well? Draw a curve, any curve, and put it in the place of the bias. Then train query and key, and nothing else, to restore the attention
-# that the model had before ("made up for" in the table). One of our two curves falls by a tenth of a logit with every visit; the other *rises* as fast,
+# that the model had before ("adapted" in the table). One of our two curves falls by a tenth of a logit with every visit; the other *rises* as fast,
 # as if people preferred what is long past. In the table, *drawn* has the new bias only. *Probability
 # moved* is the share of the probability that lies on other places than in the trained model.
 
@@ -717,7 +717,7 @@ age = np.arange(1, model.config.max_len + 1, dtype="float32")
 models = {"as trained": model}
 for name, slope in (("falling", -0.1), ("rising", 0.1)):
     first, last = drawn(slope * age)
-    models |= {f"{name}, drawn": first, f"{name}, made up for": last}
+    models |= {f"{name}, drawn": first, f"{name}, adapted": last}
 
 batches = list(data.test.batches(512))
 target = torch.cat([batch.target for batch in batches])
@@ -748,7 +748,7 @@ table.round(digits | dict.fromkeys(table.columns[3:], 1))
 
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(7.4, 3.1), sharey=True)
-names = ("as trained", "falling, made up for", "rising, made up for")
+names = ("as trained", "falling, adapted", "rising, adapted")
 sums, at = {}, range(1, 16)
 for ax, name in zip(axes, names, strict=True):
     bias, content = by_position(models[name], data.test, 15)
@@ -775,7 +775,7 @@ show(
 )
 
 # %% tags=["hide-input"]
-up, down = table.loc["rising, made up for"], table.loc["falling, made up for"]
+up, down = table.loc["rising, adapted"], table.loc["falling, adapted"]
 least = min(up["same favourite, %"], down["same favourite, %"])
 assert least > 90 and away < 0.3
 worse = abs(up["loss, nats"] - table["loss, nats"]["as trained"])
@@ -986,7 +986,7 @@ playground(small="bias")
 #
 # - A parameter's curve shows where *that parameter* stands, not what the model does, and still less what people do.
 # - Before reading it, ask: how far could it travel? What pulls at it, equation (12.1)? Which other parameters can express the same, equation
-#   (12.3)? Beside a position embedding, the optimiser decides how much of the recency the bias shows.
+#   (12.3)? Beside a position embedding, the optimizer decides how much of the recency the bias shows.
 # - Spread over seeds is not spread over people. Ten seeds can agree about what one group of people happened to do.
 # - Report the sum of bias and content, and compare it between worlds. It shows strong recency and can miss weak recency.
 #   Do not read a curve alone.

@@ -363,7 +363,7 @@ flow_map(
     by_district,
     title="Map of flows between districts: pointer attention, trips, and the "
     "difference of the two",
-    caption="All test windows that hold the true place, in percent of their "
+    caption="All test windows that hold the true place, in per cent of their "
     "attention and of their trips. Such shares say nothing about any one "
     "person.",
 )
@@ -427,8 +427,8 @@ for name in ("location", "time", "duration", "days_ago"):
 # \text{change}_i = g \left( \frac{P_\text{ptr}(\ell^*) - a_i \, [\,l_i = \ell^*\,]}{1 - a_i} - P_\text{ptr}(\ell^*) \right), \tag{13.2}
 # $$
 #
-# with $\ell^*$ the true place. It leaves out that the encoder reads the shortened window differently. We draw windows of
-# six or more visits that hold the true place.
+# with $\ell^*$ the true place. It leaves out that the encoder reads the shortened window differently. We draw windows
+# that hold the true place and at least six visits.
 
 
 # %%
@@ -471,7 +471,8 @@ tables = [table for table in tables if not table.hit[:-1].all()]
 removed = pd.concat(tables, ignore_index=True)
 
 # %% [markdown]
-# For each window, rank its visits by a reading and by the change that really happened, and correlate the ranks.
+# For each window, rank its visits by a reading and by the change that really happened (for the naive reading: by its
+# size), and correlate the ranks.
 # The sign of the change alone may do much of the work. So we add a control *without any attention*, which looks only at
 # the place: remove a visit to the true place, and the probability falls; remove another, and it rises. Two more rows rank
 # visits of one sort only, where the sign is the same for all.
@@ -540,8 +541,8 @@ Markdown(
     "fewer than three visits are not ranked. With the last visit left aside, "
     "the arithmetic is ahead of the "
     f"naive reading by {lead('naive')} (95 % interval, people resampled), "
-    f"and of the control by {lead('place only')}. So be careful with praise "
-    "for the weights: the sign, which the place gives, reaches "
+    f"and of the control by {lead('place only')}. So do not "
+    "praise the weights too much: the sign, which the place gives, reaches "
     f"{not_last['place only'].mean():.2f} by itself. What the weights add "
     "is an order among visits of one sort, in the last two rows."
 )
@@ -682,15 +683,16 @@ share.describe()[["mean", "min", "max"]].round(2)
 # Near 1 the pointer mostly counts; near 1 / L it points.
 
 # %% [markdown]
-# **Exercise 2** (medium). The surest answers of the third story: do they come from many people, or from a few? Is the model
-# too sure of most of these people?
+# **Exercise 2** (medium). The surest answers of the third story (`surest`): do they come from many people, or from a few? Is
+# the model too sure about most of these people?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 each = surest.groupby("user_id").agg(
     answers=("sure", "size"), sure=("sure", "mean"), right=("correct", "mean")
 )
-print(f"too sure of {(each.sure > each.right).sum()} of {len(each)} people")
+over = (each.sure > each.right).sum()
+print(f"too sure about {over} of {len(each)} people")
 each.nlargest(5, "answers").round(2).rename_axis("person")
 
 # %% [markdown]

@@ -297,8 +297,8 @@ Markdown(
 
 # %% [markdown]
 # The exact protocol asks another question than the documents did, so its rows get no verdict.
-# Intervals over few people come out somewhat narrow ([chapter 23](23_real_cities.ipynb) measures it), and there
-# are 33 of them, so one or two may miss zero by chance: distrust one that ends close to it.
+# Intervals over few people come out somewhat narrow ([chapter 23](23_real_cities.ipynb) measures it). And of 33
+# intervals one or two may miss zero by chance. So distrust one that ends close to it.
 #
 # > **Pitfall.** Neither *not confirmed* nor *contradicted* means "has no effect". The intervals are wide, and a small effect could be hidden in
 # > them.
@@ -311,9 +311,9 @@ Markdown(
 # - **Redundancy.** Position from the end, sinusoid, recency and position bias all tell the model in what order the visits
 #   came. If one is taken out, the others remain.
 # - **It was not used.** "The same hour" is a relation between two visits, and a projection of concatenated embeddings
-#   must first learn to express it. [Chapter 13](13_attention_on_maps.ipynb) finds no sign of that in the town: the true
-#   next place is that of a visit at the same hour more often than their number suggests, but the attention does not follow. On GeoLife we have not
-#   looked.
+#   must first learn to express it. [Chapter 13](13_attention_on_maps.ipynb) finds no sign of that in the town: visits
+#   at the same hour were to the true next place more often than other visits, but the attention does not follow. On
+#   GeoLife we have not looked.
 # - **Few windows.** A part that would help with a million windows may only help to overfit with some thousands.
 #
 # An ablation measures what *this* model, trained *this* way, loses. It says nothing about what the
@@ -407,7 +407,7 @@ Markdown(
 # ## Exercises
 #
 # **Exercise 1** (quick). Only the generator can name places outside the window
-# ([chapter 8](08_generator_and_gate.ipynb)). Why is it of so little use at the first guess, if any?
+# ([chapter 8](08_generator_and_gate.ipynb)). Why does it help the first guess so little, or not at all?
 # Choose. Targets outside the window are *rare*. The generator names them, but *seldom first*. The *pointer* learns to
 # name them. Or the *gate* makes up for it.
 

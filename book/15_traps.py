@@ -304,9 +304,9 @@ Markdown(
 #
 # But a system in daily use would do better than our two ways. It may look back and cluster everything *anew every night*,
 # so that a stay of yesterday joins two places of the past. We did that for each day of the test, with all days before
-# it. Such a system cannot name a target at a spot that is no place yet. The table compares all ways on the same *n*
-# targets: first it leaves such targets out, then it counts them as misses of *anew every night*. *Anew every night*
-# takes the kernel's five numbers from *as the days come*; the others choose their own.
+# it. Such a system cannot name a target at a spot that is no place yet. In each half of the
+# table all ways have the same *n* targets. The upper half leaves out targets at such spots. The lower half counts them
+# as misses of *anew every night*, which takes the kernel's five numbers from *as the days come*; the others choose their own.
 
 # %% tags=["hide-input"]
 paired = rows_of("clusters").reset_index().set_index(["what", "way"])
@@ -334,12 +334,12 @@ fewer = fewer.loc["anew every night"]
 night, in_order = less.loc["anew every night"], less.loc["as the days come"]
 assert night.high < 0 and night.value > in_order.value
 Markdown(
-    "On all these targets (a spot that is no place yet is a miss), of the "
-    f"{-in_order.value:.1f} points between *all days* and *as the days "
-    f"come* **{-night.value:.1f}** remain if places are made anew every "
-    f"night (95 % interval {-night.high:.1f} to {-night.low:.1f}, "
-    "people resampled). That is our estimate of the leak. (If such "
-    f"spots are left out, it is {-fewer.value:.1f}"
+    "In the lower half *as the days come* is "
+    f"{-in_order.value:.1f} points below *all days*. If places are made "
+    f"anew every night, the gap is **{-night.value:.1f}** points (95 % "
+    f"interval {-night.high:.1f} to {-night.low:.1f}, "
+    "people resampled). That is our estimate of the leak. (In the "
+    f"upper half it is {-fewer.value:.1f}"
     + (", and the interval includes zero" if fewer.high > 0 else "")
     + ".) The rest was the fault of a control that could not join places "
     "afterwards."
@@ -416,8 +416,9 @@ Markdown(
 #
 # The library that finds the places hands (longitude, latitude) to a distance function that expects (latitude,
 # longitude). No error is raised. [Chapter 2](02_gps_to_visits.ipynb) shows what becomes of a circle of 20 metres. Here is
-# what becomes of the benchmark. (Two counts differ from those there: these windows go back from the last visit, and only
-# the places of the people in the row *people* count. Mending the fixes changes who is recorded for long enough.)
+# what becomes of the benchmark. (The counts of visits, places and windows differ from those there: these windows go back
+# from the last visit, and visits and places are only those of the people in the first row. They are the people with
+# windows in all three splits, so each repair changes who they are.)
 
 # %%
 sizes = ["people", "visits", "places", "test windows"]
@@ -613,6 +614,7 @@ leak.rename_axis(["data", "back from the"])
 # What is the hint worth to a model, on the targets that both kinds of windows have? Two of the models come later. The
 # kernel with a memory reads a person's last hundred visits instead of a window, so its two scores cannot differ. The
 # contextual pointer of [chapter 20](20_contextual_pointer.ipynb) reads both, unless the table says *window only*.
+# Differences are taken before rounding.
 
 # %%
 which = ["data", "model", "variant"]

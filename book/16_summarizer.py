@@ -406,7 +406,7 @@ pd.Series(asdict(DOCUMENT))[list(sizes)].to_frame("the original").T.rename(
 #
 # The small preset has the same parts with fewer numbers. The paper clips gradients, and
 # switches coverage on only for the last steps. We do the same. (It trains with Adagrad, we with Adam: the rule of
-# [chapter 10](10_training.ipynb) without its shrinking.) When coverage comes in, its weights are
+# [chapter 10](10_training.ipynb) without weight decay.) When coverage comes in, its weights are
 # zero, so nothing changes at that moment except the fine.
 
 # %%
@@ -573,7 +573,7 @@ guess = (
 )
 waits = share["generated"] > 1.3 * share["evenly"]
 Markdown(
-    "While a word is generated, full stops, commas and *hour* have "
+    "While a word is generated, full stops, commas and *hour(s)* have "
     f"**{share['generated']:.0f} %** of the attention; an even spread would "
     f"give them {share['evenly']:.0f} %. While a word is copied, they have "
     f"{share['copied']:.0f} %. {guess if waits else ''}So read a heat map "
@@ -960,9 +960,9 @@ with torch.no_grad():
     copied = ((1 - output.p_gen) * seen)[0]
 responsibility = (copied / probability)[: len(written)]
 gate = (1 - output.p_gen[0])[: len(written)]
-columns = {"1 − gate": gate, "copied": responsibility}
+columns = {"1 − p_gen": gate, "copied": responsibility}
 both = pd.DataFrame(columns, index=written)
-apart = (both["copied"] - both["1 − gate"]).abs().to_numpy()
+apart = (both["copied"] - both["1 − p_gen"]).abs().to_numpy()
 both.iloc[apart.argsort()[::-1][:5]].round(
     2
 )  # the five with the largest difference

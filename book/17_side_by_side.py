@@ -82,8 +82,8 @@ for results in (measured, swapped, ablations):
 # - *if*: it holds under a condition that the row leaves out (what counts as a condition is our reading);
 # - *false*: what we measure contradicts it.
 #
-# Names and numbers of the tables are those of the documents. Where a table describes parts, we print only what is false;
-# where it gives reasons ("why …"), also what holds under a condition. *The count* has all rows. Which of these claims will fall: *no unknown places*, *parallel*, *faster*, *gradient issues*, *attention
+# Tables, diagrams and steps have the names and numbers of the documents. Where a table describes parts, we print only what is false;
+# where it gives reasons ("why …"), also what holds under a condition. *The count* has all rows. Which of these claims will fall: *no unknown places*, *parallel*, *faster*, *an LSTM has gradient issues*, *attention
 # weights make it interpretable*, *no decoder needed*?
 #
 # Here are both models at the documents' sizes (for PGT those of their DIY data set). PGT gets the places and people of
@@ -257,8 +257,9 @@ i = story(data.test)
 window, pair = data.test.batch([i]), data.test.batch([i, i])
 L, T = texts.source.shape[1], texts.given.shape[1]
 Markdown(
-    f"The diary has {L} words and its summary {T} with the stop, so the loop "
-    f"was run {T} times, one word after the other. When the true words are "
+    f"The diary has {L} words and its summary {T} with the stop. The "
+    "embedding is called once for each of the two, and the loop runs "
+    f"{T} times, one word after the other. When the true words are "
     "given, no step waits for a word that the network wrote, so vocabulary "
     "and gate are computed once, for all words."
 )
@@ -282,8 +283,8 @@ judge("feature fusion", fused == 2 * D + 5 * D // 4, "", f"{fused} numbers")
 asked = original.decoder.attention.of_state.in_features
 spoken = original.project.in_features
 judge("attention sees (diagram)", asked == H, "output alone",
-      note=f"it sees {asked} numbers, output and cell: only this gives "
-      "[chapter 16](16_summarizer.ipynb)'s count")  # fmt: skip
+      note=f"it sees {asked} numbers, output and cell: only this gives the "
+      "parameter count of [chapter 16](16_summarizer.ipynb)")  # fmt: skip
 judge("vocabulary sees (step 3d)", spoken == H, "decoder state",
       note=f"it sees {spoken} numbers, output and context, as in the "
       "diagram")  # fmt: skip
@@ -343,7 +344,7 @@ groups.index.names = ["known", "in the window"]
 groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 
 # %% [markdown]
-# PGT names some of the places that are not known but in the window. It copies them, as the summarizer copies names that
+# PGT names some places that are unknown but in the window. It copies them, as the summarizer copies names that
 # its vocabulary lacks. A place that appears after the ids were dealt out stays out of reach; [chapter 22](22_open_vocabulary.ipynb) says what can be
 # done.
 #
@@ -580,8 +581,8 @@ verdicts("6 Output")
 # The documents say that a BiLSTM is *sequential*, O(n). A Transformer, they say, is *parallel*, O(1), trains *faster*, and
 # attends *directly* where the LSTM has *gradient issues*.
 #
-# O(1) is true of the **depth**, the number of steps that must wait for each other. It is one for each visit in an LSTM,
-# and one for each layer in a Transformer. The **work**,
+# O(1) is true of the **depth**, the number of steps that must wait for each other. An LSTM needs one for each visit,
+# a Transformer one for each layer. The **work**,
 # counted in multiplications, grows faster for the Transformer. A graphics card has to wait for the depth; a single
 # processor core has to do all the work. We measured a step of training through one BiLSTM layer, as the summarizer has,
 # and through two Transformer layers, as PGT has. The table gives Transformer / BiLSTM, in work and in time, by the
@@ -763,9 +764,10 @@ judge("interpretable", theirs.attention.numel() > 0,
 judge("short sequences", short > 50, "", f"{short:.0f} % have 5 to 50 visits",
       "of the test windows")  # fmt: skip
 judge("more accurate", worse, with_bilstm, "", "implied, not in the "
-      "documents. Points of Acc@1 with a BiLSTM, five seeds, intervals as in "
-      f"*The other's part*. Clear for {', '.join(clear) or 'none'}; the "
-      f"opposite is clear for {', '.join(against) or 'none'}. At ten places: "
+      "documents. Change of Acc@1, in points, five seeds, intervals as in "
+      "*The summarizer's parts in PGT*. Clear for "
+      f"{', '.join(clear) or 'none'}; the opposite is clear for "
+      f"{', '.join(against) or 'none'}. At ten places: "
       f"{with_ten}", condition=len(clear) < 4)  # fmt: skip
 verdicts("why a Transformer", shown=("if", "false"))
 
@@ -776,8 +778,8 @@ verdicts("why a Transformer", shown=("if", "false"))
 # ## Why no decoder?
 #
 # "A classification, not a generation task. A decoder adds unnecessary complexity." The test is to add one. In *PGT with
-# a decoder* the encoded last visit starts the summarizer's LSTM; the LSTM attends to all visits and makes the vector
-# that asks pointer, generator and gate. In the *summarizer on windows*, places are the words, and the summary has one
+# a decoder* the encoded last visit starts the summarizer's LSTM; the LSTM attends to all visits and makes the
+# context for pointer, generator and gate. In the *summarizer on windows*, places are the words, and the summary has one
 # word; without its decoder, the encoder's last state stands in.
 
 # %% tags=["hide-input"]
@@ -821,7 +823,7 @@ verdicts("why no decoder", shown=("if", "false"))
 #
 # "*When* is as important as *what*." Two measurements test it: the ablations of [chapter 14](14_ablations.ipynb),
 # and the kernel of [chapter 4](04_baselines.ipynb), with its clock and without. If the claim were true, the kernel
-# would lose at least as much without its clock as it keeps.
+# would lose at least half of its accuracy without its clock.
 
 # %%
 CITY = {"data": "city", "protocol": "exact", "model": "pgt"}
@@ -839,7 +841,7 @@ timed, timeless = (
 print(f"kernel: {timed:.1f} % Acc@1; without its clock {timeless:.1f} %")
 signed = [(f"{m:+.1f}", f"{low:+.1f} to {high:+.1f}")
           for m, low, high in cuts.values()]  # fmt: skip
-columns = ["PGT, points of Acc@1", "95 % interval"]
+columns = ["PGT, change of Acc@1, points", "95 % interval"]
 pd.DataFrame(signed, index=list(cuts), columns=columns)
 
 # %% tags=["hide-input"]
@@ -853,7 +855,7 @@ judge("semantics", ahead, f"Acc@1 {only_places['acc@1']:.1f} %, places alone",
       f"{plain_pgt['acc@1']:.1f} %", "the models differ in more than that",
       condition=True)  # fmt: skip
 judge("when is as important as what", timed - timeless >= timeless, "",
-      "; ".join(lost), "points of Acc@1. The kernel keeps "
+      "; ".join(lost), "changes of Acc@1, points. The kernel keeps "
       f"{timeless:.1f} of its {timed:.1f} % without its clock")  # fmt: skip
 verdicts("why several embeddings", shown=("if", "false"))
 
@@ -888,13 +890,13 @@ verdicts("why position from the end", shown=("if", "false"))
 # verdict is about these shares, which do not show it.
 
 # %% [markdown]
-# ## The other's part
+# ## The summarizer's parts in PGT
 #
 # What does PGT lose with the summarizer's encoder, its attention, or its memory of what was attended to?
 # (For the memory, `CoveragePointer` first lets each earlier visit ask as if it were the last, and adds up their
-# attention.) And if a visit may look back only? The table has points of Acc@1, mean of the five seeds
-# of [chapter 19](19_improvements.ipynb). The 95 % intervals, over people and seeds, are wide enough for all of a column
-# to hold at once:
+# attention.) And what if no visit may attend to later ones? The table has the change of Acc@1 in points, mean of the
+# five seeds of [chapter 19](19_improvements.ipynb). The 95 % intervals, over people and seeds, are wide enough for all
+# of a column to hold at once:
 
 # %% tags=["hide-input"]
 cells = {n: [change_of(e, v) for v in SWAPS] for n, e in changes.items()}
@@ -922,7 +924,7 @@ QUIZ = {
     "no unknown places": "unknown words",
     "parallel": "parallel",
     "faster": "training speed",
-    "gradient issues": "far visits",
+    "an LSTM has gradient issues": "far visits",
     "attention weights make it interpretable": "interpretable",
     "no decoder needed": "unnecessary",
 }
@@ -956,7 +958,7 @@ for title in by_table.index:
 # - Both models copy, generate and mix. Their gates have opposite meanings: $g = 1 - p_\text{gen}$.
 # - *Parallel* is about depth, not about work.
 # - An untrained LSTM hands on little of old visits. How little depends on its forget gate.
-# - *All locations known* is false. PGT can copy a place that it never trained, as long as the place has an id.
+# - *All locations known* is false. PGT can copy a place that training never showed, as long as the place has an id.
 # - Believe a row of a comparison only after you have seen the measurement that could have made it false.
 #
 # ## Exercises

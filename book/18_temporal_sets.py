@@ -439,8 +439,7 @@ for name, rule in rules.items():
     scores[name] = evaluate(rule.fit(days["train"]), days["test"])
 
 # %% [markdown]
-# The columns of the table are means over the sets to predict. (`repeated@10` leaves out sets without a place of the
-# history, `new@10` those without a new one.)
+# The columns of the next table are means over the sets to predict:
 #
 # | column | what it counts |
 # |---|---|
@@ -449,6 +448,8 @@ for name, rule in rules.items():
 # | `ndcg@10` | like recall, but a higher rank counts more; see equation (18.6) |
 # | `repeated@10` | recall of the places of the history only |
 # | `new@10` | recall of all other places |
+#
+# (`repeated@10` leaves out sets without a place of the history, `new@10` those without a new one.)
 #
 # With several right answers, NDCG divides the sum of the gains of equation (4.1) by what a perfect list would get for a
 # set of $n$ elements:
@@ -687,14 +688,14 @@ Markdown(
     f"{in_points(*here)} there (**{verdict(*here)}**). Knowing which places "
     f"were there changes it by {in_points(*presence)}: "
     + (smaller if presence[0] < lead("presence", "gain")[0] else helps)
-    + f" Presence with age changes it by {in_points(*added)}. The three "
-    f"networks stay {min(ends):.1f} to {max(ends):.1f} points below "
+    + f" Knowing how long ago, too, changes it by {in_points(*added)}. The "
+    f"three networks stay {min(ends):.1f} to {max(ends):.1f} points below "
     "counting. (The first table of this chapter has one quick run instead.)"
 )
 
 # %% [markdown]
-# An interval that crosses zero confirms no difference, as in [chapter 14](14_ablations.ipynb). Where a part can be taken out without loss, ask
-# whether it had anything to work with. A graph has nothing to join where sets have one element. A weight over time has nothing to
+# An interval that crosses zero does not show a difference, and does not rule one out ([chapter 14](14_ablations.ipynb)).
+# Where a part can be taken out without loss, ask whether it had anything to work with. A graph has nothing to join where sets have one element. A weight over time has nothing to
 # weigh where an element's vectors are equal.
 #
 # ## Causal attention inside PGT

@@ -53,15 +53,16 @@ def build(*names, seed=0):
 # One of [the design documents](https://where-next-book.github.io/where-next/book/errata.html) behind this model is called *improvements*. It proposes ten changes. Five should
 # "definitely" be made, three more *carefully*, and some should be avoided. None of the proposals comes with a measurement.
 #
-# So we measure them. Each proposal is trained alone, with five seeds, on the simulated city and on GeoLife, and the ten
-# themselves on a larger town. It is compared with the model as it is, and with the kernel of
+# So we measure them. Each part in the table below is trained alone, with five seeds, on the simulated city and on
+# GeoLife; one part for each of the ten also on a larger town. All are compared with the model as it is, and with the
+# kernel of
 # [chapter 4](04_baselines.ipynb), which beats that model on GeoLife and, on average, on the city. (The two lines above
 # are the commands that made the results of this chapter.)
 #
 # ## The proposals
 #
-# *proposal* is the number in the document. *avoid* marks what its warnings mention, and *list* the five "definite"
-# changes, made together. *claim* is what the document says of the part.
+# The column *proposal* gives the number in the document, *avoid* for what its warnings mention, or *list* for the five
+# "definite" changes made together. *claim* is what the document says of the part.
 
 # %% tags=["hide-input"]
 OWN = ("", "original", "sets")  # sources of what is not a proposal
@@ -156,7 +157,8 @@ Markdown(
 # s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + \mathcal{B}_{j-i}, \tag{19.1}
 # $$
 #
-# with one table $\mathcal{B}$ for each head. Every distance up to 32 has its own number.
+# with one table $\mathcal{B}$ for each head. Every distance up to 32 has its own number. The sinusoid is left out, here
+# and with RoPE.
 
 
 # %%
@@ -185,7 +187,8 @@ assert torch.equal(relative_bias(part.table, 18), part.bias(none)[0])
 # sequences are short, but nothing in the equation asks for length.
 #
 # **8. A bias to recent and first visits.** The document says that the last few visits matter most, and the first one.
-# Six learned numbers for each head say how much. They are the same for every visit that looks.
+# Each head learns six numbers, five for the last visits and one for the first, and adds them to the scores of these
+# visits.
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
@@ -222,8 +225,7 @@ show(
 )
 
 # %% [markdown]
-# The first two patterns are constant along the diagonals, the third along the columns: two ideas of what a position
-# is.
+# The first two patterns are constant along the diagonals, the third along the columns.
 #
 # ## Inside a layer
 #
@@ -277,7 +279,7 @@ pd.Series(counts, name="parameters of one layer").to_frame()
 # ## What goes in
 #
 # **4. Multi-scale time.** A quarter of an hour is a row of a table, and no row knows its neighbours. Take a row
-# for the hour instead, and add sine waves of the time, whose values are similar at neighbouring times. With $\omega_k$ for $k$ turns in 24 hours,
+# for the hour instead, and beside it sine waves of the time, whose values are similar at neighbouring times. With $\omega_k$ for $k$ turns in 24 hours,
 #
 # $$
 # x = W \big[\, \text{row of the hour} ;\ \sin(\omega_k \cdot \text{time}) ;\ \cos(\omega_k \cdot \text{time}) \,\big], \qquad k = 1, \ldots, 4, \tag{19.5}
@@ -349,7 +351,7 @@ print("Every location gets the same answer about the person.")
 # $$
 #
 # so that every location has the same say. And *label smoothing* ([Szegedy et al.,
-# 2016](https://arxiv.org/abs/1512.00567)) is in the town's model already, at $\varepsilon = 0.03$: we take it out, and
+# 2016](https://arxiv.org/abs/1512.00567)) is in the city's model already, at $\varepsilon = 0.03$: we take it out, and
 # we take more of it.
 
 # %% tags=["hide-input"]
@@ -377,14 +379,14 @@ Markdown(
 # **10. The output.** The document finds one linear layer too simple for the generator. It proposes four heads whose
 # scores are mixed, a mixture of softmaxes, an adaptive softmax, and a temperature. The argument for mixtures comes from
 # [Yang et al. (2018)](https://arxiv.org/abs/1711.03953). Make a matrix of log-probabilities, with one row for each
-# context. Under one softmax its rank is $D + 2$ at most. If the truth has a higher rank, no weights can express it. A
-# mixture of softmaxes can, because the logarithm of a sum is not linear:
+# context. Under one softmax its rank is at most $D + 2$, with one for the biases and one for the normalisation. If the
+# truth has a higher rank, no weights can express it. A mixture of softmaxes can, because the logarithm of a sum is not linear:
 #
 # $$
 # P_\text{gen}(\ell) = \sum_k \pi_k\, \frac{e^{G_\ell \cdot c_k}}{\sum_{\ell'} e^{G_{\ell'} \cdot c_k}}. \tag{19.10}
 # $$
 #
-# Measure the rank in the test windows. (The code takes out each row's mean, which lowers it by up to one. The
+# Measure the rank in the test windows. (The code takes out each row's mean, which lowers the rank by up to one. The
 # untrained models get large random embeddings, so that their contexts differ.)
 
 
@@ -418,8 +420,8 @@ with pd.option_context("display.max_colwidth", None):
     display(pd.Series(ranks, name=title).to_frame())
 
 # %% [markdown]
-# The second line is the surprise. **The model was a mixture of softmaxes from the beginning:** one over the visits of
-# the window, one over the vocabulary, weighted by the gate. For places outside the window the generator's bottleneck
+# The second line is the surprise: with so few rows, no rank is higher. **The model was a mixture of softmaxes from the
+# beginning:** one over the visits of the window, one over the vocabulary, weighted by the gate. For places outside the window the generator's bottleneck
 # remains.
 #
 # Four full heads, as printed, would break the document's own budget (below). So we tried four heads of a quarter of the
@@ -531,9 +533,10 @@ Markdown(
     f"{len(notes)} trainings, {results.header['seconds'] / 3600:.1f} hours "
     f"on a {results.header['device'].upper()}. The kernel was chosen from "
     f"{grid} settings, which vary four of its five numbers. Each variant had "
-    "one: on GeoLife the documents' own. Would a search help? The best of "
-    f"{tries} settings, with no new part at all, is {lift:+.1f} points "
-    f"[{low:+.1f}, {high:+.1f}] of Acc@1 against the plain model there."
+    "one setting: on GeoLife the documents' own. Would a search help? The "
+    f"best of {tries} settings, with no new part at all, changes Acc@1 by "
+    f"{lift:+.1f} points [{low:+.1f}, {high:+.1f}] against the plain model "
+    "there."
 )
 
 # %% [markdown]
@@ -632,12 +635,12 @@ Markdown(
     f"On GeoLife the plain model keeps epoch {kept['plain']:.1f} on average: "
     "with the documents' settings it has hardly begun to train when its loss "
     f"turns. Of the {later.sum()} proposals that keep epoch 2 or a later one "
-    f"on average, {higher.sum()} beat the plain model; of the other "
-    f"{(~later).sum()}, {(~higher).sum()}. The verdicts below on these "
-    f"{(~later).sum()} rest on little more than one epoch. The plain model "
-    f"was also trained with {len(ten)} seeds: the {late.sum()} that keep "
-    f"epoch 2 or a later one have Acc@1 {ten[late].mean():.1f} %, the others "
-    f"{ten[~late].mean():.1f} %."
+    f"on average, {higher.sum()} have a higher mean than the plain model; of "
+    f"the other {(~later).sum()}, {(~higher).sum()}. The verdicts below on "
+    f"these {(~later).sum()} rest on little more than one epoch. The plain "
+    f"model was also trained with {len(ten)} seeds: the {late.sum()} that "
+    f"keep epoch 2 or a later one have Acc@1 {ten[late].mean():.1f} %, the "
+    f"others {ten[~late].mean():.1f} %."
 )
 
 # %% [markdown]
@@ -674,7 +677,7 @@ show(
 
 # %% tags=["hide-input"]
 found = " and ".join(
-    f"**{share:.0f} %** of all tables for {name}"
+    f"**{share:.0f} %** of all tables ({name})"
     for name, share in some.items()
 )
 Markdown(
@@ -717,7 +720,7 @@ factors.round(2)
 # over a few people and five seeds are not normal: large ones are more frequent.
 #
 # > **Pitfall.** The number of comparisons is not the number of rows that end up in the table. It is the number that
-# > were *made*. So all our rows are here, with the ones that went nowhere.
+# > were *made*. So all our rows are here, including those that led nowhere.
 #
 # ## A verdict per claim
 #
@@ -785,13 +788,11 @@ Markdown(
 )
 
 # %% [markdown]
-# With a few dozen people on either data set a point of Acc@1 is hard to see. One seed cannot
-# show it either.
+# With a few dozen people on either data set a point of Acc@1 is hard to see.
 #
 # ## A larger town
 #
-# A simulated town can be made larger. Here is one variant of each of the ten proposals, trained on all visits of a
-# larger town.
+# A simulated town can be made larger. Here is one variant of each of the ten proposals, trained on a larger town.
 
 # %% tags=["hide-input"]
 large = read_results("ten_improvements")
@@ -876,7 +877,8 @@ for name, e in ends.items():
     )
     assert low < 0 < high
 Markdown(
-    f"The list made together changes Acc@1 by: {'; '.join(said)}."
+    f"The list made together changes Acc@1 by: {'; '.join(said)}. Both "
+    "intervals contain zero."
 )
 
 # %% [markdown]
@@ -968,8 +970,8 @@ Markdown(" ".join(said))
 #   model that never had it; one attends to a single key.
 # - Look at the epoch that was kept. A change that only makes training go on longer looks like a better model.
 # - One interval may be read alone. The intervals of a column must be widened until all of them hold at once.
-# - On average none of the proposals reaches the kernel. The contextual pointer, which is given a comparison with now, closes the
-#   gap.
+# - On average none of the proposals reaches the kernel. On GeoLife the contextual pointer, which is given a comparison
+#   with now, closes the gap.
 #
 # ## Exercises
 #
@@ -992,12 +994,12 @@ for name, e in ends.items():
     print(
         f"{name}: three at random {three.mean():+z.1f} on average (nine in "
         f"ten between {low:+z.1f} and {high:+z.1f}; median {median:+z.1f}, "
-        "since one loss pulls the mean down); the document's own bets, four "
-        f"of its five, {five:+z.1f}"
+        "since the balanced loss pulls the mean down); the document's own "
+        f"bets, four of its five, {five:+z.1f}"
     )
 
 # %% [markdown]
-# **Exercise 2** (medium). A layer of the document's `LightweightMoE` with four experts replaces a feed-forward
+# **Exercise 2** (medium). A layer of four experts (the document's class `LightweightMoE`) replaces a feed-forward
 # network of width $F$. Write its number of parameters as a formula in $D$, $F$ and the number of experts, and check
 # it. How wide may each expert be if the layer is to cost what the plain one costs?
 

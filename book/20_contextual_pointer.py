@@ -377,8 +377,8 @@ print(
 #
 # ## Let it learn
 #
-# The kernel's numbers were chosen from a grid. Now give the same three features tables with *random* values. The
-# three reasons mean nothing yet. Gradient descent sees the same seven-day windows of the city.
+# The kernel's numbers were chosen from a grid. Now give the same three features tables with *random* values. (*Place
+# before* has four knots, since here it also asks for the place before that one.) The three reasons mean nothing yet. Gradient descent sees the same seven-day windows of the city.
 
 # %%
 three = presets.VARIANTS["and_clock"]  # age, place before, clock
@@ -554,8 +554,8 @@ Markdown(
     f"{rise['and_before']:+.1f} points, the clock {rise['and_clock']:+.1f}. "
     "With the kernel's own three cues, in curves of its own, the pointer is "
     f"then at {steps['and_clock']:.1f} %, the kernel with the same memory at "
-    f"{others['kernel, last hundred visits']:.1f} %. Everything that the "
-    "kernel does not have brings another "
+    f"{others['kernel, last hundred visits']:.1f} %. All the rest together "
+    "brings another "
     f"{steps['full'] - steps['and_clock']:+.1f}, of which the scale (the "
     f"next section says what it is) has {rise['full']:+.1f}."
 )
@@ -628,7 +628,7 @@ shown.rename(columns=lambda name: name.replace("_", " "))
 
 # %% [markdown]
 # For comparison, PGT and the kernel once more, and a kernel with the same hundred visits, its five numbers chosen on
-# validation. Each is scored on all test windows of the city, on those whose place was visited in the last seven days, and on the
+# validation. Each is scored on all test windows of the city, on those whose target was visited in the last seven days, and on the
 # others.
 
 # %%

@@ -555,8 +555,8 @@ Markdown(
 # keep apart visits to places where a person has been before and visits to new ones. Does the order of the models
 # depend on such choices? Here the answers of five seeds are scored again, also on check-ins from New York, which
 # [chapter 23](23_real_cities.ipynb) introduces. *People* is the mean of each person's own accuracy. *Within
-# 500 m*, three seeds, counts guesses that are at most so far from the target. Empty cells were not measured. *Returns* are the windows whose target the person has been to before; in New York, all places that training
-# lacks count as one. The last column has the windows whose target is new to the person but known to the model, and counts the first
+# 500 m* is the share of guesses at most 500 m from the target (three seeds). Empty cells were not measured. *Returns*
+# are the windows whose target the person has been to before; in New York, all places that training lacks count as one. The last column has the windows whose target is new to the person but known to the model, and counts the first
 # ten guesses.
 
 # %% tags=["hide-input"]
@@ -816,7 +816,7 @@ Markdown(
 # - An ablation table needs a placebo: a row that should not matter. And where two features can do the same work, leaving out
 #   one shows little.
 # - On GeoLife most of the lead over the kernel is memory: a kernel with the same hundred visits comes close.
-# - The Transformer around it adds nothing that windows of a few dozen people can show.
+# - On windows of a few dozen people the Transformer around the pointer does not help.
 # - "Where next?" and "where then?" are different questions. A table that has both must say so in each row.
 # - In a city whose truth is known, a few points are left to win. Places that are new to a person are
 #   the open problem: no model here finds more than a few of them.

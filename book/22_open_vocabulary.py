@@ -683,9 +683,9 @@ pd.DataFrame(worth).T.rename_axis("Acc@1, points", axis=1)
 # from you is your past, which can be forgotten at any time, without training anything anew.
 #
 # PGT does gain, although hiding the name alone cost it nothing. So it does not miss the row of the person. More likely
-# it misses the rows of the person's places, home first of all, which nobody else visits. Part of the difference may
-# come from the fifth of the people that it could not learn from, and from a training that stops after three epochs
-# without progress instead of five.
+# it misses the rows of the person's places, home first of all, which nobody else visits. Two other things may add to
+# the difference: for new people, PGT learned from four fifths of the people only, and its training stopped after three
+# epochs without progress instead of five.
 #
 # At the left end of the curves there is not much to copy, whatever the model. What could help there is knowledge of the
 # town: where people go at this hour, from a place like this. That is work for a generator.

@@ -55,6 +55,7 @@ for split, n in header["data"]["windows"].items():
 # |---|---|
 # | **LSTM**, **MHSA** | two published networks, both built as in Hong et al.: one reads the visits one after the other, the other is a Transformer without a pointer |
 # | PGT | our network without the target's day, with the configuration that the [original specification](https://where-next-book.github.io/where-next/book/errata.html) names for GeoLife ([chapter 9](09_model.ipynb)) |
+# | *default settings* | PGT with the default values of the package |
 # | *tuned* | each network with the best of its ten settings, chosen on the *validation* windows |
 # | *day* | PGT with the day of the next visit, a small look into the future that the specification asks for |
 
@@ -594,16 +595,18 @@ week, short = "context kernel", "contextual pointer, seven days"
 few = ("LSTM", "MHSA", "PGT", short)
 (n_seeds,) = {len(new_york.select(**CITY[name])) for name in few}
 all_seeds = len(new_york.select(**CITY[pointer]))
+over = f"Networks: means over {n_seeds} seeds"
+if n_seeds != all_seeds:
+    over += f", the contextual pointer with its past over {all_seeds}"
+    over += "; differences are of the seeds that both have"
 usual = "most frequent in window"
 for one in ({"model": "lstm"}, {"model": "mhsa"}):
     assert new_york.difference(one, CITY[usual])[0] < 0
     at_home = one | {"variant": "tuned"}
     assert published.difference(at_home, CITY[usual])[2] < 0
 Markdown(
-    f"Networks: means over {n_seeds} seeds, the contextual pointer with its "
-    f"past over {all_seeds}; differences are of the seeds that both have. "
-    "PGT has the package's default settings, LSTM and MHSA those that their "
-    "authors published for GeoLife.\n\n"
+    f"{over}. PGT has the package's default settings, LSTM and MHSA those "
+    "that their authors published for GeoLife.\n\n"
     f"**Here the rule has no lead.** At the first guess PGT is {word} the "
     f"kernel, {ahead('PGT', 'context kernel')}; with ten guesses it is ahead "
     f"by {ahead('PGT', 'context kernel', 'acc@10')}. On the validation "
@@ -724,8 +727,9 @@ assert most < 51.4  # the documents' lowest
 assert hit - loss > (lstm - loss) / 2
 Markdown(
     f"Our LSTM and MHSA reach {scores.loc['LSTM, tuned', 'all']:.1f} % and "
-    f"{scores.loc['MHSA, tuned', 'all']:.1f} %. The LSTM's gain is mostly "
-    "the stopping rule: on the validation windows, with one seed, it gets "
+    f"{scores.loc['MHSA, tuned', 'all']:.1f} %. What the LSTM "
+    "gains over its published settings comes mostly from the stopping rule: "
+    "on the validation windows, with one seed, it gets "
     f"{loss:.1f} % as published, {hit:.1f} % when stopped on accuracy "
     f"instead of loss, and {lstm:.1f} % with the best of ten settings.\n\n"
     "With the documents' own settings, and knowing the day, every seed of "
@@ -751,11 +755,10 @@ Markdown(
 # | MoBLLM ([Qin et al., 2025](https://arxiv.org/abs/2503.16553)) | hour and weekday | – | – |
 # | HuMob challenge, on data of [Yabe et al. (2023)](https://arxiv.org/abs/2307.03401) | yes; only the place is asked | none: a fixed grid | the last fifteen days of some people |
 #
-# Of TrajFM ([Lin et al., 2024](https://arxiv.org/abs/2408.15251)) and UniMove
-# ([Han et al., 2025](https://arxiv.org/abs/2508.06986)) we have read only the abstracts. In none of what we read did we
-# find "most frequent in the window" or a kernel among the rivals. For STAN and AgentMove we saw the whole
-# list of rivals. Models that are only compared with each other can all lose to a rule,
-# as LSTM and MHSA do above. Would these? We know of nobody who has tried.
+# We have read only the abstracts of TrajFM ([Lin et al., 2024](https://arxiv.org/abs/2408.15251)) and UniMove
+# ([Han et al., 2025](https://arxiv.org/abs/2508.06986)). Nothing that we read names "most frequent in the window" or a
+# kernel among the rivals; for STAN and AgentMove we saw the whole list. Models that are only compared with each other
+# can all lose to a rule, as LSTM and MHSA do above. Would these? We know of nobody who has tried.
 #
 # ## Recompute it
 #
@@ -842,7 +845,8 @@ run(
 # %% [markdown]
 # The package ships a predictor that was trained on simulated people alone; the
 # [next chapter](24_trained_on_nobody.ipynb) measures it on GeoLife and New York. Where does this person go next,
-# and why? (A negative line says that the place would be likelier without this feature.)
+# and why? (A negative line says that the place would be likelier without this feature. For "how often it was visited"
+# this can be so even at a favourite place, since the weights of its many visits add up anyway.)
 
 # %%
 person = as_checkins(own)["User ID"].value_counts().index[0]

@@ -620,9 +620,10 @@ mine = visits[visits.user_id == 5]
 for n in (1, 2, 5, 20, 100):
     few = model.predict(mine.tail(n))
     print(f"last {n:3} visits: {few.somewhere_new.iloc[0]:.2f}")
-# At first every visit is to a new place, so the probability rises above that
-# of the made-up worlds. Then the person begins to return, and it falls.
-# The more visits there are, the less that mean counts.
+# The estimate lies between the share of new places in the person's latest
+# visits and the mean share in the made-up worlds. At first every visit is to
+# a new place, so it rises above that mean. Then the person begins to return,
+# and it falls. The more visits there are, the less the mean counts.
 
 # %% [markdown]
 # **Exercise 2** (quick). Bayes' rule by hand. Two experts gave the last three visits the probabilities 0.5, 0.4, 0.5 and 0.25,
@@ -642,7 +643,7 @@ check.exercise("24.2", first / (first + second))
 # most likely.
 
 # %% [markdown]
-# **Exercise 3** (medium). A person's clock is a relation as well. Shift all times of the town by seven hours, as if UTC times had been read as
+# **Exercise 3** (medium). A person's clock is a relation as well. Shift all times of the town by seven hours, much as if UTC times had been read as
 # local times, and compare the first guesses with those before. How many people get another first guess? Then say why so few
 # (or so many).
 
@@ -662,3 +663,6 @@ print(f"A doubt: {doubts[0].message}")
 # depends on days, such as weekends and midnight, is torn apart. The model
 # does not mind. The package does: a town that is asleep in the morning looks
 # like a town whose times are in UTC.
+
+# %% [markdown]
+# **Next:** [Scale](25_scale.ipynb), where a town gets a million places.

@@ -311,9 +311,10 @@ steep, later = slopes.idxmax(), beyond.idxmax()
 Markdown(
     "If time grows like visits to the power $p$, growth is linear at "
     "$p = 1$. From a hundred thousand visits to a million $p$ "
-    f"lies between {slopes.min():.2f} and {slopes[steep]:.2f} (“{steep}”), "
-    f"from there to ten million between {beyond.min():.2f} and "
-    f"{beyond[later]:.2f} (“{later}”). Where $p$ is above 1, time grows "
+    f"lies between {slopes.min():.2f} and {slopes[steep]:.2f}, the "
+    f"largest for “{steep}”; from there to ten million it lies between "
+    f"{beyond.min():.2f} and {beyond[later]:.2f}, the largest for “{later}”. "
+    "Where $p$ is above 1, time grows "
     "faster than the visits do."
 )
 

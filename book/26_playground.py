@@ -149,7 +149,7 @@ change.round(1) + 0.0  # no minus zeros
 # %% [markdown]
 # The first two columns are changes of Acc@1 in points, on all test windows: of the one shipped model, and between means
 # over five seeds ([chapter 14](14_ablations.ipynb)). A plus sign means more right guesses without the part; most of these changes
-# are too small to be told from chance. The third is the share of first guesses that the switch changes.
+# are too small to tell from chance. The third is the share of first guesses that the switch changes.
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
@@ -184,7 +184,7 @@ show(
     f"and trained without. The pointer: {off['no pointer']:.0f} points "
     f"switched off, {new['no pointer']:.0f} trained without. All others: "
     f"between {others.min():.1f} and {others.max():.1f}.",
-    caption="The same parts, asked two questions. Dots: the model was "
+    caption="Two questions about the same parts. Dots: the model was "
     "trained without the part. Diamonds: it was trained with it, and the "
     "part was silenced afterwards.",
 )
