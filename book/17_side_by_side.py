@@ -82,7 +82,8 @@ for results in (measured, swapped, ablations):
 # - *if*: it holds under a condition that the row leaves out (what counts as a condition is our reading);
 # - *false*: what we measure contradicts it.
 #
-# Tables, diagrams and steps have the names and numbers of the documents. Where a table describes parts, we print only what is false;
+# Tables, diagrams and steps have the names and numbers of the documents. A row is named after its claim. Its cells hold
+# what the documents say, or what we found. Where a table describes parts, we print only what is false;
 # where it gives reasons ("why …"), also what holds under a condition. *The count* has all rows. Which of these claims will fall: *no unknown places*, *parallel*, *faster*, *an LSTM has gradient issues*, *attention
 # weights make it interpretable*, *no decoder needed*?
 #
@@ -231,7 +232,8 @@ show(
 #
 # ## A diary and a window
 #
-# One trip diary of our town goes through a small summarizer. What comes out of each part, and how often is it called?
+# [Chapter 9](09_model.ipynb) follows a window through PGT. Here one trip diary of our town goes through a small
+# summarizer. What comes out of each part, and how often is it called?
 
 # %%
 diaries = write_diaries(town)
@@ -505,7 +507,7 @@ pointed, generated = out.pointer_log_probs, out.generator_log_probs
 by_ours = log_mixture(logit, pointed, generated).exp()
 
 places = window.location
-given = (generated.exp(), out.pointer_attention, places, 0)
+given = (generated.exp(), out.pointer_attention, places, 0)  # no extra words
 by_theirs = summarizer.mixture(1 - out.gate, *given)
 wrong = summarizer.mixture(out.gate, *given)
 same = float((by_ours - by_theirs).abs().max())
@@ -530,8 +532,8 @@ verdicts("5 Gate")
 # %% [markdown]
 # ## Decoder and output
 #
-# A beam search that ends after one word keeps the words with the highest probabilities: a sorted list, whose first
-# entry is the argmax.
+# The documents set *beam search* against *argmax*. A beam search that ends after one word keeps the words with the
+# highest probabilities: a sorted list, whose first entry is the argmax.
 
 # %% tags=["hide-input"]
 with torch.no_grad():
@@ -570,7 +572,7 @@ judge("extended", fixed, "yes", "“no”", "fixed, but the exact protocol "
       f"gets {copied:.0f} % right", condition=copied > 0)  # fmt: skip
 judge("last operation", float(again.abs().max()) < 1e-4, "beam search",
       "“log-softmax”, argmax", "in effect: there is no log-softmax, and one "
-      "would change nothing, since it is already a log-distribution",
+      "would change nothing: the answer is the log of a distribution",
       condition=True)  # fmt: skip
 judge("length", log_probs.ndim == 2, f"up to {document.max_summary}", 1)
 verdicts("6 Output")
@@ -643,14 +645,14 @@ axes.set(yscale="log", ylabel="gradient, last visit = 1")
 axes.set(xlabel="position from the end (1 = last visit)")
 axes.set_xticks([1, 5, 10, 15, 18])
 axes.legend(fontsize=8)
-said = ", ".join(f"{KINDS[kind][0]} {x:.0e}" for kind, x in back.items())
+said = ", ".join(f"{KINDS[kind][0]} {x:.1e}" for kind, x in back.items())
 show(
     figure,
     alt="Gradient of the last visit's encoding by each visit, falling with "
     "age in a BiLSTM and flat in a Transformer. At the oldest of 18 visits: "
     f"{said}.",
-    caption="How strongly the last visit depends on older ones, before "
-    "training. One draw of the weights each.",
+    caption="How strongly the last visit's encoding depends on each visit, "
+    "before training. One draw of the weights each.",
 )
 
 # %% tags=["hide-input"]
@@ -666,7 +668,8 @@ Markdown(
     "starts with a bias of one. Nearer to the end than position "
     f"{start}, the plain BiLSTM passes on more. Here are whole trainings on "
     "our town; the next section explains the last three models. (All "
-    "have the package's default sizes; the BiLSTM has PyTorch's start.)"
+    "have the package's default sizes; the BiLSTM in PGT has PyTorch's "
+    "start.)"
 )
 
 # %%
@@ -748,8 +751,8 @@ judge = section("why a Transformer")
 judge("parallel", flat, "depth grows with $L$", "depth is constant",
       "depth, not work: that grows with $L^2$", condition=True)  # fmt: skip
 judge("far visits", min(times.values()) > 1,
-      f"{back['bilstm']:.0e}, or {back['open gate']:.0e}",
-      f"{back['transformer']:.0e}", "gradient from the oldest of 18 visits, "
+      f"{back['bilstm']:.1e}, or {back['open gate']:.1e}",
+      f"{back['transformer']:.1e}", "gradient from the oldest of 18 visits, "
       "before training, for two starts of the LSTM",
       condition=min(times.values()) < 10)  # fmt: skip
 judge("training speed", faster, *spent,
@@ -764,11 +767,12 @@ judge("interpretable", theirs.attention.numel() > 0,
 judge("short sequences", short > 50, "", f"{short:.0f} % have 5 to 50 visits",
       "of the test windows")  # fmt: skip
 judge("more accurate", worse, with_bilstm, "", "implied, not in the "
-      "documents. Change of Acc@1, in points, five seeds, intervals as in "
-      "*The summarizer's parts in PGT*. Clear for "
-      f"{', '.join(clear) or 'none'}; the opposite is clear for "
-      f"{', '.join(against) or 'none'}. At ten places: "
-      f"{with_ten}", condition=len(clear) < 4)  # fmt: skip
+      "documents. Change of Acc@1 when PGT gets a BiLSTM, in points, five "
+      "seeds, intervals as in *The summarizer's parts in PGT*. Change of "
+      f"Acc@10: {with_ten}. The Transformer is clearly ahead in "
+      f"{', '.join(clear) or 'none'}, clearly behind in "
+      f"{', '.join(against) or 'none'}",
+      condition=len(clear) < 4)  # fmt: skip
 verdicts("why a Transformer", shown=("if", "false"))
 
 # %% [markdown]
@@ -780,7 +784,7 @@ verdicts("why a Transformer", shown=("if", "false"))
 # "A classification, not a generation task. A decoder adds unnecessary complexity." The test is to add one. In *PGT with
 # a decoder* the encoded last visit starts the summarizer's LSTM; the LSTM attends to all visits and makes the
 # context for pointer, generator and gate. In the *summarizer on windows*, places are the words, and the summary has one
-# word; without its decoder, the encoder's last state stands in.
+# word; without its decoder, the reduced last state of the encoder takes the decoder's place.
 
 # %% tags=["hide-input"]
 acc = by_seed["acc@1"]
@@ -795,8 +799,8 @@ said = [
     for name, gain in worth.items()
 ]
 Markdown(
-    "**A decoder does not help.** Adding one changes Acc@1 by "
-    f"{' and by '.join(said)}."
+    "**A decoder does not help.** Adding one changes Acc@1 (taken before "
+    f"rounding) by {' and by '.join(said)}."
 )
 
 # %% tags=["hide-input"]
@@ -822,8 +826,8 @@ verdicts("why no decoder", shown=("if", "false"))
 # ## Why several embeddings?
 #
 # "*When* is as important as *what*." Two measurements test it: the ablations of [chapter 14](14_ablations.ipynb),
-# and the kernel of [chapter 4](04_baselines.ipynb), with its clock and without. If the claim were true, the kernel
-# would lose at least half of its accuracy without its clock.
+# and the kernel of [chapter 4](04_baselines.ipynb), with its clock and without. We read the claim strictly: the clock
+# should add as much to the kernel's accuracy as the kernel reaches without it.
 
 # %%
 CITY = {"data": "city", "protocol": "exact", "model": "pgt"}
@@ -852,8 +856,8 @@ ahead = plain_pgt["acc@1"] > only_places["acc@1"]
 judge = section("why several embeddings")
 judge("information", tables == 7, "words", "place, person, time")
 judge("semantics", ahead, f"Acc@1 {only_places['acc@1']:.1f} %, places alone",
-      f"{plain_pgt['acc@1']:.1f} %", "the models differ in more than that",
-      condition=True)  # fmt: skip
+      f"{plain_pgt['acc@1']:.1f} %", "accuracy is compared; the models "
+      "differ in more than their inputs", condition=True)  # fmt: skip
 judge("when is as important as what", timed - timeless >= timeless, "",
       "; ".join(lost), "changes of Acc@1, points. The kernel keeps "
       f"{timeless:.1f} of its {timed:.1f} % without its clock")  # fmt: skip
@@ -886,8 +890,8 @@ verdicts("why position from the end", shown=("if", "false"))
 
 # %% [markdown]
 # Few people go on to the place where they already are, so the last visit has a low share. (Each share counts only
-# windows with so many visits.) People of the town do prefer recent visits ([chapter 12](12_position_bias.ipynb)). The
-# verdict is about these shares, which do not show it.
+# windows with so many visits.) The rule that moves the people does weigh recent visits more
+# ([chapter 12](12_position_bias.ipynb)). The verdict is about these shares, which do not show it.
 
 # %% [markdown]
 # ## The summarizer's parts in PGT
@@ -895,8 +899,8 @@ verdicts("why position from the end", shown=("if", "false"))
 # What does PGT lose with the summarizer's encoder, its attention, or its memory of what was attended to?
 # (For the memory, `CoveragePointer` first lets each earlier visit ask as if it were the last, and adds up their
 # attention.) And what if no visit may attend to later ones? The table has the change of Acc@1 in points, mean of the
-# five seeds of [chapter 19](19_improvements.ipynb). The 95 % intervals, over people and seeds, are wide enough for all
-# of a column to hold at once:
+# five seeds of [chapter 19](19_improvements.ipynb). The 95 % intervals, over people and seeds, are widened until
+# all four of a column hold at once:
 
 # %% tags=["hide-input"]
 cells = {n: [change_of(e, v) for v in SWAPS] for n, e in changes.items()}
@@ -1019,7 +1023,8 @@ for n_visits in (18, 200):
     times = spent["transformer"] / spent["bilstm"]
     print(f"{n_visits} visits: Transformer / BiLSTM {times:.1f}")
 # `seconds` counts processor time; for a graphics card use
-# `time.perf_counter` and `torch.cuda.synchronize`.
+# `time.perf_counter` and `torch.cuda.synchronize`. The ratio differs from
+# machine to machine, and so from the table.
 
 # %% [markdown]
 # **Exercise 4** (project). "Until somebody asks for two places." Predict the next *two* places in two ways: once
