@@ -173,8 +173,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "new_york_last_visit": (
                 *RULES,
                 Run("predictor"),
-                *_seeded([*_RIVALS, _WEEK[0], _WEEK[2]], FEW_SEEDS),
-                *_seeded([("contextual", "full", "unknown")]),
+                *_seeded([*_RIVALS, *_WEEK]),
                 *_seeded([("on_accuracy", name, "unknown") for name in ON_ACCURACY], FEW_SEEDS),
             ),
         },
