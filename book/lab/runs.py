@@ -48,6 +48,7 @@ from pgt.train import fit
 from pgt.training.baselines import baselines, fit_baseline
 from pgt.training.network import Network
 from pgt.training.presets import PRESETS, ablate
+from pgt.visits import split_by_days
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, PreparedDataset, prepare
 
@@ -112,6 +113,12 @@ class Run:
         return "-".join(str(part) for part in asdict(self).values())
 
 
+def _long_test() -> pd.DataFrame:
+    """The large town's visits, trained on about as many as GeoLife has, tested on the most."""
+    visits = city.simulate(preset="large").visits.drop(columns="split")
+    return split_by_days(visits, (0.2, 0.3))
+
+
 def _checkins() -> pd.DataFrame:
     """Visits of 500 people of a large town, three in ten missing, none with an end."""
     from pgt.city.checkins import sampled  # it imports this module
@@ -137,6 +144,7 @@ _DATA: dict[str, Data] = {
     "city_large": Data(
         "large city", lambda: city.simulate(preset="large").visits, "exact", preset="city"
     ),
+    "city_large_long_test": Data("large city, long test", _long_test, "exact", preset="city"),
     "checkins": Data("check-ins", _checkins, "exact", preset="city"),
     "new_york": Data("new york", _new_york, "published", NEW_YORK),
 }  # fmt: skip
