@@ -960,9 +960,9 @@ with torch.no_grad():
     copied = ((1 - output.p_gen) * seen)[0]
 responsibility = (copied / probability)[: len(written)]
 gate = (1 - output.p_gen[0])[: len(written)]
-columns = {"1 − p_gen": gate, "copied": responsibility}
+columns = {"weight of copying": gate, "copied": responsibility}
 both = pd.DataFrame(columns, index=written)
-apart = (both["copied"] - both["1 − p_gen"]).abs().to_numpy()
+apart = (both["copied"] - both["weight of copying"]).abs().to_numpy()
 both.iloc[apart.argsort()[::-1][:5]].round(
     2
 )  # the five with the largest difference

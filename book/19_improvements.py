@@ -280,7 +280,7 @@ pd.Series(counts, name="parameters of one layer").to_frame()
 # and the same with one wave for the weekday.
 #
 # **5. Frequency-adaptive embeddings.** Not every location needs a vector of the same width. Split the locations into
-# three groups by their count. Each group gets a table and a matrix that brings its vectors to $D$:
+# three groups by how often they appear in windows. Each group gets a table and a matrix that brings its vectors to $D$:
 #
 # $$
 # x = W_1 E_{\ell,:} \ \text{(frequent)}, \qquad W_2 E_{\ell,:} \ \text{(medium)}, \qquad W_3 E_{\ell,:} \ \text{(rare)}. \tag{19.6}
@@ -470,7 +470,7 @@ Markdown(
     "With four layers of that size the model is "
     f"{four['together'] - 500:.0f} thousand parameters over the budget, "
     "before any improvement: the encoder is larger than planned, and the "
-    "plan forgot the projection of the seven embeddings and the pointer. "
+    "plan forgot the pointer, and the projection of the embeddings. "
     "The package's default settings stay below, even with the exact "
     f"protocol's {2050:,} location ids. But four full output layers would "
     f"add {3 * own['output layer']:.0f} thousand, and break the budget."
@@ -509,9 +509,9 @@ Markdown(
     f"{len(notes)} trainings, {results.header['seconds'] / 3600:.1f} hours "
     f"on a {results.header['device'].upper()}. The kernel was chosen from "
     f"{grid} settings, which vary four of its five numbers. Each variant had "
-    "one setting: on GeoLife the documents' own. Would a search help? There, "
-    f"the best of {tries} settings by validation, without a new part, "
-    f"changes Acc@1 on the test by {lift:+.1f} points "
+    "one setting: on GeoLife the documents' own. Would a search help? On "
+    f"GeoLife we tried {tries} settings of the plain model, with no new part. "
+    f"The best by validation changes Acc@1 on the test by {lift:+.1f} points "
     f"[{low:+.1f}, {high:+.1f}]."
 )
 
@@ -609,13 +609,13 @@ assert ten[late].mean() > ten[~late].mean()
 Markdown(
     f"On GeoLife the plain model keeps epoch {kept['plain']:.1f} on average "
     "over its five seeds: with the documents' settings it has hardly begun "
-    f"to train when its loss turns. Of the {later.sum()} proposals that "
-    f"keep epoch 2 or a later one on average, {higher.sum()} have a higher "
-    f"mean than the plain model; of the other {(~later).sum()}, "
-    f"{(~higher).sum()}. The verdicts below on "
+    f"to train when its loss turns. {later.sum()} proposals keep epoch 2 or "
+    f"a later one on average, and {higher.sum()} of these have a higher mean "
+    f"than the plain model; of the other {(~later).sum()} proposals only "
+    f"{(~higher).sum()} have. The verdicts below on "
     f"these {(~later).sum()} rest on little more than one epoch. The plain "
-    f"model was trained with {len(ten)} seeds in all: {late.sum()} of these "
-    "trainings keep epoch 2 or a later one and have Acc@1 "
+    f"model was also trained with five more seeds. Of all {len(ten)} "
+    f"trainings, {late.sum()} keep epoch 2 or a later one and have Acc@1 "
     f"{ten[late].mean():.1f} %, the others {ten[~late].mean():.1f} %."
 )
 
@@ -763,7 +763,8 @@ Markdown(
     "that RoPE does not help, on GeoLife.** Relative bias has nearly the "
     "same interval; only its claim points the other way. On average RoPE "
     f"kept epoch {kept['rope']:.1f}, relative bias "
-    f"{kept['relative_bias']:.1f}. "
+    f"{kept['relative_bias']:.1f}, so even this verdict is about models that "
+    "have hardly trained. "
     f"In numbers: {sums}.\n\n"
     "To rule out a gain of one point, the interval of a part that changes "
     "nothing may reach no further than a point. Half of ours reach further "
@@ -823,12 +824,12 @@ for n, where in SPLITS.items():
         "test windows": f"{len(crowd):,}",
         "people in the test": str(crowd.user_id.nunique()),
         "seeds": str(len(luck)),
-        "half an interval (median, points)": f"{half.median():.2f}",
-        "half, for all ten at once (median)": f"{wider.median():.2f}",
+        "interval, to each side (median, points)": f"{half.median():.2f}",
+        "the same, all ten at once": f"{wider.median():.2f}",
         "a change's range over seeds (median)": f"{spread.median():.2f}",
         **{w: str(n) for w, n in word.items()},
         "plain model, Acc@1, %": f"{luck.mean():.1f}",
-        "its range over seeds, points": f"{luck.max() - luck.min():.1f}",
+        "plain model, range over seeds": f"{luck.max() - luck.min():.1f}",
         "kernel, Acc@1, %": f"{large.mean(**KERNEL, data=where):.1f}",
     }
 pd.DataFrame(lines)
@@ -871,8 +872,9 @@ Markdown(
     f"**With the long test {clear['long test']} of the ten claims can be "
     f"judged, with long training {clear['long training']}. Confirmed in "
     f"either: {confirmed}.** Contradicted: {lost}. Both by "
-    f"little: the intervals end {close} points from zero, and they hold for "
-    "one column each.\n\n"
+    f"little: the intervals end {close} points from zero. They are widened "
+    "for the ten of one column; widened for both columns, they might contain "
+    "zero.\n\n"
     "More test windows do not remove the luck of training. In the long test, "
     f"the trainings that kept epoch {usual:.0f} or an earlier one have Acc@1 "
     f"{early:.1f} % on average; the {late.sum()} of {len(runs)} that kept a "
@@ -885,7 +887,7 @@ Markdown(
 # ## The list as a whole
 #
 # Five things should *definitely* be done: pre-norm (it was), GeGLU, relative positions, multi-scale time, and a focal
-# or balanced loss. Do the four that are new help together?
+# or balanced loss (we take the focal one). Do the four that are new help together?
 
 # %% tags=["hide-input"]
 FIVE = ["relative_bias", "geglu", "multi_scale_time", "focal"]
