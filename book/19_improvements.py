@@ -510,9 +510,9 @@ Markdown(
     f"on a {results.header['device'].upper()}. The kernel was chosen from "
     f"{grid} settings, which vary four of its five numbers. Each variant had "
     "one setting: on GeoLife the documents' own. Would a search help? On "
-    f"GeoLife we tried {tries} settings of the plain model, with no new part. "
-    f"The best by validation changes Acc@1 on the test by {lift:+.1f} points "
-    f"[{low:+.1f}, {high:+.1f}]."
+    f"GeoLife we tried {tries} settings of the plain model, with no new "
+    "part. The best by validation changes Acc@1 on the test by "
+    f"{lift:+.1f} points [{low:+.1f}, {high:+.1f}]."
 )
 
 # %% [markdown]
