@@ -775,7 +775,7 @@ Markdown(
 # %% [markdown]
 # ## A larger town
 #
-# A simulated town can be made larger, and followed for longer. Here is one variant of each of the ten proposals (for
+# A simulated town can be made larger. Here is one variant of each of the ten proposals (for
 # number 5 the paper's direction) in a
 # town with hundreds of people. Each is trained on two splits, and judged by the rule above. *Long training* splits
 # everybody's days as always: the first six tenths are for training. *Long test* turns this round: the first fifth for
