@@ -280,7 +280,8 @@ def write(name: str, folder: Path) -> Path:
     table = pd.concat(tables, ignore_index=True).astype({"seed": "Int16"})
     for column in ("data", "protocol", "model", "variant", "target_time"):
         table[column] = table[column].astype("category")
-    # Row numbers go up by one most of the time, so their differences take next to no space.
+    # All answers to one question side by side: they are alike, and so are the numbers of the rows.
+    table = table.sort_values(["data", "row"], kind="stable", ignore_index=True)
     table.to_parquet(
         folder / f"{name}.ranks.parquet", index=False, compression="zstd", compression_level=19,
         use_dictionary=[column for column in table if column != "row"],

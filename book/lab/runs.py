@@ -114,7 +114,7 @@ class Run:
 
 
 def _long_test() -> pd.DataFrame:
-    """The large town's visits, trained on about as many as GeoLife has, tested on the most."""
+    """The large town's visits, trained on the first fifth of everybody's days, tested on most."""
     visits = city.simulate(preset="large").visits.drop(columns="split")
     return split_by_days(visits, (0.2, 0.3))
 
