@@ -509,8 +509,8 @@ against = list(results.ranks(**PLAIN, data="geolife"))
 low, high = interval_of_mean(list(tuned.ranks(**SEARCHED)), against=against)
 Markdown(
     f"{len(trainings)} trainings, {results.header['seconds'] / 3600:.1f} "
-    f"hours on a {results.header['device'].upper()}. The kernel was chosen from "
-    f"{grid} settings, which vary four of its five numbers. Each variant had "
+    f"hours on a {results.header['device'].upper()}. The kernel was chosen "
+    f"from {grid} settings, which vary four of its five numbers. Each variant had "
     "one setting: on GeoLife the documents' own. Would a search help? On "
     f"GeoLife we tried {tries} settings of the plain model, with no new "
     "part. The best by validation changes Acc@1 on the test by "
