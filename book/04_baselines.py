@@ -799,8 +799,9 @@ bars(
 # seeds would score differently, so its seeds are drawn with replacement as well. The third block of the table uses the
 # *exact* protocol: it keeps the real places of GeoLife apart, and no model knows the target's time. In the table,
 # *full* is PGT with all its parts (on GeoLife with the documented settings, in the town with the package's default ones),
-# and *no pointer* and *no generator* lack one of them. On GeoLife, *default* is PGT with the package's default settings, and *tuned* has those that were best on
-# the validation windows.
+# and *no pointer* and *no generator* lack one of them. On GeoLife, *default* is PGT with the package's default settings, and *tuned* has the best of ten, by one
+# seed on the validation windows of the published protocol; in the exact protocol PGT keeps these, while the kernel's
+# numbers are chosen anew. Intervals on GeoLife are somewhat too narrow ([chapter 23](23_real_cities.ipynb)).
 
 
 # %%

@@ -833,9 +833,10 @@ Markdown(
 #
 # ## Five seeds, and GeoLife
 #
-# So far we looked at one set of weights. Here are means of five seeds, with the 95 % interval of that mean, people
-# resampled. GeoLife is there too: nobody knows the truth about it, but "in the window" can still be scored. Read the
-# slopes first: does the interval lie above one? Then compare the two AUCs of a column.
+# So far we looked at one set of weights. Here are means of five seeds, with their 95 % intervals. The intervals resample
+# people only; the five seeds are held fixed. So they do not say what five other seeds would have given. GeoLife is there
+# too: nobody knows the truth about it, but "in the window" can still be scored. Read the slopes first: does the interval
+# lie above one? Then compare the two AUCs of a column.
 
 # %%
 columns = {
@@ -861,7 +862,8 @@ for text, where, y in worlds:
             slopes.append((low, high))
         row = table.setdefault(title, {})
         row[text] = f"{means[where, key]:.2f} ({low:.2f} to {high:.2f})"
-pd.DataFrame(table).T
+head = "mean (95 % interval over people, seeds fixed)"
+pd.DataFrame(table).T.rename_axis(head)
 
 # %% tags=["hide-input"]
 geolife = report.rows[report.rows.data == "geolife"]
@@ -895,8 +897,8 @@ Markdown(
         else "is behind the gate"
     )
     + f": the difference in AUC is {found:+.3f} (95 % interval {low:+.3f} to "
-    f"{high:+.3f}), although the regression does not know the target's day, "
-    "and the network does."
+    f"{high:+.3f}, people resampled, the five seeds held fixed), although "
+    "the regression does not know the target's day, and the network does."
 )
 
 # %% [markdown]

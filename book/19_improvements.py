@@ -3,10 +3,10 @@
 #
 # Ten ways to make a model better, none of them measured: which three would you bet on?
 #
-# *You will be able to* exchange a part of a model by its name, say what it costs, and judge two dozen
+# *You will be able to* exchange a part of a model, say what it costs, and judge two dozen
 # comparisons at once without fooling yourself. *You need* [The encoder](06_position_and_encoder.ipynb),
 # [Training](10_training.ipynb) and [Ablations](14_ablations.ipynb). *It takes* thirty-five minutes to read and about half a
-# minute to run, where a GPU makes no difference; making its results again takes some hours on one processor core.
+# minute to run; making its results again takes some hours on one processor core.
 
 # %% tags=["hide-input"]
 try:
@@ -54,8 +54,7 @@ def build(*names, seed=0):
 # "definitely" be made, and none comes with a measurement.
 #
 # So we measure them. Each part in the table below is trained alone, with five seeds, on the simulated city and on
-# GeoLife; one part for each of the ten also in a larger town. All are compared with the model as it is, and with the
-# kernel of [chapter 4](04_baselines.ipynb).
+# GeoLife, and compared with the model as it is and with the kernel of [chapter 4](04_baselines.ipynb).
 #
 # ## The proposals
 #
@@ -73,12 +72,10 @@ with pd.option_context("display.max_colwidth", None):
     display(pd.DataFrame(listed).T.rename_axis("in code"))
 
 # %% [markdown]
-# Before you go on, bet. Which three would you put in first? (Exercise 1 settles your bets.) The sections below go by part
-# of the model, so the numbers are not in order.
+# Before you go on, bet. Which three would you put in first? (Exercise 1 settles your bets.)
 #
-# In the package each proposal is an entry in `IMPROVEMENTS`. `improved` builds the model of
-# [chapter 9](09_model.ipynb) and exchanges a part. Models of one seed begin with the same weights in everything they
-# share. (The one exception is the variant with four layers.)
+# `improved` builds the model of [chapter 9](09_model.ipynb) and exchanges a part. Models of one seed begin with the
+# same weights in everything they share, except the one with four layers.
 
 # %%
 batch = data.test.batch(np.arange(64))
@@ -94,8 +91,8 @@ for names in [("plain",), ("geglu",), ("geglu", "relative_bias")]:
 #
 # Several proposals rest on what the document says of GeoLife: an extreme imbalance. One location "appears 17,949
 # times", and the most frequent target occurs 783 times. Is that true? We count the training data in three ways: a visit
-# once for every window that holds it, each visit once, and targets only. *Never* is the number of locations that are
-# never counted, and the last column is the share of the most frequent tenth.
+# once for every window that holds it, each visit once, and targets only. *Never* counts the locations that do not
+# occur.
 
 # %% tags=["hide-input"]
 counted = uneven.rows[uneven.rows.table == "uneven"]
@@ -142,8 +139,8 @@ Markdown(
 #
 # ## Which visit may look at which
 #
-# **1. Relative position bias.** The encoder adds a sinusoid to each visit, so its positions are *absolute*: third in
-# the window, fourth in the window. What should matter is how far apart two visits are.
+# **1. Relative position bias.** The encoder adds a sinusoid to each visit, so its positions are *absolute*. What
+# should matter is how far apart two visits are.
 # [Raffel et al. (2020)](https://arxiv.org/abs/1910.10683) add a learned number to each attention score that depends on the distance
 # alone:
 #
@@ -151,7 +148,7 @@ Markdown(
 # s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + \mathcal{B}_{j-i}, \tag{19.1}
 # $$
 #
-# with one table $\mathcal{B}$ for each head. Every distance up to 32 has its own number. The sinusoid is left out, here
+# with one table $\mathcal{B}$ for each head, and one number for every distance up to 32. The sinusoid is left out, here
 # and with RoPE.
 
 
@@ -213,9 +210,10 @@ show(
     "random stripes along the diagonals. RoPE: a bright diagonal with "
     "fainter stripes on both sides. Recent and first: bright columns at the "
     "first and the last five visits.",
-    caption="What the three do to the attention scores, from dark to bright. "
-    "Relative bias (first head, random weights to show its shape) and recent "
-    "and first: what is added. RoPE: the product of equal vectors.",
+    caption="Attention scores between eighteen visits; brighter is higher. "
+    "Left and right: the numbers that are added to the scores (one head; on "
+    "the left they are random, to show the pattern). In the middle: the "
+    "scores that RoPE gives to eighteen equal vectors.",
 )
 
 # %% [markdown]
@@ -228,7 +226,7 @@ show(
 # \text{GeGLU}(x) = W_3 \big( W_1 x \odot \text{GELU}(W_2 x) \big). \tag{19.3}
 # $$
 #
-# "Increases effective parameters without increasing model size", the document says. But the layer that it prints has
+# "Increases effective parameters without increasing model size", the document says. But its layer has
 # the hidden width $4 D$ and two matrices into it.
 
 
@@ -250,15 +248,15 @@ counts = {name: counted_parameters(D, *one) for name, one in layers.items()}
 pd.Series(counts, name="parameters of one layer").to_frame()
 
 # %% [markdown]
-# As printed, every layer grows by half a feed-forward network. The paper makes the hidden layer a third narrower, and
-# so do we. Otherwise the experiment would test size.
+# As printed, a feed-forward network grows by half. The paper makes the hidden layer a third narrower, and so do we.
+# Otherwise the experiment would test size.
 #
 # **3. Pre-norm.** "Current baseline uses POST-LN (wrong!)", says the document. In fact the model already uses pre-norm (number 9 of
 # the [errata](https://where-next-book.github.io/where-next/book/errata.html)). What we can measure is the opposite step: the normalisation after each addition
 # ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745)).
 #
-# **7. Experts.** Some visits are habit, others are exploration. Give each kind a feed-forward network of its
-# own, an *expert* (the document has four), and let a router decide:
+# **7. Experts.** Some visits are habit, others are exploration. Give each kind its own feed-forward network, an
+# *expert* (the document has four), and let a router decide:
 #
 # $$
 # h(x) = \sum_k \pi_k(x)\, h_k(x), \qquad \sum_k \pi_k(x) = 1 . \tag{19.4}
@@ -271,7 +269,7 @@ pd.Series(counts, name="parameters of one layer").to_frame()
 # ## What goes in
 #
 # **4. Multi-scale time.** A quarter of an hour is a row of a table, and no row knows its neighbours. Take a row
-# for the hour instead, and beside it sine waves of the time, whose values are similar at neighbouring times. With $\omega_k$ for $k$ turns in 24 hours,
+# for the hour instead, and beside it sine waves, whose values are similar at neighbouring times. With $\omega_k$ for $k$ turns in 24 hours,
 #
 # $$
 # x = W \big[\, \text{row of the hour} ;\ \sin(\omega_k \cdot \text{time}) ;\ \cos(\omega_k \cdot \text{time}) \,\big], \qquad k = 1, \ldots, 4, \tag{19.5}
@@ -286,9 +284,10 @@ pd.Series(counts, name="parameters of one layer").to_frame()
 # x = W_1 E_{\ell,:} \ \text{(frequent)}, \qquad W_2 E_{\ell,:} \ \text{(medium)}, \qquad W_3 E_{\ell,:} \ \text{(rare)}. \tag{19.6}
 # $$
 #
-# Which group gets the wide table? The document cites [Baevski and Auli (2019)](https://arxiv.org/abs/1809.10853) for giving
-# *rare* locations more capacity. The paper does the opposite: rare words get less, to keep them from overfitting. We
-# measure both directions, `adaptive_embeddings` (the paper's) and `adaptive_reversed` (the document's).
+# Which group gets the wide table? The document gives it to the *rare* locations, and cites
+# [Baevski and Auli (2019)](https://arxiv.org/abs/1809.10853). In their paper it is the other way round: rare words get the narrow
+# one, to keep them from overfitting. We measure both, `adaptive_embeddings` (the paper's) and `adaptive_reversed`
+# (the document's).
 
 # %% tags=["hide-input"]
 from pgt.improvements.embeddings import FREQUENT, MEDIUM, occurrences
@@ -306,8 +305,8 @@ pd.DataFrame(rows, index=["frequent", "medium", "rare or never seen"])
 
 # %% [markdown]
 # **6. Cross-attention between modalities.** Let the location *ask* the other inputs, says the document, with one
-# attention for the person and one for the times. The first does not attend to anything. There is one person in a window, so there is
-# one key, and a softmax over one score is
+# attention for the person and one for the times. But there is one person in a window, so the first has one key, and a
+# softmax over one score is
 #
 # $$
 # \frac{e^{s_i}}{e^{s_i}} = 1, \tag{19.7}
@@ -328,7 +327,7 @@ print("Every location gets the same answer about the person.")
 # %% [markdown]
 # ## What is asked of it
 #
-# **9. The loss.** The document makes three proposals here. The *focal loss* of
+# **9. The loss.** There are three proposals. The *focal loss* of
 # [Lin et al. (2017)](https://arxiv.org/abs/1708.02002) turns down what the model knows already,
 #
 # $$
@@ -362,24 +361,26 @@ Markdown(
 )
 
 # %% [markdown]
-# **To avoid: depth, and copies.** The document warns against very deep models ("4 layers is probably optimal for this
-# data size"; ours has two) and against heavy data augmentation. Our light one: every training window comes a second time
-# without a random share of its oldest visits, which tests the warning only in part.
+# **To avoid: depth, and copies.** The document warns against very deep models, but finds four layers "probably
+# optimal for this data size"; ours has two. It also warns against heavy data augmentation. We measure a light one: every
+# training window comes a second time without a random share of its oldest visits.
 #
 # ## The last layer
 #
 # **10. The output.** The document finds one linear layer too simple for the generator. It proposes four heads whose
 # scores are mixed, a mixture of softmaxes, an adaptive softmax, and a temperature. The argument for mixtures comes from
 # [Yang et al. (2018)](https://arxiv.org/abs/1711.03953). Make a matrix of log-probabilities, with one row for each
-# context. With one linear layer and one softmax its rank is at most $D + 2$: one for the biases, one for the normalisation. If the
-# truth has a higher rank, no weights can express it. A mixture of softmaxes can, because the logarithm of a sum is not linear:
+# window. With one linear layer and one softmax its rank is at most $D + 2$: one for the biases, one for the normalisation. If the
+# truth has a higher rank, no weights can express it. A mixture of softmaxes can, because the logarithm of a sum is not
+# linear. It makes several contexts $c_k$ of each window, with weights $\pi_k$ that sum to one:
 #
 # $$
 # P_\text{gen}(\ell) = \sum_k \pi_k\, \frac{e^{G_\ell \cdot c_k}}{\sum_{\ell'} e^{G_{\ell'} \cdot c_k}}. \tag{19.10}
 # $$
 #
-# Measure the rank in the test windows. (The code takes out each row's mean, which lowers the rank by up to one. The
-# untrained models get large random embeddings, so that their contexts differ.)
+# Here $G_\ell$ is the row of the output layer for location $\ell$. Measure the rank in the test windows. (The code takes
+# out each row's mean, which lowers the rank by up to one. Untrained models get large random embeddings, so that their
+# contexts differ.)
 
 
 # %%
@@ -413,19 +414,18 @@ with pd.option_context("display.max_colwidth", None):
 
 # %% [markdown]
 # The second line is the surprise: it is the highest rank that so few rows allow. **The model was a mixture of softmaxes from the
-# beginning:** one over the visits of the window, one over the vocabulary, weighted by the gate. For places outside the window the generator's bottleneck
-# remains.
+# beginning:** one over the visits of the window, one over the vocabulary, weighted by the gate. (For places outside the
+# window the generator's bottleneck remains.)
 #
-# Four full heads, as printed, would break the document's own budget (below). So we tried four heads of a quarter of the
-# rank (third line: $4 \cdot 16$, and four biases). An *adaptive softmax* ([Grave et al., 2017](https://arxiv.org/abs/1609.04309)) scores rare locations in
-# fewer dimensions, for speed. A *temperature* is for calibration; here it is learned with the rest, in the generator
-# only.
+# Four full heads would break the document's own budget (below), so ours have a quarter of the rank each
+# (third line: $4 \cdot 16$, and four biases). An *adaptive softmax* ([Grave et al., 2017](https://arxiv.org/abs/1609.04309)) scores rare locations in
+# fewer dimensions, for speed. A *temperature* divides the generator's scores by one number, which is learned with the
+# other weights. It is meant for calibration.
 #
 # ## Where the parameters go
 #
 # The document says that all this must fit into half a million parameters, half of them for an encoder of four layers.
-# Of the documents' two sizes we take the larger one, with vectors of 96 numbers. (The table is in
-# thousands. All columns have GeoLife's places and people.)
+# Here they are for GeoLife's places and people, in thousands. The documents' GeoLife model has vectors of 96 numbers.
 
 
 # %% tags=["hide-input"]
@@ -510,17 +510,18 @@ low, high = interval_of_mean(list(tuned.ranks(**SEARCHED)), against=against)
 Markdown(
     f"{len(trainings)} trainings, {results.header['seconds'] / 3600:.1f} "
     f"hours on a {results.header['device'].upper()}. The kernel was chosen "
-    f"from {grid} settings, which vary four of its five numbers. Each variant had "
-    "one setting: on GeoLife the documents' own. Would a search help? On "
+    f"from {grid} settings, which vary four of its five numbers. Each "
+    "variant had one setting: on GeoLife the documents' own. Would a search "
+    "help? On "
     f"GeoLife we tried {tries} settings of the plain model, with no new "
-    "part. The best by validation changes Acc@1 on the test by "
+    "part. The best on the validation windows of the published protocol "
+    "changes Acc@1 on the test by "
     f"{lift:+.1f} points [{low:+.1f}, {high:+.1f}]."
 )
 
 # %% [markdown]
 # The measure is the change of Acc@1 against the plain model. As in [chapter 14](14_ablations.ipynb), people and
-# pairs of seeds are drawn with replacement. In each draw all variants get the *same* people and seeds, which we will
-# need below.
+# pairs of seeds are drawn with replacement, in each draw the *same* for all variants.
 
 # %% tags=["hide-input"]
 from pgt.analysis.comparison import compare, verdict
@@ -595,8 +596,7 @@ show(
 )
 
 # %% [markdown]
-# Training stops when the score on the validation windows gets no better: Acc@1 on the city, the cross-entropy on
-# GeoLife.
+# Training stops when the validation windows get no better, by Acc@1 on the city, by cross-entropy on GeoLife.
 
 # %% tags=["hide-input"]
 change = ends["GeoLife"]["mean"]
@@ -607,26 +607,27 @@ higher = later[order > 0]
 ten = tuned.select(model="pgt", variant="full").set_index("seed")["acc@1"]
 names = [f"pgt-full-unknown-{seed:.0f}" for seed in ten.index]
 late = np.array([tuned.header["runs"][n]["epochs"] >= 2 for n in names])
-assert ten[late].mean() > ten[~late].mean()
+assert ten[late].mean() > ten[~late].mean() and len(ten) == 10
+every = "all" if higher.all() else f"{higher.sum()}"
 Markdown(
     f"On GeoLife the plain model keeps epoch {kept['plain']:.1f} on average "
     "over its five seeds: with the documents' settings it has hardly begun "
     f"to train when its loss turns. {later.sum()} proposals keep epoch 2 or "
-    f"a later one on average, and {higher.sum()} of these have a higher mean "
-    f"than the plain model; of the other {(~later).sum()} proposals only "
-    f"{(~higher).sum()} have. The verdicts below on "
-    f"these {(~later).sum()} rest on little more than one epoch. The plain "
-    f"model was also trained with five more seeds. Of all {len(ten)} "
-    f"trainings, {late.sum()} keep epoch 2 or a later one and have Acc@1 "
-    f"{ten[late].mean():.1f} %, the others {ten[~late].mean():.1f} %."
+    f"a later one on average, and {every} of them have a higher mean than "
+    f"the plain model. Of the other {(~later).sum()} only "
+    f"{(~higher).sum()} have, and the verdicts on them rest on little more "
+    "than one epoch. The plain model itself was trained with ten seeds in "
+    f"all: {late.sum()} keep epoch 2 or a later one, with Acc@1 of "
+    f"{ten[late].mean():.1f} % on average; the others have "
+    f"{ten[~late].mean():.1f} %."
 )
 
 # %% [markdown]
 # ## Two dozen comparisons
 #
 # Do not write down any winner yet. Each interval misses the truth one time in twenty, and we have two panels of them.
-# If every proposal were worthless, how many intervals would miss zero by luck, and how often at least one? Move each
-# variant's draws so that their mean is zero: this makes a world in which nothing helps, with the same noise as ours.
+# If every proposal were worthless, how many intervals would miss zero by luck? Move each variant's draws so that their
+# mean is zero. Each draw is then a table of results in which nothing helps, with the same noise as ours.
 
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(figsize=(7.0, 3.0))
@@ -641,7 +642,7 @@ for (name, count), (colour, style) in zip(alarms.items(), looks, strict=True):
 axes.set_xlabel(
     "false alarms among the intervals, if nothing helped (14: or more)"
 )
-axes.set_ylabel("share of worlds (%)")
+axes.set_ylabel("share of tables (%)")
 axes.legend()
 some = {name: 100 * (count > 0).mean() for name, count in alarms.items()}
 show(
@@ -649,27 +650,25 @@ show(
     alt="Histogram of the number of false alarms if no variant changed "
     "anything. At least one: "
     + ", ".join(f"{name} {share:.0f} %" for name, share in some.items())
-    + " of the worlds; a long tail to the right.",
+    + " of the tables; a long tail to the right.",
     caption="How many of the intervals would miss zero by luck alone.",
 )
 
 # %% tags=["hide-input"]
 found = " and ".join(
-    f"**{share:.0f} %** of all tables ({name})"
+    f"**{share:.0f} %** of such tables ({name})"
     for name, share in some.items()
 )
-Markdown(
-    f"In such a world, at least one effect would be found in {found}."
-)
+Markdown(f"If nothing helped, {found} would show at least one effect.")
 
 # %% [markdown]
-# There is a remedy. Let every interval reach the same number of standard errors to each side of its mean, and choose
-# that number so that in ninety-five of a hundred draws *all* of them hold.
+# There is a remedy. Let every interval reach the same number of standard errors to each side of its mean, so many that
+# in ninety-five of a hundred draws *all* of them hold.
 # Such **simultaneous intervals** (the thin lines in the figure above) may be read as a column. The number
 # comes from the draws
 # ([Westfall and Young (1993)](https://www.wiley.com/en-us/Resampling-Based+Multiple+Testing%3A+Examples+and+Methods+for+p-Value+Adjustment-p-9780471557616)),
-# so it knows that the variants share their luck. Bonferroni's rule only counts the variants. The table says how many
-# standard errors an interval must reach to each side.
+# so it knows that the variants share their luck. Two other ways do not use all that the draws know: *if normal* takes
+# only their correlations, and Bonferroni's rule only counts the variants. The table is in standard errors to each side.
 
 
 # %% tags=["hide-input"]
@@ -695,16 +694,15 @@ factors = pd.DataFrame(factors)
 factors.round(2)
 
 # %% [markdown]
-# Our factor is larger than Bonferroni's: errors over a few people and five seeds are not normal, and large ones are more
-# frequent.
+# Our factor is larger than Bonferroni's, which takes errors as normal. Over a few people and five seeds large errors
+# are more frequent.
 #
 # > **Pitfall.** The number of comparisons is the number that were *made*, not the number of rows that end up in a table.
-# > So the figure shows every variant that we trained.
 #
 # ## A verdict per claim
 #
-# The rule is code (`pgt.analysis.comparison`). A claim says *better*, *worse* or *no help*, and its simultaneous
-# interval decides (before rounding), for each data set:
+# A claim says *better*, *worse* or *no help*, and its simultaneous interval decides, before rounding, for each data
+# set (in code: `pgt.analysis.comparison`):
 #
 # | verdict | when |
 # |---|---|
@@ -714,8 +712,8 @@ factors.round(2)
 # | cannot tell | it contains zero and an effect of one point in the claimed direction |
 #
 # "No help" is confirmed if the interval leaves out a gain of one point, and contradicted if the whole interval is a
-# gain. All claims are judged by Acc@1; that is our choice, not the document's. A *temperature* can change
-# calibration alone, so it gets no verdict here ([chapter 22](22_open_vocabulary.ipynb) measures one).
+# gain. All claims are judged by Acc@1; that is our choice, not the document's. A temperature is meant for
+# calibration, so it gets no verdict here ([chapter 22](22_open_vocabulary.ipynb) measures one).
 # ([Chapter 14](14_ablations.ipynb) used the same words with another rule.)
 
 # %% tags=["hide-input"]
@@ -777,12 +775,11 @@ Markdown(
 # %% [markdown]
 # ## A larger town
 #
-# A simulated town can be made larger. Here is one variant of each of the ten proposals (for
-# number 5 the paper's direction) in a
-# town with hundreds of people. Each is trained on two splits, and judged by the rule above. *Long training* splits
-# everybody's days as always: the first six tenths are for training. *Long test* turns this round: the first fifth for
-# training, a tenth for validation, the rest for the test. Test windows cost little, and they make an interval narrow.
-# Training costs time, so the seeds are few, and intervals from few seeds come out somewhat too narrow.
+# A simulated town can be made larger. Here is one variant of each of the ten proposals (number 5 as in the paper) in a
+# town with hundreds of people, trained on two splits. *Long training* splits everybody's days as always: the first six
+# tenths are for training. *Long test* takes the first fifth for training, a tenth for validation, and the rest for the
+# test. Test windows cost little, and they make an interval narrow. Training costs time, so the seeds are few, and
+# intervals from few seeds come out somewhat too narrow.
 
 # %% tags=["hide-input"]
 large = read_results("ten_improvements")
@@ -877,7 +874,7 @@ Markdown(
 # ## The list as a whole
 #
 # Five things should *definitely* be done: pre-norm (it was), GeGLU, relative positions, multi-scale time, and a focal
-# or balanced loss (we take the focal one). Do the four that are new help together?
+# or balanced loss (we take the focal one). Do the four new ones help together?
 
 # %% tags=["hide-input"]
 FIVE = ["relative_bias", "geglu", "multi_scale_time", "focal"]
@@ -898,8 +895,8 @@ Markdown(
 # %% [markdown]
 # ## Against the rule with five numbers
 #
-# Does any proposal close the gap to the kernel? The bars add the contextual pointer of
-# [chapter 20](20_contextual_pointer.ipynb) on the same seven days. It is given *relations* between each visit and now.
+# Does any proposal close the gap to the kernel? The last bar is the contextual pointer of
+# [chapter 20](20_contextual_pointer.ipynb), which is given *relations* between each visit and now.
 
 # %% tags=["hide-input"]
 from pgt.viz.plots import bars
@@ -951,18 +948,21 @@ for n, b in behind.items():
         )
     if n == "GeoLife":
         found = 100 * lift / kernel[n]["mean"]
-        said.append(f"The search above, without a new part: {found:.0f} %.")
+        said.append(
+            "The search for settings, which adds no new part, closes "
+            f"{found:.0f} %."
+        )
 Markdown(" ".join(said))
 
 # %% [markdown]
-# The proposals change how the same inputs are embedded, mixed, weighted or scored. One thing the kernel has, and no
-# layer here is given: how far the hour of a past visit is from *now*, as one number.
+# The proposals change how the same inputs are embedded, mixed, weighted or scored. No layer here is given what the
+# kernel has: how far the hour of a past visit is from *now*, as one number.
 #
 # ## What to remember
 #
 # - A proposal is a claim about data. Check it by counting, and count visits, not their copies in overlapping windows.
-# - Read the source that is cited, and the code that is to be changed. One proposal says the opposite of its paper; one replaces post-norm in a
-#   model that never had it; one attends to a single key.
+# - Read the source that is cited, and the code that is to be changed. One proposal says the opposite of its paper; one
+#   replaces what the model never had; one attends to a single key.
 # - Look at the epoch that was kept. A change that only makes training longer can look like a better or a worse model.
 # - One interval may be read alone. The intervals of a column must be widened until all of them hold at once.
 # - On average none of the proposals reaches the kernel. On GeoLife the contextual pointer, which is given a comparison
@@ -970,8 +970,7 @@ Markdown(" ".join(said))
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). Settle your bets: write the three names down and see how they did, on both data sets, beside
-# three names drawn at random.
+# **Exercise 1** (quick). Settle your bets: how did your three do, on both data sets, beside three drawn at random?
 
 # %%
 MY_BETS = ["relative_bias", "geglu", "focal"]  # put your three here
@@ -1017,9 +1016,9 @@ print(
 )
 
 # %% [markdown]
-# **Exercise 3** (longer). How many people would be needed to see an effect of one point on GeoLife, in one comparison
-# and in a column of all, so that the interval is one point to each side? (An effect of just that size is then found half
-# of the time.) Assume that the interval shrinks with the square root of the number of people.
+# **Exercise 3** (longer). How many people would GeoLife need for an interval of one point to each side, in one comparison
+# and in a column of all? (An effect of one point is then found half of the time.) Assume that the interval shrinks with
+# the square root of the number of people.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
@@ -1030,16 +1029,15 @@ far = factors["GeoLife"].to_numpy()[:2, None]  # in standard errors
 one, column = np.ceil(people * np.median((far * error) ** 2, 1)).astype(int)
 more = ((far + 0.84) / far).ravel() ** 2  # 80 % of a normal lie below 0.84
 print(
-    f"GeoLife has {people} people. For the median variant, {one:,} for one "
-    f"comparison and {column:,} for a column of {len(error)}; to find the "
-    f"effect four times in five, {more[0]:.1f} and {more[1]:.1f} times "
-    "as many."
+    f"The median variant needs {one:,} people in one comparison and "
+    f"{column:,} in a column of {len(error)}; GeoLife has {people}. To find "
+    f"an effect of one point four times in five, it needs {more[0]:.1f} and "
+    f"{more[1]:.1f} times as many."
 )
 
 # %% [markdown]
-# **Exercise 4** (project). No variant was tuned. Give one of them, say `relative_bias`, three learning rates on the
-# city, choose by validation with one seed, and train the plain model at the same three. Does the order of the two
-# change when both are tuned?
+# **Exercise 4** (project). No variant was tuned. Give `relative_bias` three learning rates on the city, choose by
+# validation with one seed, and do the same with the plain model. Does the order of the two change when both are tuned?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4

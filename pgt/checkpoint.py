@@ -48,7 +48,8 @@ def save_model(
         Goes into the file's header as JSON.
     windows : WindowConfig, optional
         ``data.config`` of the training data; `load_windows_config` reads it, so that predictions
-        use the same windows.
+        use the same windows. A file without it is for `load_model` alone: the commands and
+        `pgt.NextLocation.load` refuse it.
 
     Examples
     --------
@@ -115,16 +116,32 @@ def load_windows_config(path: str | Path) -> WindowConfig:
     """On which windows a checkpoint's model was trained.
 
     A file that does not hold it has the days, the fewest visits and the protocol of its notes;
-    where they are silent too, the default values, and the protocol that its vocabulary shows. Its
-    windows go back from the target's day, as all did then.
+    where they have no protocol, the one that its vocabulary shows. Its windows go back from the
+    target's day, as all did then.
+
+    Raises
+    ------
+    DataError
+        The file does not say it. Other windows than those of the training would give other
+        answers, so none are assumed.
 
     Examples
     --------
     >>> load_windows_config(shipped("city")).days
     7
     """
-    info = read_info(path)
-    with fitting(Path(path).name):
+    info, name = read_info(path), Path(path).name
+    with fitting(name):
+        if "training" in info:
+            raise DataError(
+                f"{name} is the checkpoint of a training that may go on, and does not say on which "
+                "windows; save its model with pgt.save_model(..., windows=data.config)."
+            )
+        if "windows" not in info and "days" not in info.get("notes", {}):
+            raise DataError(
+                f"{name} does not say on which windows its model was trained; save it again with "
+                "pgt.save_model(..., windows=data.config)."
+            )
         try:
             return _windows_of(info)
         except DataError as error:  # of a setting, and does not name the file
@@ -134,9 +151,9 @@ def load_windows_config(path: str | Path) -> WindowConfig:
 def _windows_of(info: dict[str, Any]) -> WindowConfig:
     if "windows" in info:
         return WindowConfig.from_dict(info["windows"])
+    notes = info["notes"]
     vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
     all_known = vocabulary.n_known == len(vocabulary.locations)
-    notes = info.get("notes", {})
     noted = {name: notes[name] for name in ("days", "min_visits", "protocol") if name in notes}
     protocol = "published" if all_known else "exact"
     return WindowConfig(**{"protocol": protocol, "anchor": "target_day"} | noted)

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from pgt import checkpoint, city
 from pgt.analysis.results import read_results
 from pgt.checkpoint import load_model, load_windows_config, read, read_parts, save_model, write
-from pgt.config import WindowConfig
+from pgt.config import TrainConfig, WindowConfig
 from pgt.contextual.config import ContextualConfig
 from pgt.contextual.model import load_contextual
 from pgt.errors import DataError, DataNote
@@ -23,6 +23,7 @@ from pgt.files.weights import built, load_weights
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.estimator import NextLocation
+from pgt.train import fit
 from pgt.visits import check
 from pgt.windows import Dataset, prepare
 
@@ -56,15 +57,28 @@ def test_the_windows_configuration_comes_back(data: Dataset, tmp_path: Path) -> 
     config = WindowConfig(days=14, min_visits=2, protocol="exact", anchor="last_visit")
     save_model(path, model, data.vocabulary, windows=config)
     assert load_windows_config(path) == config
-    # Files of before have it in their notes, or nowhere; they knew the one anchor only.
+    # Files of before have it in their notes; they knew the one anchor only.
     save_model(path, model, data.vocabulary, {"days": 3, "protocol": "exact", "seed": 1})
     assert load_windows_config(path) == WindowConfig(3, 3, "exact", "target_day")
-    save_model(path, model, data.vocabulary)
-    assert load_windows_config(path) == WindowConfig(anchor="target_day")
     assert load_windows_config(checkpoint.shipped("city")) == WindowConfig(protocol="exact")
     save_model(path, model, data.vocabulary, {"days": "many"})
     with pytest.raises(DataError, match=r"m\.safetensors does not fit .*'many'"):
         load_windows_config(path)
+    save_model(path, model, data.vocabulary, {"seed": 1})
+    with pytest.raises(DataError, match=r"m\.safetensors does not say .*windows=data\.config"):
+        load_windows_config(path)
+
+
+def test_a_training_that_may_go_on_does_not_pass_for_a_model_with_windows(
+    data: Dataset, tmp_path: Path
+) -> None:
+    path, model = tmp_path / "run.safetensors", model_of(tiny_config(data)).float()
+    fit(model, data.train, data.valid, TrainConfig(max_epochs=1), checkpoint=path, progress=False)
+    load_model(path)
+    with pytest.raises(DataError, match=r"run\.safetensors is the checkpoint of a training"):
+        load_windows_config(path)
+    with pytest.raises(DataError, match=r"run\.safetensors is the checkpoint of a training"):
+        NextLocation.load(path)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import colab
 
 CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time"}
 CLOCKS |= {f"{name}_ns" for name in (*CLOCKS, "time")}
+CALENDARS = {"Timestamp", "datetime", "date"}
 IN_A_PAGE = re.compile(r"\b(performance|Date)\.now\(")
 IN_A_COMMAND = re.compile(r"--[a-z-]*timeout[= ]\d{1,3}\b")
 # What the package, the chapters' reports and the benchmarks call a time that they have measured.
@@ -36,6 +37,10 @@ def offences(source: str) -> Iterator[str]:
             case ast.ImportFrom(module="time" | "timeit"):
                 found = "reads a clock"
             case ast.Attribute(attr=name) if name in CLOCKS:
+                found = "reads a clock"
+            case ast.Attribute(attr="now" | "today" | "utcnow", value=of) if (
+                ast.unparse(of).split(".")[-1] in CALENDARS
+            ):
                 found = "reads a clock"
             case ast.Constant(value=str(text)) if IN_A_PAGE.search(text):
                 found = "reads a clock"
@@ -80,6 +85,8 @@ def test_the_file_does_not_depend_on_the_speed_of_the_machine(path: Path) -> Non
         ("from time import perf_counter as now", "reads a clock"),
         ("began = module.time.monotonic()", "reads a clock"),
         ("page.evaluate('performance.now()')", "reads a clock"),
+        ("pd.Timestamp.now('UTC')", "reads a clock"),
+        ("datetime.date.today()", "reads a clock"),
         ("assert 0 < report.processor_seconds < 120", "limits a time"),
         ("assert all(row['took'] < 10 for row in rows)", "limits a time"),
         ("subprocess.run(command, timeout=280)", "gives up early"),

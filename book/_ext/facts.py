@@ -38,12 +38,15 @@ def gain(more: dict[str, Any], less: dict[str, Any], **where: Any) -> Callable[[
     return written
 
 
-def lead(one: dict[str, Any], other: dict[str, Any], **where: Any) -> Callable[[Results], str]:
-    """As `gain`, of rows on the same windows, with the 95 % interval over seeds and people."""
+def lead(
+    one: dict[str, Any], other: dict[str, Any], metric: str = "acc@1", group: str = "all",
+    **where: Any,
+) -> Callable[[Results], str]:  # fmt: skip
+    """As `gain`, with the 95 % interval over seeds and people."""
 
     def written(results: Results) -> str:
         same = {"target_time": "unknown", **where}
-        points, low, high = results.difference(one | same, other | same)
+        points, low, high = results.difference(one | same, other | same, metric, group)
         return signed(f"{points:+.1f} [{low:.1f}, {high:.1f}]")
 
     return written
@@ -74,12 +77,16 @@ NEW_YORK: dict[str, Any] = {"data": "new york", "protocol": "published"}
 MEMORY: dict[str, Any] = {"model": "contextual", "variant": "full"}
 WEEK: dict[str, Any] = {"model": "contextual", "variant": "window"}
 RULE_MEMORY, RULE_WEEK = {"model": "kernel_memory"}, {"model": "kernel"}
+PGT, PGT_TUNED = ({"model": "pgt", "variant": variant} for variant in ("full", "tuned"))
 FACTS: dict[str, Fact] = {
     "kernel": ("geolife_exact", percent(model="kernel", **GEOLIFE)),
     "pgt": ("geolife_exact", percent(model="pgt", variant="full", **GEOLIFE)),
     "pgt-tuned": ("geolife_exact", percent(model="pgt", variant="tuned", **GEOLIFE)),
     "new-york-kernel": ("last_visit", percent(model="kernel", **NEW_YORK)),
     "new-york-pgt": ("last_visit", percent(model="pgt", variant="full", **NEW_YORK)),
+    "pgt-lead-of-ten": ("geolife_exact", lead(PGT_TUNED, RULE_WEEK, "acc@10", **GEOLIFE)),
+    "new-york-lead-of-ten": ("last_visit", lead(PGT, RULE_WEEK, "acc@10", **NEW_YORK)),
+    "new-york-lead-on-known": ("last_visit", lead(PGT, RULE_WEEK, group="known", **NEW_YORK)),
     "gain": ("beyond", gain(MEMORY, WEEK, **GEOLIFE)),
     "rule-gain": ("beyond", gain(RULE_MEMORY, RULE_WEEK, **GEOLIFE)),
     "new-york-gain": ("last_visit", gain(MEMORY, WEEK, **NEW_YORK)),

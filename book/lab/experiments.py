@@ -38,6 +38,8 @@ MORE_SEEDS = (*SEEDS, 5, 6, 7, 8, 9)
 ON_ACCURACY = ("lstm", "mhsa", "pgt")
 # On many windows a seed makes little difference; three show how little.
 FEW_SEEDS = SEEDS[:3]
+# With five, half an interval of the long test was 0.41 points; 0.4 is what chapter 19 wants.
+LONG_TEST_SEEDS = MORE_SEEDS[:7]
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "Do the ten proposals improve PGT on a large town, where a small difference can be seen?",
         {
             "city_large": _ten_improvements(SEEDS[:2]),
-            "city_large_long_test": _ten_improvements(SEEDS),
+            "city_large_long_test": _ten_improvements(LONG_TEST_SEEDS),
         },
     ),
     "elsewhere": Experiment(
@@ -281,11 +283,12 @@ def write(name: str, folder: Path) -> Path:
     for column in ("data", "protocol", "model", "variant", "target_time"):
         table[column] = table[column].astype("category")
     # All answers to one question side by side: they are alike, and so are the numbers of the rows.
+    # Of a rank the upper bytes are nearly always 0, and stand apart from the lowest.
     table = table.sort_values(["data", "row"], kind="stable", ignore_index=True)
     table.to_parquet(
         folder / f"{name}.ranks.parquet", index=False, compression="zstd", compression_level=19,
-        use_dictionary=[column for column in table if column != "row"],
-        column_encoding={"row": "DELTA_BINARY_PACKED"},
+        use_dictionary=[column for column in table if column not in ("row", "better")],
+        column_encoding={"row": "DELTA_BINARY_PACKED", "better": "BYTE_STREAM_SPLIT"},
     )  # fmt: skip
     return write_results(folder / f"{name}.json", header, rows)
 

@@ -7,10 +7,11 @@ writes ``book/results/wins.json``. Its rows belong to several tables, told apart
 - ``windows``: test windows by a property (``by``, ``group``): who is right, in percent;
 - ``people``: quantiles over people of the kernel's lead, in points;
 - ``ratio`` and ``factor``: how each model's weights over visits rise with a feature
-(`pgt.analysis.disagreement`);
+(`pgt.analysis.disagreement`), those of tuned PGT (``pgt_tuned``) too;
 - ``clock``: mean weight, times the visits in the window, by hours of the day from now;
 - ``without``: the kernel without a part, its other numbers chosen anew on the validation windows;
-  on all test windows, and on those whose target is the last place; ``together``: both mixed;
+  on all test windows (with ``low`` and ``high`` of what it loses, people resampled), and on those
+  whose target is the last place; ``together``: both mixed;
 - ``agree``: how often two models guess the same place; ``guesses``: how often each guesses the
   place where the person is;
 - ``cells``: means over the cells of a grid with many people in each (`lab.grid`).
@@ -36,6 +37,7 @@ from lab.reports import Report
 from lab.runs import Run
 from pgt import metrics
 from pgt.analysis import disagreement
+from pgt.analysis.intervals import interval
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch
 from pgt.model import PointerGeneratorTransformer
@@ -150,20 +152,22 @@ def windows(seen: Opened, train: Windows) -> Iterator[Row]:
     yield {"table": "people", "by": "kernel - pgt"} | questions.by_person(lead, users)
 
 
-def weights(seen: Opened) -> Iterator[Row]:
-    """How attention and votes rise with each feature."""
+def weights(seen: Opened, tuned: list[pd.DataFrame]) -> Iterator[Row]:
+    """How attention and votes rise with each feature; ``tuned`` are the visits of tuned PGT."""
+    some_of = (("kernel", "kernel", seen.visits[:1]), ("pgt", "pgt", seen.visits),
+               ("pgt_tuned", "pgt", tuned))  # fmt: skip
     for name, measure in (("ratio", questions.ratios), ("factor", disagreement.factors)):
-        for model, some in (("kernel", seen.visits[:1]), ("pgt", seen.visits)):
-            found = pd.DataFrame([measure(visits, model) for visits in some])
+        for model, column, some in some_of:
+            found = pd.DataFrame([measure(visits, column) for visits in some])
             for feature, value in found.items():
                 yield {"table": name, "model": model, "group": feature, "value": value.mean(),
                        "low": value.min(), "high": value.max()}  # fmt: skip
-    for model, some in (("kernel", seen.visits[:1]), ("pgt", seen.visits)):
+    for model, column, some in some_of:
         curves = []
         for visits in some:
             length = visits.groupby("window").age.transform("max")
             half_hours = visits["apart"].clip(upper=719) // 30
-            curves.append((visits[model] * length).groupby(half_hours.to_numpy()).mean())
+            curves.append((visits[column] * length).groupby(half_hours.to_numpy()).mean())
         for k, value in enumerate(pd.concat(curves, axis=1).reindex(range(24)).mean(axis=1)):
             yield {"table": "clock", "model": model, "hours": k / 2 + 0.25, "value": value}
 
@@ -176,12 +180,19 @@ def without(data: Dataset, kinds: np.ndarray) -> Iterator[Row]:
         "the clock and the place before": {"clock": (0.0,), "width": (1.0,), "same": (0.0,)},
         "decay": {"decay": (1.0,)},
     }  # fmt: skip
+    ranked = {}
     for name, fixed in less.items():
         restricted: Any = type("Restricted", (ContextKernel,), {"GRID": ContextKernel.GRID | fixed})
-        right = hits(restricted().fit(data.train).choose(data.valid), data.test)
+        kernel = restricted().fit(data.train).choose(data.valid)
+        ranked[name] = metrics.evaluate(kernel, data.test)
+    for name, ranks in ranked.items():
+        right = metrics.gains(ranks)["acc@1"].to_numpy()
+        low, high = interval(ranked["nothing"], against=ranks)
+        ends = {"all": {"low": low, "high": high}}
         for group in ("all", "last place"):
             value = 100 * float(right[(kinds == group) | (group == "all")].mean())
-            yield {"table": "without", "group": name, "by": group, "value": value}
+            row = {"table": "without", "group": name, "by": group, "value": value}
+            yield row | ends.get(group, {})
 
 
 def together(
@@ -243,9 +254,11 @@ def _rows() -> Iterator[Row]:
     data = runs.dataset(KEY)
     kernel, *nets = models(data)
     seen = opened(kernel, nets, data)
+    tuned = [runs.trained(KEY, Run("pgt", "tuned", seed=seed))[0] for seed in SEEDS]
+    looked = [disagreement.visit_weights(net, kernel, data.test)[1] for net in tuned]
     kinds = questions.window_groups(data.test, seen.visits[0]).target.to_numpy()
     yield from (
-        *windows(seen, data.train), *weights(seen), *without(data, kinds),
+        *windows(seen, data.train), *weights(seen, looked), *without(data, kinds),
         *together(kernel, nets, data), *agree(seen), *guesses(seen), *cells(seen),
     )  # fmt: skip
 

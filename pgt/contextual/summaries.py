@@ -49,7 +49,7 @@ def candidates(
     again = previous >= 0
     # What is not visited again stays the latest visit until the person's visits end.
     ends = np.append(np.flatnonzero(np.diff(begins)), len(rows) - 1).astype(np.int32)
-    until = ends[np.searchsorted(ends, rows)]
+    until = np.repeat(ends, np.diff(ends, prepend=-1))
     until[previous[again]] = rows[again]
     leaves = np.flatnonzero(until - rows > memory).astype(np.int32)
     until = until[leaves]

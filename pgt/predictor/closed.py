@@ -190,7 +190,7 @@ class Closed(Fitted):
 
     @classmethod
     def of_pgt(cls, path: str | Path) -> Closed:
-        """PGT, of any file that `pgt.load_model` reads."""
+        """PGT, of a file that `pgt.load_model` reads and that says on which windows it was trained."""
         model, words = checkpoint.load_model(path)
         strange = checkpoint.read_info(path).get("notes", {}).get("strange", [])
         try:

@@ -164,7 +164,8 @@ def test_names_of_a_pgt_neither(tmp_path: Path, capsys: pytest.CaptureFixture[st
     visits["location_id"] = visits.location_id.map(lambda place: f"\x1b[2Jplace {place}")
     visits["user_id"] = "\x1b[2J" + visits.user_id.astype(str)
     data = prepare(visits)
-    save_model(tmp_path / "m.safetensors", model_of(tiny_config(data)).float(), data.vocabulary)
+    model = model_of(tiny_config(data)).float()
+    save_model(tmp_path / "m.safetensors", model, data.vocabulary, windows=data.config)
     write(visits, tmp_path / "v.parquet")
     assert main(["predict", f"{tmp_path}/v.parquet", f"{tmp_path}/m.safetensors"]) == 0
     said = capsys.readouterr().out

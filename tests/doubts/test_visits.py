@@ -82,8 +82,7 @@ def test_years_of_visits_are_no_stray_ones() -> None:
 
 
 def test_the_future_is_named() -> None:
-    ahead = pd.Timestamp.now("UTC") + pd.Timedelta(days=40)
-    table = check(visits("2024-05-01", str(ahead), str(ahead + pd.Timedelta(days=1))))
+    table = check(visits("2124-05-01", "2124-05-02"))
     (note,) = doubts(table)
     assert note.startswith("2 visits begin in the future (user 'ann' on ")
     assert ", …)" in note

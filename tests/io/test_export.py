@@ -15,7 +15,7 @@ import torch
 from pgt.batch import Batch
 from pgt.checkpoint import load_model, save_model, shipped
 from pgt.cli.parser import main
-from pgt.config import PARTS, ModelConfig
+from pgt.config import PARTS, ModelConfig, WindowConfig
 from pgt.errors import DataError
 from pgt.io import onnx
 from pgt.io.onnx import OUTPUTS, feed, write_onnx
@@ -248,7 +248,7 @@ def test_a_model_of_another_town_needs_its_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = Vocabulary(tuple(f"place {i}" for i in range(28)), tuple("abcd"), 20)
-    save_model(tmp_path / "m.safetensors", small(), words)
+    save_model(tmp_path / "m.safetensors", small(), words, windows=WindowConfig())
     command = ["export", "--model", str(tmp_path / "m.safetensors"), "--html"]
     assert main([*command, str(tmp_path / "m.html")]) == 2
     assert "--html needs --visits" in capsys.readouterr().err

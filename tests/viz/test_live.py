@@ -202,7 +202,7 @@ def test_the_command_makes_a_page_of_ones_own_table(
     table["lon"] = table.location_id.map(dict(zip(spots, 16 + spots / 1000, strict=True)))
     table["lat"] = 48.0
     write(table, tmp_path / "v.parquet")
-    save_model(tmp_path / "m.safetensors", model, data.vocabulary)
+    save_model(tmp_path / "m.safetensors", model, data.vocabulary, windows=data.config)
     page = tmp_path / "m.html"
     command = ["export", "--model", str(tmp_path / "m.safetensors"), "--html", str(page)]
     assert main([*command, "--visits", str(tmp_path / "v.parquet")]) == 0
