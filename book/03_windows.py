@@ -503,7 +503,8 @@ pd.Series(accuracy).rename(column).to_frame()
 
 # %% [markdown]
 # **And from which day do the seven days go back?** Equation (3.1) says: from the target's. That is the same leak
-# again, but better hidden. Suppose that the last visit was four days before the target. Then the window begins three
+# again, but better hidden, and the table above has it too: both rows are of such windows, so the difference is what the
+# field adds to the leak. Suppose that the last visit was four days before the target. Then the window begins three
 # days before the last visit instead of seven. The oldest visit gives away how long the pause was. To close the hole, go back from the day of the last visit:
 #
 # $$

@@ -710,6 +710,7 @@ def cell(results, **where):
     return f"{results.mean(**where):.1f} [{low:.1f}, {high:.1f}]"
 
 
+# %%
 rows = {}
 for name, model in which.items():
     knows = "day" if "PGT" in name else "unknown"

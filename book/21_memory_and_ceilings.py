@@ -539,7 +539,8 @@ hour = accuracy.get(("GeoLife, published", "hour"), np.nan)
 Markdown(
     f"Knowing the time is worth {more['GeoLife, exact']:.1f} points "
     f"under the exact protocol and {more['GeoLife, published']:.1f} under "
-    "the published one. Hour and weekday bring most of that. In the city "
+    "the published one, whose windows hint at the day already. Hour and "
+    "weekday bring most of that. In the city "
     f"they bring {says(timed['hour'])}; weekday and minute, again compared "
     f"with knowing nothing, {says(timed['time'])}. Under the published "
     "protocol the contextual "
@@ -624,8 +625,8 @@ Markdown(
 )
 
 # %% [markdown]
-# **Small leads depend on who counts.** Here are three, with their 95 % intervals over people and seeds. (*Kernel* is the kernel
-# of seven days. It and the most frequent place are not in the table above.)
+# **Small leads depend on who counts.** Here are three leads in Acc@1, with their 95 % intervals over people and seeds. The
+# *kernel* without further words sees seven days; it and the most frequent place are not in the table above.
 
 # %% tags=["hide-input"]
 NEW_YORK = ("new york", "published")
@@ -664,7 +665,7 @@ small = {
 above = [[row[1] > 0 for row in pair] for pair in small.values()]
 assert above == [[True, False], [True, False], [False, True]]  # see below
 small = pd.DataFrame(small, index=["over windows", "over people"])
-small.T.map(says).rename_axis(["Acc@1", "lead of", "over"])
+small.T.map(says).rename_axis(["data", "lead of", "over"])
 
 # %% [markdown]
 # On GeoLife the contextual pointer leads the kernel with the same hundred visits over windows. Over people we cannot tell

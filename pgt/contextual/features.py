@@ -17,8 +17,7 @@ from torch import Tensor
 from pgt.contextual.history import NOT_SEEN, HistoryBatch
 from pgt.sparse.slots import Slots
 from pgt.units import MINUTES_OF_DAY, around_the_clock
-
-UNKNOWN = 1
+from pgt.vocabulary import UNKNOWN
 
 
 @dataclass(frozen=True)

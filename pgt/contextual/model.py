@@ -32,9 +32,8 @@ from pgt.mixture import Mixture, MixtureModel
 from pgt.model import Embeddings, Gate, Generator, Output, Pointer, logits_of
 from pgt.sparse.logits import Logits, at_least_float32
 from pgt.sparse.slots import Slots, log_mixture, scatter_log_probs
-from pgt.vocabulary import Vocabulary
+from pgt.vocabulary import UNKNOWN, Vocabulary
 
-UNKNOWN = 1
 FIRST_PLACE = 2  # after padding and unknown
 
 

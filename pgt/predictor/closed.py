@@ -190,7 +190,7 @@ class Closed(Fitted):
 
     @classmethod
     def of_pgt(cls, path: str | Path) -> Closed:
-        """PGT, of a file that `pgt.load_model` reads and that says on which windows it was trained."""
+        """PGT, of a file of `pgt.save_model` that holds the windows' settings."""
         model, words = checkpoint.load_model(path)
         strange = checkpoint.read_info(path).get("notes", {}).get("strange", [])
         try:

@@ -28,10 +28,10 @@ from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, PRIOR, STEPS
 from pgt.table.columns import COORDINATES, REQUIRED
 from pgt.viz.basemap import CROSS, DIAMOND, SOLID, frame
+from pgt.viz.live_data import MOST_PEOPLE
 from pgt.viz.page_text import safe_html
 from pgt.viz.web_figure import WebFigure, scripted, web
 
-MOST_PEOPLE = 100  # in one page; those with the most visits
 SAMPLE = 5  # of the simulated town, the person of chapter 24
 SHEETS = ("page_parts.css", "map.css", "live.css", "nobody.css")
 SCRIPTS = (

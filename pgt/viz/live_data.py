@@ -18,7 +18,7 @@ from pgt.units import local_day, local_minute
 from pgt.viz.basemap import UNIT
 from pgt.windows import Windows
 
-MOST_PEOPLE = 100  # in one page; those with the most windows
+MOST_PEOPLE = 100  # in one page; those with the most windows or visits
 MONDAY = 4  # 1970-01-05, as days since 1970-01-01
 
 
