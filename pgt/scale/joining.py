@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import shutil
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pgt.files.atomic import whole_folder
 from pgt.refusals.folders import require_arrays, require_features
 from pgt.scale.buckets import numbers_of
 from pgt.scale.preparing import ARRAYS, PEOPLE, array_name, inside_name
@@ -38,7 +40,9 @@ def join(out: Folder, at: Path, vocabulary: Vocabulary) -> None:
     DataError
         An array is damaged.
     """
-    with whole_folder(at) as half:
+    half = at.with_name(f".{at.name}.{secrets.token_hex(4)}.part")
+    half.mkdir(parents=True)
+    try:
         numbers = numbers_of(out)
         tables = [out.read_table(inside_name(number, PEOPLE)) for number in numbers]
         people = pd.concat(
@@ -46,6 +50,9 @@ def join(out: Folder, at: Path, vocabulary: Vocabulary) -> None:
         ).sort_values("user_id", kind="stable", ignore_index=True)
         for split in SPLITS:
             _join_split(out, half, split, people, vocabulary)
+        os.replace(half, at)
+    finally:
+        shutil.rmtree(half, ignore_errors=True)
 
 
 def _join_split(
