@@ -460,11 +460,14 @@ fall = part("without", by="all").set_index("group")[["low", "high"]].round(1)
 
 
 def ends(cue):
-    """The interval of what the kernel loses without a cue."""
-    return f"[{fall.low[cue] + 0.0:.1f}, {fall.high[cue] + 0.0:.1f}]"
+    """The kernel's change without a cue, with its interval."""
+    gap = less["all"][cue] - whole.kernel
+    low, high = 0.0 - fall.high[cue], 0.0 - fall.low[cue]
+    return f"{gap:+.1f} points [{low:.1f}, {high:.1f}]"
 
 
-assert fall.low["the clock"] > 0 > blind - left["tuned PGT, with everything"]
+assert fall.low["the clock"] > 0 > fall.high["the place before"]
+assert blind < left["tuned PGT, with everything"]
 Markdown(
     (
         "**Most of the lead is the clock.** "
@@ -472,11 +475,11 @@ Markdown(
         else "The clock is a part of the lead. "
     )
     + f"Without it the kernel falls from {whole.kernel:.1f} to {blind:.1f} "
-    f"%: {whole.kernel - blind:.1f} {ends('the clock')} of its "
-    f"{whole.kernel - whole.pgt:.1f} points over PGT are gone, and it is "
-    "behind tuned PGT. Without the place before it gets "
-    f"{beside:.1f} %, so it loses {whole.kernel - beside:+.1f} points "
-    f"{ends('the place before')} by that. (Intervals resample people.)"
+    f"%, {ends('the clock')}: most of its {whole.kernel - whole.pgt:.1f} "
+    "points over PGT are gone, and it is behind tuned PGT. Without the place "
+    f"before it gets {beside:.1f} %, {ends('the place before')}: on these "
+    "test windows that cue costs more than it brings. (Intervals resample "
+    "people.)"
     + "\n\nThe two models are right on different windows. We mixed their "
     "probabilities, with PGT's share chosen on the validation windows for "
     "each seed. "

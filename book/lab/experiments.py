@@ -286,7 +286,7 @@ def write(name: str, folder: Path) -> Path:
     # Of a rank the upper bytes are nearly always 0, and stand apart from the lowest.
     table = table.sort_values(["data", "row"], kind="stable", ignore_index=True)
     table.to_parquet(
-        folder / f"{name}.ranks.parquet", index=False, compression="zstd", compression_level=19,
+        folder / f"{name}.ranks.parquet", index=False, compression="brotli", compression_level=11,
         use_dictionary=[column for column in table if column not in ("row", "better")],
         column_encoding={"row": "DELTA_BINARY_PACKED", "better": "BYTE_STREAM_SPLIT"},
     )  # fmt: skip
