@@ -254,7 +254,7 @@ def _rows() -> Iterator[Row]:
     data = runs.dataset(KEY)
     kernel, *nets = models(data)
     seen = opened(kernel, nets, data)
-    tuned = [runs.trained(KEY, Run("pgt", "tuned", seed=seed))[0] for seed in SEEDS]
+    tuned: list[Any] = [runs.trained(KEY, Run("pgt", "tuned", seed=seed))[0] for seed in SEEDS]
     looked = [disagreement.visit_weights(net, kernel, data.test)[1] for net in tuned]
     kinds = questions.window_groups(data.test, seen.visits[0]).target.to_numpy()
     yield from (
