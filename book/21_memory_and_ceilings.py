@@ -558,8 +558,8 @@ Markdown(
 # [chapter 23](23_real_cities.ipynb) introduces. New York's windows are the published ones here. They go back from the
 # target's day, and so they hint at it ([chapter 15](15_traps.ipynb), trap 12). The other windows in the table, and those
 # of New York in [chapter 23](23_real_cities.ipynb), go back from the last visit; so the scores there differ a little.
-#
-# *People* is the mean of each person's own accuracy. *Within 500 m* is the share of guesses at most 500 m from the target (three seeds). Empty cells were not measured. *Returns*
+# *People* is the mean of each person's own accuracy. *Within 500 m* is the share of guesses at most 500 m from the
+# target (three seeds). Empty cells were not measured. *Returns*
 # are the windows whose target the person has been to before; in New York, all places that training lacks count as one. The last column has the windows whose target is new to the person but known to the model, and counts the first
 # ten guesses.
 
