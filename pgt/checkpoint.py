@@ -47,9 +47,8 @@ def save_model(
     notes : dict, optional
         Goes into the file's header as JSON.
     windows : WindowConfig, optional
-        ``data.config`` of the training data; `load_windows_config` reads it, so that predictions
-        use the same windows. A file without it is for `load_model` alone: the commands and
-        `pgt.NextLocation.load` refuse it.
+        ``data.config`` of the training data, for `load_windows_config`. A file without it is for
+        `load_model` alone: the commands and `pgt.NextLocation.load` refuse it.
 
     Examples
     --------
@@ -115,15 +114,12 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
 def load_windows_config(path: str | Path) -> WindowConfig:
     """On which windows a checkpoint's model was trained.
 
-    A file that does not hold it has the days, the fewest visits and the protocol of its notes;
-    where they have no protocol, the one that its vocabulary shows. Its windows go back from the
-    target's day, as all did then.
+    Older files have it in their notes; their windows go back from the target's day.
 
     Raises
     ------
     DataError
-        The file does not say it. Other windows than those of the training would give other
-        answers, so none are assumed.
+        The file does not say it: none are assumed, since other windows give other answers.
 
     Examples
     --------
@@ -132,30 +128,22 @@ def load_windows_config(path: str | Path) -> WindowConfig:
     """
     info, name = read_info(path), Path(path).name
     with fitting(name):
-        if "training" in info:
+        held, notes = info.get("windows", {}), info.get("notes", {})
+        if "days" not in held and "days" not in notes:  # an unfinished training holds counts there
             raise DataError(
-                f"{name} is the checkpoint of a training that may go on, and does not say on which "
-                "windows; save its model with pgt.save_model(..., windows=data.config)."
-            )
-        if "windows" not in info and "days" not in info.get("notes", {}):
-            raise DataError(
-                f"{name} does not say on which windows its model was trained; save it again with "
+                f"{name} does not say on which windows its model was trained; save the model with "
                 "pgt.save_model(..., windows=data.config)."
             )
         try:
-            return _windows_of(info)
+            return WindowConfig.from_dict(held) if held else _of_notes(info)
         except DataError as error:  # of a setting, and does not name the file
             raise ValueError(str(error)) from error
 
 
-def _windows_of(info: dict[str, Any]) -> WindowConfig:
-    if "windows" in info:
-        return WindowConfig.from_dict(info["windows"])
-    notes = info["notes"]
-    vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
-    all_known = vocabulary.n_known == len(vocabulary.locations)
+def _of_notes(info: dict[str, Any]) -> WindowConfig:
+    notes, vocabulary = info["notes"], Vocabulary.from_json(json.dumps(info["vocabulary"]))
     noted = {name: notes[name] for name in ("days", "min_visits", "protocol") if name in notes}
-    protocol = "published" if all_known else "exact"
+    protocol = "published" if vocabulary.n_known == len(vocabulary.locations) else "exact"
     return WindowConfig(**{"protocol": protocol, "anchor": "target_day"} | noted)
 
 
@@ -180,11 +168,7 @@ def read_parts(
 
 
 def shipped(name: str = "city") -> Path:
-    """Where the trained model that comes with the package lies.
-
-    In the repository that is ``data/checkpoints``, in an installed wheel the package itself. Only
-    models trained on the simulated city are shipped.
-    """
+    """Where a trained model that comes with the package lies, in the repository or in a wheel."""
     path = folder("checkpoints") / f"{name}.safetensors"
     if path.is_file():
         return path

@@ -75,9 +75,9 @@ def test_a_training_that_may_go_on_does_not_pass_for_a_model_with_windows(
     path, model = tmp_path / "run.safetensors", model_of(tiny_config(data)).float()
     fit(model, data.train, data.valid, TrainConfig(max_epochs=1), checkpoint=path, progress=False)
     load_model(path)
-    with pytest.raises(DataError, match=r"run\.safetensors is the checkpoint of a training"):
+    with pytest.raises(DataError, match=r"run\.safetensors does not say .*windows=data\.config"):
         load_windows_config(path)
-    with pytest.raises(DataError, match=r"run\.safetensors is the checkpoint of a training"):
+    with pytest.raises(DataError, match=r"run\.safetensors does not say .*windows=data\.config"):
         NextLocation.load(path)
 
 
