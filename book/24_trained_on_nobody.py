@@ -161,12 +161,13 @@ def against(data, rule):
     return f"{row['acc@1']:+.1f} [{low:.1f}, {high:.1f}]"
 
 
+york = read_results("last_visit")
+
+
 def over(group):
     """The shipped network minus PGT in New York, with its interval."""
     sides = {"model": "predictor"}, {"model": "pgt"}
-    gap, low, high = read_results("last_visit").difference(
-        *sides, group=group
-    )
+    gap, low, high = york.difference(*sides, group=group)
     return f"{gap:+.1f} points [{low:.1f}, {high:.1f}]"
 
 
@@ -208,7 +209,6 @@ Markdown(
 
 # %% tags=["hide-input"]
 cues = hits["kernel, fitted there"] - hits["PGT, trained there"]
-york = read_results("last_visit")
 week = york.mean(variant="window") - york.mean(model="pgt")
 longer = york.mean(**fit | {"model": "contextual"}) - york.mean(model="pgt")
 

@@ -96,6 +96,18 @@ def model_of(config: ModelConfig, seed: int = 0) -> PointerGeneratorTransformer:
     return model.double().eval()
 
 
+def stop_the_calendar(monkeypatch: pytest.MonkeyPatch, day: str) -> None:
+    """Let ``pandas.Timestamp.now`` say that it is this day, whenever the test runs."""
+    moment = pd.Timestamp(day)
+
+    class Stopped(pd.Timestamp):
+        @classmethod
+        def now(cls, tz: Any = None) -> pd.Timestamp:
+            return moment.tz_localize(tz)
+
+    monkeypatch.setattr(pd, "Timestamp", Stopped)
+
+
 def changed(batch: Batch, **values: torch.Tensor) -> Batch:
     """The batch with some fields replaced."""
     return replace(batch, **values)

@@ -77,13 +77,14 @@ NEW_YORK: dict[str, Any] = {"data": "new york", "protocol": "published"}
 MEMORY: dict[str, Any] = {"model": "contextual", "variant": "full"}
 WEEK: dict[str, Any] = {"model": "contextual", "variant": "window"}
 RULE_MEMORY, RULE_WEEK = {"model": "kernel_memory"}, {"model": "kernel"}
-PGT, PGT_TUNED = ({"model": "pgt", "variant": variant} for variant in ("full", "tuned"))
+PGT: dict[str, Any] = {"model": "pgt", "variant": "full"}
+PGT_TUNED: dict[str, Any] = {"model": "pgt", "variant": "tuned"}
 FACTS: dict[str, Fact] = {
-    "kernel": ("geolife_exact", percent(model="kernel", **GEOLIFE)),
-    "pgt": ("geolife_exact", percent(model="pgt", variant="full", **GEOLIFE)),
-    "pgt-tuned": ("geolife_exact", percent(model="pgt", variant="tuned", **GEOLIFE)),
-    "new-york-kernel": ("last_visit", percent(model="kernel", **NEW_YORK)),
-    "new-york-pgt": ("last_visit", percent(model="pgt", variant="full", **NEW_YORK)),
+    "kernel": ("geolife_exact", percent(**RULE_WEEK, **GEOLIFE)),
+    "pgt": ("geolife_exact", percent(**PGT, **GEOLIFE)),
+    "pgt-tuned": ("geolife_exact", percent(**PGT_TUNED, **GEOLIFE)),
+    "new-york-kernel": ("last_visit", percent(**RULE_WEEK, **NEW_YORK)),
+    "new-york-pgt": ("last_visit", percent(**PGT, **NEW_YORK)),
     "pgt-lead-of-ten": ("geolife_exact", lead(PGT_TUNED, RULE_WEEK, "acc@10", **GEOLIFE)),
     "new-york-lead-of-ten": ("last_visit", lead(PGT, RULE_WEEK, "acc@10", **NEW_YORK)),
     "new-york-lead-on-known": ("last_visit", lead(PGT, RULE_WEEK, group="known", **NEW_YORK)),

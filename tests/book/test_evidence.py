@@ -12,6 +12,7 @@ import evidence
 import measured
 import pytest
 import results_tables
+from facts import GEOLIFE, NEW_YORK, RULE_MEMORY, fact, percent
 from front_chart import CITIES, bars
 from lab import reports
 from lab.reports import NO_CODE, outdated, run_fingerprints, stale
@@ -123,12 +124,12 @@ def test_every_results_file_is_fresh_and_read() -> None:
     assert list(evidence.doubtful(ROOT)) == []
 
 
-def scores(name: str) -> list[str]:
-    """A model's score in each city, with its interval, as README writes it."""
+def spans(name: str) -> list[str]:
+    """The interval of a model's score in each city, as README writes it."""
     found = []
     for city in CITIES:
         (bar,) = (bar for bar in bars(city) if bar.name == city.names.get(name, name))
-        found.append(f"{bar.value:.1f} % [{bar.low:.1f}, {bar.high:.1f}]")
+        found.append(f"[{bar.low:.1f}, {bar.high:.1f}]")
     return found
 
 
@@ -136,9 +137,19 @@ def test_the_readme_says_what_the_files_say() -> None:
     first, table, rest = re.split(
         r"(?m)((?:^\|.*\n)+)", (ROOT / "README.md").read_text(), maxsplit=1
     )
-    names = ("Trained on nobody", "PGT, as documented", "Context kernel", "Kernel, 100 visits")
-    for line, name in zip(table.splitlines()[2:], names, strict=True):
-        assert line.endswith(f"| {' | '.join(scores(name))} |")
+    rule = [
+        percent(**RULE_MEMORY, **where)(read_results(file))
+        for file, where in (("beyond", GEOLIFE), ("last_visit", NEW_YORK))
+    ]
+    rows = {
+        "Trained on nobody": [fact("nobody"), fact("new-york-nobody")],
+        "PGT, as documented": [fact("pgt"), fact("new-york-pgt")],
+        "Context kernel": [fact("kernel"), fact("new-york-kernel")],
+        "Kernel, 100 visits": rule,
+    }
+    for line, (name, facts) in zip(table.splitlines()[2:], rows.items(), strict=True):
+        said = [f"{one} {span}" for one, span in zip(facts, spans(name), strict=True)]
+        assert line.endswith(f"| {' | '.join(said)} |".replace("\u00a0", " "))
     assert "python -m pgt predict visits.csv" in first and "pretrained()" in first
     assert "make " not in first  # the predictor comes before the book
     readme = " ".join((first + rest).split())

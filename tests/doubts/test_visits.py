@@ -20,7 +20,7 @@ from pgt.io.tables import write
 from pgt.predictor.frames import as_visits
 from pgt.visits import check
 
-from ..helpers import routine_visits
+from ..helpers import routine_visits, stop_the_calendar
 
 Said = pytest.CaptureFixture[str]
 
@@ -81,8 +81,9 @@ def test_years_of_visits_are_no_stray_ones() -> None:
     assert doubts(check(long)) == []
 
 
-def test_the_future_is_named() -> None:
-    table = check(visits("2124-05-01", "2124-05-02"))
+def test_the_future_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop_the_calendar(monkeypatch, "2024-06-01")
+    table = check(visits("2024-05-01", "2024-07-11", "2024-07-12"))
     (note,) = doubts(table)
     assert note.startswith("2 visits begin in the future (user 'ann' on ")
     assert ", …)" in note
