@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from pgt.errors import DataError
 from pgt.mixture import MixtureModel, evaluating
 from pgt.refusals.answers import require_answers
 from pgt.refusals.sizes import require_shared
-from pgt.table.features import FEATURES, encode, gather
+from pgt.table.features import FEATURES, Encodes, encode, gather
 from pgt.table.people import find_user, nobody_before, until
 from pgt.visits import check
 from pgt.vocabulary import PADDING, Vocabulary
@@ -60,14 +60,13 @@ class Questions(Windows):
         """There is none: a `DataError`."""
         raise DataError(f"Window {i} has no target: what comes next has not happened yet.")
 
-    def subset(self, keep: np.ndarray) -> Questions:
+    def subset(self, keep: np.ndarray) -> Self:
         """Only the windows given by a mask or by their numbers."""
-        moment = self.moment[:, torch.from_numpy(np.arange(len(self))[keep])]
-        return replace(self, first=self.first[keep], target=self.target[keep], moment=moment)
+        return replace(super().subset(keep), moment=self.moment[:, np.arange(len(self))[keep]])
 
-    def to(self, device: torch.device | str) -> Questions:
+    def to(self, device: torch.device | str) -> Self:
         """The same windows, gathering their batches on another device."""
-        return replace(self, features=self.features.to(device), moment=self.moment.to(device))
+        return replace(super().to(device), moment=self.moment.to(device))
 
     def batch(self, index: np.ndarray | list[int], max_len: int | None = None) -> Batch:
         """Gather windows into one padded batch, each cut to its ``max_len`` most recent visits."""
@@ -82,6 +81,24 @@ class Questions(Windows):
             target_weekday=weekday,
             gap_days=day - last_day,
         )
+
+
+def with_moments(
+    visits: pd.DataFrame, last: np.ndarray, at: pd.Timestamp | None, vocabulary: Encodes
+) -> tuple[Tensor, Tensor]:
+    """Encode visits, and when each person is asked: at ``at``, or at the end of the last visit.
+
+    Returns
+    -------
+    features, moment : Tensor
+        As `Questions` has them.
+    """
+    there = visits.iloc[last]
+    time = there.finished_at if at is None else at
+    features = encode(visits, vocabulary)
+    # A visit without length, of which the clock and the calendar are taken and nothing else.
+    moment = encode(there.assign(started_at=time, finished_at=time), vocabulary)[:, 1:]  # (9, W)
+    return torch.cat([features, torch.zeros_like(features[:, :1])], 1), moment
 
 
 def latest(
@@ -131,19 +148,14 @@ def latest(
     changes = np.flatnonzero(user[1:] != user[:-1]) + 1
     target = np.append(changes, len(user)) if len(user) else changes
     first = np.append(0, target[:-1])[: len(target)]
-    last = visits.iloc[target - 1]
-    time = last.finished_at if at is None else at
-    features = encode(visits, vocabulary)
-    # A visit without length, of which the clock and the calendar are taken and nothing else.
-    moment = encode(last.assign(started_at=time, finished_at=time), vocabulary)[:, 1:]  # (9, W)
+    features, moment = with_moments(visits, target - 1, at, vocabulary)
     row = FEATURES.index("start_day")
     day = features[row].numpy()[1:]
     back_from = moment[row].numpy() if config.goes_back_from == "target_day" else day[target - 1]
     for i, end in enumerate(target):
         recent = np.searchsorted(day[first[i] : end], back_from[i] - config.days)
         first[i] = min(first[i] + recent, end - 1)
-    empty = torch.zeros_like(features[:, :1])
-    return Questions(visits, torch.cat([features, empty], 1), first, target, vocabulary, moment)
+    return Questions(visits, features, first, target, vocabulary, moment)
 
 
 @torch.no_grad()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -98,11 +99,11 @@ class Windows:
         """The visit that window ``i`` asks for."""
         return self.visits.iloc[self.target[i]]
 
-    def subset(self, keep: np.ndarray) -> Windows:
+    def subset(self, keep: np.ndarray) -> Self:
         """Only the windows given by a mask or by their numbers."""
         return replace(self, first=self.first[keep], target=self.target[keep])
 
-    def to(self, device: torch.device | str) -> Windows:
+    def to(self, device: torch.device | str) -> Self:
         """The same windows, gathering their batches on another device."""
         return replace(self, features=self.features.to(device))
 

@@ -11,8 +11,9 @@ places that are only found further back, the latest visit each, and how many vis
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -105,12 +106,12 @@ class HistoryWindows(Windows):
         """(W,) whether the target is in the seven-day window."""
         return self.inside
 
-    def subset(self, keep: np.ndarray) -> HistoryWindows:
+    def subset(self, keep: np.ndarray) -> Self:
         """Only the windows given by a mask or by their numbers."""
         per_window = ("first", "target", "floor", "older_at", "inside")
         return replace(self, **{name: getattr(self, name)[keep] for name in per_window})
 
-    def to(self, device: torch.device | str) -> HistoryWindows:
+    def to(self, device: torch.device | str) -> Self:
         """The same windows, gathering their batches on another device."""
         return replace(self, features=self.features.to(device), context=self.context.to(device))
 
@@ -193,45 +194,41 @@ def with_history(data: Data, memory: int = 0, older: int = 0) -> Data:
     if any(isinstance(getattr(data, name), HistoryWindows) for name in SPLITS):
         raise DataError("These windows remember already; give those of pgt.windows.prepare.")
     table, features, places = _joined(data)
-    person, begins = person_rows(table.user_id)
-    _require_order(table, person, places)
-    previous, number = same_place(person, features.numpy()[0, 1:])
-    context = _context(table, features, person, number)
+    _require_order(table, places)
     memory, older = min(memory, len(table)), min(older, len(table))
-    may, count = candidates(previous, begins, memory if older else len(table))
+    targets = [places[name][getattr(data, name).target] for name in SPLITS]
     parts: dict[str, Any] = {}
-    for name in SPLITS:
+    found = of_rows(table, features, data.vocabulary, targets, memory, older)
+    for name, past in zip(SPLITS, found, strict=True):
         windows: Windows = getattr(data, name)
-        first, target = places[name][windows.first], places[name][windows.target]
-        floor = begins[target] if memory else first
-        if memory:
-            first = np.maximum(floor, target - memory)
-        end = np.searchsorted(may[0], first).astype(np.int32)
-        parts[name] = HistoryWindows(
-            visits=table, features=features, first=first, target=target,
-            vocabulary=data.vocabulary, context=context, floor=floor, older=may,
-            older_at=np.stack([end, np.minimum(count[target], older)], axis=1),
-            inside=windows.in_window,
-        )  # fmt: skip
+        first = places[name][windows.first]
+        kept = {} if memory else {"first": first, "floor": first}
+        parts[name] = replace(past, inside=windows.in_window, **kept)
     return replace(data, **parts)
 
 
 def of_rows(
-    table: pd.DataFrame, features: Tensor, vocabulary: Vocabulary, target: np.ndarray,
+    table: pd.DataFrame, features: Tensor, vocabulary: Vocabulary, targets: list[np.ndarray],
     memory: int, older: int,
-) -> HistoryWindows:  # fmt: skip
-    """Windows that end before these rows of one table sorted by person and time, past included."""
+) -> Iterator[HistoryWindows]:  # fmt: skip
+    """Windows that end before rows of one table sorted by person and time, past included.
+
+    A row is not its person's first, unless what is asked for follows the last visit of the person
+    before.
+    """
     person, begins = person_rows(table.user_id)
-    previous, number = same_place(person, features.numpy()[0, 1:])
+    previous, number = same_place(person, features.numpy()[0, 1 : len(table) + 1])
+    context = _context(table, features, person, number)
     may, count = candidates(previous, begins, memory if older else len(table))
-    floor = begins[target]
-    first = np.maximum(floor, target - memory)
-    at = [np.searchsorted(may[0], first).astype(np.int32), np.minimum(count[target], older)]
-    return HistoryWindows(
-        visits=table, features=features, first=first, target=target, vocabulary=vocabulary,
-        context=_context(table, features, person, number), floor=floor, older=may,
-        older_at=np.stack(at, axis=1), inside=np.zeros(len(target), dtype=bool),
-    )  # fmt: skip
+    for target in targets:
+        floor = begins[target - 1]
+        first = np.maximum(floor, target - memory)
+        at = [np.searchsorted(may[0], first).astype(np.int32), np.minimum(count[target], older)]
+        yield HistoryWindows(
+            visits=table, features=features, first=first, target=target, vocabulary=vocabulary,
+            context=context, floor=floor, older=may, older_at=np.stack(at, axis=1),
+            inside=np.zeros(len(target), dtype=bool),
+        )  # fmt: skip
 
 
 def _joined(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]:
@@ -250,12 +247,13 @@ def _joined(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]
     return table.take(order).reset_index(drop=True), joined, places
 
 
-def _require_order(table: pd.DataFrame, person: np.ndarray, places: dict[str, np.ndarray]) -> None:
+def _require_order(table: pd.DataFrame, places: dict[str, np.ndarray]) -> None:
     """Refuse a person whose valid comes before train: a memory would read what comes later."""
     order = np.empty(len(table), dtype=np.int8)
     for number, name in enumerate(SPLITS):
         order[places[name]] = number
-    back = np.flatnonzero((np.diff(order) < 0) & (person[1:] == person[:-1]))
+    back = np.flatnonzero(np.diff(order) < 0)
+    back = back[table.user_id.array[back] == table.user_id.array[back + 1]]
     if len(back):
         user, split = table.user_id.tolist(), table.split.tolist()
         row = back[0] + 1

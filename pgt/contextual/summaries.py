@@ -19,6 +19,9 @@ def candidates(
     next visit to it: a stretch of rows. So the number of summaries goes up by one where a
     stretch begins, and down by one after its end.
 
+    The row behind a person's last visit may be a target, too. It is the next person's first row,
+    which has no past of its own.
+
     Parameters
     ----------
     previous : ndarray
@@ -35,7 +38,7 @@ def candidates(
         (2, K) int32, the rows of those visits, in order, and the last target's row for which each
         still is the latest visit to its place.
     count : ndarray
-        (N,) int32, how many of them are in force at each row, if it is a target.
+        (N + 1,) int32, how many of them are in force at each row, if it is a target.
 
     Examples
     --------
@@ -43,18 +46,18 @@ def candidates(
 
     >>> older, count = candidates(np.array([-1, -1, 1, -1, 0]), np.zeros(5, dtype=int), memory=1)
     >>> older.tolist(), count.tolist()
-    ([[0, 2], [4, 4]], [0, 0, 1, 1, 2])
+    ([[0, 2, 3], [4, 5, 5]], [0, 0, 1, 1, 2, 2])
     """
     rows = np.arange(len(previous), dtype=np.int32)
     again = previous >= 0
-    # What is not visited again stays the latest visit until the person's visits end.
-    ends = np.append(np.flatnonzero(np.diff(begins)), len(rows) - 1).astype(np.int32)
-    until = np.repeat(ends, np.diff(ends, prepend=-1))
+    # What is not visited again stays the latest visit up to the row behind the person's last.
+    ends = np.append(1 + np.flatnonzero(np.diff(begins)), len(rows)).astype(np.int32)
+    until = np.repeat(ends, np.diff(ends, prepend=0))
     until[previous[again]] = rows[again]
     leaves = np.flatnonzero(until - rows > memory).astype(np.int32)
     until = until[leaves]
-    change = np.bincount(leaves + memory + 1, minlength=len(rows) + 1)
-    change -= np.bincount(until + 1, minlength=len(rows) + 1)
+    change = np.bincount(leaves + memory + 1, minlength=len(rows) + 2)
+    change -= np.bincount(until + 1, minlength=len(rows) + 2)
     return np.stack([leaves, until]), np.cumsum(change[:-1], dtype=np.int32)
 
 

@@ -6,15 +6,17 @@ vocabulary that was trained: places are numbered as they come.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
-from pgt.contextual.history import CONTEXT, HistoryWindows, of_rows
-from pgt.table.features import encode
+from pgt.contextual.history import CONTEXT, HistoryBatch, HistoryWindows, of_rows
+from pgt.predict import Questions, with_moments
+from pgt.table.features import FEATURES, gather
+from pgt.units import MINUTES_OF_DAY
 from pgt.table.people import nobody_before, until
 from pgt.table.rows import person_rows
 from pgt.vocabulary import Vocabulary
@@ -23,14 +25,27 @@ RECENT = 50  # visits in which the share of new places is counted
 
 
 @dataclass(frozen=True)
+class HistoryQuestions(Questions, HistoryWindows):
+    """Windows with a past and without a target: of that, the moment of asking is known."""
+
+    def batch(self, index: np.ndarray | list[int], max_len: int | None = None) -> HistoryBatch:
+        """Gather windows into one padded batch, each cut to its ``max_len`` most recent visits."""
+        batch = super().batch(index, max_len)
+        assert isinstance(batch, HistoryBatch)
+        (minute,) = gather(self.moment, FEATURES, batch.index, "start_minute")
+        ended = self._on_device(self.target[np.asarray(index)])
+        began, last = self._gather(ended, "start_day", "end_day")
+        minutes = MINUTES_OF_DAY * (began + batch.gap_days - last) + minute - batch.now_minute
+        return replace(batch, target_minute=minute, wait=minutes % (7 * MINUTES_OF_DAY))
+
+
+@dataclass(frozen=True)
 class Asked:
     """One question a person.
 
     Attributes
     ----------
-    windows : HistoryWindows
-        Their targets are not known (id 1); what else is known of the target is the moment of
-        asking.
+    windows : HistoryQuestions
     last : ndarray
         (W,) the row of each person's last visit in ``visits``.
     first : ndarray
@@ -42,7 +57,7 @@ class Asked:
         (W, 2) of the person's latest visits: how many were to new places, and how many there are.
     """
 
-    windows: HistoryWindows
+    windows: HistoryQuestions
     last: np.ndarray
     first: np.ndarray
     visits: pd.DataFrame
@@ -101,19 +116,11 @@ def ask(
     codes = pairs - pairs[begins]
     most = int(codes.max()) + 1  # places of one person
     vocabulary = Vocabulary(tuple(range(most)), (), most)
-    known = encode(visits.assign(location_id=codes), vocabulary)
     last = np.append(np.flatnonzero(np.diff(person)), len(visits) - 1)
-    time = visits.finished_at.iloc[last] if at is None else at
-    moment = visits.iloc[last].assign(started_at=time, finished_at=time)
-    asked = encode(moment.assign(location_id=-1), vocabulary)  # the places asked for have id 1
-    order = np.insert(np.arange(len(visits)), last + 1, len(visits) + np.arange(len(last)))
-    columns = torch.from_numpy(np.append(0, 1 + order))
-    features = torch.cat([known, asked[:, 1:]], dim=1)[:, columns]
-    times = ["user_id", "started_at", "finished_at"]
-    table = pd.concat([visits[times], moment[times]], ignore_index=True).take(order)
-    table = table.reset_index(drop=True)
-    target = last + 1 + np.arange(len(last))
-    windows = of_rows(table, features, vocabulary, target, memory, older)
+    features, moment = with_moments(visits.assign(location_id=codes), last, at, vocabulary)
+    (past,) = of_rows(visits, features, vocabulary, [last + 1], memory, older)
+    known = {field.name: getattr(past, field.name) for field in fields(past)}
+    windows = HistoryQuestions(**known, moment=moment)
     numbered = visits.assign(_place=pairs)
     return Asked(windows, last, pairs[begins[last]], numbered, new_places(windows))
 
@@ -165,7 +172,8 @@ def of_past(
     windows = asked.windows
     sizes = later(windows.target - windows.floor)
     rows = windows.target[person] - sizes[person] + number
-    return of_rows(windows.visits, windows.features, windows.vocabulary, rows, memory, older)
+    (some,) = of_rows(windows.visits, windows.features, windows.vocabulary, [rows], memory, older)
+    return some
 
 
 def is_new(windows: HistoryWindows) -> np.ndarray:

@@ -26,7 +26,7 @@ from pgt.contextual.history import NOT_SEEN, HistoryBatch
 from pgt.errors import DataError
 from pgt.predictor.asking import RECENT
 from pgt.units import MINUTES_OF_DAY
-from pgt.vocabulary import UNKNOWN
+from pgt.vocabulary import PADDING
 
 # What is kept of a visit, one column each.
 COLUMNS = (
@@ -165,7 +165,7 @@ class Diary:
             days_ago=int(last[AT["day"]]) - column["day"],
             age=int(last[AT["number"]]) - column["number"],
             stands_for=column["there"] * summary, user=one(0), length=one(len(rows)),
-            now_minute=one(_clock(end)), index=one(0), target=one(UNKNOWN),
+            now_minute=one(_clock(end)), index=one(0), target=one(PADDING),
             target_time=one(1 + _clock(end) // 15), target_weekday=one(1 + end.day_of_week),
             gap_days=one(end.toordinal() - int(last[AT["day"]])), target_minute=one(_clock(end)),
             last_stay=one(int(last[AT["stay"]])), wait=one(0),

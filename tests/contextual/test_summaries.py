@@ -25,21 +25,23 @@ def test_summaries_equal_a_loop(seed: int, memory: int) -> None:
     place = rng.zipf(1.3, len(user)).clip(max=25)
     _, begins = person_rows(pd.Series(user))
     older, count = candidates(same_place(user, place)[0], begins, memory)
-    targets = np.arange(len(user))
-    expected = [summaries(place, begins[t], t, memory) for t in targets]
-    assert count.tolist() == [len(rows) for rows in expected]
-    end = np.searchsorted(older[0], np.maximum(begins, targets - memory))
-    begin = np.searchsorted(older[0], begins)
+    # Behind a person's last visit is a target, too; the very first row has no past.
+    targets = np.arange(1, len(user) + 1)
+    floor = begins[targets - 1]
+    expected = [summaries(place, low, t, memory) for low, t in zip(floor, targets, strict=True)]
+    assert count[0] == 0 and count[targets].tolist() == [len(rows) for rows in expected]
+    end = np.searchsorted(older[0], np.maximum(floor, targets - memory))
+    begin = np.searchsorted(older[0], floor)
     for most in (0, 1, 3, 1000):
-        n = np.minimum(count, most)
+        n = np.minimum(count[targets], most)
         found = latest_in_force(older, begin, end, targets, n)
         assert found.shape == (len(targets), n.max())
-        for t, rows in enumerate(expected):
-            assert found[t, : n[t]].tolist() == rows[len(rows) - n[t] :]
-            assert not found[t, n[t] :].any()
+        for i, rows in enumerate(expected):
+            assert found[i, : n[i]].tolist() == rows[len(rows) - n[i] :]
+            assert not found[i, n[i] :].any()
 
 
 def test_no_visits_have_no_summaries() -> None:
     nothing = np.empty(0, dtype=np.int32)
     older, count = candidates(nothing, nothing, 3)
-    assert older.shape == (2, 0) and len(count) == 0
+    assert older.shape == (2, 0) and count.tolist() == [0]
