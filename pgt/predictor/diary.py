@@ -21,10 +21,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pgt.batch import DURATIONS
 from pgt.contextual.history import NOT_SEEN, HistoryBatch
 from pgt.errors import DataError
 from pgt.predictor.asking import RECENT
+from pgt.table.features import half_hours, quarter
 from pgt.units import MINUTES_OF_DAY
 from pgt.vocabulary import PADDING
 
@@ -101,9 +101,8 @@ class Diary:
         stay = _minutes(finished_at - started_at)
         minute = _clock(started_at)
         row = [
-            place, 1 + minute // 15, 1 + started_at.day_of_week,
-            1 + min(stay // 30, DURATIONS - 1), minute, started_at.toordinal(), stay, before, two,
-            end, stay_before, gap, self.counts[place],
+            place, quarter(minute), 1 + started_at.day_of_week, half_hours(stay), minute,
+            started_at.toordinal(), stay, before, two, end, stay_before, gap, self.counts[place],
             0 if last is None else last[AT["number"]] + 1, int(self.counts[place] == 1),
         ]  # fmt: skip
         self.rows = np.concatenate([self.rows, np.array([row], dtype=np.int64)])
@@ -166,7 +165,7 @@ class Diary:
             age=int(last[AT["number"]]) - column["number"],
             stands_for=column["there"] * summary, user=one(0), length=one(len(rows)),
             now_minute=one(_clock(end)), index=one(0), target=one(PADDING),
-            target_time=one(1 + _clock(end) // 15), target_weekday=one(1 + end.day_of_week),
+            target_time=one(quarter(_clock(end))), target_weekday=one(1 + end.day_of_week),
             gap_days=one(end.toordinal() - int(last[AT["day"]])), target_minute=one(_clock(end)),
             last_stay=one(int(last[AT["stay"]])), wait=one(0),
         )  # fmt: skip

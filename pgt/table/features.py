@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,22 @@ class Encodes(Protocol):
     def encode_users(self, user_id: pd.Series) -> np.ndarray: ...
 
 
+def quarter(minute: Any) -> Any:
+    """Number the quarter of an hour of a minute of the day, 1 to 96: of one minute or of many."""
+    return 1 + minute // 15
+
+
+def half_hours(minutes: Any) -> Any:
+    """Number the half hour of a visit's length, 1 to 100: of one length or of many.
+
+    Examples
+    --------
+    >>> int(half_hours(29)), int(half_hours(30)), int(half_hours(10_000))
+    (1, 2, 100)
+    """
+    return 1 + np.minimum(minutes // 30, DURATIONS - 1)
+
+
 def encode(visits: pd.DataFrame, vocabulary: Encodes) -> Tensor:
     """Encode visits as integers, (9, N + 1) int32; column 0 is padding."""
     start, end = visits.started_at, visits.finished_at
@@ -36,10 +52,9 @@ def encode(visits: pd.DataFrame, vocabulary: Encodes) -> Tensor:
     column["location"][:] = vocabulary.encode_locations(visits.location_id)
     column["user"][:] = vocabulary.encode_users(visits.user_id)
     column["start_minute"][:] = local_minute(start)
-    column["time"][:] = 1 + column["start_minute"] // 15
+    column["time"][:] = quarter(column["start_minute"])
     column["weekday"][:] = 1 + start.dt.day_of_week
-    minutes = (end - start).dt.total_seconds().floordiv(60)
-    column["duration"][:] = 1 + (minutes // 30).clip(upper=DURATIONS - 1)
+    column["duration"][:] = half_hours((end - start).dt.total_seconds() // 60)
     column["end_minute"][:] = local_minute(end)
     column["start_day"][:] = local_day(start)
     column["end_day"][:] = local_day(end)
