@@ -46,6 +46,7 @@ from pgt.look import look
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.training.presets import CITY
+from pgt.units import around_the_clock
 from pgt.viz import prediction_map
 from pgt.viz.figures import COPIED, MUTED, TRUTH, show
 from pgt.viz.flow_map import flow_map, flows
@@ -258,8 +259,7 @@ def facts(b):
     here = b.location.gather(1, now)  # (B, 1) the present place
     after_here = torch.roll(b.location, 1, dims=1) == here
     after_here[:, 0] = False
-    apart = (b.start_minute - b.now_minute[:, None]).abs()
-    apart = torch.minimum(apart, 1440 - apart)  # around the clock
+    apart = around_the_clock(b.start_minute, b.now_minute[:, None])
     hit = (b.location == b.target[:, None]) & ~b.padding
     answer = hit / hit.sum(1, keepdim=True).clamp(min=1)
     used = ~b.padding & hit.any(1, keepdim=True)  # holds the true place

@@ -40,6 +40,7 @@ from pgt.look import story
 from pgt.metrics import evaluate, summarize
 from pgt.train import fit
 from pgt.training.baselines import fit_baseline
+from pgt.units import around_the_clock
 from pgt.viz.figures import COPIED, EXTRA, GENERATED, MUTED, show
 from pgt.windows import prepare
 
@@ -90,8 +91,7 @@ train = week.train.batch(np.arange(len(week.train)))
 inside = ~train.padding
 # (B, 1) where the person is, and (B, L) minutes apart around the clock
 here = train.location.gather(1, train.length[:, None] - 1)
-apart = (train.start_minute - train.now_minute[:, None]).abs()
-apart = torch.minimum(apart, 1440 - apart)
+apart = around_the_clock(train.start_minute, train.now_minute[:, None])
 
 quarter = train.now_minute[:, None] // 15 * 96 + train.start_minute // 15
 pair = here * data.vocabulary.n_locations + train.before
@@ -235,8 +235,7 @@ def facts(batch):
     here = batch.location.gather(1, batch.length[:, None] - 1)  # (B, 1)
     before = torch.roll(batch.location, 1, dims=1)
     before[:, 0] = 0  # the window does not say
-    apart = (batch.start_minute - batch.now_minute[:, None]).abs()
-    apart = torch.minimum(apart, 1440 - apart)
+    apart = around_the_clock(batch.start_minute, batch.now_minute[:, None])
     age = (batch.position_from_end - 1).clamp(min=0)
     return age.double(), before == here, apart.double()
 
@@ -940,8 +939,7 @@ print(
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
 q = torch.arange(96.0) * 15
-far = (q[:, None] - q).abs()
-far = torch.minimum(far, 1440 - far)
+far = around_the_clock(q[:, None], q)
 by_hour = kernel.clock * torch.exp(-far / kernel.width)
 relations = {
     "the clock": torch.log(kernel.base + by_hour),

@@ -43,6 +43,7 @@ from lab.grid import enough_people
 from lab.reports import Report
 from lab.runs import DATA, Run
 from pgt.analysis import calibration, conformal, temperature
+from pgt.analysis.intervals import ends, resampled_means
 from pgt.analysis.predictions import Predictions, collect
 from pgt.analysis.window_features import first_visits
 
@@ -58,6 +59,7 @@ DETAILED = 0.1  # groups of windows are told apart at this one
 STAGES = ("as is", "temperature", "somewhere new")
 METHODS = ("simple", "adaptive", "adaptive, drawn")
 BINS = (10, 8, 6, 5, 4)  # the first with many people in each
+DRAWS = 300
 Row = dict[str, Any]
 
 
@@ -104,11 +106,12 @@ def calibrated(predictions: Predictions, answers: np.ndarray) -> Iterator[Row]:
     best = temperature.top(answers, predictions.answer)
     p, y = best.confidence.to_numpy(), best.hit.to_numpy(dtype=float)
     floor, high_floor = temperature.floor_of_error(p)
-    low, high = calibration.interval(np.mean, predictions.users, p - y)
+    low, high = ends(resampled_means([p - y], predictions.users, draws=DRAWS))
     parts = calibration.brier(p, y)
     yield {
         "table": "calibration", "n": len(p), "confidence": float(p.mean()),
-        "accuracy": float(y.mean()), "gap": float((p - y).mean()), "low": low, "high": high,
+        "accuracy": float(y.mean()), "gap": float((p - y).mean()),
+        "low": float(low), "high": float(high),
         "error": calibration.expected_calibration_error(p, y), "floor": floor,
         "floor_high": high_floor, "brier": parts.score, "skill": parts.skill,
         "auc": calibration.auc(p, y),
@@ -140,9 +143,10 @@ def described(predictions: Predictions, held: np.ndarray, group: np.ndarray) -> 
     covered = held[np.arange(len(held)), predictions.answer][group]
     by_name = covered & ~predictions.new[group]
     size, new = held.sum(1)[group], held[group, -1]
-    low, high = calibration.interval(np.mean, predictions.users[group], covered)
+    low, high = ends(resampled_means([covered], predictions.users[group], draws=DRAWS))
     return {
-        "n": int(group.sum()), "coverage": float(covered.mean()), "low": low, "high": high,
+        "n": int(group.sum()), "coverage": float(covered.mean()),
+        "low": float(low), "high": float(high),
         "by_name": float(by_name.mean()),
         "size": float(size.mean()), "size_median": float(np.median(size)),
         "size_q90": float(np.quantile(size, 0.9)), "empty": float((size == 0).mean()),

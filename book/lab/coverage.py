@@ -11,12 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from lab import grid
 from pgt.analysis.conformal import threshold
-from pgt.errors import DataError
-
-ENOUGH_WINDOWS = 20
-ENOUGH_PEOPLE = 20
-QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def adaptive_scores(probs: ArrayLike, u: ArrayLike | None = None) -> np.ndarray:
@@ -64,7 +60,7 @@ def thresholds_by_group(
     groups: ArrayLike,
     of: ArrayLike,
     alpha: float,
-    enough: int = ENOUGH_WINDOWS,
+    enough: int = grid.WINDOWS,
 ) -> np.ndarray:
     """A threshold of its own for every group (say, person) that has enough calibration windows.
 
@@ -152,9 +148,7 @@ def shuffled_coverage(scores: ArrayLike, alpha: float, n_splits: int = 50, seed:
     return float(np.mean(found))
 
 
-def by_person(
-    covered: ArrayLike, users: ArrayLike, enough: int = ENOUGH_WINDOWS
-) -> dict[str, float]:
+def by_person(covered: ArrayLike, users: ArrayLike) -> dict[str, float]:
     """How coverage is spread over people, and how much of that is luck.
 
     Parameters
@@ -162,7 +156,7 @@ def by_person(
     covered : array-like
         (N,) yes or no.
     users : array-like
-        (N,) whose; only people with ``enough`` windows count.
+        (N,) whose; only people with 20 windows or more count.
 
     Returns
     -------
@@ -183,16 +177,10 @@ def by_person(
     >>> round(found["sd"], 2), round(found["sd_luck"], 2), found["q10"], found["q90"]
     (0.51, 0.05, 0.0, 1.0)
     """
-    table = pd.Series(np.asarray(covered, dtype=float)).groupby(np.asarray(users))
-    own = table.agg(["mean", "size"])
-    own = own[own["size"] >= enough]
-    if len(own) < ENOUGH_PEOPLE:
-        raise DataError(
-            f"Only {len(own)} people have {enough} windows; quantiles need {ENOUGH_PEOPLE} people."
-        )
+    own = grid.means_of_people(np.asarray(covered, dtype=float), np.asarray(users))
     share = float(np.average(own["mean"], weights=own["size"]))
     sd = float(own["mean"].std())
     luck = float(np.sqrt((share * (1 - share) / own["size"]).mean()))
-    quantiles = {f"q{round(100 * q)}": float(own["mean"].quantile(q)) for q in QUANTILES}
     left = float(np.sqrt(max(sd**2 - luck**2, 0.0)))
-    return {"people": len(own), "sd": sd, "sd_luck": luck, "sd_true": left} | quantiles
+    about = {"people": len(own), "sd": sd, "sd_luck": luck, "sd_true": left}
+    return about | grid.quantiles(own["mean"])

@@ -30,6 +30,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import stats
 from scipy.optimize import brentq
 
 from pgt.errors import DataError
@@ -108,9 +109,7 @@ def entropy_of(weights: ArrayLike) -> float:
     >>> entropy_of([2, 1, 1])
     1.5
     """
-    p = np.asarray(weights, dtype=float)
-    p = p[p > 0] / p.sum()
-    return max(0.0, float(-(p * np.log2(p)).sum()))
+    return float(stats.entropy(weights, base=2))
 
 
 def max_predictability(entropy: float, n_states: int) -> float:

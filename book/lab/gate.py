@@ -25,8 +25,10 @@ from lab.reports import Report
 from lab.runs import DATA, Run
 from pgt.analysis import calibration
 from pgt.analysis.gates import gates
+from pgt.analysis.intervals import ends
 from pgt.analysis.window_features import forecast
 from pgt.config import TargetTime
+from pgt.files.atomic import whole
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows
 
@@ -42,10 +44,8 @@ def opened(key: str, run: Run) -> pd.DataFrame:
     if not path.exists():
         model, _ = runs.trained(key, run)
         assert isinstance(model, PointerGeneratorTransformer)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_suffix(".part")
-        gates(model, runs.dataset(key).test).to_parquet(half, index=False)
-        half.replace(path)
+        with whole(path) as half:
+            gates(model, runs.dataset(key).test).to_parquet(half, index=False)
     return pd.read_parquet(path)
 
 
@@ -104,11 +104,11 @@ def rows_of(tables: list[pd.DataFrame], about: dict[str, Any]) -> Iterator[dict[
         for group, part in groups(table):
             values = summary(part) if group in ("all", "known") else means(part)
             yield about | {"seed": seed, "group": group, "n": len(part)} | values
-    for group, values in zip(("low", "high"), ends(tables), strict=True):
+    for group, values in zip(("low", "high"), intervals(tables), strict=True):
         yield about | {"seed": None, "group": group, "n": len(tables[0])} | values
 
 
-def ends(tables: list[pd.DataFrame], n_resamples: int = 200) -> Iterator[dict[str, float]]:
+def intervals(tables: list[pd.DataFrame], n_resamples: int = 200) -> Iterator[dict[str, float]]:
     """The 95 % interval of the mean over seeds of everything in `summary`, people resampled."""
     users = tables[0].user_id
     rows = np.arange(len(users))
@@ -117,8 +117,9 @@ def ends(tables: list[pd.DataFrame], n_resamples: int = 200) -> Iterator[dict[st
         pd.DataFrame([summary(table.iloc[at].assign(user_id=who)) for table in tables]).mean()
         for at, who in draws
     ]
-    for quantile in (0.025, 0.975):
-        yield pd.DataFrame(drawn).quantile(quantile).to_dict()
+    table = pd.DataFrame(drawn)
+    for end in ends(table):
+        yield dict(zip(table.columns, end.tolist(), strict=True))
 
 
 def without_network(

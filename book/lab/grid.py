@@ -16,6 +16,8 @@ from pgt.errors import DataError
 
 KM_PER_DEGREE = 111.2  # of latitude, on a sphere
 PEOPLE, WINDOWS, LARGEST = 5, 20, 0.5  # what a cell needs; the largest share of one person
+MANY = 20  # people with so many windows, behind quantiles over people
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def cells(lon: pd.Series, lat: pd.Series, size_km: float) -> np.ndarray:
@@ -65,6 +67,39 @@ def enough_people(users: Sequence[object] | np.ndarray | pd.Series) -> bool:
     own = pd.Series(np.asarray(users)).value_counts()
     n = int(own.sum())
     return len(own) >= PEOPLE and n >= WINDOWS and int(own.max()) <= LARGEST * n
+
+
+def means_of_people(values: np.ndarray, users: np.ndarray) -> pd.DataFrame:
+    """Each person's ``mean`` and ``size``, of those with enough rows that quantiles hide people.
+
+    Parameters
+    ----------
+    values, users : ndarray
+        (N,) what is averaged, and whose it is.
+
+    Raises
+    ------
+    DataError
+        When there are fewer than 20 people with 20 rows: quantiles would be single people.
+    """
+    own = pd.Series(values, dtype=float).groupby(users).agg(["mean", "size"])
+    own = own[own["size"] >= WINDOWS]
+    if len(own) < MANY:
+        raise DataError(
+            f"Only {len(own)} people have {WINDOWS} windows; quantiles need {MANY} people."
+        )
+    return own
+
+
+def quantiles(means: pd.Series) -> dict[str, float]:
+    """Quantiles over people, as ``q10``, ``q25`` … ``q90``.
+
+    Examples
+    --------
+    >>> quantiles(pd.Series(range(101)))["q25"]
+    25.0
+    """
+    return {f"q{round(100 * q)}": float(means.quantile(q)) for q in QUANTILES}
 
 
 def safe(cell: pd.Series, users: Sequence[object] | np.ndarray) -> set[object]:

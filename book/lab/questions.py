@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from lab import grid
-from pgt.analysis import calibration
 from pgt.analysis.disagreement import CLOSE
-from pgt.errors import DataError
+from pgt.analysis.intervals import ends, resampled_means
 from pgt.windows import Windows
 
 
@@ -136,14 +135,12 @@ def paired_accuracy(
     a, b = one[mask], np.mean(others, axis=0)[mask]
     both = 100 * float((a * b).mean())
     right = 100 * float(a.mean()), 100 * float(b.mean())
-    low, high = calibration.interval(
-        lambda lead: 100 * float(lead.mean()), users[mask], a - b, n_resamples=1000
-    )
+    low, high = ends(100 * resampled_means([a - b], users[mask], draws=1000))
     return {
         "n": int(mask.sum()), "people": len(set(users[mask])), "one": right[0], "other": right[1],
         "both": both, "only_one": right[0] - both, "only_other": right[1] - both,
         "neither": 100 - right[0] - right[1] + both,
-        "difference": right[0] - right[1], "low": low, "high": high,
+        "difference": right[0] - right[1], "low": float(low), "high": float(high),
     }  # fmt: skip
 
 
@@ -155,10 +152,6 @@ def by_person(lead: np.ndarray, users: np.ndarray) -> dict[str, float]:
     DataError
         When there are fewer than 20 such people: quantiles would be single people.
     """
-    table = pd.Series(100 * lead).groupby(users).agg(["mean", "size"])
-    means = table["mean"][table["size"] >= grid.WINDOWS]
-    if len(means) < 20:
-        raise DataError(f"Only {len(means)} people have 20 windows; quantiles need 20 people.")
-    levels = (0.1, 0.25, 0.5, 0.75, 0.9)
-    quantiles = {f"q{round(100 * level)}": float(means.quantile(level)) for level in levels}
-    return {"people": len(means), "better": 100 * float((means > 0).mean())} | quantiles
+    means = grid.means_of_people(100 * lead, users)["mean"]
+    better = 100 * float((means > 0).mean())
+    return {"people": len(means), "better": better} | grid.quantiles(means)

@@ -14,9 +14,11 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import special
 
 from pgt.analysis.intervals import drawn_people, ends
 from pgt.errors import DataError
+from pgt.table.rows import spread
 
 Equal = Literal["count", "width"]
 
@@ -204,8 +206,7 @@ def calibration_line(p: ArrayLike, y: ArrayLike) -> tuple[float, float]:
 
 def logit(p: ArrayLike) -> np.ndarray:
     """Log-odds, finite: forecasts are kept one millionth away from 0 and 1."""
-    kept = np.clip(np.asarray(p, dtype=float), 1e-6, 1 - 1e-6)
-    return np.log(kept) - np.log1p(-kept)
+    return np.asarray(special.logit(np.clip(np.asarray(p, dtype=float), 1e-6, 1 - 1e-6)))
 
 
 def auc(p: ArrayLike, y: ArrayLike) -> float:
@@ -219,15 +220,12 @@ def auc(p: ArrayLike, y: ArrayLike) -> float:
     >>> auc([0.9, 0.6, 0.4], [1, 0, 1])
     0.5
     """
-    from scipy.stats import rankdata
+    from sklearn.metrics import roc_auc_score
 
-    score, happened = np.asarray(p, dtype=float), np.asarray(y, dtype=bool)
-    n_yes, n_no = int(happened.sum()), int((~happened).sum())
-    if n_yes == 0 or n_no == 0:
+    happened = np.asarray(y, dtype=bool)
+    if happened.all() or not happened.any():
         return float("nan")
-    # Mann and Whitney: the ranks of the "yes" cases count the pairs they win.
-    above = rankdata(score)[happened].sum() - n_yes * (n_yes + 1) / 2
-    return float(above / (n_yes * n_no))
+    return float(roc_auc_score(happened, np.asarray(p, dtype=float)))
 
 
 def auc_within(p: ArrayLike, y: ArrayLike, users: ArrayLike) -> float:
@@ -264,9 +262,8 @@ def resampled(
     arrays = [None if column is users else np.asarray(column) for column in columns]
     for block in drawn_people(len(size), n_resamples, np.random.default_rng(seed)):
         for drawn in block:
-            own = size[drawn]
-            who = np.repeat(np.arange(len(drawn)), own)
-            at = rows[np.arange(len(who)) + (first[drawn] - np.cumsum(own) + own)[who]]
+            who, number = spread(size[drawn])
+            at = rows[first[drawn[who]] + number]
             yield [who if array is None else array[at] for array in arrays]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pgt.contextual.history import with_history
+from pgt.contextual.history import is_new, with_history
 from pgt.windows import Dataset, Windows
 
 NUMBERS = ("length", "unique_share", "top_share", "here_share", "here_first", "days", "stay")
@@ -69,7 +70,7 @@ def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(("length", "days", *NAMES[1:]), int))
 
 
-def forecast(data: Dataset, outcome: Callable[[Windows], np.ndarray]) -> dict[str, np.ndarray]:
+def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, np.ndarray]:
     """Probabilities of an outcome from these features alone, by logistic regression.
 
     Numbers are scaled; every person, hour and weekday has a weight of its own. Fitted on the
@@ -114,22 +115,7 @@ def first_visits(data: Dataset) -> dict[str, np.ndarray]:
 
     Learned from training windows, and the same for every model.
     """
-    past = with_history(data, memory=10**6)  # whoever has been there at all, has it in sight
-
-    def never(windows: Windows) -> np.ndarray:
-        (split,) = (name for name in ("train", "valid", "test") if getattr(data, name) is windows)
-        return ~_in_sight(getattr(past, split))
-
-    return forecast(data, never)
-
-
-def _in_sight(windows: Windows) -> np.ndarray:
-    """(W,) whether the target is among the visits that come with the window."""
-    found = np.zeros(len(windows), dtype=bool)
-    for batch in windows.batches(256):
-        hit = (batch.location == batch.target[:, None]) & ~batch.padding
-        found[batch.index.numpy()] = hit.any(1).numpy()
-    return found
+    return forecast(with_history(data), lambda windows: is_new(windows)[windows.target])
 
 
 ENDS = (2, 5, 10, 20, 50, 100, 200)  # of the groups of visits so far

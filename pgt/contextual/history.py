@@ -231,6 +231,11 @@ def of_rows(
         )  # fmt: skip
 
 
+def is_new(windows: HistoryWindows) -> np.ndarray:
+    """(N,) whether a visit of the table is the person's first to its place."""
+    return windows.context[CONTEXT.index("visits_there"), 1:].numpy() == 1
+
+
 def _joined(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]:
     """All splits' visits and features by person and time, and where each split's rows are there."""
     visits = [getattr(data, name).visits.assign(split=name) for name in SPLITS]

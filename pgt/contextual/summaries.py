@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pgt.table.rows import spread
+
 
 def candidates(
     previous: np.ndarray, begins: np.ndarray, memory: int
@@ -80,19 +82,13 @@ def latest_in_force(
     ndarray
         (B, S) int32, their rows, oldest first, then zeros.
     """
-    window, number = _spread(end - begin)
+    window, number = spread(end - begin)
     at = begin[window] + number
     in_force = older[1, at] >= target[window]
     window, at = window[in_force], at[in_force]
     found = np.bincount(window, minlength=len(n))
-    number = _spread(found)[1] - (found - n)[window]  # below 0 if older than the latest n
+    number = spread(found)[1] - (found - n)[window]  # below 0 if older than the latest n
     kept = number >= 0
     out = np.zeros((len(n), n.max(initial=0)), dtype=np.int32)
     out[window[kept], number[kept]] = older[0, at[kept]]
     return out
-
-
-def _spread(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lay groups of these sizes one after the other: each element's group, and number in it."""
-    group = np.repeat(np.arange(len(sizes)), sizes)
-    return group, np.arange(len(group)) - (np.cumsum(sizes) - sizes)[group]

@@ -11,6 +11,7 @@ from pgt import city, gps
 from pgt.city.fixes import simulate_fixes, true_visits
 from pgt.exercises.answer import Answer, Answers, Field
 from pgt.gps.matching import match, recovery
+from pgt.table.rows import spread
 
 CHAPTER_TWO = Answers()
 DAYS, PEOPLE = 28, 8
@@ -60,9 +61,8 @@ def _middles() -> Answer:
     fixes = _fixes(noise_m=0.0)
     stays = gps.generate_staypoints(fixes)
     # Each fix's staypoint, since a staypoint's fixes are consecutive rows.
-    row = np.repeat(np.arange(len(stays)), stays.n_fixes)
-    within = np.arange(len(row)) - np.repeat(stays.n_fixes.cumsum() - stays.n_fixes, stays.n_fixes)
-    own = fixes.iloc[stays.first_fix.to_numpy()[row] + within.to_numpy()]
+    row, within = spread(stays.n_fixes.to_numpy())
+    own = fixes.iloc[stays.first_fix.to_numpy()[row] + within]
     means = own[["lon", "lat"]].groupby(row).mean()
     pairs = [match(table, _truth()).metres for table in (stays, stays.assign(**means))]
     before, after = (float(metres.median()) for metres in pairs)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from pgt.errors import DataError
 from pgt.gps.cleaning import FIX_COLUMNS, require_fixes
+from pgt.table.rows import spread
 from pgt.units import microseconds
 
 DAY = np.timedelta64(1, "D")
@@ -138,7 +139,6 @@ def _cut_at_midnight(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np
     first = start.astype("datetime64[D]")
     last = np.maximum(first, (end - np.timedelta64(1, "us")).astype("datetime64[D]"))
     pieces = (last - first).astype(np.int64) + 1
-    row = np.repeat(np.arange(len(start)), pieces)
-    number = np.arange(len(row)) - np.repeat(pieces.cumsum() - pieces, pieces)
+    row, number = spread(pieces)
     day = (first[row] + number).astype(start.dtype)
     return np.maximum(start[row], day), np.minimum(end[row], day + DAY)

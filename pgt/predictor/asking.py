@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
-from pgt.contextual.history import CONTEXT, HistoryBatch, HistoryWindows, of_rows
+from pgt.contextual.history import HistoryBatch, HistoryWindows, is_new, of_rows
 from pgt.predict import Questions, with_moments
 from pgt.table.features import FEATURES, gather
-from pgt.units import MINUTES_OF_DAY
 from pgt.table.people import nobody_before, until
 from pgt.table.rows import person_rows
+from pgt.units import MINUTES_OF_DAY
 from pgt.vocabulary import Vocabulary
 
 RECENT = 50  # visits in which the share of new places is counted
@@ -174,11 +173,6 @@ def of_past(
     rows = windows.target[person] - sizes[person] + number
     (some,) = of_rows(windows.visits, windows.features, windows.vocabulary, [rows], memory, older)
     return some
-
-
-def is_new(windows: HistoryWindows) -> np.ndarray:
-    """(N,) whether a visit of the table is the person's first to its place."""
-    return windows.context[CONTEXT.index("visits_there"), 1:].numpy() == 1
 
 
 def new_places(windows: HistoryWindows) -> np.ndarray:

@@ -21,13 +21,13 @@ from pgt.baselines import ContextKernel
 from pgt.city.worlds import USERS, WorldConfig, world
 from pgt.config import TargetTime, TrainConfig, WindowConfig
 from pgt.contextual.config import ContextualConfig
-from pgt.contextual.history import HistoryWindows, with_history
+from pgt.contextual.history import HistoryWindows, is_new, with_history
 from pgt.contextual.model import ContextualPointer
 from pgt.contextual.presets import ALONE, MEMORY, OLDER, TRAINING
 from pgt.contextual.scorer import like_kernel
 from pgt.metrics import evaluate, gains
 from pgt.predictor.answers import strangeness
-from pgt.predictor.asking import is_new, new_places
+from pgt.predictor.asking import new_places
 from pgt.predictor.bundle import NO_PLACES, Bundle, Novelty
 from pgt.predictor.experts import Experts
 from pgt.train import fit

@@ -18,11 +18,11 @@ from torch import Tensor
 from pgt import checkpoint
 from pgt.baselines import ContextKernel, Last, MostFrequent, Rule
 from pgt.batch import Batch
-from pgt.contextual.history import HistoryWindows
+from pgt.contextual.history import HistoryWindows, is_new
 from pgt.contextual.presets import MEMORY, OLDER
 from pgt.errors import DataError
 from pgt.predictor import answers
-from pgt.predictor.asking import Asked, ask, is_new, new_places
+from pgt.predictor.asking import Asked, ask, new_places
 from pgt.predictor.bundle import Novelty
 from pgt.predictor.fitted import ENOUGH, Fitted, in_order, of_person
 from pgt.predictor.fitting import seen

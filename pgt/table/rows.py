@@ -34,6 +34,19 @@ def person_rows(user: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     return person, starts[person]
 
 
+def spread(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lay groups of these sizes one after the other: each element's group, and number in it.
+
+    Examples
+    --------
+    >>> group, number = spread(np.array([2, 0, 3]))
+    >>> group.tolist(), number.tolist()
+    ([0, 0, 2, 2, 2], [0, 1, 0, 1, 2])
+    """
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    return group, np.arange(len(group)) - (np.cumsum(sizes) - sizes)[group]
+
+
 def last_numbers(
     length: np.ndarray, max_len: int | None = None, device: torch.device | str = "cpu"
 ) -> Tensor:
