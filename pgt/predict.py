@@ -16,7 +16,7 @@ from pgt.errors import DataError
 from pgt.mixture import MixtureModel, evaluating
 from pgt.refusals.answers import require_answers
 from pgt.refusals.sizes import require_shared
-from pgt.table.features import FEATURES, Encodes, encode, gather
+from pgt.table.features import FEATURES, gather, with_moments
 from pgt.table.people import find_user, nobody_before, until
 from pgt.visits import check
 from pgt.vocabulary import PADDING, Vocabulary
@@ -81,24 +81,6 @@ class Questions(Windows):
             target_weekday=weekday,
             gap_days=day - last_day,
         )
-
-
-def with_moments(
-    visits: pd.DataFrame, last: np.ndarray, at: pd.Timestamp | None, vocabulary: Encodes
-) -> tuple[Tensor, Tensor]:
-    """Encode visits, and when each person is asked: at ``at``, or at the end of the last visit.
-
-    Returns
-    -------
-    features, moment : Tensor
-        As `Questions` has them.
-    """
-    there = visits.iloc[last]
-    time = there.finished_at if at is None else at
-    features = encode(visits, vocabulary)
-    # A visit without length, of which the clock and the calendar are taken and nothing else.
-    moment = encode(there.assign(started_at=time, finished_at=time), vocabulary)[:, 1:]  # (9, W)
-    return torch.cat([features, torch.zeros_like(features[:, :1])], 1), moment
 
 
 def latest(

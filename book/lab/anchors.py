@@ -31,7 +31,7 @@ from sklearn.metrics import mutual_info_score, roc_auc_score
 
 from lab import runs
 from lab.reports import Report
-from lab.runs import DATA, Run, anchored
+from lab.runs import DATA, SEEDS, Run, anchored
 from pgt.analysis.intervals import interval_of_mean
 from pgt.config import Anchor
 from pgt.metrics import gains
@@ -39,7 +39,6 @@ from pgt.windows import Windows
 
 KEYS = ("geolife_exact", "new_york", "city")
 TRAINED_ON = ("geolife_exact", "city")  # where models are compared
-SEEDS = (42, 1, 2, 3, 4)
 MODELS = (("most_frequent", "full"), ("kernel", "full"), ("kernel_memory", "memory_100"),
           ("pgt", "full"), ("contextual", "window"), ("contextual", "full"))  # fmt: skip
 ANCHORS: tuple[Anchor, ...] = ("target_day", "last_visit")

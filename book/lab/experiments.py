@@ -21,7 +21,7 @@ import pandas as pd
 
 from lab import runs
 from lab.reports import about_data, environment, stale, write_results
-from lab.runs import DATA, Run
+from lab.runs import DATA, SEEDS, Run
 from pgt.analysis.results import read_results
 from pgt.config import TargetTime
 from pgt.contextual import presets
@@ -31,7 +31,6 @@ from pgt.improvements.registry import IMPROVEMENTS
 from pgt.training.baselines import baselines
 from pgt.training.presets import ABLATIONS
 
-SEEDS = (42, 1, 2, 3, 4)
 # The documents' claims about GeoLife's 45 people are judged on ten.
 MORE_SEEDS = (*SEEDS, 5, 6, 7, 8, 9)
 # Networks that stop on the validation loss; what if they stopped on the accuracy?

@@ -22,7 +22,7 @@ import pandas as pd
 
 from lab import runs
 from lab.reports import Report
-from lab.runs import DATA, Run
+from lab.runs import DATA, SEEDS, Run
 from pgt.analysis import calibration
 from pgt.analysis.gates import gates
 from pgt.analysis.intervals import ends
@@ -32,7 +32,6 @@ from pgt.files.atomic import whole
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows
 
-SEEDS = (42, 1, 2, 3, 4)
 TARGET_TIME: dict[str, TargetTime] = {"city": "unknown", "geolife_published": "day"}
 MEANS = ("gate", "in_window", "returned")
 TENTHS = 10

@@ -29,6 +29,7 @@ import torch
 from lab import nobody, runs
 from lab.newcomers import folds
 from lab.reports import Report
+from lab.runs import SEEDS
 from pgt.analysis.intervals import ends, resampled_means
 from pgt.contextual.presets import TRAINING
 from pgt.mixture import evaluating
@@ -67,7 +68,7 @@ def _contextual(data: Dataset, seed: int, half: int) -> Any:
 
 
 def _nobody(data: Dataset, seed: int, half: int) -> Any:
-    return nobody.learned(nobody.FULL, nobody.NAMES[0], nobody.SEEDS[half])
+    return nobody.learned(nobody.FULL, nobody.NAMES[0], SEEDS[half])
 
 
 MODELS: dict[str, Callable[[Dataset, int, int], Any]] = {
@@ -111,7 +112,7 @@ def _parted(data: Dataset, make: Callable[[Dataset, int, int], Any], split: int)
     for one in (0, 1):
         part = replace(data, train=data.train.subset(half == one),
                        valid=data.valid.subset(own(data.valid) == one))  # fmt: skip
-        likelihoods.append(likelihood(make(part, nobody.SEEDS[split], one), data.train))
+        likelihoods.append(likelihood(make(part, SEEDS[split], one), data.train))
     return betrayed(np.stack(likelihoods), half)
 
 

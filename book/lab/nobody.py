@@ -40,7 +40,7 @@ import pandas as pd
 from lab import runs
 from lab.provenance import code_mark
 from lab.reports import Report
-from lab.runs import DATA, Run
+from lab.runs import DATA, SEEDS, Run
 from pgt import checkpoint
 from pgt.analysis.intervals import interval, interval_of_mean
 from pgt.city.worlds import WorldConfig
@@ -55,7 +55,6 @@ from pgt.predictor.pretraining import Pretraining, blank, diaries, expert, simul
 from pgt.train import fit
 from pgt.windows import Dataset
 
-SEEDS = (42, 1, 2, 3, 4)
 FEW_SEEDS = SEEDS[:3]
 KEYS = ("geolife_exact", "new_york_last_visit", "city")  # none tells when the next visit is
 REAL = KEYS[:2]

@@ -28,16 +28,16 @@ import pandas as pd
 
 from lab import runs
 from lab.reports import Report
-from lab.runs import Run
+from lab.runs import SEEDS, Run
 from pgt import metrics
 from pgt.analysis.intervals import ends, resampled_means
+from pgt.gps.sphere import on_sphere
 from pgt.units import EARTH_RADIUS
 from pgt.visits import SPLITS
 from pgt.windows import Dataset
 
 DATA_SETS = ("city", "geolife_exact", "new_york")
 MAPPED = DATA_SETS[:2]  # the published windows of New York have no coordinates in degrees
-SEEDS = {"city": (42, 1, 2, 3, 4), "geolife_exact": (42, 1, 2, 3, 4), "new_york": (42, 1, 2, 3, 4)}
 RULES = {
     "markov": Run("markov"),
     "most_frequent": Run("most_frequent"),
@@ -56,7 +56,7 @@ def runs_of(key: str, model: str) -> list[Run]:
     """A rule's one run, or a network's run with each seed."""
     if model in RULES:
         return [RULES[model]]
-    return [Run(model, seed=seed) for seed in SEEDS[key]]
+    return [Run(model, seed=seed) for seed in SEEDS]
 
 
 def explored(data: Dataset) -> np.ndarray:
@@ -109,20 +109,14 @@ def away(data: Dataset, ranks: pd.DataFrame) -> np.ndarray:
     """(W,) metres from the first guess to where the person went."""
     columns = ["location_id", "lon", "lat"]
     visits = pd.concat([getattr(data, name).visits[columns] for name in SPLITS])
-    where = visits.groupby("location_id")[["lon", "lat"]].mean()
+    where = np.radians(visits.groupby("location_id")[["lon", "lat"]].mean())
     guess, truth = (
-        _on_sphere(where.reindex(data.vocabulary.decode(ranks[column].to_numpy())))
-        for column in ("predicted", "target")
+        np.stack(on_sphere(*where.reindex(data.vocabulary.decode(ids)).to_numpy().T), axis=1)
+        for ids in (ranks.predicted.to_numpy(), ranks.target.to_numpy())
     )
     chord = np.linalg.norm(guess - truth, axis=1)  # of a sphere with radius 1
     metres: np.ndarray = 2 * EARTH_RADIUS * np.arcsin(chord / 2)
     return metres
-
-
-def _on_sphere(where: pd.DataFrame) -> np.ndarray:
-    """(N, 3) of longitudes and latitudes."""
-    lon, lat = np.radians(where[["lon", "lat"]].to_numpy().T)
-    return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)
 
 
 def _distances(key: str, model: str) -> Row:

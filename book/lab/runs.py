@@ -53,6 +53,7 @@ from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, PreparedDataset, prepare
 
 Trained = tuple[metrics.Predictor, dict[str, Any]]
+SEEDS = (42, 1, 2, 3, 4)  # of reports with five runs; `lab.experiments` names more and fewer
 RANKS = ["user", "row", "better", "tied", "known", "in_window"]
 
 # What every run reaches through objects only, so that a mark cannot follow it there.

@@ -27,6 +27,7 @@ import pandas as pd
 import torch
 
 from lab.reports import Report
+from lab.runs import SEEDS
 from pgt import city
 from pgt.analysis.intervals import ends, resampled_means
 from pgt.errors import DataError
@@ -41,7 +42,6 @@ Parts = dict[str, Sequences]
 
 DC = "PGT_DC"  # the environment variable that names DC.json
 PARTS = {"train": "train", "valid": "validate", "test": "test"}  # ours: theirs
-SEEDS = (42, 1, 2, 3, 4)
 COLUMNS = (*METRICS, *(f"{kind}@{k}" for kind in ("repeated", "new") for k in KS))
 REFERENCE = ("personal", "backoff")
 WHOLE = ("dnntsp", "full")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.errors import DataError
-from pgt.table.columns import LIMITS
+from pgt.table.columns import LIMITS, require_named
 from pgt.units import microseconds
 
 FIX_COLUMNS = ("user_id", "tracked_at", "lon", "lat")
@@ -21,16 +21,10 @@ REASONS = (
 
 def require_fixes(fixes: pd.DataFrame) -> None:
     """Refuse a table that is not one of position fixes; the values are `clean_fixes`'s business."""
-    doubled = fixes.columns[fixes.columns.duplicated()]
-    if len(doubled):
-        raise DataError(f"Column '{doubled[0]}' appears twice; keep one of the two.")
-    missing = [name for name in FIX_COLUMNS if name not in fixes.columns]
-    if missing:
-        have = ", ".join(map(str, fixes.columns)) or "no columns"
-        raise DataError(
-            f"Column '{missing[0]}' is missing (the table has {have}); position fixes need "
-            f"{', '.join(FIX_COLUMNS)}, rename yours with .rename(columns=...)."
-        )
+    require_named(
+        fixes, FIX_COLUMNS, f"; position fixes need {', '.join(FIX_COLUMNS)}, rename yours with "
+        ".rename(columns=...)",
+    )  # fmt: skip
     dtype = fixes.tracked_at.dtype
     if not isinstance(dtype, pd.DatetimeTZDtype):
         raise DataError(

@@ -14,6 +14,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
+from pgt.gps.sphere import on_sphere
+
 AT_ONCE = 1 << 20  # numbers in one array of pairs or neighbours
 # Two cells' points can only be neighbours if no coordinate of the cells is further apart.
 REACH = 2
@@ -53,7 +55,8 @@ def density_clusters(radians: np.ndarray, eps: float, min_samples: int) -> np.nd
         radians, axis=0, return_index=True, return_inverse=True, return_counts=True
     )
     spot = spot.ravel()
-    points = _on_sphere(spots)  # (P, 3); distances along the chord from here on
+    # (P, 3); distances are along the chord from here on
+    points = np.column_stack(on_sphere(*spots.T[::-1]))
     reach = 2 * np.sin(min(eps, np.pi) / 2)
     cells, cell = np.unique(
         np.floor(points * (1.0001 * 3**0.5 / reach)).astype(np.int64), axis=0, return_inverse=True
@@ -75,12 +78,6 @@ def density_clusters(radians: np.ndarray, eps: float, min_samples: int) -> np.nd
     for rows, near in _neighbours(tree, np.flatnonzero(~core), reach, min_samples):
         label[rows] = of_core[near].min(1)
     return np.where(label == len(first), -1, label)[spot]
-
-
-def _on_sphere(radians: np.ndarray) -> np.ndarray:
-    north, east = radians.T
-    flat = np.cos(north)
-    return np.column_stack([flat * np.cos(east), flat * np.sin(east), np.sin(north)])
 
 
 def _neighbours(

@@ -190,12 +190,7 @@ def _span(table: pd.DataFrame) -> np.ndarray:
 
 def _metres(one: pd.DataFrame, other: pd.DataFrame) -> np.ndarray:
     """(N, M) great-circle distances."""
-    (east, north), (e, n) = (
-        np.radians([table.lon.to_numpy(dtype=float), table.lat.to_numpy(dtype=float)])
-        for table in (one, other)
-    )
-    square = (
-        np.sin((n - north[:, None]) / 2) ** 2
-        + np.cos(north[:, None]) * np.cos(n) * np.sin((e - east[:, None]) / 2) ** 2
-    )
-    return np.asarray(2 * EARTH_RADIUS * np.arcsin(np.sqrt(square)))
+    from sklearn.metrics.pairwise import haversine_distances
+
+    points = (np.radians(table[["lat", "lon"]].to_numpy(dtype=float)) for table in (one, other))
+    return np.asarray(EARTH_RADIUS * haversine_distances(*points))

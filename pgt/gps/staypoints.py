@@ -18,6 +18,7 @@ import pandas as pd
 
 from pgt.errors import DataError
 from pgt.gps.cleaning import require_fixes
+from pgt.gps.sphere import on_sphere
 from pgt.table.columns import LIMITS, first_row
 from pgt.units import EARTH_RADIUS, microseconds
 
@@ -40,7 +41,7 @@ def generate_staypoints(
     Parameters
     ----------
     fixes : DataFrame
-        As `clean` returns them.
+        As `pgt.gps.cleaning.clean_fixes` returns them.
     distance : float
         Metres, along the great circle.
     minutes : float
@@ -99,16 +100,20 @@ def generate_staypoints(
     bounds = [0, *turn.tolist(), len(fixes)] if len(fixes) else [0]
     if len(np.unique(user)) < len(bounds) - 1 or (np.delete(np.diff(micro), turn - 1) < 0).any():
         raise DataError(
-            "The fixes are not sorted by user and time; pgt.gps.pipeline.clean(fixes) sorts them."
+            "The fixes are not sorted by user and time; pgt.gps.clean_fixes(fixes) sorts them."
         )
-    rows = [np.zeros((0, 3), dtype=np.int64)]
-    for low, high in pairwise(bounds):
-        found = _stays(
-            micro[low:high], lon[low:high], lat[low:high],
-            distance, minutes, gap_minutes, include_last,
-        )  # fmt: skip
-        rows.append(found + low)
-    first, stop, end = np.concatenate(rows).T
+    shortest, last, found = round(minutes * 60e6), set(bounds), []
+    cuts = np.flatnonzero(np.diff(micro) > gap_minutes * 60e6) + 1
+    for low, high in pairwise(sorted({*bounds, *cuts.tolist()})):
+        start = low
+        for i in _departures(lon[low:high], lat[low:high], distance):
+            if micro[low + i] - micro[start] >= shortest:
+                found.append((start, low + i, low + i))
+            start = low + i
+        if include_last and high in last and micro[high - 1] - micro[start] >= shortest:
+            found.append((start, high, high - 1))
+    # A staypoint's first fix, the one behind its last, and the one that ends it.
+    first, stop, end = np.array(found, dtype=np.int64).reshape(-1, 3).T
     middle = np.array([_middle(lon[a:b], lat[a:b]) for a, b in zip(first, stop, strict=True)])
     middle = middle.reshape(-1, 2)
     return pd.DataFrame(
@@ -124,32 +129,6 @@ def generate_staypoints(
     ).astype({"user_id": fixes.user_id.dtype})
 
 
-def _stays(
-    at: np.ndarray,
-    lon: np.ndarray,
-    lat: np.ndarray,
-    distance: float,
-    minutes: float,
-    gap_minutes: float,
-    include_last: bool,
-) -> np.ndarray:
-    """One person's staypoints, (S, 3): first fix, one past the last fix, the fix that ends it."""
-    n, shortest = len(at), round(minutes * 60e6)
-    cuts = np.flatnonzero(np.diff(at) > gap_minutes * 60e6) + 1
-    found: list[tuple[int, int, int]] = []
-    low = start = 0
-    for high in [*cuts.tolist(), n]:
-        start = low
-        for i in _departures(lon[low:high], lat[low:high], distance):
-            if at[low + i] - at[start] >= shortest:
-                found.append((start, low + i, low + i))
-            start = low + i
-        low = high
-    if include_last and at[-1] - at[start] >= shortest:
-        found.append((start, n, n - 1))
-    return np.array(found, dtype=np.int64).reshape(-1, 3)
-
-
 def _departures(lon: np.ndarray, lat: np.ndarray, distance: float) -> Iterator[int]:
     """Go from fix to fix and name each that is ``distance`` or more from the last one named.
 
@@ -159,9 +138,7 @@ def _departures(lon: np.ndarray, lat: np.ndarray, distance: float) -> Iterator[i
     chord 2 sin(d / 2R); chords, too, obey the triangle inequality.
     """
     reach = float(2 * np.sin(min(distance / (2 * EARTH_RADIUS), np.pi / 2)))
-    east, north = np.radians(lon), np.radians(lat)
-    flat = np.cos(north)
-    points = (flat * np.cos(east), flat * np.sin(east), np.sin(north))
+    points = on_sphere(np.radians(lon), np.radians(lat))
     path = np.zeros(len(lon))
     np.cumsum(np.sqrt(sum(np.diff(axis) ** 2 for axis in points)), out=path[1:])
     # Through a memoryview single numbers are read faster than from an array, without a copy.

@@ -46,9 +46,7 @@ class Tally:
 
     def add(self, what: str, user: Any, values: np.ndarray) -> None:
         """Count one person's values by class."""
-        edges = np.array(CLASSES[what])
-        inside = np.searchsorted(edges, values, side="right") - 1
-        counts = np.bincount(inside[inside >= 0], minlength=len(edges))
+        counts, _ = np.histogram(values, [*CLASSES[what], np.inf])
         self.parts.setdefault(what, []).append(pd.Series(counts, name=user))
 
     def watch(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:

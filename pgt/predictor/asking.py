@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from pgt.contextual.history import HistoryBatch, HistoryWindows, is_new, of_rows
-from pgt.predict import Questions, with_moments
-from pgt.table.features import FEATURES, gather
+from pgt.predict import Questions
+from pgt.table.features import FEATURES, gather, with_moments
 from pgt.table.people import nobody_before, until
 from pgt.table.rows import person_rows
 from pgt.units import MINUTES_OF_DAY

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from pgt.errors import DataError
@@ -23,20 +25,26 @@ def first_row(bad: pd.Series) -> str:
     return f"row {rows[0]}{more}"
 
 
-def require_columns(visits: pd.DataFrame) -> None:
-    doubled = visits.columns[visits.columns.duplicated()]
+def require_named(table: pd.DataFrame, names: Sequence[str], remedy: str) -> None:
+    """Refuse a table with two columns of one name, or without one of these; say the remedy."""
+    doubled = table.columns[table.columns.duplicated()]
     if len(doubled):
         raise DataError(f"Column '{doubled[0]}' appears twice; keep one of the two.")
-    missing = [name for name in REQUIRED if name not in visits.columns]
+    missing = [name for name in names if name not in table.columns]
     if missing:
-        hint = (
-            "; for check-ins without durations, set finished_at = started_at "
-            "(on the command line: --checkins)"
-            if missing == ["finished_at"]
-            else "; rename your columns (on the command line: --columns user_id=uid,...)"
-        )
-        have = ", ".join(map(str, visits.columns)) or "no columns"
-        raise DataError(f"Column '{missing[0]}' is missing (the table has {have}){hint}.")
+        have = ", ".join(map(str, table.columns)) or "no columns"
+        raise DataError(f"Column '{missing[0]}' is missing (the table has {have}){remedy}.")
+
+
+def require_columns(visits: pd.DataFrame) -> None:
+    require_named(
+        visits, [name for name in REQUIRED if name != "finished_at"],
+        "; rename your columns (on the command line: --columns user_id=uid,...)",
+    )  # fmt: skip
+    require_named(
+        visits, REQUIRED, "; for check-ins without durations, set finished_at = started_at "
+        "(on the command line: --checkins)",
+    )  # fmt: skip
     for here, other in (COORDINATES, COORDINATES[::-1]):
         if here in visits.columns and other not in visits.columns:
             raise DataError(f"Column '{here}' needs '{other}' beside it; add it, or drop '{here}'.")

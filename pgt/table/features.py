@@ -61,6 +61,26 @@ def encode(visits: pd.DataFrame, vocabulary: Encodes) -> Tensor:
     return torch.from_numpy(table)
 
 
+def with_moments(
+    visits: pd.DataFrame, last: np.ndarray, at: pd.Timestamp | None, vocabulary: Encodes
+) -> tuple[Tensor, Tensor]:
+    """Encode visits, and when each person is asked: at ``at``, or at the end of the last visit.
+
+    Returns
+    -------
+    features : Tensor
+        (9, N + 2); as of `encode`, with an empty column at the end.
+    moments : Tensor
+        (9, P), of visits without length, of which the clock and the calendar are taken and nothing
+        else.
+    """
+    there = visits.iloc[last]
+    time = there.finished_at if at is None else at
+    features = encode(visits, vocabulary)
+    moments = encode(there.assign(started_at=time, finished_at=time), vocabulary)[:, 1:]
+    return torch.cat([features, torch.zeros_like(features[:, :1])], 1), moments
+
+
 def gather(table: Tensor, names: Sequence[str], at: Tensor, *wanted: str) -> list[Tensor]:
     """Take the rows of these names at some columns: int64, each shaped as ``at``.
 

@@ -59,11 +59,3 @@ def test_people_count_alike_whatever_the_number_of_their_windows() -> None:
     assert rows.n["explore", "acc@1"] == 45
     assert rows.n["explore_known", "acc@1"] == 15
     assert (rows.low <= rows.value).all() and (rows.value <= rows.high).all()
-
-
-def test_metres_are_those_of_the_globe() -> None:
-    where = pd.DataFrame({"lon": [0.0, 0.0, 16.0], "lat": [0.0, 1.0, 48.0]})
-    points = perspectives._on_sphere(where)
-    assert np.linalg.norm(points, axis=1) == pytest.approx(1)
-    arc = 2 * np.arcsin(np.linalg.norm(points[0] - points[1]) / 2)
-    assert arc == pytest.approx(np.pi / 180)
