@@ -161,9 +161,9 @@ def names_read(code: str, there: set[str]) -> list[str]:
 
 def doubtful(root: Path) -> Iterator[str]:
     """One sentence for every results file that is missing, unread, or older than its code."""
+    from lab.data_sets import anchored, data_fingerprint
     from lab.experiments import EXPERIMENTS
     from lab.reports import NO_CODE, outdated, pending, stale
-    from lab.runs import anchored, data_fingerprint
 
     from pgt.analysis.results import read_results
 

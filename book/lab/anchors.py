@@ -29,9 +29,11 @@ import pandas as pd
 from scipy.stats import entropy
 from sklearn.metrics import mutual_info_score, roc_auc_score
 
-from lab import runs
+from lab import data_sets, models, runs
+from lab.data_sets import DATA, anchored
+from lab.models import Run
 from lab.reports import Report
-from lab.runs import DATA, SEEDS, Run, anchored
+from lab.runs import SEEDS
 from pgt.analysis.intervals import interval_of_mean
 from pgt.config import Anchor
 from pgt.metrics import gains
@@ -75,7 +77,7 @@ def told(windows: Windows, days: int) -> Row:
 
 def common(key: str, model: str, variant: str) -> list[list[pd.DataFrame]]:
     """A model's test ranks with either kind of windows, by seed, on the targets of both."""
-    seeds = SEEDS if model in runs.NETWORKS else (None,)
+    seeds = SEEDS if model in models.NETWORKS else (None,)
     tables = [
         [runs.ranks_of(anchored(key, anchor), Run(model, variant, seed=seed)) for seed in seeds]
         for anchor in ANCHORS
@@ -108,7 +110,7 @@ def compared(key: str) -> Iterator[Row]:
 def _rows() -> Iterator[Row]:
     for key in KEYS:
         for anchor in ANCHORS:
-            data = runs.dataset(anchored(key, anchor))
+            data = data_sets.dataset(anchored(key, anchor))
             yield {"table": "told", "data": DATA[key].name, "protocol": DATA[key].protocol,
                    "anchor": anchor, **told(data.test, data.config.days)}  # fmt: skip
     for key in TRAINED_ON:

@@ -38,10 +38,11 @@ from typing import Any
 
 import numpy as np
 
-from lab import coverage, runs
+from lab import coverage, data_sets, models
+from lab.data_sets import DATA
 from lab.grid import enough_people
+from lab.models import Run
 from lab.reports import Report
-from lab.runs import DATA, Run
 from pgt.analysis import calibration, conformal, temperature
 from pgt.analysis.intervals import ends, resampled_means
 from pgt.analysis.predictions import Predictions, collect
@@ -65,8 +66,8 @@ Row = dict[str, Any]
 
 def opened(key: str, run: Run) -> dict[str, Predictions]:
     """What a run's model says, by split."""
-    model, _ = runs.trained(key, run)
-    data = runs.windows_of(key, run)
+    model, _ = models.trained(key, run)
+    data = models.windows_of(key, run)
     known = data.vocabulary.n_known if run.model == "pgt" else 0  # others name what they copy
     return {split: collect(model, getattr(data, split), known) for split in ("valid", "test")}
 
@@ -221,7 +222,7 @@ def rows_of(predictions: dict[str, Predictions], never: dict[str, np.ndarray]) -
 def measured() -> Iterator[Row]:
     """The rows of every data set and model."""
     for key in DATA_SETS:
-        never = first_visits(runs.dataset(key))
+        never = first_visits(data_sets.dataset(key))
         for run in RUNS:
             about = {"data": DATA[key].name, "protocol": DATA[key].protocol, "model": run.model,
                      "variant": run.variant, "target_time": run.target_time,

@@ -9,24 +9,12 @@ from it, so an experiment that gets more runs makes those alone.
 
 from __future__ import annotations
 
-import json
-import time
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
-import pandas as pd
-
-from lab import runs
-from lab.reports import about_data, environment, stale, write_results
-from lab.runs import DATA, SEEDS, Run
-from pgt.analysis.results import read_results
+from lab.models import Run
+from lab.runs import SEEDS
 from pgt.config import TargetTime
 from pgt.contextual import presets
-from pgt.errors import DataError
-from pgt.files.atomic import write_text
 from pgt.improvements.registry import IMPROVEMENTS
 from pgt.training.baselines import baselines
 from pgt.training.presets import ABLATIONS
@@ -48,7 +36,7 @@ class Experiment:
     Attributes
     ----------
     runs : dict of str to tuple of Run
-        By entry of `lab.runs.DATA`.
+        By entry of `lab.data_sets.DATA`.
     question : str
         What it is for, in one line.
     """
@@ -123,8 +111,6 @@ _ELSEWHERE = (
     Run("most_frequent"), Run("kernel"), Run("kernel_memory", "memory_100"),
     *(Run("contextual", "full", seed=seed) for seed in FEW_SEEDS),
 )  # fmt: skip
-
-
 RULES = (*BASELINES, Run("kernel_memory", "memory_100"))
 # As their authors train them on GeoLife; they published no settings for check-ins.
 _RIVALS: tuple[tuple[str, str, TargetTime], ...] = (
@@ -134,8 +120,6 @@ _WEEK: tuple[tuple[str, str, TargetTime], ...] = (
     ("pgt", "full", "unknown"), ("contextual", "full", "unknown"),
     ("contextual", "window", "unknown"),
 )  # fmt: skip
-
-
 EXPERIMENTS: dict[str, Experiment] = {
     "geolife_published": Experiment(
         "How good is each model on GeoLife, by the published protocol?",
@@ -195,130 +179,3 @@ EXPERIMENTS: dict[str, Experiment] = {
         {"city_large": _ELSEWHERE, "checkins": _ELSEWHERE},
     ),
 }
-
-
-def execute(name: str, folder: Path, workers: int = 2) -> Path:
-    """Run an experiment and write its two files; returns the JSON's path."""
-    jobs = EXPERIMENTS[name].jobs
-    for key in EXPERIMENTS[name].runs:
-        runs.data_fingerprint(key)  # says at once which data are missing
-    keep_held(name, folder)
-    began = time.perf_counter()
-    with ExitStack() as stack:
-        # With no workers the runs are made one after the other, in this process.
-        each = stack.enter_context(ProcessPoolExecutor(workers)).map if workers else map
-        for label in each(runs.make, jobs):
-            print(f"{time.perf_counter() - began:7.0f} s  {label}", flush=True)
-    return write(name, folder)
-
-
-def keep_held(name: str, folder: Path) -> list[str]:
-    """Keep the runs that a results file holds: of these windows, by this code, on such a machine.
-
-    Tuned runs are left out, since the file does not say which settings they had.
-
-    Returns
-    -------
-    list of str
-        The keys of those that were not kept before.
-    """
-    path = folder / f"{name}.json"
-    if not path.is_file():
-        return []
-    results = read_results(name, folder)
-    header, several = results.header, isinstance(results.header["data"], list)
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    held = []
-    for key, run in EXPERIMENTS[name].jobs:
-        kept = runs.kept(key, run)
-        notes = header["runs"].get(f"{key}/{run.key}" if several else run.key)
-        if kept.exists() or notes is None or run.variant == "tuned":
-            continue
-        source = json.loads(json.dumps(about_data(key)))
-        known = source in (header["data"] if several else [header["data"]])
-        same_code = header["code"][run.model] == runs.code_of(run.model)
-        if not (known and same_code and environment().items() <= header.items()):
-            continue
-        about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
-        (ranks,) = results.ranks(**{k: v for k, v in about.items() if v is not None})
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        ranks.rename(columns={"user_id": "user"})[runs.RANKS].to_parquet(
-            kept.with_suffix(".parquet"), index=False
-        )
-        mine = [row for row in rows if about.items() <= row.items()]
-        notes = dict(notes)
-        seconds = notes.pop("seconds")
-        write_text(kept, json.dumps({"rows": mine, "notes": notes, "seconds": seconds}))
-        held.append(run.key)
-    return held
-
-
-def write(name: str, folder: Path) -> Path:
-    """Put an experiment's finished runs together into its two files."""
-    experiment = EXPERIMENTS[name]
-    rows: list[dict[str, Any]] = []
-    notes: dict[str, Any] = {}
-    tables = []
-    for key, run in experiment.jobs:
-        result, ranks = runs.read_kept(key, run)
-        rows += result["rows"]
-        label = run.key if len(experiment.runs) == 1 else f"{key}/{run.key}"
-        notes[label] = result["notes"] | {"seconds": round(result["seconds"], 1)}
-        about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
-        tables.append(ranks.assign(**about))
-    sources = [about_data(key) for key in experiment.runs]
-    header = {
-        "experiment": name,
-        "question": experiment.question,
-        "command": f"python book/lab/run.py {name}",
-        "data": sources[0] if len(sources) == 1 else sources,
-        "code": {model: runs.code_of(model) for model in dict.fromkeys(r["model"] for r in rows)},
-        **environment(),
-        "seconds": round(sum(note["seconds"] for note in notes.values()), 1),
-        "runs": notes,
-    }  # fmt: skip
-    folder.mkdir(parents=True, exist_ok=True)
-    table = pd.concat(tables, ignore_index=True).astype({"seed": "Int16"})
-    for column in ("data", "protocol", "model", "variant", "target_time"):
-        table[column] = table[column].astype("category")
-    # All answers to one question side by side: they are alike, and so are the numbers of the rows.
-    # Of a rank the upper bytes are nearly always 0, and stand apart from the lowest.
-    table = table.sort_values(["data", "row"], kind="stable", ignore_index=True)
-    table.to_parquet(
-        folder / f"{name}.ranks.parquet", index=False, compression="brotli", compression_level=11,
-        use_dictionary=[column for column in table if column not in ("row", "better")],
-        column_encoding={"row": "DELTA_BINARY_PACKED", "better": "BYTE_STREAM_SPLIT"},
-    )  # fmt: skip
-    return write_results(folder / f"{name}.json", header, rows)
-
-
-def confirm(name: str, folder: Path) -> Path:
-    """Bring a results file up to date with code that was rewritten but does the same.
-
-    Raises
-    ------
-    DataError
-        When a window is ranked otherwise than before: the results are stale indeed.
-    """
-    results = read_results(name, folder)
-    changed = stale(results)
-    seen = set()
-    for key, run in EXPERIMENTS[name].jobs:
-        if run.model not in changed or (key, run.model, run.variant) in seen:
-            continue
-        seen.add((key, run.model, run.variant))
-        where: dict[str, Any] = {"data": DATA[key].name, "protocol": DATA[key].protocol}
-        where |= {k: v for k, v in asdict(run).items() if v is not None}
-        (before,) = results.ranks(**where)
-        now = runs.one_run(key, run)["ranks"].rename(columns={"user": "user_id"})
-        same = (before[["better", "tied"]].to_numpy() == now[["better", "tied"]].to_numpy()).all(1)
-        print(f"{key} {run.key}: {same.mean():.2%} of the windows ranked as before", flush=True)
-        if not same.all():
-            raise DataError(
-                f"{name}.json is stale: {run.key} gives other results now; run python "
-                f"book/lab/run.py {name} again."
-            )
-    header = results.header | {"code": {model: runs.code_of(model)
-                                        for model in results.header["code"]}}  # fmt: skip
-    rows = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["rows"]
-    return write_results(folder / f"{name}.json", header, rows)

@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab import runs
+from lab import data_sets, models, runs
+from lab.data_sets import DATA
+from lab.models import Run
 from lab.reports import Report
-from lab.runs import DATA, SEEDS, Run
+from lab.runs import SEEDS
 from pgt.analysis import calibration
 from pgt.analysis.gates import gates
 from pgt.analysis.intervals import ends
@@ -41,10 +43,10 @@ def opened(key: str, run: Run) -> pd.DataFrame:
     """The gates of a run's test windows, kept beside its other results once they are made."""
     path = runs.kept(key, run).with_suffix(".gates.parquet")
     if not path.exists():
-        model, _ = runs.trained(key, run)
+        model, _ = models.trained(key, run)
         assert isinstance(model, PointerGeneratorTransformer)
         with whole(path) as half:
-            gates(model, runs.dataset(key).test).to_parquet(half, index=False)
+            gates(model, data_sets.dataset(key).test).to_parquet(half, index=False)
     return pd.read_parquet(path)
 
 
@@ -133,7 +135,7 @@ def without_network(
     for outcome, ask in outcomes.items():
         if outcome not in tables[0]:
             continue
-        p, users = forecast(runs.dataset(key), ask)["test"], tables[0].user_id
+        p, users = forecast(data_sets.dataset(key), ask)["test"], tables[0].user_id
         happened = tables[0][outcome].to_numpy()
         own = scores(p, happened, users.to_numpy())
         found |= {f"{name}_{outcome}": value for name, value in own.items()}
@@ -156,14 +158,14 @@ def measured() -> Iterator[dict[str, Any]]:
         tables = []
         for seed in SEEDS:
             table = opened(key, Run("pgt", "full", target_time, seed))
-            outcome = returned(runs.dataset(key).test)
+            outcome = returned(data_sets.dataset(key).test)
             tables.append(table if outcome is None else table.assign(returned=outcome))
             print(f"{key} seed {seed}: mean gate {table.gate.mean():.3f}", flush=True)
         about = {"data": DATA[key].name, "protocol": DATA[key].protocol, "model": "pgt",
                  "variant": "full", "target_time": target_time, "split": "test"}  # fmt: skip
         yield from rows_of(tables, about)
         yield from without_network(key, tables, about)
-        learned = runs.dataset(key).train
+        learned = data_sets.dataset(key).train
         yield about | {"split": "train", "seed": None, "group": "all", "n": len(learned),
                        "in_window": float(learned.in_window.mean())}  # fmt: skip
 

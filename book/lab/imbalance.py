@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from lab.data_sets import DATA, dataset
 from lab.reports import Report
-from lab.runs import DATA, dataset
 from pgt.improvements.embeddings import occurrences
 from pgt.visits import SPLITS
 from pgt.windows import Dataset, Windows

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab import runs
+from lab import data_sets, models, runs
+from lab.models import Run
 from lab.reports import Report
-from lab.runs import Run
 from pgt.analysis.intervals import interval_of_mean
 from pgt.config import TargetTime
 from pgt.io.sources import from_environment
@@ -92,12 +92,12 @@ def their_ranks(answers: pd.DataFrame, windows: Windows) -> tuple[pd.DataFrame, 
 def compare(name: str) -> Iterator[Row]:
     """One of their files beside each of our models."""
     key, told, n_answers = FILES[name]
-    windows = runs.dataset(key).test
+    windows = data_sets.dataset(key).test
     answers = pd.read_csv(from_environment(ANSWERS) / f"{name}.csv", dtype={"prediction": str})
     theirs, same = their_ranks(answers, windows)
     theirs["user_id"] = pd.factorize(theirs.user_id)[0]
     for model, variant, target_time in TOLD if told else NOT_TOLD:
-        seeds = SEEDS[key] if model in runs.NETWORKS else (None,)
+        seeds = SEEDS[key] if model in models.NETWORKS else (None,)
         ours = [runs.ranks_of(key, Run(model, variant, target_time, seed)) for seed in seeds]
         for metric, k in (("acc@1", 1), ("acc@5", 5), ("acc@10", 10)):
             if k > n_answers:
@@ -106,7 +106,7 @@ def compare(name: str) -> Iterator[Row]:
             other = 100 * float(gains(theirs)[metric].mean())
             low, high = interval_of_mean(ours, metric, against=[theirs])
             yield {
-                "file": name, "data": runs.DATA[key].name, "told": told, "metric": metric,
+                "file": name, "data": data_sets.DATA[key].name, "told": told, "metric": metric,
                 "model": model, "variant": variant, "target_time": target_time,
                 "windows": len(windows), "people": theirs.user_id.nunique(),
                 "theirs": other, "ours": own, "difference": own - other, "low": low, "high": high,

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lab import nobody, runs
+from lab import data_sets, models, nobody
 from lab.newcomers import folds
 from lab.reports import Report
 from lab.runs import SEEDS
@@ -54,7 +54,7 @@ def likelihood(model: Any, windows: Any) -> np.ndarray:
 
 
 def _pgt(data: Dataset, seed: int, half: int) -> Any:
-    config, training = runs.preset(KEY, data.vocabulary, seed)
+    config, training = models.preset(KEY, data.vocabulary, seed)
     torch.manual_seed(seed)
     model = PointerGeneratorTransformer(config)
     fit(model, data.train, data.valid, training, progress=False)
@@ -92,7 +92,7 @@ def betrayed(likelihoods: np.ndarray, half: np.ndarray) -> np.ndarray:
 
 
 def _rows() -> Iterator[Row]:
-    week, long = runs.dataset(KEY), nobody.seen(KEY)
+    week, long = data_sets.dataset(KEY), nobody.seen(KEY)
     users = np.asarray(week.train.users)
     for name, make in MODELS.items():
         data = week if name == "pgt" else long
@@ -128,8 +128,9 @@ def rows_of(name: str, more: np.ndarray, users: np.ndarray) -> Iterator[Row]:
     for group, (right, who) in cases.items():
         low, high = ends(100 * resampled_means(right, who))
         yield {
-            "data": runs.DATA[KEY].name, "protocol": runs.DATA[KEY].protocol, "model": name,
-            "variant": "halves", "target_time": "unknown", "seed": None, "split": "train",
+            "data": data_sets.DATA[KEY].name, "protocol": data_sets.DATA[KEY].protocol,
+            "model": name, "variant": "halves", "target_time": "unknown", "seed": None,
+            "split": "train",
             "group": group, "n": right.shape[1], "right": 100 * float(right.mean()),
             "low": float(low), "high": float(high),
         }  # fmt: skip

@@ -25,9 +25,9 @@ import torch
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from lab import runs
+from lab import data_sets, models
+from lab.data_sets import DATA
 from lab.reports import Report
-from lab.runs import DATA
 from pgt import metrics
 from pgt.analysis.intervals import interval_of_mean
 from pgt.analysis.results import read_results
@@ -144,7 +144,7 @@ def contextual(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
 def pgt(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
     """Ranks of PGT, which sees the seven-day window; a new person is the padding of its table."""
     assert seed is not None
-    config, training = runs.preset(key, data.vocabulary, seed)
+    config, training = models.preset(key, data.vocabulary, seed)
     torch.manual_seed(seed)
     model = PointerGeneratorTransformer(config)
     fit(model, data.train, data.valid, replace(training, patience=3), progress=False)
@@ -183,7 +183,7 @@ def asked(key: str) -> dict[tuple[str, int | None], pd.DataFrame]:
 def seen_before(key: str) -> dict[tuple[str, int | None], pd.DataFrame]:
     """Ranks of the models that were trained on everybody, in the order of the test windows."""
     (about,) = read_results(DATA_SETS[key]).ranks(**RUN_OF_PGT)
-    everybody = runs.dataset(key)
+    everybody = data_sets.dataset(key)
     known = {("contextual", seed): contextual(everybody, seed, key)
              for seed in SEEDS["contextual"]}  # fmt: skip
     return known | {("pgt", SEEDS["pgt"][0]): about}
@@ -194,7 +194,7 @@ RUN_OF_PGT = {"model": "pgt", "variant": "full", "target_time": "unknown", "seed
 
 def same_windows(ranks: pd.DataFrame, key: str) -> pd.DataFrame:
     """The rows of `asked` that are the data set's test windows, in the windows' order."""
-    windows = runs.dataset(key).test
+    windows = data_sets.dataset(key).test
     visits = check(DATA[key].load()).reset_index(drop=True)
     visits = visits if "split" in visits else split_by_days(visits)
     rows = np.flatnonzero(visits.split == "test")[windows.target]

@@ -37,10 +37,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab import runs
+from lab import data_sets, runs
+from lab.data_sets import DATA
+from lab.models import Run
 from lab.provenance import code_mark
 from lab.reports import Report
-from lab.runs import DATA, SEEDS, Run
+from lab.runs import SEEDS
 from pgt import checkpoint
 from pgt.analysis.intervals import interval, interval_of_mean
 from pgt.city.worlds import WorldConfig
@@ -76,8 +78,8 @@ Row = dict[str, Any]
 
 @cache
 def seen(key: str) -> Dataset:
-    """The windows of an entry of `lab.runs.DATA`, with the past that the predictor looks at."""
-    return remembering(runs.dataset(key))
+    """Windows of an entry of `lab.data_sets.DATA`, with the past that the predictor looks at."""
+    return remembering(data_sets.dataset(key))
 
 
 @cache

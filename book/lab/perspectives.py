@@ -26,9 +26,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab import runs
+from lab import data_sets, models, runs
+from lab.models import Run
 from lab.reports import Report
-from lab.runs import SEEDS, Run
+from lab.runs import SEEDS
 from pgt import metrics
 from pgt.analysis.intervals import ends, resampled_means
 from pgt.gps.sphere import on_sphere
@@ -121,10 +122,10 @@ def away(data: Dataset, ranks: pd.DataFrame) -> np.ndarray:
 
 def _distances(key: str, model: str) -> Row:
     """The row of a model's metres: it is trained again, since runs keep ranks, not answers."""
-    found, data = [], runs.dataset(key)
+    found, data = [], data_sets.dataset(key)
     for run in runs_of(key, model)[:AWAY_SEEDS]:
-        predictor, _ = runs.trained(key, run)
-        ranks = metrics.evaluate(predictor, runs.windows_of(key, run).test)
+        predictor, _ = models.trained(key, run)
+        ranks = metrics.evaluate(predictor, models.windows_of(key, run).test)
         found.append(away(data, ranks))
     metres = np.stack(found)  # (S, W)
     near = 100 * (metres <= NEAR)[..., None]
@@ -137,7 +138,7 @@ def _distances(key: str, model: str) -> Row:
 
 def _rows() -> Iterator[Row]:
     for key in DATA_SETS:
-        data = runs.dataset(key)
+        data = data_sets.dataset(key)
         new = explored(data)
         for model in (*RULES, *NETWORKS):
             tables = [runs.ranks_of(key, run) for run in runs_of(key, model)]
@@ -146,7 +147,7 @@ def _rows() -> Iterator[Row]:
             rows = [*scored(values, tables[0].user_id.to_numpy(), new, known)]
             if key in MAPPED and model in AWAY:
                 rows.append(_distances(key, model))
-            about = {"data": runs.DATA[key].name, "protocol": runs.DATA[key].protocol,
+            about = {"data": data_sets.DATA[key].name, "protocol": data_sets.DATA[key].protocol,
                      "model": model, "seeds": len(tables)}  # fmt: skip
             yield from (about | row for row in rows)
 

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lab import runs
+from lab import data_sets, models, runs
 from lab.provenance import code_mark
 from lab.reports import Report
 from pgt import checkpoint, city, metrics
@@ -104,7 +104,7 @@ def jobs() -> list[Job]:
 def world(what: str, seed: int) -> Dataset:
     """The windows of a world; where the seed does not matter, those of the one there is."""
     if what == "city" or what == "geolife":
-        return runs.dataset("city" if what == "city" else "geolife_published")
+        return data_sets.dataset("city" if what == "city" else "geolife_published")
     if what in CITIES:
         people = city.simulate(seed=100 + seed, behaviour=Behaviour(**CITIES[what]))
         return prepare(people.visits, protocol="exact")
@@ -140,9 +140,9 @@ def untrained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, Tra
         training = SMALL_TRAINING
     else:
         config, training = (
-            runs.preset("geolife_published", data.vocabulary, job.seed, "day")
+            models.preset("geolife_published", data.vocabulary, job.seed, "day")
             if job.what == "geolife"
-            else runs.preset("city", data.vocabulary, job.seed)
+            else models.preset("city", data.vocabulary, job.seed)
         )
         if job.variant == "bias off":
             config = replace(config, without=("position_bias",))

@@ -38,12 +38,12 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from lab import runs
+from lab import data_sets
 from lab.ceilings import Row, alike, biases, entropies, interval, novelty, percent
 from lab.city_chances import choice_probabilities
+from lab.data_sets import DATA
 from lab.entropy import hits_at, oracle
 from lab.reports import Report
-from lab.runs import DATA
 from pgt import city, metrics
 from pgt.analysis.results import read_results, results_folder
 from pgt.contextual.history import HistoryWindows, with_history
@@ -87,7 +87,7 @@ def scores(ranks: Ranks, users: np.ndarray) -> Iterator[Row]:
 
 def named(key: str) -> tuple[np.ndarray, list[pd.DataFrame]]:
     """(W,) how many different places the baselines name first, and their ranks."""
-    data = runs.dataset(key)
+    data = data_sets.dataset(key)
     tables = [
         metrics.evaluate(fit_baseline(name, data.train, data.valid), data.test)
         for name in baselines()
@@ -126,7 +126,7 @@ def truths(windows: HistoryWindows) -> pd.DataFrame:
     town = city.load()
     table = choice_probabilities(town)
     tested = table[(town.visits.split == "test").to_numpy()].reset_index(drop=True)
-    at = runs.dataset("city").test
+    at = data_sets.dataset("city").test
     assert len(tested) == len(at.visits) and len(at) == len(windows)
     return tested.loc[at.target].reset_index(drop=True)
 
@@ -166,7 +166,7 @@ def pick(rows: list[Row], table: str, group: str) -> float:
 
 def measured(key: str) -> list[Row]:
     """Every row of one data set."""
-    windows = with_history(runs.dataset(key), memory=1).test
+    windows = with_history(data_sets.dataset(key), memory=1).test
     assert isinstance(windows, HistoryWindows)
     users, ranks = windows.users, ranks_of(key)
     hits = {

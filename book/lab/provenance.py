@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import pgt
-from lab.marks import Tree, read_sources
+from lab.bindings import read_sources
+from lab.marks import Tree
 from pgt.contextual.history import with_history
 from pgt.windows import Dataset, Windows
 
@@ -20,7 +21,7 @@ PACKAGE = Path(pgt.__file__).resolve().parent
 
 # Where a mark stops. Windows, with and without a memory, carry a fingerprint of all that a model
 # sees of them, so code that makes the same windows in another way is no change. A model that a
-# report takes from `lab.runs` has a mark of its own. A command hands a file of the predictor to
+# report takes from `lab.models` has a mark of its own. A command hands a file of the predictor to
 # `pgt.cli.predictor`; what is measured of the commands is PGT. The rest keeps and tells results.
 STOPS = frozenset(
     {
@@ -29,12 +30,12 @@ STOPS = frozenset(
         "pgt.windows:prepare",
         "pgt.windows:build",
         "pgt.contextual.history:with_history",
-        "lab.runs:DATA",
-        "lab.runs:dataset",
-        "lab.runs:data_fingerprint",
-        "lab.runs:windows_of",
-        "lab.runs:trained",
-        "lab.runs:untrained",
+        "lab.data_sets:DATA",
+        "lab.data_sets:dataset",
+        "lab.data_sets:data_fingerprint",
+        "lab.models:windows_of",
+        "lab.models:trained",
+        "lab.models:untrained",
         "lab.runs:kept",
         "lab.runs:code_of",
         "pgt.checkpoint",
@@ -44,6 +45,7 @@ STOPS = frozenset(
         "pgt.files.weights",
         "pgt.analysis.results",
         "lab.reports",
+        "lab.executing",
         "lab.experiments",
         "lab.provenance",
     }

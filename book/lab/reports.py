@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 import pgt
-from lab import runs
+from lab import data_sets, models, runs
 from lab.provenance import code_mark
 from pgt.analysis.results import Results, read_results
 from pgt.errors import DataError
@@ -65,13 +65,13 @@ class Report:
     rows : callable
         Makes the rows: flat, and no person, place or moment can be recognized in them.
     data : tuple of str, or callable
-        Entries of `lab.runs.DATA` that are used; of other data, what there is to say of them, made
-        from the rows.
+        Entries of `lab.data_sets.DATA` that are used; of other data, what there is to say of them,
+        made from the rows.
     starts : tuple of str
         Definitions that do the measuring, where the mark of its code begins: of the module, or of
         another one as in ``pgt.city:simulate``.
     models : tuple of str
-        The models of `lab.runs` that it trains.
+        The models of `lab.models` that it trains.
     results : tuple of str
         Other results files from which it takes something.
     more : dict
@@ -108,14 +108,14 @@ def environment() -> dict[str, Any]:
 
 
 def about_data(key: str) -> dict[str, Any]:
-    """What a header tells of an entry of `lab.runs.DATA`."""
-    data = runs.DATA[key]
+    """What a header tells of an entry of `lab.data_sets.DATA`."""
+    data = data_sets.DATA[key]
     return {
         "name": data.name,
         "protocol": data.protocol,
         "anchor": data.config.goes_back_from,
-        "fingerprint": runs.data_fingerprint(key),
-        "windows": runs.dataset(key).counts(),
+        "fingerprint": data_sets.data_fingerprint(key),
+        "windows": data_sets.dataset(key).counts(),
         "training": asdict(PRESETS[data.preset].training),
     }
 
@@ -237,7 +237,7 @@ def outdated(results: Results) -> list[str]:
 
 def code_now(name: str) -> str:
     """The mark of a model's or a report's code; of one that is gone, none."""
-    if name in runs.MAKERS:
+    if name in models.MAKERS:
         return runs.code_of(name)
     if name not in REPORTS:
         return ""

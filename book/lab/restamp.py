@@ -9,8 +9,9 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lab import reports, runs
-from lab.marks import Tree, module_name
+from lab import models, reports, runs
+from lab.bindings import module_name
+from lab.marks import Tree
 from lab.provenance import LAB, PACKAGE, REFUSALS, STOPS
 from pgt.errors import DataError
 from pgt.files.atomic import write_text
@@ -158,7 +159,7 @@ def _sources(since: str) -> dict[str, str]:
 
 
 def _starts(part: str) -> tuple[str, ...]:
-    return runs.starts_of(part) if part in runs.MAKERS else reports.starts_of(part)
+    return runs.starts_of(part) if part in models.MAKERS else reports.starts_of(part)
 
 
 def _there(

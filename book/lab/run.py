@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[level]) for level in (1, 2)]
 
-from lab import experiments, reports, restamp, tuning  # noqa: E402
+from lab import executing, experiments, reports, restamp, tuning  # noqa: E402
 from pgt.analysis.results import results_folder  # noqa: E402
 from pgt.errors import DataError  # noqa: E402
 
@@ -37,7 +37,7 @@ def names() -> list[str]:
 def make(name: str, folder: Path, workers: int) -> Path:
     """Measure and write a results file."""
     if name in experiments.EXPERIMENTS:
-        return experiments.execute(name, folder, workers)
+        return executing.execute(name, folder, workers)
     if name == TUNING:
         return tuning.execute(folder)
     return reports.write_report(name, folder)
@@ -46,7 +46,7 @@ def make(name: str, folder: Path, workers: int) -> Path:
 def confirm(name: str, folder: Path) -> Path:
     """Show that a results file still belongs to the code."""
     if name in experiments.EXPERIMENTS:
-        return experiments.confirm(name, folder)
+        return executing.confirm(name, folder)
     if name == TUNING:
         return tuning.confirm(folder)
     return reports.confirm_report(name, folder)

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from lab.hong import KINDS, PUBLISHED, NeuralConfig, neural
+from lab.hong import neural
+from lab.hong_config import KINDS, PUBLISHED, NeuralConfig
 from pgt.config import ModelConfig, TrainConfig
 from pgt.model import PointerGeneratorTransformer
 from pgt.training.network import Network
@@ -29,7 +30,7 @@ class Settings:
     Attributes
     ----------
     shape : dict
-        Fields of the model's configuration: `lab.hong.NeuralConfig`, or
+        Fields of the model's configuration: `lab.hong_config.NeuralConfig`, or
         `pgt.model.ModelConfig`.
     training : TrainConfig
     """

@@ -19,9 +19,10 @@ from typing import Any
 
 import torch
 
+from lab.data_sets import dataset
 from lab.hybrids import Original, OriginalConfig, WithDecoder
+from lab.models import preset
 from lab.reports import Report
-from lab.runs import dataset, preset
 from pgt import metrics
 from pgt.config import ModelConfig
 from pgt.improvements.layers import RecurrentEncoder

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lab import runs
+from lab import data_sets, models
 from pgt import metrics
 from pgt.analysis import intervals
 from pgt.analysis.results import Results
@@ -46,7 +46,7 @@ def accuracy(data: Dataset, name: str = "kernel") -> tuple[float, pd.DataFrame]:
 def unknown_token(published: Results, visits: pd.DataFrame) -> Iterator[Row]:
     """How many points a model gets for answering "some place nobody has seen"."""
     for split in ("train", "valid", "test"):
-        data = runs.dataset("geolife_published")
+        data = data_sets.dataset("geolife_published")
         part: Any = getattr(data, split)
         share = 100 * float((~part.vocabulary.is_known(part.targets)).mean())
         yield row(f"{split} targets that are the unknown token", share, n=len(part))
@@ -90,7 +90,7 @@ def knows_the_day(published: Results) -> Iterator[Row]:
     yield row("PGT knowing nothing of the target", published.mean(**blind))
     gap, low, high = published.difference(informed, blind)
     yield row("what the day is worth", gap, "points", low=low, high=high)
-    data = runs.dataset("geolife_published").test
+    data = data_sets.dataset("geolife_published").test
     gap_days = torch.cat([batch.gap_days for batch in data.batches(512)]).numpy()
     for days in (0, 1):
         yield row(
@@ -182,9 +182,9 @@ def chosen_on_test(data: Dataset) -> Iterator[Row]:
 
 def stopping(key: str = "geolife_published", seed: int = 42) -> Iterator[Row]:
     """What early stopping on the loss looks at: validation loss by group, epoch by epoch."""
-    data = runs.dataset(key)
-    run = runs.Run("pgt", "full", "day" if key == "geolife_published" else "unknown", seed)
-    model, training = runs.untrained(key, run)
+    data = data_sets.dataset(key)
+    run = models.Run("pgt", "full", "day" if key == "geolife_published" else "unknown", seed)
+    model, training = models.untrained(key, run)
     training = replace(training, patience=10, max_epochs=20)
     rows: list[Row] = []
 

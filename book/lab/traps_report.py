@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from lab import runs, traps, traps_gps
+from lab import data_sets, traps, traps_gps
 from lab.reports import Report
 from lab.traps import Row
 from pgt import gps
@@ -24,7 +24,7 @@ from pgt.io.sources import from_environment
 def measured() -> Iterator[tuple[str, Iterable[Row]]]:
     """Each trap's name and its rows."""
     published, ablations = read_results("geolife_published"), read_results("ablations")
-    visits = runs.DATA["geolife_exact"].load()
+    visits = data_sets.DATA["geolife_exact"].load()
     yield "unknown token", traps.unknown_token(published, visits)
     yield "knows the day", traps.knows_the_day(published)
     yield "few people", traps.few_people(published)
@@ -33,7 +33,7 @@ def measured() -> Iterator[tuple[str, Iterable[Row]]]:
     yield "twins", traps.twins(visits)
     yield "mixed protocols", traps.mixed_protocols(visits)
     yield "stopping", traps.stopping()
-    yield "chosen on test", traps.chosen_on_test(runs.dataset("geolife_exact"))
+    yield "chosen on test", traps.chosen_on_test(data_sets.dataset("geolife_exact"))
     tracks = gps.staypoints_and_triplegs(read_fixes(from_environment(gps.FIXES)))
     found = {
         way: gps.tracks_to_visits(tracks, **settings) for way, settings in traps_gps.WAYS.items()

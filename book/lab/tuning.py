@@ -18,8 +18,9 @@ from typing import Any
 import pandas as pd
 import torch
 
+from lab.data_sets import DATA, data_fingerprint, dataset
 from lab.reports import environment, write_results
-from lab.runs import DATA, code_of, data_fingerprint, dataset
+from lab.runs import code_of
 from lab.search_space import LEVELS, MODELS, Settings, build, candidates
 from pgt import metrics
 from pgt.errors import DataError
@@ -85,7 +86,7 @@ def choose(
 
 
 def tune(key: str, path: Path) -> None:
-    """Choose for every model on an entry of `lab.runs.DATA`, adding each row to the file."""
+    """Choose for every model on an entry of `lab.data_sets.DATA`, adding each row to the file."""
     torch.set_num_threads(1)
     about = {"data": DATA[key].name, "protocol": DATA[key].protocol}
     for model in MODELS:

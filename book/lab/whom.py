@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab import runs
+from lab import data_sets, runs
+from lab.data_sets import DATA
 from lab.grid import enough_people
+from lab.models import Run
 from lab.nobody import REAL, seen
 from lab.reports import Report
-from lab.runs import DATA, Run
 from pgt import NextLocation
 from pgt.analysis.intervals import interval
 from pgt.contextual.history import HistoryWindows
@@ -111,13 +112,13 @@ def rows_of(ours: pd.DataFrame, theirs: pd.DataFrame, people: pd.DataFrame) -> I
 
 
 def measured(key: str) -> Iterator[Row]:
-    """The rows of an entry of `lab.runs.DATA`."""
+    """The rows of an entry of `lab.data_sets.DATA`."""
     data = seen(key)
     assert isinstance(data.train, HistoryWindows)
     model = NextLocation.pretrained().bundle_.next_place.weighed(data.train)
     ours = evaluate(model, data.test)
     codes, users = pd.factorize(ours.user_id)
-    people = habits(runs.dataset(key).train.visits).reindex(users)
+    people = habits(data_sets.dataset(key).train.visits).reindex(users)
     about = {"data": DATA[key].name, "protocol": DATA[key].protocol, "target_time": "unknown"}
     for row in rows_of(ours.assign(user_id=codes), runs.ranks_of(key, KERNEL), people):
         yield about | {"model": "predictor", "variant": "full"} | row

@@ -32,9 +32,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from lab import grid, questions, runs
+from lab import data_sets, grid, models, questions
+from lab.models import Run
 from lab.reports import Report
-from lab.runs import SEEDS, Run
+from lab.runs import SEEDS
 from pgt import metrics
 from pgt.analysis import disagreement
 from pgt.analysis.intervals import interval
@@ -99,11 +100,11 @@ def hits(predictor: metrics.Predictor, windows: Windows) -> np.ndarray:
     return metrics.gains(metrics.evaluate(predictor, windows))["acc@1"].to_numpy()
 
 
-def models(data: Dataset) -> Iterator[Any]:
+def opponents(data: Dataset) -> Iterator[Any]:
     """The kernel, then PGT with each seed."""
-    yield runs.trained(KEY, Run("kernel"))[0]
+    yield models.trained(KEY, Run("kernel"))[0]
     for seed in SEEDS:
-        yield runs.trained(KEY, Run("pgt", seed=seed))[0]
+        yield models.trained(KEY, Run("pgt", seed=seed))[0]
 
 
 def opened(kernel: ContextKernel, nets: list[PointerGeneratorTransformer], data: Dataset) -> Opened:
@@ -111,7 +112,7 @@ def opened(kernel: ContextKernel, nets: list[PointerGeneratorTransformer], data:
     rivals_of: dict[str, list[metrics.Predictor]] = {
         "kernel": [kernel],
         "pgt": [*nets],
-        "most_frequent": [runs.trained(KEY, Run("most_frequent"))[0]],
+        "most_frequent": [models.trained(KEY, Run("most_frequent"))[0]],
     }
     scored = {
         name: [metrics.evaluate(one, data.test) for one in some] for name, some in rivals_of.items()
@@ -250,10 +251,10 @@ def cells(seen: Opened) -> Iterator[Row]:
 
 
 def _rows() -> Iterator[Row]:
-    data = runs.dataset(KEY)
-    kernel, *nets = models(data)
+    data = data_sets.dataset(KEY)
+    kernel, *nets = opponents(data)
     seen = opened(kernel, nets, data)
-    tuned: list[Any] = [runs.trained(KEY, Run("pgt", "tuned", seed=seed))[0] for seed in SEEDS]
+    tuned: list[Any] = [models.trained(KEY, Run("pgt", "tuned", seed=seed))[0] for seed in SEEDS]
     looked = [disagreement.visit_weights(net, kernel, data.test)[1] for net in tuned]
     kinds = questions.window_groups(data.test, seen.visits[0]).target.to_numpy()
     yield from (
@@ -266,7 +267,7 @@ REPORT = Report(
     question="Where do PGT and the context kernel win against each other, and why?",
     rows=_rows,
     data=(KEY,),
-    starts=("models", "opened", "windows", "weights", "without", "together", "agree", "guesses",
+    starts=("opponents", "opened", "windows", "weights", "without", "together", "agree", "guesses",
             "cells"),
     models=("kernel", "pgt", "most_frequent"),
     more={

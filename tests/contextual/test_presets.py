@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from lab import runs
+from lab import data_sets, models, runs
 
 from pgt.baselines import ContextKernel
 from pgt.config import Protocol, TargetTime
@@ -216,9 +216,9 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> Callable[[Protocol], str]:
     """Makes a small data set of a protocol an entry of `DATA`; training takes one epoch."""
 
     def entry(protocol: Protocol) -> str:
-        data = runs.Data("tiny", lambda: random_visits(3, visits=120, places=60), protocol)
-        monkeypatch.setitem(runs.DATA, "tiny", data)
-        runs.dataset.cache_clear()
+        data = data_sets.Data("tiny", lambda: random_visits(3, visits=120, places=60), protocol)
+        monkeypatch.setitem(data_sets.DATA, "tiny", data)
+        data_sets.dataset.cache_clear()
         return "tiny"
 
     short = replace(FULL, training=replace(FULL.training, max_epochs=1))
@@ -229,22 +229,22 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> Callable[[Protocol], str]:
 @pytest.mark.parametrize(
     ("protocol", "run"),
     [
-        ("exact", runs.Run("contextual", "full", "unknown", 1)),
-        ("exact", runs.Run("contextual", "full", "time", 1)),
-        ("published", runs.Run("contextual", "full", "hour", 1)),
-        ("exact", runs.Run("kernel_memory", "memory_30")),
+        ("exact", models.Run("contextual", "full", "unknown", 1)),
+        ("exact", models.Run("contextual", "full", "time", 1)),
+        ("published", models.Run("contextual", "full", "hour", 1)),
+        ("exact", models.Run("kernel_memory", "memory_30")),
     ],
-    ids=lambda value: value.key if isinstance(value, runs.Run) else value,
+    ids=lambda value: value.key if isinstance(value, models.Run) else value,
 )
 def test_a_run_goes_to_the_end(
-    tiny: Callable[[Protocol], str], protocol: Protocol, run: runs.Run
+    tiny: Callable[[Protocol], str], protocol: Protocol, run: models.Run
 ) -> None:
     key = tiny(protocol)
     result = runs.one_run(key, run)
     table: dict[str, Any] = {
         (row["group"], row["split"]): row for row in result["rows"]
     }  # fmt: skip
-    data = runs.dataset(key)
+    data = data_sets.dataset(key)
     row = table["all", "test"]
     assert row["n"] == len(data.test) == len(result["ranks"])
     assert 0 < row["acc@10"] <= 100
@@ -267,14 +267,16 @@ def test_a_run_goes_to_the_end(
 def test_a_run_sees_the_windows_of_its_variant(tiny: Callable[[Protocol], str]) -> None:
     key = tiny("exact")
     longest = {
-        variant: runs.windows_of(key, runs.Run("contextual", variant, seed=1)).test.lengths.max()
+        variant: models.windows_of(
+            key, models.Run("contextual", variant, seed=1)
+        ).test.lengths.max()
         for variant in ("memory_10", "memory_20", "window")
     }
     assert longest["memory_10"] == 10 and longest["memory_20"] == 20
-    assert longest["window"] == runs.dataset(key).test.lengths.max()
-    kernel = runs.windows_of(key, runs.Run("kernel_memory", "memory_20")).test
+    assert longest["window"] == data_sets.dataset(key).test.lengths.max()
+    kernel = models.windows_of(key, models.Run("kernel_memory", "memory_20")).test
     assert kernel.lengths.max() == 20
     times: tuple[TargetTime, ...] = ("unknown", "hour", "time")
     for target_time in times:
-        model, training = runs.untrained(key, runs.Run("contextual", "full", target_time, 7))
+        model, training = models.untrained(key, models.Run("contextual", "full", target_time, 7))
         assert model.config.to_dict()["target_time"] == target_time and training.seed == 7

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from lab import runs
-from lab.runs import Run
+from lab import models
+from lab.models import Run
 
 from pgt import city
 from pgt.analysis.results import read_results, results_folder
@@ -229,9 +229,9 @@ def test_a_name_that_does_not_exist_is_named(data: Dataset) -> None:
 
 def test_what_is_measured_trains_on_the_data_that_it_should() -> None:
     """Only augmentation changes windows, and only those of training."""
-    plain = runs.windows_of("city", Run("improved", "plain", seed=1))
+    plain = models.windows_of("city", Run("improved", "plain", seed=1))
     for name in IMPROVEMENTS:
-        seen = runs.windows_of("city", Run("improved", name, seed=1))
+        seen = models.windows_of("city", Run("improved", name, seed=1))
         assert seen.valid is plain.valid and seen.test is plain.test
         assert (seen.train is plain.train) == (name != "augmented"), name
 

@@ -11,18 +11,21 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from lab import experiments, runs
+from lab import data_sets, executing, experiments, runs
+from lab.data_sets import DATA, Data
 from lab.experiments import EXPERIMENTS, SEEDS, Experiment
+from lab.models import Run
 from lab.reports import pending, stale
-from lab.runs import DATA, Data, Run
 from pandas.testing import assert_frame_equal
 
 from pgt import metrics
 from pgt.analysis.intervals import interval_of_mean
 from pgt.analysis.results import read_results, results_folder
+from pgt.baselines import ContextKernel
 from pgt.config import TrainConfig
 from pgt.errors import DataError
 from pgt.files.shipped import folder
+from pgt.io.sources import GEOLIFE, from_environment
 from pgt.predictor.estimator import PRETRAINED
 from pgt.training.presets import PRESETS, Preset
 
@@ -153,7 +156,7 @@ def test_a_cheap_row_is_made_again(name: str, key: str, run: Run) -> None:
     results = read_results(name)
     sources = results.header["data"]
     marks = {s["fingerprint"] for s in (sources if isinstance(sources, list) else [sources])}
-    assert runs.data_fingerprint(key) in marks
+    assert data_sets.data_fingerprint(key) in marks
     family = where(key, run) | {"seed": run.seed}
     if run.seed is None:
         del family["seed"]
@@ -177,8 +180,8 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     some = (Run("last"), Run("kernel"), Run("pgt", "full", "unknown", 1))
     monkeypatch.setitem(DATA, "tiny", data)
     monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Does it run?", {"tiny": some}))
-    runs.dataset.cache_clear()
-    runs.data_fingerprint.cache_clear()
+    data_sets.dataset.cache_clear()
+    data_sets.data_fingerprint.cache_clear()
     return tmp_path
 
 
@@ -196,8 +199,8 @@ def test_an_experiment_runs_resumes_and_is_read_again(
 
     monkeypatch.setattr(runs, "one_run", counted)
     with pytest.raises(KeyboardInterrupt):
-        experiments.execute("tiny", tiny, workers=0)
-    path = experiments.execute("tiny", tiny, workers=0)
+        executing.execute("tiny", tiny, workers=0)
+    path = executing.execute("tiny", tiny, workers=0)
     assert [run.model for run in calls] == ["last", "kernel", "kernel", "pgt"]
     assert json.loads(path.read_text())["command"] == "python book/lab/run.py tiny"
     results = read_results("tiny", tiny)
@@ -210,7 +213,7 @@ def test_an_experiment_runs_resumes_and_is_read_again(
 def test_a_run_that_the_file_holds_under_the_same_mark_is_taken_from_it(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = experiments.execute("tiny", tiny, workers=0)
+    path = executing.execute("tiny", tiny, workers=0)
     raw, ranks = json.loads(path.read_text()), pd.read_parquet(path.with_suffix(".ranks.parquet"))
     more = (*EXPERIMENTS["tiny"].runs["tiny"], Run("most_frequent"))
     monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("And more?", {"tiny": more}))
@@ -224,7 +227,7 @@ def test_a_run_that_the_file_holds_under_the_same_mark_is_taken_from_it(
     def again() -> list[str]:
         shutil.rmtree(tiny / "work")
         made.clear()
-        experiments.execute("tiny", tiny, workers=0)
+        executing.execute("tiny", tiny, workers=0)
         return made
 
     assert again() == ["most_frequent"]
@@ -247,30 +250,30 @@ def test_a_run_that_the_file_holds_under_the_same_mark_is_taken_from_it(
     monkeypatch.setitem(
         DATA, "tiny", replace(DATA["tiny"], load=lambda: random_visits(4, visits=400))
     )
-    runs.dataset.cache_clear()
-    runs.data_fingerprint.cache_clear()
+    data_sets.dataset.cache_clear()
+    data_sets.data_fingerprint.cache_clear()
     assert len(again()) == 4
 
 
 def test_changed_code_makes_results_stale_and_the_same_ranks_confirm_them(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = experiments.execute("tiny", tiny, workers=0)
+    path = executing.execute("tiny", tiny, workers=0)
     before = path.read_text()
     assert stale(read_results("tiny", tiny)) == []
     code_of = runs.code_of
     monkeypatch.setattr(runs, "code_of", lambda model: code_of(model)[::-1])
     assert stale(read_results("tiny", tiny)) == ["last", "kernel", "pgt"]
-    experiments.confirm("tiny", tiny)
+    executing.confirm("tiny", tiny)
     assert stale(read_results("tiny", tiny)) == []
     assert json.loads(path.read_text())["rows"] == json.loads(before)["rows"]
     # The same fingerprints once more, but now the code gives other ranks.
     monkeypatch.setattr(runs, "code_of", code_of)
-    monkeypatch.setattr(runs.ContextKernel, "choose", lambda self, valid: self)
-    monkeypatch.setattr(runs.ContextKernel, "weights", lambda self, batch: 1.0 * ~batch.padding)
+    monkeypatch.setattr(ContextKernel, "choose", lambda self, valid: self)
+    monkeypatch.setattr(ContextKernel, "weights", lambda self, batch: 1.0 * ~batch.padding)
     kept = path.read_text()
     with pytest.raises(DataError, match=r"stale.*run python book/lab/run\.py tiny again"):
-        experiments.confirm("tiny", tiny)
+        executing.confirm("tiny", tiny)
     assert path.read_text() == kept
 
 
@@ -280,6 +283,6 @@ def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
 
 
 def test_missing_data_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(os.environ, runs.GEOLIFE, "")
-    with pytest.raises(DataError, match=f"Set {runs.GEOLIFE}"):
-        runs.from_environment(runs.GEOLIFE)
+    monkeypatch.setitem(os.environ, GEOLIFE, "")
+    with pytest.raises(DataError, match=f"Set {GEOLIFE}"):
+        from_environment(GEOLIFE)

@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 import torch
 from lab.hong import (
-    KINDS,
-    PUBLISHED,
     BatchNorm,
     LSTMBaseline,
     MHSABaseline,
     NeuralBaseline,
-    NeuralConfig,
     neural,
 )
+from lab.hong_config import KINDS, PUBLISHED, NeuralConfig
 from torch import Tensor
 
 from pgt.batch import Batch

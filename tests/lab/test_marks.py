@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import marks, provenance, reports, runs
+from lab import models, provenance, reports, runs
+from lab.bindings import read_sources
 from lab.marks import Tree
 
 PACKAGE, LAB = provenance.PACKAGE, provenance.LAB
@@ -150,7 +151,7 @@ def test_what_does_more_than_refuse_changes_the_mark(line: str) -> None:
 
 # ---- This package -----------------------------------------------------------------------------
 
-STARTS = {name: runs.starts_of(name) for name in runs.MAKERS} | {
+STARTS = {name: runs.starts_of(name) for name in models.MAKERS} | {
     name: reports.starts_of(name) for name in reports.REPORTS
 }
 
@@ -187,7 +188,7 @@ def there(name: str) -> str:
 @pytest.fixture(scope="module")
 def tree() -> Tree:
     """The package as it is."""
-    return Tree(marks.read_sources(PACKAGE, LAB), provenance.REFUSALS)
+    return Tree(read_sources(PACKAGE, LAB), provenance.REFUSALS)
 
 
 @pytest.mark.slow
@@ -258,12 +259,12 @@ def test_one_constant_in_any_module_that_is_reached_changes_the_mark(tree: Tree,
 
 
 def test_every_model_that_a_report_trains_is_marked(tree: Tree) -> None:
-    """A report that takes models from `lab.runs` names them, so that their code counts."""
+    """A report that takes models from `lab.models` names them, so that their code counts."""
     for name in reports.REPORTS:
-        reached = tree.reached(reports.starts_of(name), provenance.STOPS - {"lab.runs:trained"})
-        takes = any((one.module, one.name) == ("lab.runs", "trained") for one in reached)
+        reached = tree.reached(reports.starts_of(name), provenance.STOPS - {"lab.models:trained"})
+        takes = any((one.module, one.name) == ("lab.models", "trained") for one in reached)
         assert not takes or reports.report(name).models, name
-        assert set(reports.report(name).models) <= runs.MAKERS.keys()
+        assert set(reports.report(name).models) <= models.MAKERS.keys()
 
 
 def pythons() -> list[str]:
@@ -290,13 +291,14 @@ def test_a_mark_is_the_same_on_every_python(tree: Tree) -> None:
 import json, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-import marks
+from lab.bindings import read_sources
+from lab.marks import Tree
 starts, stops, refusals = json.loads(sys.stdin.read())
-tree = marks.Tree(marks.read_sources(*map(Path, sys.argv[2:])), refusals)
+tree = Tree(read_sources(*map(Path, sys.argv[2:])), refusals)
 print(json.dumps({name: tree.mark(some, stops) for name, some in starts.items()}))
 """
     asked = json.dumps([STARTS, sorted(provenance.STOPS), provenance.REFUSALS])
-    where = [str(LAB), str(PACKAGE), str(LAB)]
+    where = [str(LAB.parent), str(PACKAGE), str(LAB)]
     here = {name: tree.mark(starts, provenance.STOPS) for name, starts in STARTS.items()}
     for python in others:
         told = subprocess.run([python, "-c", script, *where], input=asked, text=True,

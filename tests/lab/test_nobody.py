@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from lab import nobody, runs
+from lab import data_sets, nobody
 
 from pgt.visits import check
 from pgt.windows import prepare
@@ -27,7 +27,7 @@ TINY = replace(
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     data = prepare(check(routine_visits(users=3, days=60)), protocol="exact")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(runs, "dataset", lambda key: data)
+    monkeypatch.setattr(data_sets, "dataset", lambda key: data)
     for name in ("FULL", "HALF"):
         monkeypatch.setattr(nobody, name, TINY)
     monkeypatch.setattr(nobody, "KEYS", ("city",))

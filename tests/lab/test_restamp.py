@@ -23,7 +23,7 @@ def old(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     assert "decay" in text and "class ContextKernel" in text
     sources["pgt.baselines"] = text.replace("decay", "fading").replace("ContextKernel", "Kernel")
     users = ("pgt.training.baselines", "pgt.contextual.scorer", "pgt.contextual.presets")
-    for name in ("lab.runs", *users):
+    for name in ("lab.models", *users):
         sources[name] = sources[name].replace("ContextKernel", "Kernel").replace("decay", "fading")
     monkeypatch.setattr(restamp, "_sources", lambda since: sources)
     return sources

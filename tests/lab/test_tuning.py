@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from lab import tuning
+from lab.data_sets import DATA, Data
 from lab.hong import NeuralBaseline
 from lab.reports import pending
-from lab.runs import DATA, Data
 from lab.search_space import CORNERS, DOCUMENTED, LEVELS, MODELS, TUNED, Settings, build, candidates
 from lab.tuning import choose
 

@@ -1,0 +1,215 @@
+"""The models that experiments compare: how each is made, and how it is trained or fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+import torch
+
+from lab import data_sets
+from lab.data_sets import DATA
+from lab.search_space import DOCUMENTED, Settings, build, build_pgt, tuned
+from pgt import metrics
+from pgt.baselines import ContextKernel
+from pgt.config import ModelConfig, TargetTime, TrainConfig
+from pgt.contextual import presets
+from pgt.contextual.history import with_history
+from pgt.files.shipped import folder
+from pgt.improvements.registry import IMPROVEMENTS, improved, training_of
+from pgt.model import PointerGeneratorTransformer
+from pgt.predictor.bundle import Bundle
+from pgt.predictor.estimator import PRETRAINED
+from pgt.predictor.fitting import remembering
+from pgt.sparse.losses import Loss, cross_entropy
+from pgt.train import fit
+from pgt.training.baselines import baselines, fit_baseline
+from pgt.training.network import Network
+from pgt.training.presets import PRESETS, ablate
+from pgt.vocabulary import Vocabulary
+from pgt.windows import Dataset
+
+Trained = tuple[metrics.Predictor, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row's worth of work: which model, in which variant, which knows what, which seed."""
+
+    model: str
+    variant: str = "full"
+    target_time: TargetTime = "unknown"
+    seed: int | None = None
+
+    @property
+    def key(self) -> str:
+        """As in ``pgt-no_pointer-day-42``."""
+        return "-".join(str(part) for part in asdict(self).values())
+
+
+def windows_of(key: str, run: Run) -> Dataset:
+    """What a run is trained and scored on: the windows, with a memory if it has one."""
+    return WINDOWS[run.model](key, run) if run.model in WINDOWS else data_sets.dataset(key)
+
+
+def untrained(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    """A run's network with its first weights, and the settings of its training.
+
+    A variant "tuned" has the settings that were best on the validation windows
+    (`lab.search_space`); an LSTM or MHSA that is "full" those that its authors published; PGT's
+    variant "default" has the default values of the package, its others are ablations of the
+    preset of the data.
+    """
+    return NETWORKS[run.model](key, run)
+
+
+def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
+    """Make and train a run's model.
+
+    Returns
+    -------
+    predictor
+    notes : dict
+        What the results file keeps of the training.
+    """
+    return MAKERS[run.model](key, run)
+
+
+def _pgt(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    assert run.seed is not None
+    if run.variant == "tuned":
+        return build_pgt(tuned(run.model), data_sets.dataset(key).vocabulary, run.seed)
+    torch.manual_seed(run.seed)
+    if run.variant == "default":
+        return build_pgt(Settings(), data_sets.dataset(key).vocabulary, run.seed)
+    config, training = _preset(key, run)
+    return PointerGeneratorTransformer(ablate(config, run.variant)), training
+
+
+def _rival(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    assert run.seed is not None
+    settings = tuned(run.model) if run.variant == "tuned" else DOCUMENTED[run.model]
+    return build(run.model, settings, data_sets.dataset(key).vocabulary, run.seed)
+
+
+def _contextual(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    assert run.seed is not None
+    variant = presets.VARIANTS[run.variant]
+    network: Any = presets.build(variant, data_sets.dataset(key), run.seed, run.target_time)
+    return network  # its batches are of another kind, and `fit` does not mind
+
+
+def _improved(key: str, run: Run) -> tuple[Network, TrainConfig]:
+    assert run.seed is not None
+    torch.manual_seed(run.seed)
+    config, training = _preset(key, run)
+    return improved(config, data_sets.dataset(key).train, run.variant), training_of(
+        run.variant, training
+    )
+
+
+def _preset(key: str, run: Run) -> tuple[ModelConfig, TrainConfig]:
+    assert run.seed is not None
+    return preset(key, data_sets.dataset(key).vocabulary, run.seed, run.target_time)
+
+
+def preset(
+    key: str, vocabulary: Vocabulary, seed: int, target_time: TargetTime = "unknown"
+) -> tuple[ModelConfig, TrainConfig]:
+    """PGT's configuration on an entry of `DATA`, and how it is trained there."""
+    chosen = PRESETS[DATA[key].preset]
+    shape = chosen.model | {"target_time": target_time}
+    config = ModelConfig(vocabulary.n_locations, vocabulary.n_users, **shape)
+    return config, replace(chosen.training, seed=seed)
+
+
+def _trained_pgt(key: str, run: Run) -> Trained:
+    return _learned(*_pgt(key, run), data_sets.dataset(key))
+
+
+def _trained_rival(key: str, run: Run) -> Trained:
+    return _learned(*_rival(key, run), data_sets.dataset(key))
+
+
+def _trained_contextual(key: str, run: Run) -> Trained:
+    return _learned(*_contextual(key, run), _with_history(key, run))
+
+
+def _trained_improved(key: str, run: Run) -> Trained:
+    data = _augmented(key, run)
+    return _learned(*_improved(key, run), data, IMPROVEMENTS[run.variant].loss(data.train))
+
+
+def _trained_on_accuracy(key: str, run: Run) -> Trained:
+    """The network that the variant names, as when it is "full", but stopped on the accuracy."""
+    full = replace(run, model=run.variant, variant="full")
+    network, training = NETWORKS[full.model](key, full)
+    return _learned(network, replace(training, monitor="acc@1"), data_sets.dataset(key))
+
+
+def _learned(network: Network, training: TrainConfig, data: Dataset, loss: Loss = cross_entropy
+             ) -> Trained:  # fmt: skip
+    history = fit(network, data.train, data.valid, training, progress=False, loss=loss)
+    return network, {"parameters": network.n_parameters(), "epochs": history.best_epoch}
+
+
+def _fitted(key: str, run: Run) -> Trained:
+    return _noted(
+        fit_baseline(run.model, data_sets.dataset(key).train, data_sets.dataset(key).valid)
+    )
+
+
+def _fitted_with_memory(key: str, run: Run) -> Trained:
+    data = _with_memory(key, run)
+    return _noted(fit_baseline("kernel", data.train, data.valid))
+
+
+def _with_memory(key: str, run: Run) -> Dataset:
+    return with_history(data_sets.dataset(key), int(run.variant.removeprefix("memory_")))
+
+
+def _with_history(key: str, run: Run) -> Dataset:
+    return presets.windows(data_sets.dataset(key), presets.VARIANTS[run.variant])
+
+
+def _shipped(key: str, run: Run) -> Trained:
+    """The predictor as it comes, its experts weighed by what these people did in training."""
+    data, path = _remembered(key, run), folder("checkpoints") / PRETRAINED
+    # Windows with a history, as `remembering` made them.
+    model = Bundle.load(path).next_place.weighed(data.train)  # type: ignore[arg-type]
+    weights = [round(weight, 3) for weight in model.weights.tolist()]
+    return model, {"file": sha256(path.read_bytes()).hexdigest()[:12], "weights": weights}
+
+
+def _remembered(key: str, run: Run) -> Dataset:
+    return remembering(data_sets.dataset(key))
+
+
+def _augmented(key: str, run: Run) -> Dataset:
+    data = data_sets.dataset(key)
+    return replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
+
+
+def _noted(baseline: metrics.Predictor) -> Trained:
+    if isinstance(baseline, ContextKernel):
+        return baseline, {name: getattr(baseline, name) for name in ContextKernel.GRID}
+    return baseline, {}
+
+
+# The windows of models that need others than the data set's; how each model is made, and how it is
+# made and trained.
+WINDOWS: dict[str, Callable[[str, Run], Dataset]] = {
+    "kernel_memory": _with_memory, "contextual": _with_history, "improved": _augmented,
+    "predictor": _remembered,
+}  # fmt: skip
+NETWORKS: dict[str, Callable[[str, Run], tuple[Network, TrainConfig]]] = {
+    "pgt": _pgt, "lstm": _rival, "mhsa": _rival, "contextual": _contextual, "improved": _improved,
+}  # fmt: skip
+MAKERS: dict[str, Callable[[str, Run], Trained]] = {
+    "pgt": _trained_pgt, "lstm": _trained_rival, "mhsa": _trained_rival,
+    "contextual": _trained_contextual, "improved": _trained_improved,
+    "kernel_memory": _fitted_with_memory, "predictor": _shipped,
+    "on_accuracy": _trained_on_accuracy, **dict.fromkeys(baselines(), _fitted),
+}  # fmt: skip
