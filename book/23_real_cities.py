@@ -920,7 +920,7 @@ run(f"explain visits.parquet --user {person} --top 1 --reasons 3")
 # %% [markdown]
 # Or train the book's model on your people. Two epochs show that it works; leave out `--epochs` for the real thing.
 # `evaluate` puts the baselines beside it, and its last line compares with the best of them. PGT reads seven days; a
-# rule with `_100` in its name reads the last hundred visits. (Only the rows of all windows are shown.)
+# rule with `100 visits` in its name reads as many instead. (Only the rows of all windows are shown.)
 
 # %%
 run(
@@ -955,7 +955,7 @@ hits = hits["acc@1"].mean()
 about = large.header["data"]
 took = tables("command").groupby("command").took.first()
 best = hits.drop("pgt").idxmax()
-hundred = hits["kernel_100"] - hits["most_frequent_100"]
+hundred = hits["kernel, 100 visits"] - hits["most frequent, 100 visits"]
 ends = tables("ends").set_index(["group", "share", "model"]).value.unstack()
 gain = (ends["kernel"] - ends["most_frequent"]).unstack("share")
 (some, every), (no_ends_some, no_ends) = gain.loc[["known", "unknown"]].values

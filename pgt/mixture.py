@@ -162,7 +162,7 @@ class PlaceModel(nn.Module):
             scores: Tensor = self(batch).log_probs
         return scores
 
-    def n_parameters(self) -> int:
+    def n_parameters(self: nn.Module) -> int:
         """Count the trained numbers."""
         return sum(p.numel() for p in self.parameters() if p.requires_grad)
 

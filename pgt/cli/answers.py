@@ -21,7 +21,7 @@ from pgt.metrics import evaluate as rank_all
 from pgt.predict import predict as next_locations
 from pgt.scale.engines import Engine
 from pgt.scale.evaluating import evaluate as evaluate_buckets
-from pgt.training.baselines import baselines, fit_baseline
+from pgt.training.baselines import baselines, fit_baseline, looking_back
 from pgt.windows import PreparedDataset, Windows
 
 
@@ -85,7 +85,7 @@ def _remembering(data: PreparedDataset, split: str) -> dict[str, pd.DataFrame]:
     """The ranks of two rules that look back at a hundred visits instead of a week."""
     seen = with_history(data, MEMORY)
     return {
-        f"{name}_{MEMORY}": rank_all(
+        looking_back(name, MEMORY): rank_all(
             fit_baseline(name, seen.train, seen.valid), getattr(seen, split)
         )
         for name in ("most_frequent", "kernel")

@@ -10,12 +10,13 @@ import pandas as pd
 
 from pgt.analysis.intervals import interval
 from pgt.contextual.history import HistoryWindows
+from pgt.contextual.presets import MEMORY
 from pgt.errors import DataError
 from pgt.metrics import Predictor, Ranker, evaluate, summarize
 from pgt.predictor.asking import drawn
 from pgt.predictor.experts import Experts
 from pgt.predictor.fitting import remembering
-from pgt.training.baselines import Baseline, fit_baseline
+from pgt.training.baselines import Baseline, fit_baseline, looking_back
 from pgt.windows import PreparedDataset, Windows
 
 SHOWN = ["acc@1", "acc@5", "acc@10", "mrr"]
@@ -84,9 +85,10 @@ def rules(train: Windows, valid: Windows) -> dict[str, tuple[Baseline, bool]]:
         With the last hundred visits; the kernel's numbers are chosen on them.
     """
     often = fit_baseline("most_frequent", train, valid)
-    found = {"most frequent, 100 visits": (often, True), "most frequent, 7 days": (often, False)}
+    found = {looking_back("most_frequent", MEMORY): (often, True),
+             "most frequent, 7 days": (often, False)}  # fmt: skip
     if len(valid):
-        found["kernel, 100 visits"] = (fit_baseline("kernel", train, valid), True)
+        found[looking_back("kernel", MEMORY)] = (fit_baseline("kernel", train, valid), True)
     return found
 
 

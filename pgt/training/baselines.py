@@ -18,6 +18,17 @@ def baselines() -> dict[str, Baseline]:
     }
 
 
+def looking_back(name: str, visits: int) -> str:
+    """What tables call a baseline that looks at a person's last visits instead of a week.
+
+    Examples
+    --------
+    >>> looking_back("most_frequent", 100)
+    'most frequent, 100 visits'
+    """
+    return f"{name.replace('_', ' ')}, {visits} visits"
+
+
 def fit_baseline(name: str, train: Windows, valid: Windows) -> Baseline:
     """A baseline, fitted; the kernel's numbers are chosen on the validation windows, if any.
 

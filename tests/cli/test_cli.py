@@ -159,8 +159,8 @@ def test_evaluate_prints_and_writes_the_measured_rows(
         "most_frequent",
         "markov",
         "kernel",
-        "most_frequent_100",
-        "kernel_100",
+        "most frequent, 100 visits",
+        "kernel, 100 visits",
     ]
     assert [row["group"] for row in rows[:5]] == list(GROUPS)
     model, vocabulary = load_model(folder / "m.safetensors")

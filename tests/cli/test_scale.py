@@ -193,7 +193,7 @@ def test_an_engine_ranks_baselines_as_one_process_does(
         # Of places that share the top score the first is drawn; F1 is that of the drawn ones.
         found = pd.read_json(path).drop(columns=["f1", "data"])
         # The rules that look back further than the windows are not for buckets.
-        rows.append(found[~found.model.str.endswith("_100")].reset_index(drop=True))
+        rows.append(found[~found.model.str.endswith("100 visits")].reset_index(drop=True))
     pd.testing.assert_frame_equal(*rows)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from lab import data_sets, executing, experiments, runs
+from lab import data_sets, executing, runs
 from lab.data_sets import DATA, Data
 from lab.experiments import EXPERIMENTS, SEEDS, Experiment
 from lab.models import Run
@@ -244,7 +244,7 @@ def test_a_run_that_the_file_holds_under_the_same_mark_is_taken_from_it(
         runs, "code_of", lambda model: code_of(model)[:: -1 if model == "kernel" else 1]
     )
     assert again() == ["kernel"]
-    monkeypatch.setattr(experiments, "environment", lambda: {"versions": {}, "device": "cuda"})
+    monkeypatch.setattr(executing, "environment", lambda: {"versions": {}, "device": "cuda"})
     assert len(again()) == 4
     assert again() == []
     monkeypatch.setitem(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,9 @@ def test_evaluate_ends_with_the_lead_over_the_best_baseline(
     capsys.readouterr()
     assert main(["evaluate", visits, model, "--baselines"]) == 0
     lines = capsys.readouterr().out.strip().splitlines()
-    scores = {line.split()[0]: float(line.split()[4]) for line in lines if " all " in line}
+    rows = (re.match(r"\s*(.+?)\s+unknown\s+all\s+\d+\s+([\d.]+)", line) for line in lines)
+    scores = {row[1]: float(row[2]) for row in rows if row}
+    assert {"pgt", "kernel", "kernel, 100 visits"} < scores.keys()
     best = max((name for name in scores if name != "pgt"), key=lambda name: scores[name])
     assert f"best baseline ({best})" in lines[-1]
     lead = float(lines[-1].split(": ")[1].split()[0])

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from pgt.mixture import PlaceModel
 from pgt.relatives.summarizer.parts import (
     Carried,
     Decoder,
@@ -178,7 +179,9 @@ class PointerGenerator(nn.Module):
         """(B, T) probability of the true words, without the whole of `distribution`."""
         size = self.config.n_words
         # Without a pointer a lent word cannot be written; it is trained to write "unknown" instead.
-        target = batch.target if self.gate is not None else known(batch.target, size)
+        target = batch.target
+        if self.gate is None:
+            target = target.where(target < size, UNK)
         inside = target < size
         generated = output.vocabulary.gather(-1, target.where(inside, UNK)[..., None])[..., 0]
         copied = (output.attention * (batch.extended[:, None] == target[..., None])).sum(-1)
@@ -198,14 +201,7 @@ class PointerGenerator(nn.Module):
         p_gen = (output.p_gen * weight).sum(1).mean()
         return Loss(words, coverage, words + fine * coverage, p_gen.detach())
 
-    def n_parameters(self) -> int:
-        """Numbers that training sets."""
-        return sum(p.numel() for p in self.parameters() if p.requires_grad)
-
-
-def known(words: Tensor, n_words: int) -> Tensor:
-    """Lent words as unknown ones."""
-    return words.where(words < n_words, UNK)
+    n_parameters = PlaceModel.n_parameters
 
 
 def mixture(

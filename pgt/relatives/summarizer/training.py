@@ -51,11 +51,6 @@ class SummarizerTraining:
             raise ValueError(f"optimizer is {self.optimizer!r}; it must be 'adam' or 'adagrad'.")
 
 
-PAPER = SummarizerTraining(
-    steps=230_000, coverage_steps=3_000, optimizer="adagrad", learning_rate=0.15
-)
-
-
 def batches(
     pairs: Sequence[Pair], words: Words, config: SummarizerConfig, size: int, seed: int
 ) -> list[TextBatch]:

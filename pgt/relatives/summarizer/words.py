@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -68,8 +68,7 @@ class Words:
     def extend(self, source: Text) -> tuple[list[int], list[str]]:
         """Numbers of a source's words, unknown ones with numbers of their own; and these words."""
         new = list(dict.fromkeys(word for word in source if word not in self.number))
-        extended = {word: len(self) + k for k, word in enumerate(new)}
-        return [self.number.get(word, extended.get(word, UNK)) for word in source], new
+        return self.encode_summary(source, new), new
 
     def encode_summary(self, summary: Text, lent: Sequence[str]) -> list[int]:
         """Numbers of a summary's words, given the words that its source lends."""
@@ -137,11 +136,6 @@ class TextBatch:
 
     def __len__(self) -> int:
         return len(self.source)
-
-    def to(self, device: torch.device | str) -> TextBatch:
-        """The same on a device."""
-        moved = (getattr(self, field.name) for field in fields(self))
-        return TextBatch(*(x.to(device) if isinstance(x, Tensor) else x for x in moved))  # type: ignore[arg-type]
 
 
 def text_batch(
