@@ -16,11 +16,10 @@ from tqdm import tqdm
 
 from pgt.config import TrainConfig
 from pgt.errors import DataError
-from pgt.model import PointerGeneratorTransformer
+from pgt.mixture import PlaceModel
 from pgt.refusals.kinds import require_device, require_has
 from pgt.refusals.sizes import require_same_places
 from pgt.sparse.losses import Loss
-from pgt.training.network import Network
 from pgt.training.run import TrainingLog, TrainingRun
 from pgt.windows import Windows
 
@@ -31,7 +30,7 @@ def pick_device() -> torch.device:
 
 
 def fit(
-    model: PointerGeneratorTransformer | Network,
+    model: PlaceModel,
     train: Windows,
     valid: Windows,
     config: TrainConfig | None = None,
@@ -48,8 +47,8 @@ def fit(
 
     Parameters
     ----------
-    model : PointerGeneratorTransformer
-        Or another `pgt.training.network.Network`.
+    model : PlaceModel
+        `pgt.PointerGeneratorTransformer`, or a relative of it.
     train, valid : Windows
     config : TrainConfig, optional
         The package's default settings otherwise.

@@ -19,6 +19,7 @@ from pgt.contextual import presets
 from pgt.contextual.history import with_history
 from pgt.files.shipped import folder
 from pgt.improvements.registry import IMPROVEMENTS, improved, training_of
+from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.estimator import PRETRAINED
@@ -26,7 +27,6 @@ from pgt.predictor.fitting import remembering
 from pgt.sparse.losses import Loss, cross_entropy
 from pgt.train import fit
 from pgt.training.baselines import baselines, fit_baseline
-from pgt.training.network import Network
 from pgt.training.presets import PRESETS, ablate
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset
@@ -54,7 +54,7 @@ def windows_of(key: str, run: Run) -> Dataset:
     return WINDOWS[run.model](key, run) if run.model in WINDOWS else data_sets.dataset(key)
 
 
-def untrained(key: str, run: Run) -> tuple[Network, TrainConfig]:
+def untrained(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     """A run's network with its first weights, and the settings of its training.
 
     A variant "tuned" has the settings that were best on the validation windows
@@ -77,7 +77,7 @@ def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
     return MAKERS[run.model](key, run)
 
 
-def _pgt(key: str, run: Run) -> tuple[Network, TrainConfig]:
+def _pgt(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     assert run.seed is not None
     if run.variant == "tuned":
         return build_pgt(tuned(run.model), data_sets.dataset(key).vocabulary, run.seed)
@@ -88,20 +88,20 @@ def _pgt(key: str, run: Run) -> tuple[Network, TrainConfig]:
     return PointerGeneratorTransformer(ablate(config, run.variant)), training
 
 
-def _rival(key: str, run: Run) -> tuple[Network, TrainConfig]:
+def _rival(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     assert run.seed is not None
     settings = tuned(run.model) if run.variant == "tuned" else DOCUMENTED[run.model]
     return build(run.model, settings, data_sets.dataset(key).vocabulary, run.seed)
 
 
-def _contextual(key: str, run: Run) -> tuple[Network, TrainConfig]:
+def _contextual(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     assert run.seed is not None
     variant = presets.VARIANTS[run.variant]
     network: Any = presets.build(variant, data_sets.dataset(key), run.seed, run.target_time)
     return network  # its batches are of another kind, and `fit` does not mind
 
 
-def _improved(key: str, run: Run) -> tuple[Network, TrainConfig]:
+def _improved(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     assert run.seed is not None
     torch.manual_seed(run.seed)
     config, training = _preset(key, run)
@@ -149,7 +149,7 @@ def _trained_on_accuracy(key: str, run: Run) -> Trained:
     return _learned(network, replace(training, monitor="acc@1"), data_sets.dataset(key))
 
 
-def _learned(network: Network, training: TrainConfig, data: Dataset, loss: Loss = cross_entropy
+def _learned(network: PlaceModel, training: TrainConfig, data: Dataset, loss: Loss = cross_entropy
              ) -> Trained:  # fmt: skip
     history = fit(network, data.train, data.valid, training, progress=False, loss=loss)
     return network, {"parameters": network.n_parameters(), "epochs": history.best_epoch}
@@ -204,7 +204,7 @@ WINDOWS: dict[str, Callable[[str, Run], Dataset]] = {
     "kernel_memory": _with_memory, "contextual": _with_history, "improved": _augmented,
     "predictor": _remembered,
 }  # fmt: skip
-NETWORKS: dict[str, Callable[[str, Run], tuple[Network, TrainConfig]]] = {
+NETWORKS: dict[str, Callable[[str, Run], tuple[PlaceModel, TrainConfig]]] = {
     "pgt": _pgt, "lstm": _rival, "mhsa": _rival, "contextual": _contextual, "improved": _improved,
 }  # fmt: skip
 MAKERS: dict[str, Callable[[str, Run], Trained]] = {

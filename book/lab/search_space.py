@@ -15,8 +15,8 @@ import torch
 from lab.hong import neural
 from lab.hong_config import KINDS, PUBLISHED, NeuralConfig
 from pgt.config import ModelConfig, TrainConfig
+from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.training.network import Network
 from pgt.training.presets import PRESETS
 from pgt.vocabulary import Vocabulary
 
@@ -125,7 +125,7 @@ TUNED: dict[str, str] = {"lstm": "corner_4", "mhsa": "corner_8", "pgt": "corner_
 
 def build(
     model: str, settings: Settings, vocabulary: Vocabulary, seed: int
-) -> tuple[Network, TrainConfig]:
+) -> tuple[PlaceModel, TrainConfig]:
     """A model with its first weights, and how to train it.
 
     It knows nothing of the target's time.

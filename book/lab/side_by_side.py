@@ -26,13 +26,13 @@ from lab.reports import Report
 from pgt import metrics
 from pgt.config import ModelConfig
 from pgt.improvements.layers import RecurrentEncoder
+from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
 from pgt.relatives.side_by_side import ENCODERS, Kind, encoder_step, seconds
 from pgt.relatives.summarizer.model import DOCUMENT, PointerGenerator
 from pgt.relatives.summarizer.words import STOP, TextBatch
 from pgt.sparse.losses import cross_entropy
 from pgt.train import fit
-from pgt.training.network import Network
 from pgt.training.presets import PRESETS
 
 SEEDS = (42, 1, 2)
@@ -110,7 +110,7 @@ def with_recurrent_encoder(config: ModelConfig) -> PointerGeneratorTransformer:
     return model
 
 
-MODELS: dict[tuple[str, str], Callable[[ModelConfig], Network]] = {
+MODELS: dict[tuple[str, str], Callable[[ModelConfig], PlaceModel]] = {
     ("pgt", "full"): PointerGeneratorTransformer,
     ("pgt", "with BiLSTM"): with_recurrent_encoder,
     ("pgt", "with decoder"): WithDecoder,

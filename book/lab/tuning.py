@@ -69,7 +69,7 @@ def choose(
         began = time.process_time()
         history = fit(network, train, valid, training, progress=False, device="cpu")
         seconds = time.process_time() - began
-        known = asdict(network.config) | asdict(training)  # type: ignore[call-overload]
+        known = asdict(network.config) | asdict(training)
         (scores,) = metrics.summarize(metrics.evaluate(network, valid), ["all"]).to_dict("records")
         rows[name] = (
             {"model": model, "variant": name, "target_time": "unknown", "seed": SEED,

@@ -19,7 +19,7 @@ from pgt.predictor import buckets, pretraining
 from pgt.predictor import live as pages
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
-from pgt.predictor.fitted import of_person
+from pgt.predictor.fitted import Question
 from pgt.predictor.frames import as_visits
 from pgt.scale.engines import Engine
 from pgt.scale.mapped import is_prepared
@@ -115,7 +115,7 @@ def live(args: argparse.Namespace) -> None:
         )
     visits = None
     if args.visits is not None:
-        visits = of_person(_visits(args, _in_buckets(args)), args.user)
+        visits = Question(_visits(args, _in_buckets(args)), user=args.user).of_person
     shown = pages.live(fitted.bundle, visits)
     shown.save(args.out)
     print(plain(shown.caption))

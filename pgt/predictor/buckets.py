@@ -32,7 +32,7 @@ from pgt.predictor.closed import Closed
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.experts import PAST, Experts
-from pgt.predictor.fitted import Fitted
+from pgt.predictor.fitted import Fitted, Question
 from pgt.predictor.scoring import KERNEL, require_test, rules, scores
 from pgt.scale import evaluating
 from pgt.scale.buckets import numbers_of, visits_name
@@ -187,7 +187,7 @@ def _best(
         return pd.DataFrame()
     with warnings.catch_warnings():  # the few people of a bucket say little of all
         warnings.simplefilter("ignore", DataNote)
-        return fitted.best(visits, top, at=at, user=None)
+        return fitted.best(Question(visits, at), top)
 
 
 def _where(folder: str, wanted: np.ndarray, axes: list[str], number: int) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from pgt.mixture import Mixture, MixtureModel, evaluating
 from pgt.model import PointerGeneratorTransformer
 from pgt.predict import latest
 from pgt.predict import predict as next_locations
-from pgt.predictor.fitted import Fitted, in_order, of_person
+from pgt.predictor.fitted import Fitted, Question, in_order
 from pgt.predictor.rules import FORMAT, strangeness
 from pgt.refusals.chains import require_chain
 from pgt.sparse.ranking import SharedRest
@@ -116,38 +116,32 @@ class Closed(Fitted):
                 found.append(-np.expm1(-loss.double().numpy()))
         return np.concatenate(found)
 
-    def best(
-        self, visits: pd.DataFrame, top: int, *, at: pd.Timestamp | None, user: Any
-    ) -> pd.DataFrame:
+    def best(self, question: Question, top: int) -> pd.DataFrame:
         """The likeliest places that it has a name for."""
         # One more: the place without a name may be among them.
-        found = self._asked(visits, top + 1, at, user)
+        found = self._asked(question, top + 1)
         found = found[found.location_id.notna()]
         found = found.assign(rank=found.groupby("user_id").cumcount() + 1)
         found = found[found["rank"] <= top].reset_index(drop=True)
-        return found.assign(location_id=found.location_id.astype(visits.location_id.dtype))
+        return found.assign(location_id=found.location_id.astype(question.visits.location_id.dtype))
 
-    def sets(
-        self, visits: pd.DataFrame, coverage: float, *, at: pd.Timestamp | None, user: Any
-    ) -> pd.DataFrame:
+    def sets(self, question: Question, coverage: float) -> pd.DataFrame:
         """All answers that are no stranger than the promise allows."""
         limit = self.limit(coverage)
         # So many can be that likely, since together they are no likelier than 1.
         most = math.ceil(1 / (1 - limit)) if limit < 1 else self.words.n_locations
-        found = self._asked(visits, min(most, self.words.n_locations), at, user)
+        found = self._asked(question, min(most, self.words.n_locations))
         return found[1 - found.probability <= limit].reset_index(drop=True)
 
-    def _asked(
-        self, visits: pd.DataFrame, top: int, at: pd.Timestamp | None, user: Any
-    ) -> pd.DataFrame:
+    def _asked(self, question: Question, top: int) -> pd.DataFrame:
         """The answers of `pgt.predict.predict`, in the columns of the predictor."""
-        network = self.network
+        network, visits = self.network, question.visits
         if network.config.target_time == "unknown":
-            self.refuse_time(at)
-        found = next_locations(network, self.words, visits, windows=self.config, user=user, at=at,
-                               top=top, batch_size=self._batch_size)  # fmt: skip
-        mine = of_person(visits, user)
-        new = self._nameless(mine, at)
+            self.refuse_time(question.at)
+        found = next_locations(network, self.words, visits, windows=self.config, top=top,
+                               user=question.user, at=question.at,
+                               batch_size=self._batch_size)  # fmt: skip
+        new = self._nameless(question.of_person, question.at)
         out = found[["user_id", "rank", "location_id", "probability"]].assign(
             somewhere_new=found.user_id.map(new), after=found.after
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,12 @@ from pgt.predictor import answers
 from pgt.predictor.asking import Asked, ask, past
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, Experts
-from pgt.predictor.fitted import Fitted, of_person
-from pgt.predictor.watching import Watcher, begun
-from pgt.table.people import find_user
+from pgt.predictor.fitted import FromPast, Question
+from pgt.predictor.watching import Watcher
 
 
 @dataclass(frozen=True)
-class Contextual(Fitted):
+class Contextual(FromPast):
     """The networks of a bundle.
 
     Attributes
@@ -34,60 +33,38 @@ class Contextual(Fitted):
     bundle: Bundle
     weighed: str | None = None
 
-    remembers = True
-
     @classmethod
     def of(cls, bundle: Bundle) -> Self:
         """Put the face on a bundle."""
         return cls("contextual", bundle.next_place, bundle.calibration, bundle)
 
-    def best(
-        self, visits: pd.DataFrame, top: int, *, at: pd.Timestamp | None, user: Any
-    ) -> pd.DataFrame:
-        """The likeliest places."""
-        asked, model, new = self.asked(visits, at=at, user=user)
-        return answers.best(model, asked, new, top)
-
-    def sets(
-        self, visits: pd.DataFrame, coverage: float, *, at: pd.Timestamp | None, user: Any
-    ) -> pd.DataFrame:
-        """All answers that are no stranger than the promise allows."""
-        limit = self.limit(coverage)
-        asked, model, new = self.asked(visits, at=at, user=user)
-        return answers.sets(model, asked, new, limit)
-
     def limit(self, coverage: float) -> float:
         """As strange as the bundle's promise allows."""
         return self.bundle.limit(coverage)
 
-    def reasons(
-        self, visits: pd.DataFrame, top: int, *, at: pd.Timestamp | None, user: Any
-    ) -> pd.DataFrame:
+    def reasons(self, question: Question, top: int) -> pd.DataFrame:
         """What spoke for a person's likeliest places, see `pgt.predictor.answers.reasons`."""
-        asked, model, new = self.asked(visits, at=at, user=user)
-        return answers.reasons(model, asked, new, top)
+        return answers.reasons(*self.asked(question), top)
 
     def watcher(self, visits: pd.DataFrame | None) -> Watcher:
         """Everybody's diary; without a table the networks are weighed alike."""
-        model = self.bundle.next_place if visits is None else self.asked(visits)[1]
-        return begun(Watcher(model, self.bundle.novelty, **self.sees), visits)
+        model = self.bundle.next_place if visits is None else self.asked(Question(visits))[0]
+        return Watcher(model, self.bundle.novelty, **self.sees, visits=visits)
 
     def save(self, path: str | Path) -> None:
         """Write the bundle; there is no visit in it."""
         self.bundle.save(path)
 
-    def asked(
-        self, visits: pd.DataFrame, *, at: pd.Timestamp | None = None, user: Any = None
-    ) -> tuple[Asked, Experts, np.ndarray]:
-        """The questions, the networks weighed, and (W,) how likely the next place is a new one."""
-        whose = None if user is None else find_user(visits, user)
-        asked, part = self._ask(of_person(visits, whose), at, whose), _part(at)
+    def asked(self, question: Question) -> tuple[Experts, Asked, np.ndarray]:
+        """The networks weighed, the windows, and (W,) how likely the next place is a new one."""
+        asked, part = self._ask(question, question.of_person), _part(question.at)
         model: Experts = getattr(self.bundle, part)
         if self.weighed != part:
             # By everybody's past, so that a person's answer is the same alone and among others.
-            everybody = asked if whose is None else self._ask(visits, at, whose)
+            alone = question.user is not None
+            everybody = self._ask(question, question.visits) if alone else asked
             model = model.weighed(past(everybody, PAST, **self.sees))
-        return asked, model, self.bundle.novelty(asked.new)
+        return model, asked, self.bundle.novelty(asked.new)
 
     @property
     def sees(self) -> dict[str, int]:
@@ -100,8 +77,8 @@ class Contextual(Fitted):
         weighed = {part: getattr(self.bundle, part).weighed(past)}
         return replace(self, bundle=replace(self.bundle, **weighed), weighed=part)
 
-    def _ask(self, visits: pd.DataFrame, at: pd.Timestamp | None, whose: Any) -> Asked:
-        return ask(visits, at=at, user=whose, **self.sees)
+    def _ask(self, question: Question, visits: pd.DataFrame) -> Asked:
+        return ask(visits, at=question.at, user=question.user, **self.sees)
 
 
 def _part(at: pd.Timestamp | None) -> str:

@@ -15,7 +15,7 @@ from pgt.predictor import fitting, models, scoring
 from pgt.predictor.arguments import moment, number, one_of, required, seed, whole
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.contextual import Contextual
-from pgt.predictor.fitted import Fitted, of_person
+from pgt.predictor.fitted import Fitted, Question
 from pgt.predictor.frames import as_visits, like
 from pgt.predictor.watching import Watcher
 from pgt.table.people import until
@@ -142,7 +142,7 @@ class NextLocation(BaseEstimator):
             ``lat`` where the visits have them.
         """
         whole(top, "top")
-        return like(visits, self.fitted_model.best(**self._question(visits, at, user), top=top))
+        return like(visits, self.fitted_model.best(self._question(visits, at, user), top))
 
     def predict_set(
         self, visits: Any, *, coverage: float = 0.9, at: Any = None, user: Any = None
@@ -166,13 +166,13 @@ class NextLocation(BaseEstimator):
             As of `predict`, with as many rows a person as the set has answers.
         """
         asked = self._question(visits, at, user)
-        return like(visits, self.fitted_model.sets(**asked, coverage=number(coverage)))
+        return like(visits, self.fitted_model.sets(asked, number(coverage)))
 
     def explain(self, visits: Any, user: Any, *, at: Any = None, top: int = 3) -> pd.DataFrame:
         """What spoke for a person's likeliest places: see `pgt.predictor.answers.reasons`."""
         whole(top, "top")
         asked = self._question(visits, at, required(user))
-        return like(visits, self.fitted_model.reasons(**asked, top=top))
+        return like(visits, self.fitted_model.reasons(asked, top))
 
     def plot(
         self, visits: Any, user: Any, *, at: Any = None, top: int = 3, reasons: int = 5
@@ -203,8 +203,8 @@ class NextLocation(BaseEstimator):
 
         whole(top, "top")
         asked = self._question(visits, at, required(user))
-        guesses = self.fitted_model.best(**asked, top=top)
-        known = until(of_person(asked["visits"], user), asked["at"])
+        guesses = self.fitted_model.best(asked, top)
+        known = until(asked.of_person, asked.at)
         return person_map(known, guesses)
 
     def score(self, visits: Any, y: None = None) -> pd.DataFrame:
@@ -289,10 +289,10 @@ class NextLocation(BaseEstimator):
             )
         return fitted
 
-    def _question(self, visits: Any, at: Any, user: Any) -> dict[str, Any]:
+    def _question(self, visits: Any, at: Any, user: Any) -> Question:
         table = as_visits(visits, timezone=self.timezone)
         when = None if at is None else moment(at, table.started_at.dt.tz)
-        return {"visits": table, "at": when, "user": user}
+        return Question(table, when, user)
 
     def _check_parameters(self) -> None:
         one_of(MODELS, self.model, "model")

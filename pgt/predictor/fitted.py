@@ -18,12 +18,41 @@ import pandas as pd
 from pgt.analysis.conformal import threshold
 from pgt.errors import DataError
 from pgt.metrics import Predictor, Ranker
+from pgt.predictor import answers
+from pgt.predictor.answers import Model
+from pgt.predictor.asking import Asked
 from pgt.predictor.pretraining import CALIBRATION
 from pgt.predictor.watching import Watcher
 from pgt.table.people import find_user
 from pgt.windows import PreparedDataset, prepare
 
 ENOUGH = 50  # validation windows that a promise needs
+
+
+@dataclass(frozen=True)
+class Question:
+    """Where people go after their last visit.
+
+    Attributes
+    ----------
+    visits : DataFrame
+        Checked visits of everybody.
+    at : Timestamp, optional
+        When the next visit begins; without it, nothing is known of that.
+    user : optional
+        Only this person.
+    """
+
+    visits: pd.DataFrame
+    at: pd.Timestamp | None = None
+    user: Any = None
+
+    @property
+    def of_person(self) -> pd.DataFrame:
+        """The person's visits; everybody's if nobody is named."""
+        if self.user is None:
+            return self.visits
+        return self.visits[self.visits.user_id == find_user(self.visits, self.user)]
 
 
 @dataclass(frozen=True)
@@ -48,15 +77,11 @@ class Fitted(ABC):
     remembers = False  # whether it looks at more than the week
 
     @abstractmethod
-    def best(
-        self, visits: pd.DataFrame, top: int, *, at: pd.Timestamp | None, user: Any
-    ) -> pd.DataFrame:
+    def best(self, question: Question, top: int) -> pd.DataFrame:
         """The likeliest places, as `pgt.NextLocation.predict` returns them."""
 
     @abstractmethod
-    def sets(
-        self, visits: pd.DataFrame, coverage: float, *, at: pd.Timestamp | None, user: Any
-    ) -> pd.DataFrame:
+    def sets(self, question: Question, coverage: float) -> pd.DataFrame:
         """The sets of answers, as `pgt.NextLocation.predict_set` returns them."""
 
     @abstractmethod
@@ -67,9 +92,7 @@ class Fitted(ABC):
         """The windows that it is scored on."""
         return prepare(visits, protocol="exact")
 
-    def reasons(
-        self, visits: pd.DataFrame, top: int, *, at: pd.Timestamp | None, user: Any
-    ) -> pd.DataFrame:
+    def reasons(self, question: Question, top: int) -> pd.DataFrame:
         """What spoke for a person's places, as `pgt.NextLocation.explain` returns it.
 
         Raises
@@ -131,9 +154,23 @@ class Fitted(ABC):
             )
 
 
-def of_person(visits: pd.DataFrame, user: Any) -> pd.DataFrame:
-    """One person's visits; everybody's if nobody is named."""
-    return visits if user is None else visits[visits.user_id == find_user(visits, user)]
+class FromPast(Fitted):
+    """A fitted model that knows people by their own visits, and so takes anybody's."""
+
+    remembers = True
+
+    @abstractmethod
+    def asked(self, question: Question) -> tuple[Model, Asked, np.ndarray]:
+        """What answers, the windows, and (W,) how likely the next place is a new one."""
+
+    def best(self, question: Question, top: int) -> pd.DataFrame:
+        """The likeliest places."""
+        return answers.best(*self.asked(question), top)
+
+    def sets(self, question: Question, coverage: float) -> pd.DataFrame:
+        """All answers that are no stranger than the promise allows."""
+        limit = self.limit(coverage)
+        return answers.sets(*self.asked(question), limit)
 
 
 def in_order(strange: np.ndarray) -> np.ndarray:

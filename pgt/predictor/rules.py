@@ -22,11 +22,12 @@ from pgt.contextual.history import HistoryWindows, is_new
 from pgt.contextual.presets import MEMORY, OLDER
 from pgt.errors import DataError
 from pgt.predictor import answers
+from pgt.predictor.answers import Model
 from pgt.predictor.asking import Asked, ask, new_places
 from pgt.predictor.bundle import Novelty
-from pgt.predictor.fitted import ENOUGH, Fitted, in_order, of_person
+from pgt.predictor.fitted import ENOUGH, FromPast, Question, in_order
 from pgt.predictor.fitting import seen
-from pgt.predictor.watching import Watcher, begun
+from pgt.predictor.watching import Watcher
 from pgt.training.baselines import fit_baseline
 
 FORMAT = "rule-1"
@@ -46,7 +47,7 @@ class Latest(Last):
 
 
 @dataclass(frozen=True)
-class OwnPast(Fitted):
+class OwnPast(FromPast):
     """A rule over the visits of the person who is asked about.
 
     Attributes
@@ -57,8 +58,6 @@ class OwnPast(Fitted):
 
     predictor: Latest | MostFrequent | ContextKernel
     novelty: Novelty
-
-    remembers = True
 
     @classmethod
     def fit(cls, name: str, visits: pd.DataFrame, otherwise: Novelty) -> OwnPast:
@@ -95,35 +94,20 @@ class OwnPast(Fitted):
         strange = answers.strangeness(rule, valid, novelty(new))
         return cls(name, rule, in_order(strange), novelty)
 
-    def best(
-        self, visits: pd.DataFrame, top: int, *, at: pd.Timestamp | None, user: Any
-    ) -> pd.DataFrame:
-        """The places with the most votes."""
-        asked = self._asked(visits, at, user)
-        return answers.best(self.predictor, asked, self.novelty(asked.new), top)
+    def asked(self, question: Question) -> tuple[Model, Asked, np.ndarray]:
+        """The rule, the windows, and (W,) how likely the next place is a new one."""
+        self.refuse_time(question.at)
+        asked = ask(question.of_person, memory=MEMORY, older=OLDER)
+        return self.predictor, asked, self.novelty(asked.new)
 
-    def sets(
-        self, visits: pd.DataFrame, coverage: float, *, at: pd.Timestamp | None, user: Any
-    ) -> pd.DataFrame:
-        """All answers that are no stranger than the promise allows."""
-        limit, asked = self.limit(coverage), self._asked(visits, at, user)
-        return answers.sets(self.predictor, asked, self.novelty(asked.new), limit)
-
-    def reasons(
-        self, visits: pd.DataFrame, top: int, *, at: pd.Timestamp | None, user: Any
-    ) -> pd.DataFrame:
+    def reasons(self, question: Question, top: int) -> pd.DataFrame:
         """What the votes were for, see `pgt.predictor.answers.votes`."""
-        asked = self._asked(visits, at, user)
-        new = self.novelty(asked.new)
+        _, asked, new = self.asked(question)
         return answers.votes(self.predictor, parts(self.predictor), asked, new, top)
 
     def watcher(self, visits: pd.DataFrame | None) -> Watcher:
         """Everybody's diary."""
-        return begun(Watcher(self.predictor, self.novelty, MEMORY, OLDER), visits)
-
-    def _asked(self, visits: pd.DataFrame, at: pd.Timestamp | None, user: Any) -> Asked:
-        self.refuse_time(at)
-        return ask(of_person(visits, user), memory=MEMORY, older=OLDER)
+        return Watcher(self.predictor, self.novelty, MEMORY, OLDER, visits)
 
     def save(self, path: str | Path) -> None:
         """Write the rule's numbers and what its promises rest on; there is no visit in it."""

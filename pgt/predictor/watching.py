@@ -30,19 +30,20 @@ class Watcher:
     novelty : Novelty
     memory, older : int
         How much of the past is looked at, as in `pgt.contextual.history.with_history`.
+    visits : DataFrame, optional
+        Checked visits that the diaries begin with.
     """
 
-    def __init__(self, model: Experts | Rule, novelty: Novelty, memory: int, older: int) -> None:
+    def __init__(
+        self, model: Experts | Rule, novelty: Novelty, memory: int, older: int,
+        visits: pd.DataFrame | None = None,
+    ) -> None:  # fmt: skip
         self.model, self.novelty, self.memory, self.older = model, novelty, memory, older
         self.asked = model if isinstance(model, Rule) else together(model)
         self.diaries: dict[Any, Diary] = {}
         self.written: dict[str, Any] = {}  # the people of the diaries by how their ids are written
-        self.zone: tzinfo | None = None  # of the table that was read
-
-    def read(self, visits: pd.DataFrame) -> None:
-        """Write the visits of a checked table into the diaries."""
-        self.zone = visits.started_at.dt.tz
-        for row in visits.itertuples():
+        self.zone: tzinfo | None = None if visits is None else visits.started_at.dt.tz
+        for row in () if visits is None else visits.itertuples():
             self.diary(row.user_id).add(row.location_id, row.started_at, row.finished_at)
 
     def update(
@@ -92,13 +93,6 @@ class Watcher:
     def _user(self, user_id: Any) -> Any:
         """The person as the diaries write them, who may be written otherwise here."""
         return user_id if user_id in self.diaries else self.written.get(str(user_id), user_id)
-
-
-def begun(watcher: Watcher, visits: pd.DataFrame | None) -> Watcher:
-    """The same, with everybody's diary begun with a table, if there is one."""
-    if visits is not None:
-        watcher.read(visits)
-    return watcher
 
 
 def _id(visit: Mapping[str, Any], name: str) -> Any:

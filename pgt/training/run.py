@@ -22,14 +22,12 @@ from pgt.errors import DataError
 from pgt.files import tensors as files
 from pgt.files.weights import load_weights
 from pgt.metrics import evaluate, gains
-from pgt.mixture import MixtureModel
-from pgt.model import PointerGeneratorTransformer
+from pgt.mixture import MixtureModel, PlaceModel
 from pgt.refusals.runs import require_progress, require_settings_in, require_tensors
 from pgt.reproducible.counter_random import forget_keys, use_keys
 from pgt.reproducible.parallel import Team
 from pgt.sparse.losses import Loss, cross_entropy
 from pgt.sparse.ranking import Ranked, rank_all
-from pgt.training.network import Network
 from pgt.windows import Windows
 
 
@@ -81,7 +79,7 @@ class TrainingRun:
 
     def __init__(
         self,
-        model: PointerGeneratorTransformer | Network,
+        model: PlaceModel,
         train: Windows,
         valid: Windows,
         config: TrainConfig,

@@ -13,6 +13,7 @@ import pytest
 
 from pgt import city
 from pgt.predictor.estimator import NextLocation
+from pgt.predictor.fitted import Question
 from pgt.predictor.live import as_text, live
 from pgt.visits import check
 
@@ -160,7 +161,7 @@ def test_the_experts_are_weighed_alike(
     opened: Any, model: NextLocation, histories: dict[str, pd.DataFrame]
 ) -> None:
     visits = histories["a busy person"]
-    _, weighed, _ = model.fitted_.asked(visits)  # type: ignore[attr-defined]
+    weighed, _, _ = model.fitted_.asked(Question(visits))  # type: ignore[attr-defined]
     with opened() as page:
         found = page.evaluate(ANSWER, [as_text(visits), None])
     assert np.abs(np.array(found["weights"]) - weighed.weights.numpy()).max() < CLOSE

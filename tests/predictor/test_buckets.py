@@ -18,6 +18,7 @@ from pgt.predictor.asking import past
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.experts import PAST, Experts
+from pgt.predictor.fitted import Question
 from pgt.scale.buckets import bucket
 from pgt.scale.engines import engine
 from pgt.scale.preparing import prepare
@@ -83,7 +84,7 @@ def test_networks_are_weighed_as_by_the_whole_table_bit_for_bit(
     model = fitted["contextual"].fitted_
     assert isinstance(model, Contextual)
     part = "next_place" if at is None else "at_a_time"
-    asked, _, _ = model.asked(visits, at=at)
+    _, asked, _ = model.asked(Question(visits, at))
     whole = getattr(model.bundle, part).weighed(past(asked, n, **model.sees))
     there = buckets.weighed(fitted["contextual"], folder, at=at)
     found = getattr(there.bundle_, part)

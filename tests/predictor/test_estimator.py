@@ -18,6 +18,7 @@ from pgt.predictor import answers, scoring
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.experts import Experts
+from pgt.predictor.fitted import Question
 from pgt.visits import check
 
 from ..helpers import random_visits, routine_visits
@@ -185,7 +186,7 @@ def test_visit_by_visit_is_the_whole_table(model: NextLocation, visits: pd.DataF
         answer = streaming.update(row, top=4)
     fitted = model.fitted_
     assert isinstance(fitted, Contextual)
-    asked, _, new = fitted.asked(visits)
+    _, asked, new = fitted.asked(Question(visits))
     whole = answers.best(watching, asked, new, 4)
     whole = whole[whole.user_id == row["user_id"]]
     assert answer.location_id.tolist() == whole.location_id.tolist()
@@ -206,7 +207,7 @@ def test_a_week_of_single_visits_is_the_whole_table(
         answer = streaming.update(row, top=4)
         known = pd.concat([known, pd.DataFrame([row])], ignore_index=True)
         mine = check(known[known.user_id == row["user_id"]])
-        asked, _, new = fitted.asked(mine)
+        _, asked, new = fitted.asked(Question(mine))
         whole = answers.best(weighed, asked, new, 4)
         assert answer.location_id.tolist() == whole.location_id.tolist()
         assert np.allclose(answer.probability, whole.probability, atol=1e-6)

@@ -19,6 +19,7 @@ from pgt.predictor import closed
 from pgt.predictor.asking import ask
 from pgt.predictor.closed import Closed
 from pgt.predictor.estimator import MODELS, NextLocation
+from pgt.predictor.fitted import Question
 from pgt.predictor.rules import Latest, OwnPast
 from pgt.training.baselines import baselines, fit_baseline
 from pgt.visits import check
@@ -158,12 +159,12 @@ def test_a_reason_of_the_kernel_is_the_share_of_its_votes(
     batch, new = asked.windows.batch([0]), model.novelty(asked.new)[0]
     kernel = replace(model.predictor, base=1.0, same=2.0, clock=0.5, decay=0.9)
     shown = replace(model, predictor=kernel)
-    found = shown.reasons(visits, 1, at=None, user=2).set_index("feature").effect
+    found = shown.reasons(Question(visits, user=2), 1).set_index("feature").effect
     votes = [
         replace(kernel, **{**dict.fromkeys(("base", "same", "clock"), 0.0), name: weight})
         for name, weight in (("base", 1.0), ("same", 2.0), ("clock", 0.5))
     ]
-    place = shown.best(visits, 1, at=None, user=2).location_id[0]
+    place = shown.best(Question(visits, user=2), 1).location_id[0]
     number = int(asked.visits[asked.visits.location_id == place]._place.iloc[0]) + 2
     there = batch.location[0] == number
     for name, one in zip(("age", "before", "clock"), votes, strict=True):
@@ -192,9 +193,7 @@ def test_a_pgt_that_knows_the_day_can_be_asked_for_one(visits: pd.DataFrame) -> 
     network = pgt.PointerGeneratorTransformer(pgt.ModelConfig(*size, target_time="day")).eval()
     day = Closed("pgt", network, np.empty(0), data.vocabulary, data.config)
     end = visits.finished_at.max()
-    soon, late = (
-        day.best(visits, 3, at=end + pd.Timedelta(days=days), user=None) for days in (0, 5)
-    )
+    soon, late = (day.best(Question(visits, end + pd.Timedelta(days=days)), 3) for days in (0, 5))
     assert not np.allclose(soon.probability, late.probability, atol=1e-6)
 
 
