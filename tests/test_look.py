@@ -11,7 +11,7 @@ import torch
 
 from pgt import look as looking
 from pgt.analysis.gates import gates
-from pgt.analysis.position_bias import position_bias
+from pgt.analysis.position_bias import bias_of
 from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
 from pgt.contextual.config import ContextualConfig
@@ -97,16 +97,23 @@ def test_erratum_1_the_bias_curve_starts_at_the_last_visit_and_never_shows_paddi
     assert model.pointer is not None and model.pointer.position_bias is not None
     with torch.no_grad():
         model.pointer.position_bias[0] = 1e6
-    curve = position_bias(model)
-    assert curve.position_from_end.tolist() == list(range(1, 151))
-    assert curve.bias.abs().max() < 100
+    curve = bias_of(model, 150)
+    assert curve.shape == (150,) and curve.abs().max() < 100
+    last, *_ = model.pointer.position_bias[1:]
+    assert curve[0] == last
 
 
-def test_a_model_without_position_bias_says_so(data: Dataset) -> None:
-    for part in ("position_bias", "pointer"):
-        config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, without=(part,))
-        with pytest.raises(ValueError, match="no position bias"):
-            position_bias(PointerGeneratorTransformer(config))
+def test_without_a_position_bias_the_curve_is_flat_and_without_a_pointer_there_is_none(
+    data: Dataset,
+) -> None:
+    size = data.vocabulary.n_locations, data.vocabulary.n_users
+    flat, none = (
+        PointerGeneratorTransformer(ModelConfig(*size, without=(part,)))
+        for part in ("position_bias", "pointer")
+    )
+    assert not bias_of(flat, 20).any()
+    with pytest.raises(DataError, match="no pointer"):
+        bias_of(none, 20)
 
 
 def test_candidates_are_the_best_and_name_the_target(

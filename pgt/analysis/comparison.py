@@ -132,7 +132,9 @@ def compare(
     >>> bool(table.high["no pointer"] < 0)
     True
     """
-    runs = _by_run(results, {**where})
+    runs = list(results.ranks(**where))  # the file is read once
+    if not runs:
+        raise DataError(f"{results.name}.ranks.parquet has no run with {dict(where)}.")
     before = _hits(runs, dict(base), metric, group)
     after = {name: _hits(runs, dict(chosen), metric, group) for name, chosen in variants.items()}
     seeds = list(before) if set(before) != {None} else list(next(iter(after.values())))
@@ -184,15 +186,6 @@ class _Run:
 
     user_id: np.ndarray
     gain: np.ndarray
-    about: dict[str, Any]
-
-
-def _by_run(results: Results, where: dict[str, Any]) -> list[pd.DataFrame]:
-    """The ranks of every run that matches; the file is read once."""
-    found = list(results.ranks(**where))
-    if not found:
-        raise DataError(f"{results.name}.ranks.parquet has no run with {where}.")
-    return found
 
 
 def _hits(
@@ -208,7 +201,7 @@ def _hits(
         if seed in found:
             raise DataError(f"{chosen} is more than one run with seed {seed}; choose one model.")
         part = run[group_mask(run, group)]
-        found[seed] = _Run(part.user_id.to_numpy(), gains(part)[metric].to_numpy(), dict(about))
+        found[seed] = _Run(part.user_id.to_numpy(), gains(part)[metric].to_numpy())
     if not found:
         raise DataError(f"There is no run with {chosen}.")
     return found

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
@@ -33,17 +32,6 @@ def pointer_of(model: PointerGeneratorTransformer) -> Pointer:
     if model.pointer is None:
         raise DataError("This model has no pointer; build it without without=('pointer',).")
     return model.pointer
-
-
-def position_bias(model: PointerGeneratorTransformer) -> pd.DataFrame:
-    """The learned bias by position from the end, 1 = last visit; padding's entry is left out.
-
-    Only differences between positions matter: a softmax forgets a common constant.
-    """
-    if model.pointer is None or model.pointer.position_bias is None:
-        raise ValueError("This model has no position bias; it was built without it.")
-    bias = model.pointer.position_bias.detach()[1:].numpy()  # (max_len,)
-    return pd.DataFrame({"position_from_end": np.arange(1, len(bias) + 1), "bias": bias})
 
 
 def bias_of(model: PointerGeneratorTransformer, upto: int) -> Tensor:

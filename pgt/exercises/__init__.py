@@ -8,21 +8,18 @@ wrong. The built book asks for the same answers in forms (``book/_ext/answers.py
 from __future__ import annotations
 
 from pgt.errors import DataError
-from pgt.exercises.answer import Answer, Answers
-from pgt.exercises.chapter_four import CHAPTER_FOUR
-from pgt.exercises.chapter_two import CHAPTER_TWO
-from pgt.exercises.part_five import PART_FIVE
-from pgt.exercises.part_four import PART_FOUR
-from pgt.exercises.part_one import PART_ONE
-from pgt.exercises.part_three import PART_THREE
-from pgt.exercises.part_two import PART_TWO
+from pgt.exercises import (  # noqa: F401  (each adds its answers)
+    chapter_four,
+    chapter_two,
+    part_five,
+    part_four,
+    part_one,
+    part_three,
+    part_two,
+)
+from pgt.exercises.answer import ANSWERS, Answer
 
-ANSWERS = Answers(
-    {
-        **PART_ONE, **CHAPTER_TWO, **CHAPTER_FOUR, **PART_TWO, **PART_THREE, **PART_FOUR,
-        **PART_FIVE,
-    }
-)  # fmt: skip
+__all__ = ["ANSWERS", "answer_to"]
 
 
 def answer_to(number: str) -> Answer:
@@ -39,7 +36,8 @@ def answer_to(number: str) -> Answer:
     0.6
     """
     if number not in ANSWERS:
+        numbers = sorted(ANSWERS, key=lambda one: [*map(int, one.split("."))])
         raise DataError(
-            f"Exercise {number!r} has no answer to check against; use one of {', '.join(ANSWERS)}."
+            f"Exercise {number!r} has no answer to check against; use one of {', '.join(numbers)}."
         )
     return ANSWERS[number]()

@@ -82,6 +82,9 @@ class Answers(dict[str, Callable[[], Answer]]):
         return register
 
 
+ANSWERS = Answers()
+
+
 @cache
 def visits() -> pd.DataFrame:
     """The town's visits; do not change them."""

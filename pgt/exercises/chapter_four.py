@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pgt.exercises.answer import Answer, Answers, Field
+from pgt.exercises.answer import ANSWERS, Answer, Field
 from pgt.exercises.answer import windows as windows_of
 from pgt.metrics import summarize
 
-CHAPTER_FOUR = Answers()
 
-
-@CHAPTER_FOUR.to("4.1")
+@ANSWERS.to("4.1")
 def _favourite() -> Answer:
     data = windows_of()
     train = data.train.visits
@@ -38,7 +36,7 @@ def _favourite() -> Answer:
     )
 
 
-@CHAPTER_FOUR.to("4.6")
+@ANSWERS.to("4.6")
 def _three_tied() -> Answer:
     ranks = np.array([2, 3, 4])  # that the target may have: one place is ahead, three are level
     acc_1, acc_3, mrr = (credit.mean() for credit in (ranks <= 1, ranks <= 3, 1 / ranks))

@@ -9,11 +9,10 @@ import pandas as pd
 
 from pgt import city, gps
 from pgt.city.fixes import simulate_fixes, true_visits
-from pgt.exercises.answer import Answer, Answers, Field
+from pgt.exercises.answer import ANSWERS, Answer, Field
 from pgt.gps.matching import match, recovery
 from pgt.table.rows import spread
 
-CHAPTER_TWO = Answers()
 DAYS, PEOPLE = 28, 8
 
 
@@ -37,7 +36,7 @@ def _fixes(noise_m: float = 5.0) -> pd.DataFrame:
     return simulate_fixes(_town(), people, days=DAYS, every_s=60, noise_m=noise_m)
 
 
-@CHAPTER_TWO.to("2.1")
+@ANSWERS.to("2.1")
 def _half_axes() -> Answer:
     lat, lon = np.radians([60, 25])
     east_west, north_south = 20 * np.cos(lat), 20 / np.cos(lon)
@@ -56,7 +55,7 @@ def _half_axes() -> Answer:
     )
 
 
-@CHAPTER_TWO.to("2.2")
+@ANSWERS.to("2.2")
 def _middles() -> Answer:
     fixes = _fixes(noise_m=0.0)
     stays = gps.generate_staypoints(fixes)
@@ -82,7 +81,7 @@ def _middles() -> Answer:
     )
 
 
-@CHAPTER_TWO.to("2.3")
+@ANSWERS.to("2.3")
 def _generous() -> Answer:
     stays = gps.generate_staypoints(_fixes())
 
@@ -104,7 +103,7 @@ def _generous() -> Answer:
     )
 
 
-@CHAPTER_TWO.to("2.4")
+@ANSWERS.to("2.4")
 def _ends() -> Answer:
     fixes = _fixes()
     stays = gps.generate_staypoints(fixes)

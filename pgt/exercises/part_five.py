@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-from pgt.exercises.answer import Answer, Answers, Field
-
-PART_FIVE = Answers()
+from pgt.exercises.answer import ANSWERS, Answer, Field
 
 
-@PART_FIVE.to("20.1")
+@ANSWERS.to("20.1")
 def _three_reasons() -> Answer:
     e = math.exp
     weight = e(0) + e(-1) + e(-3)
@@ -27,7 +25,7 @@ def _three_reasons() -> Answer:
     )  # fmt: skip
 
 
-@PART_FIVE.to("21.1")
+@ANSWERS.to("21.1")
 def _saturdays() -> Answer:
     chances = (0.5, 0.3, 0.2)
     agree, best = sum(p * p for p in chances), max(chances)
@@ -49,7 +47,7 @@ def _saturdays() -> Answer:
     )
 
 
-@PART_FIVE.to("22.1")
+@ANSWERS.to("22.1")
 def _new_places() -> Answer:
     known, gate, attention = 1000, 0.6, 0.25
     right = [known + 3, gate * attention, gate]
@@ -73,7 +71,7 @@ def _new_places() -> Answer:
     )
 
 
-@PART_FIVE.to("24.2")
+@ANSWERS.to("24.2")
 def _share() -> Answer:
     first, second = 0.5 * 0.4 * 0.5, 0.25 * 0.2 * 0.5
     sums = 0.5 + 0.4 + 0.5, 0.25 + 0.2 + 0.5
@@ -90,7 +88,7 @@ def _share() -> Answer:
     )
 
 
-@PART_FIVE.to("25.1")
+@ANSWERS.to("25.1")
 def _sizes() -> Answer:
     all_places, stretch = 4 * 128 * 1_000_000, 4 * 2**20
     return Answer(

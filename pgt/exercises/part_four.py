@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-from pgt.exercises.answer import Answer, Answers, Field
-
-PART_FOUR = Answers()
+from pgt.exercises.answer import ANSWERS, Answer, Field
 
 
-@PART_FOUR.to("17.1")
+@ANSWERS.to("17.1")
 def _copied() -> Answer:
     return Answer(
         [0.1, 0.9],
@@ -22,7 +20,7 @@ def _copied() -> Answer:
     )
 
 
-@PART_FOUR.to("17.2")
+@ANSWERS.to("17.2")
 def _one_layer() -> Answer:
     return Answer(
         1,
@@ -32,7 +30,7 @@ def _one_layer() -> Answer:
     )
 
 
-@PART_FOUR.to("18.1")
+@ANSWERS.to("18.1")
 def _first_and_fourth() -> Answer:
     recall, hit = 1 / 2, 1.0
     ndcg = 1 / (1 + 1 / math.log2(3))

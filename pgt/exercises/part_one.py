@@ -8,13 +8,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pgt.exercises.answer import Answer, Answers, Field
+from pgt.exercises.answer import ANSWERS, Answer, Field
 from pgt.exercises.answer import visits as all_visits
 from pgt.exercises.answer import windows as windows_of
 from pgt.units import local_day
 from pgt.windows import Windows
-
-PART_ONE = Answers()
 
 
 def _seen(windows: Windows) -> list[tuple[np.ndarray, int]]:
@@ -30,7 +28,7 @@ def _by_count(places: np.ndarray) -> np.ndarray:
     return values[np.lexsort((first, -counts))]
 
 
-@PART_ONE.to("1.1")
+@ANSWERS.to("1.1")
 def _kinds() -> Answer:
     share = all_visits().groupby("kind").explored.mean()
     total = all_visits().groupby("kind").explored.sum()
@@ -54,7 +52,7 @@ def _kinds() -> Answer:
     )
 
 
-@PART_ONE.to("1.2")
+@ANSWERS.to("1.2")
 def _newest_of_equals() -> Answer:
     seen = _seen(windows_of().test)
     newest, oldest, smallest = (
@@ -77,7 +75,7 @@ def _newest_of_equals() -> Answer:
     )
 
 
-@PART_ONE.to("1.3")
+@ANSWERS.to("1.3")
 def _honest() -> Answer:
     visits = all_visits()
 
@@ -99,7 +97,7 @@ def _honest() -> Answer:
     )
 
 
-@PART_ONE.to("1.4")
+@ANSWERS.to("1.4")
 def _short_list() -> Answer:
     hits = np.zeros((2, 5))
     seen = _seen(windows_of().test)
@@ -119,7 +117,7 @@ def _short_list() -> Answer:
     )
 
 
-@PART_ONE.to("1.5")
+@ANSWERS.to("1.5")
 def _law() -> Answer:
     visits = all_visits()
     new = ~visits.duplicated(["user_id", "location_id"])
@@ -148,7 +146,7 @@ def _law() -> Answer:
     )
 
 
-@PART_ONE.to("3.1")
+@ANSWERS.to("3.1")
 def _how_many_days() -> Answer:
     exact, published = (
         [100 * windows_of(days, protocol).test.in_window.mean() for days in (1, 3, 7, 14, 28)]
@@ -183,7 +181,7 @@ def _starts(visits: pd.DataFrame, at: np.ndarray, width: float) -> dict[int, int
     return starts
 
 
-@PART_ONE.to("3.2")
+@ANSWERS.to("3.2")
 def _utc() -> Answer:
     test = _test()
     local = local_day(test.started_at).to_numpy()
@@ -210,7 +208,7 @@ def _utc() -> Answer:
     )
 
 
-@PART_ONE.to("3.3")
+@ANSWERS.to("3.3")
 def _padding() -> Answer:
     lengths = windows_of(7, "published").train.lengths
     order = np.random.default_rng(0).permutation(len(lengths))
@@ -240,7 +238,7 @@ def _padding() -> Answer:
     )
 
 
-@PART_ONE.to("3.4")
+@ANSWERS.to("3.4")
 def _hours() -> Answer:
     test = _test()
     minutes = (test.started_at - test.started_at.min()).dt.total_seconds().to_numpy() / 60
@@ -250,7 +248,7 @@ def _hours() -> Answer:
     return Answer(value, ((other, "these windows still count calendar days."),))
 
 
-@PART_ONE.to("3.5")
+@ANSWERS.to("3.5")
 def _reach_back() -> Answer:
     visits = all_visits()
     days, places = local_day(visits.started_at).to_numpy(), visits.location_id.to_numpy()
@@ -274,7 +272,7 @@ def _reach_back() -> Answer:
     )
 
 
-@PART_ONE.to("3.6")
+@ANSWERS.to("3.6")
 def _by_hand() -> Answer:
     days = np.array([1, 3, 3, 7, 8, 10, 10, 18, 19, 20])
     one = pd.DataFrame({"user_id": 0}, index=range(len(days)))

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 from pgt.analysis.calibration import brier
-from pgt.exercises.answer import Answer, Answers, Field
-
-PART_THREE = Answers()
+from pgt.exercises.answer import ANSWERS, Answer, Field
 
 
-@PART_THREE.to("11.1")
+@ANSWERS.to("11.1")
 def _four_forecasts() -> Answer:
     four = brier([0.2, 0.2, 0.8, 0.8], [0, 0, 1, 0], bins=2)
     score, reliable, resolved = four.score, four.reliability, four.resolution
@@ -41,7 +39,7 @@ def _four_forecasts() -> Answer:
     )
 
 
-@PART_THREE.to("12.1")
+@ANSWERS.to("12.1")
 def _falling() -> Answer:
     half, factor = math.log(2) / -math.log(0.8), 0.8**-14
     return Answer(
@@ -57,7 +55,7 @@ def _falling() -> Answer:
     )
 
 
-@PART_THREE.to("13.5")
+@ANSWERS.to("13.5")
 def _taken_out() -> Answer:
     gate, here, other = 0.8, 0.3, 0.5  # attention on the visit itself, and on the one elsewhere
     copied = 1 - other
@@ -83,7 +81,7 @@ def _taken_out() -> Answer:
     )
 
 
-@PART_THREE.to("14.1")
+@ANSWERS.to("14.1")
 def _never_first() -> Answer:
     return Answer(
         ("seldom first",),
@@ -97,7 +95,7 @@ def _never_first() -> Answer:
     )
 
 
-@PART_THREE.to("15.5")
+@ANSWERS.to("15.5")
 def _two_ceilings() -> Answer:
     unknown, of_known = 1 / 5, 4 / 5
     apart, merged = (

@@ -7,15 +7,13 @@ import math
 import numpy as np
 
 from pgt.config import ModelConfig
-from pgt.exercises.answer import Answer, Answers, Field
+from pgt.exercises.answer import ANSWERS, Answer, Field
 from pgt.exercises.answer import windows as windows_of
 from pgt.model import PointerGeneratorTransformer
 from pgt.training.presets import PRESETS
 
-PART_TWO = Answers()
 
-
-@PART_TWO.to("5.1")
+@ANSWERS.to("5.1")
 def _numbers_of_tables() -> Answer:
     vocabulary = windows_of().vocabulary
     model = PointerGeneratorTransformer(ModelConfig(vocabulary.n_locations, vocabulary.n_users))
@@ -33,7 +31,7 @@ def _numbers_of_tables() -> Answer:
     )
 
 
-@PART_TWO.to("6.1")
+@ANSWERS.to("6.1")
 def _one_layer() -> Answer:
     layer = PointerGeneratorTransformer(ModelConfig(2, 2)).encoder.layers[0]
     numbers = sum(weight.numel() for weight in layer.parameters())
@@ -51,7 +49,7 @@ def _one_layer() -> Answer:
     )
 
 
-@PART_TWO.to("7.1")
+@ANSWERS.to("7.1")
 def _pointed() -> Answer:
     right = np.array([0.0, 0.0, 5.0, 1.0, 4.0])  # places 0 to 4, by e to the score
     leaking = right + math.exp(7.0) * np.eye(5)[0]
@@ -67,7 +65,7 @@ def _pointed() -> Answer:
     )
 
 
-@PART_TWO.to("8.1")
+@ANSWERS.to("8.1")
 def _turning() -> Answer:
     turn = (0.7 - 0.1) / (0.7 + 0.7 - 0.1)  # where 0.7 g + 0.1 (1 - g) = 0.7 (1 - g)
     return Answer(
@@ -88,7 +86,7 @@ def _turning() -> Answer:
     )
 
 
-@PART_TWO.to("9.1")
+@ANSWERS.to("9.1")
 def _nine_tenths() -> Answer:
     few = 100
     model = PointerGeneratorTransformer(ModelConfig(few, 2_000, **PRESETS["diy"].model))
@@ -108,7 +106,7 @@ def _nine_tenths() -> Answer:
     )
 
 
-@PART_TWO.to("9.5")
+@ANSWERS.to("9.5")
 def _what_matters() -> Answer:
     return Answer(
         ("visit order",),
@@ -129,7 +127,7 @@ def _what_matters() -> Answer:
     )  # fmt: skip
 
 
-@PART_TWO.to("10.1")
+@ANSWERS.to("10.1")
 def _nats() -> Answer:
     places = windows_of().vocabulary.n_locations
     inside, outside = -math.log(0.09), -math.log(0.1 / (places - 10))

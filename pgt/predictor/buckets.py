@@ -10,7 +10,6 @@ visits, two bytes a visit that say which are drawn, and the answers.
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.contextual.presets import MEMORY, OLDER
-from pgt.errors import DataError, DataNote
+from pgt.errors import DataError
 from pgt.predictor.arguments import moment, whole
 from pgt.predictor.bucket_samples import (
     EXACT,
@@ -83,7 +82,7 @@ def predict(
     """
     whole(top, "top")
     fitted, when = weighed(model, folder, at=at, engine=engine).fitted_model, _moment(folder, at)
-    found = evaluating.answered(folder, partial(_best, folder, fitted, when, top), when, engine)
+    found = evaluating.answered(folder, partial(_best, fitted, when, top), when, engine)
     axes = [name for name in COORDINATES if name in found]
     if not isinstance(fitted, Closed) or not axes:
         return found
@@ -178,16 +177,9 @@ def _moment(folder: str, at: Any) -> pd.Timestamp | None:
     return moment(at, times.dt.tz)
 
 
-def _best(
-    folder: str, fitted: Fitted, at: pd.Timestamp | None, top: int, number: int
-) -> pd.DataFrame:
+def _best(fitted: Fitted, at: pd.Timestamp | None, top: int, visits: pd.DataFrame) -> pd.DataFrame:
     """The answers for a bucket."""
-    visits = Folder(folder).read_table(visits_name(number))
-    if at is not None and not (visits.started_at <= at).any():
-        return pd.DataFrame()
-    with warnings.catch_warnings():  # the few people of a bucket say little of all
-        warnings.simplefilter("ignore", DataNote)
-        return fitted.best(Question(visits, at), top)
+    return fitted.best(Question(visits, at), top)
 
 
 def _where(folder: str, wanted: np.ndarray, axes: list[str], number: int) -> pd.DataFrame:

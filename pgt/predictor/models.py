@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from pgt import checkpoint
-from pgt.errors import DataError
+from pgt.files.weights import fitting
 from pgt.predictor.bundle import Bundle, Novelty
 from pgt.predictor.closed import Closed
 from pgt.predictor.contextual import Contextual
@@ -56,16 +56,5 @@ def load(path: str | Path) -> Fitted:
         return Contextual.of(Bundle.load(path))
     tensors, info = checkpoint.read(path)
     kind = Closed if info.get("rule") == "markov" else OwnPast
-    try:
+    with fitting(Path(path).name):
         return kind.of_file(tensors, info)
-    except (
-        AttributeError,
-        ArithmeticError,
-        KeyError,
-        TypeError,
-        ValueError,
-        RuntimeError,
-    ) as error:
-        raise DataError(
-            f"The header of {Path(path).name} does not fit this version of pgt ({error})."
-        ) from error

@@ -24,6 +24,7 @@ from pgt.table.people import nobody_before
 from pgt.vocabulary import Vocabulary
 
 Split = Literal["train", "valid", "test"]
+Answer = Callable[[pd.DataFrame], pd.DataFrame]  # from the visits of a bucket
 
 
 def load(path: str | Path) -> tuple[Any, Vocabulary]:
@@ -123,8 +124,7 @@ def predict(
     DataError
         As `pgt.predict.predict`.
     """
-    work = partial(_predict, folder, str(model), _mark(model), at, top)
-    return answered(folder, work, at, engine)
+    return answered(folder, partial(_predict, str(model), _mark(model), at, top), at, engine)
 
 
 def each_bucket(
@@ -136,17 +136,18 @@ def each_bucket(
 
 def answered(
     folder: str,
-    work: Callable[[int], pd.DataFrame],
+    answer: Answer,
     at: pd.Timestamp | None = None,
     engine: Engine | None = None,
 ) -> pd.DataFrame:
-    """The answers of all buckets; one in which nobody has a visit yet may give none.
+    """What is answered from the visits of each bucket, but of one in which nobody has any yet.
 
     Raises
     ------
     DataError
         Nobody in any bucket has a visit before ``at``.
     """
+    work = partial(_answer, folder, answer, at)
     parts = [part for part in each_bucket(folder, work, engine) if len(part)]
     if not parts:
         raise nobody_before(at)
@@ -170,17 +171,21 @@ def _rank(
     return metrics.evaluate(predictor, getattr(data, split))
 
 
-def _predict(
-    folder: str, path: str, mark: str, at: pd.Timestamp | None, top: int, number: int
-) -> pd.DataFrame:
+def _answer(folder: str, answer: Answer, at: pd.Timestamp | None, number: int) -> pd.DataFrame:
     visits = Folder(folder).read_table(visits_name(number))
     if at is not None and not (visits.started_at <= at).any():
         return pd.DataFrame()
-    model, vocabulary = _model(path, mark)
-    windows = checkpoint.load_windows_config(path)
     with warnings.catch_warnings():  # the few people of a bucket say little of all
         warnings.simplefilter("ignore", DataNote)
-        return predicting.predict(model, vocabulary, visits, windows=windows, at=at, top=top)
+        return answer(visits)
+
+
+def _predict(
+    path: str, mark: str, at: pd.Timestamp | None, top: int, visits: pd.DataFrame
+) -> pd.DataFrame:
+    model, vocabulary = _model(path, mark)
+    windows = checkpoint.load_windows_config(path)
+    return predicting.predict(model, vocabulary, visits, windows=windows, at=at, top=top)
 
 
 def together(parts: list[pd.DataFrame]) -> pd.DataFrame:

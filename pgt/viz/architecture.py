@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgt.viz.figures import COPIED, GATE, GENERATED, GRID, INK, MUTED, PAPER, TRUTH, themed
-from pgt.viz.page_text import safe_html
+from pgt.viz.page_text import framed, safe_html
 
 SITE = "https://where-next-book.github.io/where-next/book/"
 WIDTH = 380  # units; a phone shows about one a pixel
@@ -175,12 +175,12 @@ def architecture(
             f'line-height:1.45">{rows}</ul>'
         )
     page = (
-        '<figure class="pgt-figure"><div style="display:flex;flex-wrap:wrap;gap:16px 28px;'
-        'align-items:center;justify-content:center">'
+        '<div style="display:flex;flex-wrap:wrap;gap:16px 28px;align-items:center;'
+        'justify-content:center">'
         f'<div style="flex:0 1 {width}px;min-width:min(100%,{min(width, 300)}px)">{svg}</div>'
-        f"{told}</div><figcaption>{safe_html(caption)}</figcaption></figure>"
+        f"{told}</div>"
     )
-    return Drawing(page, alt)
+    return Drawing(framed(page, caption), alt)
 
 
 def address(part: Part) -> str:

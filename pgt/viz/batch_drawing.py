@@ -8,7 +8,7 @@ import numpy as np
 
 from pgt.viz.architecture import WIDTH, Drawing, arrow_head, sheet
 from pgt.viz.figures import COPIED, GRID, INK, MUTED, TRUTH
-from pgt.viz.page_text import safe_html
+from pgt.viz.page_text import framed, safe_html
 
 HIGH, MOST = 26, 10  # units of a box; and how many visits fit side by side
 
@@ -110,8 +110,5 @@ def batch_drawing(
         f"Mask: {'; '.join(''.join(map(str, mask)) for mask in masks)}. Targets: {answers}."
     )
     svg = sheet([f'<g font-size="13">{"".join(marks)}</g>'], y, alt)
-    page = (
-        f'<figure class="pgt-figure"><div style="max-width:430px;margin:0 auto">{svg}</div>'
-        f"<figcaption>{safe_html(caption)}</figcaption></figure>"
-    )
-    return Drawing(page, alt)
+    page = f'<div style="max-width:430px;margin:0 auto">{svg}</div>'
+    return Drawing(framed(page, caption), alt)

@@ -16,7 +16,7 @@ from cycler import cycler
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from pgt.viz.page_text import safe_html
+from pgt.viz.page_text import framed, safe_html
 from pgt.viz.svg import lighter
 
 INK, PAPER, GRID, MUTED = "#1b1f24", "#ffffff", "#d9dde2", "#5f6b7a"
@@ -94,10 +94,7 @@ class Shown:
         return f'<div class="pgt-scroll" style="max-width:{self.width:.0f}px">{svg}</div>'
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        page = (
-            f'<figure class="pgt-figure">{self.picture()}'
-            f"<figcaption>{safe_html(self.caption)}</figcaption></figure>"
-        )
+        page = framed(self.picture(), self.caption)
         return {"text/html": page, "image/png": self.png, "text/plain": self.alt}
 
 

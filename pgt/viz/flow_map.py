@@ -16,7 +16,7 @@ import torch
 from pgt.city import City
 from pgt.model import PointerGeneratorTransformer
 from pgt.viz.basemap import MapFigure, arch, dot, map_figure, of_town
-from pgt.viz.page_text import safe_html
+from pgt.viz.page_text import options
 from pgt.windows import Windows
 
 SHOWN = 24  # flows a layer
@@ -130,11 +130,8 @@ def flow_map(city: City, table: pd.DataFrame, *, title: str, caption: str) -> Ma
         _layer(table, "answers", number, "truth", "truth", "Where people went from here."),
         _layer(table, "visits", number, "muted", "muted", "Where people's past visits lie."),
     ]  # fmt: skip
-    options = "".join(
-        f'<option value="{i}">{safe_html(text)}</option>'
-        for i, text in enumerate(
-            ("attention minus trips", "pointer attention", "trips", "past visits, evenly weighted")
-        )
+    shown = options(
+        ["attention minus trips", "pointer attention", "trips", "past visits, evenly weighted"]
     )
     largest = table.loc[table.difference.abs().sort_values(ascending=False).index].head(SHOWN)
     return map_figure(
@@ -148,7 +145,7 @@ def flow_map(city: City, table: pd.DataFrame, *, title: str, caption: str) -> Ma
             (arch("flow truth", "3 2"), "dashed: more trips than attention"),
         ],
         before='<div class="live-row map-choose"><label>Draw <select data-live="choice">'
-        f"{options}</select></label></div>",
+        f"{shown}</select></label></div>",
         after='<p class="map-panel"><output data-live="told" aria-live="polite"></output></p>',
     )  # fmt: skip
 

@@ -214,7 +214,7 @@ def build(
     switches = [part for part in switches_of(model) if small is None or part in KEPT[small]]
     data = {
         "id": f"pgt-live-{kind}", "kind": kind, "fingerprint": vocabulary.fingerprint()[:6],
-        "call": call, "state": state, "start": start_of(windows, people, window),
+        "call": call, "state": state, "start": start_of(windows, window),
         "people": people, **about, "here": here,
         "ground": ground_of(ground or [], corner) if drawn else None,
         "switches": switches, "rings": not pointer_alone,
@@ -227,4 +227,4 @@ def build(
 def _of_one_person(windows: Windows, window: int) -> tuple[Windows, int]:
     """Only the windows of the person whose ``window`` is, and its number among them."""
     mine = np.flatnonzero(windows.users == windows.users[window])
-    return windows.subset(mine), int(mine.tolist().index(window))
+    return windows.subset(mine), int(np.searchsorted(mine, window))

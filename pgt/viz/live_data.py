@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -119,13 +118,13 @@ def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str
     return people
 
 
-def start_of(windows: Windows, people: Sequence[dict[str, Any]], i: int) -> list[int]:
+def start_of(windows: Windows, i: int) -> list[int]:
     """Which person and which of their moments window ``i`` is."""
     users = sorted(pd.Series(windows.users).value_counts().head(MOST_PEOPLE).index)
     user = windows.users[i]
     if user not in users:
         raise DataError(f"Window {i} is of a person whom the page leaves out; choose another one.")
-    return [users.index(user), int(np.flatnonzero(windows.users == user).tolist().index(i))]
+    return [users.index(user), int((windows.users[:i] == user).sum())]
 
 
 def switches_of(model: PointerGeneratorTransformer) -> list[str]:

@@ -1,7 +1,7 @@
 """Text and numbers from data on their way into a page: shown as they are, never run.
 
-Whatever a map, a legend, a title or a live page takes from data goes through one of these two
-functions. They guard three languages at once: HTML, JavaScript, and Jinja. The last one because
+Whatever a map, a legend, a title or a live page takes from data goes through `safe_html` or
+`safe_json`. They guard three languages at once: HTML, JavaScript, and Jinja. The last one because
 branca reads what a map element wrote as a template once more, so that ``{{ … }}`` in the name of
 a place would run as Python.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 # In JSON an opening brace is followed by one of these only inside a string.
@@ -68,3 +69,22 @@ def safe_json(value: Any) -> str:
     text = json.dumps(value, separators=(",", ":"))
     text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return _JINJA.sub(r"\\u007b", text)
+
+
+def framed(picture: str, caption: str) -> str:
+    """A picture in a figure of the page, with its caption below."""
+    below = f"<figcaption>{safe_html(caption)}</figcaption>"
+    return f'<figure class="pgt-figure">{picture}{below}</figure>'
+
+
+def options(names: Iterable[object]) -> str:
+    """What can be chosen from a list, with the numbers of the names as values.
+
+    Examples
+    --------
+    >>> options(["trips"])
+    '<option value="0">trips</option>'
+    """
+    return "".join(
+        f'<option value="{i}">{safe_html(name)}</option>' for i, name in enumerate(names)
+    )

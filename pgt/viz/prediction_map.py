@@ -15,7 +15,7 @@ import pandas as pd
 from pgt.city import City
 from pgt.look import Look
 from pgt.viz.basemap import CROSS, DIAMOND, DISC, PATH, RING, MapFigure, arch, map_figure, of_town
-from pgt.viz.page_text import safe_html
+from pgt.viz.page_text import options
 
 LEGEND = (
     (DISC, "pointer attention, per place"),
@@ -183,14 +183,11 @@ def as_table(data: dict[str, Any]) -> pd.DataFrame:
 
 
 def _controls(data: dict[str, Any]) -> str:
-    options = "".join(
-        f'<option value="{i}">{safe_html(name)}</option>' for i, name in enumerate(data["heads"])
-    )
     return (
         '<div class="live-row map-choose" role="group" aria-label="What is drawn">'
         '<label>Moment <input data-live="step" type="range" min="0" step="1" value="0" '
         f'max="{len(data["steps"]) - 1}"></label>'
         '<button type="button" data-live="play">Play</button>'
         '<label>Attention of <select data-live="head"><option value="pointer">the pointer</option>'
-        f"{options}</select></label></div>"
+        f"{options(data['heads'])}</select></label></div>"
     )
