@@ -825,7 +825,7 @@ check.same(z_free.grad, r - answer.gate, name="r - g", atol=1e-9)
 # gate expected, and down when less.
 
 # %% [markdown]
-# **Exercise 3** (longer). In the package an ablation is one field of the configuration ([chapter 14](14_ablations.ipynb)).
+# **Exercise 3** (longer). In [the package](https://where-next-book.github.io/where-next/book/api.html) an ablation is one field of the configuration ([chapter 14](14_ablations.ipynb)).
 # Give `MyPGT` a variant whose gate is fixed at one half, without touching its `forward`, and check it against the
 # package's ablation `no_gate`.
 

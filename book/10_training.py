@@ -357,7 +357,7 @@ print(f"{clipped:.0f} % of the steps were clipped")
 #
 # ## The real run
 #
-# `pgt.train.fit` is that loop with validation, early stopping, checkpoints and a choice of device. We
+# In [the package](https://where-next-book.github.io/where-next/book/api.html) `pgt.train.fit` is that loop with validation, early stopping, checkpoints and a choice of device. We
 # let it run for ten epochs without stopping early, and keep the weights of each epoch, so that we can
 # replay afterwards what different stopping rules would have done.
 

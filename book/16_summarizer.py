@@ -374,7 +374,7 @@ assert torch.allclose(loss(), theirs, rtol=1e-5)
 print(f"ours {loss().item():.6f}, the package's {theirs.item():.6f}")
 
 # %% [markdown]
-# That is the whole network. In the package it is `PointerGenerator` in `pgt.relatives.summarizer.model`.
+# That is the whole network. In [the package](https://where-next-book.github.io/where-next/book/api.html) it is `PointerGenerator` in `pgt.relatives.summarizer.model`.
 #
 # ## Is it really the original?
 #

@@ -330,7 +330,7 @@ show(
 # %% [markdown]
 # ## Between two models
 #
-# In the package this is `pgt.contextual.ContextualPointer`. It can be all of PGT, with the logarithm of the weight $w_i$
+# In [the package](https://where-next-book.github.io/where-next/book/api.html) this is `pgt.contextual.ContextualPointer`. It can be all of PGT, with the logarithm of the weight $w_i$
 # from equation (20.2) added to its pointer's score of visit $i$; or the features alone. We can check the two ends of this family. Without
 # features it must be PGT, so we load the trained weights that the package ships. Without PGT's own score, and with
 # the kernel's tables, it must be the kernel.

@@ -151,6 +151,10 @@ class Gate(nn.Sequential):
 class PointerGeneratorTransformer(MixtureModel):
     """Next location = copy one of the window's, or generate one of the vocabulary's.
 
+    Parameters
+    ----------
+    config : ModelConfig
+
     Examples
     --------
     >>> import pgt.city, pgt.windows

@@ -178,7 +178,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Windows of the three splits over one vocabulary.
+    """Windows of the three splits (``train``, ``valid``, ``test``) over one ``vocabulary``.
 
     Examples
     --------

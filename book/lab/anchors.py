@@ -47,7 +47,7 @@ ANCHORS: tuple[Anchor, ...] = ("target_day", "last_visit")
 Row = dict[str, Any]
 
 
-def told(windows: Windows, days: int) -> Row:
+def given_away(windows: Windows, days: int) -> Row:
     """What the span of windows tells of the gap to their targets.
 
     Parameters
@@ -112,7 +112,7 @@ def _rows() -> Iterator[Row]:
         for anchor in ANCHORS:
             data = data_sets.dataset(anchored(key, anchor))
             yield {"table": "told", "data": DATA[key].name, "protocol": DATA[key].protocol,
-                   "anchor": anchor, **told(data.test, data.config.days)}  # fmt: skip
+                   "anchor": anchor, **given_away(data.test, data.config.days)}  # fmt: skip
     for key in TRAINED_ON:
         yield from compared(key)
 
@@ -121,7 +121,7 @@ REPORT = Report(
     question="What do windows that go back from the target's day tell of the time of the target?",
     rows=_rows,
     data=tuple(anchored(key, anchor) for key in KEYS for anchor in ANCHORS),
-    starts=("told", "compared", "common"),
+    starts=("given_away", "compared", "common"),
     models=("most_frequent", "kernel", "kernel_memory", "pgt", "contextual"),
     more={"seeds": list(SEEDS)},
 )

@@ -51,7 +51,7 @@ def repeat_rate(windows: HistoryWindows, likeness: ContextMatch) -> pd.DataFrame
     windows : HistoryWindows
         Of `pgt.contextual.history.with_history` with a memory: the past of each window is the
         person's whole one.
-    likeness : Likeness
+    likeness : ContextMatch
 
     Returns
     -------

@@ -39,7 +39,7 @@ FILES: dict[str, tuple[str, bool, int]] = {
     "fsq_top1": ("new_york", True, 1),
     "fsq_top10_wot": ("new_york", False, 10),
 }
-NOT_TOLD: tuple[tuple[str, str, TargetTime], ...] = (
+WITHOUT_TIME: tuple[tuple[str, str, TargetTime], ...] = (
     ("most_frequent", "full", "unknown"),
     ("kernel", "full", "unknown"),
     ("pgt", "full", "unknown"),
@@ -47,7 +47,7 @@ NOT_TOLD: tuple[tuple[str, str, TargetTime], ...] = (
     ("kernel_memory", "memory_100", "unknown"),
     ("contextual", "full", "unknown"),
 )
-TOLD: tuple[tuple[str, str, TargetTime], ...] = (("contextual", "full", "time"), *NOT_TOLD)
+WITH_TIME: tuple[tuple[str, str, TargetTime], ...] = (("contextual", "full", "time"), *WITHOUT_TIME)
 NEVER = 10_000  # the rank of a place that is not among the answers
 Row = dict[str, Any]
 
@@ -96,7 +96,7 @@ def compare(name: str) -> Iterator[Row]:
     answers = pd.read_csv(from_environment(ANSWERS) / f"{name}.csv", dtype={"prediction": str})
     theirs, same = their_ranks(answers, windows)
     theirs["user_id"] = pd.factorize(theirs.user_id)[0]
-    for model, variant, target_time in TOLD if told else NOT_TOLD:
+    for model, variant, target_time in WITH_TIME if told else WITHOUT_TIME:
         seeds = SEEDS[key] if model in models.NETWORKS else (None,)
         ours = [runs.ranks_of(key, Run(model, variant, target_time, seed)) for seed in seeds]
         for metric, k in (("acc@1", 1), ("acc@5", 5), ("acc@10", 10)):

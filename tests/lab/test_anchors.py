@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from lab import anchors, runs
-from lab.anchors import told
+from lab.anchors import given_away
 
 from pgt.config import WindowConfig
 from pgt.windows import prepare
@@ -31,7 +31,7 @@ def test_only_windows_that_go_back_from_the_target_tell_when_it_is() -> None:
     visits = with_pauses(0)
     from_target = prepare(visits, config=WindowConfig(protocol="exact", anchor="target_day")).test
     from_last = prepare(visits, protocol="exact").test
-    one, other = told(from_target, 7), told(from_last, 7)
+    one, other = given_away(from_target, 7), given_away(from_last, 7)
     assert one["proved"] > 10 and other["proved"] == 0
     assert one["auc"] > other["auc"] + 0.2
     assert one["bits"] > 5 * other["bits"]
