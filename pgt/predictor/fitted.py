@@ -21,12 +21,10 @@ from pgt.metrics import Predictor, Ranker
 from pgt.predictor import answers
 from pgt.predictor.answers import Model
 from pgt.predictor.asking import Asked
-from pgt.predictor.pretraining import CALIBRATION
+from pgt.predictor.pretraining import CALIBRATION, ENOUGH
 from pgt.predictor.watching import Watcher
 from pgt.table.people import find_user
 from pgt.windows import PreparedDataset, prepare
-
-ENOUGH = 50  # validation windows that a promise needs
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,11 @@ from pgt.errors import DataError
 from pgt.metrics import evaluate, gains
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import Experts
-from pgt.predictor.pretraining import NETWORKS, calibrated, expert
+from pgt.predictor.pretraining import ENOUGH, NETWORKS, calibrated, expert
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
 
 CHOICES = ("validation", "pretrained", "fine_tuned", "trained")
-# Fewer windows than these tell nothing of what to take.
-ENOUGH = 50
 FINE_TUNING = replace(TRAINING, learning_rate=2e-3, warmup_epochs=0, max_epochs=3)
 
 

@@ -36,6 +36,7 @@ from pgt.windows import Dataset, Windows, prepare
 SHAPE: dict[str, Any] = ALONE | {"n_components": 6}
 NETWORKS: dict[str, TargetTime] = {"next_place": "unknown", "at_a_time": "time"}
 CALIBRATION = 2000  # numbers in a file
+ENOUGH = 50  # fewer windows tell nothing of what to take, and carry no promise
 
 
 @dataclass(frozen=True)

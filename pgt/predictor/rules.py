@@ -25,8 +25,9 @@ from pgt.predictor import answers
 from pgt.predictor.answers import Model
 from pgt.predictor.asking import Asked, ask, new_places
 from pgt.predictor.bundle import Novelty
-from pgt.predictor.fitted import ENOUGH, FromPast, Question, in_order
+from pgt.predictor.fitted import FromPast, Question, in_order
 from pgt.predictor.fitting import seen
+from pgt.predictor.pretraining import ENOUGH
 from pgt.predictor.watching import Watcher
 from pgt.training.baselines import fit_baseline
 
