@@ -87,7 +87,7 @@ def fit(
     >>> import pgt
     >>> data = pgt.prepare(pgt.city.load().visits)
     >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
-    >>> model = PointerGeneratorTransformer(pgt.ModelConfig(*size, d_model=16, n_layers=1))
+    >>> model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(*size, d_model=16, n_layers=1))
     >>> few, fewer = data.train.subset(np.arange(128)), data.valid.subset(np.arange(64))
     >>> log = fit(model, few, fewer, TrainConfig(max_epochs=2), progress=False)
     >>> len(log.table()), log.best_epoch in (1, 2)

@@ -11,14 +11,14 @@ from typing import Any
 import pandas as pd
 
 from pgt.cli import scale
-from pgt.cli.values import plain, reading, require_other
+from pgt.cli.values import plain, reading, require_other, require_writable
 from pgt.doubts.visits import doubts, note
 from pgt.errors import DataError, DataNote
 from pgt.gps import GpsResult, fixes_to_visits
 from pgt.io import tables
 from pgt.io.fixes import read_fixes
 from pgt.io.fixes_base import Report
-from pgt.io.recordings import tables_of
+from pgt.io.forms import tables_of
 from pgt.io.tables import local_path
 from pgt.scale.engines import Engine
 from pgt.scale.fixes import fixes_to_visits as fixes_on_engine
@@ -26,10 +26,7 @@ from pgt.scale.fixes import fixes_to_visits as fixes_on_engine
 
 def visits(args: argparse.Namespace) -> None:
     """Read fixes, write the visits, print what every step kept."""
-    if args.out.suffix not in (".csv", ".parquet") or args.out.is_dir():
-        raise DataError(
-            f"Cannot write {args.out}: give a file whose name ends in .csv or .parquet."
-        )
+    require_writable(args.out, ".csv", ".parquet")
     fixes = local_path(args.fixes)
     require_other(args.out, fixes)
     if fixes.is_dir() and args.out.resolve().parent == fixes.resolve():

@@ -10,13 +10,16 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
 from pgt.cli import values
-from pgt.cli.choices import ENGINES, MODELS, PARTS, PRESETS, SPLITS, VISITS
+from pgt.cli.choices import ENGINES, MODELS, PRESETS, SPLITS, VISITS
 from pgt.cli.examples import EXAMPLES
+from pgt.config import PARTS
+from pgt.errors import DataError, DataNote
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,13 +31,12 @@ def parser() -> argparse.ArgumentParser:
     choices = top.add_subparsers(metavar="COMMAND", required=True)
 
     def command(where: str, text: str) -> argparse.ArgumentParser:
-        run = values.later(where)
-        name = run.__name__
+        module, _, name = where.partition(".")
         sub = choices.add_parser(
             name, help=text, description=text[0].upper() + text[1:] + ".", epilog=EXAMPLES[name],
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
-        sub.set_defaults(run=run)
+        sub.set_defaults(run=(module, name))
         return sub
 
     sub = command("model.city", "simulate a town and the visits of its people")
@@ -249,11 +251,10 @@ def _say(
     file: TextIO | None = None, line: str | None = None,
 ) -> None:  # fmt: skip
     """Show a note on the data as a line of ours, and any other warning as Python does."""
-    ours = category.__name__ == "DataNote"
-    usual = warnings.formatwarning(message, category, filename, lineno, line)
-    print(
-        f"pgt: note: {values.plain(message)}" if ours else usual.rstrip(), file=file or sys.stderr
-    )
+    shown = warnings.formatwarning(message, category, filename, lineno, line).rstrip()
+    if issubclass(category, DataNote):
+        shown = f"pgt: note: {values.plain(message)}"
+    print(shown, file=file or sys.stderr)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -262,13 +263,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):  # ids may be in letters that a terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     args = parser().parse_args(argv)
-    from pgt.errors import DataError, DataNote
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataNote)
             warnings.showwarning = _say
-            args.run(args)
+            module, name = args.run
+            getattr(import_module(f"pgt.cli.{module}"), name)(args)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, say `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -284,7 +284,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"\npgt: stopped; {stop}" if str(stop) else "\npgt: stopped", file=sys.stderr)
         return 130
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

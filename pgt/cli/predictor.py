@@ -77,9 +77,7 @@ def written(answer: pd.DataFrame, out: Path | None) -> bool:
 
 def explain(args: argparse.Namespace) -> None:
     """Print what spoke for a person's likeliest places."""
-    model = opened(args)
-    with _engine(args) as (there, engine):
-        model, visits = _question(args, model, there, engine)
+    model, visits = _question(args, opened(args), _in_buckets(args))
     found = model.explain(visits, args.user, at=args.at, top=args.top)
     for place, part in found.groupby("location_id", sort=False):
         first = part.iloc[0]
@@ -92,9 +90,7 @@ def explain(args: argparse.Namespace) -> None:
 def map(args: argparse.Namespace) -> None:
     """Write a page with a person's places and the guesses; it needs no network."""
     require_writable(args.out, ".html")
-    model = opened(args)
-    with _engine(args) as (there, engine):
-        model, visits = _question(args, model, there, engine)
+    model, visits = _question(args, opened(args), _in_buckets(args))
     drawn = model.map(visits, args.user, at=args.at, top=args.top)
     drawn.save(args.out)
     print(plain(drawn.caption))
@@ -198,7 +194,7 @@ def _engine(args: argparse.Namespace) -> Iterator[tuple[bool, Engine | None]]:
 
 
 def _question(
-    args: argparse.Namespace, model: NextLocation, there: bool, engine: Engine | None
+    args: argparse.Namespace, model: NextLocation, there: bool, engine: Engine | None = None
 ) -> tuple[NextLocation, pd.DataFrame]:
     """The predictor, weighed by all buckets if they are there, and a table to ask about."""
     visits = _visits(args, there)

@@ -7,38 +7,19 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pgt.cli.choices import PARTS
+from pgt.config import PARTS
+from pgt.errors import DataError
 from pgt.refusals.settings import MOST_SEED
 
 if TYPE_CHECKING:
     import pandas as pd
     import torch
 
-Run = Callable[[argparse.Namespace], None]
 # More days, visits, epochs or processes than this are a slip of the finger.
 MOST = 1_000_000
-
-
-def later(where: str) -> Run:
-    """A command that is imported when it runs; `where` is ``module.function`` in `pgt.cli`.
-
-    Examples
-    --------
-    >>> later("model.prepare").__name__
-    'prepare'
-    """
-    module, _, name = where.partition(".")
-
-    def run(args: argparse.Namespace) -> None:
-        getattr(import_module(f"pgt.cli.{module}"), name)(args)
-
-    run.__name__ = name
-    return run
 
 
 def positive(text: str) -> int:
@@ -102,7 +83,6 @@ def device(text: str) -> torch.device:
     """Where the model computes, if that is here."""
     import torch
 
-    from pgt.errors import DataError
     from pgt.refusals.kinds import require_device
 
     try:
@@ -148,8 +128,6 @@ def plain(text: object) -> str:
 
 def require_writable(path: Path, *suffixes: str) -> None:
     """Refuse a name that cannot be written, before the work and not after it."""
-    from pgt.errors import DataError  # it loads pandas
-
     if path.suffix not in suffixes:
         raise DataError(f"Cannot write {path}: its name must end in {' or '.join(suffixes)}.")
     if path.is_dir():
@@ -158,8 +136,6 @@ def require_writable(path: Path, *suffixes: str) -> None:
 
 def require_other(out: Path, *inputs: Path | str | None) -> None:
     """Refuse to write over what the command reads: it would be lost."""
-    from pgt.errors import DataError
-
     for path in inputs:
         if isinstance(path, Path) and path.is_file() and out.is_file() and path.samefile(out):
             raise DataError(f"{out} is what this command reads; write to another name.")

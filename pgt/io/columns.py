@@ -27,6 +27,8 @@ ALIASES = {
     "lat": ("lat", "latitude"),
 }  # fmt: skip
 
+WHOLE = re.compile(r"0|-?[1-9][0-9]{0,19}", re.ASCII)
+
 
 def _plain(name: object) -> str:
     return re.sub(r"[^a-z0-9]", "", str(name).lower())
@@ -41,6 +43,17 @@ def says_utc(name: str) -> bool:
     (True, False)
     """
     return "utc" in re.split(r"[^a-z0-9]+", name.lower()) or _plain(name) == "utctime"
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is a whole number of 64 bits, as Python writes it.
+
+    Examples
+    --------
+    >>> [is_whole(text) for text in ("7", "-7", "007", "+7", "--7", "9" * 5000)]
+    [True, True, False, False, False, False]
+    """
+    return WHOLE.fullmatch(text) is not None and -(2**63) <= int(text) < 2**64
 
 
 def id_columns(table: pd.DataFrame) -> set[str]:

@@ -20,13 +20,12 @@ from pgt.io import tables
 from pgt.io.delta import require_no_delta
 from pgt.io.fixes_base import Report, Source, UserId, tidy
 from pgt.io.fixes_geolife import Geolife, trajectory_folders
-from pgt.io.forms import TEXTS, form_of
+from pgt.io.forms import form_of, tables_of, visible
 from pgt.io.tables import local_path
 from pgt.io.unpacking import require_room
 
 # Part of every cache key: a change of what is read makes older copies void.
 VERSION = 2
-TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 
 
 def read_fixes(
@@ -200,7 +199,7 @@ def _frames(
             del raw, read
             if cache:
                 frame.attrs = {"key": keys[user], "report": json.dumps(own.as_dict())}
-                tables.write_as_it_is(frame, _file(cache, user))
+                tables.write(frame, _file(cache, user))
         total.add(own)
         if len(frame):
             frame.attrs = {}
@@ -215,11 +214,8 @@ def _source(
     """Find out what a path is; ``checked``: `people_in` has looked at its files already."""
     if path.is_dir():
         require_no_delta(path)
-    here = _visible(path.iterdir()) if path.is_dir() else [path]
-    below = _visible(path.rglob("*.[gG][pP][xX]")) if path.is_dir() else [path]
-    # A folder of tracks often has a text beside them that is none.
-    endings = TABLES if path.is_dir() else (*TABLES, *TEXTS)
-    is_table = [file for file in here if file.name.lower().endswith(endings)]
+    is_table = tables_of(path)
+    below = visible(path.rglob("*.[gG][pP][xX]")) if path.is_dir() else [path]
     is_gpx = [file for file in below if file.suffix.lower() == ".gpx"]
     geolife = path.suffix.lower() == ".zip" or (path.is_dir() and trajectory_folders(path))
     if person is not None and (not is_gpx or is_table or geolife):
@@ -248,11 +244,6 @@ def _source(
         f"{path} is not known as fixes; give GeoLife (the zip archive or its folder), GPX, a .csv "
         "or .parquet table of fixes, or a folder of such files."
     )
-
-
-def _visible(paths: Iterator[Path]) -> list[Path]:
-    """Files, without the hidden ones that some systems put beside the true ones."""
-    return sorted(path for path in paths if not path.name.startswith(".") and path.is_file())
 
 
 def _moment(value: str | pd.Timestamp | None, name: str) -> pd.Timestamp | None:

@@ -14,10 +14,11 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
 from pgt.errors import DataError
-from pgt.io.damage import UNREADABLE
 from pgt.io.fixes_base import Report
-from pgt.io.forms import form_of, header_of, unreadable
+from pgt.io.forms import form_of, header_of, readable
 from pgt.io.times import moments, neat, parse_times, utc_offset
+from pgt.table.columns import require_once
+from pgt.units import microseconds
 
 # What others call our columns, in lower case.
 ALIASES = {
@@ -73,20 +74,14 @@ class File:
 
     def _names(self) -> list[str]:
         if self.is_parquet:
-            try:
+            with readable(self.path, "parquet"):
                 self.schema = pq.read_schema(self.path)
-            except UNREADABLE as error:
-                raise self._unreadable(error) from error
             names = list(self.schema.names)
         else:
             names = header_of(self.path, self.form)
             if not names:
                 raise DataError(f"{self.path.name} is empty; it needs a header line and fixes.")
-        doubled = {name for name in names if names.count(name) > 1}
-        if doubled:
-            raise DataError(
-                f"Column '{min(doubled)}' appears twice in {self.path.name}; keep one of them."
-            )
+        require_once(names, self.path.name)
         return names
 
     def _check_types(self) -> None:
@@ -122,7 +117,7 @@ class File:
         """
         names = [self.columns[name] for name in ours]
         row = 0
-        try:
+        with readable(self.path, self.form.kind, self.form):
             for batch in self._parquet(names) if self.is_parquet else self._csv(names):
                 # Twice the same column (columns= can say so) is read twice.
                 arrays = [batch.column(name) for name in names]
@@ -138,8 +133,6 @@ class File:
                 rows = pa.array(np.arange(row, row + len(batch)))
                 yield pa.record_batch([*arrays, rows], [*ours, "row"])
                 row += len(batch)
-        except UNREADABLE as error:
-            raise self._unreadable(error) from error
 
     def _parquet(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(self.path) as file:
@@ -187,9 +180,6 @@ class File:
             line += skipped <= line
         return f"{self.path.name}:{line}"
 
-    def _unreadable(self, error: Exception) -> DataError:
-        return unreadable(self.path, self.form.kind, error, self.form)
-
 
 def _alias(names: list[str], aliases: tuple[str, ...]) -> list[str]:
     """Columns that go by one of these names; our own name wins."""
@@ -214,7 +204,7 @@ def times_of(values: pa.Array, file: File, timezone: str | None, unit: str) -> n
         series = values.to_pandas()
         if values.type.tz is None:
             series = _localized(series, file, timezone)
-        return _microseconds(series)
+        return microseconds(series).view("datetime64[us]")
     is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
     numbers = _numbers(values)
     given = np.ones(len(values), dtype=bool)
@@ -230,9 +220,10 @@ def times_of(values: pa.Array, file: File, timezone: str | None, unit: str) -> n
     times = np.full(len(text), np.datetime64("NaT", "us"))
     if good.any():
         if utc_offset(text[good]).notna().all():
-            times[good] = _microseconds(parsed[good])
+            found = parsed[good]
         else:
-            times[good] = _microseconds(_localized(text[good], file, timezone))
+            found = _localized(text[good], file, timezone)
+        times[good] = microseconds(found).view("datetime64[us]")
     return times
 
 
@@ -244,11 +235,6 @@ def _localized(series: pd.Series, file: File, timezone: str | None) -> pd.Series
             "it with timezone= (--timezone), for example UTC or Asia/Shanghai."
         )
     return parse_times(series, file.columns["tracked_at"], timezone)
-
-
-def _microseconds(series: pd.Series) -> np.ndarray:
-    utc = series.dt.tz_convert("UTC").dt.tz_localize(None)
-    return utc.to_numpy().astype("datetime64[us]")
 
 
 def _check_unit(numbers: np.ndarray, file: File, unit: str) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 from zipfile import ZipFile, ZipInfo
 
 import numpy as np
@@ -28,6 +29,7 @@ NAMES = ("lat", "lon", "zero", "altitude", "days", "date", "time")
 TYPES = {"lat": pa.float64(), "lon": pa.float64(), "date": pa.date32(), "time": pa.time32("s")}
 # Not the hidden files that some systems put beside the true ones.
 MEMBER = re.compile(r"(?:.*/)?([^/]+)/Trajectory/[^/.][^/]*\.plt", re.IGNORECASE)
+Read = TypeVar("Read")
 # time, longitude, latitude, line number of each fix
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -58,7 +60,8 @@ class Geolife:
                 if MEMBER.fullmatch(info.filename):
                     person = PurePosixPath(info.filename).parent.parent
                     found.setdefault(person, []).append(info)
-        found = {name: files for name, files in sorted(found.items(), key=_by_name) if files}
+        ordered = sorted(found, key=lambda home: (home.name, home.as_posix()))
+        found = {home: found[home] for home in ordered if found[home]}
         if not found:
             raise DataError(
                 f"{path} holds no Data/<person>/Trajectory/*.plt, so it is not GeoLife; get it "
@@ -131,10 +134,6 @@ class Geolife:
         return read_member(self.archive, file)
 
 
-def _by_name(item: tuple[PurePosixPath, list[Path | ZipInfo]]) -> tuple[str, str]:
-    return item[0].name, item[0].as_posix()
-
-
 def trajectory_folders(path: Path) -> list[Path]:
     """Find the folders <person>/Trajectory at, or up to two levels below, a folder."""
     for pattern in ("Trajectory", "*/Trajectory", "*/*/Trajectory", "*/*/*/Trajectory"):
@@ -205,32 +204,26 @@ def _one_file(body: bytes, n_lines: int, label: str, report: Report) -> Columns:
     for number, line in enumerate(lines, HEADER_LINES + 1):
         fields = line.split(",")
         if len(fields) == len(NAMES):
-            when = _time(fields[5], fields[6])
-            rows.append((when, _float(fields[1]), _float(fields[0]), number))
+            lat, lon, *_, date, time = map(str.strip, fields)
+            when = _tried(datetime.strptime, f"{date} {time}", "%Y-%m-%d %H:%M:%S")
+            rows.append((when, _tried(float, lon), _tried(float, lat), number))
         elif line.strip():
             other.append(f"{label}:{number}")
-    read = [row for row in rows if row[0] is not None and row[1] == row[1] and row[2] == row[2]]
-    if not read and len(rows) + len(other) > 1:
+    times = np.array([row[0] for row in rows], dtype="datetime64[us]")
+    lons, lats = (np.array([row[i] for row in rows], dtype=float) for i in (1, 2))
+    wrong = np.isnat(times) | np.isnan(lons) | np.isnan(lats)
+    if wrong.all() and len(rows) + len(other) > 1:
         raise DataError(
             f"No line of {label} is a fix (latitude, longitude, 0, altitude, days, date, time); "
             "remove it, or unpack the archive again."
         )
     if other:
         report.keep_out("with other than seven fields", *other)
-    times = np.array([row[0] for row in rows], dtype="datetime64[us]")
-    lon, lat = (np.array([row[i] for row in rows], dtype=float) for i in (1, 2))
-    return times, lon, lat, np.array([row[3] for row in rows], dtype=np.int64)
+    return times, lons, lats, np.array([row[3] for row in rows], dtype=np.int64)
 
 
-def _float(text: str) -> float:
+def _tried(read: Callable[..., Read], *given: str) -> Read | None:
     try:
-        return float(text)
-    except ValueError:
-        return float("nan")
-
-
-def _time(date: str, time: str) -> datetime | None:
-    try:
-        return datetime.strptime(f"{date.strip()} {time.strip()}", "%Y-%m-%d %H:%M:%S")
+        return read(*given)
     except ValueError:
         return None

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from pgt.doubts.visits import alike
 from pgt.errors import DataError
+from pgt.io.columns import is_whole
 from pgt.io.fixes_base import Raw, Report, UserId
 from pgt.io.fixes_columns import File, degrees, times_of
 
@@ -75,7 +76,7 @@ class Table:
             file.count_broken(self.report)
         # In a CSV all is text: ids are numbers if every one of them looks like one.
         kinds = {file.integer_ids for file in self.files} - {None}
-        numbers = all(_is_whole(name) for name in names)
+        numbers = all(map(is_whole, names))
         whole = True in kinds or (not kinds and numbers)
         if len(kinds) > 1 or (whole and not numbers):
             raise DataError(
@@ -195,8 +196,3 @@ def _by_person(pieces: Iterator[Piece], users: Sequence[UserId]) -> Iterator[Pie
                         fixes = fixes.append_column("trajectory", text.dictionary_encode())
                     yield Piece(user, file, fixes)
             del reader
-
-
-def _is_whole(text: str) -> bool:
-    """Whether a text is a whole number as one would write it: 7, not 007 or +7."""
-    return text.isascii() and text.lstrip("-").isdecimal() and str(int(text)) == text

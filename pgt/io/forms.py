@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
@@ -12,6 +14,7 @@ from typing import Any, BinaryIO, Literal, cast
 from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
 
+TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")  # in a folder
 TEXTS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 SEPARATORS = ",;\t|"
 SAMPLE = 1 << 16  # bytes that are looked at
@@ -80,6 +83,24 @@ def is_table(path: str | Path) -> bool:
     return str(path).lower().endswith((*TEXTS, ".parquet"))
 
 
+def tables_of(path: Path) -> list[Path]:
+    """The tables at a path; none where there is something else.
+
+    Examples
+    --------
+    >>> tables_of(Path("fixes.csv")), tables_of(Path("track.gpx"))
+    ([PosixPath('fixes.csv')], [])
+    """
+    if path.is_dir():  # where a text that is no table often lies beside tracks
+        return [file for file in visible(path.iterdir()) if file.name.lower().endswith(TABLES)]
+    return [path] if is_table(path) else []
+
+
+def visible(paths: Iterable[Path]) -> list[Path]:
+    """Files, without the hidden ones that some systems put beside the true ones."""
+    return sorted(path for path in paths if not path.name.startswith(".") and path.is_file())
+
+
 def form_of(path: Path) -> Form:
     """Look at a file's first bytes and its header line.
 
@@ -102,7 +123,7 @@ def form_of(path: Path) -> Form:
     ...     form_of(path)
     Form(kind='csv', packed=False, encoding='utf-16', separator=';')
     """
-    try:
+    with readable(path, "csv"):
         with open(path, "rb") as handle:
             start = handle.read(16)
         if start.startswith(b"PAR1") or (path.suffix.lower() == ".parquet" and start):
@@ -110,8 +131,6 @@ def form_of(path: Path) -> Form:
         packed = start.startswith(GZIP)
         with Form("csv", packed).open(path) as handle:
             sample = handle.read(SAMPLE)
-    except UNREADABLE as error:
-        raise unreadable(path, "csv", error) from error
     for magic, what, remedy in OTHERS:
         if sample.lstrip(b" \r\n\t").lower().startswith(magic.lower()):
             raise DataError(f"{path.name} is {what}, not a table in CSV or Parquet; {remedy}.")
@@ -142,25 +161,28 @@ def header_of(path: Path, form: Form) -> list[str]:
     DataError
         It cannot be read.
     """
+    with readable(path, form.kind, form), form.open(path) as handle:
+        lines = codecs.getreader(form.encoding)(handle)
+        return next(csv.reader(lines, delimiter=form.separator), [])
+
+
+@contextmanager
+def readable(path: Path, kind: str, form: Form | None = None) -> Iterator[None]:
+    """Refuse, in one sentence, a file that its reader does not understand."""
     try:
-        with form.open(path) as handle:
-            lines = codecs.getreader(form.encoding)(handle)
-            return next(csv.reader(lines, delimiter=form.separator), [])
+        yield
+    except DataError:
+        raise
     except UNREADABLE as error:
-        raise unreadable(path, form.kind, error, form) from error
-
-
-def unreadable(path: Path, kind: str, error: Exception, form: Form | None = None) -> DataError:
-    """One sentence for a file that its reader does not understand."""
-    if isinstance(error, DataError):
-        return error
-    must = "Parquet" if kind == "parquet" else "a CSV in UTF-8 with a header line"
-    if kind == "csv" and (line := _not_utf8(path, form)):
-        return DataError(
-            f"{path.name} cannot be read (line {line[0]} is not UTF-8: {line[1]!r}); save it as "
-            "UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8."
-        )
-    return DataError(f"{path.name} cannot be read ({reason(error)}); it must be {must}.")
+        must = "Parquet" if kind == "parquet" else "a CSV in UTF-8 with a header line"
+        if kind == "csv" and (line := _not_utf8(path, form)):
+            raise DataError(
+                f"{path.name} cannot be read (line {line[0]} is not UTF-8: {line[1]!r}); save it "
+                "as UTF-8, for example with iconv -f WINDOWS-1252 -t UTF-8."
+            ) from error
+        raise DataError(
+            f"{path.name} cannot be read ({reason(error)}); it must be {must}."
+        ) from error
 
 
 def _not_utf8(path: Path, form: Form | None) -> tuple[int, bytes] | None:

@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pgt.errors import DataError
+from pgt.io.columns import is_whole
 from pgt.io.damage import UNREADABLE, reason
 from pgt.io.delta import LOG as DELTA
-from pgt.io.forms import form_of, unreadable
-from pgt.io.unpacking import require_room_together
+from pgt.io.forms import Form, form_of, readable
+from pgt.io.unpacking import require_room
+from pgt.table.columns import require_once
 
 # What tells that not every Parquet file in a folder is a part of its table: Delta, Hudi, Iceberg.
 LOGS = frozenset({DELTA, ".hoodie", "metadata"})
@@ -71,15 +73,13 @@ def rows(folder: Path) -> pd.DataFrame:
     for file in files:
         if form_of(file).kind != "parquet":
             raise DataError(f"{_name(file, folder)} is no Parquet file; take it out of the folder.")
-    require_room_together(folder, files)
+    require_room(folder, Form("parquet"), files)
     keys = [_keys(file, folder) for file in files]
     whole = {name for key in keys for name in key if all(_is_whole(one.get(name)) for one in keys)}
     parts: list[pa.Table] = []
     for file, key in zip(files, keys, strict=True):
-        try:
+        with readable(file, "parquet"):
             part = pq.read_table(file, partitioning=None)
-        except UNREADABLE as error:
-            raise unreadable(file, "parquet", error) from error
         for name, text in key.items():
             if name not in part.column_names:
                 kind = pa.int64() if name in whole else pa.string()
@@ -120,10 +120,7 @@ def _keys(file: Path, folder: Path) -> dict[str, str | None]:
 
 
 def _is_whole(text: str | None) -> bool:
-    if text is None:
-        return True
-    number = text.removeprefix("-")
-    return number.isdecimal() and len(number) <= DIGITS and str(int(text)) == text
+    return text is None or (is_whole(text) and len(text.removeprefix("-")) <= DIGITS)
 
 
 def _require_like(
@@ -131,10 +128,7 @@ def _require_like(
 ) -> None:
     """Refuse a file that has other columns than the first: gaps would come of it."""
     have = part.column_names
-    if twice := {name for name in have if have.count(name) > 1}:
-        raise DataError(
-            f"Column '{min(twice)}' appears twice in {_name(file, folder)}; keep one of them."
-        )
+    require_once(have, _name(file, folder))
     first = parts[0].column_names if parts else have
     for one, other, at, beside in ((have, first, 0, file), (first, have, -1, files[0])):
         if missing := [name for name in one if name not in other]:

@@ -13,9 +13,8 @@ from pgt.io import fixes_columns
 from pgt.io.archive import open_zip
 from pgt.io.columns import recognized
 from pgt.io.damage import UNREADABLE
-from pgt.io.fixes import TABLES
 from pgt.io.fixes_geolife import trajectory_folders
-from pgt.io.forms import form_of, header_of, is_table
+from pgt.io.forms import form_of, header_of, is_table, tables_of
 from pgt.io.sources import is_windows_folder
 
 # What a fix has in any table, and what only a visit has.
@@ -59,20 +58,6 @@ def is_recording(path: str | Path) -> bool:
     return is_table(path) and _has_fixes(path)
 
 
-def tables_of(path: Path) -> list[Path]:
-    """The tables at a path; none where there is something else.
-
-    Examples
-    --------
-    >>> tables_of(Path("fixes.csv")), tables_of(Path("track.gpx"))
-    ([PosixPath('fixes.csv')], [])
-    """
-    if path.is_dir():
-        here = (file for file in path.iterdir() if not file.name.startswith("."))
-        return sorted(file for file in here if file.name.lower().endswith(TABLES))
-    return [path] if is_table(path) else []
-
-
 def _is_folder(path: Path) -> bool:
     if (path / "city.json").is_file() or is_windows_folder(path):
         return False
@@ -81,7 +66,7 @@ def _is_folder(path: Path) -> bool:
         return True
     if trajectory_folders(path):
         return True
-    tables = [file for file in tables_of(path) if file.is_file()]
+    tables = tables_of(path)
     return bool(tables) and _has_fixes(tables[0])
 
 
@@ -99,10 +84,8 @@ def _has_fixes(path: Path) -> bool:
         form = form_of(path)
         parquet = form.kind == "parquet"
         names = pq.read_schema(path).names if parquet else header_of(path, form)
-    except DataError:
-        return False  # who reads it says what is wrong
     except UNREADABLE:
-        return False
+        return False  # who reads it says what is wrong
     lower = {name.strip().lower() for name in names}
     if not all(lower & {*fixes_columns.ALIASES[ours]} for ours in OF_FIXES):
         return False

@@ -12,7 +12,7 @@ from pgt.doubts.visits import note
 from pgt.errors import DataError
 from pgt.io.damage import UNREADABLE, reason
 from pgt.io.delta import require_no_delta
-from pgt.io.forms import form_of, is_table, unreadable
+from pgt.io.forms import form_of, is_table, readable
 from pgt.io.parquet_folder import is_parquet_folder
 from pgt.io.tables import local_path, read
 from pgt.io.unpacking import require_room
@@ -67,10 +67,8 @@ def read_windows_folder(folder: str | Path, *, drop_duplicates: bool = False) ->
             raise DataError(f"There is no {split}.csv in {folder}; it needs train, valid and test.")
         form = form_of(path)
         require_room(path, form)
-        try:
+        with readable(path, form.kind, form):
             part = pd.read_csv(path, **form.options())
-        except UNREADABLE as error:
-            raise unreadable(path, form.kind, error, form) from error
         missing = [name for name in WINDOW_COLUMNS if name not in part.columns]
         if missing:
             raise DataError(

@@ -12,20 +12,17 @@ from pgt.doubts.visits import note
 from pgt.errors import DataError
 from pgt.files import atomic as files
 from pgt.files import cells
-from pgt.io.columns import ALIASES, id_columns, recognized, says_utc
-from pgt.io.damage import UNREADABLE
-from pgt.io.forms import Form, form_of, header_of, is_table, unreadable
+from pgt.io.columns import ALIASES, id_columns, is_whole, recognized, says_utc
+from pgt.io.forms import Form, form_of, header_of, is_table, readable
 from pgt.io.parquet_folder import is_parquet_folder
 from pgt.io.parquet_folder import rows as parquet_rows
 from pgt.io.times import parse_times
 from pgt.io.unpacking import require_room
 from pgt.refusals.tables import require_places
-from pgt.table.columns import COORDINATES, REQUIRED, require_columns
+from pgt.table.columns import COORDINATES, REQUIRED, require_columns, require_once
 from pgt.visits import check
 
 TIMES = ("started_at", "finished_at")
-# An integer as Python writes it.
-PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 # Degrees with a decimal comma, or without decimals.
 COMMA = r"\s*[+-]?\d+(,\d+)?\s*"
 
@@ -37,10 +34,7 @@ def _read_csv(path: Path, form: Form, ids: tuple[str, ...] = ()) -> pd.DataFrame
     fields than the header, strip the zeros of an id such as "007", and read the same id as a
     number in one stretch of a long file and as text in another.
     """
-    columns = [name for name in header_of(path, form) if name]
-    doubled = {name for name in columns if columns.count(name) > 1}
-    if doubled:
-        raise DataError(f"Column '{min(doubled)}' appears twice in {path.name}; keep one of them.")
+    require_once([name for name in header_of(path, form) if name], path.name)
     again: partial[pd.DataFrame] = partial(pd.read_csv, path, **form.options())
     table = again(low_memory=False)
     if not isinstance(table.index, pd.RangeIndex):
@@ -52,7 +46,7 @@ def _read_csv(path: Path, form: Form, ids: tuple[str, ...] = ()) -> pd.DataFrame
     whole = [name for name in named if pd.api.types.is_integer_dtype(table[name])]
     texts = again(usecols=whole, dtype=str)
     for name in whole:
-        if not all(PLAIN_INTEGER.fullmatch(text.strip()) for text in texts[name].unique()):
+        if not all(is_whole(text.strip()) for text in texts[name].unique()):
             table[name] = texts[name]
     table = cells.plain(table)
     for name in table.columns:
@@ -196,13 +190,8 @@ def _rows(path: Path, ids: tuple[str, ...]) -> pd.DataFrame:
     if not is_table(path) and form.kind != "parquet":
         raise DataError(f"{path.name} is neither .csv nor .parquet; convert it to one of them.")
     require_room(path, form)
-    try:
-        if form.kind == "csv":
-            return _read_csv(path, form, ids)
-        visits = pd.read_parquet(path)
-    except UNREADABLE as error:
-        raise unreadable(path, form.kind, error, form) from error
-    return _plain(visits)
+    with readable(path, form.kind, form):
+        return _read_csv(path, form, ids) if form.kind == "csv" else _plain(pd.read_parquet(path))
 
 
 def _plain(visits: pd.DataFrame) -> pd.DataFrame:
@@ -250,23 +239,14 @@ def write(visits: pd.DataFrame, path: str | Path) -> None:
     '=1+1,-3.2
     <BLANKLINE>
     """
-    if Path(path).suffix != ".csv":
-        write_as_it_is(visits, path)
-        return
-    with files.whole(path) as half:
-        cells.write_csv(visits, half)
-
-
-def write_as_it_is(visits: pd.DataFrame, path: str | Path) -> None:
-    """As `write`, with every text as it is; for files that nobody opens in a spreadsheet."""
     path = Path(path)
     if path.suffix not in (".parquet", ".csv"):
         raise DataError(f"Cannot write {path.name}: its name must end in .csv or .parquet.")
     with files.whole(path) as half:
-        if path.suffix == ".parquet":
-            visits = visits.copy(deep=False)
-            for remark in ("notes", "recognized"):  # of the file that these were read from
-                visits.attrs.pop(remark, None)
-            visits.to_parquet(half, index=False)
-        else:
-            visits.to_csv(half, index=False)
+        if path.suffix == ".csv":
+            cells.write_csv(visits, half)
+            return
+        visits = visits.copy(deep=False)
+        for remark in ("notes", "recognized"):  # of the file that these were read from
+            visits.attrs.pop(remark, None)
+        visits.to_parquet(half, index=False)

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pgt.errors import DataError
-from pgt.io.damage import UNREADABLE
-from pgt.io.forms import Form, unreadable
+from pgt.io.forms import Form, readable
 
 # A packed file may unpack to so many bytes, however small it is, or to so many times its size.
 ALWAYS = 256 * 2**20
@@ -24,7 +23,7 @@ PIECE = 1 << 20  # bytes of a text, or rows of a Parquet file, that are looked a
 CELL = 8  # bytes of a number or a time in memory
 
 
-def require_room(path: Path, form: Form) -> None:
+def require_room(path: Path, form: Form, files: Sequence[Path] | None = None) -> None:
     """Count what a packed file unpacks to, and read it to its end, where a checksum may stand.
 
     Parameters
@@ -32,6 +31,8 @@ def require_room(path: Path, form: Form) -> None:
     path : Path
     form : Form
         Of `pgt.io.forms.form_of`. A text that is not packed is not looked at.
+    files : sequence of Path, optional
+        If `path` is a folder, its files, which are counted together.
 
     Raises
     ------
@@ -52,44 +53,19 @@ def require_room(path: Path, form: Form) -> None:
     """
     if form.kind == "csv" and not form.packed:
         return
-    _require_room(path, [path], form)
-
-
-def require_room_together(folder: Path, files: Sequence[Path]) -> None:
-    """Count what the Parquet files of a folder unpack to, all of them, as `require_room` does.
-
-    Raises
-    ------
-    DataError
-        Together they unpack to more than `ALWAYS` and more than `TIMES` their size, or one is
-        damaged.
-
-    Examples
-    --------
-    >>> import pandas as pd, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "a.parquet"
-    ...     pd.DataFrame({"a": [1, 2]}).to_parquet(path)
-    ...     require_room_together(Path(folder), [path])
-    """
-    _require_room(folder, files, Form("parquet"))
-
-
-def _require_room(named: Path, files: Sequence[Path], form: Form) -> None:
+    files = [path] if files is None else files
     limit = max(ALWAYS, TIMES * sum(file.stat().st_size for file in files))
     total = 0
     for file in files:
-        try:
+        with readable(file, form.kind):
             for size in _texts(file, form) if form.kind == "csv" else _cells(file):
                 total += size
                 if total > limit:
                     raise DataError(
-                        f"{named.name} would unpack to more than {limit / 2**20:,.0f} MiB, over "
+                        f"{path.name} would unpack to more than {limit / 2**20:,.0f} MiB, over "
                         f"{TIMES} times its size; if you trust it, unpack it yourself and give a "
                         "plain CSV."
                     )
-        except UNREADABLE as error:
-            raise unreadable(file, form.kind, error) from error
 
 
 def _texts(path: Path, form: Form) -> Iterator[int]:

@@ -36,6 +36,12 @@ def require_named(table: pd.DataFrame, names: Sequence[str], remedy: str) -> Non
         raise DataError(f"Column '{missing[0]}' is missing (the table has {have}){remedy}.")
 
 
+def require_once(names: Sequence[str], file: str) -> None:
+    """Refuse a file with two columns of one name."""
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise DataError(f"Column '{min(twice)}' appears twice in {file}; keep one of them.")
+
+
 def require_columns(visits: pd.DataFrame) -> None:
     require_named(
         visits, [name for name in REQUIRED if name != "finished_at"],

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pgt import config, visits
+from pgt import visits
 from pgt.cli import choices, values
 from pgt.cli.parser import main
 from pgt.predictor.estimator import MODELS
@@ -35,7 +35,6 @@ sys.exit(f"loaded {loaded}" if loaded else 0)
 
 
 def test_choices_are_what_they_stand_for() -> None:
-    assert choices.PARTS == config.PARTS
     assert tuple(presets.PRESETS) == choices.PRESETS
     assert choices.MODELS == MODELS
     assert choices.SPLITS == visits.SPLITS

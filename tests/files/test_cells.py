@@ -155,16 +155,9 @@ def test_predictions_that_are_written_run_nothing(tmp_path: Path) -> None:
 
 
 def test_every_writer_of_csv_goes_through_one_place() -> None:
-    # What `write_as_it_is` writes is a cache in Parquet.
     found = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "pgt").rglob("*.py")
         if re.search(r"\.to_csv\(|csv\.writer|DictWriter", path.read_text(encoding="utf-8"))
     }
-    assert found == {"pgt/files/cells.py", "pgt/io/tables.py"}
-    callers = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "pgt").rglob("*.py")
-        if "write_as_it_is(" in path.read_text(encoding="utf-8")
-    }
-    assert callers == {"pgt/io/tables.py", "pgt/io/fixes.py"}
+    assert found == {"pgt/files/cells.py"}

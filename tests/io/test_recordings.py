@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from pgt import city
-from pgt.io.recordings import is_recording, tables_of
+from pgt.io.forms import tables_of
+from pgt.io.recordings import is_recording
 
 
 @pytest.mark.parametrize(
