@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -63,7 +62,6 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
             path.write_text(mended, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("build-finished", finish, priority=800)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

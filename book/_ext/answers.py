@@ -12,7 +12,6 @@ import base64
 import html
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from reading import code_cells
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-import pgt.exercises
 from pgt.exercises import ANSWERS
 from pgt.exercises.answer import Answer
 
@@ -35,7 +33,6 @@ ROUNDING = (
 CODE = "It takes code: run the chapter on Colab or at home."
 PLACE = '<div class="pgt-answer"'
 SCRIPT = "answers.js"
-SOURCES = sorted(Path(pgt.exercises.__file__).parent.glob("*.py"))
 
 
 def form(answer: Answer) -> dict[str, Any] | None:
@@ -116,7 +113,7 @@ def markup(number: str, about: dict[str, Any]) -> str:
     return f'{PLACE} data-exercise="{html.escape(number)}" data-answer="{packed}" hidden></div>'
 
 
-def add_forms(app: Sphinx, doctree: nodes.document) -> None:
+def add_forms(_app: Sphinx, doctree: nodes.document) -> None:
     """Put a form above each cell that asks for an answer with fields."""
     for cell in list(code_cells(doctree)):
         asked = ASKED.search(cell[0].astext()) if "tag_try" in cell["classes"] else None
@@ -125,8 +122,6 @@ def add_forms(app: Sphinx, doctree: nodes.document) -> None:
         if asked[1] not in ANSWERS:
             logger.warning("There is no answer to exercise %s.", asked[1], location=cell)
             continue
-        for source in SOURCES:
-            app.env.note_dependency(str(source))
         about = form(ANSWERS[asked[1]]())
         if about is not None:
             place = nodes.raw("", markup(asked[1], about), format="html")
@@ -142,8 +137,7 @@ def add_script(
         app.add_js_file(SCRIPT, loading_method="defer", priority=900)
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("doctree-read", add_forms)
     app.connect("html-page-context", add_script)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

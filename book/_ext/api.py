@@ -1,4 +1,5 @@
-"""Sphinx extension: the rooms of the package on one page, module by module.
+"""Sphinx extension: the package's modules on one page, room by room;
+autosummary imports each and knows no rooms.
 
 The page ``api.md`` says where the list goes: ``<div id="modules-of-package">``. Each module gets
 one line: its name, which is its anchor (``pgt.windows``) and leads to its source, and the first
@@ -18,8 +19,9 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
+from toc import REPOSITORY, ROOT
 
-PACKAGE = Path(__file__).resolve().parents[2] / "pgt"
+PACKAGE = ROOT / "pgt"
 MARKER = '<div id="modules-of-package">'
 
 
@@ -95,16 +97,12 @@ class ListOfModules(SphinxTransform):
 
     def line(self, module: Module) -> nodes.list_item:
         """Return the line of a module."""
-        address = f"{self.config.api_source}/{module.path}"
-        link = nodes.reference("", "", nodes.literal("", module.name), refuri=address)
+        name = nodes.literal("", module.name)
+        link = nodes.reference("", "", name, refuri=REPOSITORY + module.path)
         paragraph = nodes.paragraph("", "", link, nodes.Text(f" · {module.says}"))
         return nodes.list_item("", paragraph, ids=[module.name])
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
-    app.add_config_value(
-        "api_source", "https://github.com/where-next-book/where-next/blob/main", "env", types=[str]
-    )
     app.add_transform(ListOfModules)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

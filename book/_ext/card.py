@@ -1,4 +1,5 @@
-"""Two pictures of the built front page: for links to the book elsewhere, and for the README.
+"""Two pictures of the built front page, for links and the README;
+sphinxext-opengraph's cards show titles, not pages.
 
     python book/_ext/card.py          # book/_static/social.png and screenshot.png, from _build/html
 

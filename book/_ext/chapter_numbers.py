@@ -1,4 +1,4 @@
-"""Sphinx extension: chapters and parts with numbers; ``numbered`` of a toctree numbers sections too.
+"""Sphinx extension: chapters with numbers; ``numbered`` of a toctree numbers sections too.
 
 A chapter's file has its number in its name, as in ``07_pointer.ipynb``. The number goes into the
 heading before Sphinx notes the title, so the sidebar, the tab of the browser, the links to the next
@@ -7,11 +7,8 @@ page and the search have it as well. Anchors and the text of links stay as they 
 
 from __future__ import annotations
 
-from typing import Any
-
 import toc
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.application import Sphinx
 
 
@@ -23,15 +20,6 @@ def number_chapter(app: Sphinx, doctree: nodes.document) -> None:
         section[0].insert(0, nodes.inline("", f"{number}. ", classes=["chapter-number"]))
 
 
-def number_parts(_app: Sphinx, doctree: nodes.document) -> None:
-    """Put the numbers of the parts before their captions."""
-    trees = [tree for tree in doctree.findall(addnodes.toctree) if tree.get("caption")]
-    parts = {tree["caption"]: [page for _, page in tree["entries"]] for tree in trees}
-    titles = toc.numbered(parts)
-    for tree in trees:
-        tree["caption"] = tree["rawcaption"] = titles[tree["caption"]]
-
-
 def name_documents(app: Sphinx, doctree: nodes.document, _page: str) -> None:
     """Let a link that shows a file's path, as the table of execution times does, show its title."""
     for link in doctree.findall(nodes.reference):
@@ -39,10 +27,8 @@ def name_documents(app: Sphinx, doctree: nodes.document, _page: str) -> None:
             link.children = [nodes.inline("", title.astext())]
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
-    # Before Sphinx collects the titles, and after the toctrees are in the front page.
+    # Before Sphinx collects the titles.
     app.connect("doctree-read", number_chapter, priority=400)
-    app.connect("doctree-read", number_parts, priority=700)
     app.connect("doctree-resolved", name_documents)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from toc import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 # What the first cell of a chapter installs.
 ADDRESS = "https://github.com/where-next-book/where-next/archive/main.zip"
 # Seconds after which a cell hangs, surely: the slowest takes about forty on a quiet machine, and

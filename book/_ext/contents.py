@@ -79,9 +79,7 @@ def contents(root: Path, built: set[str]) -> str:
     """
     took = {name: report.execution_seconds for name, report in execute.reports().items()}
     blocks, minutes, names = [], 0, []
-    parts = toc.parts(root)
-    titles = toc.numbered(parts)
-    for caption, pages in parts.items():
+    for caption, pages in toc.parts(root).items():
         items = []
         for name in pages:
             if name not in built or not (root / "book" / f"{name}.ipynb").exists():
@@ -99,7 +97,7 @@ def contents(root: Path, built: set[str]) -> str:
             )
         if items:
             blocks.append(
-                f'<h3 class="part">{escape(titles[caption])}</h3><ol class="chapters">{"".join(items)}</ol>'
+                f'<h3 class="part">{escape(caption)}</h3><ol class="chapters">{"".join(items)}</ol>'
             )
     total = f"About {minutes / 60:.0f} hours of reading"
     if names and took.keys() >= set(names):

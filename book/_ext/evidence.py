@@ -23,7 +23,7 @@ from typing import Any
 
 import jupytext
 import portable
-from measured import Hit, is_setting, plain, settings, spoken, suspicious
+from measured import Hit, called, is_setting, plain, settings, spoken, suspicious
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -143,11 +143,7 @@ def names_read(code: str, there: set[str]) -> list[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             strings.append(node.value)
-        if (
-            isinstance(node, ast.Call)
-            and getattr(node.func, "id", getattr(node.func, "attr", "")) == "read_results"
-            and node.args
-        ):
+        if isinstance(node, ast.Call) and called(node) == "read_results" and node.args:
             name = node.args[0]
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
                 found.append(name.value)
@@ -227,7 +223,6 @@ def check(app: Sphinx) -> None:
         LOG.warning("%s", sentence, type="evidence")  # a sentence may hold per cent signs
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("builder-inited", check)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

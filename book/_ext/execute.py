@@ -28,8 +28,8 @@ import nbformat
 from colab import TIMEOUT, WHENCE, Colab, Report, read
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
+from toc import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "_build" / ".jupyter_cache"
 # Whatever a chapter's output and its report may depend on, apart from the chapter itself.
 INPUTS = (

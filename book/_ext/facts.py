@@ -1,8 +1,9 @@
-"""Sphinx extension: measured numbers on pages without code; glue wants MyST-NB on Colab.
+"""Sphinx extension: measured numbers on pages without code;
+MyST-NB's glue would have to be imported on Colab.
 
 Chapters compute their numbers in cells. A page such as the front page has none, so it names a
-fact, as in ``{fact}`kernel-published```, and the build puts the number there. A fact that is not
-known, or whose results are not there, is a warning, and warnings fail the build.
+fact, as in ``{fact}`kernel```, and the build puts the number there. A fact that is not known, or
+whose results are not there, is a warning, and warnings fail the build.
 """
 
 from __future__ import annotations
@@ -12,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from docutils.parsers.rst.states import Inliner
 from front_chart import own_rows
 from sphinx.application import Sphinx
-from sphinx.util import logging
+from sphinx.util.docutils import SphinxRole
 
 from pgt.analysis.results import Results, read_results
 
-LOG = logging.getLogger(__name__)
 Fact = tuple[str, Callable[[Results], str]]
 
 
@@ -28,28 +27,23 @@ def percent(**where: Any) -> Callable[[Results], str]:
     return lambda results: f"{mean(results, **where):.1f}\u00a0%"
 
 
-def gain(more: dict[str, Any], less: dict[str, Any], **where: Any) -> Callable[[Results], str]:
-    """What some rows are ahead of others on the same windows, in points of Acc@1."""
-
-    def written(results: Results) -> str:
-        same = {"target_time": "unknown", **where}
-        return signed(f"{results.difference(more | same, less | same)[0]:+.1f}")
-
-    return written
-
-
 def lead(
     one: dict[str, Any], other: dict[str, Any], metric: str = "acc@1", group: str = "all",
     **where: Any,
 ) -> Callable[[Results], str]:  # fmt: skip
-    """As `gain`, with the 95 % interval over seeds and people."""
+    """How far rows are ahead of others on the same windows, with its 95 % interval, in points."""
 
     def written(results: Results) -> str:
         same = {"target_time": "unknown", **where}
         points, low, high = results.difference(one | same, other | same, metric, group)
-        return signed(f"{points:+.1f} [{low:.1f}, {high:.1f}]")
+        return f"{points:+.1f} [{low:.1f}, {high:.1f}]".replace("-", "−")
 
     return written
+
+
+def gain(more: dict[str, Any], less: dict[str, Any], **where: Any) -> Callable[[Results], str]:
+    """As `lead`, without the interval."""
+    return lambda results: lead(more, less, **where)(results).partition(" ")[0]
 
 
 def mean(results: Results, **where: Any) -> float:
@@ -58,17 +52,6 @@ def mean(results: Results, **where: Any) -> float:
     if rows.empty:
         raise KeyError(f"{results.name}.json has no row with {where}.")
     return float(rows["acc@1"].mean())
-
-
-def signed(number: str) -> str:
-    """A number with a typographic minus.
-
-    Examples
-    --------
-    >>> signed("-1.5")
-    '−1.5'
-    """
-    return number.replace("-", "−")
 
 
 # Name -> results file, and what to read from it.
@@ -113,22 +96,29 @@ def fact(name: str, folder: Path | None = None) -> str:
     return read(read_results(file, folder))
 
 
-def role(
-    _name: str, rawtext: str, text: str, lineno: int, inliner: Inliner, *_: Any, **__: Any
-) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    """The role ``fact``: a number, with the name of the file it is from as its title."""
-    env = inliner.document.settings.env
-    root = Path(env.srcdir)
-    try:
-        shown = fact(text, root / "book" / "results")
-    except (KeyError, ValueError, FileNotFoundError) as error:
-        message = inliner.reporter.warning(f"No fact {text}: {error}", line=lineno)
-        return [nodes.problematic(rawtext, rawtext)], [message]
-    env.note_dependency(str(root / "book" / "results" / f"{FACTS[text][0]}.json"))
-    return [nodes.inline(rawtext, shown, classes=["fact"])], []
+class Number(SphinxRole):
+    """A role that becomes a number.
+
+    Parameters
+    ----------
+    find : callable
+        What the number is, from its name and the root of the repository.
+    """
+
+    def __init__(self, find: Callable[[str, Path], str]) -> None:
+        self.find = find
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """The number, or a warning."""
+        try:
+            shown = self.find(self.text, Path(self.env.srcdir))
+        except (KeyError, ValueError, FileNotFoundError) as error:
+            problem = f"No {self.name} {self.text}: {error}"
+            message = self.inliner.reporter.warning(problem, line=self.lineno)
+            return [nodes.problematic(self.rawtext, self.rawtext)], [message]
+        return [nodes.inline(self.rawtext, shown, classes=["fact"])], []
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
-    app.add_role("fact", role)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    app.add_role("fact", Number(lambda name, root: fact(name, root / "book" / "results")))

@@ -1,7 +1,8 @@
-"""The chart of the front page: how often the first guess is right, in two cities.
+"""The chart of the front page, as SVG; MyST-NB draws in notebooks only, and that page is none.
 
-An SVG, drawn from the files of results when the book is built: a model that was not measured in a
-city has no row there, and nothing is typed.
+It says how often the first guess is right, in two cities. It is drawn from the files of results
+when the book is built: a model that was not measured in a city has no row there, and nothing is
+typed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from evidence import sources
 
 from pgt.analysis.results import Results, read_results
 from pgt.viz.page_text import safe_html
@@ -37,8 +39,6 @@ class Bar:
         Acc@1 in percent, and its 95 % interval.
     windows : int
         How many test windows were asked.
-    anchored : bool
-        Whether the windows tell nothing of when the next visit is: see `anchored`.
     """
 
     name: str
@@ -47,7 +47,6 @@ class Bar:
     low: float
     high: float
     windows: int
-    anchored: bool
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,13 @@ def own_rows(results: Results, **where: Any) -> pd.DataFrame:
 
 
 def bars(city: City, folder: Path | None = None) -> list[Bar]:
-    """The rows of a panel: all models that were measured there."""
+    """The rows of a panel: all models that were measured there.
+
+    Raises
+    ------
+    ValueError
+        Windows do not go back from the last visit, so they hint at when the next one is.
+    """
     found = []
     for name, (sees, which) in ROWS.items():
         results = read_results(city.files[name], folder)
@@ -125,6 +130,13 @@ def bars(city: City, folder: Path | None = None) -> list[Bar]:
         rows = own_rows(results, **where)
         if rows.empty:
             continue
+        anchors = {
+            data.get("anchor")
+            for data in sources(results.header)
+            if (data["name"], data["protocol"]) == (city.data, city.key)
+        }
+        if anchors != {"last_visit"}:
+            raise ValueError(f"The windows of {results.name}.json hint at when the next visit is.")
         if "low" in rows:
             low, high = float(rows.low.mean()), float(rows.high.mean())
         else:
@@ -137,18 +149,9 @@ def bars(city: City, folder: Path | None = None) -> list[Bar]:
                 low=low,
                 high=high,
                 windows=int(rows.n.iloc[0]),
-                anchored=anchored(results, city),
             )
         )
     return found
-
-
-def anchored(results: Results, city: City) -> bool:
-    """Whether a file's windows go back from the last visit, so that they tell nothing of the next."""
-    about = results.header["data"]
-    about = about if isinstance(about, list) else [about]
-    (mine,) = (a for a in about if (a["name"], a["protocol"]) == (city.data, city.key))
-    return mine.get("anchor") == "last_visit"
 
 
 def panel(city: City, rows: list[Bar]) -> str:
@@ -169,7 +172,6 @@ def panel(city: City, rows: list[Bar]) -> str:
     for i, bar in enumerate(rows):
         middle = TOP + ROW * (i + 0.5)
         low, high = (LEFT + end * scale for end in (bar.low, bar.high))
-        mark = "" if bar.anchored else "†"
         parts.append(
             f'<text class="name" x="{LEFT - 10}" y="{middle}">{safe_html(bar.name)}</text>'
             f'<rect class="{bar.sees}" x="{LEFT}" y="{middle - BAR / 2}" height="{BAR}" '
@@ -177,7 +179,7 @@ def panel(city: City, rows: list[Bar]) -> str:
             f'<path class="interval" d="M{low:.1f} {middle}H{high:.1f}'
             f'M{low:.1f} {middle - 4}v8M{high:.1f} {middle - 4}v8"/>'
             f'<text class="value" x="{max(high, LEFT + bar.value * scale) + 7:.1f}" y="{middle}">'
-            f"{bar.value:.1f}{mark}</text>"
+            f"{bar.value:.1f}</text>"
         )
     return (
         f'<div class="city"><p><b>{safe_html(city.title)}</b><br>{safe_html(city.protocol)}</p>'
@@ -187,10 +189,9 @@ def panel(city: City, rows: list[Bar]) -> str:
 
 
 def caption(panels: list[list[Bar]]) -> str:
-    """What the chart shows, and what of it is about to change."""
-    windows = [max({bar.windows for bar in rows if bar.anchored}, default=0) for rows in panels]
-    asked = " and ".join(f"{n:,}" for n in windows)
-    said = (
+    """What the chart shows."""
+    asked = " and ".join(f"{max(bar.windows for bar in rows):,}" for rows in panels)
+    return (
         '<span class="key week">sees seven days</span> '
         '<span class="key past">sees more of the past</span> '
         "<span>How often the first guess is right (Acc@1) on test windows of real people, "
@@ -205,12 +206,6 @@ def caption(panels: list[list[Bar]]) -> str:
         "<i>Trained on nobody</i> has seen simulated people alone. A model without a bar was not "
         "measured in that city.</span>"
     )
-    if any(not bar.anchored for rows in panels for bar in rows):
-        said += (
-            " <span>† Measured on windows that hint at when the next visit is. Do not subtract these bars from the "
-            "others; the gains in the text compare models on the same windows.</span>"
-        )
-    return said
 
 
 def chart(folder: Path | None = None) -> str:

@@ -1,4 +1,4 @@
-"""The questions of the front page's game: weeks of simulated people, and who says what.
+"""The front page's questions and who says what; a quiz tool has typed answers, these are computed.
 
 Each question is a test window of the town, chosen by a rule that looks at no answer (`chosen`).
 Everybody chooses among the other places of the week: the reader, and three models, whose answers

@@ -1,7 +1,8 @@
-"""The game of the front page as HTML: guess where somebody goes, against three models.
+"""The front page's game as HTML, drawn when the book is built; no quiz tool has maps.
 
-Every week is drawn here, at build time; ``front-game.js`` shows one after the other and puts the
-answers of `game` where they belong. Without a script the first week stands there, and a sentence.
+A reader guesses where somebody goes, against three models. Every week is drawn here;
+``front-game.js`` shows one after the other and puts the answers of `game` where they belong.
+Without a script the first week stands there, and a sentence.
 """
 
 from __future__ import annotations

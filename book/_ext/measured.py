@@ -193,11 +193,15 @@ def spoken(code: str) -> list[str]:
     for node in ast.walk(ast.parse(plain(code))):
         if not isinstance(node, ast.Call):
             continue
-        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
         shown = [word.value for word in node.keywords if word.arg in SHOWN]
-        shown += node.args[:1] if name in MARKUP else []
+        shown += node.args[:1] if called(node) in MARKUP else []
         found += [text for value in shown if (text := _literal(value))]
     return found
+
+
+def called(call: ast.Call) -> str:
+    """The name of what is called, without what it belongs to; empty where it has none."""
+    return str(getattr(call.func, "id", getattr(call.func, "attr", "")))
 
 
 def _literal(node: ast.expr) -> str:

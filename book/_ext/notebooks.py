@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import jupytext
+import nbformat
+from toc import ROOT
 
-BOOK = Path(__file__).resolve().parents[1]
+BOOK = ROOT / "book"
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -54,27 +54,17 @@ def render(script: str) -> str:
     >>> '"1 + 1"' in render("# %%\\n1 + 1\\n")
     True
     """
-    cells = []
-    for number, cell in enumerate(jupytext.reads(script, fmt="py:percent").cells):
-        metadata = {key: value for key, value in cell.metadata.items() if key not in SPACING}
-        unknown = set(metadata) - CELL_METADATA
-        if unknown:
+    notebook = jupytext.reads(script, fmt="py:percent")
+    notebook.metadata = KERNEL
+    for number, cell in enumerate(notebook.cells):
+        cell.metadata = {key: value for key, value in cell.metadata.items() if key not in SPACING}
+        if unknown := set(cell.metadata) - CELL_METADATA:
             raise ValueError(
                 f"Cell {number} has the metadata {', '.join(sorted(unknown))}; "
                 f"use only {', '.join(sorted(CELL_METADATA))}."
             )
-        digest = hashlib.sha256(cell.source.encode()).hexdigest()[:8]
-        rendered: dict[str, Any] = {
-            "cell_type": cell.cell_type,
-            "id": f"{number:03d}-{digest}",
-            "metadata": metadata,
-            "source": cell.source.splitlines(keepends=True),
-        }
-        if cell.cell_type == "code":
-            rendered |= {"execution_count": None, "outputs": []}
-        cells.append(rendered)
-    notebook = {"cells": cells, "metadata": KERNEL, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        cell.id = f"{number:03d}-{hashlib.sha256(cell.source.encode()).hexdigest()[:8]}"
+    return str(nbformat.writes(notebook)) + "\n"
 
 
 def chapters(book: Path = BOOK) -> list[Path]:
@@ -108,7 +98,7 @@ def main() -> int:
             notebook = script.with_suffix(".ipynb")
             if not notebook.exists() or notebook.read_bytes() != rendered:
                 notebook.write_bytes(rendered)
-                print(f"wrote {notebook.relative_to(BOOK.parent)}")
+                print(f"wrote {notebook.relative_to(ROOT)}")
     problems = outdated()
     for problem in problems:
         print(f"{problem} Run `make notebooks`, and edit the .py, not the .ipynb.", file=sys.stderr)

@@ -1,8 +1,7 @@
 """Sphinx extension: no page needs the network; the theme has no such option.
 
-After the build, this extension rewrites every page: the few libraries that the book needs are
-loaded from ``_static/vendor/`` and the rest is dropped. At the end the whole output is audited, and
-an address that would still be fetched from elsewhere fails the build.
+After the build, this extension puts the libraries that the pages load into ``_static/vendor/`` and
+audits the whole output: an address that would be fetched from elsewhere fails the build.
 
 The libraries come from npm through ``book/_web/package-lock.json``; none is committed.
 """
@@ -13,12 +12,10 @@ import html
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
-
-WEB = Path(__file__).resolve().parents[1] / "_web"
+from toc import ROOT
 
 # Folder below _static/vendor/ -> files and folders below node_modules/ that go there.
 VENDOR: dict[str, tuple[str, ...]] = {
@@ -27,22 +24,7 @@ VENDOR: dict[str, tuple[str, ...]] = {
     "mathjax/output/chtml/fonts/woff-v2": ("mathjax/es5/output/chtml/fonts/woff-v2",),
 }
 
-# Address -> file below _static/vendor/, or None when the page does without it.
-REWRITES: tuple[tuple[str, str | None], ...] = (
-    (r"/mathjax@3[^/]*/es5/tex-(mml-)?chtml\.js$", "mathjax/tex-chtml.js"),
-    # Widgets and live kernels, which the book does not use.
-    (r"/require(\.min)?\.js$|jupyter-widgets|thebe", None),
-    (r"^(https?:)?//fonts\.(googleapis|gstatic)\.com", None),
-)
-
-# What the theme adds for live kernels, which no page starts (and one script it adds twice).
-UNUSED = re.compile(
-    r"[ \t]*(?:<script\b[^>]*(?:sphinx-thebe\.js|text/x-thebe-config)[^>]*>[^<]*</script>"
-    r"|<script>const THEBE_JS_URL[^<]*</script>"
-    r"|<link\b[^>]*/sphinx-thebe\.css[^>]*>)\n?"
-)
 EXTERNAL = r"(?P<url>(?:https?:)?//[^\"'\s>]+)"
-SCRIPT = re.compile(rf"<script\b[^>]*\bsrc=[\"']{EXTERNAL}[\"'][^>]*>\s*</script>\n?", re.I)
 STYLE = re.compile(rf"<link\b[^>]*\bhref=[\"']{EXTERNAL}[\"'][^>]*>\n?", re.I)
 SRCDOC = re.compile(r"\bsrcdoc=(?P<quote>[\"'])(?P<page>.*?)(?P=quote)", re.S | re.I)
 FETCHING = re.compile(
@@ -55,31 +37,6 @@ CSS_URL = re.compile(rf"(?:url\(\s*|@import\s+)[\"']?{EXTERNAL}", re.I)
 NAMING = re.compile(
     r"\brel=[\"'](?:canonical|author|license|search|next|prev|alternate)[\"']", re.I
 )
-
-
-def localize(page: str, vendor: str) -> str:
-    """Return an HTML page that loads its libraries from the folder `vendor`.
-
-    Parameters
-    ----------
-    page
-        HTML text.
-    vendor
-        Relative address of the vendor folder as seen from the page, with a final slash.
-
-    Examples
-    --------
-    >>> localize('<script src="https://a.org/mathjax@3/es5/tex-chtml.js"></script>', "v/")
-    '<script src="v/mathjax/tex-chtml.js"></script>'
-    """
-
-    def tag(match: re.Match[str]) -> str:
-        for pattern, local in REWRITES:
-            if re.search(pattern, match["url"]):
-                return "" if local is None else match[0].replace(match["url"], vendor + local)
-        return match[0]
-
-    return STYLE.sub(tag, SCRIPT.sub(tag, UNUSED.sub("", page)))
 
 
 def external(page: str) -> list[str]:
@@ -111,7 +68,7 @@ def copy_vendor(output: Path) -> None:
         target = output / "_static" / "vendor" / folder
         target.mkdir(parents=True, exist_ok=True)
         for name in names:
-            source = WEB / "node_modules" / name
+            source = ROOT / "book" / "_web" / "node_modules" / name
             if not source.exists():
                 raise ExtensionError(f"{source} is missing: run `make vendor` (npm ci) first.")
             if source.is_dir():
@@ -121,23 +78,15 @@ def copy_vendor(output: Path) -> None:
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Make the written pages independent of the network, and prove it."""
+    """Bring the libraries, and prove that the written pages need no network."""
     if exception is not None or app.builder.format != "html":
         return
     output = Path(app.outdir)
     copy_vendor(output)
-    for path in sorted(output.rglob("*.html")):
-        page = path.read_text(encoding="utf-8")
-        depth = len(path.relative_to(output).parts) - 1
-        local = localize(page, "../" * depth + "_static/vendor/")
-        if local != page:
-            path.write_text(local, encoding="utf-8")
-    problems = audit(output)
-    if problems:
+    if problems := audit(output):
         raise ExtensionError("The book must work offline, but:\n  " + "\n  ".join(problems))
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("build-finished", finish, priority=900)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

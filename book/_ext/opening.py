@@ -1,4 +1,5 @@
-"""Sphinx extension: what a chapter teaches, needs and takes, side by side below its first sentence.
+"""Sphinx extension: what a chapter teaches, needs and takes, side by side;
+a MyST grid would be raw text on Colab.
 
 In the notebook it is one paragraph, which Colab shows as it is: "*You will be able to* …. *You need*
 …. *It takes* …." A page makes a list of it with these three words as terms; ``book.css`` puts the
@@ -6,8 +7,6 @@ three beside each other, and without styles it is still a list.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -55,7 +54,6 @@ def lay_out(_app: Sphinx, doctree: nodes.document) -> None:
             return
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("doctree-read", lay_out)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

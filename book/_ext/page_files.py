@@ -1,4 +1,4 @@
-"""Sphinx extension: styles and scripts that one page alone has.
+"""Sphinx extension: styles and scripts of one page; html_css_files gives them to all.
 
 What changes often on a page, such as the playground, is styled anew at every change, and a rule with
 ``:has`` in the styles of all pages would be asked each time; so these pages have a file of their own.
@@ -27,7 +27,6 @@ def add_files(
         app.add_css_file(STYLES[pagename], priority=900)
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("html-page-context", add_files)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

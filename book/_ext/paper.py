@@ -55,8 +55,7 @@ class Page:
     @property
     def number(self) -> str:
         """The number of a chapter, or nothing."""
-        found = re.match(r"(\d\d)_", self.name)
-        return str(int(found[1])) if found else ""
+        return str(toc.chapter(self.name) or "")
 
     @property
     def kind(self) -> str:
@@ -67,10 +66,8 @@ class Page:
 def pages(root: Path = toc.ROOT) -> list[Page]:
     """All pages, in reading order; the first is the front page."""
     found = [Page("index")]
-    parts = toc.parts(root)
-    titles = toc.numbered(parts)
-    for caption, names in parts.items():
-        found += [Page(name, part="" if i else titles[caption]) for i, name in enumerate(names)]
+    for caption, names in toc.parts(root).items():
+        found += [Page(name, part="" if i else caption) for i, name in enumerate(names)]
     return found
 
 

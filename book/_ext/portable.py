@@ -25,7 +25,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 from docutils import nodes
 from paper import SITE
@@ -147,10 +146,9 @@ def link_chapters(app: Sphinx, doctree: nodes.document) -> None:
             raw[:] = [nodes.Text(OWN_LINK.sub(r"\1\2", raw.astext()))]
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("source-read", enrich_source)
     app.connect("doctree-read", mark_callouts)
     app.connect("doctree-read", number_equations)
     app.connect("doctree-read", link_chapters)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

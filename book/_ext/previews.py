@@ -1,19 +1,19 @@
 """Sphinx extension: what a link leads to, shown beside it; Escape does not close sphinx-tippy's.
 
-``book.js`` does the showing. After the build, each page receives the previews of its own links: the formula of a numbered
-equation, the goal of a chapter, the meaning of a word of the glossary. They travel with the page,
-because a page opened from disk may not fetch anything, not even its neighbour.
+``book.js`` does the showing. After the build, each page receives the previews of its own links: the
+formula of a numbered equation, the goal of a chapter, the meaning of a word of the glossary. They
+travel with the page, because a page opened from disk may not fetch anything, not even its neighbour.
 """
 
 from __future__ import annotations
 
 import html
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 from sphinx.application import Sphinx
+
+from pgt.viz.page_text import safe_json
 
 LINK = re.compile(r'<a class="reference internal" href="([\w-]+\.html)?(#[\w-]+)?"')
 EQUATION = re.compile(r'<div class="math[^"]*" id="(equation-[\d-]+)">\s*(.*?)\s*</div>', re.S)
@@ -22,7 +22,6 @@ TERM = re.compile(
 )
 TITLE = re.compile(r"<h1>(.*?)<a class=\"headerlink\"", re.S)
 GOAL = re.compile(r"<dt>(You will be able to)</dt>\s*<dd>\s*<p>(.*?)</p>", re.S)  # see opening.py
-OLD = re.compile(r'<script type="application/json" id="previews">.*?</script>\n?', re.S)
 LONGEST = 320  # characters
 
 
@@ -81,10 +80,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     """Put the previews into the pages."""
     if exception is not None or app.builder.format != "html":
         return
-    # A page that was not written anew still has those of the last build.
     pages = {
-        path: OLD.sub("", path.read_text(encoding="utf-8"))
-        for path in Path(app.outdir).glob("book/*.html")
+        path: path.read_text(encoding="utf-8") for path in Path(app.outdir).glob("book/*.html")
     }
     known: dict[str, dict[str, str]] = {}
     for path, page in pages.items():
@@ -92,20 +89,11 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     for path, page in pages.items():
         shown = previews(path.name, page, known)
         if shown:
-            data = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
-            script = (
-                f'<script type="application/json" id="previews">{_safe(data)}</script>\n</body>'
-            )
+            script = f'<script type="application/json" id="previews">{safe_json(shown)}</script>\n'
             head, end, rest = page.rpartition("</body>")
-            path.write_text(head + end.replace("</body>", script) + rest, encoding="utf-8")
+            path.write_text(head + script + end + rest, encoding="utf-8")
 
 
-def _safe(data: str) -> str:
-    """JSON in which no text can end the script that holds it."""
-    return data.replace("<", "\\u003c")
-
-
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("build-finished", finish, priority=810)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 from colab import ADDRESS
@@ -172,9 +171,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
             path.write_text(done, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("doctree-read", hide_installing, priority=400)
     app.connect("doctree-read", name_folded)
     app.connect("build-finished", finish, priority=805)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -30,23 +30,25 @@ def experiments(root: Path, built: Collection[str]) -> str:
     built : collection of str
         Names of the pages that can be linked.
     """
-    readers = read_by(root)
+    readers, waiting = read_by(root), pending()
     rows = []
     for path in sorted((root / "book" / "results").glob("*.json")):
         if path.stem not in NO_CODE:
             raw = json.loads(path.read_text(encoding="utf-8"))
-            rows.append(_row(path.stem, raw, readers.get(path.stem, ()), built))
+            reason = waiting.get(path.stem, "")
+            rows.append(_row(path.stem, raw, readers.get(path.stem, ()), built, reason))
     return _scrolling("Table of experiments", ("Name", *COLUMNS), rows)
 
 
-def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collection[str]) -> str:
+def _row(
+    name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collection[str],
+    reason: str,
+) -> str:  # fmt: skip
     seeds = sorted({row["seed"] for row in raw["rows"] if row.get("seed") is not None})
     versions = ", ".join(
         f"{package.capitalize() if package != 'pgt' else package} {version}"
         for package, version in raw["versions"].items()
     )
-    reason = pending().get(name)
-    waiting = f"; {reason}" if reason else ""
     cells = {
         "Question": escape(raw["question"]),
         "Main figures": "<br>".join(escape(line) for line in main_figures(raw["rows"])),
@@ -54,7 +56,8 @@ def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collecti
         "Seeds": escape(", ".join(str(seed) for seed in seeds)) or "none",
         "Chapters": ", ".join(_link(page, pages) for page in readers) or "none",
         "Made with": escape(
-            f"{raw['device'].upper()}, {duration(raw['seconds'])}; {versions}" + waiting
+            f"{raw['device'].upper()}, {duration(raw['seconds'])}; {versions}"
+            + (f"; {reason}" if reason else "")
         ),
         "Command": f"<code>{escape(raw['command'])}</code>",
     }

@@ -1,21 +1,21 @@
-"""Draw the package's rooms and who uses whom: book/_static/rooms.svg.
+"""Draw the package's rooms and who uses whom;
+import-linter's drawgraph knows no floors and needs Graphviz.
 
 The floors are those of the contract in pyproject.toml that import-linter checks; the arrows are the
 imports that the code has; both come through import-linter's own graph, so no tool is needed beside.
 
-    python book/_ext/rooms.py
+    python book/_ext/rooms.py           # book/_static/rooms.svg
 """
 
 from __future__ import annotations
 
 import sys
 import tomllib
-from pathlib import Path
 from xml.sax.saxutils import escape
 
 import grimp
+from toc import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "book" / "_static" / "rooms.svg"
 CORE = "core"
 LOWEST = {"pgt.errors", "pgt.batch", "pgt.units"}
@@ -45,18 +45,18 @@ STYLE = """
 """
 
 
-def floors(root: Path = ROOT) -> list[list[str]]:
+def floors() -> list[list[str]]:
     """The rooms floor by floor, from the top; the core's modules are one room."""
-    setup = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    setup = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = setup["tool"]["importlinter"]["contracts"][0]["layers"]
-    rows = [[name for name in layer.split(" | ") if is_room(name, root)] for layer in layers]
+    rows = [[name for name in layer.split(" | ") if is_room(name)] for layer in layers]
     below = layers.index("training") + 1  # the core's upper edge
     return [["lab"], *filter(None, rows[:below]), [CORE], *filter(None, rows[below:])]
 
 
-def is_room(name: str, root: Path = ROOT) -> bool:
+def is_room(name: str) -> bool:
     """Whether a part of the package is a folder."""
-    return (root / "pgt" / name / "__init__.py").is_file()
+    return (ROOT / "pgt" / name / "__init__.py").is_file()
 
 
 def room_of(module: str) -> str:

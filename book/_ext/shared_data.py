@@ -1,4 +1,5 @@
-"""Sphinx extension: what is large in a page goes into a file beside it, and pages share the files.
+"""Sphinx extension: pages share what is large in them;
+MyST-NB writes a figure's data into every page.
 
 A figure of a notebook brings all its data along: a model's weights, the ground of its map, rasters.
 In the built book several pages show the same model and the same map. After the build this extension
@@ -13,7 +14,6 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -89,7 +89,6 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
             path.write_text(lighter, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("build-finished", finish, priority=820)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,5 @@
-"""Where each section and row of three design documents went: into which code and which chapter.
+"""Where each row of three design documents went;
+kept as data, so that a test finds rows and code that are gone.
 
 The map itself is ``sources_map.toml`` beside this file.
 """
@@ -10,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import toc
+
 DOCUMENTS = {
     "comparison": "Original and proposed",
     "temporal": "Temporal dependency",
     "improvements": "Improvements",
 }  # key in the map, and what the document is called in the book
-REPOSITORY = "https://github.com/where-next-book/where-next/blob/main/"
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,7 @@ def as_markdown(entries: Sequence[Entry], document: str) -> str:
         section = "" if entry.section == before else entry.section
         before = entry.section
         code = "<br>".join(_linked(name) for name in entry.code)
-        number = int(entry.chapter[:2])
-        where = f"[chapter {number}]({entry.chapter}.ipynb)"
+        where = f"[chapter {toc.chapter(entry.chapter)}]({entry.chapter}.ipynb)"
         where += f", {entry.heading}" if entry.heading else ""
         lines.append(f"| {section} | {entry.row} | {code} | {where} |")
     return "\n".join(lines)
@@ -92,4 +93,4 @@ def as_markdown(entries: Sequence[Entry], document: str) -> str:
 def _linked(code: str) -> str:
     module, _, path = code.partition(":")
     folder = "book/" if module.startswith("lab.") else ""
-    return f"[`{path}`]({REPOSITORY}{folder}{module.replace('.', '/')}.py)"
+    return f"[`{path}`]({toc.REPOSITORY}{folder}{module.replace('.', '/')}.py)"

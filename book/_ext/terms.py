@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import api
+import toc
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -90,8 +91,8 @@ class IndexTerms(SphinxTransform):
 
     def apply(self, **_: Any) -> None:
         """Insert the entries, the first of each word only."""
-        if not re.match(r"\d\d_", Path(self.env.docname).name):
-            return  # not a chapter
+        if toc.chapter(self.env.docname) is None:
+            return
         seen: set[str] = set()
         for node, word in list(self.occurrences()):
             if word not in seen:
@@ -201,7 +202,7 @@ def load_terms(app: Sphinx) -> None:
     app.config.index_words = glossary_terms(path.read_text(encoding="utf-8"))
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.add_config_value("index_glossary", "book/glossary.md", "env", types=[str])
     app.add_config_value("index_api", "book/api.md", "env", types=[str])
@@ -209,4 +210,3 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_transform(IndexTerms)
     app.connect("builder-inited", load_terms)
     app.connect("doctree-resolved", fill)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""The pages of the book by its parts, for what runs when no Sphinx does."""
+"""The pages of the book by its parts, and where they lie, for what runs when no Sphinx does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parents[2]
-ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
+REPOSITORY = "https://github.com/where-next-book/where-next/blob/main/"  # the same files
 
 
 def parts(root: Path = ROOT) -> dict[str, list[str]]:
@@ -31,20 +31,3 @@ def chapter(page: str) -> int | None:
     """
     found = re.match(r"(\d\d)_", page.rpartition("/")[2])
     return int(found[1]) if found else None
-
-
-def numbered(parts: dict[str, list[str]]) -> dict[str, str]:
-    """The captions of the parts, with their numbers; a part without chapters has none.
-
-    Examples
-    --------
-    >>> numbered({"Build it": ["01_a", "02_b"], "Back matter": ["glossary"]})
-    {'Build it': 'I · Build it', 'Back matter': 'Back matter'}
-    """
-    titles, count = {}, 0
-    for caption, pages in parts.items():
-        titles[caption] = caption
-        if any(chapter(page) is not None for page in pages):
-            titles[caption] = f"{ROMAN[count]} · {caption}"
-            count += 1
-    return titles

@@ -48,7 +48,7 @@ def test_shows_every_public_name_and_every_module(book: Built) -> None:
 def test_modules_lead_to_sources_that_are_there(book: Built) -> None:
     for module in api.modules():
         assert (ROOT / module.path).is_file()
-        assert f'href="{book.app.config.api_source}/{module.path}"' in book.page("api")
+        assert f'href="{api.REPOSITORY}{module.path}"' in book.page("api")
 
 
 def test_the_index_leads_to_the_modules_and_is_not_filled_by_the_page(

@@ -29,6 +29,8 @@ from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 
+from .sphinx_helpers import build
+
 ROOT = Path(__file__).resolve().parents[2]
 FRONT = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
 EXTENSIONS = sorted(path.stem for path in (ROOT / "book" / "_ext").glob("*.py")
@@ -51,6 +53,12 @@ def test_every_fact_is_a_number_and_is_told(name: str) -> None:
 def test_front_page_tells_known_facts_and_types_no_score() -> None:
     told = set(re.findall(r"\{fact\}`([^`]*)`", FRONT))
     assert told == facts.FACTS.keys()
+
+
+def test_a_number_that_is_not_known_is_a_warning(tmp_path: Path) -> None:
+    page = "# A\n\n{fact}`nothing` and {tried}`nothing`\n"
+    warnings = build(tmp_path, {"a": page}, "facts", "tried").warnings
+    assert "No fact nothing" in warnings and "No tried nothing" in warnings
 
 
 def test_words_around_the_facts_are_still_true() -> None:
@@ -174,20 +182,20 @@ def test_chart_has_a_row_for_what_was_measured_and_no_other() -> None:
         assert len(absent) == 1 and len(networks) and absent.isdisjoint(networks.variant)
     for bar in (*geolife, *new_york):
         assert 0 < bar.low < bar.value < bar.high < front_chart.MOST
-        assert bar.anchored, "windows that hint at when the next visit is"
     exact = read_results("geolife_exact")
     assert geolife[0].value == pytest.approx(exact.mean(model="lstm", variant="tuned"))
     page = BeautifulSoup(front_chart.chart(), "html.parser")
-    shown = [text.get_text().rstrip("†") for text in page.select("text.value")]
+    shown = [text.get_text() for text in page.select("text.value")]
     assert shown == [f"{bar.value:.1f}" for bar in (*geolife, *new_york)]
     for picture in page.select("svg[role=img]"):
         assert all(text.get_text() in picture["aria-label"] for text in picture.select(".name"))
 
 
-def test_a_file_whose_windows_go_back_from_the_targets_day_is_marked() -> None:
+def test_a_file_whose_windows_go_back_from_the_targets_day_is_refused() -> None:
     city = front_chart.CITIES[1]
-    assert front_chart.anchored(read_results("last_visit"), city)
-    assert not front_chart.anchored(read_results("new_york"), city)
+    older = replace(city, files=dict.fromkeys(front_chart.ROWS, "new_york"))
+    with pytest.raises(ValueError, match=r"windows of new_york\.json hint at when"):
+        front_chart.bars(older)
 
 
 def test_rows_of_the_predictor_are_those_of_the_network_that_is_shipped() -> None:

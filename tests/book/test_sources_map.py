@@ -13,7 +13,8 @@ from typing import Any
 
 import jupytext
 import pytest
-from sources_map import DOCUMENTS, REPOSITORY, Entry, as_markdown, read_map
+from sources_map import DOCUMENTS, Entry, as_markdown, read_map
+from toc import REPOSITORY
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = read_map()
