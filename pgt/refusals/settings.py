@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 SHAPE = ("n_locations", "n_users", "d_model", "n_heads", "n_layers", "d_feedforward", "max_len")
-COUNTS = ("batch_size", "warmup_epochs", "max_epochs", "patience")
+STEPS = ("batch_size", "warmup_epochs", "max_epochs", "patience", "seed")
 RATES = ("learning_rate", "weight_decay", "eps", "label_smoothing", "clip")
 AMP = ("auto", "on", "off")
-WHOLE = "a whole number, an int of Python"
 SHARE = "from 0 up to, but not including, 1"
 MOST = 2**31 - 1
 # Generators are seeded with the seed and the number of an epoch, as one number of 64 bits.
@@ -29,7 +28,7 @@ def require_windows(config: Any) -> None:
     ValueError
         Naming the field and its bound.
     """
-    _require(config, ("days", "min_visits"), lambda value: value <= MOST, f"at most {MOST}")
+    _require_at_most(config, MOST, ("days", "min_visits"))
 
 
 def require_model(config: Any) -> None:
@@ -53,12 +52,15 @@ def require_model(config: Any) -> None:
     ...     print(error)
     dropout=2 must be a number from 0 up to, but not including, 1.
     """
-    _require(config, SHAPE, _is_whole, WHOLE)
-    _require(config, ("n_heads", "d_feedforward"), lambda value: value >= 1, "at least 1")
-    _require(config, SHAPE, lambda value: value <= MOST, f"at most {MOST}")
-    _require(config, ("dropout",), _is_share, f"a number {SHARE}")
-    named = [name for name in ("without", "features") if hasattr(config, name)]
-    _require(config, named, _are_names, "a tuple of names, such as ('user',)")
+    _require_whole(config, SHAPE)
+    _require_at_least(config, 1, ("n_heads", "d_feedforward"))
+    _require_at_most(config, MOST, SHAPE)
+    if not _is_share(config.dropout):
+        raise ValueError(f"dropout={config.dropout!r} must be a number {SHARE}.")
+    for name in ("without", "features"):
+        value = getattr(config, name, ())
+        if not (isinstance(value, tuple) and all(isinstance(one, str) for one in value)):
+            raise ValueError(f"{name}={value!r} must be a tuple of names, such as ('user',).")
 
 
 def require_training(config: Any) -> None:
@@ -82,13 +84,16 @@ def require_training(config: Any) -> None:
     ...     print(error)
     betas=(0.9, 1) must be two numbers from 0 up to, but not including, 1.
     """
-    _require(config, (*COUNTS, "seed"), _is_whole, WHOLE)
-    _require(config, RATES, _is_number, "a number")
-    not_negative = ("warmup_epochs", "seed", "weight_decay")
-    _require(config, not_negative, lambda value: value >= 0, "at least 0")
-    _require(config, COUNTS, lambda value: value <= MOST, f"at most {MOST}")
-    _require(config, ("seed",), lambda value: value <= MOST_SEED, f"at most {MOST_SEED}")
-    _require(config, ("betas",), _are_two_shares, f"two numbers {SHARE}")
+    _require_whole(config, STEPS)
+    for name in RATES:
+        if not _is_number(value := getattr(config, name)):
+            raise ValueError(f"{name}={value!r} must be a number.")
+    _require_at_least(config, 0, ("warmup_epochs", "seed", "weight_decay"))
+    _require_at_most(config, MOST, ("batch_size", "warmup_epochs", "max_epochs", "patience"))
+    _require_at_most(config, MOST_SEED, ("seed",))
+    two = config.betas
+    if not (isinstance(two, tuple) and len(two) == 2 and all(map(_is_share, two))):
+        raise ValueError(f"betas={two!r} must be two numbers {SHARE}.")
     if config.amp not in AMP:
         raise ValueError(f"amp is {config.amp!r}; it must be one of {', '.join(AMP)}.")
 
@@ -117,15 +122,23 @@ def require_whole(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
 
 
-def _require(config: Any, names: Iterable[str], fits: Callable[[Any], bool], must: str) -> None:
-    for name in names:
-        if not fits(value := getattr(config, name)):
-            raise ValueError(f"{name}={value!r} must be {must}.")
-
-
 # Numbers of NumPy are refused: a configuration is written into files, as JSON.
-def _is_whole(value: Any) -> bool:
-    return type(value) is int
+def _require_whole(config: Any, names: Iterable[str]) -> None:
+    for name in names:
+        if type(value := getattr(config, name)) is not int:
+            raise ValueError(f"{name}={value!r} must be a whole number, an int of Python.")
+
+
+def _require_at_least(config: Any, least: int, names: Iterable[str]) -> None:
+    for name in names:
+        if (value := getattr(config, name)) < least:
+            raise ValueError(f"{name}={value!r} must be at least {least}.")
+
+
+def _require_at_most(config: Any, most: int, names: Iterable[str]) -> None:
+    for name in names:
+        if (value := getattr(config, name)) > most:
+            raise ValueError(f"{name}={value!r} must be at most {most}.")
 
 
 def _is_number(value: Any) -> bool:
@@ -135,11 +148,3 @@ def _is_number(value: Any) -> bool:
 
 def _is_share(value: Any) -> bool:
     return _is_number(value) and 0 <= value < 1
-
-
-def _are_two_shares(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_share, value))
-
-
-def _are_names(value: Any) -> bool:
-    return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
