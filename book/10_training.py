@@ -253,7 +253,7 @@ print(f"smoothed loss {ours:.3f} nats, that of a perfect model {floor:.3f}")
 # %%
 config = TrainConfig(max_epochs=10, patience=10)  # no early stop, see below
 steps = math.ceil(len(data.train) / config.batch_size)  # steps an epoch
-rate = [config.rate(step, steps) for step in range(10 * steps)]
+rate = [config.learning_rate_at(step, steps) for step in range(10 * steps)]
 
 # %% tags=["hide-input"]
 peak, warm = config.learning_rate, config.warmup_epochs
@@ -267,7 +267,7 @@ show(
     alt=f"The learning rate rises in a straight line to {peak:g} over {warm} "
     "epochs, then falls along a cosine to zero at epoch "
     f"{config.max_epochs}.",
-    caption="Learning rate, step by step, as TrainConfig.rate gives it.",
+    caption="Learning rate, step by step, as TrainConfig.learning_rate_at gives it.",
 )
 
 # %% [markdown]
@@ -328,7 +328,7 @@ def epoch_one(model, windows, c):
     batches = windows.batches(c.batch_size, shuffle=shuffle)
     for step, b in enumerate(batches):
         for group in optimizer.param_groups:
-            group["lr"] = c.rate(step, steps)
+            group["lr"] = c.learning_rate_at(step, steps)
         use_keys(model, c.seed, 0, b.index)  # dropout: seed, epoch, windows
         mixture = model.mixture(b)
         loss = mixture.cross_entropy(b.target, c.label_smoothing)  # (B,)

@@ -197,7 +197,9 @@ Markdown(
 # %%
 steps = math.ceil(len(data.train) / CITY.batch_size)  # in an epoch
 best = round(runs("city", "as documented").epochs.mean())  # weights kept
-rates = np.array([CITY.rate(step, steps) for step in range(best * steps)])
+rates = np.array(
+    [CITY.learning_rate_at(step, steps) for step in range(best * steps)]
+)
 decayed = 1 - np.prod(1 - rates * CITY.weight_decay)
 pd.Series(
     {

@@ -224,13 +224,13 @@ class TrainConfig:
         if self.monitor not in ("loss", "acc@1"):
             raise ValueError(f"monitor is {self.monitor!r}; it must be 'loss' or 'acc@1'.")
 
-    def rate(self, step: int, steps_per_epoch: int) -> float:
+    def learning_rate_at(self, step: int, steps_per_epoch: int) -> float:
         """Learning rate of a step, counted from 0.
 
         Examples
         --------
         >>> config = TrainConfig(learning_rate=1.0, warmup_epochs=1, max_epochs=3)
-        >>> [round(config.rate(step, 2), 2) for step in range(6)]
+        >>> [round(config.learning_rate_at(step, 2), 2) for step in range(6)]
         [0.5, 1.0, 1.0, 0.85, 0.5, 0.15]
         """
         warmup = self.warmup_epochs * steps_per_epoch

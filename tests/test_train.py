@@ -102,7 +102,7 @@ def test_a_step_that_is_not_one_graph_is_refused(data: Dataset) -> None:
 
 def test_the_rate_rises_linearly_and_falls_along_a_cosine() -> None:
     config = TrainConfig(learning_rate=2.0, warmup_epochs=3, max_epochs=13)
-    rates = [config.rate(step, 10) for step in range(130)]
+    rates = [config.learning_rate_at(step, 10) for step in range(130)]
     assert rates[:30] == pytest.approx([2.0 * (step + 1) / 30 for step in range(30)])
     assert rates[30:] == pytest.approx([1 + math.cos(math.pi * k / 100) for k in range(100)])
     assert max(rates) == 2.0
@@ -168,7 +168,7 @@ def test_the_history_tells_the_truth(data: Dataset) -> None:
     accuracy = 100 * gains(evaluate(model, data.valid))["acc@1"].mean()
     assert best["valid_acc@1"] == pytest.approx(accuracy)
     steps = math.ceil(len(data.train) / QUICK.batch_size)
-    expected = [QUICK.rate(steps * e - 1, steps) for e in (1, 2, 3, 4)]
+    expected = [QUICK.learning_rate_at(steps * e - 1, steps) for e in (1, 2, 3, 4)]
     assert [row["learning_rate"] for row in history.rows] == pytest.approx(expected)
 
 
@@ -334,7 +334,7 @@ def test_the_steps_are_as_long_as_the_schedule_says(data: Dataset) -> None:
     slow = TrainConfig(learning_rate=1.0, warmup_epochs=10**6, max_epochs=1)
     fit(model, data.train, data.valid, slow, progress=False, device="cpu")
     steps = -(-len(data.train) // slow.batch_size)
-    allowed = 2 * sum(slow.rate(step, steps) for step in range(steps))
+    allowed = 2 * sum(slow.learning_rate_at(step, steps) for step in range(steps))
     for name, value in weights(model).items():
         assert (value - before[name]).abs().max() < allowed, name
 
@@ -395,7 +395,7 @@ def test_without_settings_the_documented_ones_are_taken(data: Dataset) -> None:
     few = data.train.subset(np.arange(40))
 
     def stop(row: dict[str, float]) -> None:
-        assert row["learning_rate"] == TrainConfig().rate(0, 1)
+        assert row["learning_rate"] == TrainConfig().learning_rate_at(0, 1)
         raise Killed
 
     with pytest.raises(Killed):

@@ -134,7 +134,7 @@ class TrainingRun:
             share = self.team.share(index)
             batch = self.train.batch(share if len(share) else index[:1], max_len)
             use_keys(self.model, *seed, batch.index)
-            rate = config.rate(step, steps)
+            rate = config.learning_rate_at(step, steps)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):

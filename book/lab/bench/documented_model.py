@@ -227,7 +227,7 @@ class DocumentedTraining:
         torch.manual_seed(self.config.seed * 100_003 + self.epoch)
         self.model.train()
         for i, (locations, target, rest) in enumerate(self.train):
-            rate = self.config.rate(self.epoch * len(self.train) + i, len(self.train))
+            rate = self.config.learning_rate_at(self.epoch * len(self.train) + i, len(self.train))
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
             loss = self.loss(self.model(locations, rest), target)
