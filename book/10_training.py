@@ -267,7 +267,7 @@ show(
     alt=f"The learning rate rises in a straight line to {peak:g} over {warm} "
     "epochs, then falls along a cosine to zero at epoch "
     f"{config.max_epochs}.",
-    caption="Learning rate, step by step, as TrainConfig.learning_rate_at gives it.",
+    caption="Learning rate, step by step: TrainConfig.learning_rate_at.",
 )
 
 # %% [markdown]

@@ -498,7 +498,7 @@ Markdown(
 #
 # A map of real people's visits is a map of their homes. So we draw nothing by person or by place. We laid a coarse
 # grid over Beijing, with the busiest cell at zero, and kept a cell only if **at least five people and twenty
-# windows** stand behind it and **nobody owns more than half** of them (`pgt.analysis.grid`). We tried squares of two,
+# windows** stand behind it and **nobody owns more than half** of them (`book/lab/grid.py`). We tried squares of two,
 # three and four kilometres, in this order, and took the first size that leaves at least eight cells.
 
 

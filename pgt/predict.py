@@ -125,7 +125,6 @@ def latest(
     [[3, 2]]
     """
     visits = until(check(visits), at)
-    at = None if at is None else at.tz_convert(visits.started_at.dt.tz)
     user = visits.user_id.to_numpy()
     changes = np.flatnonzero(user[1:] != user[:-1]) + 1
     target = np.append(changes, len(user)) if len(user) else changes

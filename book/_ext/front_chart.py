@@ -190,7 +190,7 @@ def panel(city: City, rows: list[Bar]) -> str:
 
 def caption(panels: list[list[Bar]]) -> str:
     """What the chart shows."""
-    asked = " and ".join(f"{max(bar.windows for bar in rows):,}" for rows in panels)
+    asked = " and ".join(f"{max((bar.windows for bar in rows), default=0):,}" for rows in panels)
     return (
         '<span class="key week">sees seven days</span> '
         '<span class="key past">sees more of the past</span> '

@@ -73,8 +73,8 @@ class NeuralConfig:
         return cls(**raw)
 
 
-# The sizes that the authors publish for GeoLife: of self-attention in the repository above
-# (config/geolife/transformer.yml), of the LSTM in that of their earlier study
+# The sizes that the authors publish for GeoLife: of self-attention in the repository that
+# `lab.hong` names (config/geolife/transformer.yml), of the LSTM in that of their earlier study
 # (https://github.com/mie-lab/location-mode-prediction, config/geolife/lstm.yml).
 PUBLISHED: dict[str, dict[str, Any]] = {
     "mhsa": {"d_model": 32, "n_heads": 8, "n_layers": 2, "d_feedforward": 128},

@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score, homogeneity_completeness_v_meas
 
 from pgt.errors import DataError
 from pgt.gps.locations import require_stays
+from pgt.table.columns import first_row
 from pgt.units import EARTH_RADIUS, microseconds
 
 MINUTE = 60e6  # microseconds
@@ -65,13 +66,16 @@ def match(
         require_stays(table)
         if not table.index.is_unique:
             raise DataError("Row labels repeat; number the rows with .reset_index(drop=True).")
+        lost = ~np.isfinite(table[["lon", "lat"]].astype(float)).all(axis=1)
+        if lost.any():
+            raise DataError(f"There is no position in {first_row(lost)}; drop it, or fill it in.")
     pairs = pd.DataFrame(
         {"found": pd.Series(pd.NA, truth.index, dtype=object), "minutes": 0.0, "metres": np.nan,
          "start_error": np.nan, "end_error": np.nan}
     )  # fmt: skip
     theirs = dict(tuple(found.groupby("user_id")))
     for user, own in truth.groupby("user_id"):
-        if user not in theirs:
+        if user not in theirs or own.empty or theirs[user].empty:  # of a category that none has
             continue
         other = theirs[user]
         ours, begin, end = (_span(own), *(_span(other).T))

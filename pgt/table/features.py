@@ -75,7 +75,7 @@ def with_moments(
         else.
     """
     there = visits.iloc[last]
-    time = there.finished_at if at is None else at
+    time = there.finished_at if at is None else at.tz_convert(visits.started_at.dt.tz)
     features = encode(visits, vocabulary)
     moments = encode(there.assign(started_at=time, finished_at=time), vocabulary)[:, 1:]
     return torch.cat([features, torch.zeros_like(features[:, :1])], 1), moments

@@ -62,6 +62,20 @@ def test_time_place_and_person_must_all_agree(truth: pd.DataFrame) -> None:
     assert of_all(shorter, truth, share=0.4).recall == 100
 
 
+def test_a_visit_without_a_position_is_refused(truth: pd.DataFrame) -> None:
+    label = truth.index[1]
+    lost = truth.assign(lat=truth.lat.where(truth.index != label))
+    for found, true in ((lost, truth), (truth, lost)):
+        with pytest.raises(DataError, match=f"no position in row {label};"):
+            match(found, true)
+
+
+def test_people_may_be_categories_that_some_have_no_visit_of(truth: pd.DataFrame) -> None:
+    people = pd.CategoricalDtype([*truth.user_id.unique(), 999])
+    named = truth.astype({"user_id": people})
+    assert match(named, named).found.tolist() == match(truth, truth).found.tolist()
+
+
 def test_errors_of_start_and_end_are_signed_minutes(truth: pd.DataFrame) -> None:
     found = truth.assign(
         started_at=truth.started_at - 2 * MINUTE, finished_at=truth.finished_at + 3 * MINUTE

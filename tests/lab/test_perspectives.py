@@ -59,3 +59,15 @@ def test_people_count_alike_whatever_the_number_of_their_windows() -> None:
     assert rows.n["explore", "acc@1"] == 45
     assert rows.n["explore_known", "acc@1"] == 15
     assert (rows.low <= rows.value).all() and (rows.value <= rows.high).all()
+
+
+def test_a_guess_is_as_far_away_as_its_place() -> None:
+    visits = routine_visits()
+    codes = pd.factorize(visits.location_id)[0]
+    data = prepare(visits.assign(lon=16.0, lat=48.0 + codes / 100), protocol="exact")
+    names = data.vocabulary.encode_locations(visits.location_id)
+    ranks = pd.DataFrame({"predicted": names[:40], "target": names[1:41]})
+    north = np.abs(codes[:40] - codes[1:41]) / 100  # degrees
+    metres = north * np.pi / 180 * perspectives.EARTH_RADIUS
+    assert perspectives.away(data, ranks) == pytest.approx(metres, abs=1e-3)
+    assert metres.max() > 1000

@@ -51,12 +51,27 @@ def test_what_comes_after_the_moment_is_not_seen() -> None:
         ask(visits, memory=20, older=5, at=at - pd.Timedelta(days=9999))
 
 
+@pytest.mark.parametrize("days", [0, 9])
+def test_of_the_target_a_question_knows_the_moment(days: int) -> None:
+    visits = check(random_visits(2, users=2, visits=50))
+    at = visits.finished_at.max() + pd.Timedelta(days=days, minutes=90)
+    asked = ask(visits, memory=20, older=5, at=at.tz_convert("Asia/Tokyo"))  # by the table's clock
+    windows = asked.windows.subset(np.array([1, 0]))
+    batch, last = windows.batch([0, 1]), visits.iloc[windows.target - 1]
+    minutes = (at - last.finished_at) // pd.Timedelta(minutes=1)
+    assert batch.wait.tolist() == (minutes % (7 * 1440)).tolist()
+    assert batch.target_minute.tolist() == [at.hour * 60 + at.minute] * 2
+    assert batch.target_weekday.tolist() == [1 + at.day_of_week] * 2
+    gap = at.normalize() - last.started_at.dt.normalize()
+    assert batch.gap_days.tolist() == gap.dt.days.tolist()
+    assert batch.target.tolist() == [0, 0]
+
+
 def test_past_windows_ask_for_visits_that_have_happened() -> None:
     visits = check(random_visits(3, users=4, visits=40))
     asked = ask(visits, memory=20, older=5)
     windows = past(asked, 50, memory=20, older=5)
     assert 0 < len(windows) <= 50
-    assert (windows.targets > 1).all()  # never the question itself
     assert set(windows.target) & set(asked.windows.target) == set()
 
 
