@@ -158,7 +158,7 @@ show(
 #
 # ## In the package
 #
-# In [`pgt`](https://where-next-book.github.io/where-next/book/api.html) `ContextualConfig(n_trained_ids=K)` makes a model with an open vocabulary. Compare it with ours, on the town, with
+# [The package's](https://where-next-book.github.io/where-next/book/api.html) `ContextualConfig(n_trained_ids=K)` makes a model with an open vocabulary. Compare it with ours, on the town, with
 # random weights: the arithmetic is the same for any weights.
 
 # %%

@@ -29,8 +29,7 @@ class Target:
 
 # What a name in a scope stands for: a target, a dotted name of somebody else's, or a local value.
 Binding = Target | str | None
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass

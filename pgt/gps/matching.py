@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, homogeneity_completeness_v_measure
+from sklearn.metrics.pairwise import haversine_distances
 
 from pgt.errors import DataError
 from pgt.gps.locations import require_stays
@@ -194,7 +195,5 @@ def _span(table: pd.DataFrame) -> np.ndarray:
 
 def _metres(one: pd.DataFrame, other: pd.DataFrame) -> np.ndarray:
     """(N, M) great-circle distances."""
-    from sklearn.metrics.pairwise import haversine_distances
-
     points = (np.radians(table[["lat", "lon"]].to_numpy(dtype=float)) for table in (one, other))
     return np.asarray(EARTH_RADIUS * haversine_distances(*points))

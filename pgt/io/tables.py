@@ -191,7 +191,10 @@ def _rows(path: Path, ids: tuple[str, ...]) -> pd.DataFrame:
         raise DataError(f"{path.name} is neither .csv nor .parquet; convert it to one of them.")
     require_room(path, form)
     with readable(path, form.kind, form):
-        return _read_csv(path, form, ids) if form.kind == "csv" else _plain(pd.read_parquet(path))
+        if form.kind == "csv":
+            return _read_csv(path, form, ids)
+        visits = pd.read_parquet(path)
+    return _plain(visits)
 
 
 def _plain(visits: pd.DataFrame) -> pd.DataFrame:

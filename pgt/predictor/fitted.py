@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ class Question:
     at: pd.Timestamp | None = None
     user: Any = None
 
-    @property
+    @cached_property
     def of_person(self) -> pd.DataFrame:
         """The person's visits; everybody's if nobody is named."""
         if self.user is None:

@@ -42,9 +42,11 @@ class Watcher:
         self.asked = model if isinstance(model, Rule) else together(model)
         self.diaries: dict[Any, Diary] = {}
         self.written: dict[str, Any] = {}  # the people of the diaries by how their ids are written
-        self.zone: tzinfo | None = None if visits is None else visits.started_at.dt.tz
-        for row in () if visits is None else visits.itertuples():
-            self.diary(row.user_id).add(row.location_id, row.started_at, row.finished_at)
+        self.zone: tzinfo | None = None  # of the table that was read
+        if visits is not None:
+            self.zone = visits.started_at.dt.tz
+            for row in visits.itertuples():
+                self.diary(row.user_id).add(row.location_id, row.started_at, row.finished_at)
 
     def update(
         self, visit: Mapping[str, Any], top: int, timezone: str | None = None
