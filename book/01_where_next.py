@@ -38,7 +38,7 @@ except ImportError:  # on Colab
 # moment. Later we use this to check what the model believes.
 
 # %%
-from pgt import city
+from wherenext import city
 
 town = city.load()
 n_places = town.visits.location_id.nunique()
@@ -48,7 +48,7 @@ print(
 )
 
 # %% tags=["hide-input"]
-from pgt.viz import maps, prediction_map
+from wherenext.viz import maps, prediction_map
 
 maps.city_map(
     town,
@@ -103,8 +103,7 @@ print(f"Person {person}: {len(visits)} visits to {n_places} places")
 # %% tags=["hide-input"]
 import matplotlib.dates as mdates
 import matplotlib.pyplot as plt
-
-from pgt.viz.figures import COPIED, GENERATED, MUTED, TRUTH, show
+from wherenext.viz.figures import COPIED, GENERATED, MUTED, TRUTH, show
 
 fig, ax = plt.subplots(figsize=(7.2, 3.8))
 looks = {
@@ -244,7 +243,7 @@ Markdown(
 # rows.)
 
 # %%
-from pgt.city.realism import REFERENCE, realism
+from wherenext.city.realism import REFERENCE, realism
 
 heads = {
     "town": town.name,
@@ -332,7 +331,7 @@ prediction_map.window_map(
 )
 
 # %% tags=["hide-input"]
-from pgt.viz import plots
+from wherenext.viz import plots
 
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
 top = seen.candidates.iloc[0]
@@ -360,7 +359,7 @@ plots.mixture(
 # the network and finds out whether it does what its name promises.
 
 # %% tags=["hide-input"]
-from pgt.viz.architecture import architecture
+from wherenext.viz.architecture import architecture
 
 architecture(
     caption="The whole network, from a window of visits to an answer. Blue: "
@@ -390,7 +389,7 @@ architecture(
 # least often? Use `explored` and `kind`.
 
 # %% tags=["try"]
-from pgt.exercises import check
+from wherenext.exercises import check
 
 most, least = ..., ...  # two kinds, such as "park"
 check.exercise("1.1", (most, least))

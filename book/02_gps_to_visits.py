@@ -27,13 +27,13 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 from sklearn.cluster import DBSCAN
+from wherenext import city, gps_summary
+from wherenext.city.fixes import simulate_fixes, true_visits
+from wherenext.exercises import check
+from wherenext.gps_matching import match, recovery
+from wherenext.results import read_results
 
-from pgt import city, gps
-from pgt.analysis.results import read_results
-from pgt.city.fixes import simulate_fixes, true_visits
-from pgt.exercises import check
-from pgt.gps import summary
-from pgt.gps.matching import match, recovery
+from pgt import gps
 
 # %% [markdown]
 # [Chapter 1](01_where_next.ipynb) began with a table of visits. A telephone only records where it *thinks*
@@ -86,10 +86,9 @@ from matplotlib.collections import (
     PolyCollection,
 )
 from matplotlib.patches import Ellipse
-
-from pgt.city.streets import Streets
-from pgt.viz import touch
-from pgt.viz.figures import (
+from wherenext.city.streets import Streets
+from wherenext.viz import touch
+from wherenext.viz.figures import (
     COPIED,
     EXTRA,
     GATE,
@@ -527,7 +526,7 @@ show(
 # %% [markdown]
 # Some true visits have no found one below them. Some found visits run on long after the true end.
 #
-# To count such agreements we need a rule for *the same visit*. `pgt.gps.matching.match` pairs a found visit with a
+# To count such agreements we need a rule for *the same visit*. `wherenext.gps_matching.match` pairs a found visit with a
 # true one of the same person if the found visit covers at least half of the true one's time and lies within 200 m.
 # Each visit is used once, and the pairing with the most shared time wins. Then
 #
@@ -939,7 +938,7 @@ if folder:
 
     # `pgt` doubts times in UTC so far from Greenwich; here we want them.
     warnings.simplefilter("ignore", DataNote)
-    real = pd.DataFrame(summary.measured(read_fixes(folder)))
+    real = pd.DataFrame(gps_summary.measured(read_fixes(folder)))
 else:
     real = read_results("gps").rows
 by_table = real.groupby("table")
@@ -950,7 +949,7 @@ counts = tables["steps"].pivot_table(
     values="n",
     sort=False,
 )
-columns = [(z, o) for z in summary.ZONES for o in summary.ORDERS]
+columns = [(z, o) for z in gps_summary.ZONES for o in gps_summary.ORDERS]
 WORDS = ("fixes kept", "staypoints", "staypoints in locations", "locations")
 shown = counts.loc[[*WORDS, "visits", "test windows"], columns]
 shown.map("{:,.0f}".format).rename_axis(columns=["time zone", "coordinates"])
@@ -982,7 +981,7 @@ Markdown(
 # %%
 def silent_and_placed(fixes):
     """Silent hours (%), staypoints in a location (%), F1 of visits."""
-    tally = summary.Tally()
+    tally = gps_summary.Tally()
     for user, own in fixes.groupby("user_id"):
         tally.look(user, own.reset_index(drop=True))
     stays = gps.generate_staypoints(fixes)

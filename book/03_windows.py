@@ -25,11 +25,11 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown
+from wherenext import city
+from wherenext.city.realism import REFERENCE
+from wherenext.exercises import check
+from wherenext.results import read_results
 
-from pgt import city
-from pgt.analysis.results import read_results
-from pgt.city.realism import REFERENCE
-from pgt.exercises import check
 from pgt.units import local_day, local_minute
 from pgt.vocabulary import Vocabulary
 from pgt.windows import prepare
@@ -85,9 +85,8 @@ print(
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-
-from pgt.viz.figures import EXTRA, INK, MUTED, PAPER, TRUTH, show
-from pgt.viz.maps import KIND_COLOURS
+from wherenext.viz.figures import EXTRA, INK, MUTED, PAPER, TRUTH, show
+from wherenext.viz.maps import KIND_COLOURS
 
 fig, ax = plt.subplots(figsize=(7.4, 4.2))
 hatches = {"target": "////", "seen": None, "hidden": "...."}
@@ -602,7 +601,7 @@ table = pd.DataFrame(rows).rename(columns=lambda k: k.replace("_", " "))
 table.T.rename_axis("window 0")
 
 # %% tags=["hide-input"]
-from pgt.viz.batch_drawing import batch_drawing
+from wherenext.viz.batch_drawing import batch_drawing
 
 batch_drawing(
     columns["test"]["location"],

@@ -27,14 +27,13 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown
+from wherenext import city
+from wherenext.exercises import check
+from wherenext.results import read_results
 
-from pgt import baselines, city, metrics
-from pgt.analysis.intervals import interval
-from pgt.analysis.results import read_results
-from pgt.exercises import check
-from pgt.metrics import evaluate, summarize
-from pgt.sparse import ranking
-from pgt.training.baselines import baselines as by_name
+from pgt import baselines, metrics, sparse
+from pgt.baselines import baselines as by_name
+from pgt.metrics import evaluate, interval, summarize
 from pgt.windows import prepare
 
 town = city.load()
@@ -79,7 +78,7 @@ r = 1 + (scores > own).sum(1)  # (B,)
 gain = {"acc@1": r <= 1, "mrr": 1 / r}
 gain["ndcg@10"] = (r <= 10) / torch.log2(r + 1)
 by_hand = pd.DataFrame(gain).astype(float)
-better, tied = ranking.rank(scores, target)  # explained below
+better, tied = sparse.rank(scores, target)  # explained below
 ranked = pd.DataFrame({"better": better, "tied": tied})
 assert np.allclose(by_hand, metrics.gains(ranked)[list(by_hand)])
 by_hand.assign(rank=r).rename_axis("window").round(3)
@@ -155,7 +154,7 @@ print(
 )
 
 # %%
-better, tied = ranking.rank(counts, test.target)
+better, tied = sparse.rank(counts, test.target)
 generator = torch.Generator().manual_seed(0)
 by_argmax = []
 for _ in range(40):
@@ -190,9 +189,8 @@ fair = fair_accuracy(better, tied)
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-
-from pgt.viz import plots, prediction_map, touch
-from pgt.viz.figures import COPIED, EXTRA, MUTED, TRUTH, show
+from wherenext.viz import plots, prediction_map, touch
+from wherenext.viz.figures import COPIED, EXTRA, MUTED, TRUTH, show
 
 rows = {
     "ties lost": ([ties_lost], "<", EXTRA),
@@ -318,7 +316,7 @@ Markdown(
 )
 
 # %% [markdown]
-# `pgt.analysis.intervals.interval` draws people. Given two predictors on the same windows, it returns the interval of
+# `pgt.metrics.interval` draws people. Given two predictors on the same windows, it returns the interval of
 # their **paired difference**. It is narrow if the same people are easy for both. To compare two models, look
 # at the interval of the difference, never at whether their two intervals overlap.
 #
@@ -465,7 +463,7 @@ def accuracy(batch, numbers):
     """Acc@1 in percent on a renumbered batch, ties counted fairly."""
     votes = sum(evidence(batch, **numbers))
     scores = add_up(batch, votes, batch.location.shape[1] + 2)
-    return fair_accuracy(*ranking.rank(scores, batch.target))
+    return fair_accuracy(*sparse.rank(scores, batch.target))
 
 
 # %%
@@ -1016,7 +1014,7 @@ def with_weekend(batch, factor, numbers):
     other = torch.where(weekend == present[:, None], 1.0, factor)
     votes = sum(evidence(batch, **numbers)) * other
     scores = add_up(batch, votes, batch.location.shape[1] + 2)
-    return fair_accuracy(*ranking.rank(scores, batch.target))
+    return fair_accuracy(*sparse.rank(scores, batch.target))
 
 
 same = with_weekend(small["test"], 1.0, chosen)
@@ -1046,7 +1044,7 @@ def ranked(batch, users, numbers):
     """The ranks of a renumbered batch, as `interval` wants them."""
     votes = sum(evidence(batch, **numbers))
     scores = add_up(batch, votes, batch.location.shape[1] + 2)
-    better, tied = ranking.rank(scores, batch.target)
+    better, tied = sparse.rank(scores, batch.target)
     ranks = pd.DataFrame({"user_id": users, "better": better, "tied": tied})
     return ranks.assign(known=True, in_window=True)
 

@@ -27,10 +27,10 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 from torch import nn
+from wherenext import city
+from wherenext.exercises import check
 
-from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.exercises import check
 from pgt.look import story
 from pgt.metrics import evaluate, summarize
 from pgt.windows import prepare
@@ -56,7 +56,7 @@ table
 # the first task is to give every visit a vector.
 
 # %% tags=["hide-input"]
-from pgt.viz.architecture import architecture
+from wherenext.viz.architecture import architecture
 
 architecture(
     "embeddings",
@@ -153,8 +153,7 @@ for name in indices.columns.drop(["user", "recency"]):
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-
-from pgt.viz.figures import COPIED, GENERATED, INK, MUTED, TRUTH, show
+from wherenext.viz.figures import COPIED, GENERATED, INK, MUTED, TRUTH, show
 
 fig, ax = plt.subplots(figsize=(7.4, 3.0))
 top = indices.max().clip(lower=1).to_numpy()

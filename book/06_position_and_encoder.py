@@ -27,13 +27,12 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 from torch import nn
+from wherenext import city
+from wherenext.exercises import check
 
-from pgt import city
-from pgt.analysis.intervals import interval
 from pgt.checkpoint import load_model, shipped
-from pgt.exercises import check
 from pgt.look import story
-from pgt.metrics import evaluate, summarize
+from pgt.metrics import evaluate, interval, summarize
 from pgt.windows import prepare
 
 # %%
@@ -58,7 +57,7 @@ print(f"{L} visits, D = {D}, H = {H} heads")
 # weights itself.
 
 # %% tags=["hide-input"]
-from pgt.viz.architecture import architecture
+from wherenext.viz.architecture import architecture
 
 architecture(
     "position",
@@ -130,8 +129,7 @@ for k in range(60):  # constant along each diagonal
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-
-from pgt.viz.figures import (
+from wherenext.viz.figures import (
     COPIED,
     GENERATED,
     INK,

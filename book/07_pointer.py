@@ -26,15 +26,15 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import nn
+from wherenext import city
+from wherenext.exercises import check
 
-from pgt import city
 from pgt.baselines import MostFrequent
 from pgt.checkpoint import load_model, shipped
-from pgt.exercises import check
 from pgt.look import look, story
 from pgt.metrics import evaluate, summarize
 from pgt.model import Pointer, PointerGeneratorTransformer
-from pgt.sparse.slots import scatter_log_probs
+from pgt.sparse import scatter_log_probs
 from pgt.windows import prepare
 
 # %%
@@ -53,7 +53,7 @@ i = story(test)  # the window that the chapters share
 # ([Windows](03_windows.ipynb)).
 
 # %% tags=["hide-input"]
-from pgt.viz.architecture import architecture
+from wherenext.viz.architecture import architecture
 
 architecture(
     "context",
@@ -217,8 +217,7 @@ print(f"gradient along the common height: {float(free.grad.sum()):.1e}")
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-
-from pgt.viz.figures import COPIED, MUTED, show
+from wherenext.viz.figures import COPIED, MUTED, show
 
 shapes = {
     "no bias": torch.zeros_like(bias),
@@ -299,7 +298,7 @@ print(f"story window: {possible} of {V:,} places have any probability")
 # runs the model once on a window and returns what it used, as tables.)
 
 # %% tags=["hide-input"]
-from pgt.viz import plots, prediction_map
+from wherenext.viz import plots, prediction_map
 
 seen = look(model, test, i)
 bars, target = seen.visits, seen.target.location_id
@@ -397,7 +396,7 @@ prediction_map.window_map(
 # the same trained pointer answers, computed in this page. The whole model waits in [chapter 26](26_playground.ipynb).
 
 # %% tags=["hide-input"]
-from pgt.viz.live import playground
+from wherenext.viz.live import playground
 
 playground(small="pointer", window=i)
 

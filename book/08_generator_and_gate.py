@@ -26,14 +26,14 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 from torch import nn
+from wherenext import city
+from wherenext.exercises import check
 
-from pgt import city
 from pgt.checkpoint import load_model, shipped
 from pgt.config import TrainConfig
-from pgt.exercises import check
 from pgt.look import look, story
 from pgt.model import Gate, Generator, PointerGeneratorTransformer
-from pgt.sparse.slots import log_mixture
+from pgt.sparse import log_mixture
 from pgt.windows import prepare
 
 # %%
@@ -53,7 +53,7 @@ i = story(test)  # the window that the chapters share
 # score for every place of the town, made from the context, then a softmax.
 
 # %% tags=["hide-input"]
-from pgt.viz.architecture import architecture
+from wherenext.viz.architecture import architecture
 
 architecture(
     "gate",
@@ -113,9 +113,8 @@ assert size["generator"] == V * D + V
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 from IPython.display import Markdown
-
-from pgt.viz import plots
-from pgt.viz.figures import (
+from wherenext.viz import plots
+from wherenext.viz.figures import (
     COPIED,
     EXTRA,
     GATE,
@@ -731,7 +730,7 @@ Markdown(
 # the gate is nearly 0. Then untick *set it by hand* and delete visits: how does the gate respond? (The whole model waits in [chapter 26](26_playground.ipynb).)
 
 # %% tags=["hide-input"]
-from pgt.viz.live import playground
+from wherenext.viz.live import playground
 
 playground(small="gate", window=i)
 

@@ -32,14 +32,13 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 from torch import nn
+from wherenext import city
+from wherenext.exercises import check
 
-from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.config import ModelConfig
-from pgt.exercises import check
+from pgt.config import PRESETS, ModelConfig, ablate
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
-from pgt.training.presets import PRESETS, ablate
 from pgt.windows import prepare
 
 # %%
@@ -58,7 +57,7 @@ print(f"{size.n_locations:,} location ids, {size.n_users} user ids")
 # First follow one window through the trained model, with its own numbers.
 
 # %% tags=["hide-input"]
-from pgt.viz.walkthrough import walkthrough
+from wherenext.viz.walkthrough import walkthrough
 
 places = city.load().places
 names = dict(zip(places.location_id, places.name, strict=True))
@@ -295,7 +294,7 @@ walk
 # visit again.
 
 # %% tags=["hide-input"]
-from pgt.viz.architecture import architecture
+from wherenext.viz.architecture import architecture
 
 parts = "visits embeddings projection position - encoder"  # - is inside it
 parts += " context pointer copies generator gate mixture"
@@ -364,8 +363,7 @@ counts.map("{:,}".format)
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 from IPython.display import Markdown
-
-from pgt.viz.figures import COPIED, GATE, GENERATED, MUTED, show
+from wherenext.viz.figures import COPIED, GATE, GENERATED, MUTED, show
 
 small = ["time", "weekday", "recency", "duration", "position from end"]
 groups = {

@@ -27,16 +27,15 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import nn
+from wherenext import city
+from wherenext.exercises import check
 
-from pgt import city
-from pgt.analysis.intervals import interval
 from pgt.baselines import ContextKernel, MostFrequent
 from pgt.config import ModelConfig, TrainConfig
-from pgt.exercises import check
-from pgt.metrics import GROUPS, evaluate, summarize
+from pgt.counter_random import use_keys
+from pgt.metrics import GROUPS, evaluate, interval, summarize
 from pgt.model import PointerGeneratorTransformer
-from pgt.reproducible.counter_random import use_keys
-from pgt.sparse.losses import cross_entropy
+from pgt.sparse import cross_entropy
 from pgt.train import fit
 from pgt.windows import prepare
 
@@ -62,9 +61,8 @@ pd.Series(data.counts(), name="windows").to_frame().T
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 from IPython.display import Markdown
-
-from pgt.viz import plots
-from pgt.viz.figures import (
+from wherenext.viz import plots
+from wherenext.viz.figures import (
     COPIED,
     EXTRA,
     GATE,
@@ -599,7 +597,7 @@ Markdown(
 # chosen on validation, no training. The results file of the town holds them.
 
 # %%
-from pgt.analysis.results import read_results
+from wherenext.results import read_results
 
 results = read_results("city")
 runs = results.header["runs"]

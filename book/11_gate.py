@@ -35,9 +35,14 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 from scipy.optimize import minimize_scalar
+from wherenext import city
+from wherenext.exercises import check
+from wherenext.gates import gates
+from wherenext.results import read_results
+from wherenext.viz.figures import EXTRA, GATE, INK, MUTED, TRUTH, show
+from wherenext.window_features import NUMBERS, features_of, forecast
 
-from pgt import city
-from pgt.analysis.calibration import (
+from pgt.calibration import (
     auc,
     auc_within,
     bins_of,
@@ -48,16 +53,10 @@ from pgt.analysis.calibration import (
     logit,
     reliability,
 )
-from pgt.analysis.gates import gates
-from pgt.analysis.results import read_results
-from pgt.analysis.window_features import NUMBERS, features_of, forecast
 from pgt.checkpoint import load_model, shipped
-from pgt.config import ModelConfig
-from pgt.exercises import check
+from pgt.config import CITY, ModelConfig
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.training.presets import CITY
-from pgt.viz.figures import EXTRA, GATE, INK, MUTED, TRUTH, show
 from pgt.windows import prepare
 
 # %%

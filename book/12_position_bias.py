@@ -40,25 +40,24 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown
-
-from pgt import city
-from pgt.analysis.position_bias import (
+from wherenext import city
+from wherenext.city import recency_world
+from wherenext.exercises import check
+from wherenext.position_bias import (
     bias_of,
     by_position,
     faster_bias,
     refit,
 )
-from pgt.analysis.results import read_results
+from wherenext.results import read_results
+from wherenext.viz.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
+
 from pgt.checkpoint import load_model, shipped
-from pgt.city import recency_world
-from pgt.config import ModelConfig
-from pgt.exercises import check
+from pgt.config import CITY, PRESETS, ModelConfig
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
-from pgt.sparse.losses import cross_entropy
+from pgt.sparse import cross_entropy
 from pgt.train import fit
-from pgt.training.presets import CITY, PRESETS
-from pgt.viz.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
 from pgt.windows import prepare
 
 # %%
@@ -349,7 +348,7 @@ Markdown(
 # ## Letting the bias run
 #
 # If the bias is slow, let it run: train again with a hundred times the learning rate for the bias alone
-# (`faster_bias` of `pgt.analysis.position_bias`). Ten seeds again.
+# (`faster_bias` of `wherenext.position_bias`). Ten seeds again.
 
 # %%
 fast = curves("city", "fast bias")
@@ -463,7 +462,7 @@ Markdown(
 #
 # The town is a hard case, so take the simplest world there can be. One visit in five goes to a brand-new place, and windows
 # with such a target are left out. All others are copies: with probability $\kappa_p$ people go where they were $p$ visits ago,
-# $p = 1, \ldots, 20$. We call $\kappa_p$ the *kernel* of the world. There are two such worlds (`pgt.city.recency_world`). In one,
+# $p = 1, \ldots, 20$. We call $\kappa_p$ the *kernel* of the world. There are two such worlds (`wherenext.city.recency_world`). In one,
 # $\kappa_p$ fades by a fifth with every step; in the other it is flat: no recency. A pointer with
 # $a_i = \kappa_{p_i}$ predicts as well as anybody can, so
 #
@@ -979,7 +978,7 @@ Markdown(
 # bias. Multiply the bias: does the first guess change? ([Chapter 26](26_playground.ipynb) has the whole model.)
 
 # %% tags=["hide-input"]
-from pgt.viz.live import playground
+from wherenext.viz.live import playground
 
 playground(small="bias")
 

@@ -35,21 +35,20 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 from scipy.stats import entropy, spearmanr
+from wherenext import city
+from wherenext.exercises import check
+from wherenext.gates import gates
+from wherenext.viz import prediction_map
+from wherenext.viz.figures import COPIED, MUTED, TRUTH, show
+from wherenext.viz.flow_map import flow_map, flows
 
-from pgt import city
-from pgt.analysis.gates import gates
-from pgt.analysis.intervals import ends, resampled_means
 from pgt.checkpoint import load_model, shipped
-from pgt.config import ModelConfig
-from pgt.exercises import check
+from pgt.config import CITY, ModelConfig
 from pgt.look import look
+from pgt.metrics import ends, resampled_means
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.training.presets import CITY
 from pgt.units import around_the_clock
-from pgt.viz import prediction_map
-from pgt.viz.figures import COPIED, MUTED, TRUTH, show
-from pgt.viz.flow_map import flow_map, flows
 from pgt.windows import build, prepare
 
 # %%

@@ -34,7 +34,7 @@ except ImportError:  # on Colab
 # %%
 import pandas as pd
 
-from pgt.training.presets import ABLATIONS
+from pgt.config import ABLATIONS
 
 removed = {
     name: ", ".join(change.get("without", ())) or "nothing"
@@ -55,7 +55,7 @@ table.replace("_", " ", regex=True).rename(lambda v: v.replace("_", " "))
 # documents. Under the exact one it does not know the day and must name the very place.
 
 # %%
-from pgt.analysis.results import read_results
+from wherenext.results import read_results
 
 ablations = read_results("ablations")
 print(ablations.header["command"])
@@ -66,7 +66,7 @@ pd.DataFrame(windows).T.rename_axis("windows")
 # %% tags=["hide-input"]
 from IPython.display import Markdown
 
-from pgt.training.presets import PRESETS
+from pgt.config import PRESETS
 
 n_runs = len(ablations.header["runs"])
 hours = ablations.header["seconds"] / 3600
@@ -114,8 +114,7 @@ CLAIMED = {
 # %%
 import numpy as np
 
-from pgt.analysis.intervals import ends, resampled_means
-from pgt.metrics import gains
+from pgt.metrics import ends, gains, resampled_means
 
 
 def hits(variant, metric="acc@1", **where):
@@ -147,9 +146,8 @@ measured = {
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-
-from pgt.viz import touch
-from pgt.viz.figures import COPIED, GENERATED, MUTED, show
+from wherenext.viz import touch
+from wherenext.viz.figures import COPIED, GENERATED, MUTED, show
 
 share = {"sharex": True, "sharey": True}
 figure, panels = plt.subplots(1, len(sets), figsize=(7.4, 4.6), **share)
@@ -412,7 +410,7 @@ Markdown(
 # name them. Or the *gate* makes up for it.
 
 # %% tags=["try"]
-from pgt.exercises import check
+from wherenext.exercises import check
 
 reason = ...  # "rare", "seldom first", "pointer" or "gate"
 check.exercise("14.1", reason)
@@ -473,13 +471,12 @@ def without_order(seed):
     from dataclasses import replace
 
     import torch
+    from wherenext import city
 
-    from pgt import city
-    from pgt.config import ModelConfig
+    from pgt.config import CITY, ModelConfig
     from pgt.metrics import evaluate
     from pgt.model import PointerGeneratorTransformer
     from pgt.train import fit
-    from pgt.training.presets import CITY
     from pgt.windows import prepare
 
     data = prepare(city.load().visits, protocol="exact")

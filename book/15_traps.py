@@ -31,14 +31,13 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 from matplotlib import pyplot as plt
+from wherenext import city
+from wherenext.results import read_results
+from wherenext.viz.figures import COPIED, GENERATED, MUTED, TRUTH, show
 
-from pgt import city
-from pgt.analysis.intervals import interval
-from pgt.analysis.results import read_results
+from pgt.baselines import fit_baseline
 from pgt.config import WindowConfig
-from pgt.metrics import evaluate
-from pgt.training.baselines import fit_baseline
-from pgt.viz.figures import COPIED, GENERATED, MUTED, TRUTH, show
+from pgt.metrics import evaluate, interval
 from pgt.windows import prepare
 
 traps = read_results("traps")
@@ -172,7 +171,7 @@ print(f"people resampled  {by_people[0]:.1f} to {by_people[1]:.1f} %")
 print(f"windows resampled {by_windows[0]:.1f} to {by_windows[1]:.1f} %")
 
 # %% [markdown]
-# > **Remedy.** Resample people (`pgt.analysis.intervals.interval` does). Compare two models on the same windows, so that they meet
+# > **Remedy.** Resample people (`pgt.metrics.interval` does). Compare two models on the same windows, so that they meet
 # > the same people.
 #
 # ## 4. The copy ceiling
@@ -815,7 +814,7 @@ pd.Series(wide, name="width of the interval (points)").round(1).to_frame()
 # nineteen in twenty are in the window. What is the ceiling with real names, and what is it when they are merged?
 
 # %% tags=["try"]
-from pgt.exercises import check
+from wherenext.exercises import check
 
 by_real_name, merged = ..., ...  # in percent
 check.exercise("15.5", [by_real_name, merged])

@@ -44,26 +44,28 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown
+from wherenext import city
+from wherenext.diaries import write_diaries
+from wherenext.results import read_results
+from wherenext.summary_scores import sentence, unknown_right
+from wherenext.summary_scores import written as write_all
 
-from pgt import city
-from pgt.analysis.results import read_results
-from pgt.relatives.summarizer.beam import beam_search
-from pgt.relatives.summarizer.diaries import write_diaries
-from pgt.relatives.summarizer.model import DOCUMENT, SMALL, PointerGenerator
-from pgt.relatives.summarizer.scores import sentence, unknown_right
-from pgt.relatives.summarizer.scores import written as write_all
-from pgt.relatives.summarizer.training import (
+from pgt.summarizer import (
+    DOCUMENT,
+    SMALL,
+    UNK,
+    PointerGenerator,
     SummarizerTraining,
+    beam_search,
     fit_summarizer,
+    text_batch,
 )
-from pgt.relatives.summarizer.words import UNK, text_batch
 
 torch.set_num_threads(1)
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-
-from pgt.viz.figures import (
+from wherenext.viz.figures import (
     COPIED,
     EXTRA,
     GATE,
@@ -374,7 +376,7 @@ assert torch.allclose(loss(), theirs, rtol=1e-5)
 print(f"ours {loss().item():.6f}, the package's {theirs.item():.6f}")
 
 # %% [markdown]
-# That is the whole network. In [the package](https://where-next-book.github.io/where-next/book/api.html) it is `PointerGenerator` in `pgt.relatives.summarizer.model`.
+# That is the whole network. In [the package](https://where-next-book.github.io/where-next/book/api.html) it is `PointerGenerator` in `pgt.summarizer`.
 #
 # ## Is it really the original?
 #
@@ -995,8 +997,9 @@ assert again == [other.get(word, word) for word in written]
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
-from pgt.relatives.summarizer.scores import scores as all_scores
-from pgt.relatives.summarizer.training import new_summarizer, stream, train
+from wherenext.summary_scores import scores as all_scores
+
+from pgt.summarizer import new_summarizer, stream, train
 
 RUN = False  # True trains three networks: about a minute
 # what it printed for us

@@ -27,30 +27,11 @@ import torch
 from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
 from matplotlib.patches import FancyBboxPatch
-
-from pgt import city
-from pgt.analysis.comparison import compare
-from pgt.analysis.results import read_results
-from pgt.baselines import ContextKernel
-from pgt.checkpoint import load_model, shipped
-from pgt.config import ModelConfig
-from pgt.improvements.layers import RecurrentEncoder
-from pgt.look import story
-from pgt.metrics import evaluate, gains
-from pgt.model import PointerGeneratorTransformer
-from pgt.relatives import side_by_side
-from pgt.relatives.summarizer import model as summarizer
-from pgt.relatives.summarizer.diaries import write_diaries
-from pgt.relatives.summarizer.parts import (
-    AdditiveAttention,
-    masked_softmax,
-    one_bias,
-    renormalised_softmax,
-)
-from pgt.relatives.summarizer.words import PAD, TextBatch, text_batch
-from pgt.sparse.slots import log_mixture
-from pgt.training.presets import PRESETS
-from pgt.viz.figures import (
+from wherenext import city, side_by_side
+from wherenext.comparison import compare
+from wherenext.diaries import write_diaries
+from wherenext.results import read_results
+from wherenext.viz.figures import (
     COPIED,
     EXTRA,
     GATE,
@@ -60,6 +41,25 @@ from pgt.viz.figures import (
     PAPER,
     TRUTH,
     show,
+)
+
+from pgt import summarizer as summarizer
+from pgt.baselines import ContextKernel
+from pgt.checkpoint import load_model, shipped
+from pgt.config import PRESETS, ModelConfig
+from pgt.improvements import RecurrentEncoder
+from pgt.look import story
+from pgt.metrics import evaluate, gains
+from pgt.model import PointerGeneratorTransformer
+from pgt.sparse import log_mixture
+from pgt.summarizer import (
+    PAD,
+    AdditiveAttention,
+    TextBatch,
+    masked_softmax,
+    one_bias,
+    renormalised_softmax,
+    text_batch,
 )
 from pgt.windows import prepare
 
@@ -972,7 +972,7 @@ for title in by_table.index:
 # and which would it be in PGT with a gate of $g = 0.9$?
 
 # %% tags=["try"]
-from pgt.exercises import check
+from wherenext.exercises import check
 
 in_summarizer, in_pgt = ..., ...  # shares, 0 to 1
 check.exercise("17.1", [in_summarizer, in_pgt])

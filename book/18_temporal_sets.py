@@ -25,16 +25,17 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import display
+from wherenext import city
+from wherenext.exercises import check
+from wherenext.results import read_results
 
-from pgt import city
-from pgt.analysis.results import read_results
-from pgt.exercises import check
-from pgt.relatives.temporal_sets.model import (
+from pgt.temporal_sets import (
     VARIANTS,
     SetConfig,
     SetPredictor,
+    daily_places,
+    padded,
 )
-from pgt.relatives.temporal_sets.sequences import daily_places, padded
 
 torch.set_num_threads(1)
 torch.manual_seed(18)
@@ -53,8 +54,7 @@ print(results.header["command"])
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
 from matplotlib.patches import FancyBboxPatch
-
-from pgt.viz.figures import (
+from wherenext.viz.figures import (
     COPIED,
     GATE,
     GENERATED,
@@ -184,7 +184,7 @@ show(
 # The list leaves out the zeros. `dense` writes them out, so that we can look at them.
 
 # %%
-from pgt.relatives.temporal_sets.graph import co_occurrence
+from pgt.temporal_sets import co_occurrence
 
 graph = co_occurrence(one.present).dense()[0]  # (T, N, N)
 sizes = one.present[0].sum(0)
@@ -320,7 +320,7 @@ def slow(x, module):
 
 
 # %%
-from pgt.relatives.temporal_sets.attention import MaskedSelfAttention
+from pgt.temporal_sets import MaskedSelfAttention
 
 x = torch.randn(6, 5, 16, dtype=torch.float64)  # 6 rows, 5 sets, D = 16
 for heads in ("concat", "mean"):
@@ -360,7 +360,7 @@ def by_user(z, counts, lengths, weigh):
 
 
 # %%
-from pgt.relatives.temporal_sets.attention import WeightedAggregation
+from pgt.temporal_sets import WeightedAggregation
 
 counts, lengths = [2, 1, 3], [5, 2, 4]  # three users with six rows
 aggregation = WeightedAggregation(16).double()
@@ -386,7 +386,7 @@ print(f"largest difference {apart:.0e}")
 # in a copy of the table for each user, then takes the product with $w_\text{out}$. The product is linear, so we may mix scores:
 
 # %%
-from pgt.relatives.temporal_sets.model import GatedFusion
+from pgt.temporal_sets import GatedFusion
 
 fusion = GatedFusion(9, 8).double()
 E = torch.randn(9, 8).double()
@@ -414,8 +414,7 @@ print(f"largest difference {apart.item():.0e}")
 # baskets, so that this page need not wait. The numbers printed are NDCG@10 on the validation days, epoch by epoch.
 
 # %%
-from pgt.relatives.temporal_sets.metrics import evaluate
-from pgt.relatives.temporal_sets.training import SetTraining, fit
+from pgt.temporal_sets import SetTraining, evaluate, fit
 
 scores, networks = {}, {}
 training = SetTraining(epochs=10, learning_rate=3e-3)
@@ -428,7 +427,7 @@ for name, variant in {"DNNTSP": "full", "informed": "informed"}.items():
     scores[name] = evaluate(networks[name], days["test"])
 
 # %%
-from pgt.relatives.temporal_sets.baselines import Personal, Popular
+from pgt.temporal_sets import Personal, Popular
 
 rules = {
     "popular": Popular(),
@@ -709,7 +708,7 @@ Markdown(
 
 # %%
 from pgt.checkpoint import load_model, shipped
-from pgt.improvements.registry import improved
+from pgt.improvements import improved
 from pgt.look import story
 from pgt.windows import prepare
 
@@ -756,7 +755,7 @@ show(
 # resampled, as in [chapter 14](14_ablations.ipynb).
 
 # %%
-from pgt.analysis.comparison import compare
+from wherenext.comparison import compare
 
 variants = read_results("improvements")
 PLAIN = {"model": "improved", "variant": "plain"}
@@ -824,7 +823,7 @@ print("softmax:", float((soft[1] / soft[0]).mean()))
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-from pgt.relatives.temporal_sets.baselines import HALF_LIVES, chosen
+from pgt.temporal_sets import HALF_LIVES, chosen
 
 fading = chosen(days["train"], days["valid"])
 before = scores["personal, then popular"]["ndcg@10"]

@@ -25,13 +25,11 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import display
+from wherenext import city
+from wherenext.results import read_results
 
-from pgt import city
-from pgt.analysis.results import read_results
-from pgt.config import ModelConfig
-from pgt.improvements.claims import CLAIMS
-from pgt.improvements.registry import IMPROVEMENTS, improved
-from pgt.training.presets import CITY, PRESETS
+from pgt.config import CITY, PRESETS, ModelConfig
+from pgt.improvements import CLAIMS, IMPROVEMENTS, improved
 from pgt.windows import prepare
 
 torch.set_num_threads(1)
@@ -183,8 +181,7 @@ assert torch.equal(relative_bias(part.table, 18), part.bias(none)[0])
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-
-from pgt.viz.figures import COPIED, EXTRA, GENERATED, MUTED, show
+from wherenext.viz.figures import COPIED, EXTRA, GENERATED, MUTED, show
 
 first = build("recent_and_first", seed=1).encoder.layers[0].attention
 turned = build("rope", seed=1).encoder.layers[0].attention
@@ -290,7 +287,7 @@ pd.Series(counts, name="parameters of one layer").to_frame()
 # (the document's).
 
 # %% tags=["hide-input"]
-from pgt.improvements.embeddings import FREQUENT, MEDIUM, occurrences
+from pgt.improvements import FREQUENT, MEDIUM, occurrences
 
 times = occurrences(data.train)[2:]
 frequent, rare = times > FREQUENT, times < MEDIUM
@@ -483,8 +480,8 @@ Markdown(
 # tuned.
 
 # %% tags=["hide-input"]
-from pgt.analysis.intervals import interval_of_mean
 from pgt.baselines import ContextKernel
+from pgt.metrics import interval_of_mean
 
 
 def kept_epochs(file):
@@ -524,7 +521,7 @@ Markdown(
 # pairs of seeds are drawn with replacement, in each draw the *same* for all variants.
 
 # %% tags=["hide-input"]
-from pgt.analysis.comparison import compare, verdict
+from wherenext.comparison import compare, verdict
 
 KERNEL = {"model": "kernel"}
 tested = [name for name in IMPROVEMENTS if name != "plain"]
@@ -702,7 +699,7 @@ factors.round(2)
 # ## A verdict per claim
 #
 # A claim says *better*, *worse* or *no help*, and its simultaneous interval decides, before rounding, for each data
-# set (in code: `pgt.analysis.comparison`):
+# set (in code: `wherenext.comparison`):
 #
 # | verdict | when |
 # |---|---|
@@ -899,7 +896,7 @@ Markdown(
 # [chapter 20](20_contextual_pointer.ipynb), which is given *relations* between each visit and now.
 
 # %% tags=["hide-input"]
-from pgt.viz.plots import bars
+from wherenext.viz.plots import bars
 
 behind = {}
 for name, where in DATA.items():

@@ -27,21 +27,19 @@ import pandas as pd
 import torch
 from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
+from wherenext import city, disagreement
+from wherenext.exercises import check
+from wherenext.results import read_results
+from wherenext.viz.figures import COPIED, EXTRA, GENERATED, MUTED, show
 
-from pgt import city
-from pgt.analysis import disagreement
-from pgt.analysis.results import read_results
-from pgt.baselines import ContextKernel
+from pgt import contextual
+from pgt.baselines import ContextKernel, fit_baseline
 from pgt.checkpoint import load_model, shipped
-from pgt.contextual import presets
-from pgt.contextual.history import with_history
-from pgt.exercises import check
+from pgt.history import with_history
 from pgt.look import story
 from pgt.metrics import evaluate, summarize
 from pgt.train import fit
-from pgt.training.baselines import fit_baseline
 from pgt.units import around_the_clock
-from pgt.viz.figures import COPIED, EXTRA, GENERATED, MUTED, show
 from pgt.windows import prepare
 
 torch.set_num_threads(1)
@@ -336,9 +334,7 @@ show(
 # the kernel's tables, it must be the kernel.
 
 # %% tags=["hide-input"]
-from pgt.contextual import ContextualPointer
-from pgt.contextual.config import ContextualConfig, kernel_config
-from pgt.contextual.scorer import like_kernel
+from pgt.contextual import ContextualConfig, ContextualPointer, kernel_config, like_kernel
 
 network = load_model(shipped("city"))
 network = network[0] if isinstance(network, tuple) else network
@@ -382,12 +378,12 @@ print(
 # before* has four knots, since here it also asks for the place before that one.) The three reasons mean nothing yet. Gradient descent sees the same seven-day windows of the city.
 
 # %%
-three = presets.VARIANTS["and_clock"]  # age, place before, clock
+three = contextual.VARIANTS["and_clock"]  # age, place before, clock
 three = replace(three, memory=0, older=0, from_kernel=False)
 scores = {"kernel": kernel, "PGT as shipped": network}
 learned = []
 for seed in (1, 2):
-    model, training = presets.build(three, data, seed)
+    model, training = contextual.build(three, data, seed)
     training = replace(training, max_epochs=4)
     fit(model, week.train, week.valid, training, progress=False)
     learned.append(model)
@@ -572,7 +568,7 @@ Markdown(
 # *summary* stands for an older place (see *The memory*, below).
 
 # %%
-from pgt.contextual.features import HISTORY_FEATURES, NOW
+from pgt.contextual import HISTORY_FEATURES, NOW
 
 # %% tags=["hide-input"]
 plainer = {
@@ -620,9 +616,9 @@ with pd.option_context("display.max_colwidth", None):
 # visits. Such a target counts as one of probability $10^{-10}$, a fixed and large loss, whatever the curves are.
 
 # %%
-full = presets.VARIANTS["full"]
-seen = presets.windows(data, full)
-model, training = presets.build(full, data, seed=42)
+full = contextual.VARIANTS["full"]
+seen = contextual.windows(data, full)
+model, training = contextual.build(full, data, seed=42)
 log = fit(model, seen.train, seen.valid, training, progress=False)
 shown = log.table()[["train_loss", "valid_loss", "valid_acc@1"]].round(2)
 shown.rename(columns=lambda name: name.replace("_", " "))

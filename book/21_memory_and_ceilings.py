@@ -24,16 +24,14 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 from matplotlib import pyplot as plt
+from wherenext import city
+from wherenext.exercises import check
+from wherenext.results import read_results
+from wherenext.viz.figures import COPIED, EXTRA, GENERATED, INK, MUTED, show
 
-from pgt import city
-from pgt.analysis.intervals import ends, resampled_means
-from pgt.analysis.results import read_results
-from pgt.contextual.features import HISTORY_FEATURES
-from pgt.contextual.history import with_history
-from pgt.contextual.pseudo_unknown import with_pseudo_unknowns
-from pgt.exercises import check
-from pgt.metrics import gains
-from pgt.viz.figures import COPIED, EXTRA, GENERATED, INK, MUTED, show
+from pgt.contextual import HISTORY_FEATURES
+from pgt.history import with_history, with_pseudo_unknowns
+from pgt.metrics import ends, gains, resampled_means
 from pgt.windows import prepare
 
 torch.set_num_threads(1)
@@ -898,7 +896,7 @@ print(f"contextual pointer {says(pointer)}; kernel {says(rule)}")
 # <details class="solution">
 # <summary>Solution 3</summary>
 #
-# Give `pgt.contextual.features.HISTORY_FEATURES` an entry with knots such as 0, 1, 2, 5, 10 and 20, whose function looks up
+# Give `pgt.contextual.HISTORY_FEATURES` an entry with knots such as 0, 1, 2, 5, 10 and 20, whose function looks up
 # two tables of coordinates by `batch.location` and by the last visit's location. Train the variant "full" with it, with at
 # least three seeds, and a placebo beside it. Expect little: the tables already know which visits came after the present
 # place, so near places are favoured for the better reason that one goes there from here.

@@ -24,11 +24,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import torch
+from wherenext import city
+from wherenext.exercises import check
+from wherenext.results import read_results
 
 import pgt
-from pgt import city
-from pgt.analysis.results import read_results
-from pgt.exercises import check
 from pgt.metrics import evaluate, summarize
 from pgt.windows import prepare
 
@@ -127,8 +127,7 @@ assert torch.allclose(answer.sum(1), torch.ones(1))
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-
-from pgt.viz.figures import COPIED, EXTRA, GENERATED, INK, MUTED, TRUTH, show
+from wherenext.viz.figures import COPIED, EXTRA, GENERATED, INK, MUTED, TRUTH, show
 
 labels = ["2 home", "3 office", "4 gym", "5 library", "6 new café"]
 fig, axes = plt.subplots(figsize=(7.0, 2.5))
@@ -162,11 +161,11 @@ show(
 # random weights: the arithmetic is the same for any weights.
 
 # %%
-from pgt.contextual import presets
+from pgt import contextual
 
-variant = presets.VARIANTS["around"]  # the pointer, and PGT around it
-seen = presets.windows(data, variant)
-package, _ = presets.build(variant, data, seed=1)
+variant = contextual.VARIANTS["around"]  # the pointer, and PGT around it
+seen = contextual.windows(data, variant)
+package, _ = contextual.build(variant, data, seed=1)
 package.eval()
 rows = package.embeddings.tables["location"].num_embeddings
 print(f"{V} ids; rows in its table: {rows}")
@@ -240,9 +239,9 @@ from pgt.checkpoint import load_model, shipped
 from pgt.train import fit
 
 closed, _ = load_model(shipped("city"))
-full = presets.VARIANTS["full"]  # the pointer of chapter 20
-memory = presets.windows(data, full)
-model, training = presets.build(full, data, seed=42)
+full = contextual.VARIANTS["full"]  # the pointer of chapter 20
+memory = contextual.windows(data, full)
+model, training = contextual.build(full, data, seed=42)
 fit(model, memory.train, memory.valid, training, progress=False)
 models = {
     "PGT, a row for every place": (closed, data.test),
@@ -370,7 +369,7 @@ def remembered(places, memory, older):
 
 
 # %%
-from pgt.contextual.history import with_history
+from pgt.history import with_history
 
 short = with_history(data, memory=30, older=12)  # small, for the eye
 test, tried = short.test, range(0, len(short.test), 100)
@@ -726,8 +725,9 @@ Markdown(
 # makes the loss on the validation windows smallest.
 
 # %%
-from pgt.analysis import temperature
-from pgt.analysis.predictions import collect
+from wherenext.predictions import collect
+
+from pgt import calibration
 
 # 0 places have trained weights: this model only copies.
 valid, test = (collect(model, w, 0) for w in (memory.valid, memory.test))
@@ -743,7 +743,7 @@ def loss_at(t, part):
 
 grid = np.exp(np.linspace(-0.4, 0.4, 17))
 ours = min(grid, key=lambda t: loss_at(t, valid))
-chosen = temperature.temperature(valid.log_probs, valid.target)
+chosen = calibration.temperature(valid.log_probs, valid.target)
 assert abs(np.log(ours / chosen)) < 0.06  # ours is on a grid
 as_is, after = loss_at(1, test), loss_at(chosen, test)
 print(f"temperature {chosen:.2f}; loss on test {as_is:.3f} → {after:.3f}")
@@ -756,23 +756,24 @@ print(f"temperature {chosen:.2f}; loss on test {as_is:.3f} → {after:.3f}")
 # third line of the next figure.
 
 # %% tags=["hide-input"]
-from pgt.analysis import calibration
-from pgt.analysis.window_features import first_visits
+from wherenext.window_features import first_visits
+
+from pgt import calibration
 
 
 def sure(answers):
     """How sure of the first place, how often right, and the error."""
-    best = temperature.top(answers, test.answer)
+    best = calibration.top(answers, test.answer)
     p, hit = best.confidence.to_numpy(), best.hit.to_numpy(float)
     return p, hit, calibration.expected_calibration_error(p, hit)
 
 
 never = first_visits(data)  # a forecast from cues; see above
 new_on = {
-    name: temperature.recalibrated(never["valid"], valid.new, never[name])
+    name: calibration.recalibrated(never["valid"], valid.new, never[name])
     for name in ("valid", "test")
 }
-unseen = temperature.with_unseen
+unseen = calibration.with_unseen
 cooled = test.at(chosen)
 SOMEWHERE = "with an answer for somewhere new"
 stages = {
@@ -852,7 +853,7 @@ Markdown(
 # probabilities in rising order and take number $\lfloor (N + 1) / 10 \rfloor$.
 
 # %%
-from pgt.analysis import conformal
+from pgt import calibration
 
 # A column for each place, and a last one for somewhere new.
 on_valid = unseen(valid.at(chosen), valid.named, new_on["valid"])
@@ -862,9 +863,9 @@ limit = own[(len(own) + 1) // 10 - 1]  # nine of ten reach it
 held = on_test >= limit  # (N, V + 1) the sets
 covered = held[np.arange(len(held)), test.answer]
 
-strange = conformal.simple_scores(on_valid)  # 1 - probability
-strange = conformal.of_target(strange, valid.answer)
-theirs = conformal.threshold(strange, 0.1)
+strange = calibration.simple_scores(on_valid)  # 1 - probability
+strange = calibration.of_target(strange, valid.answer)
+theirs = calibration.threshold(strange, 0.1)
 check.same(theirs, 1 - limit, name="threshold")
 by_name = covered & ~test.new
 print(f"coverage {100 * covered.mean():.1f} %")
@@ -1031,7 +1032,7 @@ for name in ("seven days", "100 visits", "everything"):
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-from pgt.analysis.window_features import group_of
+from wherenext.window_features import group_of
 
 visits = memory.test.visits  # the table of all splits
 number = visits.groupby("user_id").cumcount().to_numpy()

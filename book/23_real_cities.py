@@ -34,8 +34,7 @@ except ImportError:  # on Colab
 
 # %%
 import pandas as pd
-
-from pgt.analysis.results import read_results
+from wherenext.results import read_results
 
 published = read_results("geolife_published")
 header = published.header
@@ -126,7 +125,7 @@ Markdown(
 # the same place, at a similar time of day, not long ago.
 
 # %% tags=["hide-input"]
-from pgt.viz import plots
+from wherenext.viz import plots
 
 intervals = {
     name: published.interval(**which) for name, which in MODELS.items()
@@ -147,7 +146,7 @@ plots.bars(
 )
 
 # %% tags=["hide-input"]
-from pgt.analysis.intervals import interval_of_mean
+from pgt.metrics import interval_of_mean
 
 rule, network = [
     list(published.ranks(**MODELS[name]))
@@ -298,8 +297,7 @@ Markdown(
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-
-from pgt.viz.figures import COPIED, GENERATED, INK, MUTED
+from wherenext.viz.figures import COPIED, GENERATED, INK, MUTED
 
 GROUPINGS = {
     "target": "the target is the …",
@@ -434,7 +432,7 @@ Markdown(
     "All other cues held fixed, a start within an hour of now multiplies the "
     f"kernel's weight by {clock.kernel:.2f}, PGT's by {clock.pgt:.2f} and "
     f"tuned PGT's by {clock.pgt_tuned:.2f} (a least-squares fit of the "
-    "logarithm of the weights, `pgt.analysis.disagreement.factors`; it "
+    "logarithm of the weights, `wherenext.disagreement.factors`; it "
     f"explains {100 * factor.kernel['explained']:.0f} % of the kernel's "
     f"differences, {100 * factor.pgt['explained']:.0f} % of PGT's and "
     f"{100 * factor.pgt_tuned['explained']:.0f} % of tuned PGT's)."
@@ -832,9 +830,9 @@ Markdown(
 # %%
 import os
 
+from pgt.baselines import baselines
 from pgt.io.sources import GEOLIFE_WINDOWS, has_data, read_windows_folder
 from pgt.metrics import evaluate, summarize
-from pgt.training.baselines import baselines
 from pgt.windows import prepare
 
 if has_data(GEOLIFE_WINDOWS):
@@ -870,8 +868,8 @@ else:
 import tempfile
 from pathlib import Path
 
-from pgt import city
-from pgt.city.checkins import as_checkins, sampled
+from wherenext import city
+from wherenext.city.checkins import as_checkins, sampled
 
 folder = Path(tempfile.mkdtemp())
 own = sampled(city.load().visits.drop(columns="split"), people=40)
@@ -1003,7 +1001,8 @@ ten.sort_values().round(1).rename("Acc@10 minus Acc@1").to_frame()
 # $2 \cdot 1.96\, \sqrt{v / N}$ wide, with $v$ the variance of the hits over the $N$ windows.
 
 # %% tags=["try"]
-from pgt.exercises import check
+from wherenext.exercises import check
+
 from pgt.metrics import gains
 
 NAME = "width when windows are resampled"

@@ -24,13 +24,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
+from wherenext import city
+from wherenext.city.worlds import world
+from wherenext.exercises import check
+from wherenext.results import read_results
+from wherenext.viz.figures import COPIED, GENERATED, INK, MUTED, TRUTH, show
 
 import pgt
-from pgt import city
-from pgt.analysis.results import read_results
-from pgt.city.worlds import world
-from pgt.exercises import check
-from pgt.viz.figures import COPIED, GENERATED, INK, MUTED, TRUTH, show
 
 town = city.load()
 visits = town.visits

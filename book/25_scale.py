@@ -35,17 +35,15 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown
+from wherenext import city
+from wherenext.exercises import check
+from wherenext.viz.figures import COPIED, GENERATED, show
 
-from pgt import city
 from pgt.config import ModelConfig
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.history import with_history
-from pgt.contextual.model import ContextualPointer
-from pgt.exercises import check
+from pgt.contextual import ContextualConfig, ContextualPointer
+from pgt.history import with_history
 from pgt.model import PointerGeneratorTransformer
-from pgt.sparse.losses import cross_entropy
-from pgt.sparse.ranking import rank
-from pgt.viz.figures import COPIED, GENERATED, show
+from pgt.sparse import cross_entropy, rank
 from pgt.windows import prepare
 
 torch.manual_seed(0)
@@ -267,7 +265,7 @@ table.set_index("array").round(1)
 # adds a section where it finds one.
 
 # %%
-from pgt.analysis.results import read_results
+from wherenext.results import read_results
 
 speed = read_results("bench").rows
 stage = speed.name.str.extract(r"^[\d,]+ visits: ([^(,]+)", expand=False)
@@ -397,7 +395,7 @@ from safetensors.torch import save_file
 from pgt import city
 from pgt.config import ModelConfig, TrainConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.reproducible.parallel import Team, joined
+from pgt.parallel import Team, joined
 from pgt.train import fit
 from pgt.windows import prepare
 

@@ -25,7 +25,7 @@ except ImportError:  # on Colab
 # before a guess to go there. Point at a visit, a guess or a bar, and all that belongs to the same place lights up.
 
 # %%
-from pgt.viz.live import playground
+from wherenext.viz.live import playground
 
 playground()
 
@@ -63,8 +63,9 @@ playground()
 # file does not leave your machine: the page sends nothing, and forgets the file when you close it.
 
 # %%
+from wherenext.live_predictor import live
+
 from pgt import NextLocation
-from pgt.predictor.live import live
 
 live(NextLocation.pretrained().bundle_)
 
@@ -96,13 +97,13 @@ live(NextLocation.pretrained().bundle_)
 import numpy as np
 import pandas as pd
 import torch
+from wherenext import city
+from wherenext.exercises import check
+from wherenext.results import read_results
+from wherenext.weights_json import pack, switch_off, unpack
 
-from pgt import city
-from pgt.analysis.results import read_results
 from pgt.checkpoint import load_model, shipped
-from pgt.exercises import check
-from pgt.io.weights_json import pack, switch_off, unpack
-from pgt.training.presets import ABLATIONS
+from pgt.config import ABLATIONS
 from pgt.windows import prepare
 
 torch.set_num_threads(1)
@@ -153,8 +154,7 @@ change.round(1) + 0.0  # no minus zeros
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-
-from pgt.viz.figures import COPIED, GENERATED, MUTED, show
+from wherenext.viz.figures import COPIED, GENERATED, MUTED, show
 
 figure, axes = plt.subplots(figsize=(7.0, 4.2))
 at = np.arange(len(change))
@@ -225,7 +225,7 @@ Markdown(
 # %% tags=["hide-input"]
 from importlib import resources
 
-script = resources.files("pgt.viz").joinpath("web", "live.js")
+script = resources.files("wherenext.viz").joinpath("web", "live.js")
 lines = script.read_text(encoding="utf-8").splitlines()
 
 

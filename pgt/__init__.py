@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Any
 
 # Type checkers read these imports; Python reads the table below, and loads a name when it is used.
 if TYPE_CHECKING:
-    from pgt.analysis.intervals import interval as interval
-    from pgt.analysis.results import read_results as read_results
+    from wherenext.results import read_results as read_results
+
     from pgt.baselines import ContextKernel as ContextKernel
     from pgt.baselines import Markov as Markov
     from pgt.baselines import MostFrequent as MostFrequent
@@ -40,13 +40,14 @@ if TYPE_CHECKING:
     from pgt.checkpoint import save_model as save_model
     from pgt.config import ModelConfig as ModelConfig
     from pgt.config import TrainConfig as TrainConfig
-    from pgt.contextual.config import ContextualConfig as ContextualConfig
-    from pgt.contextual.history import with_history as with_history
-    from pgt.contextual.model import ContextualPointer as ContextualPointer
-    from pgt.contextual.model import load_contextual as load_contextual
+    from pgt.contextual import ContextualConfig as ContextualConfig
+    from pgt.contextual import ContextualPointer as ContextualPointer
+    from pgt.contextual import load_contextual as load_contextual
     from pgt.errors import DataError as DataError
+    from pgt.history import with_history as with_history
     from pgt.io.sources import read_visits as read_visits
     from pgt.metrics import evaluate as evaluate
+    from pgt.metrics import interval as interval
     from pgt.metrics import summarize as summarize
     from pgt.model import PointerGeneratorTransformer as PointerGeneratorTransformer
     from pgt.predictor.estimator import NextLocation as NextLocation
@@ -65,22 +66,22 @@ _HOMES = {
     "prepare": "windows",
     "Dataset": "windows",
     "Windows": "windows",
-    "with_history": "contextual.history",
+    "with_history": "history",
     "MostFrequent": "baselines",
     "Markov": "baselines",
     "ContextKernel": "baselines",
     "ModelConfig": "config",
     "PointerGeneratorTransformer": "model",
-    "ContextualConfig": "contextual.config",
-    "ContextualPointer": "contextual.model",
+    "ContextualConfig": "contextual",
+    "ContextualPointer": "contextual",
     "TrainConfig": "config",
     "fit": "train",
     "evaluate": "metrics",
     "summarize": "metrics",
-    "interval": "analysis.intervals",
+    "interval": "metrics",
     "save_model": "checkpoint",
     "load_model": "checkpoint",
-    "load_contextual": "contextual.model",
+    "load_contextual": "contextual",
     "read_results": "analysis.results",
 }
 __all__ = list(_HOMES)

@@ -17,9 +17,7 @@ import torch
 from torch import Tensor
 
 from pgt.batch import Batch
-from pgt.sparse.ranking import Ranked, SharedRest, rank_places
-from pgt.sparse.slots import Slots, add_up
-from pgt.sparse.transitions import Transitions
+from pgt.sparse import Ranked, SharedRest, Slots, Transitions, add_up, rank_places
 from pgt.units import around_the_clock
 from pgt.windows import Windows
 
@@ -79,7 +77,7 @@ class MostFrequent(Rule):
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(pgt.city.load().visits)
+    >>> data = pgt.prepare(wherenext.city.load().visits)
     >>> rule = MostFrequent().fit(data.train)
     >>> batch = data.test.batch([0])
     >>> place = int(rule.scores(batch).argmax())
@@ -102,7 +100,7 @@ class Markov(Rule):
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(pgt.city.load().visits)
+    >>> data = pgt.prepare(wherenext.city.load().visits)
     >>> ranks = pgt.evaluate(Markov().fit(data.train), data.test)
     >>> f"{pgt.summarize(ranks, ['all'])['acc@1'].item():.0f} %"
     '21 %'
@@ -160,7 +158,7 @@ class ContextKernel(Rule):
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(pgt.city.load().visits)
+    >>> data = pgt.prepare(wherenext.city.load().visits)
     >>> ranks = pgt.evaluate(ContextKernel().fit(data.train), data.test)
     >>> f"{pgt.summarize(ranks, ['all'])['acc@1'].item():.0f} %"
     '42 %'
@@ -224,3 +222,44 @@ class ContextKernel(Rule):
         """The votes added up."""
         slots = Slots.of(batch.location, batch.padding)
         return slots.place, add_up(slots, self.weights(batch))
+
+
+Baseline = Last | MostFrequent | Markov | ContextKernel
+
+
+def baselines() -> dict[str, Baseline]:
+    """The baselines by the names that results files use."""
+    return {
+        "last": Last(),
+        "most_frequent": MostFrequent(),
+        "markov": Markov(),
+        "kernel": ContextKernel(),
+    }
+
+
+def looking_back(name: str, visits: int) -> str:
+    """What tables call a baseline that looks at a person's last visits instead of a week.
+
+    Examples
+    --------
+    >>> looking_back("most_frequent", 100)
+    'most frequent, 100 visits'
+    """
+    return f"{name.replace('_', ' ')}, {visits} visits"
+
+
+def fit_baseline(name: str, train: Windows, valid: Windows) -> Baseline:
+    """A baseline, fitted; the kernel's numbers are chosen on the validation windows, if any.
+
+    Examples
+    --------
+    >>> import numpy as np, wherenext.city, pgt.windows
+    >>> data = pgt.windows.prepare(wherenext.city.load().visits)
+    >>> few = data.valid.subset(np.arange(len(data.valid)) % 10 == 0)
+    >>> fit_baseline("kernel", data.train, few).scores(data.test.batch([0])).shape[0]
+    1
+    """
+    baseline = baselines()[name].fit(train)
+    if isinstance(baseline, ContextKernel) and len(valid):
+        return baseline.choose(valid)
+    return baseline

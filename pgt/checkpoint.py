@@ -1,7 +1,7 @@
 """Checkpoints: weights and what they mean in one safetensors file, written whole or not at all.
 
 A file's header holds the configuration and the vocabulary as JSON, its body the tensors
-(`pgt.files.tensors`).
+(`pgt.files`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from torch import Tensor
 
 from pgt.config import ModelConfig, WindowConfig
 from pgt.errors import DataError
-from pgt.files.shipped import folder
-from pgt.files.tensors import read as read
-from pgt.files.tensors import read_info as read_info
-from pgt.files.tensors import write as write
-from pgt.files.weights import built, fitting
+from pgt.files import built, fitting, folder
+from pgt.files import read as read
+from pgt.files import read_info as read_info
+from pgt.files import write as write
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
 from pgt.refusals.sizes import other_sizes, require_room
@@ -97,7 +96,7 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     --------
     >>> import pgt
     >>> model, vocabulary = load_model(shipped("city"))
-    >>> data = pgt.prepare(pgt.city.load().visits, vocabulary=vocabulary)
+    >>> data = pgt.prepare(wherenext.city.load().visits, vocabulary=vocabulary)
     >>> ranks = pgt.evaluate(model, data.test)
     >>> f"{pgt.summarize(ranks, ['all'])['acc@1'].item():.0f} %"
     '41 %'

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from pgt.config import ModelConfig
-from pgt.reproducible.counter_random import Dropout
+from pgt.counter_random import Dropout
 
 
 def sinusoids(n: int, d: int) -> Tensor:

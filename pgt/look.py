@@ -58,7 +58,7 @@ def look(model: Any, windows: Windows, i: int, top: int = 10) -> Look:
     model : PointerGeneratorTransformer, ContextualPointer or Experts
         Of experts, what is shown is the mixture of all, each with its weight.
     windows : Windows
-        For the last two, windows of `pgt.contextual.history.with_history`.
+        For the last two, windows of `pgt.history.with_history`.
     i : int
     top : int
         So many candidates.
@@ -71,7 +71,7 @@ def look(model: Any, windows: Windows, i: int, top: int = 10) -> Look:
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(pgt.city.load().visits)
+    >>> data = pgt.prepare(wherenext.city.load().visits)
     >>> v = data.vocabulary
     >>> model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(v.n_locations, v.n_users))
     >>> seen = look(model, data.test, 0)

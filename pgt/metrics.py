@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from pgt.batch import Batch
 from pgt.refusals.kinds import require_has
 from pgt.refusals.settings import require_whole
 from pgt.refusals.sizes import require_same_places
-from pgt.sparse.ranking import Ranked, rank_all
+from pgt.sparse import Ranked, rank_all
 from pgt.windows import Windows
 
 GROUPS = ("all", "known", "unknown", "in_window", "not_in_window")
@@ -62,7 +63,7 @@ def evaluate(
     -------
     DataFrame
         One row a window, in the windows' order: ``user_id``, ``target`` and ``predicted``
-        (vocabulary ids), ``better``, ``tied`` (see `pgt.sparse.ranking.rank`), ``known``,
+        (vocabulary ids), ``better``, ``tied`` (see `pgt.sparse.rank`), ``known``,
         ``in_window``. Where several locations share the top score, ``predicted`` is a random one
         of them (the same at every call).
 
@@ -76,7 +77,7 @@ def evaluate(
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(pgt.city.load().visits)
+    >>> data = pgt.prepare(wherenext.city.load().visits)
     >>> ranks = evaluate(pgt.MostFrequent().fit(data.train), data.test)
     >>> len(ranks) == len(data.test)
     True
@@ -185,3 +186,224 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
             row |= dict.fromkeys(METRICS, np.nan)
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+CELLS = 2**18  # people drawn at once, over all draws of a block: a few MiB
+ROWS = 2**17  # windows whose gains are computed at once
+
+
+def drawn_people(n_people: int, draws: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Draw as many people as there are, with replacement, again and again.
+
+    Yields
+    ------
+    ndarray
+        (D, n_people) int64 numbers of people, 0 … n_people - 1; a row is a draw. Over all blocks
+        there are ``draws`` rows, and the size of the blocks does not change what is drawn.
+
+    Examples
+    --------
+    >>> [block.shape for block in drawn_people(3, 4, np.random.default_rng(0))]
+    [(4, 3)]
+    """
+    block = max(1, CELLS // max(1, n_people))
+    for first in range(0, draws, block):
+        yield rng.integers(n_people, size=(min(block, draws - first), n_people))
+
+
+def resampled_means(
+    values: ArrayLike, users: ArrayLike, *, draws: int = 2000, seed: int = 0
+) -> np.ndarray:
+    """Means over seeds and windows when people, and seeds, are drawn with replacement.
+
+    People are always drawn. Seeds are drawn, independently of them, where there is more than one.
+    All measures get the same draws.
+
+    Parameters
+    ----------
+    values : array-like
+        (S, W, ...) for S seeds and W windows; what follows, if anything, are measures. NaN are
+        left out, and must stand in the same places for all seeds.
+    users : array-like
+        (W,) the person of each window.
+    draws : int
+        How many resamples.
+    seed : int
+        Of the drawing.
+
+    Returns
+    -------
+    ndarray
+        (draws, ...); NaN where nobody was drawn who has a value.
+
+    Raises
+    ------
+    ValueError
+        When values and users differ in their number of windows, there is none, or NaN stand in
+        other places for other seeds.
+
+    Examples
+    --------
+    >>> resampled_means(np.ones((2, 3)), [7, 7, 8], draws=2).tolist()
+    [1.0, 1.0]
+    """
+    values = np.asarray(values, dtype=float)
+    person, people = pd.factorize(np.asarray(users))
+    if values.shape[1] != len(person) or not len(person):
+        raise ValueError(f"Values {values.shape} and the people of {len(person)} windows.")
+    n_seeds, measures = values.shape[0], values.shape[2:]
+    sums = _sums(values.reshape(n_seeds, len(person), -1), person, len(people))  # (P, S + 1, M)
+    rng = np.random.default_rng(seed)
+    shares = np.ones((draws, 1))
+    if n_seeds > 1:
+        shares = _how_often(rng.integers(n_seeds, size=(draws, n_seeds)), n_seeds) / n_seeds
+    means = np.empty((draws, sums.shape[2]))
+    first = 0
+    for drawn in drawn_people(len(people), draws, rng):
+        at = slice(first, first := first + len(drawn))
+        times = _how_often(drawn, len(people))
+        found = (times @ sums.reshape(len(people), -1)).reshape(len(drawn), *sums.shape[1:])
+        with np.errstate(invalid="ignore"):
+            means[at] = np.einsum("ds,dsm->dm", shares[at], found[:, :-1]) / found[:, -1]
+    return means.reshape(draws, *measures)
+
+
+def _sums(values: np.ndarray, person: np.ndarray, n_people: int) -> np.ndarray:
+    """(P, S + 1, M) what a person's windows add up to with each seed; last, how many they are."""
+    there = ~np.isnan(values)
+    if (there != there[0]).any():
+        raise ValueError("NaN stand in other places for other seeds.")
+    sums = np.empty((n_people, len(values) + 1, values.shape[2]))
+    for s, m in np.ndindex(sums.shape[1:]):
+        counted = there[0, :, m]
+        own = np.where(counted, values[s, :, m], 0.0) if s < len(values) else counted
+        sums[:, s, m] = np.bincount(person, weights=own, minlength=n_people)
+    return sums
+
+
+def _how_often(drawn: np.ndarray, n: int) -> np.ndarray:
+    """(D, n) how often each of n was drawn in each of D rows, as floats."""
+    rows = len(drawn)
+    flat = (drawn + n * np.arange(rows)[:, None]).ravel() if rows > 1 else drawn.ravel()
+    return np.bincount(flat, minlength=rows * n).reshape(rows, n).astype(float)
+
+
+def ends(draws: ArrayLike, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """The middle ``level`` of draws (percentile interval); draws that are NaN are left out.
+
+    Parameters
+    ----------
+    draws : array-like
+        (draws, ...).
+    level : float
+        How much of the draws lies between the ends, 0 to 1.
+
+    Examples
+    --------
+    >>> low, high = ends(np.arange(101), level=0.5)
+    >>> float(low), float(high)
+    (25.0, 75.0)
+    """
+    tail = (1 - level) / 2
+    low, high = np.nanquantile(np.asarray(draws, dtype=float), [tail, 1 - tail], axis=0)
+    return low, high
+
+
+def interval(
+    ranks: pd.DataFrame, metric: str = "acc@1", *, against: pd.DataFrame | None = None,
+    group: str = "all", level: float = 0.95, n_resamples: int = 2000, seed: int = 0,
+) -> tuple[float, float]:  # fmt: skip
+    """Confidence interval of a metric in percent, by resampling people (percentile interval).
+
+    One run says nothing of other seeds; for several runs see `interval_of_mean`.
+
+    Parameters
+    ----------
+    ranks : DataFrame
+        Of `pgt.metrics.evaluate`.
+    metric : str
+        One of `pgt.metrics.MEANS`.
+    against : DataFrame, optional
+        The ranks of another predictor on the same windows: the interval is then that of the
+        paired difference ``ranks - against``.
+    group : str
+        One of `pgt.metrics.GROUPS`.
+    level : float
+        How much of the bootstrap's distribution the interval covers, 0 to 1.
+    n_resamples, seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    low, high : float
+        Percent; NaN for an empty group.
+
+    Raises
+    ------
+    ValueError
+        For another metric, or when the two tables are not of the same windows.
+
+    Examples
+    --------
+    >>> import pgt
+    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> kernel = pgt.evaluate(pgt.ContextKernel().fit(data.train), data.test)
+    >>> frequent = pgt.evaluate(pgt.MostFrequent().fit(data.train), data.test)
+    >>> low, high = interval(kernel, against=frequent)
+    >>> 0 < low < high
+    True
+    """
+    other = None if against is None else [against]
+    return interval_of_mean([ranks], metric, against=other, group=group, level=level,
+                            n_resamples=n_resamples, seed=seed)  # fmt: skip
+
+
+def interval_of_mean(
+    runs: Sequence[pd.DataFrame], metric: str = "acc@1", *,
+    against: Sequence[pd.DataFrame] | None = None, group: str = "all", seeds: bool = True,
+    level: float = 0.95, n_resamples: int = 2000, seed: int = 0,
+) -> tuple[float, float]:  # fmt: skip
+    """As `interval`, for the mean over several runs (seeds) on the same windows.
+
+    People and, where there are several, runs are resampled. With ``against``, the interval of the
+    difference of the two means: the runs are paired in the order given and drawn in pairs, and a
+    single run, such as a rule's, counts for every run of the other.
+
+    Parameters
+    ----------
+    seeds : bool
+        False: only people are resampled, as if these runs were the only ones there could be.
+
+    Raises
+    ------
+    ValueError
+        As `interval`, and when several runs would be paired with several, but not as many.
+    """
+    users = runs[0].user_id.to_numpy()
+    if any(not np.array_equal(run.user_id, users) for run in (*runs, *(against or ()))):
+        raise ValueError("The tables of ranks are not of the same windows.")
+    value = _gains(runs, metric, seeds)
+    if against is not None:
+        other = _gains(against, metric, seeds)
+        if len(value) != len(other) and 1 not in (len(value), len(other)):
+            raise ValueError(f"{len(value)} runs cannot be paired with {len(other)}.")
+        value = np.subtract(value, other, out=value if len(value) >= len(other) else None)
+    mask = group_mask(runs[0], group)
+    if not mask.any():
+        return float("nan"), float("nan")
+    if not mask.all():  # arrays of all windows are large: no copy without need
+        value, users = value[:, mask], users[mask]
+    means = resampled_means(value, users, draws=n_resamples, seed=seed)
+    low, high = ends(100 * means, level)
+    return float(low), float(high)
+
+
+def _gains(runs: Sequence[pd.DataFrame], metric: str, seeds: bool) -> np.ndarray:
+    """(S, W) what each window contributes in each run, or (1, W) on average over runs."""
+    if metric not in MEANS:
+        raise ValueError(f"metric is {metric!r}; intervals exist for {', '.join(MEANS)}.")
+    found = np.empty((len(runs), len(runs[0])))
+    for own, ranks in zip(found, runs, strict=True):
+        for first in range(0, len(ranks), ROWS):
+            own[first : first + ROWS] = gains(ranks.iloc[first : first + ROWS])[metric]
+    return found if seeds else found.mean(0, keepdims=True)

@@ -13,9 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt.batch import Batch
-from pgt.sparse.logits import KEPT, Logits
-from pgt.sparse.losses import IMPOSSIBLE
-from pgt.sparse.ranking import LogitsRest, Ranked, best_first, rank_places
+from pgt.sparse import IMPOSSIBLE, KEPT, Logits, LogitsRest, Ranked, best_first, rank_places
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class Mixture:
         return F.logsigmoid(self.gate_logit)[:, None] + self.pointer
 
     def cross_entropy(self, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
-        """(B,) what `pgt.sparse.losses.cross_entropy` is of all the log-probabilities, in nats."""
+        """(B,) what `pgt.sparse.cross_entropy` is of all the log-probabilities, in nats."""
         smooth = label_smoothing != 0
         slot, base, every = self._summary(target, smooth)
         hit = self.used & (self.place == target[:, None])  # (B, S)

@@ -21,8 +21,15 @@ from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.config import ModelConfig
 from pgt.encoder import Encoder
 from pgt.mixture import Mixture, MixtureModel
-from pgt.sparse.logits import DenseLogits, LinearLogits, Logits, at_least_float32
-from pgt.sparse.slots import Slots, log_mixture, scatter_log_probs
+from pgt.sparse import (
+    DenseLogits,
+    LinearLogits,
+    Logits,
+    Slots,
+    at_least_float32,
+    log_mixture,
+    scatter_log_probs,
+)
 
 RECENCIES = 8  # 1 = same day .. 8 = seven days ago and more, 0 is padding
 
@@ -157,8 +164,8 @@ class PointerGeneratorTransformer(MixtureModel):
 
     Examples
     --------
-    >>> import pgt.city, pgt.windows
-    >>> data = pgt.windows.prepare(pgt.city.load().visits)
+    >>> import wherenext.city, pgt.windows
+    >>> data = pgt.windows.prepare(wherenext.city.load().visits)
     >>> size = {"n_locations": data.vocabulary.n_locations, "n_users": data.vocabulary.n_users}
     >>> model = PointerGeneratorTransformer(ModelConfig(**size)).eval()
     >>> out = model(data.test.batch([0, 1]))

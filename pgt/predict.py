@@ -16,11 +16,9 @@ from pgt.errors import DataError
 from pgt.mixture import MixtureModel, evaluating
 from pgt.refusals.answers import require_answers
 from pgt.refusals.sizes import require_shared
-from pgt.table.features import FEATURES, gather, with_moments
-from pgt.table.people import find_user, nobody_before, until
-from pgt.visits import check
+from pgt.visits import check, find_user, nobody_before, until
 from pgt.vocabulary import PADDING, Vocabulary
-from pgt.windows import DEFAULT, Windows
+from pgt.windows import DEFAULT, FEATURES, Windows, gather, with_moments
 
 COLUMNS = ("user_id", "rank", "location_id", "probability", "copied", "gate", "known_user", "after")
 

@@ -1,27 +1,288 @@
-"""Training: AdamW, warm-up and cosine, early stopping, and checkpoints that resume exactly.
-
-An epoch depends on the seed and its own number only: its shuffling and its dropout are drawn from
-generators seeded with both. A run that was killed therefore goes on from the last whole epoch
-with the same numbers as a run that was not.
-"""
+"""One training run: its epochs, and the state from which it goes on after an interruption."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import sys
+import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from textwrap import shorten
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import torch
+from torch import Tensor, nn
 from tqdm import tqdm
 
+from pgt import files as files
+from pgt.batch import Batch
 from pgt.config import TrainConfig
+from pgt.counter_random import forget_keys, use_keys
 from pgt.errors import DataError
-from pgt.mixture import PlaceModel
+from pgt.files import load_weights
+from pgt.metrics import evaluate, gains
+from pgt.mixture import MixtureModel, PlaceModel
+from pgt.parallel import Team
 from pgt.refusals.kinds import require_device, require_has
+from pgt.refusals.runs import require_progress, require_settings_in, require_tensors
 from pgt.refusals.sizes import require_same_places
-from pgt.sparse.losses import Loss
-from pgt.training.run import TrainingLog, TrainingRun
+from pgt.sparse import Loss, Ranked, cross_entropy, rank_all
 from pgt.windows import Windows
+
+
+@dataclass
+class TrainingLog:
+    """What happened, epoch by epoch.
+
+    Attributes
+    ----------
+    rows : list of dict
+        epoch (from 1), train_loss, valid_loss (nats), valid_acc@1 (percent), learning_rate,
+        gradient_norm (mean before clipping), seconds.
+    best_epoch : int
+        The epoch whose weights the model has now.
+    device : str
+    """
+
+    rows: list[dict[str, float]] = field(default_factory=list)
+    best_epoch: int = 0
+    device: str = "cpu"
+
+    def table(self) -> pd.DataFrame:
+        """The rows as a table indexed by epoch."""
+        return pd.DataFrame(self.rows).set_index("epoch")
+
+    @property
+    def seconds(self) -> float:
+        """Training time in all."""
+        return sum(row["seconds"] for row in self.rows)
+
+
+class Losses(nn.Module):
+    """What training makes small, as a module, since that is what several processes can share."""
+
+    def __init__(self, model: Any, loss: Loss | None, label_smoothing: float) -> None:
+        super().__init__()
+        self.model, self.loss, self.label_smoothing = model, loss, label_smoothing
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(B,) the loss of each window."""
+        if self.loss is None and isinstance(self.model, MixtureModel):
+            return self.model.mixture(batch).cross_entropy(batch.target, self.label_smoothing)
+        loss = self.loss or cross_entropy
+        return loss(self.model(batch).log_probs, batch.target, self.label_smoothing)
+
+
+class TrainingRun:
+    """The state of one training run: all that a checkpoint must hold."""
+
+    def __init__(
+        self,
+        model: PlaceModel,
+        train: Windows,
+        valid: Windows,
+        config: TrainConfig,
+        device: torch.device,
+        loss: Loss | None,
+        compile_backend: str | None = None,
+    ) -> None:
+        self.model = model.to(device)
+        self.team = Team.now()
+        self.losses = self.team.wrap(Losses(self.model, loss, config.label_smoothing), device)
+        if compile_backend is not None:
+            # Data-parallel training breaks the graph where gradients meet.
+            self.losses.compile(
+                backend=compile_backend, dynamic=True, fullgraph=self.team.world == 1
+            )
+        self.loss_name = getattr(loss, "__name__", repr(loss)) if loss else "cross-entropy"
+        self.train, self.valid = train.to(device), valid.to(device)
+        self.config, self.device = config, device
+        self.names, self.parameters = zip(*model.named_parameters(), strict=True)
+        self.optimizer = torch.optim.AdamW(
+            self.parameters, lr=config.learning_rate, betas=config.betas, eps=config.eps,
+            weight_decay=config.weight_decay, fused=True,
+        )  # fmt: skip
+        self.amp = config.amp == "on" or (
+            config.amp == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
+        )
+        self.epoch = 0
+        self.best_score = math.inf
+        self.best: dict[str, Tensor] = {}
+        self.history = TrainingLog(device=device.type)
+
+    @property
+    def finished(self) -> bool:
+        stale = self.epoch - self.history.best_epoch >= self.config.patience
+        return self.epoch >= self.config.max_epochs or (self.epoch > 0 and stale)
+
+    def one_epoch(self) -> dict[str, float]:
+        began = time.perf_counter()
+        config = self.config
+        seed = config.seed, self.epoch
+        # For parts that draw numbers without keys, such as PyTorch's own dropout.
+        torch.manual_seed((config.seed * 100_003 + self.epoch) * self.team.world + self.team.rank)
+        shuffle = np.random.default_rng(seed)
+        steps = math.ceil(len(self.train) / config.batch_size)
+        step = self.epoch * steps
+        max_len = self.model.config.max_len
+        self.model.train()
+        loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
+        norm_sum = torch.zeros((), device=self.device)
+        rate = 0.0
+        for index in self.train.batch_indices(config.batch_size, shuffle, max_len):
+            share = self.team.share(index)
+            batch = self.train.batch(share if len(share) else index[:1], max_len)
+            use_keys(self.model, *seed, batch.index)
+            rate = config.learning_rate_at(step, steps)
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
+                losses = self.losses(batch)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss = self.team.weight(losses, len(index), empty=len(share) == 0)
+            loss.backward()
+            norm_sum += nn.utils.clip_grad_norm_(self.parameters, config.clip)
+            self.optimizer.step()
+            loss_sum += loss.detach() * (len(index) / self.team.world)
+            step += 1
+        forget_keys(self.model)
+        (train_loss,) = self.team.total(float(loss_sum))
+        valid_loss, accuracy = self.score()
+        self.epoch += 1
+        row = {
+            "epoch": self.epoch,
+            "train_loss": train_loss / len(self.train),
+            "valid_loss": valid_loss,
+            "valid_acc@1": accuracy,
+            "learning_rate": rate,
+            "gradient_norm": float(norm_sum) / steps,
+            "seconds": time.perf_counter() - began,
+        }
+        self.history.rows.append(row)
+        score = valid_loss if config.monitor == "loss" else -accuracy
+        for name in ("train_loss", "valid_loss"):
+            if math.isfinite(row[name]):
+                continue
+            raise FloatingPointError(
+                f"The {name} is {row[name]} in epoch {self.epoch}; lower the "
+                f"learning rate ({config.learning_rate:g}) or the gradient clip ({config.clip:g})."
+            )
+        if score < self.best_score:
+            self.best_score = score
+            self.history.best_epoch = self.epoch
+            self.best = {k: v.detach().cpu().clone() for k, v in self.model.state_dict().items()}
+        return row
+
+    @torch.no_grad()
+    def score(self) -> tuple[float, float]:
+        """Validation loss without smoothing, and Acc@1 in percent."""
+        self.model.eval()
+        total = 0.0
+
+        class Listener:
+            """Adds up the loss of what `evaluate` asks for, so that one pass serves both."""
+
+            def rank(_, batch: Batch) -> Ranked:
+                nonlocal total
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
+                    if isinstance(self.model, MixtureModel):
+                        mixture = self.model.mixture(batch)
+                        total += float(mixture.cross_entropy(batch.target).sum())
+                        return mixture.rank(batch.target, batch.index)
+                    log_probs = self.model(batch).log_probs
+                total += float(cross_entropy(log_probs, batch.target).sum())
+                return rank_all(log_probs, batch.target, batch.index)
+
+        mine = self.valid.subset(self.team.share(np.arange(len(self.valid))))
+        hits = float(gains(evaluate(Listener(), mine))["acc@1"].sum())
+        total, hits = self.team.total(total, hits)
+        return total / len(self.valid), 100 * hits / len(self.valid)
+
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint must agree with to be resumed."""
+        raw = {
+            "model": self.model.config.to_dict(),
+            "training": asdict(self.config) | {"loss": self.loss_name},
+            "vocabulary": json.loads(self.train.vocabulary.to_json()),
+            "windows": {
+                "train": len(self.train),
+                "valid": len(self.valid),
+                "fingerprint": fingerprint(self.train, self.valid),
+            },
+        }
+        return json.loads(json.dumps(raw))
+
+    def store(self, path: Path) -> None:
+        if self.team.leads:
+            self._write(path)
+        self.team.wait()
+
+    def _write(self, path: Path) -> None:
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        tensors |= {f"best.{k}": v for k, v in self.best.items()}
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            for key, value in self.optimizer.state[parameter].items():
+                tensors[f"optimizer.{key}.{name}"] = value
+        info = self.identity() | {
+            "epoch": self.epoch, "best_score": self.best_score,
+            "best_epoch": self.history.best_epoch, "history": self.history.rows,
+        }  # fmt: skip
+        files.write(path, tensors, info)
+
+    def restore(self, path: Path) -> None:
+        tensors, info = files.read(path)
+        require_settings_in(path.name, info)
+        for key, now in self.identity().items():
+            if key not in info:
+                raise DataError(
+                    f"{path.name} is a finished model, not a training run; choose another name."
+                )
+            if info[key] != now:
+                raise DataError(
+                    f"{path.name} was trained with another {key}{difference(info[key], now)}; "
+                    "remove it, choose another name, or train with resume=False (--fresh)."
+                )
+        require_progress(path.name, info)
+        require_tensors(path.name, tensors, self.model, self.names, self.parameters)
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+        for name, value in tensors.items():
+            part, _, rest = name.partition(".")
+            parts[part][rest] = value
+        load_weights(self.model, parts["model"], path.name)
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            self.optimizer.state[parameter] = {
+                key: parts["optimizer"][f"{key}.{name}"].to(self.device)
+                for key in ("step", "exp_avg", "exp_avg_sq")
+            }
+        self.best = parts["best"]
+        self.epoch, self.best_score = info["epoch"], info["best_score"]
+        self.history.rows = info["history"]
+        self.history.best_epoch = info["best_epoch"]
+
+
+def fingerprint(*parts: Windows) -> str:
+    """A short hash that differs when the windows' contents do."""
+    digest = hashlib.sha256()
+    for part in parts:
+        # Windows with a memory have summaries of older places as well.
+        summaries = [getattr(part, name) for name in ("older", "older_at") if hasattr(part, name)]
+        for array in (part.features.cpu().numpy(), part.first, part.target, *summaries):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:12]
+
+
+def difference(then: dict[str, Any], now: dict[str, Any]) -> str:
+    """Name the first setting that differs, when it is short enough to read."""
+    for key in now:
+        if then.get(key) != now[key] and not isinstance(now[key], list):
+            was = shorten(str(then.get(key)), 60)  # it comes from a file, and can be anything
+            return f" ({key} was {was}, now {now[key]})"
+    return ""
 
 
 def pick_device() -> torch.device:
@@ -63,8 +324,8 @@ def fit(
     after_epoch : callable, optional
         Gets every new row of the history.
     loss : callable, optional
-        What training makes small: `pgt.sparse.losses.cross_entropy`, unless another is given, such
-        as one of `pgt.improvements.losses`. Validation is scored by the cross-entropy whatever it
+        What training makes small: `pgt.sparse.cross_entropy`, unless another is given, such
+        as one of `pgt.improvements`. Validation is scored by the cross-entropy whatever it
         is.
     compile_backend : str, optional
         Compile the steps, with a backend of ``torch.compile`` such as "inductor" or "cudagraphs":
@@ -85,7 +346,7 @@ def fit(
     --------
     >>> import numpy as np
     >>> import pgt
-    >>> data = pgt.prepare(pgt.city.load().visits)
+    >>> data = pgt.prepare(wherenext.city.load().visits)
     >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
     >>> model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(*size, d_model=16, n_layers=1))
     >>> few, fewer = data.train.subset(np.arange(128)), data.valid.subset(np.arange(64))

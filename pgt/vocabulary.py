@@ -15,7 +15,7 @@ from pgt.config import WindowConfig
 from pgt.refusals.chains import require_ids
 from pgt.refusals.sizes import require_shared
 from pgt.refusals.strangers import note_people, note_places
-from pgt.table.people import first_visits, marks_of
+from pgt.visits import first_visits, marks_of
 
 PADDING = 0
 UNKNOWN = 1

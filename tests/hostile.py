@@ -7,11 +7,11 @@ from functools import lru_cache
 
 import pandas as pd
 import torch
+from wherenext import city
+from wherenext.viz.flow_map import flows
 
-from pgt import city
 from pgt.look import Look, look
 from pgt.model import PointerGeneratorTransformer
-from pgt.viz.flow_map import flows
 from pgt.windows import Windows, prepare
 
 from .helpers import tiny_config

@@ -21,14 +21,13 @@ from typing import Any
 
 import torch
 
+from pgt import files
+from pgt import train as training_run
 from pgt.config import TrainConfig
-from pgt.files import tensors
-from pgt.files.atomic import ABANDONED, whole, whole_folder
-from pgt.files.tensors import read, write
+from pgt.files import ABANDONED, read, whole, whole_folder, write
 from pgt.io import tables
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.training import run as training_run
 from pgt.windows import prepare
 
 from .helpers import random_visits, routine_visits, tiny_config
@@ -55,7 +54,7 @@ class Moments:
 
     def watch(self) -> None:
         """Count from now on, to the end of the process."""
-        steps, save = training_run.use_keys, tensors.save_file
+        steps, save = training_run.use_keys, files.save_file
 
         def step(*arguments: Any) -> None:
             self()
@@ -66,7 +65,7 @@ class Moments:
             self(lambda: os.truncate(path, path.stat().st_size // 2))
 
         setattr(training_run, "use_keys", step)  # noqa: B010
-        setattr(tensors, "save_file", saved)  # noqa: B010
+        setattr(files, "save_file", saved)  # noqa: B010
         sys.addaudithook(lambda event, _: self() if event in EVENTS else None)
 
 

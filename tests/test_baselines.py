@@ -14,14 +14,12 @@ import pandas as pd
 import pytest
 import torch
 from torch import Tensor
+from wherenext import city
 
-from pgt import city
-from pgt.baselines import ContextKernel, Last, Markov, MostFrequent
+from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, baselines, fit_baseline
 from pgt.batch import Batch
 from pgt.metrics import evaluate, gains
-from pgt.sparse.ranking import rank_all
-from pgt.sparse.transitions import Transitions
-from pgt.training.baselines import baselines, fit_baseline
+from pgt.sparse import Transitions, rank_all
 from pgt.windows import Dataset, Windows, prepare
 
 from .helpers import changed, minutes, random_visits, routine_visits

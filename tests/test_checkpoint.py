@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from wherenext import city
+from wherenext.results import read_results
 
-from pgt import checkpoint, city
-from pgt.analysis.results import read_results
+from pgt import checkpoint
 from pgt.checkpoint import load_model, load_windows_config, read, read_parts, save_model, write
 from pgt.config import TrainConfig, WindowConfig
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.model import load_contextual
+from pgt.contextual import ContextualConfig, load_contextual
 from pgt.errors import DataError, DataNote
-from pgt.files.weights import built, load_weights
+from pgt.files import built, load_weights
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.estimator import NextLocation

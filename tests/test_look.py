@@ -8,17 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from wherenext.gates import gates
+from wherenext.position_bias import bias_of
 
 from pgt import look as looking
-from pgt.analysis.gates import gates
-from pgt.analysis.position_bias import bias_of
 from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.history import with_history
-from pgt.contextual.model import ContextualPointer
-from pgt.contextual.presets import ALONE
+from pgt.contextual import ALONE, ContextualConfig, ContextualPointer
 from pgt.errors import DataError
+from pgt.history import with_history
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.experts import Experts
 from pgt.windows import Dataset, prepare

@@ -26,7 +26,7 @@ from pgt.metrics import (
     summarize,
     weighted_f1,
 )
-from pgt.sparse.ranking import rank
+from pgt.sparse import rank
 from pgt.windows import Windows, prepare
 
 from .helpers import random_visits

@@ -12,21 +12,17 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from wherenext import city
 
-from pgt import city, windows
 from pgt import mixture as mixture_module
-from pgt.config import ModelConfig
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.history import with_history
-from pgt.contextual.model import ContextualPointer
-from pgt.improvements.registry import improved
+from pgt import sparse, windows
+from pgt.config import ABLATIONS, ModelConfig
+from pgt.contextual import ContextualConfig, ContextualPointer
+from pgt.history import with_history
+from pgt.improvements import improved
 from pgt.mixture import Mixture, MixtureModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import logits
-from pgt.sparse.losses import cross_entropy
-from pgt.sparse.ranking import rank_all
-from pgt.sparse.slots import Slots, log_mixture, scatter_log_probs
-from pgt.training.presets import ABLATIONS
+from pgt.sparse import Slots, cross_entropy, log_mixture, rank_all, scatter_log_probs
 from pgt.windows import Windows
 
 V = 7
@@ -153,9 +149,9 @@ def test_without_all_places_loss_gradient_and_ranks_are_the_same(
     monkeypatch: pytest.MonkeyPatch, name: str, model: Any, part: Windows, stretch: int
 ) -> None:
     if stretch < 2**20:
-        monkeypatch.setattr(logits, "KEPT", 0)
+        monkeypatch.setattr(sparse, "KEPT", 0)
         monkeypatch.setattr(mixture_module, "KEPT", 0)
-        monkeypatch.setattr(logits, "STRETCH", stretch)
+        monkeypatch.setattr(sparse, "STRETCH", stretch)
     model = copy.deepcopy(model).double()
     torch.manual_seed(0)
     with torch.no_grad():
@@ -193,7 +189,7 @@ def small_mixture(seed: int, first: int, linear: bool) -> tuple[Mixture, Tensor]
     gate, h = (torch.randn(n, generator=rng, dtype=torch.float64) for n in ((b,), (b, 3)))
     weight, bias = (torch.randn(n, generator=rng, dtype=torch.float64) for n in ((size, 3), size))
     z = h @ weight.T + bias
-    made = logits.LinearLogits(h, weight, bias, first) if linear else logits.DenseLogits(z, first)
+    made = sparse.LinearLogits(h, weight, bias, first) if linear else sparse.DenseLogits(z, first)
     generator = torch.full((b, V), -math.inf, dtype=torch.float64)
     generator[:, first : first + size] = z.log_softmax(1)
     copied = torch.full((b, 1 + V), -math.inf, dtype=torch.float64).scatter(1, 1 + place, pointer)
@@ -206,9 +202,9 @@ def small_mixture(seed: int, first: int, linear: bool) -> tuple[Mixture, Tensor]
 def test_a_mixture_of_few_places_is_what_it_says(
     monkeypatch: pytest.MonkeyPatch, first: int, linear: bool, stretch: int
 ) -> None:
-    monkeypatch.setattr(logits, "KEPT", stretch - 1)
+    monkeypatch.setattr(sparse, "KEPT", stretch - 1)
     monkeypatch.setattr(mixture_module, "KEPT", stretch - 1)
-    monkeypatch.setattr(logits, "STRETCH", stretch)
+    monkeypatch.setattr(sparse, "STRETCH", stretch)
     for seed in range(4):
         mixed, log_probs = small_mixture(seed, first, linear)
         index = torch.arange(len(log_probs))

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 import torch
 from torch import Tensor, nn
+from wherenext.results import read_results
 
-from pgt.analysis.results import read_results
 from pgt.batch import Batch
-from pgt.config import PARTS, ModelConfig, TrainConfig, WindowConfig
+from pgt.config import ABLATIONS, PARTS, PRESETS, ModelConfig, TrainConfig, WindowConfig, ablate
 from pgt.encoder import EncoderLayer, sinusoids
 from pgt.model import (
     Embeddings,
@@ -24,9 +24,7 @@ from pgt.model import (
     logits_of,
     recency,
 )
-from pgt.sparse.logits import DenseLogits, LinearLogits
-from pgt.sparse.losses import cross_entropy
-from pgt.training.presets import ABLATIONS, PRESETS, ablate
+from pgt.sparse import DenseLogits, LinearLogits, cross_entropy
 from pgt.windows import Dataset, prepare
 
 from .helpers import changed, model_of, pad_to, random_visits, tiny_config

@@ -17,10 +17,9 @@ from pgt.config import Anchor, WindowConfig
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.predict import COLUMNS, latest, predict
-from pgt.table.features import FEATURES
 from pgt.units import local_day
 from pgt.visits import check
-from pgt.windows import Dataset, prepare
+from pgt.windows import FEATURES, Dataset, prepare
 
 from .helpers import model_of, random_visits, tiny_config
 

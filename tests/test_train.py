@@ -12,22 +12,19 @@ import pytest
 import torch
 from torch import nn
 
+from pgt import train as training_run
 from pgt.batch import Batch
 from pgt.checkpoint import load_model, read, save_model
-from pgt.config import TrainConfig
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.history import with_history
-from pgt.contextual.model import ContextualPointer
+from pgt.config import PRESETS, TrainConfig
+from pgt.contextual import ContextualConfig, ContextualPointer
+from pgt.counter_random import Dropout, use_keys
 from pgt.errors import DataError
+from pgt.history import with_history
 from pgt.metrics import evaluate, gains
 from pgt.mixture import Mixture, PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.reproducible.counter_random import Dropout, use_keys
-from pgt.sparse.losses import cross_entropy
-from pgt.train import fit
-from pgt.training import run as training_run
-from pgt.training.presets import PRESETS
-from pgt.training.run import TrainingLog
+from pgt.sparse import cross_entropy
+from pgt.train import TrainingLog, fit
 from pgt.windows import Dataset, prepare
 
 from .helpers import random_visits, routine_visits, tiny_config

@@ -8,12 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgt import files as files
 from pgt.errors import DataError
-from pgt.files import atomic as files
 from pgt.io.tables import REQUIRED, read, write
-from pgt.table.columns import require_near
-from pgt.table.rows import overlaps
-from pgt.visits import check, split_by_days
+from pgt.visits import check, overlaps, require_near, split_by_days
 
 from .helpers import ZONE, at, random_visits
 

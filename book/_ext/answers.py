@@ -1,7 +1,7 @@
 """Sphinx extension: exercises with an answer get a form; MyST-NB's cells answer only with a kernel.
 
 A cell tagged ``try`` that calls ``check.exercise("4.1", …)`` gets a form above it, if the answer
-to 4.1 has fields. The form checks what a reader types against the same `pgt.exercises.Answer`
+to 4.1 has fields. The form checks what a reader types against the same `wherenext.exercises.Answer`
 that the cell checks against, in the page and without a network: ``answers.js`` builds it. Without
 a script nothing is shown, and a notebook knows nothing of it.
 """
@@ -19,9 +19,8 @@ from docutils import nodes
 from reading import code_cells
 from sphinx.application import Sphinx
 from sphinx.util import logging
-
-from pgt.exercises import ANSWERS
-from pgt.exercises.answer import Answer
+from wherenext.exercises import ANSWERS
+from wherenext.exercises.answer import Answer
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +39,7 @@ def form(answer: Answer) -> dict[str, Any] | None:
 
     Examples
     --------
-    >>> from pgt.exercises.answer import Field
+    >>> from wherenext.exercises.answer import Field
     >>> form(Answer([25.0], (([4.0], "that is the root."),), fields=(Field("Share", "%"),)))
     {'fields': [{'label': 'Share', 'unit': '%', 'within': 0.05}], 'right': [25.0], 'slips': \
 [{'answer': [4.0], 'why': 'that is the root.'}], 'hint': 'One decimal is enough.', 'then': ''}

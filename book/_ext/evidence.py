@@ -160,8 +160,7 @@ def doubtful(root: Path) -> Iterator[str]:
     from lab.data_sets import anchored, data_fingerprint
     from lab.experiments import EXPERIMENTS
     from lab.reports import NO_CODE, outdated, pending, stale
-
-    from pgt.analysis.results import read_results
+    from wherenext.results import read_results
 
     folder = root / "book" / "results"
     there = {path.stem for path in folder.glob("*.json")}

@@ -16,8 +16,7 @@ from docutils import nodes
 from front_chart import own_rows
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
-
-from pgt.analysis.results import Results, read_results
+from wherenext.results import Results, read_results
 
 Fact = tuple[str, Callable[[Results], str]]
 

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from wherenext import city as towns
+from wherenext.city import City
+from wherenext.results import read_results
 
-from pgt import city as towns
-from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
-from pgt.city import City
-from pgt.contextual.history import with_history
-from pgt.contextual.presets import MEMORY
+from pgt.contextual import MEMORY
+from pgt.history import with_history
 from pgt.predictor.estimator import NextLocation
 from pgt.windows import Dataset, Windows, prepare
 

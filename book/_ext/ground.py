@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
-from pgt.viz.basemap import UNIT, ground_of
+from wherenext.viz.basemap import UNIT, ground_of
 
 WIDTH, HEIGHT = 600, 340  # units of a picture
 MARGIN = 44  # units around what it shows
@@ -56,9 +55,9 @@ class Ground:
     Parameters
     ----------
     features : list of dict
-        As in `pgt.city.City.base`.
+        As in `wherenext.city.City.base`.
     bounds : tuple of float
-        West, south, east and north edge in degrees, as of `pgt.city.City.bounds`.
+        West, south, east and north edge in degrees, as of `wherenext.city.City.bounds`.
     """
 
     def __init__(

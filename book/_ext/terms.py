@@ -68,8 +68,8 @@ def imports(code: str) -> list[str]:
     --------
     >>> imports("from pgt.metrics import evaluate, gains")
     ['pgt.metrics.evaluate', 'pgt.metrics.gains']
-    >>> imports("from pgt import city; from pgt.viz.figures import INK")
-    ['pgt.city']
+    >>> imports("from pgt import city; from wherenext.viz.figures import INK")
+    ['wherenext.city']
     """
     try:
         tree = ast.parse(code)
@@ -146,8 +146,8 @@ def module_of(name: str) -> str | None:
 
     Examples
     --------
-    >>> module_of("pgt.metrics.evaluate"), module_of("pgt.city"), module_of("pgt.nowhere")
-    ('pgt.metrics', 'pgt.city', 'pgt')
+    >>> module_of("pgt.metrics.evaluate"), module_of("wherenext.city"), module_of("pgt.nowhere")
+    ('pgt.metrics', 'wherenext.city', 'pgt')
     """
     known = {module.name for module in api.modules()}
     parts = name.split(".")

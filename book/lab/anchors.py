@@ -34,9 +34,8 @@ from lab.data_sets import DATA, anchored
 from lab.models import Run
 from lab.reports import Report
 from lab.runs import SEEDS
-from pgt.analysis.intervals import interval_of_mean
 from pgt.config import Anchor
-from pgt.metrics import gains
+from pgt.metrics import gains, interval_of_mean
 from pgt.windows import Windows
 
 KEYS = ("geolife_exact", "new_york", "city")

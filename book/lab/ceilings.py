@@ -21,8 +21,8 @@ from lab.entropy import (
     sample_chain,
     shannon_entropy,
 )
-from pgt.analysis.intervals import ends, resampled_means
-from pgt.contextual.history import HistoryWindows
+from pgt.history import HistoryWindows
+from pgt.metrics import ends, resampled_means
 
 FEWEST = 5  # people that a row must be of
 # From any two situations to the most alike; each but the last has those of the next one in it.

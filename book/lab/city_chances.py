@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from wherenext.city import City
+from wherenext.city.days import DAY, Life
+from wherenext.city.hours import Town
+from wherenext.city.people import Behaviour
 
 from lab.entropy import entropy_of
-from pgt.city import City
-from pgt.city.days import DAY, Life
-from pgt.city.hours import Town
-from pgt.city.people import Behaviour
 from pgt.errors import DataError
 
 
@@ -46,8 +46,8 @@ def choice_probabilities(city: City) -> pd.DataFrame:
 
     Examples
     --------
-    >>> import dataclasses, pgt.city
-    >>> town = pgt.city.load()
+    >>> import dataclasses, wherenext.city
+    >>> town = wherenext.city.load()
     >>> visits = town.visits.query("user_id <= 3")
     >>> few = dataclasses.replace(town, people=town.people[:3], visits=visits)
     >>> table = choice_probabilities(few)
@@ -69,7 +69,7 @@ def choice_probabilities(city: City) -> pd.DataFrame:
     if not np.array_equal(lived, city.visits.location_id.to_numpy()):
         raise DataError(
             "The people of this city live otherwise when they live again: it was made or changed "
-            "elsewhere; simulate it anew with pgt.city.simulate()."
+            "elsewhere; simulate it anew with wherenext.city.simulate()."
         )
     return pd.concat(parts, ignore_index=True)
 

@@ -37,16 +37,16 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from wherenext.predictions import Predictions, collect
+from wherenext.window_features import first_visits
 
 from lab import coverage, data_sets, models
 from lab.data_sets import DATA
 from lab.grid import enough_people
 from lab.models import Run
 from lab.reports import Report
-from pgt.analysis import calibration, conformal, temperature
-from pgt.analysis.intervals import ends, resampled_means
-from pgt.analysis.predictions import Predictions, collect
-from pgt.analysis.window_features import first_visits
+from pgt import calibration
+from pgt.metrics import ends, resampled_means
 
 DATA_SETS = ("city", "geolife_exact")
 SEEDS = (42, 1, 2)
@@ -77,22 +77,22 @@ def stages(
 ) -> tuple[Row, dict[str, Any]]:
     """The temperatures, and by stage and split the log-probabilities of the answers."""
     valid, test = predictions["valid"], predictions["test"]
-    t = temperature.temperature(valid.log_probs, valid.target)
-    among = temperature.temperature(valid.only_named(), valid.target)
+    t = calibration.temperature(valid.log_probs, valid.target)
+    among = calibration.temperature(valid.only_named(), valid.target)
     out: dict[str, Any] = {stage: {} for stage in STAGES}
     only = {
-        split: temperature.scale(part.only_named(), among) for split, part in predictions.items()
+        split: calibration.scale(part.only_named(), among) for split, part in predictions.items()
     }
     # Where a model is unsure among the places it can name, it is likelier to be none of them.
     forecasts = {
         split: np.column_stack([never[split], np.exp(only[split].max(1))]) for split in predictions
     }
     for split, part in predictions.items():
-        new = temperature.recalibrated(forecasts["valid"], valid.new, forecasts[split])
-        out["as is"][split] = temperature.with_unseen(part.log_probs, part.named)
-        out["temperature"][split] = temperature.with_unseen(part.at(t), part.named)
-        out["somewhere new"][split] = temperature.with_unseen(only[split], part.named, new)
-    before, after = (temperature.losses(test.at(one), test.target) for one in (1.0, t))
+        new = calibration.recalibrated(forecasts["valid"], valid.new, forecasts[split])
+        out["as is"][split] = calibration.with_unseen(part.log_probs, part.named)
+        out["temperature"][split] = calibration.with_unseen(part.at(t), part.named)
+        out["somewhere new"][split] = calibration.with_unseen(only[split], part.named, new)
+    before, after = (calibration.losses(test.at(one), test.target) for one in (1.0, t))
     possible = np.isfinite(before)
     row = {
         "temperature": t, "among_named": among, "n": len(before),
@@ -104,9 +104,9 @@ def stages(
 
 def calibrated(predictions: Predictions, answers: np.ndarray) -> Iterator[Row]:
     """Rows of the tables ``calibration`` and ``reliability`` of one stage."""
-    best = temperature.top(answers, predictions.answer)
+    best = calibration.top(answers, predictions.answer)
     p, y = best.confidence.to_numpy(), best.hit.to_numpy(dtype=float)
-    floor, high_floor = temperature.floor_of_error(p)
+    floor, high_floor = calibration.floor_of_error(p)
     low, high = ends(resampled_means([p - y], predictions.users, draws=DRAWS))
     parts = calibration.brier(p, y)
     yield {
@@ -116,7 +116,7 @@ def calibrated(predictions: Predictions, answers: np.ndarray) -> Iterator[Row]:
         "error": calibration.expected_calibration_error(p, y), "floor": floor,
         "floor_high": high_floor, "brier": parts.score, "skill": parts.skill,
         "auc": calibration.auc(p, y),
-        "loss": float(temperature.losses(answers, predictions.answer).mean()),
+        "loss": float(calibration.losses(answers, predictions.answer).mean()),
     }  # fmt: skip
     for bins in BINS:
         at = calibration.bins_of(p, bins)
@@ -133,7 +133,7 @@ def foretold(predictions: Predictions, answers: np.ndarray) -> Row:
     return {
         "table": "new", "n": len(p), "forecast": float(p.mean()), "share": float(y.mean()),
         "error": calibration.expected_calibration_error(p, y),
-        "floor": temperature.floor_of_error(p)[0],
+        "floor": calibration.floor_of_error(p)[0],
         "skill": calibration.brier(p, y).skill, "auc": calibration.auc(p, y),
         "auc_within": calibration.auc_within(p, y, predictions.users),
     }  # fmt: skip
@@ -159,7 +159,7 @@ def strangeness(method: str, log_probs: np.ndarray) -> np.ndarray:
     """(N, A) scores by one of `METHODS`; draws are the same at every call."""
     probs = np.exp(log_probs)
     if method == "simple":
-        return conformal.simple_scores(probs)
+        return calibration.simple_scores(probs)
     u = np.random.default_rng(0).uniform(size=len(probs))
     return coverage.adaptive_scores(probs, u if method == "adaptive, drawn" else None)
 
@@ -175,10 +175,10 @@ def sets(
     for method, alpha in product(METHODS, ALPHAS):
         scores = dict(zip(predictions, scored[method], strict=True))
         own = {
-            name: conformal.of_target(scores[name], part.answer)
+            name: calibration.of_target(scores[name], part.answer)
             for name, part in predictions.items()
         }
-        limits = {"all": np.full(len(test.target), conformal.threshold(own["valid"], alpha))}
+        limits = {"all": np.full(len(test.target), calibration.threshold(own["valid"], alpha))}
         if last:
             limits["people"] = coverage.thresholds_by_group(
                 own["valid"], predictions["valid"].users, test.users, alpha

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from pgt.contextual.history import HistoryWindows
-from pgt.table.features import FEATURES
+from pgt.history import HistoryWindows
 from pgt.units import MINUTES_OF_DAY, around_the_clock
+from pgt.windows import FEATURES
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def repeat_rate(windows: HistoryWindows, likeness: ContextMatch) -> pd.DataFrame
     Parameters
     ----------
     windows : HistoryWindows
-        Of `pgt.contextual.history.with_history` with a memory: the past of each window is the
+        Of `pgt.history.with_history` with a memory: the past of each window is the
         person's whole one.
     likeness : ContextMatch
 
@@ -63,9 +63,9 @@ def repeat_rate(windows: HistoryWindows, likeness: ContextMatch) -> pd.DataFrame
 
     Examples
     --------
-    >>> import pgt.city, pgt.windows, pgt.contextual.history
-    >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
-    >>> windows = pgt.contextual.history.with_history(data, memory=1).test
+    >>> import wherenext.city, pgt.windows, pgt.history
+    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
+    >>> windows = pgt.history.with_history(data, memory=1).test
     >>> table = repeat_rate(windows, ContextMatch(place=True, minutes=60))
     >>> bool(table.pairs.mean() > repeat_rate(windows, ContextMatch()).pairs.mean())
     True

@@ -1,6 +1,6 @@
 """How often sets of answers hold the right one: of other scores, by group, by person, and by luck.
 
-What `pgt.analysis.conformal` promises holds for exchangeable windows. Visits of people through time
+What `pgt.calibration` promises holds for exchangeable windows. Visits of people through time
 are none, so the promise has to be checked: by person (`by_person`) and by time. Thresholds per
 person (`thresholds_by_group`) repair the first.
 """
@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from lab import grid
-from pgt.analysis.conformal import threshold
+from pgt.calibration import threshold
 
 
 def adaptive_scores(probs: ArrayLike, u: ArrayLike | None = None) -> np.ndarray:

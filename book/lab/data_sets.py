@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import pandas as pd
+from wherenext import city
+from wherenext.city.checkins import sampled
 
 from lab.provenance import fingerprint
-from pgt import city
-from pgt.city.checkins import sampled
 from pgt.config import Anchor, Protocol, WindowConfig
 from pgt.io.sources import (
     GEOLIFE,
@@ -39,7 +39,7 @@ class Data:
     needs : str
         Environment variable that points to the data, if they are not part of the package.
     preset : str
-        Shape and training of every PGT on it, of `pgt.training.presets.PRESETS`; on
+        Shape and training of every PGT on it, of `pgt.config.PRESETS`; on
         GeoLife those that the design documents name.
     anchor : {"target_day", "last_visit"}, optional
         The day that a window's history goes back from, if it is not the protocol's own.

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from wherenext.results import read_results
 
 from lab import data_sets, runs
 from lab.data_sets import DATA
 from lab.experiments import EXPERIMENTS
 from lab.reports import about_data, environment, stale, write_results
-from pgt.analysis.results import read_results
 from pgt.errors import DataError
-from pgt.files.atomic import write_text
+from pgt.files import write_text
 
 
 def execute(name: str, folder: Path, workers: int = 2) -> Path:

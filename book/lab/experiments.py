@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 from lab.models import Run
 from lab.runs import SEEDS
-from pgt.config import TargetTime
-from pgt.contextual import presets
-from pgt.improvements.registry import IMPROVEMENTS
-from pgt.training.baselines import baselines
-from pgt.training.presets import ABLATIONS
+from pgt import contextual
+from pgt.baselines import baselines
+from pgt.config import ABLATIONS, TargetTime
+from pgt.improvements import IMPROVEMENTS
 
 # The documents' claims about GeoLife's 45 people are judged on ten.
 MORE_SEEDS = (*SEEDS, 5, 6, 7, 8, 9)
@@ -143,8 +142,8 @@ EXPERIMENTS: dict[str, Experiment] = {
     "beyond": Experiment(
         "What beats the context kernel, which of its terms do, and how much past does it need?",
         {
-            "geolife_exact": _contextual(*presets.VARIANTS_WHERE_NOTHING_IS_MERGED),
-            "geolife_published": _contextual(*presets.VARIANTS_WITH_UNKNOWN),
+            "geolife_exact": _contextual(*contextual.VARIANTS_WHERE_NOTHING_IS_MERGED),
+            "geolife_published": _contextual(*contextual.VARIANTS_WITH_UNKNOWN),
             "city": _contextual("full", "window"),
         },
     ),

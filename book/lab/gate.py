@@ -8,7 +8,7 @@ in_window, not_in_window, or a tenth of the windows by gate ("tenth 1" has the l
 and of known windows also hold scores of the gate against two outcomes. Rows without a seed hold
 the ends of 95 % intervals of the mean over seeds, people resampled. The model
 "window_features" is a logistic regression without any network
-(`pgt.analysis.window_features.forecast`); its row "difference" is its AUC minus the mean of the
+(`wherenext.window_features.forecast`); its row "difference" is its AUC minus the mean of the
 gates'. No person, place or moment can be recognized in the rows.
 """
 
@@ -19,18 +19,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from wherenext.gates import gates
+from wherenext.window_features import forecast
 
 from lab import data_sets, models, runs
 from lab.data_sets import DATA
 from lab.models import Run
 from lab.reports import Report
 from lab.runs import SEEDS
-from pgt.analysis import calibration
-from pgt.analysis.gates import gates
-from pgt.analysis.intervals import ends
-from pgt.analysis.window_features import forecast
+from pgt import calibration
 from pgt.config import TargetTime
-from pgt.files.atomic import whole
+from pgt.files import whole
+from pgt.metrics import ends
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows
 
@@ -58,7 +58,7 @@ def returned(windows: Windows) -> np.ndarray | None:
 
 
 def scores(gate: np.ndarray, outcome: np.ndarray, users: np.ndarray) -> dict[str, float]:
-    """What a gate knows of an outcome, and how it says so; see `pgt.analysis.calibration`."""
+    """What a gate knows of an outcome, and how it says so; see `pgt.calibration`."""
     parts = calibration.brier(gate, outcome)
     intercept, slope = calibration.calibration_line(gate, outcome)
     return {

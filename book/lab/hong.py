@@ -22,10 +22,10 @@ from torch import Tensor, nn
 
 from lab.hong_config import NeuralConfig
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
+from pgt.counter_random import Dropout
 from pgt.encoder import sinusoids
 from pgt.mixture import PlaceModel
-from pgt.reproducible.counter_random import Dropout
-from pgt.sparse.logits import at_least_float32
+from pgt.sparse import at_least_float32
 
 
 @dataclass(frozen=True)
@@ -199,8 +199,8 @@ class LSTMBaseline(NeuralBaseline):
 
     Examples
     --------
-    >>> import pgt.city, pgt.windows
-    >>> data = pgt.windows.prepare(pgt.city.load().visits)
+    >>> import wherenext.city, pgt.windows
+    >>> data = pgt.windows.prepare(wherenext.city.load().visits)
     >>> size = {"n_locations": data.vocabulary.n_locations, "n_users": data.vocabulary.n_users}
     >>> model = LSTMBaseline(NeuralConfig("lstm", **size))
     >>> model.scores(data.test.batch([0, 1])).shape == (2, size["n_locations"])
@@ -216,8 +216,8 @@ class MHSABaseline(NeuralBaseline):
 
     Examples
     --------
-    >>> import pgt.city, pgt.windows
-    >>> data = pgt.windows.prepare(pgt.city.load().visits)
+    >>> import wherenext.city, pgt.windows
+    >>> data = pgt.windows.prepare(wherenext.city.load().visits)
     >>> size = {"n_locations": data.vocabulary.n_locations, "n_users": data.vocabulary.n_users}
     >>> model = MHSABaseline(NeuralConfig("mhsa", **size))
     >>> bool(torch.allclose(model.scores(data.test.batch([0])).exp().sum(), torch.tensor(1.0)))

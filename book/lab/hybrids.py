@@ -20,8 +20,7 @@ from pgt.batch import Batch
 from pgt.config import ModelConfig
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.relatives.summarizer.model import mixture
-from pgt.relatives.summarizer.parts import AdditiveAttention, Decoder, Encoder, ReduceState
+from pgt.summarizer import AdditiveAttention, Decoder, Encoder, ReduceState, mixture
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ class Original(PlaceModel):
 
     Examples
     --------
-    >>> import pgt.city, pgt.windows
-    >>> data = pgt.windows.prepare(pgt.city.load().visits, protocol="exact")
+    >>> import wherenext.city, pgt.windows
+    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
     >>> model = Original(OriginalConfig(data.vocabulary.n_locations))
     >>> total = model(data.test.batch([0, 1])).log_probs.exp().sum(1)
     >>> bool(torch.allclose(total, torch.ones(2), atol=1e-5))

@@ -18,7 +18,7 @@ import numpy as np
 
 from lab.data_sets import DATA, dataset
 from lab.reports import Report
-from pgt.improvements.embeddings import occurrences
+from pgt.improvements import occurrences
 from pgt.visits import SPLITS
 from pgt.windows import Dataset, Windows
 
@@ -42,8 +42,8 @@ def counts(train: Windows) -> dict[str, np.ndarray]:
 
     Examples
     --------
-    >>> import pgt.city, pgt.windows
-    >>> train = pgt.windows.prepare(pgt.city.load().visits, protocol="exact").train
+    >>> import wherenext.city, pgt.windows
+    >>> train = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact").train
     >>> bool(counts(train)["targets"].sum() == len(train))
     True
     """

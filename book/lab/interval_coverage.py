@@ -10,7 +10,7 @@ data set: as many people, with as many windows each. A row says for one such set
 Acc@1 of the kernel ("score"), or its paired difference to "most frequent in the window"
 ("difference").
 
-Methods: the percentile interval of `pgt.analysis.intervals` and the BCa interval, both resampling
+Methods: the percentile interval of `pgt.metrics` and the BCa interval, both resampling
 people; "studentized" bootstraps the ratio of error to standard error; "t" is the linearized
 standard error of the ratio with Student's quantile for the effective number of people.
 """
@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import stats
+from wherenext.results import read_results
 
 from lab.reports import Report
-from pgt.analysis.results import read_results
 from pgt.metrics import gains
 
 TRIALS = 4000

@@ -23,10 +23,9 @@ import pandas as pd
 from lab import data_sets, models, runs
 from lab.models import Run
 from lab.reports import Report
-from pgt.analysis.intervals import interval_of_mean
 from pgt.config import TargetTime
 from pgt.io.sources import from_environment
-from pgt.metrics import gains
+from pgt.metrics import gains, interval_of_mean
 from pgt.windows import Windows
 
 ANSWERS = "PGT_LLM_MOB"  # folder of the published answers

@@ -71,7 +71,7 @@ class Tree(Names):
         starts : iterable of str
             As ``module:definition`` or ``module:Class.method``.
         stops : collection of str
-            Definitions, classes' methods or whole modules (``pgt.analysis.results``) not to look
+            Definitions, classes' methods or whole modules (``wherenext.results``) not to look
             into.
 
         Raises

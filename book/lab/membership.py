@@ -28,13 +28,13 @@ import torch
 
 from lab import data_sets, models, nobody
 from lab.newcomers import folds
+from lab.pretraining import blank
 from lab.reports import Report
 from lab.runs import SEEDS
-from pgt.analysis.intervals import ends, resampled_means
-from pgt.contextual.presets import TRAINING
+from pgt.contextual import TRAINING
+from pgt.metrics import ends, resampled_means
 from pgt.mixture import evaluating
 from pgt.model import PointerGeneratorTransformer
-from pgt.predictor.pretraining import blank
 from pgt.train import fit
 from pgt.windows import Dataset
 

@@ -12,22 +12,19 @@ import torch
 from lab import data_sets
 from lab.data_sets import DATA
 from lab.search_space import DOCUMENTED, Settings, build, build_pgt, tuned
-from pgt import metrics
-from pgt.baselines import ContextKernel
-from pgt.config import ModelConfig, TargetTime, TrainConfig
-from pgt.contextual import presets
-from pgt.contextual.history import with_history
-from pgt.files.shipped import folder
-from pgt.improvements.registry import IMPROVEMENTS, improved, training_of
+from pgt import contextual, metrics
+from pgt.baselines import ContextKernel, baselines, fit_baseline
+from pgt.config import PRESETS, ModelConfig, TargetTime, TrainConfig, ablate
+from pgt.files import folder
+from pgt.history import with_history
+from pgt.improvements import IMPROVEMENTS, improved, training_of
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.estimator import PRETRAINED
 from pgt.predictor.fitting import remembering
-from pgt.sparse.losses import Loss, cross_entropy
+from pgt.sparse import Loss, cross_entropy
 from pgt.train import fit
-from pgt.training.baselines import baselines, fit_baseline
-from pgt.training.presets import PRESETS, ablate
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset
 
@@ -96,8 +93,8 @@ def _rival(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
 
 def _contextual(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     assert run.seed is not None
-    variant = presets.VARIANTS[run.variant]
-    network: Any = presets.build(variant, data_sets.dataset(key), run.seed, run.target_time)
+    variant = contextual.VARIANTS[run.variant]
+    network: Any = contextual.build(variant, data_sets.dataset(key), run.seed, run.target_time)
     return network  # its batches are of another kind, and `fit` does not mind
 
 
@@ -171,7 +168,7 @@ def _with_memory(key: str, run: Run) -> Dataset:
 
 
 def _with_history(key: str, run: Run) -> Dataset:
-    return presets.windows(data_sets.dataset(key), presets.VARIANTS[run.variant])
+    return contextual.windows(data_sets.dataset(key), contextual.VARIANTS[run.variant])
 
 
 def _shipped(key: str, run: Run) -> Trained:

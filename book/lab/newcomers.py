@@ -24,24 +24,22 @@ import pandas as pd
 import torch
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
+from wherenext.results import read_results
+from wherenext.window_features import ENDS, group_of
 
 from lab import data_sets, models
 from lab.data_sets import DATA
 from lab.reports import Report
-from pgt import metrics
-from pgt.analysis.intervals import interval_of_mean
-from pgt.analysis.results import read_results
-from pgt.analysis.window_features import ENDS, group_of
-from pgt.contextual import presets
-from pgt.contextual.history import with_history
+from pgt import contextual, metrics
+from pgt.baselines import fit_baseline
+from pgt.history import with_history
+from pgt.metrics import interval_of_mean
 from pgt.model import PointerGeneratorTransformer
-from pgt.table.features import encode
 from pgt.train import fit
-from pgt.training.baselines import fit_baseline
 from pgt.units import local_day
 from pgt.visits import check, split_by_days
 from pgt.vocabulary import Vocabulary
-from pgt.windows import Dataset, Windows, build
+from pgt.windows import Dataset, Windows, build, encode
 
 DATA_SETS = {"geolife_exact": "geolife_exact", "city": "city"}  # and their results files
 FOLDS = 5
@@ -116,7 +114,7 @@ def been_there(windows: Windows) -> np.ndarray:
 
 def most_frequent(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
     """Ranks of the most frequent of the last hundred visits' places."""
-    seen = with_history(data, presets.MEMORY)
+    seen = with_history(data, contextual.MEMORY)
     return metrics.evaluate(fit_baseline("most_frequent", seen.train, seen.valid), seen.test)
 
 
@@ -125,17 +123,17 @@ def kernel(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
 
     Its numbers are chosen on every fourth validation window: so many visits make the choice slow.
     """
-    seen = with_history(data, presets.MEMORY)
+    seen = with_history(data, contextual.MEMORY)
     some = seen.valid.subset(np.arange(0, len(seen.valid), 4))
     return metrics.evaluate(fit_baseline("kernel", seen.train, some), seen.test)
 
 
-def contextual(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
+def ranks_of_contextual(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
     """Ranks of the contextual pointer."""
     assert seed is not None
-    variant = presets.VARIANTS["full"]
-    seen = presets.windows(data, variant)
-    built: Any = presets.build(variant, data, seed)  # its batches are of another kind
+    variant = contextual.VARIANTS["full"]
+    seen = contextual.windows(data, variant)
+    built: Any = contextual.build(variant, data, seed)  # its batches are of another kind
     model, training = built
     fit(model, seen.train, seen.valid, training, progress=False)
     return metrics.evaluate(model, seen.test)
@@ -152,7 +150,7 @@ def pgt(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
 
 
 MODELS: dict[str, Callable[[Dataset, int | None, str], pd.DataFrame]] = {
-    "most_frequent": most_frequent, "kernel": kernel, "pgt": pgt, "contextual": contextual,
+    "most_frequent": most_frequent, "kernel": kernel, "pgt": pgt, "contextual": ranks_of_contextual,
 }  # fmt: skip
 
 
@@ -184,7 +182,7 @@ def seen_before(key: str) -> dict[tuple[str, int | None], pd.DataFrame]:
     """Ranks of the models that were trained on everybody, in the order of the test windows."""
     (about,) = read_results(DATA_SETS[key]).ranks(**RUN_OF_PGT)
     everybody = data_sets.dataset(key)
-    known = {("contextual", seed): contextual(everybody, seed, key)
+    known = {("contextual", seed): ranks_of_contextual(everybody, seed, key)
              for seed in SEEDS["contextual"]}  # fmt: skip
     return known | {("pgt", SEEDS["pgt"][0]): about}
 

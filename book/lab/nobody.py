@@ -3,7 +3,7 @@
     PGT_GEOLIFE=… PGT_NEW_YORK=… python book/lab/run.py nobody
 
 writes ``book/results/nobody.json``. The networks have seen simulated worlds alone
-(`pgt.predictor.pretraining`), chosen on worlds that were held out. A ``table`` holds:
+(`lab.pretraining`), chosen on worlds that were held out. A ``table`` holds:
 
 ``zero-shot``
     ``model`` says who answers: "predictor" both experts, weighed by how well they foretold the
@@ -36,24 +36,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from wherenext.city.worlds import WorldConfig
 
 from lab import data_sets, runs
 from lab.data_sets import DATA
 from lab.models import Run
+from lab.pretraining import Pretraining, blank, diaries, expert, simulated
 from lab.provenance import code_mark
 from lab.reports import Report
 from lab.runs import SEEDS
 from pgt import checkpoint
-from pgt.analysis.intervals import interval, interval_of_mean
-from pgt.city.worlds import WorldConfig
-from pgt.contextual.history import HistoryWindows
-from pgt.contextual.model import ContextualPointer
-from pgt.contextual.presets import TRAINING
-from pgt.files.weights import built
-from pgt.metrics import evaluate, gains, summarize
+from pgt.contextual import TRAINING, ContextualPointer
+from pgt.files import built
+from pgt.history import HistoryWindows
+from pgt.metrics import evaluate, gains, interval, interval_of_mean, summarize
 from pgt.predictor.experts import Experts
 from pgt.predictor.fitting import FINE_TUNING, remembering
-from pgt.predictor.pretraining import Pretraining, blank, diaries, expert, simulated
 from pgt.train import fit
 from pgt.windows import Dataset
 
@@ -91,7 +89,7 @@ def worlds(plan: Pretraining) -> Dataset:
 def learned(plan: Pretraining, kind: str, seed: int) -> ContextualPointer:
     """An expert, trained or taken from where it is kept."""
     lacks = "-".join(name for name, there in vars(plan.config).items() if not there)
-    code = code_mark(("pgt.predictor.pretraining:pretrain",))
+    code = code_mark(("lab.pretraining:pretrain",))
     name = f"nobody-{plan.worlds}-{kind}-{lacks}-{seed}-{code}.safetensors".replace(" ", "_")
     path = Path(tempfile.gettempdir()) / "pgt-runs" / name
     if path.is_file():
@@ -212,7 +210,7 @@ REPORT = Report(
     question="How good is a predictor on real people that was trained on simulated ones alone?",
     rows=_rows,
     data=KEYS,
-    starts=("zero_shot", "ablated", "curve", "pgt.predictor.pretraining:pretrain"),
+    starts=("zero_shot", "ablated", "curve", "lab.pretraining:pretrain"),
     models=("kernel", "kernel_memory"),
     more={"seeds": list(SEEDS), "seeds of worlds and curve": list(FEW_SEEDS)},
 )

@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from wherenext import city
+from wherenext.city.checkins import as_checkins, sampled
 
 from lab.reports import Report, Row
-from pgt import city, metrics
-from pgt.city.checkins import as_checkins, sampled
-from pgt.training.baselines import fit_baseline
-from pgt.training.presets import PRESETS
+from pgt import metrics
+from pgt.baselines import fit_baseline
+from pgt.config import PRESETS
 from pgt.windows import prepare
 
 SEEDS, EPOCHS = (42, 1), 6
@@ -112,7 +113,7 @@ REPORT = Report(
     question="Do three commands take a table that nobody prepared to scores?",
     rows=_rows,
     data=_data,
-    starts=("sampled", "as_checkins", "ends", "measured", "pgt.city:simulate",
+    starts=("sampled", "as_checkins", "ends", "measured", "wherenext.city:simulate",
             "pgt.cli.model:prepare", "pgt.cli.model:train", "pgt.cli.answers:evaluate"),
     more={
         "training": {

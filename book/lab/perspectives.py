@@ -31,8 +31,8 @@ from lab.models import Run
 from lab.reports import Report
 from lab.runs import SEEDS
 from pgt import metrics
-from pgt.analysis.intervals import ends, resampled_means
 from pgt.gps.sphere import on_sphere
+from pgt.metrics import ends, resampled_means
 from pgt.units import EARTH_RADIUS
 from pgt.visits import SPLITS
 from pgt.windows import Dataset

@@ -6,7 +6,7 @@ writes ``book/results/position_bias.json``, the numbers of chapter 12. A row is 
 ``what`` (its world), ``variant``, ``seed``, its ``acc@1`` (percent) and ``loss`` (nats) on the test
 windows, ``epochs`` until the best one, and by position, 1 being the last visit, the learned bias
 ``b1``, ``b2``, … and the mean ``c1``, ``c2``, … of what the content says
-(`pgt.analysis.position_bias.by_position`). In the copying worlds the windows are those whose target
+(`wherenext.position_bias.by_position`). In the copying worlds the windows are those whose target
 was copied, and ``best`` is the loss of the true kernel. Trained weights are kept, so an interrupted
 report goes on where it stopped. No person, place or moment can be recognized in the rows.
 """
@@ -27,18 +27,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from wherenext import city
+from wherenext.city import recency_world
+from wherenext.city.people import Behaviour
+from wherenext.position_bias import by_position, faster_bias, freeze_bias
 
 from lab import data_sets, models, runs
 from lab.provenance import code_mark
 from lab.reports import Report
-from pgt import checkpoint, city, metrics
-from pgt.analysis.position_bias import by_position, faster_bias, freeze_bias
-from pgt.city import recency_world
-from pgt.city.people import Behaviour
+from pgt import checkpoint, metrics
 from pgt.config import ModelConfig, TrainConfig
-from pgt.files.weights import load_weights
+from pgt.files import load_weights
 from pgt.model import PointerGeneratorTransformer
-from pgt.sparse.losses import cross_entropy
+from pgt.sparse import cross_entropy
 from pgt.train import fit
 from pgt.windows import Dataset, Windows, prepare
 

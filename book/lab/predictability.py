@@ -37,6 +37,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from wherenext import city
+from wherenext.results import read_results, results_folder
 
 from lab import data_sets
 from lab.ceilings import Row, alike, biases, entropies, interval, novelty, percent
@@ -44,10 +46,9 @@ from lab.city_chances import choice_probabilities
 from lab.data_sets import DATA
 from lab.entropy import hits_at, oracle
 from lab.reports import Report
-from pgt import city, metrics
-from pgt.analysis.results import read_results, results_folder
-from pgt.contextual.history import HistoryWindows, with_history
-from pgt.training.baselines import baselines, fit_baseline
+from pgt import metrics
+from pgt.baselines import baselines, fit_baseline
+from pgt.history import HistoryWindows, with_history
 
 KEYS = ("geolife_exact", "geolife_published", "city")
 MODELS = (

@@ -9,15 +9,17 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import wherenext
 
 import pgt
 from lab.bindings import read_sources
 from lab.marks import Tree
-from pgt.contextual.history import with_history
+from pgt.history import with_history
 from pgt.windows import Dataset, Windows
 
 LAB = Path(__file__).resolve().parent
 PACKAGE = Path(pgt.__file__).resolve().parent
+STAGE = Path(wherenext.__file__).resolve().parent
 
 # Where a mark stops. Windows, with and without a memory, carry a fingerprint of all that a model
 # sees of them, so code that makes the same windows in another way is no change. A model that a
@@ -25,11 +27,11 @@ PACKAGE = Path(pgt.__file__).resolve().parent
 # `pgt.cli.predictor`; what is measured of the commands is PGT. The rest keeps and tells results.
 STOPS = frozenset(
     {
-        "pgt.city:load",
-        "pgt.city.simulation:load",
+        "wherenext.city:load",
+        "wherenext.city.simulation:load",
         "pgt.windows:prepare",
         "pgt.windows:build",
-        "pgt.contextual.history:with_history",
+        "pgt.history:with_history",
         "lab.data_sets:DATA",
         "lab.data_sets:dataset",
         "lab.data_sets:data_fingerprint",
@@ -40,10 +42,8 @@ STOPS = frozenset(
         "lab.runs:code_of",
         "pgt.checkpoint",
         "pgt.cli.predictor",
-        "pgt.files.atomic",
-        "pgt.files.tensors",
-        "pgt.files.weights",
-        "pgt.analysis.results",
+        "pgt.files",
+        "wherenext.results",
         "lab.reports",
         "lab.executing",
         "lab.experiments",
@@ -62,8 +62,8 @@ def fingerprint(data: Dataset) -> str:
 
     Examples
     --------
-    >>> import pgt.city, pgt.windows
-    >>> len(fingerprint(pgt.windows.prepare(pgt.city.load().visits)))
+    >>> import wherenext.city, pgt.windows
+    >>> len(fingerprint(pgt.windows.prepare(wherenext.city.load().visits)))
     12
     """
     digest = hashlib.sha256()
@@ -100,4 +100,4 @@ def code_mark(starts: tuple[str, ...]) -> str:
 @cache
 def tree() -> Tree:
     """The package and the laboratory as they are."""
-    return Tree(read_sources(PACKAGE, LAB), REFUSALS)
+    return Tree(read_sources(PACKAGE, STAGE, LAB), REFUSALS)

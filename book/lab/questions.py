@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from wherenext.disagreement import CLOSE
 
 from lab import grid
-from pgt.analysis.disagreement import CLOSE
-from pgt.analysis.intervals import ends, resampled_means
+from pgt.metrics import ends, resampled_means
 from pgt.windows import Windows
 
 

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from wherenext.results import Results, read_results
 
 import pgt
 from lab import data_sets, models, runs
 from lab.provenance import code_mark
-from pgt.analysis.results import Results, read_results
+from pgt.config import PRESETS
 from pgt.errors import DataError
-from pgt.files.atomic import write_text
+from pgt.files import write_text
 from pgt.train import pick_device
-from pgt.training.presets import PRESETS
 
 Row = dict[str, Any]
 
@@ -69,7 +69,7 @@ class Report:
         made from the rows.
     starts : tuple of str
         Definitions that do the measuring, where the mark of its code begins: of the module, or of
-        another one as in ``pgt.city:simulate``.
+        another one as in ``wherenext.city:simulate``.
     models : tuple of str
         The models of `lab.models` that it trains.
     results : tuple of str

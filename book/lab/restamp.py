@@ -14,7 +14,7 @@ from lab.bindings import module_name
 from lab.marks import Tree
 from lab.provenance import LAB, PACKAGE, REFUSALS, STOPS
 from pgt.errors import DataError
-from pgt.files.atomic import write_text
+from pgt.files import write_text
 
 ROOT = PACKAGE.parent
 FOLDERS = (PACKAGE.relative_to(ROOT), LAB.relative_to(ROOT))

@@ -22,8 +22,9 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[level]) for level in (1, 2)]
 
+from wherenext.results import results_folder  # noqa: E402
+
 from lab import executing, experiments, reports, restamp, tuning  # noqa: E402
-from pgt.analysis.results import results_folder  # noqa: E402
 from pgt.errors import DataError  # noqa: E402
 
 TUNING = "tuning"

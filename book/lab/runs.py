@@ -23,7 +23,7 @@ from lab.models import MAKERS, Run
 from lab.provenance import code_mark
 from lab.search_space import TUNED
 from pgt import metrics
-from pgt.files.atomic import write_text
+from pgt.files import write_text
 
 SEEDS = (42, 1, 2, 3, 4)  # of reports with five runs; `lab.experiments` names more and fewer
 RANKS = ["user", "row", "better", "tied", "known", "in_window"]

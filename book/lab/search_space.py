@@ -14,10 +14,9 @@ import torch
 
 from lab.hong import neural
 from lab.hong_config import KINDS, PUBLISHED, NeuralConfig
-from pgt.config import ModelConfig, TrainConfig
+from pgt.config import PRESETS, ModelConfig, TrainConfig
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.training.presets import PRESETS
 from pgt.vocabulary import Vocabulary
 
 MODELS = (*KINDS, "pgt")
@@ -132,8 +131,8 @@ def build(
 
     Examples
     --------
-    >>> import pgt.city, pgt.windows
-    >>> vocabulary = pgt.windows.prepare(pgt.city.load().visits).vocabulary
+    >>> import wherenext.city, pgt.windows
+    >>> vocabulary = pgt.windows.prepare(wherenext.city.load().visits).vocabulary
     >>> model, training = build("mhsa", DOCUMENTED["mhsa"], vocabulary, seed=1)
     >>> type(model).__name__, training.seed
     ('MHSABaseline', 1)

@@ -18,22 +18,20 @@ from functools import partial
 from typing import Any
 
 import torch
+from wherenext.side_by_side import ENCODERS, Kind, encoder_step, seconds
 
 from lab.data_sets import dataset
 from lab.hybrids import Original, OriginalConfig, WithDecoder
 from lab.models import preset
 from lab.reports import Report
 from pgt import metrics
-from pgt.config import ModelConfig
-from pgt.improvements.layers import RecurrentEncoder
+from pgt.config import PRESETS, ModelConfig
+from pgt.improvements import RecurrentEncoder
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.relatives.side_by_side import ENCODERS, Kind, encoder_step, seconds
-from pgt.relatives.summarizer.model import DOCUMENT, PointerGenerator
-from pgt.relatives.summarizer.words import STOP, TextBatch
-from pgt.sparse.losses import cross_entropy
+from pgt.sparse import cross_entropy
+from pgt.summarizer import DOCUMENT, STOP, PointerGenerator, TextBatch
 from pgt.train import fit
-from pgt.training.presets import PRESETS
 
 SEEDS = (42, 1, 2)
 LENGTHS = (5, 10, 18, 50, 100, 200, 400)

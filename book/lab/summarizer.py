@@ -20,14 +20,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from wherenext import city
+from wherenext.diaries import Diaries, write_diaries
+from wherenext.summary_scores import scores, written
 
 from lab.reports import Report, Row
-from pgt import city
-from pgt.relatives.summarizer.diaries import Diaries, write_diaries
-from pgt.relatives.summarizer.model import SMALL, PointerGenerator
-from pgt.relatives.summarizer.scores import scores, written
-from pgt.relatives.summarizer.training import SummarizerTraining, new_summarizer, stream, train
-from pgt.relatives.summarizer.words import Text, Words
+from pgt.summarizer import (
+    SMALL,
+    PointerGenerator,
+    SummarizerTraining,
+    Text,
+    Words,
+    new_summarizer,
+    stream,
+    train,
+)
 
 SEEDS = (0, 1, 2)
 TRAINING = SummarizerTraining()

@@ -25,17 +25,28 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from wherenext import city
 
 from lab.reports import Report
 from lab.runs import SEEDS
-from pgt import city
-from pgt.analysis.intervals import ends, resampled_means
 from pgt.errors import DataError
-from pgt.relatives.temporal_sets.baselines import Personal, Popular, chosen
-from pgt.relatives.temporal_sets.metrics import KS, METRICS, evaluate
-from pgt.relatives.temporal_sets.model import VARIANTS, SetConfig, SetPredictor
-from pgt.relatives.temporal_sets.sequences import Sequences, daily_places, padded
-from pgt.relatives.temporal_sets.training import SetTraining, fit
+from pgt.metrics import ends, resampled_means
+from pgt.temporal_sets import (
+    KS,
+    METRICS,
+    VARIANTS,
+    Personal,
+    Popular,
+    Sequences,
+    SetConfig,
+    SetPredictor,
+    SetTraining,
+    chosen,
+    daily_places,
+    evaluate,
+    fit,
+    padded,
+)
 
 Row = dict[str, Any]
 Parts = dict[str, Sequences]

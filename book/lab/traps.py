@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from wherenext.results import Results
 
 from lab import data_sets, models
 from pgt import metrics
-from pgt.analysis import intervals
-from pgt.analysis.results import Results
+from pgt.baselines import fit_baseline
 from pgt.config import WindowConfig
-from pgt.sparse.losses import cross_entropy
+from pgt.sparse import cross_entropy
 from pgt.train import fit
-from pgt.training.baselines import fit_baseline
 from pgt.visits import SPLITS
 from pgt.windows import Dataset, prepare
 
@@ -104,10 +103,10 @@ def few_people(published: Results) -> Iterator[Row]:
     counts = ranks.user_id.value_counts()
     yield row("people", len(counts), "people")
     yield row("windows of the five most recorded people", 100 * counts.head(5).sum() / len(ranks))
-    low, high = intervals.interval(ranks)
+    low, high = metrics.interval(ranks)
     yield row("half-width, people resampled", (high - low) / 2, "points")
     alone = ranks.assign(user_id=np.arange(len(ranks)))
-    low, high = intervals.interval(alone)
+    low, high = metrics.interval(alone)
     yield row("half-width, windows resampled", (high - low) / 2, "points")
     by_person = metrics.gains(ranks)["acc@1"].groupby(ranks.user_id).mean()
     yield row("kernel, mean over windows", 100 * float(metrics.gains(ranks)["acc@1"].mean()))

@@ -15,9 +15,8 @@ from sklearn.neighbors import BallTree
 
 from lab.traps import Row, accuracy, row
 from pgt import gps
-from pgt.analysis.intervals import ends, resampled_means
 from pgt.baselines import ContextKernel
-from pgt.metrics import evaluate, gains
+from pgt.metrics import ends, evaluate, gains, resampled_means
 from pgt.units import EARTH_RADIUS, local_minute
 from pgt.windows import Windows, prepare
 

@@ -29,9 +29,8 @@ from lab.models import Run
 from lab.nobody import REAL, seen
 from lab.reports import Report
 from pgt import NextLocation
-from pgt.analysis.intervals import interval
-from pgt.contextual.history import HistoryWindows
-from pgt.metrics import evaluate, gains
+from pgt.history import HistoryWindows
+from pgt.metrics import evaluate, gains, interval
 
 KERNEL = Run("kernel_memory", "memory_100")
 THIRDS = 3

@@ -7,7 +7,7 @@ writes ``book/results/wins.json``. Its rows belong to several tables, told apart
 - ``windows``: test windows by a property (``by``, ``group``): who is right, in percent;
 - ``people``: quantiles over people of the kernel's lead, in points;
 - ``ratio`` and ``factor``: how each model's weights over visits rise with a feature
-(`pgt.analysis.disagreement`), those of tuned PGT (``pgt_tuned``) too;
+(`wherenext.disagreement`), those of tuned PGT (``pgt_tuned``) too;
 - ``clock``: mean weight, times the visits in the window, by hours of the day from now;
 - ``without``: the kernel without a part, its other numbers chosen anew on the validation windows;
   on all test windows (with ``low`` and ``high`` of what it loses, people resampled), and on those
@@ -31,16 +31,16 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
+from wherenext import disagreement
 
 from lab import data_sets, grid, models, questions
 from lab.models import Run
 from lab.reports import Report
 from lab.runs import SEEDS
 from pgt import metrics
-from pgt.analysis import disagreement
-from pgt.analysis.intervals import interval
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch
+from pgt.metrics import interval
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Dataset, Windows
 
@@ -65,7 +65,7 @@ class Opened:
     gate : ndarray
         (W,) mean over seeds.
     visits : list of DataFrame
-        `pgt.analysis.disagreement.visit_weights`, by seed.
+        `wherenext.disagreement.visit_weights`, by seed.
     predicted : dict
         (W,) each model's first guess; of PGT one a seed.
     """

@@ -9,19 +9,19 @@ from pathlib import Path
 import pandas as pd
 
 from pgt import checkpoint, metrics
-from pgt.analysis.intervals import interval
+from pgt.baselines import baselines, fit_baseline, looking_back
 from pgt.cli import predictor, scale
 from pgt.cli.model import data_of, table_of, windows_config
 from pgt.cli.values import plain, require_other, require_writable
-from pgt.contextual.history import with_history
-from pgt.contextual.presets import MEMORY
+from pgt.contextual import MEMORY
 from pgt.errors import DataError
-from pgt.files.atomic import write_text
+from pgt.files import write_text
+from pgt.history import with_history
 from pgt.metrics import evaluate as rank_all
+from pgt.metrics import interval
 from pgt.predict import predict as next_locations
 from pgt.scale.engines import Engine
 from pgt.scale.evaluating import evaluate as evaluate_buckets
-from pgt.training.baselines import baselines, fit_baseline, looking_back
 from pgt.windows import PreparedDataset, Windows
 
 

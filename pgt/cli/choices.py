@@ -1,6 +1,6 @@
 """What options can be set to, as literals where what they stand for is slow to load.
 
-A test holds them against it: `pgt.training.presets.PRESETS`, `pgt.predictor.estimator.MODELS`,
+A test holds them against it: `pgt.config.PRESETS`, `pgt.predictor.estimator.MODELS`,
 `pgt.visits.SPLITS` and `pgt.scale.engines.ENGINES`.
 """
 

@@ -7,19 +7,19 @@ import json
 from pathlib import Path
 
 import pandas as pd
+from wherenext import city
+from wherenext.viz import live
+from wherenext.weights_json import as_json
 
-from pgt import city
 from pgt.checkpoint import load_model, read_info, shipped
 from pgt.cli.model import table_of, windows_config
 from pgt.cli.values import require_writable
 from pgt.errors import DataError
-from pgt.files.atomic import write_text
+from pgt.files import write_text
 from pgt.io.onnx import write_onnx
-from pgt.io.weights_json import as_json
 from pgt.predictor import onnx as predictor_onnx
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
-from pgt.viz import live
 from pgt.windows import prepare
 
 

@@ -14,16 +14,14 @@ import torch
 from pgt import checkpoint, model, visits
 from pgt.cli import predictor, scale
 from pgt.cli.values import plain, reading, require_other, require_writable
-from pgt.config import ModelConfig, WindowConfig
+from pgt.config import PRESETS, ModelConfig, WindowConfig
 from pgt.errors import DataError, DataNote
 from pgt.io import tables
 from pgt.io.sources import read_visits
-from pgt.reproducible.parallel import Team, joined, restarted
+from pgt.parallel import Team, joined, restarted
 from pgt.scale.mapped import is_prepared
-from pgt.table.rows import overlaps
 from pgt.train import fit
-from pgt.training.presets import PRESETS
-from pgt.visits import SPLITS
+from pgt.visits import SPLITS, overlaps
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, PreparedDataset
 from pgt.windows import prepare as windows_of
@@ -31,7 +29,7 @@ from pgt.windows import prepare as windows_of
 
 def city(args: argparse.Namespace) -> None:
     """Simulate a city and write it."""
-    from pgt import city
+    from wherenext import city
 
     if (args.out / "visits.csv").exists() and not (args.out / "city.json").exists():
         raise DataError(

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
+from lab import pretraining
+from wherenext import live_predictor as pages
 
 from pgt import checkpoint
 from pgt.cli import scale
@@ -15,8 +17,7 @@ from pgt.cli.values import plain, reading, require_writable
 from pgt.errors import DataError
 from pgt.io import tables
 from pgt.io.recordings import is_recording
-from pgt.predictor import buckets, pretraining
-from pgt.predictor import live as pages
+from pgt.predictor import buckets
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.fitted import Question

@@ -97,7 +97,7 @@ def moment(text: str) -> pd.Timestamp:
     import pandas as pd
 
     from pgt.io.times import moment_of
-    from pgt.table.columns import YEARS
+    from pgt.visits import YEARS
 
     try:
         found = moment_of(text)

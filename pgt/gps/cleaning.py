@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from pgt.errors import DataError
-from pgt.table.columns import LIMITS, require_named
 from pgt.units import microseconds
+from pgt.visits import LIMITS, require_named
 
 FIX_COLUMNS = ("user_id", "tracked_at", "lon", "lat")
 # Satellite navigation for everybody began in May 2000; a time before is an unset clock.

@@ -9,8 +9,8 @@ import pandas as pd
 
 from pgt.errors import DataError
 from pgt.gps.density import density_clusters
-from pgt.table.rows import person_rows
 from pgt.units import EARTH_RADIUS
+from pgt.visits import person_rows
 
 HaversineOrder = Literal["right", "swapped"]
 STAY_COLUMNS = ("user_id", "started_at", "finished_at", "lon", "lat")

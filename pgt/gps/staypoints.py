@@ -19,8 +19,8 @@ import pandas as pd
 from pgt.errors import DataError
 from pgt.gps.cleaning import require_fixes
 from pgt.gps.sphere import on_sphere
-from pgt.table.columns import LIMITS, first_row
 from pgt.units import EARTH_RADIUS, microseconds
+from pgt.visits import LIMITS, first_row
 
 
 def generate_staypoints(

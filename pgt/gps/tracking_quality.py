@@ -10,8 +10,8 @@ import pandas as pd
 
 from pgt.errors import DataError
 from pgt.gps.cleaning import FIX_COLUMNS, require_fixes
-from pgt.table.rows import spread
 from pgt.units import microseconds
+from pgt.visits import spread
 
 DAY = np.timedelta64(1, "D")
 WEEK = 7 * DAY

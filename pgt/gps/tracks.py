@@ -12,7 +12,7 @@ from pgt.errors import DataError
 from pgt.gps.cleaning import REASONS, clean_fixes
 from pgt.gps.staypoints import generate_staypoints
 from pgt.gps.tracking_quality import generate_triplegs
-from pgt.table.columns import unknown_zone
+from pgt.visits import unknown_zone
 
 NO_FIXES = "There are no position fixes; check the file or folder."
 

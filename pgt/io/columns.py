@@ -7,7 +7,7 @@ import re
 import pandas as pd
 
 from pgt.errors import DataError
-from pgt.table.columns import REQUIRED
+from pgt.visits import REQUIRED
 
 # Lower case, letters and digits only: "Check-in time" is checkintime.
 ALIASES = {

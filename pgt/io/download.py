@@ -12,7 +12,7 @@ from zipfile import ZipFile, ZipInfo
 import pooch
 
 from pgt.errors import DataError
-from pgt.files.atomic import write_text
+from pgt.files import write_text
 from pgt.io.archive import members, open_zip, read_member
 from pgt.io.fixes_geolife import MEMBER
 from pgt.io.resume import Resume

@@ -17,8 +17,8 @@ from pgt.errors import DataError
 from pgt.io.fixes_base import Report
 from pgt.io.forms import form_of, header_of, readable
 from pgt.io.times import moments, neat, parse_times, utc_offset
-from pgt.table.columns import require_once
 from pgt.units import microseconds
+from pgt.visits import require_once
 
 # What others call our columns, in lower case.
 ALIASES = {

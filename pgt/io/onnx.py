@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from pgt.batch import Batch
 from pgt.errors import DataError
-from pgt.files.atomic import whole
+from pgt.files import whole
 from pgt.model import PointerGeneratorTransformer
 
 # What a prediction needs of a window; (B, L) the first five, (B,) the others.

@@ -16,7 +16,7 @@ from pgt.io.damage import UNREADABLE, reason
 from pgt.io.delta import LOG as DELTA
 from pgt.io.forms import Form, form_of, readable
 from pgt.io.unpacking import require_room
-from pgt.table.columns import require_once
+from pgt.visits import require_once
 
 # What tells that not every Parquet file in a folder is a part of its table: Delta, Hudi, Iceberg.
 LOGS = frozenset({DELTA, ".hoodie", "metadata"})

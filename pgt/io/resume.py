@@ -16,7 +16,7 @@ import requests
 from tqdm import tqdm
 
 from pgt.errors import DataError
-from pgt.files.atomic import write_text
+from pgt.files import write_text
 
 # A connection that breaks off takes the chunk that has not arrived whole with it.
 CHUNK = 1 << 16

@@ -16,8 +16,7 @@ from pgt.io.forms import form_of, is_table, readable
 from pgt.io.parquet_folder import is_parquet_folder
 from pgt.io.tables import local_path, read
 from pgt.io.unpacking import require_room
-from pgt.table.columns import REQUIRED, first_row
-from pgt.visits import SPLITS, check
+from pgt.visits import REQUIRED, SPLITS, check, first_row
 
 WINDOW_COLUMNS = ("id", "user_id", "location_id", "start_day", "start_min", "weekday")
 # The numbers that a windows folder can hold, and what they are.
@@ -145,7 +144,7 @@ def read_visits(
     Parameters
     ----------
     path : path
-        A folder that `pgt.city.save` wrote, a folder with ``train.csv``, ``valid.csv`` and
+        A folder that `wherenext.city.save` wrote, a folder with ``train.csv``, ``valid.csv`` and
         ``test.csv``, or a table of visits (``.csv``, ``.csv.gz``, ``.parquet``, or a folder of
         Parquet files alone).
     timezone, columns, checkins, drop_duplicates
@@ -201,7 +200,7 @@ def read_visits(
 
 def _city(folder: Path) -> pd.DataFrame:
     """The visits of a simulated city, or one sentence on what is wrong with its files."""
-    from pgt.city import load
+    from wherenext.city import load
 
     try:
         return load(folder).visits

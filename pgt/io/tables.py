@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from pgt import files as files
 from pgt.doubts.visits import note
 from pgt.errors import DataError
-from pgt.files import atomic as files
-from pgt.files import cells
 from pgt.io.columns import ALIASES, id_columns, is_whole, recognized, says_utc
 from pgt.io.forms import Form, form_of, header_of, is_table, readable
 from pgt.io.parquet_folder import is_parquet_folder
@@ -19,8 +18,7 @@ from pgt.io.parquet_folder import rows as parquet_rows
 from pgt.io.times import parse_times
 from pgt.io.unpacking import require_room
 from pgt.refusals.tables import require_places
-from pgt.table.columns import COORDINATES, REQUIRED, require_columns, require_once
-from pgt.visits import check
+from pgt.visits import COORDINATES, REQUIRED, check, require_columns, require_once
 
 TIMES = ("started_at", "finished_at")
 # Degrees with a decimal comma, or without decimals.
@@ -48,7 +46,7 @@ def _read_csv(path: Path, form: Form, ids: tuple[str, ...] = ()) -> pd.DataFrame
     for name in whole:
         if not all(is_whole(text.strip()) for text in texts[name].unique()):
             table[name] = texts[name]
-    table = cells.plain(table)
+    table = files.plain(table)
     for name in table.columns:
         if _is_coordinate(name) and not pd.api.types.is_numeric_dtype(table[name]):
             text = table[name].astype("string")
@@ -230,7 +228,7 @@ def write(visits: pd.DataFrame, path: str | Path) -> None:
 
     The file appears under its name only once it is complete. People open a CSV in a spreadsheet,
     which runs a cell such as ``=1+1``; so texts that begin like a formula get an apostrophe before
-    them (`pgt.files.cells`), which `read` takes away again. Parquet keeps every text as it is.
+    them (`pgt.files`), which `read` takes away again. Parquet keeps every text as it is.
 
     Examples
     --------
@@ -247,7 +245,7 @@ def write(visits: pd.DataFrame, path: str | Path) -> None:
         raise DataError(f"Cannot write {path.name}: its name must end in .csv or .parquet.")
     with files.whole(path) as half:
         if path.suffix == ".csv":
-            cells.write_csv(visits, half)
+            files.write_csv(visits, half)
             return
         visits = visits.copy(deep=False)
         for remark in ("notes", "recognized"):  # of the file that these were read from

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pgt.errors import DataError
-from pgt.table.columns import first_row, require_near, unknown_zone
+from pgt.visits import first_row, require_near, unknown_zone
 
 # A UTC offset at the end of a time, and the longest text that can show one, with a digit before it.
 OFFSET = r"\d\s*(Z|z|UTC|GMT|[+-]\d\d?(?::?\d\d)?)\s*$"

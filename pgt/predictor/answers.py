@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from pgt.baselines import Rule
-from pgt.contextual.history import HistoryBatch, HistoryWindows
+from pgt.history import HistoryBatch, HistoryWindows
 from pgt.mixture import MixtureModel
 from pgt.predictor.asking import Asked
 from pgt.predictor.experts import Experts
@@ -156,7 +156,7 @@ def named(asked: Asked, found: pd.DataFrame, new: np.ndarray) -> pd.DataFrame:
     return out
 
 
-# What each feature of `pgt.contextual.features` asks of a place, for whoever reads an explanation.
+# What each feature of `pgt.contextual` asks of a place, for whoever reads an explanation.
 IN_WORDS = {
     "age": "how many visits ago it was visited",
     "days": "how many days ago it was visited",

@@ -13,7 +13,7 @@ import pandas as pd
 from pgt.errors import DataError
 from pgt.io.times import moment_of
 from pgt.refusals.settings import MOST_SEED
-from pgt.table.columns import YEARS, unknown_zone
+from pgt.visits import YEARS, unknown_zone
 
 
 def moment(value: Any, zone: str | tzinfo | None, name: str = "at") -> pd.Timestamp:

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgt.contextual.history import HistoryBatch, HistoryWindows, is_new, of_rows
+from pgt.history import HistoryBatch, HistoryWindows, is_new, of_rows
 from pgt.predict import Questions
-from pgt.table.features import FEATURES, gather, with_moments
-from pgt.table.people import nobody_before, until
-from pgt.table.rows import person_rows
 from pgt.units import MINUTES_OF_DAY
+from pgt.visits import nobody_before, person_rows, until
 from pgt.vocabulary import Vocabulary
+from pgt.windows import FEATURES, gather, with_moments
 
 RECENT = 50  # visits in which the share of new places is counted
 
@@ -81,7 +80,7 @@ def ask(
     visits : DataFrame
         Checked visits (`pgt.visits.check`).
     memory, older : int
-        As in `pgt.contextual.history.with_history`.
+        As in `pgt.history.with_history`.
     at : Timestamp, optional
         When the next visit begins, with time zone; only visits that began before it are known.
         Without it, nothing is known of that, and the moment is the end of the last visit.
@@ -99,8 +98,8 @@ def ask(
 
     Examples
     --------
-    >>> import pgt.city
-    >>> asked = ask(pgt.city.load().visits, memory=100, older=100)
+    >>> import wherenext.city
+    >>> asked = ask(wherenext.city.load().visits, memory=100, older=100)
     >>> len(asked), len(asked.windows)
     (66, 66)
     """

@@ -16,7 +16,7 @@ import pandas as pd
 
 from pgt.batch import Batch
 from pgt.config import WindowConfig
-from pgt.contextual.history import HistoryWindows
+from pgt.history import HistoryWindows
 from pgt.predictor.asking import ask, drawn, later, of_past
 from pgt.predictor.fitting import remembering
 from pgt.scale.buckets import numbers_of, visits_name
@@ -24,8 +24,7 @@ from pgt.scale.engines import Engine
 from pgt.scale.evaluating import together
 from pgt.scale.preparing import dataset, prepared, vocabulary_of
 from pgt.scale.storage import Folder
-from pgt.table.people import nobody_before
-from pgt.visits import SPLITS
+from pgt.visits import SPLITS, nobody_before
 from pgt.windows import PreparedDataset, build
 
 EXACT = WindowConfig(protocol="exact")  # the windows that a score is of
@@ -45,7 +44,7 @@ def past_visits(
     at : Timestamp, optional
         When is asked; later visits are not used.
     memory, older : int
-        As in `pgt.contextual.history.with_history`.
+        As in `pgt.history.with_history`.
     engine : Engine
 
     Raises

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgt.contextual.presets import MEMORY, OLDER
+from pgt.contextual import MEMORY, OLDER
 from pgt.errors import DataError
 from pgt.predictor.arguments import moment, whole
 from pgt.predictor.bucket_samples import (
@@ -38,7 +38,7 @@ from pgt.scale.buckets import numbers_of, visits_name
 from pgt.scale.engines import Engine, InProcess
 from pgt.scale.preparing import dataset, prepared, require_windows
 from pgt.scale.storage import Folder
-from pgt.table.columns import COORDINATES
+from pgt.visits import COORDINATES
 
 SEES: dict[str, Any] = {"memory": MEMORY, "older": OLDER}
 
@@ -73,7 +73,7 @@ def predict(
     --------
     >>> import pgt
     >>> from pgt.scale.buckets import bucket
-    >>> visits = pgt.city.load().visits
+    >>> visits = wherenext.city.load().visits
     >>> Folder("memory://asked").write_table("town.parquet", visits)
     >>> _ = bucket(["memory://asked/town.parquet"], "memory://asked/buckets", n_buckets=2)
     >>> model = pgt.NextLocation.pretrained()

@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 
 from pgt import checkpoint
-from pgt.analysis.conformal import threshold
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.model import ContextualPointer
+from pgt.calibration import threshold
+from pgt.contextual import ContextualConfig, ContextualPointer
 from pgt.errors import DataError
-from pgt.files.weights import built
+from pgt.files import built
 from pgt.predictor.experts import Experts
 
 FORMAT = "predictor-1"
@@ -72,7 +71,7 @@ class Bundle:
     next_place, at_a_time : Experts
         One knows nothing of the next visit's time, the other its weekday and minute.
     memory, older : int
-        What they see, as in `pgt.contextual.history.with_history`.
+        What they see, as in `pgt.history.with_history`.
     novelty : Novelty
     calibration : ndarray
         How strange the true answers of windows were that the networks were not trained on: 1 minus

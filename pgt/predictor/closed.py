@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from pgt import checkpoint
-from pgt.baselines import Markov
+from pgt.baselines import Markov, fit_baseline
 from pgt.batch import Batch
-from pgt.config import ModelConfig, WindowConfig
+from pgt.config import PRESETS, ModelConfig, WindowConfig
 from pgt.errors import DataError
 from pgt.mixture import Mixture, MixtureModel, evaluating
 from pgt.model import PointerGeneratorTransformer
@@ -26,11 +26,8 @@ from pgt.predict import predict as next_locations
 from pgt.predictor.fitted import Fitted, Question, in_order
 from pgt.predictor.rules import FORMAT, strangeness
 from pgt.refusals.chains import require_chain
-from pgt.sparse.ranking import SharedRest
-from pgt.sparse.transitions import Transitions
+from pgt.sparse import SharedRest, Transitions
 from pgt.train import fit
-from pgt.training.baselines import fit_baseline
-from pgt.training.presets import PRESETS
 from pgt.vocabulary import PADDING, UNKNOWN, Vocabulary
 from pgt.windows import PreparedDataset, Windows, prepare
 

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from pgt.contextual.history import HistoryWindows
+from pgt.history import HistoryWindows
 from pgt.predictor import answers
 from pgt.predictor.asking import Asked, ask, past
 from pgt.predictor.bundle import Bundle

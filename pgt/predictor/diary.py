@@ -21,12 +21,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pgt.contextual.history import NOT_SEEN, HistoryBatch
 from pgt.errors import DataError
+from pgt.history import NOT_SEEN, HistoryBatch
 from pgt.predictor.asking import RECENT
-from pgt.table.features import half_hours, quarter
 from pgt.units import MINUTES_OF_DAY
 from pgt.vocabulary import PADDING
+from pgt.windows import half_hours, quarter
 
 # What is kept of a visit, one column each.
 COLUMNS = (
@@ -44,7 +44,7 @@ class Diary:
     Parameters
     ----------
     memory, older : int
-        As in `pgt.contextual.history.with_history`.
+        As in `pgt.history.with_history`.
 
     Attributes
     ----------

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from pgt.baselines import baselines
 from pgt.errors import DataError
-from pgt.files.shipped import folder
+from pgt.files import folder
 from pgt.predictor import fitting, models, scoring
 from pgt.predictor.arguments import moment, number, one_of, required, seed, whole
 from pgt.predictor.bundle import Bundle
@@ -18,13 +19,12 @@ from pgt.predictor.contextual import Contextual
 from pgt.predictor.fitted import Fitted, Question
 from pgt.predictor.frames import as_visits, like
 from pgt.predictor.watching import Watcher
-from pgt.table.people import until
-from pgt.training.baselines import baselines
+from pgt.visits import until
 
 # Drawing loads matplotlib, which a prediction does not need.
 if TYPE_CHECKING:
-    from pgt.viz.basemap import MapFigure
-    from pgt.viz.figures import Shown
+    from wherenext.viz.basemap import MapFigure
+    from wherenext.viz.figures import Shown
 
 MODELS = ("contextual", "pgt", *baselines())
 PRETRAINED = "nobody.safetensors"
@@ -51,7 +51,7 @@ class NextLocation(BaseEstimator):
     --------
     >>> import pgt
     >>> model = pgt.NextLocation.pretrained()
-    >>> guesses = model.predict(pgt.city.load().visits, top=3)
+    >>> guesses = model.predict(wherenext.city.load().visits, top=3)
     >>> guesses.columns.tolist()[:5]
     ['user_id', 'rank', 'location_id', 'probability', 'somewhere_new']
     """
@@ -178,7 +178,7 @@ class NextLocation(BaseEstimator):
         self, visits: Any, user: Any, *, at: Any = None, top: int = 3, reasons: int = 5
     ) -> Shown:
         """Draw what `explain` says: for each place the reasons, the strongest first, as bars."""
-        from pgt.viz import reasons as drawing
+        from wherenext.viz import reasons as drawing
 
         whole(reasons, "reasons")
         found = self.explain(as_visits(visits, timezone=self.timezone), user, at=at, top=top)
@@ -199,7 +199,7 @@ class NextLocation(BaseEstimator):
         MapFigure
             For a notebook to display; its ``save(path)`` writes a page.
         """
-        from pgt.viz.person_map import person_map
+        from wherenext.viz.person_map import person_map
 
         whole(top, "top")
         asked = self._question(visits, at, required(user))

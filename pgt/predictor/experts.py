@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pgt.contextual.history import HistoryBatch, HistoryWindows
-from pgt.contextual.model import ContextualPointer
+from pgt.contextual import ContextualPointer
+from pgt.history import HistoryBatch, HistoryWindows
 from pgt.mixture import Mixture, MixtureModel, evaluating
 
 STEPS = 200

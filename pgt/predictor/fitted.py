@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from lab.pretraining import CALIBRATION, ENOUGH
 
-from pgt.analysis.conformal import threshold
+from pgt.calibration import threshold
 from pgt.errors import DataError
 from pgt.metrics import Predictor, Ranker
 from pgt.predictor import answers
 from pgt.predictor.answers import Model
 from pgt.predictor.asking import Asked
-from pgt.predictor.pretraining import CALIBRATION, ENOUGH
 from pgt.predictor.watching import Watcher
-from pgt.table.people import find_user
+from pgt.visits import find_user
 from pgt.windows import PreparedDataset, prepare
 
 

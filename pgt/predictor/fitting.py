@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from lab.pretraining import ENOUGH, NETWORKS, calibrated, expert
 
-from pgt.contextual.history import with_history
-from pgt.contextual.presets import MEMORY, OLDER, TRAINING
+from pgt.contextual import MEMORY, OLDER, TRAINING
 from pgt.errors import DataError
+from pgt.history import with_history
 from pgt.metrics import evaluate, gains
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import Experts
-from pgt.predictor.pretraining import ENOUGH, NETWORKS, calibrated, expert
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
 

@@ -16,7 +16,7 @@ from pgt.io.tables import TIMES, in_utc, named, tidy
 from pgt.io.trackintel import with_centers
 from pgt.refusals.tables import require_places
 from pgt.scale.mapped import is_prepared
-from pgt.table.columns import require_columns
+from pgt.visits import require_columns
 
 
 def as_visits(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from pgt import checkpoint
-from pgt.files.weights import fitting
+from pgt.files import fitting
 from pgt.predictor.bundle import Bundle, Novelty
 from pgt.predictor.closed import Closed
 from pgt.predictor.contextual import Contextual
@@ -23,7 +23,7 @@ def fit(name: str, visits: pd.DataFrame, novelty: Novelty, seed: int) -> Fitted:
     Parameters
     ----------
     name : str
-        "pgt", or one of `pgt.training.baselines.baselines`.
+        "pgt", or one of `pgt.baselines.baselines`.
     visits : DataFrame
         Checked; without a ``split`` column each person's days are split in time.
     novelty : Novelty

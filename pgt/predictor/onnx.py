@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pgt.contextual.history import HistoryBatch
+from pgt.history import HistoryBatch
 from pgt.io.onnx import write_module
 from pgt.predictor.experts import Experts
 

@@ -13,23 +13,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from lab.pretraining import ENOUGH
 from torch import Tensor
 
 from pgt import checkpoint
-from pgt.baselines import ContextKernel, Last, MostFrequent, Rule
+from pgt.baselines import ContextKernel, Last, MostFrequent, Rule, fit_baseline
 from pgt.batch import Batch
-from pgt.contextual.history import HistoryWindows, is_new
-from pgt.contextual.presets import MEMORY, OLDER
+from pgt.contextual import MEMORY, OLDER
 from pgt.errors import DataError
+from pgt.history import HistoryWindows, is_new
 from pgt.predictor import answers
 from pgt.predictor.answers import Model
 from pgt.predictor.asking import Asked, ask, new_places
 from pgt.predictor.bundle import Novelty
 from pgt.predictor.fitted import FromPast, Question, in_order
 from pgt.predictor.fitting import seen
-from pgt.predictor.pretraining import ENOUGH
 from pgt.predictor.watching import Watcher
-from pgt.training.baselines import fit_baseline
 
 FORMAT = "rule-1"
 LARGEST = 1e9  # a number of a rule

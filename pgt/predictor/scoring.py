@@ -8,15 +8,14 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
-from pgt.analysis.intervals import interval
-from pgt.contextual.history import HistoryWindows
-from pgt.contextual.presets import MEMORY
+from pgt.baselines import Baseline, fit_baseline, looking_back
+from pgt.contextual import MEMORY
 from pgt.errors import DataError
-from pgt.metrics import Predictor, Ranker, evaluate, summarize
+from pgt.history import HistoryWindows
+from pgt.metrics import Predictor, Ranker, evaluate, interval, summarize
 from pgt.predictor.asking import drawn
 from pgt.predictor.experts import Experts
 from pgt.predictor.fitting import remembering
-from pgt.training.baselines import Baseline, fit_baseline, looking_back
 from pgt.windows import PreparedDataset, Windows
 
 SHOWN = ["acc@1", "acc@5", "acc@10", "mrr"]

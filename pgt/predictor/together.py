@@ -14,10 +14,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.history import HistoryBatch
-from pgt.contextual.model import ContextualPointer
-from pgt.contextual.scorer import FACT_WIDTH, AdditiveScorer
+from pgt.contextual import FACT_WIDTH, AdditiveScorer, ContextualConfig, ContextualPointer
+from pgt.history import HistoryBatch
 from pgt.mixture import MixtureModel
 from pgt.predictor.experts import Experts
 

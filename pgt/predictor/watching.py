@@ -29,7 +29,7 @@ class Watcher:
         Networks are weighed.
     novelty : Novelty
     memory, older : int
-        How much of the past is looked at, as in `pgt.contextual.history.with_history`.
+        How much of the past is looked at, as in `pgt.history.with_history`.
     visits : DataFrame, optional
         Checked visits that the diaries begin with.
     """

@@ -7,7 +7,7 @@ from typing import Any
 from pgt.errors import DataError
 
 SPLITS = ("train", "valid", "test")
-# How far each feature goes, in the order of `pgt.table.features.FEATURES`; of places and people
+# How far each feature goes, in the order of `pgt.windows.FEATURES`; of places and people
 # the vocabulary knows it, and days begin long before 1970.
 MOST = {"time": 96, "weekday": 7, "duration": 100, "start_minute": 1439, "end_minute": 1439}
 

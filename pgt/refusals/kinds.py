@@ -29,7 +29,7 @@ def require_has(name: str, value: Any, attribute: str, meant: str) -> None:
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(pgt.city.load().visits)
+    >>> data = pgt.prepare(wherenext.city.load().visits)
     >>> try:
     ...     pgt.evaluate(pgt.MostFrequent(), data)
     ... except pgt.DataError as error:

@@ -23,7 +23,7 @@ def other_sizes(config: Any, vocabulary: Any) -> Iterator[tuple[str, int, int]]:
     Examples
     --------
     >>> import pgt
-    >>> words = pgt.prepare(pgt.city.load().visits).vocabulary
+    >>> words = pgt.prepare(wherenext.city.load().visits).vocabulary
     >>> list(other_sizes(pgt.ModelConfig(9, words.n_users), words))
     [('n_locations', 9, 1474)]
     """
@@ -76,8 +76,8 @@ def require_same_places(predictor: Any, vocabulary: Any) -> None:
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(pgt.city.load().visits)
-    >>> rule, other = pgt.Markov().fit(data.train), pgt.prepare(pgt.city.load().visits[:999])
+    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> rule, other = pgt.Markov().fit(data.train), pgt.prepare(wherenext.city.load().visits[:999])
     >>> try:
     ...     pgt.evaluate(rule, other.test)
     ... except pgt.DataError as error:

@@ -42,7 +42,7 @@ def note_people(known: Mapping[Any, str], found: Mapping[Any, str]) -> None:
     Parameters
     ----------
     known, found : mapping
-        By person, the mark of their first visits, as of `pgt.table.people.marks_of`: in the
+        By person, the mark of their first visits, as of `pgt.visits.marks_of`: in the
         training, and in a table.
 
     Examples

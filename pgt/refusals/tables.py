@@ -27,7 +27,7 @@ def require_pandas(visits: Any, *times: str) -> None:
     Examples
     --------
     >>> import pgt
-    >>> visits = pgt.city.load().visits
+    >>> visits = wherenext.city.load().visits
     >>> arrow = visits.astype({"started_at": "timestamp[us, tz=America/Regina][pyarrow]"})
     >>> try:
     ...     pgt.prepare(arrow)

@@ -116,8 +116,8 @@ def bucket(
 
     Examples
     --------
-    >>> import pgt.city
-    >>> Folder("memory://shown").write_table("town.parquet", pgt.city.load().visits)
+    >>> import wherenext.city
+    >>> Folder("memory://shown").write_table("town.parquet", wherenext.city.load().visits)
     >>> bucket(["memory://shown/town.parquet"], "memory://shown/buckets", n_buckets=2)
     [0, 1]
     """

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pgt.errors import DataError
-from pgt.files.cells import plain_text
+from pgt.files import plain_text
 from pgt.io.columns import recognized, says_utc
 from pgt.io.delta import LOG, require_no_delta
 from pgt.io.forms import form_of
 from pgt.io.times import OFFSET, parse_times
 from pgt.io.unpacking import require_room
 from pgt.scale.storage import file_system, is_local, require
-from pgt.table.columns import COORDINATES, REQUIRED, require_columns
+from pgt.visits import COORDINATES, REQUIRED, require_columns
 
 COLUMNS = (*REQUIRED, "split", *COORDINATES)
 IDS, TIMES = REQUIRED[:2], REQUIRED[2:]
@@ -163,7 +163,7 @@ def visits(duck: Any, names: Sequence[str], reading: Reading) -> Source:
     theirs = _names(list(types), reading)
     text = {ours for ours, name in theirs.items() if types[name] == "VARCHAR"}
     column = {ours: _name(name) for ours, name in theirs.items()}
-    if kind == "csv":  # as `pgt.files.cells.plain`; only a text with an apostrophe leaves DuckDB
+    if kind == "csv":  # as `pgt.files.plain`; only a text with an apostrophe leaves DuckDB
         column |= {
             ours: f"CASE WHEN contains({one}, chr(39)) THEN plain_text({one}) ELSE {one} END"
             for ours, one in column.items() if ours in text

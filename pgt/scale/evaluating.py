@@ -12,15 +12,15 @@ import pandas as pd
 
 from pgt import checkpoint, metrics
 from pgt import predict as predicting
-from pgt.contextual.history import with_history
-from pgt.contextual.model import load_contextual
+from pgt.contextual import load_contextual
 from pgt.errors import DataError, DataNote
+from pgt.history import with_history
 from pgt.metrics import Predictor
 from pgt.scale.buckets import numbers_of, visits_name
 from pgt.scale.engines import Engine, InProcess
 from pgt.scale.preparing import dataset, prepared
 from pgt.scale.storage import Folder
-from pgt.table.people import nobody_before
+from pgt.visits import nobody_before
 from pgt.vocabulary import Vocabulary
 
 Split = Literal["train", "valid", "test"]
@@ -52,7 +52,7 @@ def evaluate(
         A model or a baseline, or the file of a model, which the workers then read.
     split : {"train", "valid", "test"}
     memory, older : int
-        As in `pgt.contextual.history.with_history`, for predictors that remember.
+        As in `pgt.history.with_history`, for predictors that remember.
     engine : Engine, optional
         Ranks the buckets; this process otherwise.
 
@@ -71,7 +71,7 @@ def evaluate(
     >>> import pgt
     >>> from pgt.scale.buckets import bucket
     >>> from pgt.scale.preparing import prepare
-    >>> visits = pgt.city.load().visits
+    >>> visits = wherenext.city.load().visits
     >>> Folder("memory://ranked").write_table("town.parquet", visits)
     >>> _ = bucket(["memory://ranked/town.parquet"], "memory://ranked/buckets", n_buckets=2)
     >>> counts = prepare("memory://ranked/buckets")

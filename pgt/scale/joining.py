@@ -16,9 +16,9 @@ from pgt.refusals.folders import require_arrays, require_features
 from pgt.scale.buckets import numbers_of
 from pgt.scale.preparing import ARRAYS, PEOPLE, array_name, inside_name
 from pgt.scale.storage import Folder
-from pgt.table.features import FEATURES
 from pgt.visits import SPLITS
 from pgt.vocabulary import Vocabulary
+from pgt.windows import FEATURES
 
 ROWS = 1_000_000  # that are put together at a time
 

@@ -119,7 +119,7 @@ def open_prepared(folder: str, *, here: str | Path | None = None) -> PreparedDat
     >>> import pgt, tempfile
     >>> from pgt.scale.buckets import bucket
     >>> from pgt.scale.preparing import prepare
-    >>> visits = pgt.city.load().visits
+    >>> visits = wherenext.city.load().visits
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     visits.to_parquet(f"{folder}/town.parquet")
     ...     _ = bucket([f"{folder}/town.parquet"], f"{folder}/buckets", n_buckets=2)

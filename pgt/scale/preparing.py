@@ -25,8 +25,7 @@ from pgt.scale import duck
 from pgt.scale.buckets import numbers_of, visits_name
 from pgt.scale.engines import Engine, InProcess
 from pgt.scale.storage import Folder
-from pgt.table.people import FIRST, marks_of
-from pgt.visits import SPLITS
+from pgt.visits import FIRST, SPLITS, marks_of
 from pgt.vocabulary import Vocabulary
 from pgt.windows import DEFAULT, PreparedDataset, Windows, build
 
@@ -84,7 +83,7 @@ def prepare(
     --------
     >>> import pgt
     >>> from pgt.scale.buckets import bucket
-    >>> visits = pgt.city.load().visits
+    >>> visits = wherenext.city.load().visits
     >>> Folder("memory://prepared").write_table("town.parquet", visits)
     >>> _ = bucket(["memory://prepared/town.parquet"], "memory://prepared/buckets", n_buckets=2)
     >>> prepare("memory://prepared/buckets") == pgt.prepare(visits).counts()
@@ -141,7 +140,7 @@ def dataset(folder: str, number: int) -> PreparedDataset:
     """The windows of one bucket, in memory.
 
     People are whole within a bucket, so that whatever is done to the windows of all, such as
-    `pgt.contextual.history.with_history`, can be done to those of one bucket after the other.
+    `pgt.history.with_history`, can be done to those of one bucket after the other.
 
     Raises
     ------

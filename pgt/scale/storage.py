@@ -16,8 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pgt import files as files
 from pgt.errors import DataError
-from pgt.files import atomic as files
 from pgt.io.damage import UNREADABLE, reason
 
 # What the chapters install; on the package index the name `pgt` is a stranger's project.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
-from pgt.analysis import calibration
+from pgt import calibration
 from pgt.errors import DataError
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-from pgt.analysis.comparison import (
+from wherenext.comparison import (
     CANNOT_TELL,
     CONFIRMED,
     CONTRADICTED,
@@ -17,10 +16,10 @@ from pgt.analysis.comparison import (
     compare,
     verdict,
 )
-from pgt.analysis.intervals import interval_of_mean
-from pgt.analysis.results import Results, read_results
+from wherenext.results import Results, read_results
+
 from pgt.errors import DataError
-from pgt.metrics import gains
+from pgt.metrics import gains, interval_of_mean
 
 PLAIN = {"model": "m", "variant": "plain"}
 
@@ -76,7 +75,7 @@ def test_the_mean_change_is_the_mean_over_windows_and_seeds(results: Results) ->
 
 
 def test_with_one_seed_the_interval_is_that_of_people_alone(results: Results) -> None:
-    """Then only people are drawn, as `pgt.analysis.intervals.interval_of_mean` does."""
+    """Then only people are drawn, as `pgt.metrics.interval_of_mean` does."""
     one = compare(
         results, {"good": {"variant": "good", "seed": 2}}, PLAIN | {"seed": 2}, draws=9000
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lab import coverage
 
-from pgt.analysis import conformal
+from pgt import calibration
 from pgt.errors import DataError
 
 from .test_temperature import drawn, made
@@ -17,7 +17,7 @@ METHODS = ("simple", "adaptive", "drawn")
 def scored(method: str, log_probs: np.ndarray, seed: int = 0) -> np.ndarray:
     probs = np.exp(log_probs)
     if method == "simple":
-        return conformal.simple_scores(probs)
+        return calibration.simple_scores(probs)
     u = np.random.default_rng(seed).uniform(size=len(probs)) if method == "drawn" else None
     return coverage.adaptive_scores(probs, u)
 
@@ -33,7 +33,7 @@ def kept(method: str, alpha: float, spoilt: float = 1.0) -> tuple[np.ndarray, np
     log_probs = log_probs - np.log(np.exp(log_probs).sum(1, keepdims=True))
     scores = scored(method, log_probs)
     half = len(scores) // 2
-    limit = conformal.threshold(conformal.of_target(scores[:half], target[:half]), alpha)
+    limit = calibration.threshold(calibration.of_target(scores[:half], target[:half]), alpha)
     held = coverage.members(scores[half:], limit)
     return held, held[np.arange(half), target[half:]]
 
@@ -62,12 +62,12 @@ def test_who_promises_more_gives_larger_sets_that_hold_the_smaller(method: str) 
 def test_the_finite_sample_correction_is_there() -> None:
     """With nine windows and 90 %, only the strangest will do: any smaller and it is 80 %."""
     rng = np.random.default_rng(0)
-    hits = [rng.uniform() <= conformal.threshold(rng.uniform(size=9), 0.1) for _ in range(4000)]
+    hits = [rng.uniform() <= calibration.threshold(rng.uniform(size=9), 0.1) for _ in range(4000)]
     assert np.mean(hits) == pytest.approx(0.9, abs=0.015)
-    assert conformal.threshold(np.arange(1.0, 100), 0.1) == 90
-    assert conformal.threshold(np.arange(8.0), 0.1) == np.inf
+    assert calibration.threshold(np.arange(1.0, 100), 0.1) == 90
+    assert calibration.threshold(np.arange(8.0), 0.1) == np.inf
     with pytest.raises(DataError, match="between 0 and 1"):
-        conformal.threshold([0.1], 1.0)
+        calibration.threshold([0.1], 1.0)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -90,7 +90,7 @@ def test_simple_sets_are_the_smallest() -> None:
 
 def test_scores_by_hand() -> None:
     probs = np.array([[0.2, 0.5, 0.0, 0.3]])
-    assert conformal.simple_scores(probs)[0] == pytest.approx([0.8, 0.5, np.inf, 0.7])
+    assert calibration.simple_scores(probs)[0] == pytest.approx([0.8, 0.5, np.inf, 0.7])
     assert coverage.adaptive_scores(probs)[0] == pytest.approx([1.0, 0.5, np.inf, 0.8])
     drawn_scores = coverage.adaptive_scores(probs, [0.25])[0]
     assert drawn_scores == pytest.approx([0.95, 0.375, np.inf, 0.725])
@@ -102,10 +102,10 @@ def test_scores_by_hand() -> None:
 
 
 def test_an_impossible_answer_is_in_no_set_and_its_windows_count() -> None:
-    scores = conformal.simple_scores(np.array([[0.9, 0.1, 0.0]] * 100))
+    scores = calibration.simple_scores(np.array([[0.9, 0.1, 0.0]] * 100))
     target = np.where(np.arange(100) < 30, 2, 0)
-    own = conformal.of_target(scores, target)
-    assert conformal.threshold(own, 0.1) == np.inf  # seven in ten is all that can be had
+    own = calibration.of_target(scores, target)
+    assert calibration.threshold(own, 0.1) == np.inf  # seven in ten is all that can be had
     assert coverage.members(scores, np.inf).sum(1).max() == 2
     assert coverage.shuffled_coverage(own, 0.1) == pytest.approx(0.7, abs=0.03)
 
@@ -119,7 +119,7 @@ def people(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
 
 def test_one_threshold_covers_people_unequally_and_own_thresholds_repair_it() -> None:
     (before, users), (after, _) = people(5), people(6)
-    alike = after <= conformal.threshold(before, 0.1)
+    alike = after <= calibration.threshold(before, 0.1)
     own = after <= coverage.thresholds_by_group(before, users, users, 0.1)
     assert alike.mean() == pytest.approx(0.9, abs=0.02)
     assert own.mean() == pytest.approx(0.9, abs=0.02)
@@ -142,7 +142,7 @@ def test_groups_without_enough_windows_share_a_threshold_that_is_only_theirs() -
 def test_drift_breaks_the_promise_and_shuffling_restores_it() -> None:
     rng = np.random.default_rng(8)
     before, after = rng.normal(size=4000), rng.normal(loc=0.7, size=4000)
-    assert (after <= conformal.threshold(before, 0.1)).mean() < 0.8
+    assert (after <= calibration.threshold(before, 0.1)).mean() < 0.8
     assert coverage.shuffled_coverage(np.r_[before, after], 0.1) == pytest.approx(0.9, abs=0.005)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from wherenext import disagreement
 
-from pgt.analysis import disagreement
 from pgt.baselines import ContextKernel
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows, prepare

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgt.analysis import intervals
-from pgt.analysis.intervals import drawn_people, ends, interval, interval_of_mean, resampled_means
+from pgt import metrics
+from pgt.metrics import drawn_people, ends, interval, interval_of_mean, resampled_means
 
 
 def table(better: list[int], users: list[int] | None = None) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def test_blocks_change_neither_draws_nor_means(monkeypatch: pytest.MonkeyPatch) 
     whole = resampled_means(values, users, draws=40)
     drawn = np.concatenate(list(drawn_people(35, 40, np.random.default_rng(0))))
     for cells in (1, 35 * 2, 35 * 7, 35 * 40):
-        monkeypatch.setattr(intervals, "CELLS", cells)
+        monkeypatch.setattr(metrics, "CELLS", cells)
         blocks = list(drawn_people(35, 40, np.random.default_rng(0)))
         assert max(block.size for block in blocks) <= max(35, cells)
         assert np.array_equal(np.concatenate(blocks), drawn)
@@ -195,7 +195,7 @@ def test_blocks_of_windows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     rng = np.random.default_rng(6)
     ranks = table(rng.integers(0, 30, 200).tolist(), (np.arange(200) // 9).tolist())
     whole = interval(ranks, "mrr")
-    monkeypatch.setattr(intervals, "ROWS", 7)
+    monkeypatch.setattr(metrics, "ROWS", 7)
     assert interval(ranks, "mrr") == whole
 
 

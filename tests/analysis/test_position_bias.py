@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from wherenext.city import recency_world
+from wherenext.position_bias import bias_of, by_position, faster_bias, freeze_bias, refit
 
-from pgt.analysis.position_bias import bias_of, by_position, faster_bias, freeze_bias, refit
-from pgt.city import recency_world
 from pgt.config import ModelConfig, TrainConfig
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer

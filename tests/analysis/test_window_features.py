@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from wherenext import window_features
 
-from pgt.analysis import window_features
 from pgt.windows import Dataset, Windows, prepare
 
 from ..helpers import random_visits

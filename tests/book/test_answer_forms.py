@@ -12,9 +12,8 @@ import numpy as np
 import paper
 import pytest
 from bs4 import BeautifulSoup
-
-from pgt.exercises import ANSWERS, answer_to
-from pgt.exercises.answer import Answer, Field
+from wherenext.exercises import ANSWERS, answer_to
+from wherenext.exercises.answer import Answer, Field
 
 from .sphinx_helpers import Built, build
 

@@ -16,8 +16,8 @@ from facts import GEOLIFE, NEW_YORK, RULE_MEMORY, fact, percent
 from front_chart import CITIES, bars
 from lab import reports
 from lab.reports import NO_CODE, outdated, run_fingerprints, stale
+from wherenext.results import read_results
 
-from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.errors import DataError
 

@@ -22,10 +22,10 @@ import pytest
 import torch
 import yaml
 from bs4 import BeautifulSoup
+from wherenext import city as towns
+from wherenext.results import read_results
 
 import pgt
-from pgt import city as towns
-from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 

@@ -15,7 +15,9 @@ from .sphinx_helpers import ROOT, Built, build
 SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
 GLOSSARY = (ROOT / "book" / "glossary.md").read_text(encoding="utf-8")
 
-START = "# Where next?\n\nThe **gates** open. A **gate** again, a **stranger**, and `pgt.city`.\n"
+START = (
+    "# Where next?\n\nThe **gates** open. A **gate** again, a **stranger**, and `wherenext.city`.\n"
+)
 HEAD = """# The pointer
 
 ## Two heads and a Pointer
@@ -67,7 +69,7 @@ def test_the_index_is_sorted_and_lists_each_page_once(book: Built) -> None:
         "Head · The pointer",
         "pointer · The pointer",
         "unused",
-        "pgt.city · Where next?",
+        "wherenext.city · Where next?",
         "pgt.look.look · The pointer",
     ]
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import answers
 import pytest
-
-from pgt.exercises import answer_to
-from pgt.exercises.answer import Answer, Field
+from wherenext.exercises import answer_to
+from wherenext.exercises.answer import Answer, Field
 
 from ..helpers import ROOT
 from .conftest import watched

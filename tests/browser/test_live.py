@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from wherenext import city
+from wherenext.viz.live import SMALL, playground
+from wherenext.weights_json import SWITCHES, switch_off
 
-from pgt import city
 from pgt.checkpoint import load_model, shipped
-from pgt.io.weights_json import SWITCHES, switch_off
-from pgt.viz.live import SMALL, playground
 from pgt.windows import Windows, prepare
 
 from ..helpers import PATIENCE

@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from wherenext.viz import live, maps, prediction_map
+from wherenext.viz.basemap import MapFigure
+from wherenext.viz.flow_map import flow_map
+from wherenext.viz.person_map import person_map
 
 from pgt.visits import check
-from pgt.viz import live, maps, prediction_map
-from pgt.viz.basemap import MapFigure
-from pgt.viz.flow_map import flow_map
-from pgt.viz.person_map import person_map
 
 from ..helpers import routine_visits
 from ..hostile import HOSTILE, Scene, scene

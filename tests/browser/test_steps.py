@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from wherenext import city
+from wherenext.viz.walkthrough import walkthrough
 
-from pgt import city
 from pgt.checkpoint import load_model, shipped
 from pgt.look import story
-from pgt.viz.walkthrough import walkthrough
 from pgt.windows import prepare
 
 from .conftest import watched

@@ -11,12 +11,12 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from wherenext import city
+from wherenext.viz import touch
+from wherenext.viz.figures import show
 
-from pgt import city
 from pgt.baselines import ContextKernel
 from pgt.metrics import evaluate, summarize
-from pgt.viz import touch
-from pgt.viz.figures import show
 from pgt.windows import Dataset, prepare
 
 from ..helpers import ROOT

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from wherenext import city as cities
+from wherenext.city import City
+from wherenext.city.fixes import SPEEDS, simulate_fixes, true_visits
+from wherenext.city.streets import Plane, Streets
 
-from pgt import city as cities
 from pgt import gps
-from pgt.city import City
-from pgt.city.fixes import SPEEDS, simulate_fixes, true_visits
-from pgt.city.streets import Plane, Streets
 from pgt.errors import DataError
 
 PERFECT: dict[str, Any] = {

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from wherenext import city
+from wherenext.city import City, map
+from wherenext.city.days import WHY
+from wherenext.city.places import KINDS
+from wherenext.city.realism import REFERENCE, realism
 
-from pgt import city
 from pgt.baselines import ContextKernel
-from pgt.city import City, map
-from pgt.city.days import WHY
-from pgt.city.places import KINDS
-from pgt.city.realism import REFERENCE, realism
 from pgt.errors import DataError
 from pgt.metrics import evaluate, gains
 from pgt.visits import check, split_by_days

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-
-from pgt.city.simulation import DAYS, PRESETS
-from pgt.city.worlds import (
+from lab.pretraining import Pretraining
+from wherenext.city.simulation import DAYS, PRESETS
+from wherenext.city.worlds import (
     AT_MOST,
     BY_NIGHT,
     CHECKINS,
@@ -16,7 +16,6 @@ from pgt.city.worlds import (
     behaviour,
     world,
 )
-from pgt.predictor.pretraining import Pretraining
 
 from ..helpers import ROOT
 

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 import torch
 
+from pgt import train as training_run
 from pgt.checkpoint import load_model, load_windows_config, read, save_model
 from pgt.cli import predictor
 from pgt.cli.parser import EXAMPLES, main
@@ -22,7 +23,6 @@ from pgt.config import WindowConfig
 from pgt.io.tables import write
 from pgt.metrics import GROUPS, evaluate, summarize
 from pgt.predict import predict
-from pgt.training import run as training_run
 from pgt.visits import check
 from pgt.windows import prepare
 
@@ -245,7 +245,7 @@ def test_predict_prints_and_writes(
 
 
 def test_city_is_written_and_prepared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from pgt import city
+    from wherenext import city
 
     small = city.load()
     with pytest.MonkeyPatch.context() as patch:

@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from pgt.cli.parser import parser
-from pgt.training.presets import PRESETS
+from pgt.config import PRESETS
 
 # Nothing happens without these: they have no default that could be named.
 NO_DEFAULT = {"address", "columns", "engine", "html", "json", "onnx", "out", "person", "user",

@@ -10,8 +10,8 @@ import pytest
 from pgt.checkpoint import save_model
 from pgt.cli.parser import main
 from pgt.cli.predictor import verdict
-from pgt.contextual.features import HISTORY_FEATURES, TARGET_FEATURES
-from pgt.files.shipped import folder
+from pgt.contextual import HISTORY_FEATURES, TARGET_FEATURES
+from pgt.files import folder
 from pgt.io.tables import write
 from pgt.predictor.answers import IN_WORDS
 from pgt.predictor.estimator import NextLocation

@@ -7,12 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from pgt import visits
+from pgt import config, visits
 from pgt.cli import choices, values
 from pgt.cli.parser import main
 from pgt.predictor.estimator import MODELS
 from pgt.scale import engines
-from pgt.training import presets
 
 from ..helpers import run_python
 
@@ -35,7 +34,7 @@ sys.exit(f"loaded {loaded}" if loaded else 0)
 
 
 def test_choices_are_what_they_stand_for() -> None:
-    assert tuple(presets.PRESETS) == choices.PRESETS
+    assert tuple(config.PRESETS) == choices.PRESETS
     assert choices.MODELS == MODELS
     assert choices.SPLITS == visits.SPLITS
     assert choices.ENGINES == engines.ENGINES

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt.contextual.features import HISTORY_FEATURES, NOW, TARGET_FEATURES, THEN, hats, to_the_hour
-from pgt.contextual.history import HistoryBatch, HistoryWindows, with_history
+from pgt.contextual import HISTORY_FEATURES, NOW, TARGET_FEATURES, THEN, hats, to_the_hour
+from pgt.history import HistoryBatch, HistoryWindows, with_history
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, prepare
 

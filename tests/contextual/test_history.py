@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from wherenext import city
 
-from pgt import city
 from pgt.batch import Batch
-from pgt.contextual.history import NOT_SEEN, HistoryBatch, HistoryWindows, with_history
 from pgt.errors import DataError
-from pgt.table.features import FEATURES
+from pgt.history import NOT_SEEN, HistoryBatch, HistoryWindows, with_history
 from pgt.visits import SPLITS, split_by_days
-from pgt.windows import Dataset, PreparedDataset, prepare
+from pgt.windows import FEATURES, Dataset, PreparedDataset, prepare
 
 from ..helpers import minutes, random_visits
 

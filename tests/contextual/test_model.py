@@ -10,20 +10,25 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
+from wherenext import city
 
-from pgt import city, metrics
+from pgt import contextual, metrics
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, save_model
 from pgt.config import TrainConfig
-from pgt.contextual import ContextualPointer, presets
-from pgt.contextual.config import ContextualConfig, kernel_config
-from pgt.contextual.features import HISTORY_FEATURES, NOW
-from pgt.contextual.history import HistoryBatch, HistoryWindows, with_history
-from pgt.contextual.model import load_contextual
-from pgt.contextual.scorer import like_kernel
+from pgt.contextual import (
+    HISTORY_FEATURES,
+    NOW,
+    ContextualConfig,
+    ContextualPointer,
+    kernel_config,
+    like_kernel,
+    load_contextual,
+)
 from pgt.errors import DataError
+from pgt.history import HistoryBatch, HistoryWindows, with_history
 from pgt.model import PointerGeneratorTransformer
-from pgt.sparse.losses import cross_entropy
+from pgt.sparse import cross_entropy
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
 
@@ -127,7 +132,7 @@ def test_with_the_kernels_terms_it_is_the_kernel(
 
 def test_a_weight_is_what_the_equation_says(data: Dataset) -> None:
     """The sum over reasons of the products of scaled terms, by a plain loop."""
-    model = scrambled(ContextualPointer(config(data, **presets.ALONE | {"dropout": 0.0})))
+    model = scrambled(ContextualPointer(config(data, **contextual.ALONE | {"dropout": 0.0})))
     n_components, batch = model.scorer, some(data)
     assert n_components is not None and n_components.scale is not None
     now = torch.cat(
@@ -266,7 +271,7 @@ def test_padding_and_batch_mates_change_nothing(data: Dataset) -> None:
 
 
 def test_the_person_is_read_by_nothing_but_their_embedding(data: Dataset) -> None:
-    alone = ContextualPointer(config(data, **presets.ALONE | {"dropout": 0.0}))
+    alone = ContextualPointer(config(data, **contextual.ALONE | {"dropout": 0.0}))
     batch = some(data)
     other = replace(batch, user=batch.user.flip(0))
     assert torch.equal(scrambled(alone)(batch).log_probs, alone(other).log_probs)
@@ -398,8 +403,10 @@ def test_reasons_can_be_learned() -> None:
     from ..helpers import routine_visits
 
     data = prepare(routine_visits(days=40), protocol="exact")
-    model, _ = presets.build(replace(presets.VARIANTS["full"], from_kernel=False), data, seed=0)
-    seen = presets.windows(data, presets.VARIANTS["full"])
+    model, _ = contextual.build(
+        replace(contextual.VARIANTS["full"], from_kernel=False), data, seed=0
+    )
+    seen = contextual.windows(data, contextual.VARIANTS["full"])
     training = TrainConfig(learning_rate=2e-2, batch_size=32, warmup_epochs=1, max_epochs=6,
                            patience=6, monitor="acc@1")  # fmt: skip
     fit(model, seen.train, seen.valid, training, progress=False)  # type: ignore[arg-type]

@@ -12,13 +12,19 @@ import pytest
 import torch
 from lab import data_sets, models, runs
 
+from pgt import contextual
 from pgt.baselines import ContextKernel
 from pgt.config import Protocol, TargetTime
-from pgt.contextual import ContextualPointer, presets
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.features import HISTORY_FEATURES
-from pgt.contextual.history import HistoryWindows
-from pgt.contextual.presets import MEMORY, STEPS, VARIANTS, Variant
+from pgt.contextual import (
+    HISTORY_FEATURES,
+    MEMORY,
+    STEPS,
+    VARIANTS,
+    ContextualConfig,
+    ContextualPointer,
+    Variant,
+)
+from pgt.history import HistoryWindows
 from pgt.visits import check, split_by_days
 from pgt.windows import Dataset, prepare
 
@@ -85,7 +91,7 @@ def test_steps_add_terms_one_after_the_other() -> None:
 
 
 def test_experiments_ask_for_variants_that_exist() -> None:
-    for names in (presets.VARIANTS_WHERE_NOTHING_IS_MERGED, presets.VARIANTS_WITH_UNKNOWN):
+    for names in (contextual.VARIANTS_WHERE_NOTHING_IS_MERGED, contextual.VARIANTS_WITH_UNKNOWN):
         assert set(names) <= set(VARIANTS) and len(names) == len(set(names))
 
 
@@ -99,9 +105,9 @@ def test_every_variant_is_built_and_answers(name: str) -> None:
     for protocol in ("published", "exact"):
         data = tables(protocol)  # type: ignore[arg-type]
         variant = VARIANTS[name]
-        model, training = presets.build(variant, data, seed=3)
+        model, training = contextual.build(variant, data, seed=3)
         assert training == replace(variant.training, seed=3)
-        seen = presets.windows(data, variant)
+        seen = contextual.windows(data, variant)
         assert isinstance(seen.test, HistoryWindows)
         size = variant.memory + variant.older
         assert seen.test.lengths.max() <= (size or data.test.lengths.max()) <= model.config.max_len
@@ -115,7 +121,7 @@ def test_every_variant_is_built_and_answers(name: str) -> None:
 def test_a_seed_gives_the_same_weights_and_another_one_others() -> None:
     data = tables("exact")
     one, same, other = (
-        presets.build(VARIANTS["around"], data, seed)[0].state_dict() for seed in (1, 1, 2)
+        contextual.build(VARIANTS["around"], data, seed)[0].state_dict() for seed in (1, 1, 2)
     )
     assert all(torch.equal(one[name], same[name]) for name in one)
     assert any(not torch.equal(one[name], other[name]) for name in one)
@@ -125,12 +131,12 @@ def test_from_the_kernel_it_starts_as_the_kernel() -> None:
     """As far as its other terms, which are still faint, let it."""
     data = tables("exact")
     variant = replace(VARIANTS["and_clock"], memory=0)
-    seen = presets.windows(data, variant)
+    seen = contextual.windows(data, variant)
     batch = seen.test.batch(np.arange(len(seen.test)))
     votes = ContextKernel().fit(data.train).scores(data.test.batch(np.arange(len(data.test))))
     shares = votes.clamp(min=0) / votes.clamp(min=0).sum(1, keepdim=True)
     found = {
-        start: presets.build(replace(variant, from_kernel=start), data, 0)[0]
+        start: contextual.build(replace(variant, from_kernel=start), data, 0)[0]
         .scores(batch).exp()  # type: ignore[arg-type]
         for start in (True, False)
     }  # fmt: skip
@@ -142,7 +148,7 @@ def test_a_model_that_knows_the_time_has_features_that_look_at_it() -> None:
     data = tables("exact")
     times: dict[TargetTime, bool] = {"unknown": False, "day": False, "hour": True, "time": True}
     for target_time, knows in times.items():
-        model, _ = presets.build(FULL, data, 0, target_time)
+        model, _ = contextual.build(FULL, data, 0, target_time)
         assert model.config.knows_time == knows
         assert ("then_clock" in model.config.used_features) == knows
         # PGT's parts know no hour: their recency counts back from the last visit.
@@ -153,12 +159,14 @@ def test_unknown_places_are_rehearsed_where_there_are_any() -> None:
     for protocol, more in (("published", True), ("exact", False)):
         data = tables(protocol)  # type: ignore[arg-type]
         for name in ("full", "window"):
-            seen = presets.windows(data, VARIANTS[name])
+            seen = contextual.windows(data, VARIANTS[name])
             assert (len(seen.train) > len(data.train)) == more
             assert (seen.train.targets == 1).any() == more
             for split in ("valid", "test"):  # questions to answer are never made so
                 assert (getattr(seen, split).targets == getattr(data, split).targets).all()
-        assert len(presets.windows(data, VARIANTS["no_pseudo_unknowns"]).train) == len(data.train)
+        assert len(contextual.windows(data, VARIANTS["no_pseudo_unknowns"]).train) == len(
+            data.train
+        )
 
 
 @pytest.mark.parametrize("protocol", ["published", "exact"])
@@ -167,9 +175,9 @@ def test_where_nothing_is_merged_nothing_is_rehearsed(protocol: Protocol) -> Non
     data = prepare(routine_visits(days=40), protocol=protocol)
     assert data.vocabulary.n_known + 2 == data.vocabulary.n_locations  # as if places were merged
     for name in ("full", "window"):
-        seen, plain = (presets.windows(data, VARIANTS[v]) for v in (name, "no_pseudo_unknowns"))
+        seen, plain = (contextual.windows(data, VARIANTS[v]) for v in (name, "no_pseudo_unknowns"))
         assert len(seen.train) == len(plain.train) == len(data.train)
-    assert presets.build(FULL, data, 0)[0].config.n_trained_ids == 0
+    assert contextual.build(FULL, data, 0)[0].config.n_trained_ids == 0
 
 
 @pytest.mark.parametrize(("split", "pseudo_unknowns"), [("valid", True), ("test", False)])
@@ -177,9 +185,11 @@ def test_one_unknown_place_in_validation_is_enough(split: str, pseudo_unknowns: 
     visits = split_by_days(check(routine_visits(days=40)))
     row = visits.index[visits.split == split][-1]
     visits.loc[row, "location_id"] = 999
-    assert presets.has_unknown(prepare(visits)) is pseudo_unknowns  # the test visits are not asked
-    assert not presets.has_unknown(prepare(visits, protocol="exact"))
-    more = len(presets.windows(prepare(visits), FULL).train) > len(prepare(visits).train)
+    assert (
+        contextual.has_unknown(prepare(visits)) is pseudo_unknowns
+    )  # the test visits are not asked
+    assert not contextual.has_unknown(prepare(visits, protocol="exact"))
+    more = len(contextual.windows(prepare(visits), FULL).train) > len(prepare(visits).train)
     assert more is pseudo_unknowns
 
 
@@ -190,12 +200,12 @@ def test_an_open_vocabulary_has_nothing_to_rehearse() -> None:
     strange = visits.location_id.where(visits.groupby("user_id").cumcount() < 100, 999)
     data = prepare(visits.assign(location_id=strange), vocabulary=opened)
     assert (data.test.targets == 1).any()
-    assert len(presets.windows(data, FULL).train) == len(data.train)
+    assert len(contextual.windows(data, FULL).train) == len(data.train)
 
 
 def test_older_places_are_summarized_in_every_split() -> None:
     for protocol in ("published", "exact"):
-        seen = presets.windows(tables(protocol), replace(FULL, memory=10))  # type: ignore[arg-type]
+        seen = contextual.windows(tables(protocol), replace(FULL, memory=10))  # type: ignore[arg-type]
         for split in ("train", "valid", "test"):
             assert getattr(seen, split).lengths.max() > 10
 
@@ -222,7 +232,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> Callable[[Protocol], str]:
         return "tiny"
 
     short = replace(FULL, training=replace(FULL.training, max_epochs=1))
-    monkeypatch.setitem(presets.VARIANTS, "full", short)
+    monkeypatch.setitem(contextual.VARIANTS, "full", short)
     return entry
 
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from pgt.contextual.history import NOT_SEEN, with_history
-from pgt.contextual.pseudo_unknown import as_if_earlier, with_pseudo_unknowns
 from pgt.errors import DataError
+from pgt.history import NOT_SEEN, as_if_earlier, with_history, with_pseudo_unknowns
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, prepare
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgt.contextual.summaries import candidates, latest_in_force
-from pgt.table.rows import person_rows, same_place
+from pgt.history import candidates, latest_in_force
+from pgt.visits import person_rows, same_place
 
 
 def summaries(place: np.ndarray, begin: int, target: int, memory: int) -> list[int]:

@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from wherenext import city
 
-from pgt import city
 from pgt.doubts.places import PEOPLE, SEVERAL, looks_like_utc
 from pgt.doubts.visits import doubts
 from pgt.errors import DataNote

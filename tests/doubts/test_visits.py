@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from wherenext import city
 
 import pgt
-from pgt import city
 from pgt.cli.parser import main
 from pgt.doubts.visits import APART, ENOUGH, FAR, doubts, note
 from pgt.errors import DataNote

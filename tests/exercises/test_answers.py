@@ -8,9 +8,9 @@ from pathlib import Path
 import jupytext
 import numpy as np
 import pytest
+from wherenext.exercises import ANSWERS, answer_to, check
 
 from pgt.errors import DataError
-from pgt.exercises import ANSWERS, answer_to, check
 
 from ..helpers import ROOT
 

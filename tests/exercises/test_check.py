@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-
-from pgt.exercises import check
+from wherenext.exercises import check
 
 RIGHT = np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pgt.files.atomic import ABANDONED, whole, whole_folder, write_text
+from pgt.files import ABANDONED, whole, whole_folder, write_text
 
 SAYS = r"b\.txt could not be written \((Not a directory|File exists)\); .* as it was"
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from wherenext import city
 
-from pgt import city
+from pgt import files
 from pgt.cli.parser import main
-from pgt.files import cells
 from pgt.io import tables
 from pgt.scale import duck
 
@@ -64,13 +64,13 @@ def visits(names: tuple[str, ...]) -> pd.DataFrame:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_formula_is_defused_and_comes_back(text: str) -> None:
     table = pd.DataFrame({"id": [text, "ann", None], text: [1, -2, -3]})
-    safe = cells.defused(table)
+    safe = files.defused(table)
     assert not any(map(runs, [safe.id[0], *safe.columns]))
     assert table.id[0] == text and safe.iloc[:, 1].tolist() == [1, -2, -3]
-    pd.testing.assert_frame_equal(cells.plain(safe), table)
-    pd.testing.assert_frame_equal(cells.plain(cells.defused(safe)), safe)
+    pd.testing.assert_frame_equal(files.plain(safe), table)
+    pd.testing.assert_frame_equal(files.plain(files.defused(safe)), safe)
     kinds = pd.DataFrame({"id": pd.Categorical([text, "ann", text])})
-    assert not any(map(runs, cells.defused(kinds).id))
+    assert not any(map(runs, files.defused(kinds).id))
 
 
 @pytest.mark.parametrize("kind", ["str", "string[python]", "string[pyarrow]", object])
@@ -78,8 +78,8 @@ def test_a_formula_is_defused_and_comes_back(text: str) -> None:
 def test_an_apostrophe_is_found_however_texts_are_held(kind: Any, rows: slice) -> None:
     texts = pd.Series(["ann", None, "é", "home", "'=1+1"], dtype=kind)
     table = pd.DataFrame({"id": pd.concat([pd.Series(["bob"], dtype=kind), texts])[rows]})
-    expected = [cells.plain_text(t) if isinstance(t, str) else None for t in table.id]
-    found = cells.plain(table).id
+    expected = [files.plain_text(t) if isinstance(t, str) else None for t in table.id]
+    found = files.plain(table).id
     assert [t if isinstance(t, str) else None for t in found] == expected
     assert ("=1+1" in expected) == (rows != slice(0))
 
@@ -87,17 +87,17 @@ def test_an_apostrophe_is_found_however_texts_are_held(kind: Any, rows: slice) -
 @pytest.mark.parametrize("text", HARMLESS)
 def test_other_texts_are_left_alone(text: str) -> None:
     table = pd.DataFrame({"id": [text, "ann"], "n": [-1.5, 2.0]})
-    assert cells.defused(table).values.tolist() == table.values.tolist()
-    assert cells.plain(table).values.tolist() == table.values.tolist()
+    assert files.defused(table).values.tolist() == table.values.tolist()
+    assert files.plain(table).values.tolist() == table.values.tolist()
 
 
 def test_only_a_carriage_return_makes_quotes() -> None:
     table = pd.DataFrame({"id": ["ann", "bob"], "n": [1, 2]})
-    assert cells.write_csv(table) == "id,n\nann,1\nbob,2\n"
-    assert cells.write_csv(table.replace("bob", "b\rb")) == '"id","n"\n"ann",1\n"b\rb",2\n'
+    assert files.write_csv(table) == "id,n\nann,1\nbob,2\n"
+    assert files.write_csv(table.replace("bob", "b\rb")) == '"id","n"\n"ann",1\n"b\rb",2\n'
 
 
-@pytest.mark.parametrize("change", [cells.defused, cells.plain])
+@pytest.mark.parametrize("change", [files.defused, files.plain])
 def test_columns_without_such_a_text_are_the_same_objects(change: Any) -> None:
     table = pd.DataFrame({"n": [1, 2], "id": ["ann", "bob"], "any": [1, "ann"]}, dtype=object)
     done = change(table)

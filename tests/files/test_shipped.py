@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from pgt.files import shipped
+from pgt import files
 
 
-@pytest.mark.parametrize("name", shipped.FOLDERS)
+@pytest.mark.parametrize("name", files.FOLDERS)
 def test_the_folder_is_the_repositorys_unless_the_package_holds_one(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert any(shipped.folder(name).iterdir())
-    in_repository, in_wheel = shipped.FOLDERS[name]
-    monkeypatch.setattr(shipped, "PACKAGE", tmp_path / "pgt")
-    assert shipped.folder(name) == tmp_path / in_repository
+    assert any(files.folder(name).iterdir())
+    in_repository, in_wheel = files.FOLDERS[name]
+    monkeypatch.setattr(files, "PACKAGE", tmp_path / "pgt")
+    assert files.folder(name) == tmp_path / in_repository
     (tmp_path / "pgt" / in_wheel).mkdir(parents=True)
-    assert shipped.folder(name) == tmp_path / "pgt" / in_wheel
+    assert files.folder(name) == tmp_path / "pgt" / in_wheel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from pgt.files.skeleton import shapes_only
+from pgt.files import shapes_only
 
 from ..helpers import ROOT, run_python
 

@@ -10,9 +10,9 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
+from pgt import files as files
 from pgt.errors import DataError
-from pgt.files import tensors as files
-from pgt.files.tensors import checksum, read, read_info, write
+from pgt.files import checksum, read, read_info, write
 
 
 def test_a_crash_while_writing_leaves_the_old_file(

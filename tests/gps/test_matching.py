@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from wherenext import city as cities
+from wherenext.city.fixes import true_visits
+from wherenext.gps_matching import match, recovery
 
-from pgt import city as cities
-from pgt.city.fixes import true_visits
 from pgt.errors import DataError
-from pgt.gps.matching import match, recovery
 
 from ..gps_helpers import METRE
 

@@ -7,11 +7,11 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from wherenext import gps_summary
+from wherenext.gps_summary import CLASSES, FEWEST, Tally, histogram, measured
+from wherenext.results import read_results
 
 from pgt import gps
-from pgt.analysis.results import read_results
-from pgt.gps import summary
-from pgt.gps.summary import CLASSES, FEWEST, Tally, histogram, measured
 from pgt.io.fixes import read_fixes
 
 from ..gps_helpers import METRE, commuter, fixes_at
@@ -101,6 +101,6 @@ def test_the_report_of_commuters() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get(gps.FIXES), reason=f"{gps.FIXES} is not set")
 def test_geolife_gives_the_file_again() -> None:
-    again = pd.DataFrame(summary.measured(read_fixes(os.environ[gps.FIXES])))
+    again = pd.DataFrame(gps_summary.measured(read_fixes(os.environ[gps.FIXES])))
     before = read_results("gps").rows
     pd.testing.assert_frame_equal(again[before.columns], before, check_dtype=False, atol=1e-3)

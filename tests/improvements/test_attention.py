@@ -9,19 +9,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from pgt import improvements
 from pgt.config import ModelConfig
 from pgt.encoder import EncoderLayer, SelfAttention
-from pgt.improvements import attention
-from pgt.improvements.attention import (
+from pgt.improvements import (
     DISTANCES,
     RECENT,
     CausalSelfAttention,
+    PostNormLayer,
     RecentFirstSelfAttention,
     RelativeSelfAttention,
     RotarySelfAttention,
+    improved,
 )
-from pgt.improvements.layers import PostNormLayer
-from pgt.improvements.registry import improved
 from pgt.windows import prepare
 
 from ..helpers import random_visits, tiny_config
@@ -234,4 +234,4 @@ def test_post_norm_is_pytorchs() -> None:
 
 def test_a_kind_must_say_what_it_adds() -> None:
     with pytest.raises(NotImplementedError):
-        of(attention.BiasedSelfAttention)(*vectors())
+        of(improvements.BiasedSelfAttention)(*vectors())

@@ -12,18 +12,22 @@ import torch.nn.functional as F
 from pgt.batch import QUARTERS, Batch
 from pgt.config import ModelConfig
 from pgt.encoder import EncoderLayer
-from pgt.improvements.augmentation import SHORTEST, cropped
-from pgt.improvements.embeddings import (
+from pgt.improvements import (
     FREQUENT,
     MEDIUM,
+    SHORTEST,
     AdaptiveEmbedding,
+    AdditivePointer,
+    CoveragePointer,
     CrossModalEmbeddings,
     CyclicTime,
     CyclicWeekday,
+    Experts,
+    GeGLU,
+    RecurrentEncoder,
+    cropped,
     occurrences,
 )
-from pgt.improvements.layers import Experts, GeGLU, RecurrentEncoder
-from pgt.improvements.pointers import AdditivePointer, CoveragePointer
 from pgt.model import Pointer
 from pgt.windows import Dataset, prepare
 

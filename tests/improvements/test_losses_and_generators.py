@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from pgt import improvements
 from pgt.config import ModelConfig
-from pgt.improvements import losses
-from pgt.improvements.generators import AdaptiveSoftmax, ManyHeads, MixtureOfSoftmaxes, Tempered
+from pgt.improvements import AdaptiveSoftmax, ManyHeads, MixtureOfSoftmaxes, Tempered
 from pgt.model import Generator
-from pgt.sparse.losses import cross_entropy
+from pgt.sparse import cross_entropy
 from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits
@@ -37,8 +37,8 @@ def predictions() -> tuple[Tensor, Tensor]:
 def test_focal_without_focus_is_cross_entropy(smoothing: float) -> None:
     log_probs, target = predictions()
     plain = cross_entropy(log_probs, target, smoothing)
-    assert torch.equal(losses.focal(0.0)(log_probs, target, smoothing), plain)
-    focal = losses.focal(2.0)(log_probs, target, smoothing)
+    assert torch.equal(improvements.focal(0.0)(log_probs, target, smoothing), plain)
+    focal = improvements.focal(2.0)(log_probs, target, smoothing)
     chance = log_probs.exp()[torch.arange(N), target]
     torch.testing.assert_close(focal, (1 - chance) ** 2 * plain)
     assert (focal < plain).all()
@@ -47,12 +47,12 @@ def test_focal_without_focus_is_cross_entropy(smoothing: float) -> None:
 def test_focal_loss_forgets_what_is_sure() -> None:
     log_probs = torch.tensor([[0.99, 0.01], [0.01, 0.99]], dtype=torch.float64).log()
     target = torch.tensor([0, 0])
-    easy, hard = losses.focal(2.0)(log_probs, target, 0.0) / cross_entropy(log_probs, target)
+    easy, hard = improvements.focal(2.0)(log_probs, target, 0.0) / cross_entropy(log_probs, target)
     assert np.isclose(easy, 1e-4) and np.isclose(hard, 0.99**2)
 
 
 def test_balanced_weights_average_to_one_and_give_every_location_the_same(data: Dataset) -> None:
-    balanced = losses.balanced(data.train)
+    balanced = improvements.balanced(data.train)
     targets = torch.from_numpy(data.train.targets)
     size = data.vocabulary.n_locations
     same = torch.full((len(targets), size), -np.log(size))
@@ -73,7 +73,7 @@ def test_balanced_weights_average_to_one_and_give_every_location_the_same(data: 
 def test_balanced_loss_smooths_as_the_plain_one(data: Dataset) -> None:
     targets = torch.from_numpy(data.train.targets[:50])
     log_probs = torch.randn(50, data.vocabulary.n_locations).log_softmax(1)
-    balanced = losses.balanced(data.train)
+    balanced = improvements.balanced(data.train)
     weight = balanced(log_probs, targets, 0.0) / cross_entropy(log_probs, targets, 0.0)
     torch.testing.assert_close(balanced(log_probs, targets, 0.1),
                                weight * cross_entropy(log_probs, targets, 0.1))  # fmt: skip

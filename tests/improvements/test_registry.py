@@ -11,14 +11,14 @@ import pytest
 import torch
 from lab import models
 from lab.models import Run
+from wherenext import city
+from wherenext.results import read_results, results_folder
 
-from pgt import city
-from pgt.analysis.results import read_results, results_folder
 from pgt.batch import Batch
 from pgt.config import ModelConfig, TrainConfig, WindowConfig
 from pgt.errors import DataError
-from pgt.files.weights import load_weights
-from pgt.improvements.registry import IMPROVEMENTS, improved, training_of
+from pgt.files import load_weights
+from pgt.improvements import IMPROVEMENTS, improved, training_of
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.windows import Dataset, prepare

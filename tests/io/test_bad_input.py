@@ -26,9 +26,8 @@ from pgt.io.tables import read, write
 from pgt.predict import predict
 from pgt.scale.buckets import bucket
 from pgt.scale.preparing import prepare as prepare_buckets
-from pgt.table.rows import overlaps
 from pgt.train import fit
-from pgt.visits import check
+from pgt.visits import check, overlaps
 from pgt.windows import prepare
 
 from ..helpers import MONDAY, model_of, random_visits, routine_visits, tiny_config

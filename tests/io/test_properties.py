@@ -25,17 +25,16 @@ import pytest
 import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from wherenext import city
+from wherenext.results import read_results
 
-from pgt import city
-from pgt.analysis.results import read_results
 from pgt.checkpoint import load_model, load_windows_config, save_model
 from pgt.config import TrainConfig
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.model import ContextualPointer, load_contextual
+from pgt.contextual import ContextualConfig, ContextualPointer, load_contextual
 from pgt.errors import DataError
-from pgt.files.shipped import folder as shipped
-from pgt.files.tensors import read, read_info
-from pgt.files.tensors import write as write_tensors
+from pgt.files import folder as shipped
+from pgt.files import read, read_info
+from pgt.files import write as write_tensors
 from pgt.io.fixes import read_fixes
 from pgt.io.fixes_base import Report
 from pgt.io.sources import read_visits

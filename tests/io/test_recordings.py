@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from wherenext import city
 
-from pgt import city
 from pgt.io.forms import tables_of
 from pgt.io.recordings import is_recording
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from wherenext import city
 
-from pgt import city
 from pgt.errors import DataError
 from pgt.io.sources import NEW_YORK, is_windows_folder, read_visits, read_windows_folder
 from pgt.io.tables import write

@@ -29,7 +29,7 @@ from windows_loop import prepare_by_loop  # noqa: E402
 
 from pgt.config import ModelConfig  # noqa: E402
 from pgt.model import PointerGeneratorTransformer  # noqa: E402
-from pgt.sparse.losses import cross_entropy  # noqa: E402
+from pgt.sparse import cross_entropy  # noqa: E402
 from pgt.windows import Dataset, PreparedDataset, prepare  # noqa: E402
 
 

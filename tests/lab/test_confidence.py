@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import torch
 from lab import confidence
+from wherenext import city
+from wherenext.predictions import Predictions, collect
+from wherenext.results import read_results
 
-from pgt import city
-from pgt.analysis.predictions import Predictions, collect
-from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.windows import Dataset, prepare
 

@@ -15,16 +15,15 @@ from lab import predictability as report_of
 from lab.city_chances import _Witnessed, choice_probabilities
 from lab.context_matching import ContextMatch, repeat_rate
 from lab.reports import pending
+from wherenext import city
+from wherenext.city.days import Life
+from wherenext.city.hours import Town
+from wherenext.city.people import Behaviour
+from wherenext.results import read_results
 
-from pgt import city
-from pgt.analysis.results import read_results
-from pgt.city.days import Life
-from pgt.city.hours import Town
-from pgt.city.people import Behaviour
-from pgt.contextual.history import HistoryWindows, with_history
 from pgt.errors import DataError
-from pgt.table.features import FEATURES
-from pgt.windows import prepare
+from pgt.history import HistoryWindows, with_history
+from pgt.windows import FEATURES, prepare
 from tests.helpers import routine_visits
 
 RNG = np.random.default_rng(5)

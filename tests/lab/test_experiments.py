@@ -17,17 +17,16 @@ from lab.experiments import EXPERIMENTS, SEEDS, Experiment
 from lab.models import Run
 from lab.reports import pending, stale
 from pandas.testing import assert_frame_equal
+from wherenext.results import read_results, results_folder
 
 from pgt import metrics
-from pgt.analysis.intervals import interval_of_mean
-from pgt.analysis.results import read_results, results_folder
 from pgt.baselines import ContextKernel
-from pgt.config import TrainConfig
+from pgt.config import PRESETS, Preset, TrainConfig
 from pgt.errors import DataError
-from pgt.files.shipped import folder
+from pgt.files import folder
 from pgt.io.sources import GEOLIFE, from_environment
+from pgt.metrics import interval_of_mean
 from pgt.predictor.estimator import PRETRAINED
-from pgt.training.presets import PRESETS, Preset
 
 from ..helpers import random_visits
 

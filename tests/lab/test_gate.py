@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from lab import gate as gate_report
+from wherenext.results import read_results
 
-from pgt.analysis import calibration
-from pgt.analysis.results import read_results
+from pgt import calibration
 
 pytestmark = pytest.mark.slow  # each resamples people, many times
 N, USERS = 2000, 25

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from wherenext import city
 
-from pgt import city
 from pgt.visits import check
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "book" / "lab" / "bench"))

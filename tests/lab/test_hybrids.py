@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 from lab.hybrids import Original, OriginalConfig, WithDecoder
+from wherenext import city
 
-from pgt import city
 from pgt.config import ModelConfig
 from pgt.windows import Dataset, prepare
 

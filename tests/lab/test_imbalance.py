@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from lab.imbalance import COUNTED, RANKS, counts, lengths, uneven
 from lab.reports import pending
+from wherenext import city
+from wherenext.results import read_results
 
-from pgt import city
-from pgt.analysis.results import read_results
 from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits

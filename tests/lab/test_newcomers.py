@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from lab import newcomers as report
+from wherenext.results import read_results
 
-from pgt.analysis.results import read_results
 from pgt.visits import split_by_days
 from pgt.windows import Dataset
 

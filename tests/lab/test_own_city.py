@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 from lab.own_city import EPOCHS, SEEDS, SHARE
+from wherenext import city
+from wherenext.city.checkins import as_checkins, sampled
+from wherenext.results import read_results
 
-from pgt import city
-from pgt.analysis.results import read_results
-from pgt.city.checkins import as_checkins, sampled
 from pgt.cli.parser import main
 from pgt.doubts.places import far_from_sun
 from pgt.errors import DataError

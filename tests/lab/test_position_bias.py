@@ -20,10 +20,10 @@ from lab.position_bias import (
     untrained,
     world,
 )
+from wherenext.city import recency_world
+from wherenext.city.people import Behaviour
+from wherenext.results import read_results
 
-from pgt.analysis.results import read_results
-from pgt.city import recency_world
-from pgt.city.people import Behaviour
 from pgt.windows import Dataset, prepare
 
 

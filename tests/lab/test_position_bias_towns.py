@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from lab import position_bias, position_bias_towns, reports
-
-from pgt.analysis.results import read_results
+from wherenext.results import read_results
 
 
 def test_with_the_first_three_there_are_ten_towns_each_with_its_own_people() -> None:

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from lab import grid, questions, wins
 from lab.reports import pending
+from wherenext import disagreement
+from wherenext.results import read_results
 
-from pgt.analysis import disagreement
-from pgt.analysis.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer

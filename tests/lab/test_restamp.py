@@ -22,7 +22,7 @@ def old(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     text = sources["pgt.baselines"]
     assert "decay" in text and "class ContextKernel" in text
     sources["pgt.baselines"] = text.replace("decay", "fading").replace("ContextKernel", "Kernel")
-    users = ("pgt.training.baselines", "pgt.contextual.scorer", "pgt.contextual.presets")
+    users = ("pgt.baselines", "pgt.contextual", "pgt.contextual")
     for name in ("lab.models", *users):
         sources[name] = sources[name].replace("ContextKernel", "Kernel").replace("decay", "fading")
     monkeypatch.setattr(restamp, "_sources", lambda since: sources)

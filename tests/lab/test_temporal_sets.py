@@ -11,7 +11,7 @@ import torch
 from lab.temporal_sets import DC, read_baskets
 
 from pgt.errors import DataError
-from pgt.relatives.temporal_sets.sequences import padded
+from pgt.temporal_sets import padded
 
 
 def test_files_of_baskets_are_read_and_faults_named(tmp_path: Path) -> None:

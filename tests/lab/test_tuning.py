@@ -15,9 +15,9 @@ from lab.hong import NeuralBaseline
 from lab.reports import pending
 from lab.search_space import CORNERS, DOCUMENTED, LEVELS, MODELS, TUNED, Settings, build, candidates
 from lab.tuning import choose
+from wherenext.results import read_results
 
-from pgt.analysis.results import read_results
-from pgt.training.presets import PRESETS
+from pgt.config import PRESETS
 from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt.contextual.history import with_history
 from pgt.errors import DataError
+from pgt.history import with_history
 from pgt.predictor.asking import ask, new_places, past
 from pgt.visits import check
 from pgt.windows import prepare

@@ -12,7 +12,7 @@ import torch
 
 from pgt import checkpoint
 from pgt.errors import DataError
-from pgt.files.shipped import folder
+from pgt.files import folder
 from pgt.predictor.bundle import Bundle, Novelty
 from pgt.predictor.estimator import PRETRAINED
 

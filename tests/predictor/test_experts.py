@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from lab.pretraining import blank
 
-from pgt.contextual.history import HistoryWindows
+from pgt.history import HistoryWindows
 from pgt.predictor.asking import Asked, ask, past
 from pgt.predictor.experts import Experts
-from pgt.predictor.pretraining import blank
 from pgt.visits import check
 
 from ..helpers import routine_visits

@@ -11,16 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from wherenext.live_predictor import MOST_PEOPLE, SCRIPTS, as_text, live, most
+from wherenext.weights_json import unpack
 
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.model import ContextualPointer
+from pgt.contextual import ContextualConfig, ContextualPointer
 from pgt.errors import DataError
-from pgt.io.weights_json import unpack
 from pgt.predictor.bundle import NO_PLACES, Bundle
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.experts import Experts
 from pgt.predictor.frames import as_visits
-from pgt.predictor.live import MOST_PEOPLE, SCRIPTS, as_text, live, most
 from pgt.visits import check
 
 from ..helpers import random_visits, routine_visits
@@ -77,7 +76,7 @@ def test_text_from_data_stays_text(bundle: Bundle) -> None:
     assert "<img src=x" not in text
     assert text.count("</script>") == 2  # the page's own two
     for name in SCRIPTS:
-        source = resources.files("pgt.viz").joinpath("web", name).read_text("utf-8")
+        source = resources.files("wherenext.viz").joinpath("web", name).read_text("utf-8")
         assert "innerHTML" not in source and "insertAdjacentHTML" not in source, name
 
 

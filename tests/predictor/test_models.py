@@ -10,9 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import wherenext.city
+from wherenext import city
 
 import pgt
-from pgt import checkpoint, city
+from pgt import checkpoint
+from pgt.baselines import baselines, fit_baseline
 from pgt.errors import DataError
 from pgt.metrics import evaluate
 from pgt.predictor import closed
@@ -21,7 +24,6 @@ from pgt.predictor.closed import Closed
 from pgt.predictor.estimator import MODELS, NextLocation
 from pgt.predictor.fitted import Question
 from pgt.predictor.rules import Latest, OwnPast
-from pgt.training.baselines import baselines, fit_baseline
 from pgt.visits import check
 
 from ..helpers import random_visits, routine_visits
@@ -95,7 +97,7 @@ def test_a_file_of_pgt_is_one_of_the_command_line(
     expected = pgt.predict.predict(model, vocabulary, visits, windows=windows, top=3)
     found = fitted["pgt"].predict(visits, top=3)
     assert found.location_id.tolist() == expected.location_id.tolist()
-    town = pgt.city.load().visits
+    town = wherenext.city.load().visits
     model = NextLocation.load(checkpoint.shipped("city"))
     assert model.predict(town, top=1).user_id.nunique() == town.user_id.nunique()
     with pytest.raises(DataError, match="no validation windows to promise"):

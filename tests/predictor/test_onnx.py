@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import wherenext.city
 
 import pgt
 from pgt.cli.parser import main
@@ -35,7 +36,7 @@ def test_onnx_gives_the_probabilities_of_torch(name: str, tmp_path: Path) -> Non
     else:
         write_onnx(experts, path)
     session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    town = pgt.city.load().visits
+    town = wherenext.city.load().visits
     data = pgt.with_history(pgt.prepare(town, protocol="exact"), 100, 100)
     few = ask(check(random_visits(1, users=3, visits=1)), memory=100, older=100).windows
     at = pd.Timestamp("2023-01-10 09:00", tz=town.started_at.dt.tz)
@@ -58,7 +59,7 @@ def test_what_cannot_be_written_is_said_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rule, networks = tmp_path / "rule.safetensors", tmp_path / "networks.safetensors"
-    NextLocation("last").fit(pgt.city.load().visits).save(rule)
+    NextLocation("last").fit(wherenext.city.load().visits).save(rule)
     NextLocation.pretrained().save(networks)
     for model, option, message in (
         (rule, "--onnx", "no network to export"),

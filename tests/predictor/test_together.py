@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt.contextual import scorer
-from pgt.contextual.history import HistoryBatch, HistoryWindows
-from pgt.contextual.model import ContextualPointer
+from pgt import contextual
+from pgt.contextual import ContextualPointer
+from pgt.history import HistoryBatch, HistoryWindows
 from pgt.predictor.asking import ask, past
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.experts import Experts
@@ -63,8 +63,8 @@ def test_experts_of_other_kinds_stay_as_they_are(model: NextLocation) -> None:
 def test_an_update_looks_at_each_fact_once(
     model: NextLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked, hats = [], scorer.hats
-    monkeypatch.setattr(scorer, "hats", lambda *of: looked.append(0) or hats(*of))
+    looked, hats = [], contextual.hats
+    monkeypatch.setattr(contextual, "hats", lambda *of: looked.append(0) or hats(*of))
     start = pd.Timestamp("2024-05-01 08:00+02:00")
     model.update({"user_id": 1, "location_id": "home", "started_at": start})
     assert len(looked) == len(model.bundle_.next_place.config.used_features)

@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+import wherenext.city
 
 import pgt
 from pgt.predict import predict
@@ -27,4 +28,4 @@ def test_nobody_is_left_out_by_damaged_weights(size: float) -> None:
         for parameter in model.parameters():
             parameter.mul_(size)
     with pytest.raises(pgt.DataError, match="its weights are damaged, or far too large"):
-        predict(model, vocabulary, pgt.city.load().visits, windows=windows)
+        predict(model, vocabulary, wherenext.city.load().visits, windows=windows)

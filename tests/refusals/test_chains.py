@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import torch
+import wherenext.city
 from torch import Tensor
 
 import pgt
-from pgt.files.tensors import read, write
+from pgt.files import read, write
 from pgt.refusals.chains import require_chain, require_ids
 
 Tensors = dict[str, Tensor]
@@ -83,7 +84,7 @@ def test_no_id_is_there_twice(name: str) -> None:
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("chain") / "m.safetensors"
-    pgt.NextLocation("markov").fit(pgt.city.load().visits).save(path)
+    pgt.NextLocation("markov").fit(wherenext.city.load().visits).save(path)
     return path
 
 

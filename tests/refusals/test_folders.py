@@ -17,9 +17,8 @@ from pgt.refusals.folders import (
     require_manifest,
     require_prepared,
 )
-from pgt.table.features import FEATURES, encode
 from pgt.visits import SPLITS
-from pgt.windows import prepare
+from pgt.windows import FEATURES, encode, prepare
 
 from ..helpers import routine_visits
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import wherenext.city
 
 import pgt
 from pgt.refusals.kinds import require_device
@@ -15,14 +16,14 @@ from pgt.train import fit
 from ..helpers import model_of, tiny_config
 
 
-@pytest.mark.parametrize("windows", [None, "test", 3, pgt.city.load().visits])
+@pytest.mark.parametrize("windows", [None, "test", 3, wherenext.city.load().visits])
 def test_windows_are_windows(windows: Any) -> None:
     with pytest.raises(pgt.DataError, match=r"windows is a .*; give windows, such as data\.test"):
         pgt.evaluate(pgt.MostFrequent(), windows)
 
 
 def test_training_names_what_it_wants() -> None:
-    data = pgt.prepare(pgt.city.load().visits)
+    data = pgt.prepare(wherenext.city.load().visits)
     rule: Any = pgt.MostFrequent()
     for arguments, says in (
         ((data, data.valid), "train is a PreparedDataset; give windows, such as data.train"),
@@ -34,7 +35,7 @@ def test_training_names_what_it_wants() -> None:
 
 
 def test_preparing_names_what_it_wants() -> None:
-    visits: Any = pgt.city.load().visits
+    visits: Any = wherenext.city.load().visits
     wrong: Any = {"days": 3}
     with pytest.raises(pgt.DataError, match="config is a dict; give a WindowConfig"):
         pgt.prepare(visits, config=wrong)
@@ -75,7 +76,7 @@ def test_devices_that_are_not_here_are_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_training_refuses_them_and_leaves_the_model_alone() -> None:
-    data = pgt.prepare(pgt.city.load().visits)
+    data = pgt.prepare(wherenext.city.load().visits)
     few = data.train.subset(np.arange(64))
     model = model_of(tiny_config(data))
     before = {name: value.clone() for name, value in model.state_dict().items()}

@@ -16,10 +16,9 @@ import torch
 from torch import Tensor, nn
 
 import pgt
-from pgt.files.tensors import read, write
+from pgt.files import read, write
 from pgt.refusals.runs import require_progress, require_settings_in, require_tensors
-from pgt.train import fit
-from pgt.training.run import TrainingLog
+from pgt.train import TrainingLog, fit
 from pgt.windows import PreparedDataset
 
 from ..helpers import model_of, refusal, routine_visits, tiny_config

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import wherenext.city
 
 import pgt
-from pgt.config import ModelConfig, TrainConfig, WindowConfig
-from pgt.contextual.config import ContextualConfig
+from pgt.config import PRESETS, ModelConfig, TrainConfig, WindowConfig
+from pgt.contextual import ContextualConfig
 from pgt.refusals.settings import MOST_SEED, require_whole
 from pgt.train import fit
-from pgt.training.presets import PRESETS
 
 NAN, INF = float("nan"), float("inf")
 
@@ -108,14 +108,14 @@ def test_windows_without_bounds_are_refused() -> None:
 
 @pytest.mark.parametrize("value", [0, -1, None, "3", 1.0, True])
 def test_a_batch_has_a_whole_number_of_windows(value: Any) -> None:
-    data = pgt.prepare(pgt.city.load().visits)
+    data = pgt.prepare(wherenext.city.load().visits)
     with pytest.raises(ValueError, match=r"batch_size=.* must be a whole number of at least 1"):
         pgt.evaluate(pgt.MostFrequent(), data.test, batch_size=value)
 
 
 def test_the_largest_seed_can_be_trained_with() -> None:
     """An epoch's number is added to a multiple of it, and must still be one of 64 bits."""
-    data = pgt.prepare(pgt.city.load().visits)
+    data = pgt.prepare(wherenext.city.load().visits)
     model = pgt.PointerGeneratorTransformer(
         ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, d_model=8, n_heads=1,
                     n_layers=1)

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import wherenext.city
 
 import pgt
 from pgt.baselines import Last
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.history import with_history
-from pgt.contextual.model import ContextualPointer
+from pgt.contextual import ContextualConfig, ContextualPointer
+from pgt.history import with_history
 from pgt.refusals.sizes import other_sizes, require_room, require_shared
 from pgt.train import fit
 from pgt.vocabulary import Vocabulary
@@ -22,13 +22,13 @@ from pgt.windows import PreparedDataset, Windows
 
 @pytest.fixture(scope="module")
 def data() -> PreparedDataset:
-    return pgt.prepare(pgt.city.load().visits)
+    return pgt.prepare(wherenext.city.load().visits)
 
 
 @pytest.fixture(scope="module")
 def fewer() -> PreparedDataset:
     """The same town without some of its people, and so without some of its places."""
-    visits = pgt.city.load().visits
+    visits = wherenext.city.load().visits
     return pgt.prepare(visits[visits.user_id % 2 == 0])
 
 
@@ -107,7 +107,7 @@ def test_a_model_of_a_file_knows_its_vocabulary(data: PreparedDataset, tmp_path:
     pgt.save_model(tmp_path / "one.safetensors", model_of(data), data.vocabulary)
     model, vocabulary = pgt.load_model(tmp_path / "one.safetensors")
     assert len(pgt.evaluate(model, some(data.test))) == 8
-    visits = pgt.city.load().visits
+    visits = wherenext.city.load().visits
     other = pgt.prepare(visits.assign(location_id=visits.location_id + 1))
     assert other.vocabulary.n_locations == vocabulary.n_locations
     with pytest.raises(pgt.DataError, match="other places or people, as many as these"):

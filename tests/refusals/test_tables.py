@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow as pa
 import pytest
+import wherenext.city
 
 import pgt
 from pgt.predictor.frames import as_visits
@@ -13,7 +14,7 @@ from pgt.refusals.tables import require_places
 
 @pytest.fixture(scope="module")
 def visits() -> pd.DataFrame:
-    return pgt.city.load().visits[:500]
+    return wherenext.city.load().visits[:500]
 
 
 @pytest.mark.parametrize("name", ["started_at", "finished_at"])

@@ -9,10 +9,8 @@ import sys
 import numpy as np
 import pytest
 from lab.summarizer import fingerprint
-
-from pgt import city
-from pgt.analysis.results import results_folder
-from pgt.relatives.summarizer.diaries import (
+from wherenext import city
+from wherenext.diaries import (
     PLACES,
     STAYS,
     Diaries,
@@ -22,9 +20,10 @@ from pgt.relatives.summarizer.diaries import (
     tell,
     write_diaries,
 )
-from pgt.relatives.summarizer.model import SMALL
-from pgt.relatives.summarizer.scores import repeated, rouge, scores, sentence, unknown_right
-from pgt.relatives.summarizer.words import Words
+from wherenext.results import results_folder
+from wherenext.summary_scores import repeated, rouge, scores, sentence, unknown_right
+
+from pgt.summarizer import SMALL, Words
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
+from wherenext import city, side_by_side
 
-from pgt import city
 from pgt.config import ModelConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.relatives import side_by_side
-from pgt.relatives.summarizer.model import SMALL, PointerGenerator
-from pgt.relatives.summarizer.words import TextBatch
+from pgt.summarizer import SMALL, PointerGenerator, TextBatch
 from pgt.windows import Dataset, prepare
 
 CONFIG = ModelConfig(n_locations=50, n_users=4, d_model=16, n_heads=2, d_feedforward=32, dropout=0)

@@ -9,16 +9,27 @@ import pytest
 import torch
 from torch import Tensor
 
-from pgt.relatives.summarizer.beam import beam_search
-from pgt.relatives.summarizer.model import DOCUMENT, SMALL, PointerGenerator, mixture
-from pgt.relatives.summarizer.parts import (
+from pgt.summarizer import (
+    DOCUMENT,
+    PAD,
+    SMALL,
+    START,
+    STOP,
+    UNK,
     AdditiveAttention,
     Encoder,
+    PointerGenerator,
+    SummarizerTraining,
+    TextBatch,
+    Words,
+    batches,
+    beam_search,
+    fit_summarizer,
     masked_softmax,
+    mixture,
     renormalised_softmax,
+    text_batch,
 )
-from pgt.relatives.summarizer.training import SummarizerTraining, batches, fit_summarizer
-from pgt.relatives.summarizer.words import PAD, START, STOP, UNK, TextBatch, Words, text_batch
 
 WORDS = Words("at home one two hours busy . mostly".split())
 PAIRS = [

@@ -13,17 +13,28 @@ from lab import temporal_sets as report
 from torch import Tensor
 from torch.nn import functional as F
 
-from pgt.relatives.temporal_sets.attention import (
+from pgt.temporal_sets import (
+    METRICS,
+    VARIANTS,
+    GatedFusion,
     MaskedSelfAttention,
+    Personal,
+    Popular,
+    Sequences,
+    SetConfig,
+    SetPredictor,
+    SetTraining,
     WeightedAggregation,
+    batches,
+    chosen,
+    co_occurrence,
+    daily_places,
+    evaluate,
+    fit,
     future_mask,
+    padded,
+    quality,
 )
-from pgt.relatives.temporal_sets.baselines import Personal, Popular, chosen
-from pgt.relatives.temporal_sets.graph import co_occurrence
-from pgt.relatives.temporal_sets.metrics import METRICS, evaluate, quality
-from pgt.relatives.temporal_sets.model import VARIANTS, GatedFusion, SetConfig, SetPredictor
-from pgt.relatives.temporal_sets.sequences import Sequences, daily_places, padded
-from pgt.relatives.temporal_sets.training import SetTraining, batches, fit
 
 N_ELEMENTS = 12
 

@@ -10,7 +10,7 @@ import torch
 from scipy import stats
 from torch import nn
 
-from pgt.reproducible.counter_random import (
+from pgt.counter_random import (
     STEP,
     Dropout,
     forget_keys,

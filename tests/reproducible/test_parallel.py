@@ -15,11 +15,12 @@ import pytest
 import torch
 import torch.distributed as dist
 from safetensors.torch import load_file, save_file
+from wherenext import city
 
-from pgt import city, windows
+from pgt import windows
 from pgt.config import ModelConfig, TrainConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.reproducible.parallel import Team, joined, restarted
+from pgt.parallel import Team, joined, restarted
 from pgt.train import fit
 
 # The last of each epoch's batches has one window: a share of it is empty.

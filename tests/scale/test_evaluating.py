@@ -11,10 +11,9 @@ import torch
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_windows_config, save_model
 from pgt.config import WindowConfig
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.history import with_history
-from pgt.contextual.model import ContextualPointer
+from pgt.contextual import ContextualConfig, ContextualPointer
 from pgt.errors import DataError
+from pgt.history import with_history
 from pgt.metrics import evaluate
 from pgt.predict import predict
 from pgt.scale import evaluating

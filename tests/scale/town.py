@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+from wherenext import city
 
-from pgt import city
 from pgt.config import WindowConfig
 from pgt.scale.buckets import bucket
 from pgt.scale.preparing import prepare

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from pgt.sparse import logits
-from pgt.sparse.logits import DenseLogits, LinearLogits, at_least_float32
+from pgt import sparse
+from pgt.sparse import DenseLogits, LinearLogits, at_least_float32
 
 B, D, V, K = 5, 4, 23, 3
 
@@ -25,8 +25,8 @@ def leaves() -> list[Tensor]:
 def test_summary_and_gradients(
     monkeypatch: pytest.MonkeyPatch, kept: int, stretch: int, total: bool
 ) -> None:
-    monkeypatch.setattr(logits, "KEPT", kept)
-    monkeypatch.setattr(logits, "STRETCH", stretch)
+    monkeypatch.setattr(sparse, "KEPT", kept)
+    monkeypatch.setattr(sparse, "STRETCH", stretch)
     h, weight, bias = leaves()
     at = torch.tensor([[0, 22, 5], [1, 1, 1], [3, 2, 1], [7, 0, 0], [22, 21, 20]])
     ways = LinearLogits(h, weight, bias), DenseLogits(h @ weight.T + bias)
@@ -45,15 +45,15 @@ def test_summary_and_gradients(
 
 
 def test_large_logits_do_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logits, "KEPT", 0)
-    monkeypatch.setattr(logits, "STRETCH", 2 * B)
+    monkeypatch.setattr(sparse, "KEPT", 0)
+    monkeypatch.setattr(sparse, "STRETCH", 2 * B)
     h, weight, bias = leaves()
     lse, _, _ = LinearLogits(h * 1e4, weight, bias).summary(torch.zeros(B, 1).long(), total=False)
     torch.testing.assert_close(lse, (h * 1e4 @ weight.T + bias).logsumexp(1))
 
 
 def test_chunks_cover_every_column_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logits, "STRETCH", 4 * B)
+    monkeypatch.setattr(sparse, "STRETCH", 4 * B)
     h, weight, bias = leaves()
     parts = list(LinearLogits(h, weight, bias).chunks())
     assert [low for low, _ in parts] == [0, 4, 8, 12, 16, 20]
@@ -64,7 +64,7 @@ def test_chunks_cover_every_column_once(monkeypatch: pytest.MonkeyPatch) -> None
 def test_half_precision_around_them_leaves_the_sums_as_they_are(
     monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
-    monkeypatch.setattr(logits, "KEPT", kept)
+    monkeypatch.setattr(sparse, "KEPT", kept)
     at = torch.tensor([[0, 5]] * B)
     results = []
     for half in (False, True):

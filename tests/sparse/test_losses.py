@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from pgt.sparse.losses import cross_entropy
+from pgt.sparse import cross_entropy
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.03, 0.3])

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pgt.sparse.ranking import LogitsRest, Rest, SharedRest, rank, rank_all, rank_places
+from pgt.sparse import LogitsRest, Rest, SharedRest, rank, rank_all, rank_places
 
 B, S, V = 40, 6, 14
 RANDOM = torch.Generator().manual_seed(0)

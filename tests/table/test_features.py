@@ -5,9 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import torch
 
-from pgt.table.features import DURATIONS, FEATURES, encode, gather
 from pgt.visits import check
-from pgt.windows import prepare
+from pgt.windows import DURATIONS, FEATURES, encode, gather, prepare
 
 from ..helpers import random_visits
 

@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from pgt.errors import DataError
-from pgt.table.people import FIRST, find_user, first_visits, marks_of, until
-from pgt.visits import check
+from pgt.visits import FIRST, check, find_user, first_visits, marks_of, until
 
 from ..helpers import at, random_visits
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt.table.rows import (
+from pgt.visits import (
     by_length,
     by_person_and_time,
     last_numbers,

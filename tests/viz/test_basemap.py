@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-
-from pgt import city
-from pgt.viz.basemap import (
+from wherenext import city
+from wherenext.viz.basemap import (
     GROUND,
     UNIT,
     WIDE_STREETS,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 from bs4 import BeautifulSoup
+from wherenext import city
+from wherenext.viz.batch_drawing import MOST, batch_drawing
 
-from pgt import city
-from pgt.viz.batch_drawing import MOST, batch_drawing
 from pgt.windows import prepare
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from wherenext import city
+from wherenext.viz.flow_map import SHOWN, flow_map, flows
 
-from pgt import city
 from pgt.config import ModelConfig
 from pgt.look import look
 from pgt.model import PointerGeneratorTransformer
-from pgt.viz.flow_map import SHOWN, flow_map, flows
 from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits

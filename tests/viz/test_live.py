@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from wherenext import city
+from wherenext.viz import live
+from wherenext.viz.live import KEPT, SCRIPTS, SMALL, Playground, build, playground
+from wherenext.weights_json import unpack
 
-from pgt import city
 from pgt.batch import Batch
 from pgt.checkpoint import load_model, save_model, shipped
 from pgt.cli.parser import main
 from pgt.errors import DataError
 from pgt.io.tables import write
-from pgt.io.weights_json import unpack
 from pgt.model import PointerGeneratorTransformer
-from pgt.viz import live
-from pgt.viz.live import KEPT, SCRIPTS, SMALL, Playground, build, playground
 from pgt.windows import Dataset, Windows, prepare
 
 from ..helpers import random_visits, tiny_config
@@ -145,7 +145,7 @@ def test_the_scripts_write_no_html() -> None:
     from importlib import resources
 
     for name in SCRIPTS:
-        source = resources.files("pgt.viz").joinpath("web").joinpath(name).read_text("utf-8")
+        source = resources.files("wherenext.viz").joinpath("web").joinpath(name).read_text("utf-8")
         assert "innerHTML" not in source and "insertAdjacentHTML" not in source, name
         assert "</script" not in source, name
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 import torch
+from wherenext import city
+from wherenext.viz import maps, prediction_map
+from wherenext.viz.basemap import MapFigure
 
-from pgt import city
 from pgt.config import ModelConfig
 from pgt.look import Look, look
 from pgt.model import PointerGeneratorTransformer
-from pgt.viz import maps, prediction_map
-from pgt.viz.basemap import MapFigure
 from pgt.windows import prepare
 
 EVIL = "<img src=x onerror=alert(1)>"

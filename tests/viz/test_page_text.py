@@ -8,8 +8,7 @@ from html import unescape
 
 import pytest
 from jinja2 import Template
-
-from pgt.viz.page_text import safe_html, safe_json
+from wherenext.viz.page_text import safe_html, safe_json
 
 from ..helpers import ROOT
 from ..hostile import HOSTILE

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
+from wherenext.viz.basemap import UNIT, MapFigure
+from wherenext.viz.person_map import person_map
 
 from pgt.errors import DataError
 from pgt.visits import check
-from pgt.viz.basemap import UNIT, MapFigure
-from pgt.viz.person_map import person_map
 
 from ..helpers import routine_visits
 from ..hostile import HOSTILE

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from wherenext import city
+from wherenext.viz.basemap import SCRIPTS, MapFigure
+from wherenext.viz.prediction_map import film, film_map, window_map
+from wherenext.viz.web_figure import web
 
-from pgt import city
 from pgt.config import ModelConfig
 from pgt.look import Look, look
 from pgt.model import PointerGeneratorTransformer
-from pgt.viz.basemap import SCRIPTS, MapFigure
-from pgt.viz.prediction_map import film, film_map, window_map
-from pgt.viz.web_figure import web
 from pgt.windows import Dataset, prepare
 
 EVIL = "</script><img src=x onerror=alert(1)>"

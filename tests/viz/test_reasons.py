@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-
-from pgt.viz import reasons as module
-from pgt.viz.figures import Shown
-from pgt.viz.reasons import reasons
+from wherenext.viz import reasons as module
+from wherenext.viz.figures import Shown
+from wherenext.viz.reasons import reasons
 
 from ..hostile import HOSTILE
 

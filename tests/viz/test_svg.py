@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from PIL import Image
-
-from pgt.viz import figures, svg
+from wherenext.viz import figures, svg
 
 
 def matplotlibs(figure: plt.Figure) -> str:

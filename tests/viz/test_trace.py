@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from wherenext import city
+from wherenext.viz.trace import Trace, trace
 
-from pgt import city
 from pgt.checkpoint import load_model, shipped
 from pgt.errors import DataError
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
-from pgt.viz.trace import Trace, trace
 from pgt.windows import Windows, prepare
 
 

@@ -7,12 +7,12 @@ import re
 import pytest
 import torch
 from bs4 import BeautifulSoup, Tag
+from wherenext import city
+from wherenext.viz.architecture import PARTS
+from wherenext.viz.walkthrough import Walkthrough, walkthrough
 
-from pgt import city
 from pgt.checkpoint import load_model, shipped
 from pgt.look import story
-from pgt.viz.architecture import PARTS
-from pgt.viz.walkthrough import Walkthrough, walkthrough
 from pgt.windows import Windows, prepare
 
 EVIL = "</script><img src=x onerror=alert(1)>{{ 7*191 }}"

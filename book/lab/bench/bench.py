@@ -37,7 +37,7 @@ from bench_rows import QUICK, Row, Settings, cpu_name, few_people, find_data
 from bench_usual import bench_training, bench_windows
 from bench_vocabulary import bench_vocabulary
 
-from pgt.files.atomic import write_text
+from pgt.files import write_text
 from pgt.windows import Dataset, prepare
 
 RESULTS = ROOT / "book" / "results" / "bench.json"

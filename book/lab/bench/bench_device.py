@@ -15,16 +15,15 @@ import torch
 from bench_fresh import MIB
 from bench_rows import Row, Settings, row
 from bench_vocabulary import PEOPLE, SMOOTHING, made_batch, take_step
+from wherenext import city
 
-from pgt import city
-from pgt.config import ModelConfig, TrainConfig
-from pgt.contextual.presets import VARIANTS, build, windows
+from pgt.config import CITY, PRESETS, ModelConfig, TrainConfig
+from pgt.contextual import VARIANTS, build, windows
 from pgt.io import sources
 from pgt.io.sources import GEOLIFE_WINDOWS, has_data
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.training.presets import CITY, PRESETS
 from pgt.visits import SPLITS
 from pgt.windows import Dataset, prepare
 

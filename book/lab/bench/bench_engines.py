@@ -21,11 +21,11 @@ from bench_fresh import Watch, in_fresh_process, largest, memory
 from bench_rows import Row, Settings, cpu_name, row
 from grown import grown
 from safetensors.torch import load_file, save_file
+from wherenext import city
 
-from pgt import city
 from pgt.config import ModelConfig, TrainConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.reproducible.parallel import Team, joined
+from pgt.parallel import Team, joined
 from pgt.train import fit
 from pgt.windows import prepare
 

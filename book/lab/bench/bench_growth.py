@@ -22,11 +22,10 @@ from bench_fresh import Watch, in_fresh_process
 from bench_rows import Row, Settings, alternate, clock, cpu_name, exponent, row
 from grown import grown
 
-from pgt.analysis.intervals import interval
-from pgt.contextual.history import with_history
-from pgt.contextual.presets import MEMORY, OLDER, VARIANTS, build, windows
+from pgt.contextual import MEMORY, OLDER, VARIANTS, build, windows
+from pgt.history import with_history
 from pgt.io import tables
-from pgt.metrics import evaluate, gains
+from pgt.metrics import evaluate, gains, interval
 from pgt.visits import check, split_by_days
 from pgt.vocabulary import Vocabulary
 from pgt.windows import prepare

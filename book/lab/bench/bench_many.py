@@ -12,13 +12,11 @@ from bench_growth import made_ranks
 from bench_rows import Row, Settings, cpu_name, row
 from grown import grown
 from many_baskets import many_baskets
+from wherenext import city
 
-from pgt import city
-from pgt.analysis.intervals import interval_of_mean
 from pgt.gps.locations import generate_locations
-from pgt.relatives.temporal_sets.metrics import mean_of
-from pgt.relatives.temporal_sets.model import VARIANTS, SetConfig, SetPredictor
-from pgt.relatives.temporal_sets.training import SetTraining, fit
+from pgt.metrics import interval_of_mean
+from pgt.temporal_sets import VARIANTS, SetConfig, SetPredictor, SetTraining, fit, mean_of
 from pgt.units import EARTH_RADIUS
 
 RUNS, WINDOWS_EACH = 5, 5

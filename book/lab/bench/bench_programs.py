@@ -16,14 +16,14 @@ import pandas as pd
 import torch
 from bench_fresh import ROOT, Watch, in_fresh_process
 from bench_rows import Row, Settings, clock, few_people, row
+from wherenext import city
 
-from pgt import city, gps
-from pgt.config import ModelConfig
+from pgt import gps
+from pgt.config import CITY, ModelConfig
 from pgt.io.fixes import read_fixes
 from pgt.io.fixes_base import Report
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.training.presets import CITY
 from pgt.windows import prepare
 
 CITY_BUDGET, CHAPTER_BUDGET, BOOK_BUDGET, GPS_BUDGET = 90.0, 120.0, 900.0, 120.0  # seconds

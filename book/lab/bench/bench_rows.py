@@ -15,8 +15,8 @@ from typing import Any
 
 import pandas as pd
 import torch
+from wherenext import city
 
-from pgt import city
 from pgt.io import sources
 from pgt.io.sources import GEOLIFE_WINDOWS, has_data
 

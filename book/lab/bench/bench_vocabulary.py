@@ -22,15 +22,11 @@ from torch import Tensor, nn
 from pgt.baselines import ContextKernel
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.config import ModelConfig
-from pgt.contextual.config import ContextualConfig
-from pgt.contextual.history import HistoryBatch, with_history
-from pgt.contextual.model import ContextualPointer
-from pgt.contextual.presets import ALONE, MEMORY
-from pgt.contextual.scorer import like_kernel
+from pgt.contextual import ALONE, MEMORY, ContextualConfig, ContextualPointer, like_kernel
+from pgt.history import HistoryBatch, with_history
 from pgt.mixture import MixtureModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.sparse.losses import cross_entropy
-from pgt.sparse.ranking import rank_all
+from pgt.sparse import cross_entropy, rank_all
 from pgt.windows import prepare
 
 PEOPLE, LENGTH, SMOOTHING = 100, 25, 0.03

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from wherenext import city
 
-from pgt import city
-from pgt.table.columns import REQUIRED
+from pgt.visits import REQUIRED
 
 WEEKS = 8  # copies of a person begin in one of so many weeks
 

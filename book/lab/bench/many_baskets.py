@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pgt.relatives.temporal_sets.sequences import Sequences, padded
+from pgt.temporal_sets import Sequences, padded
 
 SHARES = {"train": 0.7, "valid": 0.1, "test": 0.2}  # of the people, as in DC
 REPEATS = 0.25  # how often an element is one of the person's own

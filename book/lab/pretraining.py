@@ -1,0 +1,169 @@
+"""Pretraining: the predictor's weights, learned from simulated people alone.
+
+Its networks know places by their relations, and have no name of any place or person in them. So
+they can be trained in worlds that do not exist, and taken to one that does. They are chosen on
+worlds that they were not trained on. No real window has a say in it; only the family of worlds
+replaced a first one that had been scored on real people (see ``data/README.md``).
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from wherenext.city.worlds import USERS, WorldConfig, world
+
+from pgt.baselines import ContextKernel
+from pgt.config import TargetTime, TrainConfig, WindowConfig
+from pgt.contextual import (
+    ALONE,
+    MEMORY,
+    OLDER,
+    TRAINING,
+    ContextualConfig,
+    ContextualPointer,
+    like_kernel,
+)
+from pgt.history import HistoryWindows, is_new, with_history
+from pgt.metrics import evaluate, gains
+from pgt.predictor.answers import strangeness
+from pgt.predictor.asking import new_places
+from pgt.predictor.bundle import NO_PLACES, Bundle, Novelty
+from pgt.predictor.experts import Experts
+from pgt.train import fit
+from pgt.windows import Dataset, Windows, prepare
+
+SHAPE: dict[str, Any] = ALONE | {"n_components": 6}
+NETWORKS: dict[str, TargetTime] = {"next_place": "unknown", "at_a_time": "time"}
+CALIBRATION = 2000  # numbers in a file
+ENOUGH = 50  # fewer windows tell nothing of what to take, and carry no promise
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """How much is simulated, and how it is learned.
+
+    Parameters
+    ----------
+    worlds, held_out : int
+        To train in, and to choose on.
+    windows, held_out_windows : int
+        Of each world.
+    training : TrainConfig
+    config : WorldConfig
+        What the worlds have.
+    """
+
+    worlds: int = 80
+    held_out: int = 16
+    windows: int = 750
+    held_out_windows: int = 400
+    training: TrainConfig = field(default_factory=lambda: replace(TRAINING, max_epochs=6))
+    config: WorldConfig = field(default_factory=WorldConfig)
+
+
+def simulated(plan: Pretraining, workers: int = 1) -> Dataset:
+    """The windows of all worlds: ``train`` to learn from, ``valid`` of worlds that are held out."""
+    numbers = range(plan.worlds + plan.held_out)
+    draw = partial(world, config=plan.config)
+    if workers > 1:
+        with ProcessPoolExecutor(workers) as pool:
+            parts = list(pool.map(draw, numbers))
+    else:
+        parts = [draw(number) for number in numbers]
+    visits = pd.concat(parts, ignore_index=True)
+    visits["split"] = np.where(visits.pop("world") < plan.worlds, "train", "valid")
+    data = prepare(visits, config=WindowConfig(protocol="exact", min_visits=1))
+    seen = with_history(data, MEMORY, OLDER)
+    return replace(seen, train=_some(seen.train, plan.windows),
+                   valid=_some(seen.valid, plan.held_out_windows))  # fmt: skip
+
+
+def diaries(data: Dataset) -> Dataset:
+    """The windows of worlds in which visits have an end: whose people keep a diary."""
+    parts = {}
+    for name in ("train", "valid"):
+        windows = getattr(data, name)
+        visits = windows.visits
+        lasting = (visits.finished_at > visits.started_at).groupby(visits.user_id // USERS).any()
+        parts[name] = windows.subset(lasting[np.asarray(windows.users) // USERS].to_numpy())
+    return replace(data, **parts)
+
+
+def _some(windows: Windows, n: int) -> Windows:
+    """As many windows of each world, drawn at random."""
+    rng = np.random.default_rng(5)
+    of = np.asarray(windows.users) // USERS
+    kept = [rng.permutation(np.flatnonzero(of == one))[:n] for one in np.unique(of)]
+    return windows.subset(np.sort(np.concatenate(kept)))
+
+
+def blank(seed: int, target_time: TargetTime) -> ContextualPointer:
+    """A network with its first weights: three of its components are the kernel's."""
+    torch.manual_seed(seed)
+    config = ContextualConfig(**NO_PLACES, **SHAPE, target_time=target_time)
+    model = ContextualPointer(config)
+    assert model.scorer is not None
+    like_kernel(model.scorer, ContextKernel())
+    return model
+
+
+def expert(
+    data: Dataset, target_time: TargetTime, training: TrainConfig, *, progress: bool = False
+) -> ContextualPointer:
+    """Train one network from its first weights: in worlds of one kind, or on real people."""
+    model = blank(training.seed, target_time)
+    fit(model, data.train, data.valid, training, progress=progress)
+    return model
+
+
+def pretrain(
+    seed: int = 42, plan: Pretraining | None = None, *, workers: int = 1, progress: bool = True
+) -> Bundle:
+    """Simulate worlds and train the predictor in them.
+
+    Parameters
+    ----------
+    seed : int
+        Of first weights, shuffling and dropout; the worlds are always the same.
+    plan : Pretraining, optional
+    workers : int
+        Processes that simulate.
+    progress : bool
+        Show a bar for each network.
+
+    Returns
+    -------
+    Bundle
+        Calibrated on the worlds that were held out.
+    """
+    plan = plan or Pretraining()
+    data = simulated(plan, workers)
+    networks: dict[str, Any] = {}
+    for name, target_time in NETWORKS.items():
+        parts = (data, diaries(data))
+        training = replace(plan.training, seed=seed)
+        experts = [expert(part, target_time, training, progress=progress) for part in parts]
+        networks[name] = Experts(experts).eval()
+    held_out = calibrated(networks, data.valid)
+    score = 100 * gains(evaluate(networks["next_place"], data.valid))["acc@1"].mean()
+    held_out.notes |= {
+        "trained on": f"{plan.worlds} simulated worlds, {len(data.train)} windows, no real person",
+        "seed": seed, "held-out worlds": plan.held_out, "acc@1 there": round(float(score), 1),
+    }  # fmt: skip
+    return held_out
+
+
+def calibrated(networks: dict[str, Any], windows: Windows) -> Bundle:
+    """Put networks and promises together; the promises are made on windows of no training."""
+    assert isinstance(windows, HistoryWindows)
+    new = new_places(windows)
+    novelty = Novelty.fit(new, is_new(windows)[windows.target])
+    strange = np.sort(strangeness(networks["next_place"], windows, novelty(new)))
+    at = np.linspace(0, len(strange) - 1, min(CALIBRATION, len(strange))).round().astype(int)
+    return Bundle(**networks, memory=MEMORY, older=OLDER, novelty=novelty, calibration=strange[at])

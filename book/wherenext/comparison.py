@@ -1,0 +1,210 @@
+"""What a table of comparisons may say: paired changes, their intervals, and a word for each claim.
+
+Many variants are compared with one model, on the same windows, with the same seeds. So all changes
+are resampled together: one draw takes people, and takes seeds, and gives a change of every
+variant. That keeps what the comparisons share, the luck of the model that all are compared with,
+and lets an interval be widened until it holds for all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from pgt.errors import DataError
+from pgt.metrics import ends, gains, group_mask, resampled_means
+from wherenext.results import Results
+
+CONFIRMED, CONTRADICTED = "confirmed", "contradicted"
+NOT_CONFIRMED, CANNOT_TELL = "not confirmed", "cannot tell"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """How much each variant differs from one model, in points of a metric.
+
+    Attributes
+    ----------
+    names : tuple of str
+        K variants.
+    seeds : ndarray
+        (K, S) the change with each seed.
+    draws : ndarray
+        (K, R) the change in each resample; column r is the same people and seeds for all.
+    """
+
+    names: tuple[str, ...]
+    seeds: np.ndarray
+    draws: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """(K,) mean over the seeds."""
+        return self.seeds.mean(1)
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """(K, R) each resample's distance from the mean, in standard errors.
+
+        A variant that never differs, not in one window, has zeros.
+        """
+        away = self.draws - self.draws.mean(1, keepdims=True)
+        error = away.std(1, keepdims=True)
+        return np.divide(away, error, out=np.zeros_like(away), where=error > 0)
+
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """(K,) ends of each variant's interval, each on its own."""
+        return ends(self.draws.T, level)
+
+    def together(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """(K,) ends of intervals that hold for all K changes at once with this probability.
+
+        The largest distance of a resample, over all variants, is in this share of the resamples
+        no more than the half-width, counted in standard errors (the "max-t" of Westfall and Young
+        1993).
+        """
+        factor = np.quantile(np.abs(self.deviations).max(0), level)
+        half = factor * self.draws.std(1)
+        return self.mean - half, self.mean + half
+
+    def false_alarms(self, level: float = 0.95) -> np.ndarray:
+        """(R,) how many of the K intervals would miss zero if no variant changed anything.
+
+        Every resample is moved so that its mean is zero, and counted where it lies beyond the
+        middle ``level`` of its own row.
+        """
+        away = self.deviations.T
+        low, high = ends(away, level)
+        return ((away < low) | (away > high)).sum(1)
+
+    def table(self, level: float = 0.95) -> pd.DataFrame:
+        """By variant ``mean``, ``low``, ``high``, and for all at once ``low_all``, ``high_all``."""
+        four = (*self.interval(level), *self.together(level))
+        columns = dict(zip(("low", "high", "low_all", "high_all"), four, strict=True))
+        return pd.DataFrame({"mean": self.mean} | columns, index=list(self.names))
+
+
+def compare(
+    results: Results,
+    variants: Mapping[str, Mapping[str, Any]],
+    base: Mapping[str, Any],
+    *,
+    metric: str = "acc@1",
+    group: str = "all",
+    draws: int = 2000,
+    seed: int = 0,
+    **where: Any,
+) -> Changes:
+    """Compare variants with a base, paired by window and by seed.
+
+    Parameters
+    ----------
+    results : Results
+    variants : mapping of str to mapping
+        What chooses the runs of each, as in ``{"geglu": {"variant": "geglu"}}``.
+    base : mapping
+        What chooses the runs that they are compared with; a model without seeds has one run, which
+        counts for every seed.
+    metric : str
+        One of `pgt.metrics.MEANS`.
+    group : str
+        One of `pgt.metrics.GROUPS`.
+    draws : int
+        How many resamples.
+    where
+        What all of them share, such as ``data="city"``.
+
+    Raises
+    ------
+    DataError
+        When a variant has no run, or other seeds or windows than the base.
+
+    Examples
+    --------
+    >>> from wherenext.results import read_results
+    >>> full, other = ({"model": "pgt", "variant": v} for v in ("full", "no_pointer"))
+    >>> table = compare(read_results("ablations"), {"no pointer": other}, full, data="city").table()
+    >>> bool(table.high["no pointer"] < 0)
+    True
+    """
+    runs = list(results.ranks(**where))  # the file is read once
+    if not runs:
+        raise DataError(f"{results.name}.ranks.parquet has no run with {dict(where)}.")
+    before = _hits(runs, dict(base), metric, group)
+    after = {name: _hits(runs, dict(chosen), metric, group) for name, chosen in variants.items()}
+    seeds = list(before) if set(before) != {None} else list(next(iter(after.values())))
+    changes = []
+    first = next(iter(before.values()))
+    for name, found in after.items():
+        if set(found) not in ({None}, set(seeds)):
+            raise DataError(f"{name} has seeds {sorted(found)}, the base has {sorted(seeds)}.")
+        if any(not np.array_equal(run.user_id, first.user_id) for run in found.values()):
+            raise DataError(f"{name} was scored on other windows than the base.")
+        changes.append([_of(found, s).gain - _of(before, s).gain for s in seeds])
+    values = 100 * np.array(changes)  # (K, S, W)
+    drawn = resampled_means(np.moveaxis(values, 0, -1), first.user_id, draws=draws, seed=seed)
+    return Changes(tuple(after), values.mean(2), drawn.T)
+
+
+def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1, margin: float = 1.0) -> str:
+    """A word for a claim that something raises a metric (1), lowers it (-1), or is no help (0).
+
+    Raises or lowers: "confirmed" when the whole interval lies on the claimed side of zero,
+    "contradicted" when it lies on the other. Otherwise "not confirmed" when the interval leaves
+    out a change of ``margin`` points in the claimed direction, so that the data say: no such
+    effect; and "cannot tell" when it does not.
+
+    No help: "contradicted" when the interval lies above zero, "confirmed" when it leaves out a
+    gain of ``margin`` points, "cannot tell" otherwise.
+
+    Examples
+    --------
+    >>> verdict(0.2, 1.4), verdict(-2.0, -0.1), verdict(-0.5, 0.6), verdict(-0.5, 1.6)
+    ('confirmed', 'contradicted', 'not confirmed', 'cannot tell')
+    >>> verdict(-2.0, -0.1, expected=-1), verdict(-2.0, 0.6, expected=0)
+    ('confirmed', 'confirmed')
+    """
+    if expected == 0:
+        return CONTRADICTED if low > 0 else CONFIRMED if high < margin else CANNOT_TELL
+    if expected < 0:
+        low, high = -high, -low
+    if low > 0:
+        return CONFIRMED
+    if high < 0:
+        return CONTRADICTED
+    return NOT_CONFIRMED if high < margin else CANNOT_TELL
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run's windows: whose, and what each contributes to the metric."""
+
+    user_id: np.ndarray
+    gain: np.ndarray
+
+
+def _hits(
+    runs: list[pd.DataFrame], chosen: dict[str, Any], metric: str, group: str
+) -> dict[Any, _Run]:
+    """The chosen runs by seed (None where there is none)."""
+    found: dict[Any, _Run] = {}
+    for run in runs:
+        about = run.iloc[0]
+        if any(about[column] != value for column, value in chosen.items()):
+            continue
+        seed = None if pd.isna(about.seed) else int(about.seed)
+        if seed in found:
+            raise DataError(f"{chosen} is more than one run with seed {seed}; choose one model.")
+        part = run[group_mask(run, group)]
+        found[seed] = _Run(part.user_id.to_numpy(), gains(part)[metric].to_numpy())
+    if not found:
+        raise DataError(f"There is no run with {chosen}.")
+    return found
+
+
+def _of(runs: dict[Any, _Run], seed: Any) -> _Run:
+    return runs[seed] if seed in runs else runs[None]

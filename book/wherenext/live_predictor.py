@@ -1,0 +1,194 @@
+"""The predictor live: a page in which somebody drops a file of visits, and the networks answer.
+
+The networks compute in plain JavaScript (``pgt/viz/web/nobody_*.js``), so the page needs no server
+and no network, and the file stays where it is. A page can also be made with visits already in it.
+Its answers are those of `pgt.NextLocation.predict` for that person alone. Only for somebody with
+more than twice `PAST` visits can the experts be weighed a little differently: here the latest
+windows count, there as many drawn at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from string import Template
+from typing import Any
+
+import pandas as pd
+
+from pgt import files
+from pgt.contextual import ContextualPointer
+from pgt.errors import DataError
+from pgt.io.columns import ALIASES
+from pgt.io.forms import OTHERS
+from pgt.predictor.asking import RECENT
+from pgt.predictor.bundle import Bundle
+from pgt.predictor.experts import PAST, PRIOR, STEPS
+from pgt.visits import COORDINATES, REQUIRED
+from wherenext import city as towns
+from wherenext.viz.basemap import CROSS, DIAMOND, SOLID, frame
+from wherenext.viz.live_data import MOST_PEOPLE
+from wherenext.viz.page_text import safe_html
+from wherenext.viz.web_figure import WebFigure, scripted, web
+from wherenext.weights_json import pack
+
+SAMPLE = 5  # of the simulated town, the person of chapter 24
+SHEETS = ("page_parts.css", "map.css", "live.css", "nobody.css")
+SCRIPTS = (
+    "page_parts.js", "live.js", "map_names.js", "nobody_history.js", "nobody_features.js",
+    "nobody_model.js", "nobody_times.js", "nobody_read.js", "map.js", "map_marks.js",
+    "nobody_map.js", "nobody_draw.js", "nobody_page.js",
+)  # fmt: skip
+# In the order of `lab.pretraining.pretrain`.
+EXPERTS = ("trained in all worlds", "trained in worlds of diaries")
+TITLE = "The model trained on nobody, live: drop a file of visits and see where they go next"
+MAP = "Map of this person's places, and where they may go next; the panel beside it says the same"
+CAPTION = (
+    "The model trained on nobody, computed in this page. The person it begins with is simulated."
+)
+HOLDS = (
+    "The model computes in this page. The page holds visits, with places and hours: think before "
+    "you share those of real people."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Live(WebFigure):
+    """A page that answers, for the notebook to display or to be saved.
+
+    Attributes
+    ----------
+    data : dict
+        What the page holds: networks, the names of columns, and the visits it begins with.
+    title, caption : str
+        For screen readers and for those who see it.
+    """
+
+    data: dict[str, Any]
+    title: str
+    caption: str
+
+    def _repr_html_(self) -> str:
+        body = Template(web("nobody.html")).substitute(
+            id=self.data["id"],
+            title=safe_html(self.title),
+            caption=safe_html(self.caption),
+            frame=frame(MAP, "Show what is likely"),
+            solid=SOLID,
+            cross=CROSS,
+            diamond=DIAMOND,
+        )
+        return scripted(body, self.data, SHEETS, SCRIPTS)
+
+
+def live(
+    bundle: Bundle, visits: pd.DataFrame | None = None, *, title: str = "", caption: str = ""
+) -> Live:
+    """The networks of a predictor in a page of their own.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        As ``NextLocation.bundle_`` has it.
+    visits : DataFrame, optional
+        Checked visits that the page holds and begins with, up to `MOST_PEOPLE` people; without
+        them, it begins with one person of the simulated town.
+    title, caption : str
+        Instead of those of the pretrained networks.
+
+    Returns
+    -------
+    Live
+
+    Raises
+    ------
+    DataError
+        The networks have parts that the page cannot compute.
+
+    Examples
+    --------
+    >>> import pgt
+    >>> page = live(pgt.NextLocation.pretrained().bundle_)
+    >>> page.data["sample"], len(page.data["model"]["next_place"])
+    (True, 2)
+    """
+    if visits is not None and visits.user_id.nunique() > MOST_PEOPLE:
+        visits = most(visits)
+    networks = {"next_place": bundle.next_place.networks, "at_a_time": bundle.at_a_time.networks}
+    n_experts = len(networks["next_place"])
+    named = EXPERTS if n_experts == len(EXPERTS) else range(1, n_experts + 1)
+    every = [network for part in networks.values() for network in part]
+    model = {name: [packed(network) for network in part] for name, part in networks.items()} | {
+        "knots": {name: feature.knots for network in every
+                  for name, feature in _scorer(network).known.items()},
+        "facts": {network.config.target_time: list(_scorer(network).facts) for network in every},
+        "memory": bundle.memory, "older": bundle.older, "recent": RECENT,
+        "past": PAST, "prior": PRIOR, "steps": STEPS,
+        "novelty": {"mean": bundle.novelty.mean, "strength": bundle.novelty.strength},
+    }  # fmt: skip
+    data = {
+        "id": "pgt-live-nobody", "model": model, "experts": [str(one) for one in named],
+        "reading": {"columns": {ours: [ours.replace("_", ""), *names]
+                                for ours, names in ALIASES.items()},
+                    "others": [[magic.decode("latin-1"), *words] for magic, *words in _others()]},
+        "sample": visits is None, "name": "a simulated person" if visits is None else "your visits",
+        "table": as_text(sample() if visits is None else visits),
+    }  # fmt: skip
+    return Live(data, title or TITLE, caption or (CAPTION if visits is None else HOLDS))
+
+
+def packed(network: ContextualPointer) -> dict[str, Any]:
+    """One network as plain values, with the features that it uses.
+
+    Raises
+    ------
+    DataError
+        It has parts that the page cannot compute.
+    """
+    config = network.config
+    if config.encoder or config.content or config.interaction or config.target_time == "hour":
+        raise DataError(
+            "The page computes networks of features alone, as NextLocation has them; this one has "
+            "more parts. Take NextLocation.pretrained(), or a predictor that was fitted."
+        )
+    found = pack(network)
+    kept = ("n_components", "scaled", "target_time")
+    found["config"] = {name: found["config"][name] for name in kept}
+    found["config"]["used_features"] = list(config.used_features)
+    return found
+
+
+def sample() -> pd.DataFrame:
+    """The person whom the page begins with: a simulated one, with places by their names."""
+    town = towns.load()
+    names = town.places.set_index("location_id").name
+    mine = town.visits[town.visits.user_id == SAMPLE]
+    return mine.assign(
+        user_id="a simulated person of Larkmere", location_id=mine.location_id.map(names)
+    )
+
+
+def most(visits: pd.DataFrame) -> pd.DataFrame:
+    """The visits of those who have the most, up to `MOST_PEOPLE` people."""
+    kept = visits.user_id.value_counts().head(MOST_PEOPLE).index
+    return visits[visits.user_id.isin(kept)]
+
+
+def as_text(visits: pd.DataFrame) -> str:
+    """Visits as CSV with local times and their offset, which the page reads as it reads a file."""
+    columns = [name for name in (*REQUIRED, *COORDINATES) if name in visits.columns]
+    table = visits[columns].copy()
+    for name in ("started_at", "finished_at"):
+        table[name] = [time.isoformat() for time in table[name]]
+    return files.write_csv(table)
+
+
+def _scorer(network: ContextualPointer) -> Any:
+    return network.scorer
+
+
+def _others() -> Iterable[tuple[Any, ...]]:
+    """How files begin that are no table of text; the page reads no Parquet."""
+    yield from OTHERS
+    yield b"PAR1", "Parquet", "write the table as CSV"
+    yield b"\x1f\x8b", "packed with gzip", "unpack it"

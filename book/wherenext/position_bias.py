@@ -1,0 +1,204 @@
+"""The position bias under the lens: read it with its company, hurry it, hold it, or fit it last.
+
+A pointer's log-weight of a visit is *content* (query times key) plus *bias* (a number for each
+position from the end), up to a constant for each window. What one of them says of a position,
+the other can say as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+from torch.nn.utils import parametrize
+
+from pgt.errors import DataError
+from pgt.model import Pointer, PointerGeneratorTransformer
+from pgt.windows import Windows
+
+
+def pointer_of(model: PointerGeneratorTransformer) -> Pointer:
+    """A model's pointer.
+
+    Raises
+    ------
+    DataError
+        When it has none.
+    """
+    if model.pointer is None:
+        raise DataError("This model has no pointer; build it without without=('pointer',).")
+    return model.pointer
+
+
+def bias_of(model: PointerGeneratorTransformer, upto: int) -> Tensor:
+    """(upto,) the bias at positions 1 … ``upto``; zeros where there is none.
+
+    Entry 0 of the model's table belongs to padding and is never part of it.
+    """
+    bias = pointer_of(model).position_bias
+    if upto > model.config.max_len:
+        raise DataError(f"upto={upto} is beyond the model's max_len={model.config.max_len}.")
+    return torch.zeros(upto) if bias is None else bias.detach()[1 : upto + 1].clone()
+
+
+@torch.no_grad()
+def by_position(model: PointerGeneratorTransformer, windows: Windows, upto: int) -> np.ndarray:
+    """(2, upto) bias and mean content by position 1 … ``upto``, each with mean zero.
+
+    Only windows with at least ``upto`` visits count, so that every position is a mean over the
+    same windows. Position 1 is the last visit; padding has no column.
+
+    Raises
+    ------
+    DataError
+        When no window is that long.
+
+    Examples
+    --------
+    >>> from wherenext.city import recency_world
+    >>> from pgt.config import ModelConfig
+    >>> from pgt.windows import prepare
+    >>> data = prepare(recency_world.simulate_copying(recency_world.flat(), people=3))
+    >>> v = data.vocabulary
+    >>> model = PointerGeneratorTransformer(ModelConfig(v.n_locations, v.n_users)).eval()
+    >>> by_position(model, data.test, 20).shape
+    (2, 20)
+    """
+    bias = bias_of(model, upto)
+    long = windows.subset(windows.lengths >= upto)
+    if len(long) == 0:
+        raise DataError(f"No window has {upto} visits; choose a smaller upto.")
+    was_training, total = model.training, torch.zeros(upto, dtype=torch.float64)
+    model.eval()
+    for batch in long.batches(512, max_len=model.config.max_len):
+        log_weight = model(batch).pointer_attention.double().clamp(min=1e-30).log()  # (B, L)
+        at = batch.length[:, None] - 1 - torch.arange(upto)  # (B, upto)
+        recent = log_weight.gather(1, at)  # column 0 is the last visit
+        total += (recent - recent.mean(1, keepdim=True)).sum(0)
+    model.train(was_training)
+    bias = bias.double() - bias.double().mean()
+    return torch.stack([bias, total / len(long) - bias]).numpy()
+
+
+class _Times(nn.Module):
+    """A parameter in another unit: what is used is ``times`` what is stored."""
+
+    def __init__(self, times: float) -> None:
+        super().__init__()
+        self.times = times
+
+    def forward(self, stored: Tensor) -> Tensor:
+        return self.times * stored
+
+    def right_inverse(self, used: Tensor) -> Tensor:
+        return used / self.times
+
+
+@contextmanager
+def faster_bias(model: PointerGeneratorTransformer, times: float) -> Iterator[None]:
+    """While it lasts, training moves the position bias ``times`` as far with each step.
+
+    Adam's steps have a length of their own, whatever the gradient's. So a parameter that is kept
+    in a unit ``times`` as large learns at ``times`` the rate. Afterwards the model is an ordinary
+    one again.
+
+    Examples
+    --------
+    >>> from pgt.config import ModelConfig
+    >>> model = PointerGeneratorTransformer(ModelConfig(50, 5))
+    >>> with faster_bias(model, 100):
+    ...     pass  # fit(model, ...)
+    >>> model.pointer.position_bias.shape
+    torch.Size([151])
+    """
+    pointer = pointer_of(model)
+    parametrize.register_parametrization(pointer, "position_bias", _Times(times))
+    try:
+        yield
+    finally:
+        parametrize.remove_parametrizations(pointer, "position_bias")
+
+
+def freeze_bias(model: PointerGeneratorTransformer, curve: np.ndarray) -> None:
+    """Set the bias at positions 1, 2, … to a curve, and keep training from changing it.
+
+    Older positions than the curve has get its last value.
+    """
+    bias = pointer_of(model).position_bias
+    if bias is None:
+        raise DataError("This model has no position bias to freeze.")
+    values = torch.as_tensor(curve, dtype=bias.dtype)[: len(bias) - 1]
+    with torch.no_grad():
+        bias[1 : len(values) + 1] = values
+        bias[len(values) + 1 :] = values[-1]
+    bias.requires_grad_(False)
+
+
+def refit(
+    model: PointerGeneratorTransformer, windows: Windows, *, penalty: float = 1e-4
+) -> tuple[np.ndarray, float]:
+    """The best position bias if everything else stays as it is.
+
+    Parameters
+    ----------
+    model : PointerGeneratorTransformer
+        Is not changed.
+    windows : Windows
+        On which the mean loss, without label smoothing, is made small.
+    penalty : float
+        Times the sum of squared changes: holds still what the windows do not determine, such as
+        the common height of the curve.
+
+    Returns
+    -------
+    change : ndarray
+        (max_len,) what to add to the bias at positions 1, 2, …
+    gain : float
+        By how much the mean loss falls, in nats a window.
+    """
+    weight, position, hit, gate, generated = _parts(model, windows)
+    change = torch.zeros(model.config.max_len + 1, requires_grad=True)  # 0 is padding's
+
+    def loss() -> Tensor:
+        attention = (weight + change[position]).softmax(1)  # (W, L), 0 at padding
+        return -(gate * (attention * hit).sum(1) + generated).clamp(min=1e-10).log().mean()
+
+    optimizer = torch.optim.LBFGS([change], max_iter=100, line_search_fn="strong_wolfe")
+
+    def closure() -> float:
+        optimizer.zero_grad()
+        value = loss() + penalty * change.square().sum()
+        value.backward()
+        return value.item()
+
+    before = loss().item()
+    optimizer.step(closure)
+    return change.detach().numpy()[1:], before - loss().item()
+
+
+@torch.no_grad()
+def _parts(
+    model: PointerGeneratorTransformer, windows: Windows
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """What the loss is made of: (W, L) log-weights, positions, hits; (W,) gate, generated."""
+    model.eval()
+    widest = min(int(windows.lengths.max()), model.config.max_len)
+    parts = []
+    for batch in windows.batches(512, max_len=model.config.max_len):
+        out = model(batch)
+        weight = out.pointer_attention.clamp(min=1e-30).log().masked_fill(batch.padding, -torch.inf)
+        own = out.generator_log_probs.gather(1, batch.target[:, None]).squeeze(1).exp()  # (B,)
+        room = (0, widest - weight.shape[1])
+        hit = (batch.location == batch.target[:, None]) & ~batch.padding
+        parts.append(
+            (
+                pad(weight, room, value=-torch.inf), pad(batch.position_from_end, room),
+                pad(hit, room), out.gate, (1 - out.gate) * own,
+            )
+        )  # fmt: skip
+    weight, position, hit, gate, generated = (torch.cat(part) for part in zip(*parts, strict=True))
+    return weight, position, hit, gate, generated

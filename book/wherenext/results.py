@@ -1,0 +1,151 @@
+"""Results files, read: the one place from which chapters and tests take measured numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pgt.errors import DataError
+from pgt.files import folder
+from pgt.metrics import interval_of_mean
+
+KEYS = ["data", "protocol", "model", "variant", "target_time", "seed"]  # what tells runs apart
+
+
+def results_folder() -> Path:
+    """Where results files are: in the repository, or in the installed package."""
+    return folder("results")
+
+
+@dataclass(frozen=True)
+class Results:
+    """A results file, opened.
+
+    Attributes
+    ----------
+    name : str
+    header : dict
+        How it was made.
+    rows : DataFrame
+        One row per data, protocol, model, variant, seed, split and group; metrics in percent.
+    folder : Path
+        Where the file, and the ranks beside it, lie.
+    """
+
+    name: str
+    header: dict[str, Any]
+    rows: pd.DataFrame
+    folder: Path
+
+    def select(self, group: str = "all", split: str = "test", **where: Any) -> pd.DataFrame:
+        """Rows of one group and split, and of one model, variant, … when given."""
+        keep = (self.rows.group == group) & (self.rows.split == split)
+        for column, value in where.items():
+            keep &= self.rows[column] == value
+        return self.rows[keep]
+
+    def mean(self, metric: str = "acc@1", **where: Any) -> float:
+        """Mean over seeds.
+
+        Examples
+        --------
+        >>> read_results("city").mean("acc@1", model="kernel") > 0
+        True
+        """
+        chosen = self.select(**where)
+        if chosen.empty:
+            raise KeyError(f"{self.name}.json has no row with {where}.")
+        return float(chosen[metric].mean())
+
+    def spread(self, metric: str = "acc@1", **where: Any) -> float:
+        """Standard deviation over seeds (ddof 1; 0 for a single row)."""
+        chosen = self.select(**where)[metric]
+        return float(chosen.std()) if len(chosen) > 1 else 0.0
+
+    def ranks(self, **where: Any) -> Iterator[pd.DataFrame]:
+        """The test ranks of every matching run, for `pgt.metrics`."""
+        table = pd.read_parquet(self.folder / f"{self.name}.ranks.parquet")
+        for column, value in where.items():
+            table = table[table[column] == value]
+        keys = [key for key in KEYS if key in table]
+        for _, part in table.groupby(keys, observed=True, dropna=False):
+            yield part.rename(columns={"user": "user_id"}).reset_index(drop=True)
+
+    def interval(
+        self, metric: str = "acc@1", group: str = "all", *, seeds: bool = True, **where: Any
+    ) -> tuple[float, float]:
+        """95 % interval of the mean over seeds, by resampling people and, if several, seeds.
+
+        With ``seeds=False`` only people are resampled.
+        """
+        runs = list(self.ranks(**where))
+        if not runs:
+            raise KeyError(f"{self.name}.ranks.parquet has no run with {where}.")
+        return interval_of_mean(runs, metric, group=group, seeds=seeds)
+
+    def difference(
+        self,
+        one: dict[str, Any],
+        other: dict[str, Any],
+        metric: str = "acc@1",
+        group: str = "all",
+        *,
+        seeds: bool = True,
+    ) -> tuple[float, float, float]:
+        """Mean of ``one`` minus mean of ``other``, with its 95 % interval.
+
+        Paired by window and, where both have several, by seed; then a seed that only one of them
+        has does not count. People and seeds are resampled; with ``seeds=False`` people alone.
+        """
+        runs = [list(self.ranks(**where)) for where in (one, other)]
+        rows = [self.select(group, **where) for where in (one, other)]
+        if min(map(len, runs)) > 1:
+            both = set.intersection(*({run.seed.iloc[0] for run in some} for some in runs))
+            runs = [[run for run in some if run.seed.iloc[0] in both] for some in runs]
+            rows = [some[some.seed.isin(both)] for some in rows]
+        low, high = interval_of_mean(runs[0], metric, against=runs[1], group=group, seeds=seeds)
+        return float(rows[0][metric].mean() - rows[1][metric].mean()), low, high
+
+
+def read_results(name: str, folder: Path | None = None) -> Results:
+    """Open ``book/results/NAME.json``.
+
+    Parameters
+    ----------
+    name : str
+        Without its ending, such as "city" or "geolife".
+    folder : Path, optional
+        Where to look for it, unless among the results that come with the package.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    DataError
+        When there is no such file, or it is damaged.
+
+    Examples
+    --------
+    >>> results = read_results("city")
+    >>> low, high = results.interval("acc@1", model="kernel")
+    >>> low < results.mean("acc@1", model="kernel") < high
+    True
+    """
+    folder = folder or results_folder()
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        raise DataError(f"There is no {path.name}; make it with python book/lab/run.py {name}.")
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        rows = pd.DataFrame([*map(dict, raw.pop("rows"))])
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).splitlines()[:1])
+        raise DataError(f"{path.name} is damaged ({reason}); make it again.") from error
+    return Results(name, raw, rows, folder)

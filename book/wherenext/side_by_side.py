@@ -1,0 +1,244 @@
+"""What can be measured of both pointer-generators: the summarizer's and PGT's.
+
+Shapes: B windows or texts, L visits or words, D = width of the encoder.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from pgt.config import ModelConfig
+from pgt.encoder import Encoder
+from pgt.improvements import RecurrentEncoder
+from pgt.windows import Windows
+
+Kind = Literal["bilstm", "transformer"]
+ENCODERS: dict[str, Callable[[ModelConfig], nn.Module]] = {
+    "bilstm": RecurrentEncoder,
+    "transformer": Encoder,
+}
+ROLES = {
+    "embedding": ("embedding", "embeddings"),
+    "encoder": ("encoder",),
+    "state reduction": ("reduce",),
+    "decoder": ("decoder.fuse", "decoder.cell"),
+    "attention": ("decoder.attention", "pointer"),
+    "gate": ("gate",),
+    "output": ("project", "generate", "generator"),
+}  # the modules that play a part, in either model
+
+
+def parameters(model: nn.Module) -> pd.Series:
+    """How many numbers training sets in each part of a model.
+
+    Parameters
+    ----------
+    model : nn.Module
+        A `pgt.summarizer.PointerGenerator` or a PGT.
+
+    Returns
+    -------
+    Series
+        One entry a part (`ROLES`), 0 where a model has no such part; they add up to the whole.
+
+    Examples
+    --------
+    >>> from pgt.model import PointerGeneratorTransformer
+    >>> counted = parameters(PointerGeneratorTransformer(ModelConfig(100, 10)))
+    >>> int(counted["state reduction"])
+    0
+    """
+    found = dict.fromkeys(ROLES, 0)
+    for name, parameter in model.named_parameters():
+        owners = [role for role, starts in ROLES.items()
+                  if any(name.startswith(f"{start}.") for start in starts)]  # fmt: skip
+        if len(owners) != 1:
+            raise ValueError(f"{name} belongs to {owners or 'no part'}; see ROLES.")
+        found[owners[0]] += parameter.numel() if parameter.requires_grad else 0
+    return pd.Series(found)
+
+
+def trace(model: nn.Module, batch: Any, modules: dict[str, str]) -> pd.DataFrame:
+    """Shapes, as they flow through a model.
+
+    Parameters
+    ----------
+    model : nn.Module
+    batch
+        What its forward takes.
+    modules : dict of str to str
+        Names of modules, and what to call them.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by what they are called, in the order in which they first answered: ``out``, the
+        shape of the (first) tensor that came out, and ``calls``, how often it was asked.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+
+    def listen(label: str) -> Callable[..., None]:
+        def hear(module: nn.Module, given: Any, out: Any) -> None:
+            while isinstance(out, tuple):
+                out = out[0]
+            row = rows.setdefault(label, {"out": tuple(out.shape), "calls": 0})
+            row["calls"] += 1
+
+        return hear
+
+    handles = [model.get_submodule(name).register_forward_hook(listen(label))
+               for name, label in modules.items()]  # fmt: skip
+    try:
+        with torch.no_grad():
+            model(batch)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def work(kind: Kind, length: int, config: ModelConfig) -> int:
+    """Multiplications of an encoder for one window, biases and softmaxes left out.
+
+    Parameters
+    ----------
+    kind : {"bilstm", "transformer"}
+        One layer of D / 2 units in each direction, or the layers of the configuration.
+    length : int
+        L.
+
+    Examples
+    --------
+    >>> work("bilstm", 18, ModelConfig(100, 10)) < work("transformer", 18, ModelConfig(100, 10))
+    True
+    """
+    d = config.d_model
+    if kind == "bilstm":
+        hidden = d // 2
+        return 2 * length * 4 * hidden * (d + hidden)
+    layer = 4 * length * d**2 + 2 * length**2 * d + 2 * length * d * config.d_feedforward
+    return config.n_layers * layer
+
+
+def depth(kind: Kind, length: int, config: ModelConfig) -> int:
+    """Steps of an encoder that have to wait for each other: cells, or layers."""
+    return length if kind == "bilstm" else config.n_layers
+
+
+def encoder_of(kind: Kind, config: ModelConfig, seed: int = 0) -> nn.Module:
+    """An untrained encoder of PGT, of either kind."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return ENCODERS[kind](config)
+
+
+def long_enough(config: ModelConfig, length: int) -> ModelConfig:
+    """The same configuration for windows of so many visits."""
+    return replace(config, max_len=max(config.max_len, length))
+
+
+def seconds(function: Callable[[], Any], repeats: int = 5, at_least: float = 0.0) -> float:
+    """The fastest of some calls, after one that does not count; in seconds of processor time.
+
+    Processor time leaves out what other programs take in between. On one thread
+    (``torch.set_num_threads(1)``) it is what a stop watch shows on a quiet machine.
+
+    Parameters
+    ----------
+    function : callable
+    repeats : int
+        How often to call it.
+    at_least : float
+        Go on until so many seconds were measured.
+    """
+    function()
+    found: list[float] = []
+    while len(found) < repeats or sum(found) < at_least:
+        start = time.process_time()
+        function()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def encoder_step(kind: Kind, length: int, batch: int, config: ModelConfig) -> Callable[[], Tensor]:
+    """A step of training through an encoder alone: forward and backward, on random visits."""
+    encoder = encoder_of(kind, long_enough(config, length)).train()
+    x = torch.randn(batch, length, config.d_model, generator=torch.Generator().manual_seed(0))
+    x.requires_grad_()
+    padding = torch.zeros(batch, length, dtype=torch.bool)
+
+    def step() -> Tensor:
+        encoder.zero_grad()
+        out, _ = encoder(x, padding)
+        loss = out.square().mean()
+        loss.backward()
+        return loss
+
+    return step
+
+
+def reach(kind: Kind, length: int, config: ModelConfig, windows: int = 32) -> np.ndarray:
+    """How strongly the last visit's encoding depends on each visit.
+
+    Parameters
+    ----------
+    kind : {"bilstm", "transformer"}
+        Untrained.
+    length : int
+        L.
+    config : ModelConfig
+    windows : int
+        Random windows to average over.
+
+    Returns
+    -------
+    ndarray
+        (L,) norm of the gradient by each visit's vector, as a share of that by the last visit's;
+        oldest visit first.
+
+    Examples
+    --------
+    >>> float(reach("transformer", 5, ModelConfig(100, 10))[-1])
+    1.0
+    """
+    encoder = encoder_of(kind, long_enough(config, length)).eval()
+    noise = torch.Generator().manual_seed(0)
+    x = torch.randn(windows, length, config.d_model, generator=noise)
+    x.requires_grad_()
+    direction = torch.randn(windows, config.d_model, generator=noise)
+    out, _ = encoder(x, torch.zeros(windows, length, dtype=torch.bool))
+    (gradient,) = torch.autograd.grad((out[:, -1] * direction).sum(), x)
+    size = gradient.norm(dim=-1).mean(0).double()  # (L,)
+    return (size / size[-1]).numpy()
+
+
+def returns_by_position(windows: Windows, upto: int = 12) -> pd.Series:
+    """The share of targets at the place of the last visit, of the one before it, and so on.
+
+    Parameters
+    ----------
+    windows : Windows
+    upto : int
+        Positions from the end.
+
+    Returns
+    -------
+    Series
+        Indexed by position from the end; 0 to 1, among windows that are long enough.
+    """
+    batch = windows.batch(np.arange(len(windows)))
+    same = batch.location == batch.target[:, None]  # (B, L)
+    position = batch.position_from_end
+    shares = {}
+    for p in range(1, upto + 1):
+        here = position == p
+        shares[p] = float((same & here).sum() / here.sum())
+    return pd.Series(shares, name="share").rename_axis("position from the end")

@@ -1,0 +1,128 @@
+"""What can be counted in a window without any network: the features that a gate has to beat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pgt.history import is_new, with_history
+from pgt.windows import Dataset, Windows
+
+NUMBERS = ("length", "unique_share", "top_share", "here_share", "here_first", "days", "stay")
+NAMES = ("user_id", "hour", "weekday")
+PENALTIES = (1.0, 3.0, 10.0, 30.0)
+
+
+def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
+    """Simple facts about every window, all of them known before its target.
+
+    Returns
+    -------
+    DataFrame
+        One row a window, in order. Numbers: ``length`` (visits), ``unique_share`` (different
+        places / visits), ``top_share`` and ``here_share`` (share of the visits that were to the
+        most frequent place, and to the place of the last visit), ``here_first`` (1 if the last
+        visit is the only one to its place), ``days`` (different days), ``stay`` (hours that the
+        last visit lasted). Names: ``user_id``, ``hour`` (0 to 23, at the end of the last visit),
+        ``weekday`` (1 = Monday, of the last visit).
+
+    Examples
+    --------
+    >>> import wherenext.city, pgt.windows
+    >>> test = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact").test
+    >>> bool(features_of(test).top_share.between(0, 1).all())
+    True
+    """
+    columns = (*NUMBERS, *NAMES[1:])
+    table = {name: np.zeros(len(windows)) for name in columns}
+    for batch in windows.batches(batch_size):
+        at = batch.index.cpu().numpy()
+        place = batch.location.cpu().numpy()  # (B, L)
+        day = batch.days_ago.cpu().numpy()  # (B, L)
+        length = batch.length.cpu().numpy()  # (B,)
+        rows, last = np.arange(len(at)), length - 1
+        real = np.arange(place.shape[1]) < length[:, None]  # (B, L)
+        same = (place[:, :, None] == place[:, None, :]) & real[:, None, :]  # (B, L, L)
+        count = same.sum(2) * real  # (B, L) visits to the place of each visit
+        # Each place adds up to one: every visit to it gives one part of its number of visits.
+        unique = np.divide(1.0, count, where=real, out=np.zeros(count.shape)).sum(1)
+        first_of_day = np.diff(day, axis=1, prepend=-1) != 0
+        at_here = count[rows, last]
+        values = {
+            "length": length,
+            "unique_share": unique / length,
+            "top_share": count.max(1) / length,
+            "here_share": at_here / length,
+            "here_first": at_here == 1,
+            "days": (first_of_day & real).sum(1),
+            "hour": batch.now_minute.cpu().numpy() // 60,
+            "weekday": batch.weekday.cpu().numpy()[rows, last],
+        }
+        for name, value in values.items():
+            table[name][at] = value
+    visits = windows.visits
+    hours = (visits.finished_at - visits.started_at).dt.total_seconds().to_numpy() / 3600
+    table["stay"] = hours[windows.target - 1]
+    frame = pd.DataFrame({"user_id": windows.users, **table})
+    return frame.astype(dict.fromkeys(("length", "days", *NAMES[1:]), int))
+
+
+def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, np.ndarray]:
+    """Probabilities of an outcome from these features alone, by logistic regression.
+
+    Numbers are scaled; every person, hour and weekday has a weight of its own. Fitted on the
+    training windows, with the penalty that gives the smallest loss on the validation windows.
+
+    Parameters
+    ----------
+    data : Dataset
+    outcome : callable
+        Gives (W,) yes or no for some windows, say ``lambda windows: windows.in_window``.
+
+    Returns
+    -------
+    dict
+        By split, "valid" and "test": (W,) probabilities.
+    """
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import log_loss
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    train, valid, test = (features_of(part) for part in (data.train, data.valid, data.test))
+    best, least = None, np.inf
+    for penalty in PENALTIES:
+        columns = make_column_transformer(
+            (StandardScaler(), list(NUMBERS)),
+            (OneHotEncoder(handle_unknown="ignore"), list(NAMES)),
+        )
+        model = make_pipeline(columns, LogisticRegression(C=1 / penalty, max_iter=1000))
+        model.fit(train, outcome(data.train))
+        probability = model.predict_proba(valid)[:, 1]
+        loss = log_loss(outcome(data.valid), probability)
+        if loss < least:
+            best, least = (model, probability), loss
+    assert best is not None
+    return {"valid": best[1], "test": best[0].predict_proba(test)[:, 1]}
+
+
+def first_visits(data: Dataset) -> dict[str, np.ndarray]:
+    """By split, (W,) a forecast from features that the target is where its person has never been.
+
+    Learned from training windows, and the same for every model.
+    """
+    return forecast(with_history(data), lambda windows: is_new(windows)[windows.target])
+
+
+ENDS = (2, 5, 10, 20, 50, 100, 200)  # of the groups of visits so far
+
+
+def group_of(so_far: np.ndarray) -> np.ndarray:
+    """(W,) the name of the group of each number of visits so far."""
+    starts = (1, *(end + 1 for end in ENDS))
+    names = [f"{start}-{end}" for start, end in zip(starts, ENDS, strict=False)]
+    return np.array([*names, f"{ENDS[-1]}+"])[np.searchsorted(ENDS, so_far)]

@@ -1,1 +1,0 @@
-"""What a prediction is worth: results files, calibration, comparisons, limits."""

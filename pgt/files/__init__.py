@@ -1,1 +1,0 @@
-"""Files: written whole or not at all, tensors without pickle, cells without formulas."""

@@ -1,0 +1,816 @@
+"""What is claimed of each improvement, in our words, and where.
+
+Apart from the parts themselves, so that a better word does not make measured results stale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from pgt.batch import QUARTERS, WEEKDAYS, Batch
+from pgt.config import ModelConfig, TrainConfig
+from pgt.counter_random import Dropout
+from pgt.encoder import EncoderLayer, SelfAttention
+from pgt.model import Embeddings, Generator, Pointer, PointerGeneratorTransformer, recency
+from pgt.sparse import Loss, at_least_float32, cross_entropy
+from pgt.windows import Windows
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a document says of an improvement.
+
+    Attributes
+    ----------
+    title : str
+        For tables and figures.
+    source : str
+        "1" to "10", the improvements document's proposals; "avoid", its list of things to avoid;
+        "list", its list of things to do; "original", a part of the summarizer (chapter 17);
+        "sets", one of the temporal-sets notebook (chapter 18); empty for the plain model.
+    says : str
+        The claim; empty when nothing is claimed.
+    """
+
+    title: str
+    source: str = ""
+    says: str = ""
+
+
+CLAIMS: dict[str, Claim] = {
+    "plain": Claim("PGT as it is"),
+    "relative_bias": Claim(
+        "relative position bias", "1", "better than absolute positions; crucial for sequences"
+    ),
+    "geglu": Claim("GeGLU", "2", "better than a plain feed-forward network of the same size"),
+    "post_norm": Claim("post-norm", "3", "worse: less stable than pre-norm"),
+    "multi_scale_time": Claim(
+        "multi-scale time", "4", "cyclic and discrete times together are better"
+    ),
+    "adaptive_embeddings": Claim(
+        "adaptive embeddings, frequent ones wide", "5", "better than one width for all"
+    ),
+    "adaptive_reversed": Claim(
+        "adaptive embeddings, rare ones wide", "5", "rare locations need more capacity"
+    ),
+    "cross_attention": Claim(
+        "cross-attention between modalities", "6", "better than concatenation"
+    ),
+    "experts": Claim("four experts", "7", "habit and exploration get their own experts"),
+    "recent_and_first": Claim(
+        "bias to recent and first visits", "8", "the last few visits and the first matter most"
+    ),
+    "focal": Claim("focal loss", "9", "better under class imbalance"),
+    "balanced": Claim("class-balanced loss", "9", "better under class imbalance"),
+    "no_smoothing": Claim("no label smoothing", "9", "worse: overconfident"),
+    "more_smoothing": Claim("label smoothing 0.1", "9", "better: less overconfident"),
+    "many_heads": Claim("four output heads of low rank", "10", "better than one linear layer"),
+    "mixture_of_softmaxes": Claim(
+        "mixture of softmaxes", "10", "better for distributions with several modes"
+    ),
+    "adaptive_softmax": Claim("adaptive softmax", "10", "better for large vocabularies"),
+    "temperature": Claim("learned temperature", "10", "better calibrated"),
+    "rope": Claim(
+        "rotary positions (RoPE)", "avoid", "made for long sequences; does not help here"
+    ),
+    "four_layers": Claim("four layers", "avoid", "four are probably best; deeper is to be avoided"),
+    "augmented": Claim(
+        "cropped copies of the windows (not heavy)",
+        "avoid",
+        "heavy augmentation shifts the distribution",
+    ),
+    "all_five": Claim("the definite list together", "list", "what should definitely be done"),
+    "bilstm": Claim(
+        "bidirectional LSTM as encoder", "original", "slower and weaker than a Transformer"
+    ),
+    "additive": Claim("additive attention in the pointer", "original"),
+    "coverage": Claim("coverage in the pointer", "original", "the position bias takes its place"),
+    "causal": Claim("causal attention", "sets", "no visit may see a later one"),
+}
+
+
+SHORTEST = 3  # visits
+
+
+def cropped(train: Windows, seed: int = 0) -> Windows:
+    """Every window twice: as it is, and without a random share of its oldest visits.
+
+    Only the training windows are meant; at least three visits stay. On the improvements
+    document's list of things to avoid.
+
+    Examples
+    --------
+    >>> import wherenext.city, pgt.windows
+    >>> train = pgt.windows.prepare(wherenext.city.load().visits).train
+    >>> len(cropped(train)) == 2 * len(train)
+    True
+    """
+    room = np.maximum(train.lengths - SHORTEST, 0)
+    cut = np.random.default_rng(seed).integers(0, room + 1)
+    return replace(
+        train,
+        first=np.concatenate([train.first, train.first + cut]),
+        target=np.concatenate([train.target, train.target]),
+    )
+
+
+def focal(gamma: float = 2.0) -> Loss:
+    """(1 - p)^γ · cross-entropy: what the model is sure of already counts little.
+
+    Source: Lin et al. (2017); improvements document, proposal 9.
+
+    Examples
+    --------
+    >>> sure = torch.tensor([[0.9, 0.1]]).log()
+    >>> loss = focal(2.0)(sure, torch.tensor([0]), 0.0)
+    >>> bool(torch.isclose(loss, 0.1**2 * -sure[:, 0])[0])
+    True
+    """
+
+    def focal_loss(log_probs: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
+        own = cross_entropy(log_probs, target)  # (B,)
+        chance = (-own).exp()
+        return (1 - chance) ** gamma * cross_entropy(log_probs, target, label_smoothing)
+
+    focal_loss.__name__ = f"focal_{gamma:g}"
+    return focal_loss
+
+
+def balanced(train: Windows) -> Loss:
+    """Each window's cross-entropy divided by how often its target is one in training.
+
+    The weights average to one over the training windows, so that every location counts alike and
+    the learning rate keeps its meaning; targets that training does not have weigh as one that
+    occurs once. Source: improvements document, proposal 9.
+    """
+    counts = torch.bincount(torch.from_numpy(train.targets), minlength=train.vocabulary.n_locations)
+    present = int((counts > 0).sum())
+    weights = len(train) / (max(present, 1) * counts.clamp(min=1).float())  # (V,)
+
+    def balanced_loss(log_probs: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
+        weight = weights.to(log_probs.device)[target]
+        return weight * cross_entropy(log_probs, target, label_smoothing)
+
+    return balanced_loss
+
+
+class GeGLU(nn.Module):
+    """Feed-forward network whose hidden units are gated: GELU(x W) · (x V), then back to D.
+
+    Two thirds of the hidden units keep the number of parameters, as Shazeer (2020, §2) does.
+    Source: improvements document, proposal 2.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        hidden = round(config.d_feedforward * 2 / 3)
+        self.wide = nn.Linear(config.d_model, 2 * hidden)
+        self.narrow = nn.Linear(hidden, config.d_model)
+        self.dropout = Dropout(config.dropout)
+        self.dropout_out = Dropout(config.dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, L, D) -> (B, L, D)."""
+        value, gate = self.wide(x).chunk(2, dim=-1)  # each (B, L, hidden)
+        return self.dropout_out(self.narrow(self.dropout(value * F.gelu(gate))))
+
+
+class PostNormLayer(EncoderLayer):
+    """Normalises after each addition, as Vaswani et al. (2017) did: norm(x + f(x)).
+
+    The same function as ``nn.TransformerEncoderLayer(norm_first=False, activation="gelu")``.
+    Source: improvements document, proposal 3, which takes the base model for one of these.
+    """
+
+    def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, L, D) -> (B, L, D), and the attention (B, H, L, L)."""
+        attended, weights = self.attention(x, padding)
+        x = self.norm_attention(x + self.dropout(attended))
+        return self.norm_feedforward(x + self.feedforward(x)), weights
+
+
+class Experts(nn.Module):
+    """Four feed-forward networks, mixed by a router's softmax at every visit.
+
+    All four are computed: it is a soft mixture, as the improvements document's proposal 7 has it,
+    not the sparse one of Shazeer et al. (2017).
+    """
+
+    def __init__(self, config: ModelConfig, n_experts: int = 4) -> None:
+        super().__init__()
+        d, hidden = config.d_model, config.d_feedforward
+        self.router = nn.Linear(d, n_experts)
+        self.experts = nn.ModuleList(
+            nn.Sequential(
+                nn.Linear(d, hidden), nn.GELU(), Dropout(config.dropout), nn.Linear(hidden, d),
+                Dropout(config.dropout),
+            )
+            for _ in range(n_experts)
+        )  # fmt: skip
+
+    def shares(self, x: Tensor) -> Tensor:
+        """(B, L, experts) how much each expert has to say; sums to one."""
+        return self.router(x).softmax(-1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, L, D) -> (B, L, D)."""
+        answers = torch.stack([expert(x) for expert in self.experts], dim=-1)  # (B, L, D, experts)
+        return (answers @ self.shares(x)[..., None]).squeeze(-1)
+
+
+class RecurrentEncoder(nn.Module):
+    """The summarizer's encoder in PGT: one bidirectional LSTM, D / 2 units in each direction.
+
+    It reads the order by itself, so it has no positional encoding; it has no attention to show.
+    Source: See et al. (2017), §2.1.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.lstm = nn.LSTM(
+            config.d_model, config.d_model // 2, batch_first=True, bidirectional=True
+        )
+        self.dropout = Dropout(config.dropout)
+
+    def forward(
+        self, x: Tensor, padding: Tensor, weights: bool = False
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """(B, L, D) -> (B, L, D), and no attention."""
+        lengths = (~padding).sum(1).cpu()
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        read, _ = self.lstm(packed)
+        out, _ = pad_packed_sequence(read, batch_first=True, total_length=x.shape[1])
+        return self.dropout(out), ()
+
+
+DISTANCES = 32  # visits; further away counts as this far
+RECENT = 5  # visits that have a bias of their own, counted from the last
+
+
+class BiasedSelfAttention(SelfAttention):
+    """Self-attention whose scores get something added before the softmax."""
+
+    def bias(self, padding: Tensor) -> Tensor:
+        """What is added to the scores, of a shape that broadcasts to (B, H, L, L)."""
+        raise NotImplementedError
+
+    def turn(self, heads: Tensor) -> Tensor:
+        """Change queries or keys, (B, H, L, D / H), before they meet."""
+        return heads
+
+    def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, L, D) -> (B, L, D), and the weights (B, H, L, L) before dropout."""
+        b, n, d = x.shape
+        heads = self.project(x).view(b, n, 3, self.n_heads, d // self.n_heads)
+        query, key, value = heads.permute(2, 0, 3, 1, 4)  # each (B, H, L, D / H)
+        query, key = self.turn(query), self.turn(key)
+        scores = (query / math.sqrt(d // self.n_heads)) @ key.transpose(-2, -1)  # (B, H, L, L)
+        scores = scores + self.bias(padding)
+        weights = scores.masked_fill(padding[:, None, None], -math.inf).softmax(-1)
+        mixed = self.dropout(weights) @ value  # (B, H, L, D / H)
+        return self.out(mixed.transpose(1, 2).reshape(b, n, d)), weights
+
+
+class RelativeSelfAttention(BiasedSelfAttention):
+    """A learned bias per head and signed distance, as in T5 (Raffel et al. 2020, §2.1).
+
+    T5 puts far distances into shared buckets; windows are short, so every distance up to
+    `DISTANCES` has its own entry and only those beyond share the last. It starts at 0.
+    Source: improvements document, proposal 1.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.table = nn.Parameter(torch.zeros(2 * DISTANCES + 1, config.n_heads))
+
+    def bias(self, padding: Tensor) -> Tensor:
+        """(1, H, L, L), entry (i, j) for visit i looking at visit j."""
+        steps = torch.arange(padding.shape[1], device=padding.device)
+        apart = (steps - steps[:, None]).clamp(-DISTANCES, DISTANCES) + DISTANCES  # (L, L)
+        return self.table[apart].permute(2, 0, 1)[None]  # (L, L, H) -> (1, H, L, L)
+
+
+class RecentFirstSelfAttention(BiasedSelfAttention):
+    """A learned bias per head for the last five visits and for the first one.
+
+    It starts at +1 for those and is 0 for all others. Source: improvements document, proposal 8.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.table = nn.Parameter(torch.ones(RECENT + 1, config.n_heads))  # 0 = the first visit
+
+    def bias(self, padding: Tensor) -> Tensor:
+        """(B, H, 1, L): it depends on the visit that is looked at."""
+        steps = torch.arange(padding.shape[1], device=padding.device)
+        length = (~padding).sum(1, keepdim=True)  # (B, 1)
+        from_end = length - steps  # (B, L) 1 = the last visit
+        recent = (from_end >= 1) & (from_end <= RECENT)
+        bias = self.table[from_end.clamp(1, RECENT)] * recent[..., None]  # (B, L, H)
+        first = (steps == 0)[None, :, None]
+        bias = bias + self.table[0] * first
+        return bias.permute(0, 2, 1)[:, :, None]  # (B, H, 1, L)
+
+
+class CausalSelfAttention(BiasedSelfAttention):
+    """Every visit sees only itself and those before it, as in the temporal-sets notebook."""
+
+    def bias(self, padding: Tensor) -> Tensor:
+        """(L, L): 0 where visit j is not after visit i, -inf where it is."""
+        n = padding.shape[1]
+        return torch.full((n, n), -math.inf, device=padding.device).triu(1)
+
+
+class RotarySelfAttention(BiasedSelfAttention):
+    """Queries and keys are turned by an angle that grows with the position (Su et al. 2021).
+
+    Their product then depends on the distance of two visits only. On the improvements document's
+    list of things to avoid.
+    """
+
+    def bias(self, padding: Tensor) -> Tensor:
+        """Nothing is added."""
+        return torch.zeros((), device=padding.device)
+
+    def turn(self, heads: Tensor) -> Tensor:
+        """(B, H, L, D / H), each pair of dimensions turned by its own speed."""
+        n, width = heads.shape[-2:]
+        half = torch.arange(0, width, 2, device=heads.device, dtype=heads.dtype)
+        speed = torch.exp(half * (-math.log(10000.0) / width))  # (D / 2H,)
+        steps = torch.arange(n, device=heads.device, dtype=heads.dtype)
+        angle = steps[:, None] * speed  # (L, D / 2H)
+        even, odd = heads[..., 0::2], heads[..., 1::2]
+        turned = [even * angle.cos() - odd * angle.sin(), even * angle.sin() + odd * angle.cos()]
+        return torch.stack(turned, dim=-1).flatten(-2)  # (B, H, L, D / H)
+
+
+FREQUENT, MEDIUM = 1000, 100  # occurrences in the training windows, the document's limits
+
+
+class CyclicTime(nn.Module):
+    """Time of day at several scales: an hour's own vector, and waves of 24, 12, 8 and 6 hours.
+
+    Concatenated and projected back to the width of the table it replaces. Source: improvements
+    document, proposal 4.
+    """
+
+    def __init__(self, width: int, waves: int = 4) -> None:
+        super().__init__()
+        self.hour = nn.Embedding(25, width, padding_idx=0)
+        self.mix = nn.Linear(width + 2 * waves, width, bias=False)
+        angle = 2 * math.pi * (torch.arange(QUARTERS + 1)[:, None] - 0.5) / QUARTERS
+        angle = angle * torch.arange(1, waves + 1)  # (97, waves)
+        table = torch.cat([angle.sin(), angle.cos()], dim=1)
+        table[0] = 0  # padding
+        self.register_buffer("waves", table, persistent=False)
+
+    waves: Tensor
+
+    def forward(self, quarter: Tensor) -> Tensor:
+        """(B, L) quarters of an hour, 1 to 96, 0 at padding -> (B, L, width), 0 at padding."""
+        hour = (quarter + 3).div(4, rounding_mode="floor")  # 1..24, and 0 for padding
+        return self.mix(torch.cat([self.hour(hour), self.waves[quarter]], dim=-1))
+
+
+class CyclicWeekday(nn.Module):
+    """The day of the week as a day of its own and as a place on a circle of seven days."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.day = nn.Embedding(WEEKDAYS + 1, width, padding_idx=0)
+        self.mix = nn.Linear(width + 2, width, bias=False)
+        angle = 2 * math.pi * torch.arange(WEEKDAYS + 1) / WEEKDAYS
+        table = torch.stack([angle.sin(), angle.cos()], dim=1)
+        table[0] = 0
+        self.register_buffer("waves", table, persistent=False)
+
+    waves: Tensor
+
+    def forward(self, weekday: Tensor) -> Tensor:
+        """(B, L) 1 = Monday, 0 at padding -> (B, L, width), 0 at padding."""
+        return self.mix(torch.cat([self.day(weekday), self.waves[weekday]], dim=-1))
+
+
+class AdaptiveEmbedding(nn.Module):
+    """Location vectors of a width that depends on how often the location occurs.
+
+    Three groups by their occurrences in the training windows, each with its own table and its own
+    projection to D. Baevski & Auli (2019) give the frequent entries the wide vectors; the
+    improvements document, proposal 5, cites them and asks for the opposite. ``widest`` says which.
+    """
+
+    group: Tensor
+    within: Tensor
+
+    def __init__(self, occurrences: Tensor, d_model: int, widest: str = "frequent") -> None:
+        super().__init__()
+        widths = [d_model, d_model // 2, d_model // 4]
+        if widest == "rare":
+            widths.reverse()
+        elif widest != "frequent":
+            raise ValueError(f"widest is {widest!r}; it must be 'frequent' or 'rare'.")
+        group = 2 - (occurrences >= MEDIUM).long() - (occurrences > FREQUENT).long()  # 0 = frequent
+        within = torch.zeros_like(group)
+        self.tables, self.projections = nn.ModuleList(), nn.ModuleList()
+        for number, width in enumerate(widths):
+            members = group == number
+            within[members] = torch.arange(int(members.sum()))
+            self.tables.append(nn.Embedding(max(int(members.sum()), 1), width))
+            self.projections.append(nn.Linear(width, d_model, bias=False))
+        self.register_buffer("group", group, persistent=False)
+        self.register_buffer("within", within, persistent=False)
+
+    def forward(self, location: Tensor) -> Tensor:
+        """(B, L) -> (B, L, D), 0 at padding."""
+        group, within = self.group[location], self.within[location]
+        out = torch.zeros((), device=location.device)
+        for number, (table, project) in enumerate(zip(self.tables, self.projections, strict=True)):
+            here = (group == number) & (location > 0)
+            vectors = project(table(within * here))  # (B, L, D)
+            out = out + vectors * here[..., None]
+        return out
+
+
+def occurrences(train: Windows) -> Tensor:
+    """(V,) how often each location stands in a training window, as the document counts.
+
+    A visit counts once for every window that holds it.
+    """
+    change = np.zeros(train.features.shape[1], dtype=np.int64)
+    np.add.at(change, train.first + 1, 1)
+    np.add.at(change, train.target + 1, -1)
+    times = np.cumsum(change)  # in how many windows each visit is
+    total = np.bincount(
+        train.features[0].cpu().numpy(), weights=times, minlength=train.vocabulary.n_locations
+    )
+    return torch.from_numpy(total)
+
+
+class CrossModalEmbeddings(Embeddings):
+    """Locations ask the person and the times, instead of standing beside them.
+
+    vector = location + attention(location → person) + attention(location → times), normalised,
+    with the times' five tables projected to D. Source: improvements document, proposal 6. The
+    person is a single key, and a softmax over one key is 1: the first attention is a linear map of
+    the person's vector, whatever the location is.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        d = config.d_model
+        narrow = [name for name in self.tables if name not in ("location", "user")]
+        times = len(narrow) * (d // 4)
+        self.project = nn.Linear(times, d)  # of the times alone
+        self.to_person = nn.MultiheadAttention(d, config.n_heads, batch_first=True)
+        self.to_times = nn.MultiheadAttention(d, config.n_heads, batch_first=True)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(B, L, D) one vector per visit."""
+        indices = {
+            "time": batch.time,
+            "weekday": batch.weekday,
+            "recency": recency(batch, self.config.target_time),
+            "duration": batch.duration,
+            "position_from_end": batch.position_from_end,
+        }
+        location = self.tables["location"](batch.location)  # (B, L, D)
+        person = self.tables["user"](batch.user)[:, None]  # (B, 1, D)
+        parts = [self.tables[name](index) for name, index in indices.items() if name in self.tables]
+        times = self.project(torch.cat(parts, dim=-1))  # (B, L, D)
+        about_person, _ = self.to_person(location, person, person, need_weights=False)
+        about_times, _ = self.to_times(
+            location, times, times, key_padding_mask=batch.padding, need_weights=False
+        )
+        return self.norm(location + about_person + about_times)
+
+
+class ManyHeads(nn.Module):
+    """Four heads of low rank whose scores are added with weights of the context's choosing.
+
+    Four full heads would take 4 · V · D weights, beyond the budget of 500,000 on GeoLife; of rank
+    D / 4 they take about as many as the one head they replace. Source: improvements document,
+    proposal 10.
+    """
+
+    def __init__(self, config: ModelConfig, n_heads: int = 4) -> None:
+        super().__init__()
+        rank = config.d_model // n_heads
+        self.down = nn.ModuleList(nn.Linear(config.d_model, rank) for _ in range(n_heads))
+        self.up = nn.ModuleList(nn.Linear(rank, config.n_locations) for _ in range(n_heads))
+        self.weigh = nn.Linear(config.d_model, n_heads)
+
+    def forward(self, context: Tensor) -> Tensor:
+        """(B, D) -> (B, V) scores."""
+        weights = self.weigh(context).softmax(-1)  # (B, heads)
+        scores = [up(down(context)) for down, up in zip(self.down, self.up, strict=True)]
+        return (torch.stack(scores, dim=-1) @ weights[..., None]).squeeze(-1)
+
+
+class MixtureOfSoftmaxes(Generator):
+    """log Σ_k π_k · softmax(W h_k): several contexts, one table of locations.
+
+    The logarithms of one softmax form a matrix of rank D + 2 at most; a mixture's do not (Yang et
+    al. 2018). Source: improvements document, proposal 10.
+    """
+
+    def __init__(self, config: ModelConfig, n_softmaxes: int = 4) -> None:
+        super().__init__(config)
+        self.n_softmaxes = n_softmaxes
+        self.contexts = nn.Linear(config.d_model, n_softmaxes * config.d_model)
+        self.prior = nn.Linear(config.d_model, n_softmaxes)
+
+    def forward(self, context: Tensor) -> Tensor:
+        """(B, D) -> (B, V) log-probabilities."""
+        hidden = torch.tanh(self.contexts(context)).view(len(context), self.n_softmaxes, -1)
+        each = F.log_softmax(super().forward(hidden), dim=-1)  # (B, K, V)
+        return torch.logsumexp(F.log_softmax(self.prior(context), -1)[..., None] + each, dim=1)
+
+
+class AdaptiveSoftmax(nn.Module):
+    """Frequent locations first; the rarer the group, the fewer dimensions it is scored in.
+
+    ``nn.AdaptiveLogSoftmaxWithLoss`` (Grave et al. 2017) on the locations in the order of their
+    occurrences in training. Source: improvements document, proposal 10.
+    """
+
+    rank_of: Tensor
+
+    def __init__(self, occurrences: Tensor, config: ModelConfig) -> None:
+        super().__init__()
+        v = config.n_locations
+        self.register_buffer(
+            "rank_of", occurrences.argsort(descending=True, stable=True).argsort(), persistent=False
+        )
+        cutoffs = sorted({max(v // 20, 1), max(v // 4, 2)})
+        self.softmax = nn.AdaptiveLogSoftmaxWithLoss(config.d_model, v, cutoffs, div_value=2.0)
+
+    def forward(self, context: Tensor) -> Tensor:
+        """(B, D) -> (B, V) log-probabilities, in the vocabulary's order."""
+        return self.softmax.log_prob(context)[:, self.rank_of]
+
+
+class Tempered(Generator):
+    """The linear head with one learned temperature; it starts at 1.
+
+    Source: improvements document, proposal 10, which takes the temperature from calibration (Guo
+    et al. 2017), where it is fitted after training and leaves every ranking as it is.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.log_temperature = nn.Parameter(torch.zeros(()))
+
+    def forward(self, context: Tensor) -> Tensor:
+        """(B, D) -> (B, V) scores."""
+        return super().forward(context) * torch.exp(-self.log_temperature)
+
+
+class AdditivePointer(Pointer):
+    """Scores visits by v · tanh(W_h h + W_s s + b), as Bahdanau et al. (2015) do.
+
+    The position bias stays. Source: See et al. (2017), equation 1.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.score = nn.Linear(config.d_model, 1, bias=False)
+
+    def forward(self, context: Tensor, encoded: Tensor, batch: Batch) -> Tensor:
+        """(B, D), (B, L, D) -> (B, L) log-weight of each visit, -inf at padding."""
+        both = torch.tanh(self.key(encoded) + self.query(context)[:, None])  # (B, L, D)
+        scores = at_least_float32(self.score(both)).squeeze(-1)  # (B, L)
+        if self.position_bias is not None:
+            scores = scores + self.position_bias[batch.position_from_end]
+        return F.log_softmax(scores.masked_fill(batch.padding, -math.inf), dim=-1)
+
+
+class CoveragePointer(Pointer):
+    """Remembers what earlier visits would have pointed at, and weighs it into the score.
+
+    The summarizer adds up its attention over the words it has written, so as not to repeat
+    itself. Here every earlier visit of the window asks in its turn (each seeing itself and those
+    before it), their attention is added up, and a learned number says what having been pointed at
+    is worth. It starts at 0, the plain pointer; a summarizer's would be negative.
+    Source: See et al. (2017), equations 10 and 11.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.weight = nn.Parameter(torch.zeros(()))
+
+    def coverage(self, encoded: Tensor, batch: Batch) -> Tensor:
+        """(B, L) attention that the visits before the last have given to each visit."""
+        n = encoded.shape[1]
+        scores = self.query(encoded) @ self.key(encoded).transpose(1, 2)  # (B, L, L)
+        scores = at_least_float32(scores) / math.sqrt(encoded.shape[-1])
+        steps = torch.arange(n, device=encoded.device)
+        back = steps[:, None] - steps + 1  # (L, L) position from the end, seen from each visit
+        if self.position_bias is not None:
+            scores = scores + self.position_bias[back.clamp(min=0)]
+        attention = scores.masked_fill(back < 1, -math.inf).softmax(-1)  # (B, L, L)
+        asked = steps < batch.length[:, None] - 1  # (B, L) the visits before the last
+        return (attention * asked[..., None]).sum(1)
+
+    def forward(self, context: Tensor, encoded: Tensor, batch: Batch) -> Tensor:
+        """(B, D), (B, L, D) -> (B, L) log-weight of each visit, -inf at padding."""
+        plain = super().forward(context, encoded, batch)
+        scores = plain + self.weight * self.coverage(encoded, batch)
+        return F.log_softmax(scores.masked_fill(batch.padding, -math.inf), dim=-1)
+
+
+Plug = Callable[[PointerGeneratorTransformer, Windows], None]
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """What one proposal changes; `pgt.improvements` says what it is said to do.
+
+    Attributes
+    ----------
+    change : dict
+        Fields of `ModelConfig`.
+    plug : tuple of callable
+        Each exchanges a part of a model, given the training windows.
+    loss : callable
+        Training windows -> the loss.
+    training : dict
+        Fields of `TrainConfig`.
+    windows : callable
+        Training windows -> those that it is trained on.
+    """
+
+    change: dict[str, Any] = field(default_factory=dict)
+    plug: tuple[Plug, ...] = ()
+    loss: Callable[[Windows], Loss] = lambda train: cross_entropy
+    training: dict[str, Any] = field(default_factory=dict)
+    windows: Callable[[Windows], Windows] = lambda train: train
+
+
+def _attention(kind: type[BiasedSelfAttention]) -> Plug:
+    def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
+        for layer in model.encoder.layers:
+            assert isinstance(layer, EncoderLayer)
+            layer.attention = _grown(kind(model.config), layer.attention)
+
+    return plug
+
+
+def _feedforward(kind: type[nn.Module]) -> Plug:
+    def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
+        for layer in model.encoder.layers:
+            layer.feedforward = kind(model.config)
+
+    return plug
+
+
+def _post_norm(model: PointerGeneratorTransformer, train: Windows) -> None:
+    for number, old in enumerate(model.encoder.layers):
+        layer = _grown(PostNormLayer(model.config), old)
+        # What was plugged into the layer before stays in it.
+        layer.attention, layer.feedforward = old.attention, old.feedforward
+        model.encoder.layers[number] = layer
+
+
+def _recurrent(model: PointerGeneratorTransformer, train: Windows) -> None:
+    model.encoder = RecurrentEncoder(model.config)  # type: ignore[assignment]
+
+
+def _cyclic(model: PointerGeneratorTransformer, train: Windows) -> None:
+    narrow = model.config.d_model // 4
+    model.embeddings.tables["time"] = CyclicTime(narrow)
+    model.embeddings.tables["weekday"] = CyclicWeekday(narrow)
+
+
+def _adaptive(widest: str) -> Plug:
+    def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
+        counts = occurrences(train)
+        table = AdaptiveEmbedding(counts, model.config.d_model, widest)
+        model.embeddings.tables["location"] = table
+
+    return plug
+
+
+def _cross_modal(model: PointerGeneratorTransformer, train: Windows) -> None:
+    new = CrossModalEmbeddings(model.config)
+    new.tables, new.norm = model.embeddings.tables, model.embeddings.norm
+    model.embeddings = new
+
+
+def _generator(kind: Callable[[ModelConfig], nn.Module]) -> Plug:
+    def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
+        assert model.generator is not None
+        model.generator = _grown(kind(model.config), model.generator)
+
+    return plug
+
+
+def _adaptive_softmax(model: PointerGeneratorTransformer, train: Windows) -> None:
+    counts = torch.bincount(torch.from_numpy(train.targets), minlength=model.config.n_locations)
+    model.generator = AdaptiveSoftmax(counts, model.config)  # type: ignore[assignment]
+
+
+def _pointer(kind: type[Pointer]) -> Plug:
+    def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
+        assert model.pointer is not None
+        model.pointer = _grown(kind(model.config), model.pointer)
+
+    return plug
+
+
+def _grown(new: Any, old: nn.Module) -> Any:
+    """The new part with the old one's weights, wherever both have them."""
+    mine = new.state_dict()
+    shared = {k: v for k, v in old.state_dict().items() if k in mine and mine[k].shape == v.shape}
+    new.load_state_dict(shared, strict=False)
+    return new
+
+
+_RELATIVE = _attention(RelativeSelfAttention)
+_NO_SINUSOID: dict[str, Any] = {"without": ("sinusoid",)}
+
+IMPROVEMENTS: dict[str, Improvement] = {
+    "plain": Improvement(),
+    "relative_bias": Improvement(change=_NO_SINUSOID, plug=(_RELATIVE,)),
+    "geglu": Improvement(plug=(_feedforward(GeGLU),)),
+    "post_norm": Improvement(plug=(_post_norm,)),
+    "multi_scale_time": Improvement(plug=(_cyclic,)),
+    "adaptive_embeddings": Improvement(plug=(_adaptive("frequent"),)),
+    "adaptive_reversed": Improvement(plug=(_adaptive("rare"),)),
+    "cross_attention": Improvement(plug=(_cross_modal,)),
+    "experts": Improvement(plug=(_feedforward(Experts),)),
+    "recent_and_first": Improvement(plug=(_attention(RecentFirstSelfAttention),)),
+    "focal": Improvement(loss=lambda train: focal(2.0)),
+    "balanced": Improvement(loss=balanced),
+    "no_smoothing": Improvement(training={"label_smoothing": 0.0}),
+    "more_smoothing": Improvement(training={"label_smoothing": 0.1}),
+    "many_heads": Improvement(plug=(_generator(ManyHeads),)),
+    "mixture_of_softmaxes": Improvement(plug=(_generator(MixtureOfSoftmaxes),)),
+    "adaptive_softmax": Improvement(plug=(_adaptive_softmax,)),
+    "temperature": Improvement(plug=(_generator(Tempered),)),
+    "rope": Improvement(change=_NO_SINUSOID, plug=(_attention(RotarySelfAttention),)),
+    "four_layers": Improvement(change={"n_layers": 4}),
+    "augmented": Improvement(windows=cropped),
+    "all_five": Improvement(
+        change=_NO_SINUSOID, plug=(_RELATIVE, _feedforward(GeGLU), _cyclic),
+        loss=lambda train: focal(2.0),
+    ),
+    "bilstm": Improvement(plug=(_recurrent,)),
+    "additive": Improvement(plug=(_pointer(AdditivePointer),)),
+    "coverage": Improvement(plug=(_pointer(CoveragePointer),)),
+    "causal": Improvement(plug=(_attention(CausalSelfAttention),)),
+}  # fmt: skip
+
+
+def improved(config: ModelConfig, train: Windows, *names: str) -> PointerGeneratorTransformer:
+    """The model with some improvements plugged in.
+
+    Parameters
+    ----------
+    config : ModelConfig
+    train : Windows
+        The training windows; some parts look at how often each location occurs there.
+    *names : str
+        Of `IMPROVEMENTS`, in the order in which they are plugged in.
+
+    Raises
+    ------
+    ValueError
+        For a name that does not exist.
+
+    Examples
+    --------
+    >>> import wherenext.city, pgt.windows
+    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
+    >>> config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
+    >>> model = improved(config, data.train, "geglu", "relative_bias").eval()
+    >>> float(model.scores(data.test.batch([0])).exp().sum().round(decimals=4))
+    1.0
+    """
+    for name in names:
+        if name not in IMPROVEMENTS:
+            raise ValueError(f"There is no improvement {name!r}; choose of "
+                             f"{', '.join(IMPROVEMENTS)}.")  # fmt: skip
+        change = dict(IMPROVEMENTS[name].change)
+        if "without" in change:
+            change["without"] = tuple(dict.fromkeys((*config.without, *change["without"])))
+        config = replace(config, **change)
+    model = PointerGeneratorTransformer(config)
+    for name in names:
+        for plug in IMPROVEMENTS[name].plug:
+            plug(model, train)
+    return model
+
+
+def training_of(name: str, training: TrainConfig) -> TrainConfig:
+    """The settings of training with an improvement."""
+    return replace(training, **IMPROVEMENTS[name].training)

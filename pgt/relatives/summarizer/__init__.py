@@ -1,1 +1,0 @@
-"""The pointer-generator that writes summaries (See et al. 2017)."""

@@ -1,1 +1,0 @@
-"""The predictor of next baskets (DNNTSP; Yu et al. 2020)."""

@@ -1,1 +1,0 @@
-"""The same numbers whoever shares a batch, and however many processes share the work."""

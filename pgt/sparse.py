@@ -1,0 +1,578 @@
+"""The places of a window, each once, and the mixture of two distributions written out.
+
+The design documents print ``log(g · P_pointer + (1 - g) · P_generator + 1e-10)``. The constant
+keeps the logarithm finite, but it also flattens everything below it: a place with probability
+1e-14 gets log 1e-10, and no gradient. Here the same sum is taken with log-sum-exp and needs no
+constant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from pgt.counter_random import uniform
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Each window's different places, once, in the order of their ids.
+
+    Attributes
+    ----------
+    of_visit : Tensor
+        (B, L) the slot of each visit.
+    place : Tensor
+        (B, L) the place of each slot; -1 where there is none, and for the slot of the padding.
+    """
+
+    of_visit: Tensor
+    place: Tensor
+
+    @classmethod
+    def of(cls, location: Tensor, padding: Tensor) -> Slots:
+        """Number the places of (B, L) locations.
+
+        Examples
+        --------
+        >>> slots = Slots.of(torch.tensor([[7, 5, 7, 0]]), torch.tensor([[False] * 3 + [True]]))
+        >>> slots.of_visit.tolist(), slots.place.tolist()
+        ([[2, 1, 2, 0]], [[-1, 5, 7, -1]])
+        """
+        value, visit = location.masked_fill(padding, -1).sort(1)
+        new = torch.ones_like(value)
+        new[:, 1:] = value[:, 1:] != value[:, :-1]
+        number = new.cumsum(1) - 1  # (B, L)
+        of_visit = torch.empty_like(number).scatter_(1, visit, number)
+        place = torch.full_like(value, -1).scatter_(1, number, value)
+        return cls(of_visit, place)
+
+
+def scatter_log_probs(log_weights: Tensor, location: Tensor, n_locations: int) -> Tensor:
+    """Add up the weight of each location's visits: log Σ_{i: location_i = l} w_i.
+
+    Parameters
+    ----------
+    log_weights : Tensor
+        (B, L) log-weights of the visits; -inf at padding.
+    location : Tensor
+        (B, L) location ids.
+    n_locations : int
+        V.
+
+    Returns
+    -------
+    Tensor
+        (B, V); -inf for locations that no visit shows.
+
+    Examples
+    --------
+    >>> weights = torch.tensor([[0.1, 0.3, 0.6]])
+    >>> scatter_log_probs(weights.log(), torch.tensor([[2, 1, 2]]), 4).exp()
+    tensor([[0.0000, 0.3000, 0.7000, 0.0000]])
+    """
+    shape = (len(location), n_locations)
+    # The largest log-weight of each location is taken out before exponentiating, as in
+    # log-sum-exp, so that even a weight of e^-200 keeps its logarithm and its gradient.
+    peak = log_weights.new_full(shape, -math.inf).scatter_reduce(
+        1, location, log_weights.detach(), "amax"
+    )  # (B, V)
+    seen = peak > -math.inf
+    peak = peak.masked_fill(~seen, 0.0)
+    relative = (log_weights - peak.gather(1, location)).exp()  # (B, L) in 0..1, 0 at padding
+    total = torch.zeros_like(peak).scatter_add(1, location, relative)  # (B, V) at least 1 if seen
+    return (total.masked_fill(~seen, 1.0).log() + peak).masked_fill(~seen, -math.inf)
+
+
+def log_mixture(gate_logit: Tensor, pointer: Tensor, generator: Tensor) -> Tensor:
+    """log(g · exp(pointer) + (1 - g) · exp(generator)) with g = sigmoid(gate_logit).
+
+    Parameters
+    ----------
+    gate_logit : Tensor
+        (B,).
+    pointer, generator : Tensor
+        (B, V) log-probabilities; -inf is allowed in one of the two.
+
+    Examples
+    --------
+    >>> p, q = torch.tensor([[0.2, 0.8]]), torch.tensor([[0.5, 0.5]])
+    >>> log_mixture(torch.zeros(1), p.log(), q.log()).exp()
+    tensor([[0.3500, 0.6500]])
+    """
+    copied = F.logsigmoid(gate_logit)[:, None] + pointer  # (B, V)
+    generated = F.logsigmoid(-gate_logit)[:, None] + generator
+    return torch.logaddexp(copied, generated)
+
+
+def add_up(slots: Slots, weight: Tensor) -> Tensor:
+    """(B, L) weights of visits -> (B, L) their sum per slot, -inf where there is no place."""
+    total = torch.zeros_like(weight).scatter_add_(1, slots.of_visit, weight)
+    return total.masked_fill(slots.place < 0, -math.inf)
+
+
+STRETCH = 2**20  # so many logits exist at a time
+KEPT = 2**21  # up to so many are kept for the backward pass: faster than computing them again
+
+
+class Logits(Protocol):
+    """The logits of B windows for the ids ``first`` … ``first + size - 1``."""
+
+    @property
+    def first(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def summary(self, at: Tensor, total: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """(B, K) columns -> log Σ exp z (B,), Σ z (B,; 0 unless wanted), z at the columns (B, K).
+
+        Differentiable.
+        """
+        ...
+
+    def chunks(self) -> Iterator[tuple[int, Tensor]]:
+        """The first column and the logits (B, n) of each stretch; not for gradients."""
+        ...
+
+
+@dataclass(frozen=True)
+class DenseLogits:
+    """Logits that are there already, of a generator that is more than one product.
+
+    Attributes
+    ----------
+    z : Tensor
+        (B, V).
+    first : int
+        The id of the first column.
+    """
+
+    z: Tensor
+    first: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many columns."""
+        return self.z.shape[1]
+
+    def summary(self, at: Tensor, total: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """See `Logits.summary`."""
+        sums = self.z.sum(1) if total else self.z.new_zeros(len(self.z))
+        return self.z.logsumexp(1), sums, self.z.gather(1, at)
+
+    def chunks(self) -> Iterator[tuple[int, Tensor]]:
+        """See `Logits.chunks`."""
+        yield 0, self.z
+
+
+@dataclass(frozen=True)
+class LinearLogits:
+    """z = h Wᵀ + b, a stretch of V at a time.
+
+    Attributes
+    ----------
+    context : Tensor
+        (B, D).
+    weight, bias : Tensor
+        (V, D) and (V,).
+    first : int
+        The id of the first column.
+
+    Examples
+    --------
+    >>> h, weight, bias = torch.ones(1, 2), torch.eye(2), torch.zeros(2)
+    >>> lse, total, own = LinearLogits(h, weight, bias).summary(torch.tensor([[1]]), total=True)
+    >>> [round(float(x), 4) for x in (lse, total, own)]
+    [1.6931, 2.0, 1.0]
+    """
+
+    context: Tensor
+    weight: Tensor
+    bias: Tensor
+    first: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many columns."""
+        return len(self.weight)
+
+    def summary(self, at: Tensor, total: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """See `Logits.summary`."""
+        lse, sums, own = _Summary.apply(self.context, self.weight, self.bias, at, total)
+        return lse, sums, own
+
+    def chunks(self) -> Iterator[tuple[int, Tensor]]:
+        """See `Logits.chunks`."""
+        yield from _chunks(self.context.detach(), self.weight.detach(), self.bias.detach())
+
+
+def _chunks(h: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[int, Tensor]]:
+    step = max(STRETCH // max(len(h), 1), 1)
+    for low in range(0, len(weight), step):
+        part = slice(low, low + step)
+        yield low, torch.addmm(bias[part], h, weight[part].T)  # (B, step)
+
+
+class _Summary(torch.autograd.Function):
+    """dz_v = g_lse · exp(z_v - lse) + g_total for every v, and the gradient at the few columns."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, h: Tensor, weight: Tensor, bias: Tensor, at: Tensor, total: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        with torch.autocast(h.device.type, enabled=False):
+            keep = len(h) * len(weight) <= KEPT
+            if keep:
+                kept = torch.addmm(bias, h, weight.T)  # (B, V)
+                lse, own = kept.logsumexp(1), kept.gather(1, at)
+                sums = kept.sum(1) if total else h.new_zeros(len(h))
+            else:
+                kept = h.new_empty(0)
+                top, rest = h.new_full((len(h),), -math.inf), h.new_zeros(len(h))
+                sums = h.new_zeros(len(h))
+                for _, z in _chunks(h, weight, bias):
+                    higher = torch.maximum(top, z.amax(1))
+                    if total:
+                        sums += z.sum(1)
+                    rest = rest * (top - higher).exp() + z.sub_(higher[:, None]).exp_().sum(1)
+                    top = higher
+                lse = top + rest.log()
+                own = torch.einsum("bkd,bd->bk", weight[at], h) + bias[at]
+        ctx.save_for_backward(h, weight, bias, at, lse, kept)
+        ctx.total, ctx.keep = total, keep
+        return lse, sums, own
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        g_lse, g_sums, g_own = gradients
+        h, weight, bias, at, lse, kept = ctx.saved_tensors
+        with torch.autocast(h.device.type, enabled=False):
+            of_h, of_weight = torch.zeros_like(h), torch.empty_like(weight)
+            of_bias = torch.empty_like(bias)
+            for low, z in ((0, kept.clone()),) if ctx.keep else _chunks(h, weight, bias):
+                part = slice(low, low + z.shape[1])
+                z.sub_(lse[:, None]).exp_().mul_(g_lse[:, None])
+                if ctx.total:
+                    z.add_(g_sums[:, None])
+                if ctx.keep:
+                    z.scatter_add_(1, at, g_own)
+                of_h.addmm_(z, weight[part])
+                torch.mm(z.T, h, out=of_weight[part])
+                torch.sum(z, 0, out=of_bias[part])
+            if not ctx.keep:
+                of_h += torch.einsum("bk,bkd->bd", g_own, weight[at])
+                few = at.flatten()
+                own = g_own[:, :, None] * h[:, None]  # (B, K, D)
+                of_weight.index_add_(0, few, own.flatten(0, 1))
+                of_bias.index_add_(0, few, g_own.flatten())
+        return of_h, of_weight, of_bias, None, None
+
+
+def at_least_float32(x: Tensor) -> Tensor:
+    """Widen half precision, leave the rest."""
+    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+
+
+# (B, V) log-probabilities, (B,) targets, label smoothing -> (B,) losses.
+Loss = Callable[[Tensor, Tensor, float], Tensor]
+
+
+# The logarithm of the constant that the design documents add to every probability.
+IMPOSSIBLE = math.log(1e-10)
+
+
+def cross_entropy(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
+    """(B, V), (B,) -> (B,) cross-entropy in nats with label smoothing.
+
+    The smoothed target is (1 - ε) · one-hot + ε / V (Szegedy et al. 2016). Locations that a model
+    cannot name (-inf) count as log 1e-10, the constant of the design documents, without gradient;
+    that only happens where there is no generator, or one that does not know all places.
+    `pgt.mixture.Mixture.cross_entropy` is the same without the (B, V) log-probabilities.
+    """
+    log_probs = log_probs.masked_fill(log_probs == -math.inf, IMPOSSIBLE)
+    own = log_probs.gather(1, target[:, None]).squeeze(1)  # (B,)
+    if label_smoothing == 0:
+        return -own
+    return -(1 - label_smoothing) * own - label_smoothing * log_probs.mean(1)
+
+
+class Rest(Protocol):
+    """The scores of all places that have none of their own."""
+
+    def scan(self, than: Tensor, without: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Count and choose among all places except some.
+
+        Parameters
+        ----------
+        than : Tensor
+            (B,) a score.
+        without : Tensor
+            (B, S) places to leave out; -1 = none.
+        k : int
+            How many of the best to return, at most.
+
+        Returns
+        -------
+        better, tied : Tensor
+            (B,) how many score higher, and the same.
+        value, place : Tensor
+            (B, K) the best, K <= k; -inf where there are no more.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What is known of a batch's answers without all their scores.
+
+    Attributes
+    ----------
+    better, tied : Tensor
+        (B,) how many places score higher than the target, and how many the same, the target
+        included; a target that is no answer at all has ``tied`` = 0: a miss everywhere.
+    predicted : Tensor
+        (B,) the best place; one of them, drawn by the window's number, where several share the
+        first place.
+    value, place : Tensor
+        (B, K) the best places and their scores, the best first; -inf where there are no more.
+    """
+
+    better: Tensor
+    tied: Tensor
+    predicted: Tensor
+    value: Tensor
+    place: Tensor
+
+
+def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Where the target stands among all scores.
+
+    Parameters
+    ----------
+    scores : Tensor
+        (B, V).
+    target : Tensor
+        (B,).
+
+    Returns
+    -------
+    better, tied : Tensor
+        As in `Ranked`.
+
+    Examples
+    --------
+    >>> rank(torch.tensor([[3.0, 2.0, 2.0, 0.0]]), torch.tensor([2]))
+    (tensor([1]), tensor([2]))
+    """
+    own = scores.gather(1, target[:, None])  # (B, 1)
+    better = (scores > own).sum(1)
+    tied = (scores == own).sum(1)
+    return better, tied.masked_fill(own.squeeze(1) == -math.inf, 0)
+
+
+def rank_all(scores: Tensor, target: Tensor, index: Tensor, k: int = 1) -> Ranked:
+    """Rank by (B, V) scores, for those who have them.
+
+    Parameters
+    ----------
+    scores : Tensor
+        (B, V).
+    target, index : Tensor
+        (B,) the target and the window's number.
+    k : int
+        How many best places to list.
+
+    Examples
+    --------
+    >>> scores = torch.tensor([[0.0, 2.0, 2.0, 3.0]])
+    >>> found = rank_all(scores, torch.tensor([2]), torch.tensor([0]))
+    >>> int(found.better), int(found.tied), int(found.predicted)
+    (1, 2, 3)
+    """
+    better, tied = rank(scores, target)
+    best = scores == scores.max(1, keepdim=True).values  # (B, V)
+    number = best.sum(1)
+    chosen = number.cumsum(0) - number + (uniform(index) * number).long()
+    top = scores.topk(min(k, scores.shape[1]), dim=1)
+    return Ranked(better, tied, best.nonzero()[chosen, 1], top.values, top.indices)
+
+
+def rank_places(
+    place: Tensor,
+    own: Tensor,
+    target: Tensor,
+    index: Tensor,
+    rest: Rest | None = None,
+    elsewhere: Tensor | None = None,
+    k: int = 1,
+) -> Ranked:
+    """Rank by the scores of a window's own places and of all the others together.
+
+    Parameters
+    ----------
+    place, own : Tensor
+        (B, S) places with scores of their own, each once a row (-1 = none), and these scores.
+    target, index : Tensor
+        (B,) the target and the window's number.
+    rest : Rest, optional
+        The other places; without it they are no answers.
+    elsewhere : Tensor, optional
+        (B,) what ``rest`` scores the target, which counts where it is not one of the places.
+    k : int
+        How many of the others to list, at most, beside all the places.
+
+    Examples
+    --------
+    >>> place, own = torch.tensor([[4, 7]]), torch.tensor([[2.0, 1.0]])
+    >>> found = rank_places(place, own, torch.tensor([7]), torch.tensor([0]))
+    >>> int(found.better), int(found.tied), found.place.tolist()
+    (1, 1, [[4, 7]])
+    """
+    used = place >= 0
+    own = own.masked_fill(~used, -math.inf)
+    hit = used & (place == target[:, None])  # (B, S)
+    if elsewhere is None:
+        elsewhere = own.new_full((len(own),), -math.inf)
+    score = torch.where(hit.any(1), torch.where(hit, own, 0.0).sum(1), elsewhere)  # (B,)
+    better = (own > score[:, None]).sum(1)
+    tied = (used & (own == score[:, None])).sum(1)
+    value, names = own, place
+    if rest is not None:
+        more, same, best, where = rest.scan(score, place, k)
+        better, tied = better + more, tied + same
+        value, names = torch.cat([own, best], 1), torch.cat([place, where], 1)
+    value, names = best_first(value, names)
+    first = (value == value[:, :1]).sum(1)
+    predicted = names.gather(1, (uniform(index) * first).long()[:, None]).squeeze(1)
+    return Ranked(better, tied.masked_fill(score == -math.inf, 0), predicted, value, names)
+
+
+def best_first(value: Tensor, place: Tensor, k: int | None = None) -> tuple[Tensor, Tensor]:
+    """(B, N) scores and their places, sorted and cut to the best k; equals stay in their order.
+
+    Examples
+    --------
+    >>> value, place = best_first(torch.tensor([[1.0, 3.0, 3.0]]), torch.tensor([[4, 7, 9]]), 2)
+    >>> place.tolist()
+    [[7, 9]]
+    """
+    order = value.sort(dim=1, descending=True, stable=True)
+    return order.values[:, :k], place.gather(1, order.indices[:, :k])
+
+
+@dataclass(frozen=True)
+class LogitsRest:
+    """The generator's logits, each plus a number of its window, a stretch of V at a time.
+
+    Attributes
+    ----------
+    chunks : callable
+        Makes an iterator over the stretches, as `pgt.sparse.Logits.chunks`.
+    shift : Tensor
+        (B,).
+    first : int
+        The id of column 0.
+    """
+
+    chunks: Callable[[], Iterable[tuple[int, Tensor]]]
+    shift: Tensor
+    first: int
+
+    def scan(self, than: Tensor, without: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """See `Rest.scan`."""
+        better = torch.zeros(len(than), dtype=torch.int64, device=than.device)
+        tied = torch.zeros_like(better)
+        value = than.new_empty(len(than), 0)
+        place = better.new_empty(len(than), 0)
+        for low, z in self.chunks():
+            score = z + self.shift[:, None]  # (B, n)
+            column = without - (self.first + low)
+            inside = (without >= 0) & (column >= 0) & (column < z.shape[1])  # (B, S)
+            # Column 0 stands in for places of other stretches, so it is put back.
+            head = score[:, 0].masked_fill((inside & (column == 0)).any(1), -math.inf)
+            score.scatter_(1, column.where(inside, 0), -math.inf)
+            score[:, 0] = head
+            better += (score > than[:, None]).sum(1)
+            tied += (score == than[:, None]).sum(1)
+            best = score.topk(min(k, z.shape[1]), dim=1)
+            value = torch.cat([value, best.values], 1)
+            place = torch.cat([place, best.indices + self.first + low], 1)
+            value, place = best_first(value, place, k)
+        return better, tied, value, place
+
+
+@dataclass(frozen=True)
+class SharedRest:
+    """One score a place, the same for every window, such as its popularity.
+
+    Attributes
+    ----------
+    scores : Tensor
+        (V,) of all places; -inf = no answer.
+    """
+
+    scores: Tensor
+
+    @cached_property
+    def _order(self) -> tuple[Tensor, Tensor]:
+        """Places, the best first, and the scores the other way round, as searching wants them."""
+        order = self.scores.sort(descending=True, stable=True)
+        return order.indices, order.values.flip(0)
+
+    def scan(self, than: Tensor, without: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """See `Rest.scan`."""
+        place, climbing = self._order
+        up_to = torch.searchsorted(climbing, than.contiguous(), right=True)
+        better = len(climbing) - up_to
+        tied = up_to - torch.searchsorted(climbing, than.contiguous())
+        used = without >= 0
+        left_out = self.scores[without.clamp(min=0)].masked_fill(~used, math.nan)  # (B, S)
+        better = better - (left_out > than[:, None]).sum(1)
+        tied = tied - (left_out == than[:, None]).sum(1)
+        # The best k of those not left out are among the best k + S of all.
+        few = place[: k + without.shape[1]].expand(len(than), -1).contiguous()
+        names = without.sort(1).values
+        at = torch.searchsorted(names, few).clamp(max=max(names.shape[1] - 1, 0))
+        free = names.gather(1, at) != few if names.shape[1] else torch.ones_like(few) > 0
+        best = self.scores[few].masked_fill(~free, -math.inf)
+        return better, tied, *best_first(best, few, k)
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """How often each place followed: only those counts that are not 0, sorted by their keys."""
+
+    keys: Tensor  # (T,) from * size + to
+    counts: Tensor  # (T,)
+    size: int  # V
+
+    @classmethod
+    def count(cls, origin: Tensor, there: Tensor, size: int) -> Transitions:
+        """Count the places ``there`` after each origin: a place, or a person at a place."""
+        keys, counts = torch.unique(origin * size + there, return_counts=True)
+        return cls(keys, counts.float(), size)
+
+    def after(self, origin: Tensor) -> tuple[Tensor, Tensor]:
+        """(B,) origins -> (B, S) the places after each, -1 = no more, and their counts."""
+        low = origin * self.size
+        begin = torch.searchsorted(self.keys, low)
+        n = torch.searchsorted(self.keys, low + self.size) - begin  # (B,)
+        step = torch.arange(int(n.max()) if len(n) else 0)
+        inside = step < n[:, None]  # (B, S)
+        at = (begin[:, None] + step).where(inside, 0)
+        place = (self.keys[at] - low[:, None]).where(inside, -1)
+        return place, self.counts[at] * inside
+
+    def count_of(self, origin: Tensor, place: Tensor) -> Tensor:
+        """(B,), (B, S) -> (B, S) how often each place followed."""
+        key = origin[:, None] * self.size + place
+        at = torch.searchsorted(self.keys, key).clamp(max=len(self.keys) - 1)
+        return self.counts[at] * ((self.keys[at] == key) & (place >= 0))

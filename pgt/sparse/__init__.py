@@ -1,1 +1,0 @@
-"""Scores, ranks and losses, without writing down a number for every place."""

@@ -1,0 +1,885 @@
+"""Words and their numbers: a vocabulary that is cut, and sources that extend it.
+
+A word that the vocabulary lacks is unknown (`UNK`) to the embeddings. Copying can still name it:
+each source text lends its unknown words numbers of their own, ``len(words)``, ``len(words) + 1``,
+… in order of appearance. They mean something for this text only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from pgt.mixture import PlaceModel
+
+# The numbers of the published code (https://github.com/abisee/pointer-generator).
+UNK, PAD, START, STOP = range(4)
+SPECIAL = ("[UNK]", "[PAD]", "[START]", "[STOP]")
+
+Text = Sequence[str]
+Pair = tuple[Text, Text]  # a source and its summary
+
+
+class Words:
+    """The words that a model knows.
+
+    Parameters
+    ----------
+    known : sequence of str
+        In the order of their numbers, which start after the four special ones.
+
+    Examples
+    --------
+    >>> words = Words(["home", "at"])
+    >>> words.encode("at home in Elm Row".split())
+    [5, 4, 0, 0, 0]
+    >>> words.extend("at home in Elm Row".split())
+    ([5, 4, 6, 7, 8], ['in', 'Elm', 'Row'])
+    """
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self.names = [*SPECIAL, *known]
+        self.number = {word: k for k, word in enumerate(self.names)}
+        if len(self.number) < len(self.names):
+            raise ValueError("A word is in the vocabulary twice; list each word once.")
+
+    @classmethod
+    def most_frequent(cls, texts: Iterable[Text], n_words: int | None = None) -> Words:
+        """The most frequent words of texts, ``n_words`` with the four special ones; None takes all.
+
+        Equally frequent words are taken in alphabetical order.
+        """
+        counts = Counter(word for text in texts for word in text)
+        ordered = sorted(counts, key=lambda word: (-counts[word], word))
+        return cls(ordered if n_words is None else ordered[: n_words - len(SPECIAL)])
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self.number
+
+    def encode(self, text: Text) -> list[int]:
+        """Numbers of words; unknown ones are `UNK`."""
+        return [self.number.get(word, UNK) for word in text]
+
+    def extend(self, source: Text) -> tuple[list[int], list[str]]:
+        """Numbers of a source's words, unknown ones with numbers of their own; and these words."""
+        new = list(dict.fromkeys(word for word in source if word not in self.number))
+        return self.encode_summary(source, new), new
+
+    def encode_summary(self, summary: Text, lent: Sequence[str]) -> list[int]:
+        """Numbers of a summary's words, given the words that its source lends."""
+        extended = {word: len(self) + k for k, word in enumerate(lent)}
+        return [self.number.get(word, extended.get(word, UNK)) for word in summary]
+
+    def decode(self, numbers: Iterable[int], lent: Sequence[str] = ()) -> list[str]:
+        """Words of numbers, up to the stop.
+
+        Examples
+        --------
+        >>> Words(["at"]).decode([4, 5, 0, STOP, 4], ["Elm"])
+        ['at', 'Elm', '[UNK]']
+        """
+        found = []
+        for number in numbers:
+            if number == STOP:
+                break
+            inside = number < len(self)
+            found.append(self.names[number] if inside else lent[number - len(self)])
+        return found
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """Sources and summaries as numbers, padded at the end.
+
+    Attributes
+    ----------
+    source : Tensor
+        (B, L) numbers in the vocabulary.
+    extended : Tensor
+        (B, L) the same, with lent numbers for unknown words.
+    length : Tensor
+        (B,) words in each source.
+    given : Tensor
+        (B, T) what the decoder is given when it is taught: the start, then the summary.
+    target : Tensor
+        (B, T) what it should answer: the summary, then the stop; with lent numbers.
+    lent : tuple of list of str
+        The words that each source lends.
+    """
+
+    source: Tensor
+    extended: Tensor
+    length: Tensor
+    given: Tensor
+    target: Tensor
+    lent: tuple[list[str], ...]
+
+    @property
+    def padding(self) -> Tensor:
+        """(B, L) True where a source has no word."""
+        return self.source == PAD
+
+    @property
+    def taught(self) -> Tensor:
+        """(B, T) True where there is something to answer."""
+        return self.target != PAD
+
+    @property
+    def n_lent(self) -> int:
+        """The most words that a source of the batch lends."""
+        return max(map(len, self.lent), default=0)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def text_batch(
+    pairs: Sequence[Pair], words: Words, max_source: int = 400, max_summary: int = 100
+) -> TextBatch:
+    """Number and pad pairs of source and summary; longer ones are cut.
+
+    Parameters
+    ----------
+    pairs : sequence of (source, summary)
+        Each a sequence of words.
+    words : Words
+        The vocabulary.
+    max_source, max_summary : int
+        The most words of a source, and the most steps of the decoder.
+
+    Examples
+    --------
+    >>> batch = text_batch([("at Elm Row".split(), ["Row"])], Words(["at"]))
+    >>> batch.source.tolist(), batch.extended.tolist(), batch.lent
+    ([[4, 0, 0]], [[4, 5, 6]], (['Elm', 'Row'],))
+    >>> batch.given.tolist(), batch.target.tolist()
+    ([[2, 0]], [[6, 3]])
+    """
+    rows: list[list[list[int]]] = [[], [], [], []]
+    lent = []
+    for source, summary in pairs:
+        if not source:
+            raise ValueError("A source text is empty; leave it out.")
+        source = source[:max_source]
+        extended, new = words.extend(source)
+        answer = [*words.encode_summary(summary, new), STOP][:max_summary]
+        given = [START, *words.encode(summary)][:max_summary]
+        for row, numbers in zip(rows, (words.encode(source), extended, given, answer), strict=True):
+            row.append(numbers)
+        lent.append(new)
+    length = torch.tensor([len(row) for row in rows[0]])
+    source_, extended_, given_, target = (_padded(row) for row in rows)
+    return TextBatch(source_, extended_, length, given_, target, tuple(lent))
+
+
+def _padded(rows: list[list[int]]) -> Tensor:
+    width = max(map(len, rows))
+    return torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
+
+
+def one_bias(lstm: nn.LSTM | nn.LSTMCell) -> None:
+    """Leave an LSTM one bias per gate, with 1 for the forget gate; in place.
+
+    PyTorch keeps two biases that are only ever added up. The second is frozen at zero, so that the
+    trainable parameters are those of the paper. A forget gate that starts open is what TensorFlow's
+    cell does.
+    """
+    for name, parameter in lstm.named_parameters():
+        if name.startswith("bias_hh"):
+            parameter.requires_grad_(False).zero_()
+        elif name.startswith("bias_ih"):
+            with torch.no_grad():
+                parameter.zero_()
+                parameter[lstm.hidden_size : 2 * lstm.hidden_size] = 1.0
+
+
+def masked_softmax(scores: Tensor, padding: Tensor) -> Tensor:
+    """Softmax over the last axis in which padding has no part.
+
+    Parameters
+    ----------
+    scores : Tensor
+        (..., L).
+    padding : Tensor
+        (..., L) True where there is no word; at least one word in each row.
+
+    Examples
+    --------
+    >>> masked_softmax(torch.zeros(1, 3), torch.tensor([[False, False, True]]))
+    tensor([[0.5000, 0.5000, 0.0000]])
+    """
+    return scores.masked_fill(padding, -torch.inf).softmax(-1)
+
+
+def renormalised_softmax(scores: Tensor, padding: Tensor) -> Tensor:
+    """The same in the order of the published code: softmax, then the mask, then the sum made one.
+
+    Equal to `masked_softmax` for real numbers. In floating point it divides zero by zero when
+    padding has a score so high that all words underflow.
+
+    Examples
+    --------
+    >>> renormalised_softmax(torch.zeros(1, 3), torch.tensor([[False, False, True]]))
+    tensor([[0.5000, 0.5000, 0.0000]])
+    """
+    shares = scores.softmax(-1) * ~padding
+    return shares / shares.sum(-1, keepdim=True)
+
+
+class Encoder(nn.Module):
+    """A bidirectional LSTM over embedded words, padding skipped.
+
+    Parameters
+    ----------
+    embedding : int
+        E, width of the embeddings.
+    hidden : int
+        H, hidden size of each direction.
+
+    Examples
+    --------
+    >>> states, (h, c) = Encoder(8, 5)(torch.randn(2, 7, 8), torch.tensor([7, 3]))
+    >>> states.shape, h.shape
+    (torch.Size([2, 7, 10]), torch.Size([2, 10]))
+    >>> bool((states[1, 3:] == 0).all())
+    True
+    """
+
+    def __init__(self, embedding: int, hidden: int) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(embedding, hidden, batch_first=True, bidirectional=True)
+        one_bias(self.lstm)
+
+    def forward(self, embedded: Tensor, length: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """(B, L, E), (B,) -> (B, L, 2H) states, zero at padding; last (B, 2H) h and (B, 2H) c."""
+        if bool((length == embedded.shape[1]).all()):  # nothing to skip, and several times faster
+            states, (h, c) = self.lstm(embedded)
+        else:
+            packed = pack_padded_sequence(
+                embedded, length.cpu(), batch_first=True, enforce_sorted=False
+            )
+            states, (h, c) = self.lstm(packed)  # h, c: (2, B, H), forward and backward
+            states, _ = pad_packed_sequence(
+                states, batch_first=True, total_length=embedded.shape[1]
+            )  # (B, L, 2H)
+        return states, (torch.cat([*h], dim=-1), torch.cat([*c], dim=-1))
+
+
+class ReduceState(nn.Module):
+    """The last states of both directions, reduced to the first state of the decoder.
+
+    Examples
+    --------
+    >>> h, c = ReduceState(5)(torch.randn(2, 10), torch.randn(2, 10))
+    >>> h.shape, bool((h >= 0).all())
+    (torch.Size([2, 5]), True)
+    """
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.h = nn.Linear(2 * hidden, hidden)
+        self.c = nn.Linear(2 * hidden, hidden)
+
+    def forward(self, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, 2H) and (B, 2H) -> (B, H) and (B, H)."""
+        return self.h(h).relu(), self.c(c).relu()
+
+
+class AdditiveAttention(nn.Module):
+    """Bahdanau's attention with the coverage term of See et al., padding left out.
+
+    The score of word i is v·tanh(W_h h_i + W_s s + w_c c_i + b). Bahdanau, Cho and Bengio,
+    "Neural machine translation by jointly learning to align and translate"
+    (https://arxiv.org/abs/1409.0473).
+
+    Parameters
+    ----------
+    memory : int
+        Width of what is attended to; the attention's own width as well.
+    state : int
+        Width of the state that attends.
+    coverage : bool
+        Whether a score sees how much attention its word has had. Its weights start at zero, so
+        that a trained network to which coverage is added goes on as it was.
+
+    Examples
+    --------
+    >>> attend, memory = AdditiveAttention(10, 6), torch.randn(2, 7, 10)
+    >>> padding = torch.arange(7) >= torch.tensor([[7], [3]])
+    >>> context, attention = attend(torch.randn(2, 6), memory, attend.features(memory), padding)
+    >>> context.shape, attention.shape
+    (torch.Size([2, 10]), torch.Size([2, 7]))
+    """
+
+    def __init__(self, memory: int, state: int, coverage: bool = False) -> None:
+        super().__init__()
+        self.of_memory = nn.Linear(memory, memory, bias=False)
+        self.of_state = nn.Linear(state, memory)
+        self.of_coverage = nn.Parameter(torch.zeros(memory)) if coverage else None
+        self.v = nn.Parameter(torch.empty(memory).uniform_(-(memory**-0.5), memory**-0.5))
+
+    def features(self, memory: Tensor) -> Tensor:
+        """(B, L, M) -> (B, L, M); the part of the score that is the same at every step."""
+        return self.of_memory(memory)
+
+    def scores(self, state: Tensor, features: Tensor, coverage: Tensor | None = None) -> Tensor:
+        """(B, S), (B, L, M), (B, L) -> (B, L) before the softmax."""
+        inside = features + self.of_state(state)[:, None]  # (B, L, M)
+        if self.of_coverage is not None and coverage is not None:
+            inside = inside + coverage[..., None] * self.of_coverage
+        return inside.tanh() @ self.v
+
+    def forward(
+        self, state: Tensor, memory: Tensor, features: Tensor, padding: Tensor,
+        coverage: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        """-> (B, M) context and (B, L) attention; the context is made with this very attention."""
+        attention = masked_softmax(self.scores(state, features, coverage), padding)
+        return torch.bmm(attention[:, None], memory)[:, 0], attention
+
+
+class Memory(NamedTuple):
+    """What the decoder may look at, made once for each source text."""
+
+    states: Tensor  # (B, L, 2H)
+    features: Tensor  # (B, L, 2H)
+    padding: Tensor  # (B, L)
+
+
+class Carried(NamedTuple):
+    """What the decoder carries from one word to the next."""
+
+    h: Tensor  # (B, H)
+    c: Tensor  # (B, H)
+    context: Tensor  # (B, 2H)
+    coverage: Tensor  # (B, L) the sum of all attention so far
+
+    def pick(self, rows: Tensor) -> Carried:
+        """Some rows, in this order."""
+        return Carried(*(part[rows] for part in self))
+
+
+class Decoder(nn.Module):
+    """An LSTM that fuses each word with the previous context, and attends.
+
+    Parameters
+    ----------
+    embedding, hidden : int
+        E and H.
+    coverage : bool
+        Whether the attention sees its own past.
+
+    Examples
+    --------
+    >>> decoder, states = Decoder(8, 5), torch.randn(2, 7, 10)
+    >>> memory = decoder.remember(states, torch.zeros(2, 7, dtype=torch.bool))
+    >>> start = decoder.start(torch.zeros(2, 5), torch.zeros(2, 5), memory)
+    >>> carried, fused, attention = decoder(torch.randn(2, 8), start, memory)
+    >>> fused.shape, attention.shape
+    (torch.Size([2, 8]), torch.Size([2, 7]))
+    """
+
+    def __init__(self, embedding: int, hidden: int, coverage: bool = False) -> None:
+        super().__init__()
+        self.fuse = nn.Linear(embedding + 2 * hidden, embedding)
+        self.cell = nn.LSTMCell(embedding, hidden)
+        one_bias(self.cell)
+        # The state that attends is the whole of it, h and c.
+        self.attention = AdditiveAttention(2 * hidden, 2 * hidden, coverage)
+
+    def remember(self, states: Tensor, padding: Tensor) -> Memory:
+        """(B, L, 2H) states, (B, L) padding -> what every step looks at."""
+        return Memory(states, self.attention.features(states), padding)
+
+    def start(self, h: Tensor, c: Tensor, memory: Memory) -> Carried:
+        """Before the first word there is no context, and nothing is covered."""
+        context = memory.states.new_zeros(len(h), memory.states.shape[-1])
+        return Carried(h, c, context, memory.states.new_zeros(memory.padding.shape))
+
+    def forward(
+        self, embedded: Tensor, carried: Carried, memory: Memory
+    ) -> tuple[Carried, Tensor, Tensor]:
+        """One word: (B, E) -> what is carried on, the (B, E) fused input, the (B, L) attention."""
+        fused = self.fuse(torch.cat([embedded, carried.context], dim=-1))
+        h, c = self.cell(fused, (carried.h, carried.c))
+        context, attention = self.attention(torch.cat([c, h], dim=-1), *memory, carried.coverage)
+        return Carried(h, c, context, carried.coverage + attention), fused, attention
+
+
+@dataclass(frozen=True)
+class SummarizerConfig:
+    """Everything that shapes a summarizer.
+
+    Parameters
+    ----------
+    n_words : int
+        V, size of the vocabulary with its four special words.
+    embedding : int
+        E, width of the word embeddings, which encoder and decoder share.
+    hidden : int
+        H, hidden size of each direction of the encoder, and of the decoder.
+    max_source, max_summary : int
+        The most words that are read, and written.
+    beam : int
+        Width of the beam search.
+    pointer : bool
+        Whether it can copy. Without it this is the sequence-to-sequence model with attention.
+    coverage : bool
+        Whether the attention sees its own past and is fined for going back.
+    coverage_weight : float
+        Weight of that fine in the loss.
+
+    Examples
+    --------
+    >>> DOCUMENT.n_words, DOCUMENT.hidden, replace(SMALL, coverage=True).coverage
+    (50000, 256, True)
+    """
+
+    n_words: int = 50_000
+    embedding: int = 128
+    hidden: int = 256
+    max_source: int = 400
+    max_summary: int = 100
+    beam: int = 4
+    pointer: bool = True
+    coverage: bool = False
+    coverage_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("embedding", "hidden", "max_source", "max_summary", "beam"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least 1.")
+        if self.n_words < 5:
+            raise ValueError(f"n_words={self.n_words} leaves no word beside the four special ones.")
+        if self.coverage_weight < 0:
+            raise ValueError(f"coverage_weight={self.coverage_weight} must not be negative.")
+
+
+DOCUMENT = SummarizerConfig()
+SMALL = SummarizerConfig(n_words=120, embedding=32, hidden=32, max_source=160, max_summary=60)
+
+
+class Output(NamedTuple):
+    """What the network says at each word of a summary that it is given."""
+
+    p_gen: Tensor  # (B, T) probability of generating; 1 without a pointer
+    attention: Tensor  # (B, T, L) over the words of the source
+    coverage: Tensor  # (B, T, L) the sum of the attention before each step
+    vocabulary: Tensor  # (B, T, V) probability of each known word, if it generates
+
+
+class Loss(NamedTuple):
+    """Means over texts of means over their words."""
+
+    words: Tensor  # nats a word
+    coverage: Tensor  # attention paid again, a word
+    total: Tensor
+    p_gen: Tensor  # mean probability of generating; no part of the total
+
+
+class PointerGenerator(nn.Module):
+    """Reads a text, and writes its summary word by word: generated, or copied from the text.
+
+    Parameters
+    ----------
+    config : SummarizerConfig
+
+    Examples
+    --------
+    >>> from pgt.summarizer import Words, text_batch
+    >>> words = Words(["at", "home"])
+    >>> batch = text_batch([("at home at Elm Row".split(), "at Elm".split())], words)
+    >>> model = PointerGenerator(replace(SMALL, n_words=len(words)))
+    >>> model.distribution(model(batch), batch).shape  # 6 known words and 2 lent ones
+    torch.Size([1, 3, 8])
+    """
+
+    def __init__(self, config: SummarizerConfig) -> None:
+        super().__init__()
+        self.config = config
+        width, hidden = config.embedding, config.hidden
+        self.embedding = nn.Embedding(config.n_words, width)
+        nn.init.normal_(self.embedding.weight, std=width**-0.5)
+        self.encoder = Encoder(width, hidden)
+        self.reduce = ReduceState(hidden)
+        self.decoder = Decoder(width, hidden, config.coverage)
+        # context 2H, cell and state H each, fused input E
+        self.gate = nn.Linear(4 * hidden + width, 1) if config.pointer else None
+        self.project = nn.Linear(3 * hidden, hidden)
+        self.generate = nn.Linear(hidden, config.n_words)
+
+    def with_coverage(self) -> PointerGenerator:
+        """A copy that goes on with coverage; at first it says the same."""
+        extended = PointerGenerator(replace(self.config, coverage=True)).to(self.embedding.weight)
+        extended.load_state_dict(self.state_dict(), strict=False)
+        return extended
+
+    def read(self, batch: TextBatch) -> tuple[Memory, Carried]:
+        """Encode the sources: what the decoder looks at, and what it starts from."""
+        states, last = self.encoder(self.embedding(batch.source), batch.length)
+        memory = self.decoder.remember(states, batch.padding)
+        return memory, self.decoder.start(*self.reduce(*last), memory)  # type: ignore[call-arg]
+
+    def embed(self, word: Tensor) -> Tensor:
+        """(...) -> (..., E); a lent word has no embedding and goes as unknown."""
+        return self.embedding(word.where(word < self.config.n_words, UNK))
+
+    def speak(self, carried: Carried, fused: Tensor) -> tuple[Tensor, Tensor]:
+        """What is carried, with any leading axes -> (...) p_gen and (..., V) probabilities."""
+        h, c, context, _ = carried
+        vocabulary = self.generate(self.project(torch.cat([h, context], dim=-1))).softmax(-1)
+        if self.gate is None:
+            return torch.ones_like(h[..., 0]), vocabulary
+        p_gen = self.gate(torch.cat([context, c, h, fused], dim=-1)).sigmoid()[..., 0]
+        return p_gen, vocabulary
+
+    def forward(self, batch: TextBatch) -> Output:
+        """Teacher forcing: at each step the true previous word is given."""
+        memory, carried = self.read(batch)
+        steps, inputs, attentions, coverages = [], [], [], []
+        for embedded in self.embed(batch.given).unbind(1):  # (B, E)
+            coverages.append(carried.coverage)
+            carried, fused, attention = self.decoder(embedded, carried, memory)
+            steps.append(carried)
+            inputs.append(fused)
+            attentions.append(attention)
+        # Only the recurrence needs the loop; all steps speak at once.
+        stacked = Carried(*(torch.stack(part, dim=1) for part in zip(*steps, strict=True)))
+        p_gen, vocabulary = self.speak(stacked, torch.stack(inputs, dim=1))
+        return Output(p_gen, torch.stack(attentions, 1), torch.stack(coverages, 1), vocabulary)
+
+    def distribution(self, output: Output, batch: TextBatch) -> Tensor:
+        """(B, T, V + O) probability of every known and every lent word; sums to one."""
+        p_gen, attention, _, vocabulary = output
+        extended = batch.extended[:, None].expand_as(attention)
+        return mixture(p_gen, vocabulary, attention, extended, batch.n_lent)
+
+    def of_target(self, output: Output, batch: TextBatch) -> Tensor:
+        """(B, T) probability of the true words, without the whole of `distribution`."""
+        size = self.config.n_words
+        # Without a pointer a lent word cannot be written; it is trained to write "unknown" instead.
+        target = batch.target
+        if self.gate is None:
+            target = target.where(target < size, UNK)
+        inside = target < size
+        generated = output.vocabulary.gather(-1, target.where(inside, UNK)[..., None])[..., 0]
+        copied = (output.attention * (batch.extended[:, None] == target[..., None])).sum(-1)
+        return output.p_gen * generated * inside + (1 - output.p_gen) * copied
+
+    def loss(self, batch: TextBatch) -> Loss:
+        """What training makes small; padding has no part in it."""
+        output = self(batch)
+        tiny = torch.finfo(output.p_gen.dtype).tiny
+        surprise = -self.of_target(output, batch).clamp_min(tiny).log()  # (B, T)
+        again = torch.minimum(output.attention, output.coverage).sum(-1)  # (B, T)
+        taught = batch.taught.to(surprise)
+        weight = taught / taught.sum(1, keepdim=True)  # (B, T) sums to 1 in each text
+        words = (surprise * weight).sum(1).mean()
+        coverage = (again * weight).sum(1).mean()
+        fine = self.config.coverage_weight if self.config.coverage else 0.0
+        p_gen = (output.p_gen * weight).sum(1).mean()
+        return Loss(words, coverage, words + fine * coverage, p_gen.detach())
+
+    n_parameters = PlaceModel.n_parameters
+
+
+def mixture(
+    p_gen: Tensor, vocabulary: Tensor, attention: Tensor, extended: Tensor, n_lent: int
+) -> Tensor:
+    """(...), (..., V), (..., L), (..., L) -> (..., V + O): generated or copied.
+
+    Examples
+    --------
+    >>> source = torch.tensor([4, 5, 5])  # the vocabulary ends at 4; 5 is lent
+    >>> mixture(torch.tensor(0.5), torch.full((5,), 0.2), torch.full((3,), 1 / 3), source, 1)
+    tensor([0.1000, 0.1000, 0.1000, 0.1000, 0.2667, 0.3333])
+    """
+    generated = p_gen[..., None] * vocabulary
+    none = generated.new_zeros(*generated.shape[:-1], n_lent)
+    copied = (1 - p_gen)[..., None] * attention
+    return torch.cat([generated, none], dim=-1).scatter_add(-1, extended, copied)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A summary, perhaps unfinished.
+
+    Attributes
+    ----------
+    numbers : tuple of int
+        Its words; the stop at its end counts as one.
+    log_prob : float
+        Of all its words together.
+    p_gen : tuple of float
+        Probability of generating, for each word.
+    attention : tuple of Tensor
+        For each word, the attention over the source it was written with; (L,) each.
+    """
+
+    numbers: tuple[int, ...] = ()
+    log_prob: float = 0.0
+    p_gen: tuple[float, ...] = ()
+    attention: tuple[Tensor, ...] = ()
+
+    @property
+    def score(self) -> float:
+        """Mean log-probability of a word."""
+        return self.log_prob / max(len(self.numbers), 1)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it ends with the stop."""
+        return self.numbers[-1:] == (STOP,)
+
+    def words(self, vocabulary: Words, lent: Sequence[str]) -> list[str]:
+        """It, in words."""
+        return vocabulary.decode(self.numbers, lent)
+
+
+@torch.no_grad()
+def beam_search(
+    model: PointerGenerator, batch: TextBatch, beam: int | None = None, min_words: int = 1,
+    keep_greedy: bool = True,
+) -> list[Draft]:  # fmt: skip
+    """The best summary found for each source.
+
+    Parameters
+    ----------
+    model : PointerGenerator
+    batch : TextBatch
+        Only its sources are used.
+    beam : int, optional
+        Drafts that are kept for each source; 1 is greedy. As in ``model.config`` unless given.
+    min_words : int
+        The fewest words of a summary, the stop included.
+    keep_greedy : bool
+        A beam may lose the greedy draft on the way and end with a worse one. With this the greedy
+        summary competes at the end, so that the result never has a lower score.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from pgt.summarizer import SMALL
+    >>> from pgt.summarizer import text_batch
+    >>> words = Words(["at", "home"])
+    >>> batch = text_batch([("at home at Elm Row".split(), "at Elm".split())], words)
+    >>> model = PointerGenerator(replace(SMALL, n_words=len(words), max_summary=3))
+    >>> one, four = (beam_search(model, batch, beam=k)[0] for k in (1, 4))
+    >>> four.score >= one.score
+    True
+    """
+    beam = model.config.beam if beam is None else beam
+    if beam < 1:
+        raise ValueError(f"beam={beam} must be at least 1.")
+    memory, carried = model.read(batch)
+    n = len(batch)
+    rows = torch.arange(n, device=batch.source.device).repeat_interleave(beam)  # (n K,)
+    memory, carried = Memory(*(part[rows] for part in memory)), carried.pick(rows)
+    extended, n_lent = batch.extended[rows], batch.n_lent
+    drafts = [[Draft()] for _ in range(n)]  # at first all K would be the same
+    done: list[list[Draft]] = [[] for _ in range(n)]
+    word = torch.full_like(rows, START)
+    for at in range(model.config.max_summary):
+        carried, fused, attention = model.decoder(model.embed(word), carried, memory)
+        p_gen, vocabulary = model.speak(carried, fused)
+        chances = mixture(p_gen, vocabulary, attention, extended, n_lent)
+        if at + 1 < min_words:
+            chances[:, STOP] = 0
+        found = chances.log().topk(min(2 * beam, chances.shape[-1]), dim=-1)
+        values, numbers = found.values.tolist(), found.indices.tolist()
+        opened = p_gen.tolist()
+        parent, following = list(range(n * beam)), [STOP] * (n * beam)
+        for text in range(n):
+            if len(done[text]) == beam or not drafts[text]:
+                drafts[text] = []
+                continue
+            first = text * beam
+            candidates = sorted(
+                (
+                    (draft.log_prob + value, first + k, number)
+                    for k, draft in enumerate(drafts[text])
+                    for value, number in zip(values[first + k], numbers[first + k], strict=True)
+                ),
+                key=lambda one: -one[0],
+            )
+            old, drafts[text] = drafts[text], []
+            for log_prob, row, number in candidates:
+                before = old[row - first]
+                draft = Draft(
+                    (*before.numbers, number), log_prob, (*before.p_gen, opened[row]),
+                    (*before.attention, attention[row, : int(batch.length[text])]),
+                )  # fmt: skip
+                if number == STOP:
+                    done[text].append(draft)
+                else:
+                    slot = first + len(drafts[text])
+                    parent[slot], following[slot] = row, number
+                    drafts[text].append(draft)
+                if beam in (len(drafts[text]), len(done[text])):
+                    break
+        if not any(drafts):
+            break
+        carried = carried.pick(torch.tensor(parent, device=rows.device))
+        word = torch.tensor(following, device=rows.device)
+    best = [max(done[k] or drafts[k], key=lambda draft: draft.score) for k in range(n)]
+    if keep_greedy and beam > 1:
+        rivals = beam_search(model, batch, 1, min_words)
+        pairs = zip(best, rivals, strict=True)
+        # A finished summary is better than one that was cut off.
+        best = [max(pair, key=lambda one: (one.finished, one.score)) for pair in pairs]
+    return best
+
+
+@dataclass(frozen=True)
+class SummarizerTraining:
+    """How a summarizer is trained.
+
+    Parameters
+    ----------
+    steps : int
+        Batches without coverage.
+    coverage_steps : int
+        Batches with coverage after them; 0 for none.
+    batch : int
+        Texts in a batch.
+    optimizer : {"adam", "adagrad"}
+        The paper has Adagrad with a learning rate of 0.15 and accumulators that start at 0.1.
+    learning_rate : float
+    clip : float
+        The largest norm of a gradient.
+    seed : int
+        Of the first weights and of the order of the texts.
+    """
+
+    steps: int = 400
+    coverage_steps: int = 120
+    batch: int = 16
+    optimizer: Literal["adam", "adagrad"] = "adam"
+    learning_rate: float = 0.005
+    clip: float = 2.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.steps < 0 or self.coverage_steps < 0 or self.batch < 1:
+            raise ValueError("steps and coverage_steps must not be negative, batch at least 1.")
+        if self.optimizer not in ("adam", "adagrad"):
+            raise ValueError(f"optimizer is {self.optimizer!r}; it must be 'adam' or 'adagrad'.")
+
+
+def batches(
+    pairs: Sequence[Pair], words: Words, config: SummarizerConfig, size: int, seed: int
+) -> list[TextBatch]:
+    """One epoch in random order.
+
+    Batches hold texts of one length, so that nothing has to be padded; what is left over of each
+    length makes the last batches.
+    """
+    rng = np.random.default_rng(seed)
+    by_length: dict[int, list[int]] = {}
+    for k in rng.permutation(len(pairs)).tolist():
+        by_length.setdefault(len(pairs[k][0]), []).append(k)
+    cut, rest = [], list[int]()
+    for length in sorted(by_length):
+        same = by_length[length]
+        whole = len(same) - len(same) % size
+        cut += [same[at : at + size] for at in range(0, whole, size)]
+        rest += same[whole:]
+    cut += [rest[at : at + size] for at in range(0, len(rest), size)]
+    return [
+        text_batch([pairs[k] for k in cut[at]], words, config.max_source, config.max_summary)
+        for at in rng.permutation(len(cut))
+    ]
+
+
+def stream(
+    pairs: Sequence[Pair], words: Words, config: SummarizerConfig, training: SummarizerTraining
+) -> Iterator[TextBatch]:
+    """Batches without end, epoch after epoch."""
+    for epoch in count():
+        yield from batches(pairs, words, config, training.batch, training.seed * 1000 + epoch)
+
+
+def fit_summarizer(
+    config: SummarizerConfig, training: SummarizerTraining, words: Words, pairs: Sequence[Pair]
+) -> tuple[PointerGenerator, pd.DataFrame]:
+    """Train a summarizer.
+
+    Parameters
+    ----------
+    config : SummarizerConfig
+        Its ``coverage`` is what the result shall have; training begins without.
+    training : SummarizerTraining
+    words : Words
+        The vocabulary; ``config.n_words`` is its size.
+    pairs : sequence of (source, summary)
+        To learn from.
+
+    Returns
+    -------
+    model : PointerGenerator
+        In evaluation mode.
+    history : DataFrame
+        One row a step: ``words`` (nats a word), ``coverage`` (attention paid again, a word),
+        ``p_gen`` (its mean), ``gradient`` (norm before clipping), ``phase``.
+    """
+    model = new_summarizer(config, training, words)
+    source = stream(pairs, words, config, training)
+    history = train(model, source, training.steps, training).assign(phase="without coverage")
+    if config.coverage:
+        model = model.with_coverage()
+        more = train(model, source, training.coverage_steps, training)
+        history = pd.concat([history, more.assign(phase="with coverage")], ignore_index=True)
+    return model.eval(), history
+
+
+def new_summarizer(
+    config: SummarizerConfig, training: SummarizerTraining, words: Words
+) -> PointerGenerator:
+    """An untrained one, without coverage yet."""
+    if config.n_words != len(words):
+        raise ValueError(f"n_words is {config.n_words}, but there are {len(words)} words.")
+    torch.manual_seed(training.seed)
+    return PointerGenerator(replace(config, coverage=False))
+
+
+def train(
+    model: PointerGenerator, source: Iterator[TextBatch], steps: int, training: SummarizerTraining
+) -> pd.DataFrame:
+    """Learn from some batches, with a fresh optimizer; one row a step, see `fit_summarizer`."""
+    learned = [p for p in model.parameters() if p.requires_grad]
+    optimizer: torch.optim.Optimizer
+    if training.optimizer == "adam":
+        optimizer = torch.optim.Adam(learned, lr=training.learning_rate)
+    else:
+        optimizer = torch.optim.Adagrad(
+            learned, lr=training.learning_rate, initial_accumulator_value=0.1
+        )
+    model.train()
+    rows = []
+    for batch in islice(source, steps):
+        loss = model.loss(batch)
+        optimizer.zero_grad()
+        loss.total.backward()
+        norm = torch.nn.utils.clip_grad_norm_(learned, training.clip)
+        optimizer.step()
+        rows.append(
+            {
+                "words": loss.words.item(),
+                "coverage": loss.coverage.item(),
+                "p_gen": loss.p_gen.item(),
+                "gradient": norm.item(),
+            }
+        )
+    return pd.DataFrame(rows)

@@ -1,0 +1,920 @@
+"""Sequences of sets: baskets of a shop, or the places of a day; padded once, then only sliced.
+
+A sequence is somebody's sets in order of time, and the question is which elements the next set
+holds. Everything about a sequence that a model needs is which *elements* occur in it and in which
+of its sets each of them is: a table of ones and zeros, ``present``, with one row an element.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pgt.errors import DataError
+from pgt.visits import SPLITS
+
+NOBODY = -1  # padding of elements and of targets
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Sequences of sets and what came next. U sequences, N elements, T sets, padded with -1.
+
+    Attributes
+    ----------
+    elements : Tensor
+        (U, N) which elements a sequence holds, each once; -1 is padding.
+    present : Tensor
+        (U, N, T) bool, whether an element is in a set. Time runs from the first set on, so that
+        padding comes last.
+    length : Tensor
+        (U,) sets in each sequence, at least 1.
+    target : Tensor
+        (U, S) the elements of the next set; -1 is padding.
+    user : Tensor
+        (U,) whose sequence it is, a number.
+    n_elements : int
+        Elements that exist: 0 to ``n_elements - 1``.
+    """
+
+    elements: Tensor
+    present: Tensor
+    length: Tensor
+    target: Tensor
+    user: Tensor
+    n_elements: int
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    def batch(self, rows: Tensor | np.ndarray) -> Sequences:
+        """Some sequences, with no more padding than they need."""
+        rows = torch.as_tensor(rows)
+        elements, length, target = self.elements[rows], self.length[rows], self.target[rows]
+        n, t = int((elements >= 0).sum(1).max()), int(length.max())
+        s = max(int((target >= 0).sum(1).max()), 1)
+        present = self.present[rows, :n, :t]
+        return Sequences(
+            elements[:, :n], present, length, target[:, :s], self.user[rows], self.n_elements
+        )
+
+    def truth(self) -> Tensor:
+        """(U, n_elements) bool: the next set."""
+        return _hot(self.target, self.n_elements)
+
+    def seen(self) -> Tensor:
+        """(U, n_elements) bool: the elements of the sequence."""
+        return _hot(self.elements, self.n_elements)
+
+
+def _hot(ids: Tensor, width: int) -> Tensor:
+    """(U, K) ids, -1 for none -> (U, width) bool."""
+    hot = torch.zeros(len(ids), width + 1, dtype=torch.bool)
+    hot.scatter_(1, torch.where(ids >= 0, ids, width), True)
+    return hot[:, :width]
+
+
+def padded(
+    histories: Sequence[Sequence[Sequence[int]]],
+    targets: Sequence[Sequence[int]],
+    n_elements: int,
+    users: Sequence[int] | None = None,
+) -> Sequences:
+    """Pad sequences of sets.
+
+    Parameters
+    ----------
+    histories : sequence of sequences of sets
+        Everybody's sets in order of time; a set is a list of element numbers.
+    targets : sequence of sets
+    n_elements : int
+    users : sequence of int, optional
+        Whose sequence each is; a person of its own when left out.
+
+    Raises
+    ------
+    DataError
+        For a sequence without an element, or an element that does not exist.
+
+    Examples
+    --------
+    >>> two = padded([[[4, 2], [4]], [[0]]], [[2], [0, 1]], n_elements=5)
+    >>> two.elements.tolist()
+    [[4, 2], [0, -1]]
+    >>> two.present[0].int().tolist()  # element 4 is in both sets, element 2 in the first
+    [[1, 1], [1, 0]]
+    """
+    elements = [list(dict.fromkeys(e for one in history for e in one)) for history in histories]
+    for row, (own, target) in enumerate(zip(elements, targets, strict=True)):
+        if not own:
+            raise DataError(f"Sequence {row} has no element; leave it out.")
+        if not all(0 <= e < n_elements for e in (*own, *target)):
+            raise DataError(
+                f"Sequence {row} has an element outside 0 to {n_elements - 1}; number the elements "
+                "from 0 and give n_elements."
+            )
+    n, t = max(map(len, elements), default=0), max(map(len, histories), default=0)
+    s = max([1, *(len(set(target)) for target in targets)])
+    ids = np.full((len(histories), n), NOBODY)
+    present = np.zeros((len(histories), n, t), dtype=bool)
+    goal = np.full((len(histories), s), NOBODY)
+    for row, (history, own, target) in enumerate(zip(histories, elements, targets, strict=True)):
+        ids[row, : len(own)] = own
+        at = {e: k for k, e in enumerate(own)}
+        for when, one in enumerate(history):
+            present[row, [at[e] for e in one], when] = True
+        unique = sorted(set(target))
+        goal[row, : len(unique)] = unique
+    return Sequences(
+        torch.from_numpy(ids),
+        torch.from_numpy(present),
+        torch.tensor([len(history) for history in histories]),
+        torch.from_numpy(goal),
+        torch.arange(len(histories)) if users is None else torch.as_tensor(users),
+        n_elements,
+    )
+
+
+def daily_places(visits: pd.DataFrame, days: int = 7) -> dict[str, Sequences]:
+    """The places of each active day as a set, and the sets of the active days before it.
+
+    Parameters
+    ----------
+    visits : DataFrame
+        With ``split``; places are numbered over all of it, as in the exact protocol.
+    days : int
+        A sequence has the sets of at most so many active days. Days are not joined over a
+        border between splits; every target has at least two of them before it.
+
+    Returns
+    -------
+    dict
+        train, valid and test, each a `Sequences` with one row a day to predict.
+    """
+    place, names = pd.factorize(visits.location_id, sort=True)
+    person, _ = pd.factorize(visits.user_id, sort=True)
+    table = pd.DataFrame({
+        "split": visits.split.to_numpy(), "person": person, "place": place,
+        "day": pd.DatetimeIndex(visits.started_at).tz_localize(None).normalize(),
+    })  # fmt: skip
+    found = {}
+    for split in SPLITS:
+        histories, targets, users = [], [], []
+        for who, own in table[table.split == split].groupby("person"):
+            sets = own.groupby("day").place.agg(lambda one: list(dict.fromkeys(one))).tolist()
+            for at in range(2, len(sets)):
+                histories.append(sets[max(0, at - days) : at])
+                targets.append(sets[at])
+                users.append(int(str(who)))
+        found[split] = padded(histories, targets, len(names), users)
+    return found
+
+
+def members(present: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Sequence, set and element of all that is in a set, each (M,), set after set.
+
+    Parameters
+    ----------
+    present : Tensor
+        (U, N, T) bool.
+
+    Examples
+    --------
+    >>> present = torch.tensor([[[1, 0], [1, 1]]]).bool()  # both in set 0, the second in set 1
+    >>> [one.tolist() for one in members(present)]
+    [[0, 0, 0], [0, 0, 1], [0, 1, 1]]
+    """
+    person, time, element = present.transpose(1, 2).nonzero(as_tuple=True)
+    return person, time, element
+
+
+@dataclass(frozen=True)
+class States:
+    """The states of a batch: M of elements in a set, then R of elements out of a set.
+
+    Attributes
+    ----------
+    person, element : Tensor
+        (M + R,) the sequence, and the column of ``elements``.
+    time : Tensor
+        (M,) the set.
+    times : Tensor
+        (M + R,) how many sets of the sequence a state stands for: 1 in a set; out of a set from 0.
+    at : Tensor
+        (R, T) the state of a row, which is an element of a sequence, at every set. Padding of time
+        counts as out of a set.
+
+    Examples
+    --------
+    >>> from pgt.temporal_sets import padded
+    >>> states = States.of(padded([[[4], [2, 4], [4]]], [[2]], n_elements=5))
+    >>> states.at.tolist()  # 4 is in all three sets; 2 in the second, and out in state 5
+    [[0, 1, 3], [5, 2, 5]]
+    >>> states.times.tolist()
+    [1, 1, 1, 1, 0, 2]
+    """
+
+    person: Tensor
+    element: Tensor
+    time: Tensor
+    times: Tensor
+    at: Tensor
+
+    @classmethod
+    def of(cls, batch: Sequences) -> States:
+        """The states of a batch."""
+        person, time, element = members(batch.present)
+        real = batch.elements >= 0  # (U, N)
+        whose, which = real.nonzero(as_tuple=True)
+        m, r = len(person), len(whose)
+        row = torch.zeros_like(batch.elements)
+        row[real] = torch.arange(r)
+        at = (m + torch.arange(r))[:, None].repeat(1, batch.present.shape[2])
+        at[row[person, element], time] = torch.arange(m)
+        out = batch.length[whose] - batch.present.sum(2)[real]
+        return cls(
+            torch.cat([person, whose]),
+            torch.cat([element, which]),
+            time,
+            torch.cat([torch.ones_like(person), out]),
+            at,
+        )
+
+
+@dataclass(frozen=True)
+class SetGraphs:
+    """The graphs of all sets: edges within sets, and what an element out of a set has to itself.
+
+    Attributes
+    ----------
+    present : Tensor
+        (U, N, T) bool, what the graphs are made of.
+    start, end : Tensor
+        (E,) two elements of a set, each one of `members`, by ``start``; they may be the same.
+    weight : Tensor
+        (E,) of the edges, above 0 to 1.
+    itself : Tensor
+        (U,) the weight of an element to itself, in a set or out.
+    """
+
+    present: Tensor
+    start: Tensor
+    end: Tensor
+    weight: Tensor
+    itself: Tensor
+
+    def mix(self, x: Tensor, states: States) -> Tensor:
+        """What the neighbours say, weighted and summed: (M + R, F) -> (M + R, F)."""
+        m = len(states.time)
+        first = torch.searchsorted(self.start, torch.arange(m))
+        weight = self.weight.to(x.dtype)
+        inside = F.embedding_bag(self.end, x, first, mode="sum", per_sample_weights=weight)
+        alone = self.itself.to(x.dtype)[states.person[m:], None]
+        return torch.cat([inside, alone * x[m:]])
+
+    def dense(self) -> Tensor:
+        """One (N, N) graph for every set, (U, T, N, N), to look at."""
+        _, n, t = self.present.shape
+        person, time, element = members(self.present)
+        graph = (self.itself[:, None, None, None] * torch.eye(n)).repeat(1, t, 1, 1)
+        one, other = element[self.start], element[self.end]
+        graph[person[self.start], time[self.start], one, other] = self.weight
+        return graph
+
+
+def co_occurrence(present: Tensor) -> SetGraphs:
+    """The graph of every set, weighted by how often two elements met in the whole sequence.
+
+    Two elements are joined at time t if both are in set t, with the number of sets that they
+    share; every element is joined to itself at all times, with 1. Each sequence's weights are
+    divided by its largest.
+
+    Parameters
+    ----------
+    present : Tensor
+        (U, N, T) bool.
+
+    Returns
+    -------
+    SetGraphs
+
+    Examples
+    --------
+    >>> present = torch.tensor([[[1, 1, 0], [1, 1, 1]]]).bool()  # together in two sets of three
+    >>> graphs = co_occurrence(present)
+    >>> graphs.dense()[0, :, 0].tolist()  # element 0: to itself, to its neighbour
+    [[0.5, 1.0], [0.5, 1.0], [0.5, 0.0]]
+    >>> len(graphs.weight)  # two sets with 2 × 2 edges, one with 1
+    9
+    """
+    u, n, t = present.shape
+    person, time, element = members(present)
+    _, group, size = torch.unique_consecutive(
+        person * t + time, return_inverse=True, return_counts=True
+    )
+    first = size.cumsum(0) - size  # of every set, where it starts among the members
+    many = size[group]  # of every member, how many share its set
+    start = torch.arange(len(group)).repeat_interleave(many)
+    before = (many.cumsum(0) - many)[start]  # edges of earlier members
+    end = first[group[start]] + torch.arange(len(start)) - before
+    # Two elements share as many sets as there are edges between them in all sets.
+    pair = (person[start] * n + element[start]) * n + element[end]
+    _, which, shared = torch.unique(pair, return_inverse=True, return_counts=True)
+    weight = torch.where(start == end, 1.0, shared[which].float())
+    largest = torch.ones(u).scatter_reduce(0, person[start], weight, "amax")
+    return SetGraphs(present, start, end, weight / largest[person[start]], 1 / largest)
+
+
+class CountedNorm(nn.BatchNorm1d):
+    """Batch norm over rows of which each stands for so many equal ones."""
+
+    def forward(self, x: Tensor, times: Tensor) -> Tensor:  # type: ignore[override]
+        """(rows, F) and (rows,) -> (rows, F)."""
+        if not self.training:
+            return super().forward(x)
+        total = times.sum()
+        share = times.to(x.dtype) / total
+        mean = share @ x
+        apart = x - mean
+        variance = share @ apart.square()
+        with torch.no_grad():
+            self._follow(mean, variance * total / (total - 1).clamp(min=1))
+        return apart * (variance + self.eps).rsqrt() * self.weight + self.bias
+
+    def _follow(self, mean: Tensor, variance: Tensor) -> None:
+        """Move the running statistics; here, unlike in general, there always are some."""
+        assert self.running_mean is not None and self.running_var is not None
+        assert self.momentum is not None and self.num_batches_tracked is not None
+        self.running_mean.lerp_(mean, self.momentum)
+        self.running_var.lerp_(variance, self.momentum)
+        self.num_batches_tracked.add_(1)
+
+
+class GraphConvolution(nn.Module):
+    """Sum what the neighbours say, weighted; then a linear map, batch norm and a ReLU.
+
+    Parameters
+    ----------
+    width : int
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+        self.norm = CountedNorm(width)
+
+    def forward(self, x: Tensor, states: States, graphs: SetGraphs | None) -> Tensor:
+        """(M + R, F) -> (M + R, F); without graphs, every element hears itself only."""
+        mixed = x if graphs is None else graphs.mix(x, states)
+        return self.norm(self.linear(mixed), states.times).relu()
+
+
+Heads = Literal["concat", "mean"]
+
+
+def future_mask(n: int, device: torch.device | None = None) -> Tensor:
+    """(n, n): 0 where set t may look at set t' (t' not after t), minus infinity where it may not.
+
+    The notebook's formula has it the other way round: 0 for t < t' only, minus infinity
+    otherwise. Its last row then holds nothing but minus infinity, whose softmax is not a number.
+    Its code is as here.
+
+    Examples
+    --------
+    >>> future_mask(3).tolist()
+    [[0.0, -inf, -inf], [0.0, 0.0, -inf], [0.0, 0.0, 0.0]]
+    """
+    return torch.full((n, n), -math.inf, device=device).triu(1)
+
+
+class MaskedSelfAttention(nn.Module):
+    """Each set looks at itself and at those before it, with several heads.
+
+    Parameters
+    ----------
+    width_in, width_out : int
+    n_heads : int
+        With "concat", a divisor of ``width_out``.
+    heads : {"concat", "mean"}
+        Join heads of ``width_out / n_heads`` dimensions, or average heads of ``width_out``.
+
+    Raises
+    ------
+    ValueError
+        For another way to join, or a width that the heads cannot share.
+
+    Examples
+    --------
+    >>> attention = MaskedSelfAttention(8, 8, n_heads=2)
+    >>> out, weights = attention(torch.randn(5, 3, 8))
+    >>> out.shape, weights.shape
+    (torch.Size([5, 3, 8]), torch.Size([5, 2, 3, 3]))
+    """
+
+    def __init__(self, width_in: int, width_out: int, n_heads: int = 4, heads: Heads = "concat"):
+        super().__init__()
+        if heads not in ("concat", "mean"):
+            raise ValueError(f"Heads are joined by 'concat' or 'mean', not {heads!r}.")
+        if heads == "concat" and width_out % n_heads:
+            raise ValueError(f"{n_heads} heads cannot share {width_out} dimensions evenly.")
+        self.n_heads, self.heads = n_heads, heads
+        self.per_head = width_out // n_heads if heads == "concat" else width_out
+        # No biases, as in the notebook.
+        self.project = nn.Linear(width_in, 3 * n_heads * self.per_head, bias=False)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """(rows, T, width_in) -> (rows, T, width_out), and the weights (rows, H, T, T)."""
+        rows, t, _ = x.shape
+        heads = self.project(x).view(rows, t, 3, self.n_heads, self.per_head)
+        query, key, value = heads.permute(2, 0, 3, 1, 4)  # each (rows, H, T, per head)
+        scores = query @ key.transpose(-2, -1) / math.sqrt(self.per_head)  # (rows, H, T, T)
+        weights = (scores + future_mask(t, x.device)).softmax(-1)
+        mixed = weights @ value  # (rows, H, T, per head)
+        if self.heads == "mean":
+            return mixed.mean(1), weights
+        return mixed.transpose(1, 2).reshape(rows, t, -1), weights
+
+
+class WeightedAggregation(nn.Module):
+    """A row's representations over time become one: z = (Z w)ᵀ Z over the true length.
+
+    The weights Z w are not normalised: a longer sequence gives a longer vector, and a weight may
+    be negative.
+
+    Parameters
+    ----------
+    width : int
+
+    Examples
+    --------
+    >>> aggregation = WeightedAggregation(8)
+    >>> aggregation(torch.randn(5, 3, 8), torch.tensor([3, 3, 1, 2, 2])).shape
+    torch.Size([5, 8])
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weigh = nn.Linear(width, 1, bias=False)
+
+    def forward(self, z: Tensor, length: Tensor) -> Tensor:
+        """(rows, T, width) and (rows,) -> (rows, width)."""
+        real = torch.arange(z.shape[1], device=z.device) < length[:, None]  # (rows, T)
+        # A weight of 0 is all that it takes to leave padding out: no loop over users.
+        weight = self.weigh(z).squeeze(-1) * real  # (rows, T)
+        return torch.einsum("rt,rtf->rf", weight, z)
+
+
+PARTS = ("graph", "attention", "aggregation", "gate")
+
+
+@dataclass(frozen=True)
+class SetConfig:
+    """What a `SetPredictor` is made of.
+
+    Attributes
+    ----------
+    n_elements : int
+    width : int
+        Dimensions of an element.
+    n_heads : int
+    heads : {"concat", "mean"}
+        How attention joins its heads.
+    n_convolutions : int
+    without : tuple of str
+        Parts left out: "graph" (elements do not see each other), "attention" (sets do not),
+        "aggregation" (the mean over time instead), "gate" (what was seen replaces what is known).
+    knows_presence : bool
+        Add a learned vector to an element at the times when it was there. The published network
+        does not, and cannot know unless the element had company.
+    knows_age : bool
+        With it, another vector by how many sets ago that was, up to `max_age`.
+    """
+
+    n_elements: int
+    width: int = 32
+    n_heads: int = 4
+    heads: Heads = "concat"
+    n_convolutions: int = 2
+    without: tuple[str, ...] = ()
+    knows_presence: bool = False
+    knows_age: bool = False
+    max_age: int = 8
+
+    def __post_init__(self) -> None:
+        for part in self.without:
+            if part not in PARTS:
+                raise ValueError(f"There is no part {part!r}; choose of {', '.join(PARTS)}.")
+
+
+# What chapter 18 compares: fields of `SetConfig`.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "full": {},
+    "informed": {"knows_presence": True, "knows_age": True},
+    "no_graph": {"without": ("graph",)},
+    "no_time": {"without": ("attention", "aggregation")},
+    "no_gate": {"without": ("gate",)},
+    "no_attention": {"without": ("attention",)},
+    "presence": {"knows_presence": True},
+    "mean_heads": {"heads": "mean"},
+}
+
+
+class GatedFusion(nn.Module):
+    """Scores of all elements: those that were seen are updated, the others keep what they were.
+
+    The updated table is (1 - α) e + α z for an element that was seen and e for one that was not,
+    and the score is linear in it. So the score is the same mixture of two scores, and a table of
+    (U, V, F) need not be made.
+    """
+
+    def __init__(self, n_elements: int, width: int, *, gated: bool = True) -> None:
+        super().__init__()
+        self.alpha = nn.Parameter(torch.rand(n_elements)) if gated else None
+        self.out = nn.Linear(width, 1)
+        # Most elements are not in the next set: start from about one in it.
+        nn.init.constant_(self.out.bias, -math.log(n_elements))
+
+    def forward(self, table: Tensor, elements: Tensor, z: Tensor) -> Tensor:
+        """(V, F), (U, N) with -1 for padding and (U, N, F) -> scores (U, V)."""
+        static = self.out(table).squeeze(-1)  # (V,) the same for everybody
+        at = elements.clamp(min=0)
+        alpha: Tensor | float = self.alpha[at] if self.alpha is not None else 1.0
+        own = (1 - alpha) * static[at] + alpha * self.out(z).squeeze(-1)  # (U, N)
+        v = len(static)
+        wide = static.expand(len(elements), v)
+        wide = torch.cat([wide, wide.new_zeros(len(elements), 1)], 1)  # a column for padding
+        return wide.scatter(1, torch.where(elements >= 0, elements, v), own)[:, :v]
+
+
+class SetPredictor(nn.Module):
+    """Which elements will the next set hold? Scores before the sigmoid, (U, V).
+
+    Parameters
+    ----------
+    config : SetConfig
+
+    Examples
+    --------
+    >>> from pgt.temporal_sets import padded
+    >>> people = padded([[[4, 2], [4]], [[0]]], [[2], [0, 1]], n_elements=5)
+    >>> SetPredictor(SetConfig(n_elements=5, width=8))(people).shape
+    torch.Size([2, 5])
+    """
+
+    def __init__(self, config: SetConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = config.width
+        self.table = nn.Embedding(config.n_elements, width)
+        self.convolutions = nn.ModuleList(
+            GraphConvolution(width) for _ in range(config.n_convolutions)
+        )
+        self.attention: MaskedSelfAttention | None = None
+        if "attention" not in config.without:
+            self.attention = MaskedSelfAttention(width, width, config.n_heads, config.heads)
+        self.aggregation: WeightedAggregation | None = None
+        if "aggregation" not in config.without:
+            self.aggregation = WeightedAggregation(width)
+        self.fusion = GatedFusion(config.n_elements, width, gated="gate" not in config.without)
+        self.presence = nn.Parameter(torch.randn(width)) if config.knows_presence else None
+        self.age = nn.Embedding(config.max_age + 1, width) if config.knows_age else None
+
+    def forward(self, batch: Sequences) -> Tensor:
+        """Scores (U, V)."""
+        z = self.represent(batch)
+        return self.fusion(self.table.weight, batch.elements, z)
+
+    def represent(self, batch: Sequences) -> Tensor:
+        """What a sequence makes of its own elements, (U, N, F); 0 for padding."""
+        states = States.of(batch)
+        graphs = None if "graph" in self.config.without else co_occurrence(batch.present)
+        x = self._features(batch, states)  # (M + R, F)
+        for convolution in self.convolutions:
+            x = convolution(x, states, graphs)
+        real = batch.elements >= 0
+        length = batch.length[:, None].expand_as(real)[real]  # (R,) of an element's sequence
+        z = x.new_zeros(*real.shape, self.config.width)
+        z[real] = self._over_time(x, states.at, length)
+        return z
+
+    def _features(self, batch: Sequences, states: States) -> Tensor:
+        """(M + R, F): what an element is, the same in a set and out unless it knows of presence."""
+        x = self.table(batch.elements[states.person, states.element])
+        m = len(states.time)
+        there = x[:m]
+        if self.presence is not None:
+            there = there + self.presence
+        if self.age is not None:
+            ago = batch.length[states.person[:m]] - 1 - states.time
+            there = there + self.age(ago.clamp(max=self.config.max_age))
+        return torch.cat([there, x[m:]])
+
+    def _over_time(self, x: Tensor, at: Tensor, length: Tensor) -> Tensor:
+        """States (M + R, F), those of a row in order of time (R, T), how many count (R,): (R, F).
+
+        Rows of one length at a time, so that none is padded to the longest.
+        """
+        found, order = [], []
+        for t in length.unique().tolist():
+            rows = (length == t).nonzero().squeeze(1)
+            own = F.embedding(at[rows, :t], x)  # (rows, t, F)
+            if self.attention is not None:
+                own, _ = self.attention(own)
+            found.append(
+                own.mean(1) if self.aggregation is None else self.aggregation(own, length[rows])
+            )
+            order.append(rows)
+        return torch.cat(found)[torch.cat(order).argsort()]
+
+
+KS = (10, 20, 30, 40)
+METRICS = tuple(f"{name}@{k}" for name in ("recall", "ndcg", "phr") for k in KS)
+Scorer = Callable[[Sequences], Tensor]  # a batch of U sequences -> scores (U, V)
+
+
+def quality(scores: Tensor, truth: Tensor, ks: tuple[int, ...] = KS) -> dict[str, Tensor]:
+    """Recall, NDCG and hit of every sequence at several cut-offs.
+
+    Parameters
+    ----------
+    scores : Tensor
+        (U, V); minus infinity for an element that is not offered. It then counts as no guess.
+        Equal scores are ranked by element number.
+    truth : Tensor
+        (U, V) bool, at least one True a row, or the row is NaN.
+    ks : tuple of int
+
+    Returns
+    -------
+    dict
+        ``recall@k``, ``ndcg@k`` and ``phr@k``, each (U,) from 0 to 1. The mean of ``phr@k`` is
+        the *personal hit ratio*: the share of sequences with at least one element found.
+
+    Examples
+    --------
+    >>> scores = torch.tensor([[3.0, 2.0, 1.0, 0.0]])
+    >>> found = quality(scores, torch.tensor([[True, False, True, False]]), ks=(2,))
+    >>> {name: round(float(value[0]), 3) for name, value in found.items()}
+    {'recall@2': 0.5, 'ndcg@2': 0.613, 'phr@2': 1.0}
+    """
+    return _found(*ranked(scores, max(ks)), truth, ks)
+
+
+def ranked(scores: Tensor, deepest: int) -> tuple[Tensor, Tensor]:
+    """The best elements in order, (U, K), and whether each is offered at all, (U, K)."""
+    # A stable sort, so that ties do not depend on the machine.
+    best = scores.argsort(dim=1, descending=True, stable=True)[:, :deepest]
+    return best, scores.gather(1, best) > -torch.inf
+
+
+def _found(best: Tensor, offered: Tensor, truth: Tensor, ks: tuple[int, ...]) -> dict[str, Tensor]:
+    hit = (truth.gather(1, best) & offered).float()  # (U, K)
+    size, deepest = truth.sum(1).float(), best.shape[1]
+    discount = 1 / torch.log2(torch.arange(deepest) + 2.0)
+    found = {}
+    for k in ks:
+        most = torch.arange(min(k, deepest)) < size[:, None]  # the best that could be
+        ideal = (most * discount[:k]).sum(1)
+        found[f"recall@{k}"] = hit[:, :k].sum(1) / size
+        found[f"ndcg@{k}"] = (hit[:, :k] * discount[:k]).sum(1) / ideal  # 0 / 0 is NaN
+        found[f"phr@{k}"] = torch.where(size > 0, hit[:, :k].amax(1), torch.nan)
+    names = [f"{name}@{k}" for name in ("recall", "ndcg", "phr") for k in ks]
+    return {name: found[name] for name in names}
+
+
+def evaluate(score: Scorer, data: Sequences, batch_size: int = 256) -> pd.DataFrame:
+    """One row a sequence: ``user_id``, the metrics of all targets, and recall by kind of target.
+
+    ``repeated@k`` and ``new@k`` are the recall of the elements of the next set that the sequence
+    holds, and of those that it does not; NaN where there is none.
+    """
+    parts = [_table(score, part) for part in _batches(data, batch_size)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def mean_of(score: Scorer, data: Sequences, metric: str, batch_size: int = 256) -> float:
+    """The mean of one metric such as ``ndcg@10``, from 0 to 1: what early stopping looks at."""
+    k = int(metric.rpartition("@")[2])
+    values = []
+    with torch.inference_mode():
+        for batch in _batches(data, batch_size):
+            values.append(_found(*ranked(score(batch), k), batch.truth(), (k,))[metric])
+    return float(torch.cat(values).mean())
+
+
+def _batches(data: Sequences, size: int) -> Iterator[Sequences]:
+    for start in range(0, len(data), size):
+        yield data.batch(torch.arange(start, min(start + size, len(data))))
+
+
+def _table(score: Scorer, batch: Sequences) -> pd.DataFrame:
+    with torch.inference_mode():
+        best, truth, seen = ranked(score(batch), max(KS)), batch.truth(), batch.seen()
+        table: dict[str, np.ndarray] = {"user_id": batch.user.numpy()}
+        table |= {name: value.numpy() for name, value in _found(*best, truth, KS).items()}
+        for kind, part in (("repeated", truth & seen), ("new", truth & ~seen)):
+            found = _found(*best, part, KS)
+            table |= {f"{kind}@{k}": found[f"recall@{k}"].numpy() for k in KS}
+    return pd.DataFrame(table)
+
+
+HALF_LIVES = (0.5, 1.0, 2.0, 4.0, 8.0, float("inf"))  # sets
+
+
+class Popular:
+    """The same ranking for everybody: how often an element is in a set.
+
+    Examples
+    --------
+    >>> from pgt.temporal_sets import padded
+    >>> people = padded([[[1, 2], [1]], [[0]]], [[2], [1]], n_elements=4)
+    >>> Popular().fit(people)(people)[0].tolist()  # the next sets count as well
+    [1.0, 3.0, 2.0, 0.0]
+    """
+
+    def fit(self, train: Sequences) -> Popular:
+        """Count in the histories and the next sets."""
+        counts = torch.zeros(train.n_elements)
+        real = train.elements >= 0
+        times = train.present.sum(2).float()
+        counts.index_add_(0, train.elements[real], times[real])
+        following = train.target[train.target >= 0]
+        counts.index_add_(0, following, torch.ones(len(following)))
+        self.counts = counts
+        return self
+
+    def __call__(self, batch: Sequences) -> Tensor:
+        """(U, V)."""
+        return self.counts.expand(len(batch), -1)
+
+
+class Personal:
+    """How many of somebody's own sets hold an element; the later one wins a tie.
+
+    Parameters
+    ----------
+    half_life : float
+        A set that is so many sets older than the last counts half; infinite: all count alike.
+    backoff : bool
+        Rank what the person never took by `Popular`, below all that they took; without, it is not
+        offered. Equal counts and equal recency are decided by `Popular` in both.
+
+    Examples
+    --------
+    >>> from pgt.temporal_sets import padded
+    >>> people = padded([[[1, 2], [1], [0]]], [[2]], n_elements=4)
+    >>> scores = Personal(backoff=False).fit(people)(people)
+    >>> scores.argsort(descending=True).tolist()  # 1 twice, then 0 because it is later
+    [[1, 0, 2, 3]]
+    """
+
+    def __init__(self, half_life: float = float("inf"), *, backoff: bool = True) -> None:
+        self.half_life, self.backoff = half_life, backoff
+
+    def fit(self, train: Sequences) -> Personal:
+        """Learn what is popular, for ties and for the rest."""
+        self.popular = Popular().fit(train)
+        return self
+
+    def __call__(self, batch: Sequences) -> Tensor:
+        """(U, V): in double precision, since three criteria share one number."""
+        t = torch.arange(batch.present.shape[2])
+        age = (batch.length[:, None] - 1 - t).clamp(min=0).double()  # (U, T) 0 = the last set
+        worth = torch.exp2(-age / self.half_life)  # 1 everywhere for an infinite half-life
+        there = batch.present.double()
+        taken = (there * worth[:, None]).sum(2)  # (U, N)
+        latest = (there * (t + 1)).amax(2) / (batch.length[:, None] + 1)  # in (0, 1)
+        rank = self.popular.counts.argsort().argsort().double() / batch.n_elements  # in [0, 1)
+        everyone = rank * 1e-6 if self.backoff else torch.full_like(rank, -torch.inf)
+        own = taken + 1e-3 * latest + 1e-6 * rank[batch.elements.clamp(min=0)]
+        wide = everyone.expand(len(batch), -1)
+        wide = torch.cat([wide, wide.new_zeros(len(batch), 1)], 1)
+        return wide.scatter(
+            1, torch.where(batch.elements >= 0, batch.elements, batch.n_elements), own
+        )[:, :-1]
+
+
+def chosen(
+    train: Sequences, valid: Sequences, metric: str = "ndcg@10",
+    half_lives: Iterable[float] = HALF_LIVES,
+) -> Personal:  # fmt: skip
+    """`Personal` with the half-life that does best on the validation sequences."""
+    rivals = (Personal(half).fit(train) for half in half_lives)
+    return max(rivals, key=lambda one: mean_of(one, valid, metric))
+
+
+POOL = 16  # batches
+
+
+@dataclass(frozen=True)
+class SetTraining:
+    """How a predictor of sets is trained.
+
+    Attributes
+    ----------
+    epochs : int
+        At most.
+    patience : int
+        Epochs without a better validation score before it stops.
+    batch_size : int
+    learning_rate : float
+    metric : str
+        What early stopping looks at, of `pgt.temporal_sets.METRICS`.
+    seed : int
+        Of the shuffling; the model's weights are made before.
+    """
+
+    epochs: int = 40
+    patience: int = 5
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    metric: str = "ndcg@10"
+    seed: int = 42
+
+
+def fit(
+    model: nn.Module,
+    train: Sequences,
+    valid: Sequences,
+    training: SetTraining | None = None,
+    after_epoch: Callable[[dict[str, float]], None] | None = None,
+) -> list[dict[str, float]]:
+    """Train, leave the model with its best weights in evaluation mode, and tell every epoch.
+
+    Parameters
+    ----------
+    model : Module
+        A batch of U sequences -> scores (U, V) before the sigmoid.
+    train, valid : Sequences
+    training : SetTraining, optional
+    after_epoch : callable, optional
+        Gets every new row.
+
+    Returns
+    -------
+    list of dict
+        ``epoch``, ``loss`` (nats an element, training) and the validation metric, from 0 to 1.
+
+    Raises
+    ------
+    DataError
+        When there are no sequences.
+    """
+    training = training or SetTraining()
+    for name, part in (("train", train), ("valid", valid)):
+        if len(part) == 0:
+            raise DataError(f"There are no {name} sequences; people need at least two sets.")
+    shuffle = torch.Generator().manual_seed(training.seed)
+    optimizer = torch.optim.Adam(model.parameters(), lr=training.learning_rate)
+    history: list[dict[str, float]] = []
+    best, weights = -1.0, copy.deepcopy(model.state_dict())
+    for epoch in range(1, training.epochs + 1):
+        model.train()
+        total = 0.0
+        for rows in batches(train, training.batch_size, shuffle):
+            batch = train.batch(rows)
+            loss = F.binary_cross_entropy_with_logits(model(batch), batch.truth().float())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += float(loss.detach()) * len(rows)
+        model.eval()
+        score = mean_of(model, valid, training.metric)
+        history.append({"epoch": epoch, "loss": total / len(train), training.metric: score})
+        if after_epoch is not None:
+            after_epoch(history[-1])
+        if score > best:
+            best, weights = score, copy.deepcopy(model.state_dict())
+        elif epoch - _best_epoch(history, training.metric) >= training.patience:
+            break
+    model.load_state_dict(weights)
+    model.eval()
+    return history
+
+
+def batches(data: Sequences, size: int, shuffle: torch.Generator) -> list[torch.Tensor]:
+    """Rows of every batch of an epoch: at random, but sequences of one batch are alike in size.
+
+    Pools of `POOL` batches are drawn, each is sorted by size and cut, and the batches come in
+    random order. Padding then costs a quarter of what it would.
+    """
+    order = torch.randperm(len(data), generator=shuffle)
+    width = (data.elements >= 0).sum(1)
+    found: list[torch.Tensor] = []
+    for pool in order.split(POOL * size):
+        by_size = pool[(width[pool] * 1000 + data.length[pool]).argsort(stable=True)]
+        found += by_size.split(size)
+    return [found[int(k)] for k in torch.randperm(len(found), generator=shuffle)]
+
+
+def _best_epoch(history: list[dict[str, float]], metric: str) -> int:
+    return int(max(history, key=lambda row: row[metric])["epoch"])
