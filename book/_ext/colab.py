@@ -76,7 +76,16 @@ if "WATCHED" in os.environ:
     sys.addaudithook(note)
 """
 
-# The last cell of each chapter as it runs here.
+# The last two cells of each chapter as it runs here: the numbers of its text, and whence it came.
+NUMBERS = """
+import json as _json
+
+def _text(name, spec):
+    value = eval(name)  # a name of the chapter's own code, which stands in its own text
+    return format(value, spec) if spec else str(value)
+
+print(_json.dumps({f"{name}:{spec}": _text(name, spec) for name, spec in WANTED}))
+"""
 WHENCE = """
 import json, os, sys
 import pgt, torch
@@ -106,6 +115,8 @@ class Report:
         Whence the two came: ``"wheel"``, ``"libraries"``, or a path.
     repository
         Whether the repository was on the module search path.
+    numbers
+        What stands in the place of each placeholder of the text.
     """
 
     execution_seconds: float
@@ -117,6 +128,7 @@ class Report:
     package: str
     torch: str
     repository: bool
+    numbers: dict[str, str]
 
 
 def build_wheel(folder: Path) -> Path:
@@ -124,7 +136,7 @@ def build_wheel(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
-    for name in ("pgt", "data", "book/results"):
+    for name in ("pgt", "data", "book/results", "book/wherenext"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist"]
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -218,7 +230,7 @@ class Colab:
         path = self.lay("install", notebook)
         self.execute(path, PIP_NO_INDEX="1", PIP_NO_CACHE_DIR="1")
         new = {path.name for path in self.site.iterdir()} - ours
-        installed = sorted(name for name in new if not name.startswith("pgt"))
+        installed = sorted(name for name in new if not name.startswith(("pgt", "wherenext")))
         if installed or "pgt" not in new:
             raise RuntimeError(f"The first cell installs {installed}, not just the package.")
 
@@ -269,7 +281,7 @@ class Colab:
         left = [p for kind in ("work", "home") for p in (self.top / kind / name).rglob("*")]
         written = self.top / "written" / name
         package, torch, search, used = json.loads(notebook.cells[-1].outputs[0].text)
-        taken = seconds(notebook)[:-1]
+        taken = seconds(notebook)[:-2]
         return Report(
             execution_seconds=round(sum(taken), 2),
             processor_seconds=round(used, 2),
@@ -280,6 +292,7 @@ class Colab:
             package=self._whence(package),
             torch=self._whence(torch),
             repository=any(Path(entry).is_relative_to(ROOT) for entry in search if entry),
+            numbers=json.loads(notebook.cells[-2].outputs[0].text),
         )
 
     def _whence(self, file: str) -> str:

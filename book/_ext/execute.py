@@ -6,8 +6,10 @@ not know the package: after a change in ``pgt`` the old outputs would be shown. 
 1. empties the cache when the package, the data or the installed environment have changed,
 2. makes a place like Colab (see colab.py) and there runs ``pytest --nbmake`` over the chapters that
    the cache does not hold, each alone in an empty folder, and
-3. puts what nbmake executed into the cache, from which the book build takes it, with a report on
-   how it ran, which tests/colab reads and the page of execution times.
+3. puts what nbmake executed into the cache, from which the book build takes it and
+   ``notebooks.py`` what it stores, with a report on how it ran, which tests/colab reads and the
+   page of execution times,
+4. and fails when a number in a chapter's text is not what its run gave.
 
 ``pytest --nbmake book`` remains a complete test of its own; it just leaves nothing behind.
 """
@@ -25,15 +27,17 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from colab import TIMEOUT, WHENCE, Colab, Report, read
+from colab import NUMBERS, TIMEOUT, WHENCE, Colab, Report, read
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
+from notebooks import placeholders
 from toc import ROOT
 
 CACHE = ROOT / "_build" / ".jupyter_cache"
 # Whatever a chapter's output and its report may depend on, apart from the chapter itself.
 INPUTS = (
-    "pgt", "data", "book/results", "requirements.in", "book/_ext/colab.py", "book/_ext/execute.py",
+    "pgt", "book/wherenext", "data", "book/results", "requirements.in", "book/_ext/colab.py",
+    "book/_ext/execute.py",
 )  # fmt: skip
 IGNORED = ("__pycache__", ".DS_Store")
 
@@ -87,7 +91,7 @@ def keep(chapter: Path, done: Any, report: Report) -> None:
     """Put the outputs of the executed notebook `done` into the cache, as those of `chapter`."""
     # The cells of the chapter with the outputs of the copy: nbmake's timings stay out of the book.
     notebook = read(chapter)
-    for cell, twin in zip(notebook.cells, done.cells[:-1], strict=True):
+    for cell, twin in zip(notebook.cells, done.cells[:-2], strict=True):
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = twin.outputs, twin.execution_count
     notebook.metadata = done.metadata
@@ -103,13 +107,18 @@ def record(chapter: Path) -> Any:
         return None
 
 
-def reports() -> dict[str, Report]:
+def notebooks() -> list[Path]:
+    """All chapters."""
+    return sorted((ROOT / "book").glob("*.ipynb"))
+
+
+def reports(chapters: list[Path] | None = None) -> dict[str, Report]:
     """How each chapter ran whose outputs the cache holds, by the name of its file without suffix.
 
     A chapter that nothing but a build of the book has executed is not among them.
     """
     found: dict[str, Report] = {}
-    for path in sorted((ROOT / "book").glob("*.ipynb")) if CACHE.exists() else []:
+    for path in (chapters or notebooks()) if CACHE.exists() else []:
         if (it := record(path)) is not None and "cells" in (it.data or {}):
             found[path.stem] = Report(**it.data)
     return found
@@ -120,12 +129,22 @@ def executed(chapter: Path) -> Any:
     return get_cache(CACHE).get_cache_bundle(record(chapter).pk).nb
 
 
-def main() -> int:
-    """Bring the cache up to date; return the exit status."""
+def differences() -> list[str]:
+    """A sentence for each number in a chapter's text that is not what its last run gave."""
+    found = []
+    for name, report in reports().items():
+        stored = read(ROOT / "book" / f"{name}.ipynb").metadata.get("numbers", {})
+        for key, number in report.numbers.items():
+            if key in stored and stored[key] != number:
+                found.append(f"{name}: {{{{ {key} }}}} is {number} now, and {stored[key]} there.")
+    return found
+
+
+def execute(chapters: list[Path]) -> int:
+    """Execute those chapters that the cache does not hold; return the exit status."""
     drop_stale_cache()
-    todo = [path for path in sorted((ROOT / "book").glob("*.ipynb")) if record(path) is None]
+    todo = [path for path in chapters if record(path) is None]
     if not todo:
-        print("Every chapter has been executed with the present package and data.")
         return 0
     before = fingerprint()
     with tempfile.TemporaryDirectory() as name:
@@ -133,7 +152,14 @@ def main() -> int:
         laid = {}
         for chapter in todo:
             notebook = read(chapter)
-            notebook.cells.append(nbformat.v4.new_code_cell(WHENCE))
+            for (
+                cell
+            ) in notebook.cells:  # what a committed notebook stores is not what this run gave
+                if cell.cell_type == "code":
+                    cell.outputs, cell.execution_count = [], None
+            wanted = placeholders(chapter.with_suffix(".py").read_text(encoding="utf-8"))
+            asked = NUMBERS.replace("WANTED", repr(wanted))
+            notebook.cells += [nbformat.v4.new_code_cell(text) for text in (asked, WHENCE)]
             laid[chapter] = colab.lay(chapter.stem, notebook)
         status = run_nbmake(colab, list(laid.values()))
         for chapter, path in laid.items():
@@ -144,6 +170,14 @@ def main() -> int:
         print("The package or the data changed while the chapters ran; run this again.")
         return 1
     return status
+
+
+def main() -> int:
+    """Bring the cache up to date; return the exit status."""
+    status = execute(notebooks())
+    for sentence in (found := differences()):
+        print(sentence, "Run python book/_ext/notebooks.py --refresh, and read the sentence again.")
+    return status or int(bool(found))
 
 
 if __name__ == "__main__":

@@ -1,22 +1,32 @@
-"""Render each chapter's notebook from its script; jupytext alone gives other cell ids each time.
+"""Render each chapter's notebook from its script: fill in its numbers, and store its outputs.
 
-``book/NN_name.py`` is what people edit; ``book/NN_name.ipynb`` is what Colab, pytest and Jupyter
-Book read. The rendering is a pure function of the script: the same script gives the same bytes on
-every machine, so a test can compare them.
+``book/NN_name.py`` is what people edit; ``book/NN_name.ipynb`` is what Colab, GitHub, pytest and
+Jupyter Book read. The cells are a pure function of the script (jupytext alone gives other ids each
+time). A number in a sentence stands in the script as ``{{ name }}`` or ``{{ name:.1f }}``, with a
+name of the chapter's own code; the notebook has the number, as the run of the chapter gave it.
+Numbers and outputs come from the cache that ``execute.py`` fills, and stay as they are in the
+notebook while the chapter's code does.
 
-    python book/_ext/notebooks.py           # write the notebooks
-    python book/_ext/notebooks.py --check   # only say which ones are out of date
+    python book/_ext/notebooks.py             # execute what changed, and write the notebooks
+    python book/_ext/notebooks.py --refresh   # take all outputs and numbers from the last run
+    python book/_ext/notebooks.py --check     # only say which ones are out of date
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import hashlib
+import io
+import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import jupytext
 import nbformat
+from PIL import Image
 from toc import ROOT
 
 BOOK = ROOT / "book"
@@ -24,38 +34,33 @@ KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+GPU = {"10_training", "25_scale"}  # chapters for which Colab is asked for a GPU
 # What a cell may carry: tags and prompts for the book, the form view for Colab.
 CELL_METADATA = {"cellView", "mystnb", "tags"}
 # jupytext's own notes on blank lines.
 SPACING = {"lines_to_next_cell", "lines_to_end_of_cell_marker"}
+FOLDED = {"hide-input", "hide-cell"}  # folded in the book, and so everywhere else
+
+PLACEHOLDER = re.compile(
+    r"\{\{\s*(?P<name>[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}]+\])*)\s*(?::(?P<spec>[^{}\s]+))?\s*\}\}"
+)
+HEXADECIMAL = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")  # names that folium draws by lot
+LARGEST_OUTPUT = 150_000  # letters of one output that a stored notebook takes
+LARGEST_NOTEBOOK = 400_000  # bytes
+PIXELS, COLOURS = 720, 48  # of a stored picture: its width at most, its palette
+ELSEWHERE = "<p><em>This figure is interactive: run the cell to see it, or open the chapter in the book.</em></p>"
 
 
-def render(script: str) -> str:
-    """Return the notebook (JSON text) of a chapter's script.
-
-    Parameters
-    ----------
-    script
-        Text of a percent-format script: ``# %%`` starts a code cell, ``# %% [markdown]`` a
-        Markdown cell, and ``# %% tags=["hide-cell"]`` gives a cell its metadata.
-
-    Returns
-    -------
-    str
-        Notebook of format 4.5, without outputs, ending in a line feed.
+def cells(script: str) -> Any:
+    """The notebook of a chapter's script, its placeholders as they are and without outputs.
 
     Raises
     ------
     ValueError
         When a cell carries metadata that neither the book nor Colab reads.
-
-    Examples
-    --------
-    >>> '"1 + 1"' in render("# %%\\n1 + 1\\n")
-    True
     """
     notebook = jupytext.reads(script, fmt="py:percent")
-    notebook.metadata = KERNEL
+    notebook.metadata = dict(KERNEL)
     for number, cell in enumerate(notebook.cells):
         cell.metadata = {key: value for key, value in cell.metadata.items() if key not in SPACING}
         if unknown := set(cell.metadata) - CELL_METADATA:
@@ -63,8 +68,109 @@ def render(script: str) -> str:
                 f"Cell {number} has the metadata {', '.join(sorted(unknown))}; "
                 f"use only {', '.join(sorted(CELL_METADATA))}."
             )
+        if cell.cell_type == "code" and FOLDED & set(cell.metadata.get("tags", ())):
+            cell.metadata |= {"cellView": "form", "jupyter": {"source_hidden": True}}
         cell.id = f"{number:03d}-{hashlib.sha256(cell.source.encode()).hexdigest()[:8]}"
+    return notebook
+
+
+def placeholders(script: str) -> list[tuple[str, str]]:
+    """The names and formats of a script's numbers, each once.
+
+    Examples
+    --------
+    >>> placeholders("# %% [markdown]\\n# Of {{ n }} visits {{ share[0]:.1f }} % return.\\n")
+    [('n', ''), ('share[0]', '.1f')]
+    """
+    found = [
+        (match["name"], match["spec"] or "")
+        for cell in jupytext.reads(script, fmt="py:percent").cells
+        if cell.cell_type == "markdown"
+        for match in PLACEHOLDER.finditer(cell.source)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def render(script: str, numbers: Mapping[str, str] | None = None, outputs: Any = None) -> str:
+    """The notebook (JSON text) of a chapter's script.
+
+    Parameters
+    ----------
+    script : str
+        Text of a percent-format script: ``# %%`` starts a code cell, ``# %% [markdown]`` a
+        Markdown cell, and ``# %% tags=["hide-cell"]`` gives a cell its metadata.
+    numbers : mapping, optional
+        What stands in the place of each placeholder, by ``"name:format"``; without, they stay.
+    outputs : list, optional
+        For each code cell its outputs, as `stored` leaves them.
+
+    Examples
+    --------
+    >>> '"1 + 1"' in render("# %%\\n1 + 1\\n")
+    True
+    >>> "78 % return" in render("# %% [markdown]\\n# {{ x:.0f }} % return", {"x:.0f": "78"})
+    True
+    """
+    notebook = cells(script)
+    if numbers:
+        notebook.metadata["numbers"] = dict(sorted(numbers.items()))
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and numbers:
+            cell.source = PLACEHOLDER.sub(
+                lambda match: numbers[f"{match['name']}:{match['spec'] or ''}"], cell.source
+            )
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for count, (cell, found) in enumerate(zip(code, outputs or [], strict=False), 1):
+        cell.outputs, cell.execution_count = found, count
     return str(nbformat.writes(notebook)) + "\n"
+
+
+def stored(outputs: list[Any]) -> list[Any]:
+    """Outputs as a committed notebook keeps them: small, and the same after every run.
+
+    Of a picture the PNG alone, with few colours; of a map no name drawn by lot; of a figure that
+    is a small program a hint where to see it.
+    """
+    kept = []
+    for output in outputs:
+        output = nbformat.from_dict(output)
+        if output.output_type == "stream" and output.name == "stderr":
+            continue  # progress bars
+        if output.output_type in ("display_data", "execute_result"):
+            output.metadata = {}
+            data = dict(output.data)
+            if "image/png" in data:
+                plain = data.get("text/plain", "A figure.")
+                data = {"image/png": smaller(data["image/png"]), "text/plain": plain}
+            elif "image/svg+xml" in data:
+                data.pop("text/html", None)
+            if len(str(data.get("text/html", ""))) > LARGEST_OUTPUT:
+                data["text/html"] = ELSEWHERE
+            data.pop("application/vnd.jupyter.widget-view+json", None)
+            output.data = {kind: renamed(text) for kind, text in data.items()}
+        if output.output_type == "execute_result":
+            output.execution_count = None
+        kept.append(output)
+    return kept
+
+
+def smaller(png: str) -> str:
+    """A PNG (base64) with fewer colours and at most `PIXELS` wide."""
+    picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
+    if picture.width > PIXELS:
+        height = round(picture.height * PIXELS / picture.width)
+        picture = picture.resize((PIXELS, height), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(buffer, "png", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def renamed(text: Any) -> Any:
+    """Names that were drawn by lot become names by their order."""
+    if not isinstance(text, str):
+        return text
+    seen: dict[str, str] = {}
+    return HEXADECIMAL.sub(lambda match: seen.setdefault(match[0], f"{len(seen):032x}"), text)
 
 
 def chapters(book: Path = BOOK) -> list[Path]:
@@ -72,15 +178,52 @@ def chapters(book: Path = BOOK) -> list[Path]:
     return sorted(book.glob("[0-9][0-9]_*.py"))
 
 
+def committed(script: Path) -> tuple[dict[str, str], list[Any]] | None:
+    """Numbers and outputs of the notebook beside a script, if its code is the script's."""
+    path = script.with_suffix(".ipynb")
+    if not path.exists():
+        return None
+    text = script.read_text(encoding="utf-8")
+    there = nbformat.read(path, as_version=4)
+    sources = [c.source for c in there.cells if c.cell_type == "code"]
+    numbers = dict(there.metadata.get("numbers", {}))
+    wanted = {f"{name}:{spec}" for name, spec in placeholders(text)}
+    code = [c for c in there.cells if c.cell_type == "code"]
+    same = sources == [c.source for c in cells(text).cells if c.cell_type == "code"]
+    if not same or set(numbers) != wanted or all(c.execution_count is None for c in code):
+        return None
+    return numbers, [c.outputs for c in code]
+
+
+def whole(script: Path, numbers: Mapping[str, str], outputs: list[Any]) -> bytes:
+    """The bytes of a chapter's notebook.
+
+    Raises
+    ------
+    ValueError
+        When they are too many.
+    """
+    notebook = nbformat.reads(render(script.read_text("utf-8"), numbers, outputs), as_version=4)
+    if script.stem in GPU:
+        notebook.metadata |= {"accelerator": "GPU", "colab": {"gpuType": "T4"}}
+    data = (str(nbformat.writes(notebook)) + "\n").encode()
+    if len(data) > LARGEST_NOTEBOOK:
+        raise ValueError(
+            f"{script.stem}.ipynb has {len(data):,} bytes with its outputs, and may have "
+            f"{LARGEST_NOTEBOOK:,}: draw less, or smaller."
+        )
+    return data
+
+
 def outdated(book: Path = BOOK) -> list[str]:
     """Return one sentence for each notebook that is not what its script renders to."""
     found = []
     for script in chapters(book):
         notebook = script.with_suffix(".ipynb")
-        expected = render(script.read_text(encoding="utf-8")).encode()
+        kept = committed(script)
         if not notebook.exists():
             found.append(f"{notebook.name} is missing.")
-        elif notebook.read_bytes() != expected:
+        elif kept is None or notebook.read_bytes() != whole(script, *kept):
             found.append(f"{notebook.name} differs from what {script.name} renders to.")
     for notebook in sorted(book.glob("*.ipynb")):
         if not notebook.with_suffix(".py").exists():
@@ -92,17 +235,39 @@ def main() -> int:
     """Write the notebooks, or check them; return the exit status."""
     parser = argparse.ArgumentParser(description="Render the notebooks from their scripts.")
     parser.add_argument("--check", action="store_true", help="write nothing, only compare")
-    if not parser.parse_args().check:
-        for script in chapters():
-            rendered = render(script.read_text(encoding="utf-8")).encode()
+    parser.add_argument("--refresh", action="store_true", help="take everything from the last run")
+    options = parser.parse_args()
+    if not options.check:
+        import execute
+
+        todo = [s for s in chapters() if options.refresh or committed(s) is None]
+        for script in todo:
+            bare = render(script.read_text(encoding="utf-8"))
             notebook = script.with_suffix(".ipynb")
-            if not notebook.exists() or notebook.read_bytes() != rendered:
-                notebook.write_bytes(rendered)
-                print(f"wrote {notebook.relative_to(ROOT)}")
+            if not notebook.exists() or committed(script) is None:
+                notebook.write_text(bare, encoding="utf-8")
+        if todo and (status := execute.execute([s.with_suffix(".ipynb") for s in todo])):
+            return status
+        for script in todo:
+            done = execute.executed(script.with_suffix(".ipynb"))
+            outputs = [stored(c.outputs) for c in done.cells if c.cell_type == "code"]
+            numbers = execute.reports([script.with_suffix(".ipynb")])[script.stem].numbers
+            _write(script, whole(script, numbers, outputs))
+        for script in set(chapters()) - set(todo):  # words of the text may have changed
+            kept = committed(script)
+            assert kept is not None
+            _write(script, whole(script, *kept))
     problems = outdated()
     for problem in problems:
         print(f"{problem} Run `make notebooks`, and edit the .py, not the .ipynb.", file=sys.stderr)
     return 1 if problems else 0
+
+
+def _write(script: Path, data: bytes) -> None:
+    notebook = script.with_suffix(".ipynb")
+    if not notebook.exists() or notebook.read_bytes() != data:
+        notebook.write_bytes(data)
+        print(f"wrote {notebook.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

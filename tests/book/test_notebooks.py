@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 from pathlib import Path
@@ -9,10 +11,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import notebooks
+import numpy as np
 import offline
 import portable
 import pytest
 import yaml
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
@@ -59,8 +63,39 @@ def test_rendering_is_stable_and_small() -> None:
     assert first == notebooks.render(script)
     cells = json.loads(first)["cells"]
     assert [cell["cell_type"] for cell in cells] == ["markdown", "code"]
-    assert cells[1]["metadata"] == {"tags": ["hide-input"]}
+    folded = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
+    assert cells[1]["metadata"] == folded
     assert "Título" in first
+
+
+def test_numbers_are_filled_in_and_kept_while_the_code_is_the_same(tmp_path: Path) -> None:
+    script = tmp_path / "01_one.py"
+    script.write_text("# %%\nx = 3 / 4\n\n# %% [markdown]\n# It is {{ x:.0% }}, not {{x}}.\n")
+    assert notebooks.placeholders(script.read_text()) == [("x", ".0%"), ("x", "")]
+    notebook = script.with_suffix(".ipynb")
+    notebook.write_bytes(notebooks.whole(script, {"x:.0%": "75%", "x:": "0.75"}, [[]]))
+    assert "It is 75%, not 0.75." in notebook.read_text()
+    assert notebooks.outdated(tmp_path) == []
+    script.write_text(script.read_text().replace("It is", "This is"))  # prose: nothing is executed
+    kept = notebooks.committed(script)
+    assert kept is not None and b"This is 75%" in notebooks.whole(script, *kept)
+    script.write_text(script.read_text().replace("3 / 4", "3 / 5"))  # code: the number is unknown
+    assert notebooks.committed(script) is None and notebooks.outdated(tmp_path)
+
+
+def test_what_is_stored_is_small_and_the_same_after_every_run() -> None:
+    def drawn(name: str) -> list[Any]:
+        noise = np.random.default_rng(0).integers(0, 255, (600, 1500, 3), dtype=np.uint8)
+        buffer = io.BytesIO()
+        Image.fromarray(noise).save(buffer, "png")
+        png = base64.b64encode(buffer.getvalue()).decode()
+        data = [{"image/png": png, "text/html": "<svg>"}, {"text/html": f"<div id=map_{name}>"}]
+        return [{"output_type": "display_data", "data": one, "metadata": {}} for one in data]
+
+    one, other = (notebooks.stored(drawn(digit * 32)) for digit in "ab")
+    assert one == other
+    picture = Image.open(io.BytesIO(base64.b64decode(one[0].data["image/png"])))
+    assert picture.width == notebooks.PIXELS and "text/html" not in one[0].data
 
 
 def test_unknown_cell_metadata_is_refused() -> None:
