@@ -22,7 +22,7 @@ PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cs
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
 PAGES     := $(wildcard book/*.md book/*.bib book/_static/* book/_root/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
 
-.PHONY: book test slow unit lint spelling chapters browser mutants pdf pictures links bench notebooks rooms vendor wheel clean help
+.PHONY: book test slow unit lint spelling chapters browser mutants pictures links bench notebooks rooms vendor wheel clean help
 .DELETE_ON_ERROR:
 
 help: ## Say what the targets do
@@ -84,9 +84,6 @@ chapters: $(STAMPS)/chapters ## Execute every chapter with nbmake, unless nothin
 
 browser: $(HTML) ## Check the built book: its links, its weight, its pages in Chromium
 	$(PYTEST) -m "(browser or built) and not slow"
-
-pdf: $(HTML) ## Print the whole book to one file: _build/where-next.pdf
-	$(BIN)/python book/_ext/pdf.py
 
 pictures: $(HTML) ## Take the pictures of the front page that links and the README show
 	$(BIN)/python book/_ext/card.py

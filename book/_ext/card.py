@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pdf import WAIT, chromium
+from headless import WAIT, chromium
 from toc import ROOT
 
 FRONT = ROOT / "_build" / "html" / "book" / "index.html"

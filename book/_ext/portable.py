@@ -27,10 +27,10 @@ import re
 from pathlib import Path
 
 from docutils import nodes
-from paper import SITE
 from pybtex.database import parse_file
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from toc import SITE
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,7 @@ from typing import Any
 
 import answers
 import numpy as np
-import paper
 import pytest
-from bs4 import BeautifulSoup
 from wherenext.exercises import ANSWERS, answer_to
 from wherenext.exercises.answer import Answer, Field
 
@@ -98,14 +96,6 @@ def test_only_pages_with_forms_load_the_script(book: Built) -> None:
     for name in ("02_none", "03_missing", "index"):
         assert "answers.js" not in book.page(name) and "pgt-answer" not in book.page(name)
     assert "There is no answer to exercise 99.1" in book.warnings
-
-
-def test_paper_has_no_forms() -> None:
-    about = answers.form(answer_to("4.6"))
-    assert about is not None
-    written = f'<article class="bd-article"><h1>x</h1>{answers.markup("4.6", about)}</article>'
-    found = BeautifulSoup(written, "html.parser").select(paper.OFF)
-    assert [tag["data-exercise"] for tag in found] == ["4.6"]
 
 
 def test_what_does_not_fit_is_noticed() -> None:

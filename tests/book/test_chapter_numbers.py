@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import paper
 import pytest
 import toc
 
@@ -56,14 +55,6 @@ def test_the_real_book_is_numbered_without_gaps() -> None:
     *numbered, last = parts
     assert [title.split(" · ")[0] for title in numbered] == "I II III IV V".split()
     assert last == "Back matter" and not any(map(toc.chapter, parts[last]))
-
-
-def test_on_paper_a_number_stands_once() -> None:
-    page = paper.Page("07_pointer")
-    heading = '<h1><span class="chapter-number">7. </span>The pointer</h1>'
-    done = paper.article(page, f'<article class="bd-article">{heading}</article>', set(), [], "")
-    assert page.title == "The pointer"
-    assert '<span class="kicker">Chapter 7</span> The pointer' in done
 
 
 def test_the_front_page_numbers_the_parts() -> None:

@@ -17,7 +17,6 @@ import game
 import ground
 import hero
 import pandas as pd
-import previews
 import pytest
 import torch
 import yaml
@@ -272,18 +271,6 @@ def test_theme_is_mended_where_screen_readers_stumble() -> None:
     assert "aria-label" not in accessible.repair(button)
     folded = '<summary aria-label="Toggle hidden content">'
     assert accessible.repair(folded) == "<summary>"
-
-
-def test_previews_are_those_of_the_links_of_a_page() -> None:
-    target = '<div class="math notranslate" id="equation-7-1">\n\\[a &lt; b\\]</div>'
-    known = previews.targets("07_pointer.html", target)
-    link = '<a class="reference internal" href="07_pointer.html#equation-7-1">'
-    other = '<a class="reference internal" href="09_model.html#equation-9-1">'
-    page = f'<article class="bd-article">{link}{other}'
-    found = previews.previews("08_x.html", page, known)
-    assert found == {"07_pointer.html#equation-7-1": {"tex": "\\[a < b\\]"}}
-    outside = f'{link}<article class="bd-article">'
-    assert previews.previews("08_x.html", outside, known) == {}
 
 
 def test_ground_lies_under_the_places() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import jupytext
 import opening
-import previews
 import pytest
 from bs4 import BeautifulSoup
 
@@ -57,12 +56,6 @@ def test_the_paragraph_becomes_a_list_of_its_three_parts(book: Built) -> None:
 
 def test_other_paragraphs_are_left_alone(book: Built) -> None:
     assert "<dl" not in book.page("other")
-
-
-def test_a_link_to_the_chapter_previews_what_it_teaches(book: Built) -> None:
-    page = book.page("a").replace("<h1>A chapter", '<h1>A chapter<a class="headerlink"', 1)
-    known = previews.targets("a.html", page)
-    assert known["a.html"] == {"title": "A chapter", "text": "You will be able to read slowly."}
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,8 @@ import json
 import re
 from typing import Any
 
-import paper
 import pytest
 import shared_data
-from bs4 import BeautifulSoup
 from wherenext.viz.page_text import safe_json
 from wherenext.viz.web_figure import scripted
 
@@ -80,13 +78,6 @@ def test_rasters_become_pictures() -> None:
     assert kept == content and page == f'<svg><image href="{ABOVE}{name}"/></svg>'
     small = '<image href="data:image/png;base64,AAAA"/>'
     assert shared_data.take_out(small, ABOVE) == (small, {})
-
-
-def test_the_printed_book_finds_the_pictures() -> None:
-    page = BeautifulSoup('<svg><image href="../_static/data/a.webp"/></svg>', "html.parser")
-    paper.rename(page, "02_b", {"02_b"}, "file:///html/")
-    assert page.image is not None
-    assert page.image["href"] == "file:///html/book/../_static/data/a.webp"
 
 
 def test_a_figure_is_written_as_the_extension_expects_it() -> None:

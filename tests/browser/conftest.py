@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pdf import chromium, find_chromium
+from headless import chromium, find_chromium
 
 from ..helpers import PATIENCE, give_up
 

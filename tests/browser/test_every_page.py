@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import paper
 import pytest
+import toc
 
 from .conftest import Visit
 from .test_axe import COLOURS, STILL, violations
 from .test_axe import axe as axe  # a fixture
 
 pytestmark = pytest.mark.browser
-PAGES = [f"book/{page.name}.html" for page in paper.pages()]
+PAGES = [f"book/{name}.html" for part in toc.parts().values() for name in part]
 
 POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 

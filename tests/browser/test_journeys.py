@@ -125,30 +125,6 @@ def test_a_page_prints(visit: Any, name: str) -> None:
         assert page.pdf(format="A4")[:4] == b"%PDF"
 
 
-def test_links_show_where_they_lead(visit: Any) -> None:
-    """By mouse and by keyboard: a chapter's goal, a formula, a work; Escape takes it away."""
-    with visit("book/08_generator_and_gate.html") as opened:
-        page = opened.page
-        box = page.locator("#pgt-preview")
-        for selector, inside in (
-            (".bd-article a.internal[href='07_pointer.html']", "strong"),
-            (".bd-article a.internal[href*='#equation-8-']", "mjx-container"),
-            (".bd-article a.internal[href^='bibliography.html#']", "div"),
-        ):
-            link = page.locator(selector).first
-            link.focus()
-            box.locator(inside).first.wait_for()
-            assert link.get_attribute("aria-describedby") == "pgt-preview"
-            assert link.get_attribute("title") is None
-            frame = box.bounding_box()
-            assert frame["x"] >= 0 and frame["x"] + frame["width"] <= 1280
-            page.keyboard.press("Escape")
-            assert box.count() == 0
-        page.locator(".bd-article a.internal[href='07_pointer.html']").first.hover()
-        box.wait_for()
-        assert opened.errors == [] and opened.outside == []
-
-
 def test_keyboard_alone_gets_to_the_text(visit: Any) -> None:
     with visit("book/03_windows.html") as opened:
         page = opened.page
