@@ -14,7 +14,7 @@ SEED   ?= 0
 MODULE ?=
 HTML   := _build/html/index.html
 
-CHAPTERS  := $(wildcard book/[0-9][0-9]_*.py)
+CHAPTERS  := $(wildcard book/[0-9][0-9]_*.py book/evidence_*.py)
 NOTEBOOKS := $(CHAPTERS:.py=.ipynb)
 CODE      := $(shell find pgt book/lab book/_ext -type f ! -name '*.pyc' 2>/dev/null)
 TESTS     := $(shell find tests -name '*.py' -o -name '*.js' 2>/dev/null)

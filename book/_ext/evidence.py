@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import jupytext
+import notebooks
 import portable
 from measured import Hit, called, is_setting, plain, settings, spoken, suspicious
 from sphinx.application import Sphinx
@@ -60,7 +61,7 @@ class Page:
 def pages(root: Path) -> list[Page]:
     """The chapters, the pages of the back matter, and the project's own papers."""
     found = []
-    for path in sorted((root / "book").glob("[0-9][0-9]_*.py")):
+    for path in notebooks.chapters(root / "book"):
         cells = jupytext.read(path).cells
         by_kind: dict[str, list[str]] = {"markdown": [], "code": []}
         for cell in cells:

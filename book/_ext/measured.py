@@ -37,9 +37,9 @@ IN_WORDS = re.compile(
 )
 SCORE = re.compile(r"\b(?:Acc@\d+|accuracy|MRR|NDCG|F1|recall|precision)\b", re.IGNORECASE)
 
-# Taken out before numbers are looked for: code, maths, HTML, addresses.
+# Taken out before numbers are looked for: code, numbers that a run fills in, maths, HTML, addresses.
 NOISE = re.compile(
-    r"^```.*?^```|\$\$.*?\$\$|`[^`]*`|<!--.*?-->|<[a-zA-Z/][^>]*>|"
+    r"^```.*?^```|\{\{.*?\}\}|\$\$.*?\$\$|`[^`]*`|<!--.*?-->|<[a-zA-Z/][^>]*>|"
     r"\$(?:(?!\n\s*\n)[^$])+\$|https?://\S+",
     re.DOTALL | re.MULTILINE,
 )

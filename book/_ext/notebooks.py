@@ -174,8 +174,8 @@ def renamed(text: Any) -> Any:
 
 
 def chapters(book: Path = BOOK) -> list[Path]:
-    """Return the chapters' scripts in reading order."""
-    return sorted(book.glob("[0-9][0-9]_*.py"))
+    """Return the chapters' scripts in reading order, and those of the appendix."""
+    return [*sorted(book.glob("[0-9][0-9]_*.py")), *sorted(book.glob("evidence_*.py"))]
 
 
 def committed(script: Path) -> tuple[dict[str, str], list[Any]] | None:
