@@ -45,7 +45,7 @@ STYLES: dict[str, dict[str, Any]] = {
 SAY = JsCode("""function (feature, layer) {
     if (feature.properties.text) { layer.bindPopup(feature.properties.text); }
 }""")
-ESCAPES = {sign: f"&#{ord(sign)};" for sign in "&<>\"'{}`$\\"}
+ESCAPES = {ord(sign): f"&#{ord(sign)};" for sign in "&<>\"'{}`$\\"}
 
 
 class Page(TypedDict, total=False):
@@ -64,7 +64,7 @@ class Page(TypedDict, total=False):
 
 def _text(*lines: object) -> str:
     """Text from data as HTML that neither a browser, a script nor Jinja takes for code."""
-    return "<br>".join(str(line).translate(str.maketrans(ESCAPES)) for line in lines)
+    return "<br>".join(str(line).translate(ESCAPES) for line in lines)
 
 
 def places_map(
@@ -102,9 +102,6 @@ def places_map(
         legend.append((style, str(name) if by else "places, as large as their visits"))
     table = places[["name_", "visits"]].rename(columns={"name_": "place"})
     if guesses is not None and len(guesses):
-        drawn = _guesses(_known(guesses, places), 24)
-        layers.append(_layer("guesses", drawn, STYLES["guess"]))
-        legend.append((STYLES["guess"], "guesses, as large as their probability"))
         known = dict(zip(places.location_id, places.name_, strict=True))
         names = [known.get(one, one) for one in guesses.location_id]
         table = pd.DataFrame({"guess": range(1, len(guesses) + 1), "place": names,
@@ -113,7 +110,7 @@ def places_map(
         layers.append(_layer("last visit", [_disc(last, 5, last.name_, "last visit")],
                              STYLES["here"]))  # fmt: skip
         legend.append((STYLES["here"], "last visit"))
-    return _drawn(layers, legend, table, places, page, truth)
+    return _drawn(layers, legend, table, places, page, guesses, truth)
 
 
 def attention_map(
@@ -162,13 +159,10 @@ def attention_map(
     legend = [(STYLES["attention"], "pointer attention, per place")]
     if heads:
         legend.append((STYLES["head"], "one head, from the last visit: choose at the top right"))
-    if guesses is not None and len(guesses):
-        layers.append(_layer("guesses", _guesses(_known(guesses, places), 30), STYLES["guess"]))
-        legend.append((STYLES["guess"], "likeliest places, as large as their probability"))
     layers.append(_layer("last visit", [_disc(last, 5, last.name_, "last visit")], STYLES["here"]))
     legend.append((STYLES["here"], "last visit"))
     table = table.sort_values("pointer", ascending=False)
-    return _drawn(layers, legend, table, places, page, truth)
+    return _drawn(layers, legend, table, places, page, guesses, truth)
 
 
 def flow_map(
@@ -260,7 +254,8 @@ def week_map(moments: pd.DataFrame, **page: Unpack[Page]) -> folium.Map:
                             playback_duration=700 * len(stops))  # fmt: skip
     # The slider counts stops, so that an arrow key goes to the next one.
     words = ", ".join(f'"{_text(f"{stop:%A %H:%M}")}"' for stop in stops)
-    slider.options["format_output"] = JsCode(f"function (stop) {{ return [{words}][stop]; }}")
+    options: dict[str, Any] = slider.options
+    options["format_output"] = JsCode(f"function (stop) {{ return [{words}][stop]; }}")
     legend = [(STYLES[kind], "visit" if kind == "here" else kind) for kind in role.unique()]
     table = pd.DataFrame({"from": moments.started_at.dt.strftime("%A %H:%M"),
                           "to": moments.finished_at.dt.strftime("%A %H:%M"),
@@ -327,7 +322,8 @@ def _located(table: pd.DataFrame, what: str, *columns: str) -> pd.DataFrame:
                             f"outside ±{limit} degrees; are lon and lat swapped?")  # fmt: skip
         table[name] = number.astype(float)
     # Counted from the first row, a person at the date line is in one piece.
-    table["lon"] = table.lon.iloc[0] + (table.lon - table.lon.iloc[0] + 180) % 360 - 180
+    first = table.lon.iloc[0]
+    table["lon"] = (first + (table.lon - first + 180) % 360 - 180).round(7)
     table["name_"] = table["name" if "name" in table.columns else "location_id"].astype(str)
     return table
 
@@ -392,13 +388,13 @@ def _arc(here: Any, there: Any) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in bow]
 
 
-def _guesses(guesses: pd.DataFrame, size: float) -> list[Feature]:
+def _guesses(guesses: pd.DataFrame) -> list[Feature]:
     """Rings, with the rank in their words."""
     if "probability" not in guesses.columns:
         raise DataError("A map needs the column 'probability' in the guesses; add it.")
     rank = guesses["rank"] if "rank" in guesses.columns else guesses.order + 1
     return [
-        _disc(one, max(4, size * math.sqrt(p)), f"{number}. {one.name_}", f"probability {p:.3f}")
+        _disc(one, max(4, 26 * math.sqrt(p)), f"{number}. {one.name_}", f"probability {p:.3f}")
         for one, number, p in zip(guesses.itertuples(), rank, guesses.probability, strict=True)
     ]
 
@@ -462,10 +458,14 @@ def _drawn(
     table: pd.DataFrame,
     spots: pd.DataFrame,
     page: Page,
+    guesses: pd.DataFrame | None = None,
     truth: pd.DataFrame | None = None,
 ) -> folium.Map:
-    """The map of these layers, with the spots and the truth in view."""
+    """The map of these layers, guesses and truth, with the spots and the truth in view."""
     layers, legend = list(layers), list(legend)
+    if guesses is not None and len(guesses):
+        layers.append(_layer("guesses", _guesses(_known(guesses, spots)), STYLES["guess"]))
+        legend.append((STYLES["guess"], "guesses, as large as their probability"))
     if truth is not None:
         there = _known(truth, spots)
         marks = [_disc(one, 12, one.name_, "where they went") for one in there.itertuples()]
@@ -486,16 +486,17 @@ def _drawn(
     chart.fit_bounds([low.tolist(), high.tolist()], padding_top_left=(30, 30),
                      padding_bottom_right=(30, below), max_zoom=16)  # fmt: skip
     caption = page.get("caption", "")
-    shown = table.head(ROWS).round(3)
-    shown.columns = [_text(name) for name in shown.columns]
-    with pd.option_context("display.max_colwidth", None):
-        cells = shown.map(_text).to_html(index=False, escape=False, border=0)
+    lines = [table.columns, *table.head(ROWS).round(3).itertuples(index=False, name=None)]
+    cells = "".join(
+        "<tr>" + "".join(f"<{tag}>{_text(cell)}</{tag}>" for cell in line) + "</tr>"
+        for tag, line in zip(["th"] + ["td"] * ROWS, lines, strict=False)
+    )
     rows = "The same as a table" + (f", the first {ROWS} rows" if len(table) > ROWS else "")
     signs = "".join(f"<span>{_sign(style)} {_text(words)}</span>" for style, words in legend)
     _Words(
         f'<div class="map-words" data-alt="{_text(page.get("alt") or caption or "Map")}">'
         f'<p class="map-legend">{signs}</p><p class="map-caption">{_text(caption)}</p>'
-        f"<details><summary>{rows}</summary>{cells}</details></div>"
+        f"<details><summary>{rows}</summary><table>{cells}</table></details></div>"
     ).add_to(chart)
     return chart
 

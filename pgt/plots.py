@@ -18,11 +18,21 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from pgt.colours import (
-    COPIED, EXTRA, GATE, GENERATED, GRID, INK, MUTED, PALETTE, PAPER, SEQUENTIAL, TRUTH,
+    COPIED,
+    EXTRA,
+    GATE,
+    GENERATED,
+    GRID,
+    INK,
+    MUTED,
+    PALETTE,
+    PAPER,
+    SEQUENTIAL,
+    TRUTH,
 )  # fmt: skip
 from pgt.errors import DataError
 
-RC: dict[str, Any] = {
+RC: Any = {
     "figure.figsize": (7.0, 3.6), "figure.dpi": 110, "figure.facecolor": PAPER,
     "figure.constrained_layout.use": True, "savefig.facecolor": PAPER,
     "axes.facecolor": PAPER, "axes.edgecolor": MUTED, "axes.labelcolor": INK,
@@ -120,20 +130,18 @@ def attention(
     size = grid.shape[1]
     if labels is not None and len(labels) != size:
         raise DataError(f"There are {len(labels)} labels for {size} visits; give one a visit.")
-    every = max(1, size // 10)
-    names = list(labels) if labels is not None else list(range(1, size + 1))
-    with _axes(axes) as ax:
+    every = 1 if labels is not None else max(1, size // 10)
+    names = [str(name) for name in (range(1, size + 1) if labels is None else labels)][::every]
+    ticks = np.arange(0, size, every) + 0.5
+    with _axes(axes, figsize=(7.0, 1.9) if len(grid) == 1 else None) as ax:
         sns.heatmap(
             grid, cmap=SEQUENTIAL, vmin=0, vmax=highest, square=len(grid) == size, ax=ax, cbar=bar,
-            cbar_kws={"label": "attention (weight)"}, rasterized=True,
-            xticklabels=names if labels is not None else names[::every],
-            yticklabels=False if len(grid) == 1 else names if labels is not None else names[::every],
+            cbar_kws={"label": "attention (weight)"}, rasterized=True, xticklabels=False,
+            yticklabels=False,
         )  # fmt: skip
-        if labels is None:
-            ticks = np.arange(0, size, every) + 0.5
-            ax.set_xticks(ticks, names[::every])
-            if len(grid) > 1:
-                ax.set_yticks(ticks, names[::every])
+        ax.set_xticks(ticks, names, rotation=0 if labels is None else 60)
+        if len(grid) == size:
+            ax.set_yticks(ticks, names)
         ax.grid(visible=False)
         ax.set(xlabel="visit looked at", ylabel="visit that looks" if len(grid) > 1 else "")
     return ax
