@@ -19,6 +19,9 @@ from toc import ROOT
 
 # Folder below _static/vendor/ -> files and folders below node_modules/ that go there.
 VENDOR: dict[str, tuple[str, ...]] = {
+    "leaflet": ("leaflet/dist/leaflet.js", "leaflet/dist/leaflet.css", "leaflet/LICENSE"),
+    "leaflet/images": ("leaflet/dist/images",),
+    "leaflet.timeline": ("leaflet.timeline/dist/leaflet.timeline.js", "leaflet.timeline/LICENSE"),
     "mathjax": ("mathjax/es5/tex-chtml.js", "mathjax/LICENSE"),
     "mathjax/input/tex/extensions": ("mathjax/es5/input/tex/extensions",),
     "mathjax/output/chtml/fonts/woff-v2": ("mathjax/es5/output/chtml/fonts/woff-v2",),

@@ -1,0 +1,65 @@
+"""The town's ground as GeoJSON for `pgt.maps`: seven shapes and the names of the districts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+# From the ground up, as Leaflet draws them; a page may define the colours anew.
+STYLES: dict[str, dict[str, Any]] = {
+    "district": {"color": "var(--pgt-land-line, #c9c4b8)", "weight": 1},
+    "park": {"stroke": False},
+    "river": {"stroke": False},
+    "lake": {"stroke": False},
+    "street": {"color": "var(--pgt-street, #ffffff)", "weight": 1.5},
+    "promenade": {"color": "var(--pgt-street, #ffffff)", "weight": 3},
+    "avenue": {"color": "var(--pgt-street, #ffffff)", "weight": 4},
+    "rail": {"color": "var(--pgt-rail, #a39d92)", "weight": 2, "dashArray": "6 5"},
+}
+FILLS = {
+    "district": "var(--pgt-land, #f3f1ec)",
+    "park": "var(--pgt-park, #d5e6cc)",
+    "river": "var(--pgt-water, #bcd8ea)",
+    "lake": "var(--pgt-water, #bcd8ea)",
+}
+
+
+def ground(base: Mapping[str, Any]) -> dict[str, Any]:
+    """One feature a kind of ground with its style, and a point with the name of each district.
+
+    ``base`` is the GeoJSON of `city.City.base`.
+    """
+    shapes: dict[str, list[Any]] = {kind: [] for kind in STYLES}
+    for feature in base["features"]:
+        about = feature["properties"]
+        kind = about["level"] if about.get("level") in STYLES else about["kind"]
+        if kind in shapes:
+            shapes[kind].append(feature["geometry"]["coordinates"])
+    features: list[dict[str, Any]] = []
+    for kind, coordinates in shapes.items():
+        fill = {"fillColor": FILLS[kind], "fillOpacity": 1} if kind in FILLS else {"fill": False}
+        shape = "MultiPolygon" if kind in FILLS else "MultiLineString"
+        if coordinates:
+            features.append(
+                {"type": "Feature", "properties": {"kind": kind, "style": STYLES[kind] | fill},
+                 "geometry": {"type": shape, "coordinates": coordinates}}
+            )  # fmt: skip
+    for row in districts(base).itertuples():
+        features.append(
+            {"type": "Feature", "properties": {"name": row.location_id},
+             "geometry": {"type": "Point", "coordinates": [row.lon, row.lat]}}
+        )  # fmt: skip
+    return {"type": "FeatureCollection", "features": features}
+
+
+def districts(base: Mapping[str, Any]) -> pd.DataFrame:
+    """The middles of the districts: ``location_id`` (the name), ``lon``, ``lat`` (degrees)."""
+    rows = [
+        (str(one["properties"]["name"]), *np.mean(one["geometry"]["coordinates"][0], 0).round(5))
+        for one in base["features"]
+        if one["properties"]["kind"] == "district"
+    ]
+    return pd.DataFrame(rows, columns=["location_id", "lon", "lat"])

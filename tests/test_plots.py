@@ -1,0 +1,141 @@
+"""Plots: what is drawn are the values given, in the palette, with units on the axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from matplotlib import colors
+from matplotlib import pyplot as plt
+
+from pgt import plots
+from pgt.colours import COPIED, GENERATED, MUTED, PALETTE, TRUTH
+from pgt.errors import DataError
+
+BINS = pd.DataFrame({"forecast": [0.2, 0.8], "observed": [0.3, 0.7]})
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def widths(axes: Any) -> list[float]:
+    return [bar.get_width() for bar in axes.patches]
+
+
+def test_gate_values_are_shares_of_each_group() -> None:
+    table = pd.DataFrame({"gate": [0.1, 0.1, 0.9, 0.9], "why": ["a", "b", "b", "b"]})
+    alone = plots.gate_values(table, bins=10)
+    assert alone.get_xlabel() == "gate (0: generate, 1: copy)"
+    assert alone.get_ylabel() == "windows (%)"
+    highest = max(path.vertices[:, 1].max() for path in alone.collections[0].get_paths())
+    assert highest == pytest.approx(50)
+    means = [line.get_xdata()[0] for line in plots.gate_values(table, by="why").lines]
+    assert means == pytest.approx([0.1, 1.9 / 3])
+    with pytest.raises(DataError, match="'gate'"):
+        plots.gate_values(table[["why"]])
+    with pytest.raises(DataError, match="empty"):
+        plots.gate_values(table[:0])
+
+
+def test_position_bias_draws_every_seed_and_their_mean() -> None:
+    bias = torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
+    axes = plots.position_bias(bias, label="learned", colour=TRUTH)
+    drawn = [line.get_ydata().tolist() for line in axes.lines]
+    assert drawn == [[0, 1, 2], [2, 1, 0], [1, 1, 1]]
+    assert axes.lines[-1].get_xdata().tolist() == [1, 2, 3]
+    assert colors.same_color(axes.lines[-1].get_color(), TRUTH)
+    assert "logits" in axes.get_ylabel()
+    again = plots.position_bias(bias[0], axes=axes)
+    assert again is axes and len(axes.lines) == 4
+    with pytest.raises(DataError, match="position bias"):
+        plots.position_bias([])
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (4,)])
+def test_attention_is_a_heat_map_of_the_weights(shape: tuple[int, ...]) -> None:
+    weights = torch.rand(shape)
+    axes = plots.attention(weights, labels=list("abcd"), highest=1)
+    mesh = axes.collections[0]
+    assert np.asarray(mesh.get_array()).ravel().tolist() == pytest.approx(weights.ravel().tolist())
+    assert mesh.get_clim() == (0, 1)
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == list("abcd")
+    numbered = plots.attention(torch.rand(30, 30), bar=False)
+    assert [tick.get_text() for tick in numbered.get_yticklabels()][:2] == ["1", "4"]
+    with pytest.raises(DataError, match="2 labels for 4 visits"):
+        plots.attention(weights, labels=["a", "b"])
+
+
+def test_reliability_has_the_diagonal_and_the_bins() -> None:
+    intervals = BINS.assign(low=BINS.observed - 0.1, high=BINS.observed + 0.1)
+    axes = plots.reliability({"gate": BINS, "town": intervals})
+    diagonal, gate, town = axes.lines
+    assert diagonal.get_xydata().tolist() == [[0, 0], [1, 1]]
+    for line in (gate, town):
+        assert line.get_xydata().tolist() == BINS.to_numpy().tolist()
+    assert gate.get_marker() != town.get_marker() and gate.get_color() == PALETTE[0]
+    ends = [[(x, float(y)) for x, y in part] for part in axes.collections[0].get_segments()]
+    assert ends[0] == [(0.2, pytest.approx(0.2)), (0.2, pytest.approx(0.4))]
+    with pytest.raises(DataError, match="'observed'"):
+        plots.reliability(BINS[["forecast"]])
+
+
+def test_bars_have_their_values_intervals_and_colours() -> None:
+    axes = plots.bars(
+        {"PGT": 30.0, "last": 20.0}, intervals={"PGT": (28, 33), "last": (19, 21)},
+        highlight=["PGT"], xlabel="Acc@1 (%)",
+    )  # fmt: skip
+    assert widths(axes) == [30, 20]
+    shades = [bar.get_facecolor() for bar in axes.patches]
+    assert colors.same_color(shades[0], COPIED) and colors.same_color(shades[1], MUTED)
+    assert [text.get_text() for text in axes.texts] == ["30.0", "20.0"]
+    (segments,) = [one.get_segments() for one in axes.collections]
+    assert np.array(segments)[:, :, 0].tolist() == [[28, 33], [19, 21]]
+    assert axes.get_xlabel() == "Acc@1 (%)"
+    with pytest.raises(DataError, match="nothing to plot"):
+        plots.bars({})
+
+
+def test_history_draws_both_losses_and_the_best_epoch() -> None:
+    table = pd.DataFrame({"train_loss": [3.0, 2.0], "valid_loss": [3.5, 3.0]}, index=[1, 2])
+    axes = plots.history(table, best_epoch=2)
+    training, validation, best = axes.lines
+    assert training.get_ydata().tolist() == [3, 2] and validation.get_ydata().tolist() == [3.5, 3]
+    assert best.get_xdata() == [2, 2] and "nats" in axes.get_ylabel()
+
+
+def test_a_strip_is_as_high_as_the_attention() -> None:
+    visits = pd.DataFrame({"location_id": [1, 2, 1], "attention": [0.2, 0.5, 0.3]})
+    axes = plots.pointer_strip(visits, 2, names={1: "home"})
+    bars = {(bar.get_x() + bar.get_width() / 2): bar for bar in axes.patches}
+    assert [round(bars[at].get_height(), 3) for at in sorted(bars)] == [0.2, 0.5, 0.3]
+    assert colors.same_color(bars[1].get_facecolor(), TRUTH) and bars[1].get_hatch()
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["home", "2", "home"]
+
+
+def test_a_mixture_stacks_copied_and_generated() -> None:
+    table = pd.DataFrame(
+        {"location_id": [1, 2], "copied": [0.4, 0.0], "generated": [0.1, 0.2],
+         "is_target": [False, True]}
+    )  # fmt: skip
+    axes = plots.mixture(table, gate=0.7, names={1: "home", 2: "bar"})
+    assert widths(axes) == pytest.approx([0.4, 0.0, 0.1, 0.2])
+    assert [bar.get_x() for bar in axes.patches[2:]] == [0.4, 0.0]
+    assert colors.same_color(axes.patches[2].get_facecolor(), GENERATED)
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["home", "✓ bar"]
+    assert axes.get_title(loc="left") == "gate 0.70"
+
+
+def test_nothing_of_matplotlibs_settings_changes_until_asked() -> None:
+    before = dict(plt.rcParams)
+    plots.reliability(BINS)
+    assert dict(plt.rcParams) == before
+    with plt.rc_context():
+        plots.set_theme()
+        assert plt.rcParams["axes.edgecolor"] == MUTED
