@@ -1,22 +1,17 @@
-"""What is recorded: each act is made anew by its test, and compared to its tape.
-
-An act returns dicts, lists, texts and numbers. Floats are close to those of the tape; all else is
-equal. Ranks are arrays, in a file of their own.
-"""
+"""What is recorded: each act is made anew by its test, and compared to its tape."""
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import json
 import math
 import re
-import warnings
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gpxpy.gpx
 import numpy as np
 import pandas as pd
 import torch
@@ -24,6 +19,7 @@ import torch
 import pgt
 
 from . import adaptor
+from .chapters import tables
 
 TAPES = Path(__file__).parent / "tapes"
 ZONE = "America/Regina"  # the town's
@@ -69,45 +65,34 @@ def differences(taped: Any, now: Any, near: float, where: str = "") -> Iterator[
         for i, (old, new) in enumerate(zip(taped, now, strict=False)):
             yield from differences(old, new, near, f"{where}[{i}]")
     elif isinstance(taped, float) and isinstance(now, (int, float)):
-        if not abs(taped - now) <= near * max(1.0, abs(taped)):
+        if not abs(taped - now) <= near * max(1.0, abs(taped)):  # nan, too
             yield f"{where}: {now} instead of {taped}"
     elif taped != now:
         yield f"{where}: {now!r} instead of {taped!r}"
 
 
-def compare(name: str, act: Any, near: float = 1e-5) -> None:
-    """Fail, and say where, unless an act is as on its tape."""
-    found = differences(tape(name), plain(act), near)
-    assert list(itertools.islice(found, 10)) == []
-
-
 def predictor() -> dict[str, Any]:
     """The predictor as it comes, asked about the town: at no time and at nine on a Wednesday."""
     visits, model = adaptor.town(), pgt.NextLocation.pretrained()
-    few = visits[visits.user_id.isin(people(3))]
+    few = of_some(3)
     columns = ["user_id", "rank", "location_id", "probability", "somewhere_new", "after"]
     return {
         "predict": model.predict(visits, top=5)[columns],
         "predict at": model.predict(visits, top=5, at=AT)[columns],
         "predict_set 0.5": model.predict_set(few, coverage=0.5)[columns],
         "predict_set 0.9": model.predict_set(few, coverage=0.9, at=AT)[columns],
-        "explain": [
-            model.explain(visits, user, at=at, top=2)
-            for user, at in zip(people(22), (None, AT, None), strict=True)
-        ],
+        "explain": [model.explain(visits, user, top=2) for user in (1, 23, 45)],
     }
 
 
 def score() -> pd.DataFrame:
     """How good the predictor is for every fourth person, the rules beside it."""
-    visits = adaptor.town()
-    few = visits[visits.user_id.isin(people(4))]
-    return pgt.NextLocation.pretrained().score(few)
+    return pgt.NextLocation.pretrained().score(of_some(4))
 
 
-def people(step: int) -> list[int]:
-    """Every so manieth person of the town."""
-    return sorted(adaptor.town().user_id.unique().tolist())[::step]
+def of_some(step: int) -> pd.DataFrame:
+    """The visits of every so manieth person of the town, who are numbered from 1."""
+    return adaptor.town().query("user_id % @step == 1").copy()
 
 
 def town_windows() -> tuple[pgt.PointerGeneratorTransformer, Any]:
@@ -127,35 +112,27 @@ def log_probabilities() -> dict[str, Any]:
     return {
         "windows": data.counts(),
         "gate": out.gate.tolist(),
-        "pointer attention": [
-            row[:n].tolist()
-            for row, n in zip(out.pointer_attention, batch.length.tolist(), strict=True)
-        ],
+        "pointer attention": out.pointer_attention[~batch.padding].tolist(),
         "top places": top.indices.tolist(),
         "top log-probabilities": top.values.tolist(),
         "target log-probability": out.log_probs.gather(1, batch.target[:, None])[:, 0].tolist(),
         # Over all places: what no list of the best can show.
-        "sum of log-probabilities": out.log_probs.double().mean(1).tolist(),
+        "mean of log-probabilities": out.log_probs.double().mean(1).tolist(),
         "sum of squares": out.log_probs.exp().double().square().sum(1).tolist(),
     }
 
 
-def ranks() -> dict[str, np.ndarray]:
+def ranks() -> dict[str, list[list[int]]]:
     """(W, 2) places before the target, and tied with it, on the town's test windows."""
     model, data = town_windows()
     rules = (adaptor.Last(), pgt.MostFrequent(), pgt.Markov(), pgt.ContextKernel())
     ranked = {type(rule).__name__: rule.fit(data.train) for rule in rules} | {"PGT": model}
-    return {
-        name: pgt.evaluate(one, data.test)[["better", "tied"]].to_numpy(np.int16)
-        for name, one in ranked.items()
-    }
+    found = {name: pgt.evaluate(one, data.test) for name, one in ranked.items()}
+    return {name: table[["better", "tied"]].to_numpy().tolist() for name, table in found.items()}
 
 
 def training() -> dict[str, Any]:
-    """Two epochs of `pgt.fit`: of a new model, and of the trained one without dropout.
-
-    The second knows nothing of first weights or of how dropout is drawn.
-    """
+    """Two epochs of `pgt.fit`: of a new model, and of the trained one without dropout."""
     trained, data = town_windows()
     train, valid = (part.subset(np.arange(0, len(part), len(part) // n))
                     for part, n in ((data.train, 384), (data.valid, 128)))  # fmt: skip
@@ -164,132 +141,84 @@ def training() -> dict[str, Any]:
     new = pgt.PointerGeneratorTransformer(trained.config)
     tuned = pgt.PointerGeneratorTransformer(replace(trained.config, dropout=0.0))
     tuned.load_state_dict(trained.state_dict())
-    with one_thread():
-        return {
-            name: pgt.fit(model, train, valid, config, device="cpu", progress=False)
-            .table().drop(columns="seconds", errors="ignore")
-            .assign(learning_rate=lambda table: 1e4 * table.learning_rate)  # about 1, to compare
-            for name, model in (("new", new), ("tuned", tuned))
-        }  # fmt: skip
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Sums in one order."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # sums in one order
+    logs = {
+        name: pgt.fit(model, train, valid, config, device="cpu", progress=False).table()
+        for name, model in (("new", new), ("tuned", tuned))
+    }
+    torch.set_num_threads(n_threads)  # and learning rates of about 1, to compare
+    return {name: 1e4 * log.drop(columns="seconds") for name, log in logs.items()}
 
 
 def gps() -> dict[str, Any]:
     """From the positions of five people to their visits, and what each step kept."""
     recorded = adaptor.fixes([4, 8, 18, 32, 48], days=120, every_s=60)
-    moments = recorded.tracked_at.astype("datetime64[s, UTC]").astype("int64")
     done = adaptor.journey(recorded, ZONE)
-    visits = done.visits
-    stays, places = done.staypoints, done.locations
-    return {
-        "fixes": {"n": len(recorded), "lon": float(recorded.lon.sum()),
-                  "lat": float(recorded.lat.sum()), "minutes": float(moments.sum() / 60)},
-        "counts": done.counts.astype(object).where(done.counts.notna(), None),
-        "staypoints": {"n": len(stays), "lon": float(stays.lon.sum()),
-                       "lat": float(stays.lat.sum())},
-        "locations": {"n": len(places), "lon": float(places.lon.sum()),
-                      "lat": float(places.lat.sum())},
-        "visits": pd.DataFrame({
-            "user_id": visits.user_id, "location_id": visits.location_id, "split": visits.split,
-            "start": visits.started_at.dt.strftime("%y-%m-%d %H:%M:%S"),
-            "minutes": ((visits.finished_at - visits.started_at).dt.total_seconds() / 60).round(2),
-            "lon": visits.lon.round(6), "lat": visits.lat.round(6),
-        }),
-    }  # fmt: skip
+    visits = done.visits[["user_id", "location_id", "split"]].assign(
+        start=done.visits.started_at.dt.strftime("%y-%m-%d %H:%M:%S"),
+        minutes=(done.visits.finished_at - done.visits.started_at).dt.total_seconds() / 60,
+        lon=done.visits.lon.round(6),
+        lat=done.visits.lat.round(6),
+    )
+    parts = {"fixes": recorded, "staypoints": done.staypoints, "locations": done.locations}
+    sums = {name: [len(x), float(x.lon.sum()), float(x.lat.sum())] for name, x in parts.items()}
+    moments = recorded.tracked_at.astype("datetime64[s, UTC]").astype("int64")
+    counts = done.counts.astype(object).where(done.counts.notna(), None)
+    return {"sums": sums, "seconds": float(moments.sum()), "counts": counts, "visits": visits}
 
 
 def files_for_commands(folder: Path) -> None:
     """Write what the README's commands read: visits of 17 people, and the tracks of one."""
-    visits = adaptor.town()
-    visits = visits[visits.user_id.isin(people(4))]
+    visits = of_some(4)
     for name in ("started_at", "finished_at"):
         visits[name] = visits[name].dt.strftime("%Y-%m-%d %H:%M")  # local, without a zone
     columns = ["user_id", "location_id", "started_at", "finished_at", "lon", "lat"]
     visits[columns].to_csv(folder / "visits.csv", index=False)
     tracks = adaptor.fixes([4], days=12, every_s=300)
     tracks.to_csv(folder / "tracks.csv", index=False)
-    points = "".join(
-        f'<trkpt lat="{row.lat}" lon="{row.lon}"><time>{row.tracked_at:%Y-%m-%dT%H:%M:%SZ}</time>'
-        "</trkpt>"
-        for row in tracks.itertuples()
-    )
+    rows = zip(tracks.lat, tracks.lon, tracks.tracked_at, strict=True)
+    points = [gpxpy.gpx.GPXTrackPoint(lat, lon, time=at) for lat, lon, at in rows]
+    gpx = gpxpy.gpx.GPX()
+    gpx.tracks.append(gpxpy.gpx.GPXTrack())
+    gpx.tracks[0].segments.append(gpxpy.gpx.GPXTrackSegment(points))
     (folder / "my_tracks").mkdir()
-    (folder / "my_tracks" / "a.gpx").write_text(
-        '<gpx version="1.1" creator="t" xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg>'
-        f"{points}</trkseg></trk></gpx>"
-    )
+    (folder / "my_tracks" / "a.gpx").write_text(gpx.to_xml())
 
 
-# The commands of the README that stay; IN is a folder. Printed are the first lines, so many, since
-# behind them may stand what a computer takes; of files, the table or the kind.
-COMMANDS: dict[str, tuple[str, int, str]] = {
-    "predict": ("predict IN/visits.csv --timezone ZONE", 12, ""),
-    "predict, a table": ("predict IN/visits.csv --timezone ZONE --out IN/n.csv", 0, "n.csv"),
-    "predict, at a time": (
-        "predict IN/visits.csv --timezone ZONE --at 2023-03-01T09:00 --top 3 --out IN/at.csv",
-        0, "at.csv",
-    ),
-    "predict, tracks": ("predict IN/my_tracks --person me --timezone ZONE", 9, ""),
-    "explain": ("explain IN/visits.csv --timezone ZONE --user 5", 18, ""),
-    "map": ("map IN/visits.csv --timezone ZONE --user 5 --out IN/map.html", 0, "map.html"),
-    "visits": (
-        "visits IN/tracks.csv --out IN/found.csv --timezone ZONE --everybody --quiet", 0,
-        "found.csv",
-    ),
-    "evaluate": ("evaluate IN/visits.csv --timezone ZONE", 22, ""),
-    "city": ("city IN/town", 1, ""),
-    "no such file": ("predict IN/nothing.csv", 1, ""),
-    "no zone": ("predict IN/visits.csv", 1, ""),
-    "no command": ("prediction IN/visits.csv", 1, ""),
-}  # fmt: skip
-SLOW: dict[str, tuple[str, int, str]] = {
-    "train": ("train IN/visits.csv --timezone ZONE --out IN/mine.safetensors", 0,
-              "mine.safetensors"),
-    "train pgt": (
-        "train IN/visits.csv --timezone ZONE --model pgt --epochs 1 --quiet --device cpu "
-        "--out IN/model.safetensors", 0, "model.safetensors",
-    ),
-    "predict with mine": (
-        "predict IN/visits.csv IN/mine.safetensors --timezone ZONE --user 5", 0, ""),
-    "evaluate pgt": (
-        "evaluate IN/visits.csv IN/model.safetensors --timezone ZONE --baselines", 1, ""),
-    "predict pgt": (
-        "predict IN/visits.csv IN/model.safetensors --timezone ZONE --top 5 --out IN/p.csv", 0, ""),
-}  # fmt: skip
+def commands(slow: bool) -> dict[str, tuple[int, str, list[str]]]:
+    """Of commands.txt, by name: lines of output to keep, a file, and the command."""
+    text = (TAPES.parent / "commands.txt").read_text(encoding="utf-8")
+    found = [line.split("|") for line in text.splitlines() if not line.startswith("#")]
+    return {
+        name.strip("* "): (int(n), out.strip(), line.split())
+        for name, n, out, line in found
+        if name.startswith("*") == slow
+    }
 
 
-def run(folder: Path, asked: tuple[str, int, str]) -> dict[str, Any]:
+def run(folder: Path, n_lines: int, out: str, line: list[str]) -> dict[str, Any]:
     """Run a command: its exit status, what it prints, what it writes."""
-    line, n_lines, out = asked
-    words = line.replace("IN/", f"{folder}/").replace("ZONE", ZONE).split()
-    status, printed = adaptor.command(*words)
+    words = [word.replace("IN/", f"{folder}/").replace("ZONE", ZONE) for word in line]
+    status, printed = adaptor.command(words)
     lines = printed.replace(f"{folder}/", "IN/").splitlines()[:n_lines]
     return {
         "status": status,
         "words": [" ".join(NUMBER.sub("#", text).split()) for text in lines],
         "numbers": [float(text) for text in NUMBER.findall("\n".join(lines))],
-        "written": _written(folder / out) if out else None,
+        "written": pd.read_csv(folder / out) if out.endswith("csv") else (folder / out).exists(),
     }
 
 
-def _written(path: Path) -> Any:
-    if path.suffix == ".csv":
-        return pd.read_csv(path)
-    return path.read_bytes()[8:9].decode() if path.suffix == ".safetensors" else path.is_file()
+def readme() -> dict[str, Any]:
+    """All commands, one after the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        files_for_commands(Path(folder))
+        asked = commands(slow=False) | commands(slow=True)
+        return {name: run(Path(folder), *asked[name]) for name in asked}
 
 
-def quietly(act: Any, *arguments: Any) -> Any:
-    """An act, without the notes on its data."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return act(*arguments)
+def chapters() -> dict[str, list[str]]:
+    """What every executed chapter prints."""
+    names = sorted(path.stem for path in adaptor.BOOK.glob("[0-9][0-9]_*.ipynb"))
+    return {name: tables(adaptor.executed(name)) for name in names}
