@@ -19,7 +19,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp
 
 from pgt.errors import DataError
-from pgt.metrics import drawn_people, ends
+from pgt.metrics import ends, resample_people
 from pgt.visits import spread
 from pgt.vocabulary import UNKNOWN
 
@@ -263,7 +263,7 @@ def resampled(
     rows = np.argsort(code, kind="stable")  # person after person
     first = np.cumsum(size) - size
     arrays = [None if column is users else np.asarray(column) for column in columns]
-    for block in drawn_people(len(size), n_resamples, np.random.default_rng(seed)):
+    for block in resample_people(len(size), n_resamples, np.random.default_rng(seed)):
         for drawn in block:
             who, number = spread(size[drawn])
             at = rows[first[drawn[who]] + number]

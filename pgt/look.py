@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pgt.refusals.kinds import require_has
+from pgt.errors import DataError
 from pgt.windows import Windows
 
 
@@ -63,15 +63,10 @@ def look(model: Any, windows: Windows, i: int, top: int = 10) -> Look:
     top : int
         So many candidates.
 
-    Raises
-    ------
-    DataError
-        The model has no pointer.
-
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> data = pgt.prepare(pgt.load_city())
     >>> v = data.vocabulary
     >>> model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(v.n_locations, v.n_users))
     >>> seen = look(model, data.test, 0)
@@ -79,8 +74,11 @@ def look(model: Any, windows: Windows, i: int, top: int = 10) -> Look:
     1.0
     """
     networks, vocabulary = getattr(model, "networks", [model]), windows.vocabulary
-    require_has("model", networks[0], "pointer", "PGT, a contextual pointer or experts, or let "
-                "a rule say its scores(batch) and NextLocation explain")  # fmt: skip
+    if not hasattr(networks[0], "pointer"):
+        raise DataError(
+            f"A {type(model).__name__} cannot be looked into; give PGT or a contextual pointer, or "
+            "let a rule say its scores(batch)."
+        )
     model.eval()
     batch = windows.batch([i], model.config.max_len)
     length, visits = int(batch.length[0]), windows.visits_of(i)

@@ -12,9 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from pgt.batch import Batch
-from pgt.refusals.kinds import require_has
-from pgt.refusals.settings import require_whole
-from pgt.refusals.sizes import require_same_places
+from pgt.errors import DataError
 from pgt.sparse import Ranked, rank_all
 from pgt.windows import Windows
 
@@ -70,23 +68,23 @@ def evaluate(
     Raises
     ------
     DataError
-        When the windows' vocabulary is of another size than the model's.
-    ValueError
-        When ``batch_size`` is no whole number of at least 1.
+        When the windows' vocabulary is another than the model's.
 
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> data = pgt.prepare(pgt.load_city())
     >>> ranks = evaluate(pgt.MostFrequent().fit(data.train), data.test)
     >>> len(ranks) == len(data.test)
     True
     >>> bool((ranks.tied > 1).any())  # several places are visited equally often
     True
     """
-    require_has("windows", windows, "batches", "windows, such as data.test")
-    require_same_places(predictor, windows.vocabulary)
-    require_whole("batch_size", batch_size, 1)
+    if not hasattr(windows, "batches"):
+        raise DataError(f"windows is a {type(windows).__name__}; give windows, such as data.test.")
+    if batch_size < 1:
+        raise DataError(f"batch_size is {batch_size}; it must be at least 1.")
+    windows.vocabulary.check_model(predictor)
     n = len(windows)
     better, tied, predicted = (np.zeros(n, dtype=np.int64) for _ in range(3))
     for batch in windows.batches(batch_size):
@@ -188,25 +186,17 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
     return pd.DataFrame(rows)
 
 
-CELLS = 2**18  # people drawn at once, over all draws of a block: a few MiB
+BLOCK = 2**18  # people that are drawn at once, over all draws of a block: a few MiB
 ROWS = 2**17  # windows whose gains are computed at once
 
 
-def drawn_people(n_people: int, draws: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+def resample_people(n_people: int, draws: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """Draw as many people as there are, with replacement, again and again.
 
-    Yields
-    ------
-    ndarray
-        (D, n_people) int64 numbers of people, 0 … n_people - 1; a row is a draw. Over all blocks
-        there are ``draws`` rows, and the size of the blocks does not change what is drawn.
-
-    Examples
-    --------
-    >>> [block.shape for block in drawn_people(3, 4, np.random.default_rng(0))]
-    [(4, 3)]
+    Yields blocks (D, n_people) of numbers of people, 0 … n_people - 1; a row is a draw. Over all
+    blocks there are ``draws`` rows, and the size of the blocks does not change what is drawn.
     """
-    block = max(1, CELLS // max(1, n_people))
+    block = max(1, BLOCK // max(1, n_people))
     for first in range(0, draws, block):
         yield rng.integers(n_people, size=(min(block, draws - first), n_people))
 
@@ -216,34 +206,12 @@ def resampled_means(
 ) -> np.ndarray:
     """Means over seeds and windows when people, and seeds, are drawn with replacement.
 
-    People are always drawn. Seeds are drawn, independently of them, where there is more than one.
-    All measures get the same draws.
+    ``values`` are (S, W, ...) for S seeds and W windows; what follows, if anything, are measures.
+    NaN are left out, and must stand in the same places for all seeds. ``users`` are the (W,)
+    windows' people, who are always drawn; seeds are drawn, independently of them, where there is
+    more than one. All measures get the same draws. Gives (draws, ...), NaN where nobody was drawn
+    who has a value.
 
-    Parameters
-    ----------
-    values : array-like
-        (S, W, ...) for S seeds and W windows; what follows, if anything, are measures. NaN are
-        left out, and must stand in the same places for all seeds.
-    users : array-like
-        (W,) the person of each window.
-    draws : int
-        How many resamples.
-    seed : int
-        Of the drawing.
-
-    Returns
-    -------
-    ndarray
-        (draws, ...); NaN where nobody was drawn who has a value.
-
-    Raises
-    ------
-    ValueError
-        When values and users differ in their number of windows, there is none, or NaN stand in
-        other places for other seeds.
-
-    Examples
-    --------
     >>> resampled_means(np.ones((2, 3)), [7, 7, 8], draws=2).tolist()
     [1.0, 1.0]
     """
@@ -259,7 +227,7 @@ def resampled_means(
         shares = _how_often(rng.integers(n_seeds, size=(draws, n_seeds)), n_seeds) / n_seeds
     means = np.empty((draws, sums.shape[2]))
     first = 0
-    for drawn in drawn_people(len(people), draws, rng):
+    for drawn in resample_people(len(people), draws, rng):
         at = slice(first, first := first + len(drawn))
         times = _how_often(drawn, len(people))
         found = (times @ sums.reshape(len(people), -1)).reshape(len(drawn), *sums.shape[1:])
@@ -289,17 +257,8 @@ def _how_often(drawn: np.ndarray, n: int) -> np.ndarray:
 
 
 def ends(draws: ArrayLike, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """The middle ``level`` of draws (percentile interval); draws that are NaN are left out.
+    """The middle ``level`` of (draws, ...) (percentile interval); draws that are NaN are left out.
 
-    Parameters
-    ----------
-    draws : array-like
-        (draws, ...).
-    level : float
-        How much of the draws lies between the ends, 0 to 1.
-
-    Examples
-    --------
     >>> low, high = ends(np.arange(101), level=0.5)
     >>> float(low), float(high)
     (25.0, 75.0)
@@ -346,7 +305,7 @@ def interval(
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> data = pgt.prepare(pgt.load_city())
     >>> kernel = pgt.evaluate(pgt.ContextKernel().fit(data.train), data.test)
     >>> frequent = pgt.evaluate(pgt.MostFrequent().fit(data.train), data.test)
     >>> low, high = interval(kernel, against=frequent)
@@ -365,19 +324,10 @@ def interval_of_mean(
 ) -> tuple[float, float]:  # fmt: skip
     """As `interval`, for the mean over several runs (seeds) on the same windows.
 
-    People and, where there are several, runs are resampled. With ``against``, the interval of the
+    People and, where there are several, runs are resampled (without ``seeds``, only people are, as
+    if these runs were the only ones there could be). With ``against``, the interval of the
     difference of the two means: the runs are paired in the order given and drawn in pairs, and a
     single run, such as a rule's, counts for every run of the other.
-
-    Parameters
-    ----------
-    seeds : bool
-        False: only people are resampled, as if these runs were the only ones there could be.
-
-    Raises
-    ------
-    ValueError
-        As `interval`, and when several runs would be paired with several, but not as many.
     """
     users = runs[0].user_id.to_numpy()
     if any(not np.array_equal(run.user_id, users) for run in (*runs, *(against or ()))):

@@ -106,12 +106,8 @@ class Mixture:
     def best(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
         """The likeliest places; padding (id 0), to which a generator gives a score too, is none.
 
-        Returns
-        -------
-        value, place : Tensor
-            (B, K) log-probabilities, the best first, and the places; K <= k, -inf = no more.
-        copied : Tensor
-            (B, K) the share of each probability that the pointer gives, 0 to 1.
+        (B, K) log-probabilities, the best first, with K <= k and -inf where there are no more;
+        the places; and the share of each probability that the pointer gives, 0 to 1.
         """
         any_target = self.place.new_zeros(len(self.gate_logit))
         found = self.rank(any_target, any_target, k + 1)
@@ -149,7 +145,7 @@ class Mixture:
 
 
 class PlaceModel(nn.Module):
-    """What all networks share that score places: PGT, its relatives, its rivals."""
+    """What all networks share that score places."""
 
     config: Any
 

@@ -164,10 +164,10 @@ class PointerGeneratorTransformer(MixtureModel):
 
     Examples
     --------
-    >>> import wherenext.city, pgt.windows
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits)
-    >>> size = {"n_locations": data.vocabulary.n_locations, "n_users": data.vocabulary.n_users}
-    >>> model = PointerGeneratorTransformer(ModelConfig(**size)).eval()
+    >>> import pgt
+    >>> data = pgt.prepare(pgt.load_city())
+    >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
+    >>> model = PointerGeneratorTransformer(ModelConfig(*size)).eval()
     >>> out = model(data.test.batch([0, 1]))
     >>> bool(torch.allclose(out.log_probs.exp().sum(1), torch.ones(2), atol=1e-5))
     True

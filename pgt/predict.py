@@ -14,8 +14,6 @@ from pgt.batch import Batch
 from pgt.config import WindowConfig
 from pgt.errors import DataError
 from pgt.mixture import MixtureModel, evaluating
-from pgt.refusals.answers import require_answers
-from pgt.refusals.sizes import require_shared
 from pgt.visits import check, find_user, nobody_before, until
 from pgt.vocabulary import PADDING, Vocabulary
 from pgt.windows import DEFAULT, FEATURES, Windows, gather, with_moments
@@ -94,27 +92,11 @@ def latest(
     the days up to the last visit's, if ``config.goes_back_from`` is that), and always the last
     visit, however long ago, so that everybody gets an answer.
 
-    Parameters
-    ----------
-    visits : DataFrame
-        As `pgt.visits.check` wants it; the splits, if any, do not matter.
-    vocabulary : Vocabulary
-        The trained model's.
-    config : WindowConfig
-        That of the windows on which the model was trained; of it, ``days`` and
-        ``goes_back_from`` matter.
-    at : Timestamp, optional
-        The moment of asking, with time zone: visits that begin later are not used, and one that
-        is still going on ends then, as far as anybody can know. Without it, each person is asked
-        about at the end of their last visit.
+    ``config`` is that of the windows on which the model was trained. At ``at``, a moment with time
+    zone, visits that begin later are not used, and one that is still going on ends then, as far
+    as anybody can know; people without a visit before it have no window. Without it, each person
+    is asked about at the end of their last visit.
 
-    Returns
-    -------
-    Questions
-        People without a visit before ``at`` have none.
-
-    Examples
-    --------
     >>> at = pd.to_datetime(["2024-05-01 08:00+02:00", "2024-05-01 19:00+02:00"])
     >>> visits = pd.DataFrame({"user_id": 1, "location_id": ["work", "home"], "started_at": at,
     ...                        "finished_at": at + pd.Timedelta(hours=1)})
@@ -169,8 +151,8 @@ def predict(
         Only this person (a ``user_id``, or how it is written).
     at : Timestamp, optional
         The moment of asking, see `latest`.
-    top : int
-        So many candidates a person, or fewer where the model can name no more.
+    top, batch_size : int
+        So many candidates a person, or fewer where the model can name no more; people at a time.
 
     Returns
     -------
@@ -182,8 +164,7 @@ def predict(
     if top < 1:
         raise DataError(f"top is {top}; ask for at least 1 location.")
     visits = check(visits)
-    require_shared(vocabulary, visits.location_id)
-    vocabulary.note_strangers(visits)
+    vocabulary.check_visits(visits)
     if user is not None:
         visits = visits[visits.user_id == find_user(visits, user)]
     questions = latest(visits, vocabulary, windows, at=at)
@@ -196,7 +177,11 @@ def predict(
         with evaluating(model):
             mixture = model.mixture(batch)
         best, places, copied = mixture.best(top)  # (B, top)
-        require_answers(best)
+        if best.isnan().any() or (best == -torch.inf).all(1).any():
+            raise DataError(
+                "The model gives no place a probability: its weights are damaged, or far too "
+                "large; copy its file again, or train anew."
+            )
         gate = mixture.gate_logit.sigmoid()
         rows, ranks = np.nonzero((best > -torch.inf).numpy())
         last = questions.visits.iloc[questions.target[index] - 1]
