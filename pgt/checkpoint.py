@@ -1,8 +1,4 @@
-"""Checkpoints: weights and what they mean in one safetensors file, written whole or not at all.
-
-A file's header holds the configuration and the vocabulary as JSON, its body the tensors
-(`pgt.files`).
-"""
+"""Checkpoints: weights and what they mean in one safetensors file; see `pgt.files`."""
 
 from __future__ import annotations
 
@@ -104,13 +100,9 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
 
 
 def load_windows_config(path: str | Path) -> WindowConfig:
-    """On which windows a checkpoint's model was trained.
+    """On which windows a checkpoint's model was trained; a file that does not say it is refused.
 
-    Older files have it in their notes; their windows go back from the target's day. A file that
-    does not say it is refused: other windows would give other answers.
-
-    >>> load_windows_config(shipped("city")).days
-    7
+    Older files have it in their notes; their windows go back from the target's day.
     """
     info, name = read_info(path), Path(path).name
     with fitting(name):
@@ -149,15 +141,13 @@ def read_parts(
     best = {key[5:]: value for key, value in tensors.items() if key.startswith("best.")}
     tensors = best or tensors
     # What a header claims is compared with what the file holds, before anything is built.
-    most = max(1000, sum(tensor.numel() for tensor in tensors.values()))
-    limits = {"d_model": most, "d_feedforward": most, "max_len": 10**6,
-              "n_layers": max(100, len(tensors))}  # fmt: skip
-    for field, limit in limits.items():
-        if getattr(config, field) > limit:
-            raise DataError(
-                f"{name} is damaged: {field} is {getattr(config, field)} in its header, more than "
-                "its weights have room for; copy it again or train anew."
-            )
+    most = sum(tensor.numel() for tensor in tensors.values())
+    shape = config.d_model, config.d_feedforward, config.max_len, 1000 * config.n_layers
+    if max(shape) > max(most, 1_000_000):
+        raise DataError(
+            f"{name} is damaged: its header claims more than its weights have room for; copy it "
+            "again or train anew."
+        )
     return config, vocabulary, tensors
 
 

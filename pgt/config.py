@@ -47,22 +47,13 @@ def check_choice(config: Any, **choices: tuple[Any, ...]) -> None:
 
 @dataclass(frozen=True)
 class WindowConfig:
-    """Everything that shapes the windows.
+    """Everything that shapes the windows: days of history, and at least so many visits.
 
-    Parameters
-    ----------
-    days : int
-        Days of history before the day that ``anchor`` names.
-    min_visits : int
-        Windows with fewer visits are left out.
-    protocol : {"published", "exact"}
-        What becomes of places that the training visits never show: one location "unknown"
-        (id 1), as in the literature, or each its own id after the known ones.
-    anchor : {"target_day", "last_visit"}, optional
-        Which day the history goes back from: the target's, as in the literature, or the last
-        visit's. Seen from the target's day, a long pause leaves a short window, so its length
-        hints at when the next visit will be. Left out: the target's day if the protocol is
-        published, else the last visit.
+    ``protocol``: what becomes of places that the training visits never show: one location
+    "unknown" (id 1), as in the literature ("published"), or each its own id ("exact").
+    ``anchor``: which day the history goes back from, the target's, as in the literature, or the
+    last visit's. Seen from the target's day, a long pause leaves a short window, so its length
+    hints at when the next visit will be. Left out: the target's day if published, else the last.
     """
 
     days: int = 7
@@ -228,14 +219,7 @@ class TrainConfig:
         check_choice(self, monitor=("loss", "acc@1"), amp=("auto", "on", "off"))
 
     def learning_rate_at(self, step: int, steps_per_epoch: int) -> float:
-        """Learning rate of a step, counted from 0.
-
-        Examples
-        --------
-        >>> config = TrainConfig(learning_rate=1.0, warmup_epochs=1, max_epochs=3)
-        >>> [round(config.learning_rate_at(step, 2), 2) for step in range(6)]
-        [0.5, 1.0, 1.0, 0.85, 0.5, 0.15]
-        """
+        """Learning rate of a step, counted from 0: linearly up, then down along a cosine."""
         warmup = self.warmup_epochs * steps_per_epoch
         if step < warmup:
             return self.learning_rate * (step + 1) / warmup

@@ -43,15 +43,10 @@ def window_keys(seed: int, epoch: int, index: Tensor, n: int) -> Tensor:
 
 
 class Dropout(nn.Module):
-    """Zero each number with probability p and scale the others by 1 / (1 - p), in training only.
+    """``nn.Dropout``, which on a CPU spends a fifth of the training time on drawing.
 
-    The same as ``nn.Dropout``, which on a CPU spends a fifth of this model's training time on
-    drawing one Bernoulli number at a time. Here 64 random bits serve four numbers: each compares
-    16 of them with p, which makes p exact to 2^-17. With keys (`use_keys`) the bits are counted
-    from them: ``key`` is (B,) int64, one for each window of the batch.
-
-    >>> Dropout(0.5).eval()(torch.ones(3))
-    tensor([1., 1., 1.])
+    Here 64 random bits serve four numbers: each compares 16 of them with p, which makes p exact to
+    2^-17. With keys (`use_keys`; (B,) int64, one a window) the bits are counted from them.
     """
 
     def __init__(self, p: float) -> None:

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,13 +32,6 @@ def whole(path: str | Path) -> Iterator[Path]:
 
     When the block raises, what it wrote goes away, and what was at ``path`` stays. Every call has
     a name of its own, so that two writers at once cannot mix.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole(f"{folder}/new/a.txt") as half:
-    ...         _ = half.write_text("all of it")
-    ...     Path(f"{folder}/new/a.txt").read_text()
-    'all of it'
     """
     path = Path(path)
     half = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -50,41 +42,20 @@ def whole(path: str | Path) -> Iterator[Path]:
             os.fsync(handle.fileno())
         os.replace(half, path)
     except (OSError, SafetensorError) as error:
-        raise _not_written(path, error) from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OSError(
+            getattr(error, "errno", None) or errno.EIO,
+            f"{path} could not be written ({reason}); what was there before is as it was. Make "
+            "room, or write to another folder.",
+        ) from error
     finally:
         half.unlink(missing_ok=True)
-
-
-@contextmanager
-def whole_folder(path: str | Path) -> Iterator[Path]:
-    """As `whole`, for a folder of files; what else is in a folder that is there stays."""
-    path = Path(path).resolve()
-    half = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        half.mkdir(parents=True)
-        yield half
-        path.mkdir(exist_ok=True)
-        for file in sorted(half.iterdir()):
-            os.replace(file, path / file.name)
-    except OSError as error:
-        raise _not_written(path, error) from error
-    finally:
-        shutil.rmtree(half, ignore_errors=True)
-
-
-def _not_written(path: Path, error: Exception) -> OSError:
-    reason = getattr(error, "strerror", None) or str(error)
-    return OSError(
-        getattr(error, "errno", None) or errno.EIO,
-        f"{path} could not be written ({reason}); what was there before is as it was. Make room, "
-        "or write to another folder.",
-    )
 
 
 def write_text(path: str | Path, text: str) -> Path:
     """Write text as UTF-8, whole or not at all; returns the path."""
     with whole(path) as half:
-        half.write_text(text, encoding="utf-8")
+        half.write_text(text, encoding="utf-8", newline="")
     return Path(path)
 
 
@@ -113,9 +84,7 @@ OPEN, MARKED = re.compile(_BEGIN + _FORMULA), re.compile(f"{_BEGIN}'{_FORMULA}")
 
 
 def write_csv(table: pd.DataFrame, path: str | Path | None = None) -> str:
-    """Write a table as CSV without its index, and give its text.
-
-    A text that a spreadsheet would run gets an apostrophe; `plain` takes it away.
+    """Write a table as CSV without its index, and give its text, which no spreadsheet will run.
 
     >>> write_csv(pd.DataFrame({"user_id": ["=1+1", "ann"], "effect": [-3.2, 0.5]}))
     "user_id,effect\\n'=1+1,-3.2\\nann,0.5\\n"
@@ -125,16 +94,12 @@ def write_csv(table: pd.DataFrame, path: str | Path | None = None) -> str:
     if "\r" in text:  # older Pythons write it without quotes, where it would end the row
         text = safe.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8", newline="")
+        write_text(path, text)
     return text
 
 
 def plain(table: pd.DataFrame) -> pd.DataFrame:
-    """The table without the apostrophes that `write_csv` puts there.
-
-    >>> plain(pd.DataFrame({"user_id": ["'=1+1", "'s-Hertogenbosch"]})).user_id.tolist()
-    ['=1+1', "'s-Hertogenbosch"]
-    """
+    """The table without the apostrophes that `write_csv` puts before formulas."""
     return _with_texts(table, lambda text: MARKED.sub(r"\1", text) if "'" in text else text)
 
 

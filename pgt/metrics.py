@@ -24,10 +24,7 @@ METRICS = (*MEANS, "f1")
 
 
 class Predictor(Protocol):
-    """Anything that scores every location for every window of a batch.
-
-    One that is a `Ranker` too is asked for ranks: then nothing of size (B, V) is written down.
-    """
+    """Anything that scores every location; one that is a `Ranker` too is asked for ranks."""
 
     def scores(self, batch: Batch) -> Tensor:
         """(B, V) the higher the likelier; -inf means "not an answer"."""
@@ -187,14 +184,12 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
 
 
 BLOCK = 2**18  # people that are drawn at once, over all draws of a block: a few MiB
-ROWS = 2**17  # windows whose gains are computed at once
 
 
 def resample_people(n_people: int, draws: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Draw as many people as there are, with replacement, again and again.
+    """Draw as many people as there are, with replacement, ``draws`` times.
 
-    Yields blocks (D, n_people) of numbers of people, 0 … n_people - 1; a row is a draw. Over all
-    blocks there are ``draws`` rows, and the size of the blocks does not change what is drawn.
+    Yields blocks (D, n_people) of numbers of people; their size does not change what is drawn.
     """
     block = max(1, BLOCK // max(1, n_people))
     for first in range(0, draws, block):
@@ -204,16 +199,11 @@ def resample_people(n_people: int, draws: int, rng: np.random.Generator) -> Iter
 def resampled_means(
     values: ArrayLike, users: ArrayLike, *, draws: int = 2000, seed: int = 0
 ) -> np.ndarray:
-    """Means over seeds and windows when people, and seeds, are drawn with replacement.
+    """(draws, ...) means over seeds and windows when people, and seeds, are drawn anew.
 
-    ``values`` are (S, W, ...) for S seeds and W windows; what follows, if anything, are measures.
-    NaN are left out, and must stand in the same places for all seeds. ``users`` are the (W,)
-    windows' people, who are always drawn; seeds are drawn, independently of them, where there is
-    more than one. All measures get the same draws. Gives (draws, ...), NaN where nobody was drawn
-    who has a value.
-
-    >>> resampled_means(np.ones((2, 3)), [7, 7, 8], draws=2).tolist()
-    [1.0, 1.0]
+    ``values`` are (S, W, ...) for S seeds, W windows and any measures, ``users`` the (W,) windows'
+    people. NaN are left out, and must stand in the same places for all seeds. Seeds are drawn,
+    independently of people, where there is more than one. All measures get the same draws.
     """
     values = np.asarray(values, dtype=float)
     person, people = pd.factorize(np.asarray(users))
@@ -257,12 +247,7 @@ def _how_often(drawn: np.ndarray, n: int) -> np.ndarray:
 
 
 def ends(draws: ArrayLike, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """The middle ``level`` of (draws, ...) (percentile interval); draws that are NaN are left out.
-
-    >>> low, high = ends(np.arange(101), level=0.5)
-    >>> float(low), float(high)
-    (25.0, 75.0)
-    """
+    """Percentile interval: the middle ``level`` of (draws, ...); NaN are left out."""
     tail = (1 - level) / 2
     low, high = np.nanquantile(np.asarray(draws, dtype=float), [tail, 1 - tail], axis=0)
     return low, high
@@ -337,13 +322,11 @@ def interval_of_mean(
         other = _gains(against, metric, seeds)
         if len(value) != len(other) and 1 not in (len(value), len(other)):
             raise ValueError(f"{len(value)} runs cannot be paired with {len(other)}.")
-        value = np.subtract(value, other, out=value if len(value) >= len(other) else None)
+        value = value - other
     mask = group_mask(runs[0], group)
     if not mask.any():
         return float("nan"), float("nan")
-    if not mask.all():  # arrays of all windows are large: no copy without need
-        value, users = value[:, mask], users[mask]
-    means = resampled_means(value, users, draws=n_resamples, seed=seed)
+    means = resampled_means(value[:, mask], users[mask], draws=n_resamples, seed=seed)
     low, high = ends(100 * means, level)
     return float(low), float(high)
 
@@ -352,8 +335,5 @@ def _gains(runs: Sequence[pd.DataFrame], metric: str, seeds: bool) -> np.ndarray
     """(S, W) what each window contributes in each run, or (1, W) on average over runs."""
     if metric not in MEANS:
         raise ValueError(f"metric is {metric!r}; intervals exist for {', '.join(MEANS)}.")
-    found = np.empty((len(runs), len(runs[0])))
-    for own, ranks in zip(found, runs, strict=True):
-        for first in range(0, len(ranks), ROWS):
-            own[first : first + ROWS] = gains(ranks.iloc[first : first + ROWS])[metric]
+    found = np.stack([gains(ranks)[metric].to_numpy() for ranks in runs])
     return found if seeds else found.mean(0, keepdims=True)

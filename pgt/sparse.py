@@ -1,12 +1,8 @@
-"""Distributions over V places without writing down a number for each, and exact ranks.
-
-A window's own places, each once (`Slots`); two distributions mixed with log-sum-exp; a generator's
-logits in stretches of V; where a target stands among all places (`Ranked`); counts of transitions.
+"""Distributions over V places without a number for each, exact ranks, and counted transitions.
 
 The design documents print ``log(g · P_pointer + (1 - g) · P_generator + 1e-10)``. The constant
-keeps the logarithm finite, but it also flattens everything below it: a place with probability
-1e-14 gets log 1e-10, and no gradient. Here the same sum is taken with log-sum-exp and needs no
-constant.
+flattens everything below it: a place with probability 1e-14 gets log 1e-10, and no gradient. Here
+the same sum is taken with log-sum-exp and needs no constant.
 """
 
 from __future__ import annotations
@@ -32,12 +28,8 @@ IMPOSSIBLE = math.log(1e-10)  # of the constant that the design documents add
 class Slots:
     """Each window's different places, once, in the order of their ids.
 
-    Attributes
-    ----------
-    of_visit : Tensor
-        (B, L) the slot of each visit.
-    place : Tensor
-        (B, L) the place of each slot; -1 where there is none, and for the slot of the padding.
+    ``of_visit`` is (B, L) the slot of each visit, ``place`` (B, L) the place of each slot; -1
+    where there is none, and for the slot of the padding.
     """
 
     of_visit: Tensor
@@ -45,12 +37,7 @@ class Slots:
 
     @classmethod
     def of(cls, location: Tensor, padding: Tensor) -> Slots:
-        """Number the places of (B, L) locations.
-
-        >>> slots = Slots.of(torch.tensor([[7, 5, 7, 0]]), torch.tensor([[False] * 3 + [True]]))
-        >>> slots.of_visit.tolist(), slots.place.tolist()
-        ([[2, 1, 2, 0]], [[-1, 5, 7, -1]])
-        """
+        """Number the places of (B, L) locations."""
         value, visit = location.masked_fill(padding, -1).sort(1)
         new = torch.ones_like(value)
         new[:, 1:] = value[:, 1:] != value[:, :-1]
@@ -64,10 +51,6 @@ def scatter_log_probs(log_weights: Tensor, location: Tensor, n_locations: int) -
     """Add up the weight of each location's visits: log Σ_{i: location_i = l} w_i.
 
     (B, L) log-weights, -inf at padding, and (B, L) locations -> (B, V), -inf where there is none.
-
-    >>> weights = torch.tensor([[0.1, 0.3, 0.6]])
-    >>> scatter_log_probs(weights.log(), torch.tensor([[2, 1, 2]]), 4).exp()
-    tensor([[0.0000, 0.3000, 0.7000, 0.0000]])
     """
     shape = (len(location), n_locations)
     # The largest log-weight of each location is taken out before exponentiating, as in
@@ -86,10 +69,6 @@ def log_mixture(gate_logit: Tensor, pointer: Tensor, generator: Tensor) -> Tenso
     """log(g · exp(pointer) + (1 - g) · exp(generator)) with g = sigmoid(gate_logit).
 
     (B,), and (B, V) log-probabilities twice; -inf is allowed in one of the two.
-
-    >>> p, q = torch.tensor([[0.2, 0.8]]), torch.tensor([[0.5, 0.5]])
-    >>> log_mixture(torch.zeros(1), p.log(), q.log()).exp()
-    tensor([[0.3500, 0.6500]])
     """
     copied = F.logsigmoid(gate_logit)[:, None] + pointer  # (B, V)
     generated = F.logsigmoid(-gate_logit)[:, None] + generator
@@ -129,13 +108,7 @@ class DenseLogits:
 
 @dataclass(frozen=True)
 class LinearLogits:
-    """z = h Wᵀ + b, a stretch of V at a time: (B, D), (V, D) and (V,).
-
-    >>> h, weight, bias = torch.ones(1, 2), torch.eye(2), torch.zeros(2)
-    >>> lse, total, own = LinearLogits(h, weight, bias).summary(torch.tensor([[1]]), total=True)
-    >>> [round(float(x), 4) for x in (lse, total, own)]
-    [1.6931, 2.0, 1.0]
-    """
+    """z = h Wᵀ + b, a stretch of V at a time: (B, D), (V, D) and (V,)."""
 
     context: Tensor
     weight: Tensor
@@ -232,12 +205,10 @@ Loss = Callable[[Tensor, Tensor, float], Tensor]
 
 
 def cross_entropy(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """(B, V), (B,) -> (B,) cross-entropy in nats with label smoothing.
+    """(B, V), (B,) -> (B,) cross-entropy in nats with label smoothing (Szegedy et al. 2016).
 
-    The smoothed target is (1 - ε) · one-hot + ε / V (Szegedy et al. 2016). Locations that a model
-    cannot name (-inf) count as log 1e-10, the constant of the design documents, without gradient;
-    that only happens where there is no generator, or one that does not know all places.
-    `pgt.mixture.Mixture.cross_entropy` is the same without the (B, V) log-probabilities.
+    The smoothed target is (1 - ε) · one-hot + ε / V. Locations that a model cannot name (-inf)
+    count as log 1e-10, the constant of the design documents, without gradient.
     """
     log_probs = log_probs.masked_fill(log_probs == -math.inf, IMPOSSIBLE)
     own = log_probs.gather(1, target[:, None]).squeeze(1)  # (B,)
@@ -250,16 +221,9 @@ def cross_entropy(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.
 class Ranked:
     """What is known of a batch's answers without all their scores.
 
-    Attributes
-    ----------
-    better, tied : Tensor
-        (B,) how many places score higher than the target, and how many the same, the target
-        included; a target that is no answer at all has ``tied`` = 0: a miss everywhere.
-    predicted : Tensor
-        (B,) the best place; one of them, drawn by the window's number, where several share the
-        first place.
-    value, place : Tensor
-        (B, K) the best places and their scores, the best first; -inf where there are no more.
+    (B,) how many places score ``better`` than the target, and how many are ``tied`` with it, itself
+    included (0: it is no answer at all); (B,) the ``predicted`` place, one of the best, chosen by
+    the window's number; (B, K) the best places and their values, -inf where there are no more.
     """
 
     better: Tensor
@@ -270,11 +234,7 @@ class Ranked:
 
 
 def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Where the (B,) targets stand among all (B, V) scores: `Ranked.better` and `Ranked.tied`.
-
-    >>> rank(torch.tensor([[3.0, 2.0, 2.0, 0.0]]), torch.tensor([2]))
-    (tensor([1]), tensor([2]))
-    """
+    """Where the (B,) targets stand among all (B, V) scores: `Ranked.better` and `Ranked.tied`."""
     own = scores.gather(1, target[:, None])  # (B, 1)
     better = (scores > own).sum(1)
     tied = (scores == own).sum(1)
@@ -282,13 +242,7 @@ def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def rank_all(scores: Tensor, target: Tensor, index: Tensor, k: int = 1) -> Ranked:
-    """Rank by (B, V) scores and list the ``k`` best; ``index`` is the (B,) windows' numbers.
-
-    >>> scores = torch.tensor([[0.0, 2.0, 2.0, 3.0]])
-    >>> found = rank_all(scores, torch.tensor([2]), torch.tensor([0]))
-    >>> int(found.better), int(found.tied), int(found.predicted)
-    (1, 2, 3)
-    """
+    """Rank by (B, V) scores and list the ``k`` best; ``index`` is the (B,) windows' numbers."""
     better, tied = rank(scores, target)
     best = scores == scores.max(1, keepdim=True).values  # (B, V)
     number = best.sum(1)
@@ -311,11 +265,6 @@ def rank_places(
     (B, S) places, each once a row (-1 = none), and their own scores; (B,) targets and windows'
     numbers; the ``rest`` of the places, without which they are no answers, with (B,) what it
     scores the target ``elsewhere``; beside all own places, at most ``k`` others are listed.
-
-    >>> place, own = torch.tensor([[4, 7]]), torch.tensor([[2.0, 1.0]])
-    >>> found = rank_places(place, own, torch.tensor([7]), torch.tensor([0]))
-    >>> int(found.better), int(found.tied), found.place.tolist()
-    (1, 1, [[4, 7]])
     """
     used = place >= 0
     own = own.masked_fill(~used, -math.inf)

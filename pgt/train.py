@@ -29,21 +29,13 @@ from pgt.mixture import MixtureModel, PlaceModel
 from pgt.sparse import Loss, Ranked, cross_entropy, rank_all
 from pgt.windows import Windows
 
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW remembers of each parameter
-
 
 @dataclass
 class TrainingLog:
-    """What happened, epoch by epoch.
+    """What happened, epoch by epoch; the model has the weights of ``best_epoch``.
 
-    Attributes
-    ----------
-    rows : list of dict
-        epoch (from 1), train_loss, valid_loss (nats), valid_acc@1 (percent), learning_rate,
-        gradient_norm (mean before clipping), seconds.
-    best_epoch : int
-        The epoch whose weights the model has now.
-    device : str
+    A row: epoch (from 1), train_loss, valid_loss (nats), valid_acc@1 (percent), learning_rate,
+    gradient_norm (mean before clipping), seconds.
     """
 
     rows: list[dict[str, float]] = field(default_factory=list)
@@ -189,30 +181,33 @@ class TrainingRun:
 
     def identity(self) -> dict[str, Any]:
         """What a checkpoint must agree with to be resumed."""
+        mark = fingerprint(self.train, self.valid)
         raw = {
             "model": self.model.config.to_dict(),
             "training": asdict(self.config) | {"loss": self.loss_name},
             "vocabulary": json.loads(self.train.vocabulary.to_json()),
-            "windows": {
-                "train": len(self.train),
-                "valid": len(self.valid),
-                "fingerprint": fingerprint(self.train, self.valid),
-            },
+            "windows": {"train": len(self.train), "valid": len(self.valid), "fingerprint": mark},
         }
         return json.loads(json.dumps(raw))
 
+    def state(self) -> dict[str, Tensor]:
+        """Every tensor by its name: the weights, the best so far, and what AdamW remembers."""
+        weights = self.model.state_dict()
+        tensors = {f"model.{name}": value for name, value in weights.items()}
+        tensors |= {f"best.{name}": value for name, value in (self.best or weights).items()}
+        for name, parameter in self.parameters.items():
+            zeros, memory = torch.zeros_like(parameter), self.optimizer.state[parameter]
+            memory = memory or {"step": torch.zeros(()), "exp_avg": zeros, "exp_avg_sq": zeros}
+            tensors |= {f"optimizer.{key}.{name}": value for key, value in memory.items()}
+        return tensors
+
     def store(self, path: Path) -> None:
         """Write the state, whole or not at all."""
-        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
-        tensors |= {f"best.{k}": v for k, v in self.best.items()}
-        for name, parameter in self.parameters.items():
-            for key, value in self.optimizer.state[parameter].items():
-                tensors[f"optimizer.{key}.{name}"] = value
         info = self.identity() | {
             "epoch": self.epoch, "best_score": self.best_score,
             "best_epoch": self.history.best_epoch, "history": self.history.rows,
         }  # fmt: skip
-        files.write(path, tensors, info)
+        files.write(path, self.state(), info)
 
     def restore(self, path: Path) -> None:
         """Go on from what `store` wrote, if it is of the same run."""
@@ -227,18 +222,14 @@ class TrainingRun:
                     f"{path.name} was trained with another {key}{difference(info.get(key), now)}; "
                     "remove it, choose another name, or train with resume=False (--fresh)."
                 )
-        state = self.model.state_dict()
-        expected = {f"{part}.{k}": v for part in ("model", "best") for k, v in state.items()}
-        for name, parameter in self.parameters.items():
-            expected |= {f"optimizer.{key}.{name}": parameter for key in MOMENTS}
-            expected[f"optimizer.step.{name}"] = torch.zeros(())
-        files.check_shapes(expected, tensors, path.name)
-        own = {key: tensors[f"model.{key}"] for key in state}
+        files.check_shapes(self.state(), tensors, path.name)
+        own = {key: tensors[f"model.{key}"] for key in self.model.state_dict()}
         files.load_weights(self.model, own, path.name)
-        self.best = {key: tensors[f"best.{key}"] for key in state}
+        self.best = {key: tensors[f"best.{key}"] for key in own}
         for name, parameter in self.parameters.items():
             self.optimizer.state[parameter] = {
-                key: tensors[f"optimizer.{key}.{name}"].to(self.device) for key in MOMENTS
+                key: tensors[f"optimizer.{key}.{name}"].to(self.device)
+                for key in ("step", "exp_avg", "exp_avg_sq")
             }
         with files.fitting(path.name):
             self.epoch, self.best_score = int(info["epoch"]), float(info["best_score"])

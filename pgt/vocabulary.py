@@ -26,19 +26,8 @@ class Vocabulary:
 
     Location ids: 0 padding, 1 unknown, 2 … ``n_known`` + 1 the locations of the training visits,
     and, under the exact protocol, the other places after them. People: 0 a person whom training
-    has not seen, 1 … the others.
-
-    Attributes
-    ----------
-    locations : tuple
-        The ``location_id`` of ids 2, 3, …
-    users : tuple
-        The ``user_id`` of ids 1, 2, …
-    n_known : int
-        How many of ``locations`` the training visits show.
-    people : tuple of str
-        Of each of ``users`` a short hash of the first visits of the training, which nobody can
-        turn back; empty where it is not known. Vocabularies without it can be the same.
+    has not seen, 1 … the others. ``people`` has of each of ``users`` a short hash of the first
+    visits, which nobody can turn back; empty where it is not known.
     """
 
     locations: tuple[int | str, ...]
@@ -48,17 +37,7 @@ class Vocabulary:
 
     @classmethod
     def build(cls, visits: pd.DataFrame, protocol: Protocol = "published") -> Vocabulary:
-        """Collect the locations and people of visits that have a ``split``, in sorted order.
-
-        Examples
-        --------
-        >>> visits = pd.DataFrame({"user_id": [1, 1, 1], "location_id": ["b", "a", "c"],
-        ...                        "split": ["train", "train", "test"]})
-        >>> Vocabulary.build(visits).locations
-        ('a', 'b')
-        >>> Vocabulary.build(visits, "exact").locations
-        ('a', 'b', 'c')
-        """
+        """Collect the locations and people of visits that have a ``split``, in sorted order."""
         train = visits[visits.split == "train"]
         known = sorted(train.location_id.unique().tolist())
         others = sorted(set(visits.location_id.unique().tolist()) - set(known))
@@ -127,23 +106,24 @@ class Vocabulary:
         if len(known) == 0:
             words = [one for one in map(str, shared) if not any(map(str.isdigit, one))]
             if pd.api.types.is_integer_dtype(places) or 2 * len(words) > len(shared):
-                warnings.warn(
+                text = (
                     "The model was trained on none of these people, and the places are numbers or "
                     "common words: make sure that they mean the same places as in the training, "
-                    "else the answers mean nothing.", DataNote, stacklevel=3,
-                )  # fmt: skip
+                    "else the answers mean nothing."
+                )
+                warnings.warn(text, DataNote, stacklevel=3)
         elif self.people:
             known = known[known.split == "train"] if "split" in known.columns else known
             own, found = dict(zip(self.users, self.people, strict=True)), first_visits(known)
             begins_the_same = [own[user] == mark for user, mark in marks_of(found).items()]
             if 2 * sum(begins_the_same) < len(begins_the_same):
-                warnings.warn(
+                text = (
                     f"{sum(begins_the_same) or 'None'} of the {len(begins_the_same)} people whose "
-                    "ids are also in the training begin with the visits that they have there: if "
-                    "this is another data set, its ids mean other people and places, and the "
-                    "answers mean nothing; if these are later visits of the same people, all is "
-                    "well.", DataNote, stacklevel=3,
-                )  # fmt: skip
+                    "ids are also in the training begin with the visits that they have there: "
+                    "unless these are later visits of the same people, their ids mean other people "
+                    "and places, and the answers mean nothing."
+                )
+                warnings.warn(text, DataNote, stacklevel=3)
 
     def check_model(self, model: Any) -> None:
         """Refuse a model that was made for other places or people than these.

@@ -58,10 +58,9 @@ def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
 def with_moments(
     visits: pd.DataFrame, last: np.ndarray, at: pd.Timestamp | None, vocabulary: Vocabulary
 ) -> tuple[Tensor, Tensor]:
-    """Encode visits, and when each person is asked: at ``at``, or at the end of the last visit.
+    """Encode visits (9, N + 2; empty columns at both ends), and when each person is asked (9, P).
 
-    Gives (9, N + 2) features as of `encode`, with an empty column at the end, and (9, P) moments,
-    of which the clock and the calendar are taken and nothing else.
+    That is at ``at``, or at the end of the last visit; only its clock and calendar are taken.
     """
     there = visits.iloc[last]
     time = there.finished_at if at is None else at.tz_convert(visits.started_at.dt.tz)
@@ -71,10 +70,7 @@ def with_moments(
 
 
 def gather(table: Tensor, names: Sequence[str], at: Tensor, *wanted: str) -> list[Tensor]:
-    """Take the rows of these names at some columns: int64, each shaped as ``at``.
-
-    Tables of visits are kept as int32, which takes half the memory; models are given int64.
-    """
+    """Rows of these names at some columns: int64 for models, of a table that is kept as int32."""
     return [table[names.index(name)].take(at).long() for name in wanted]
 
 
@@ -129,11 +125,7 @@ class Windows:
 
     @cached_property
     def in_window(self) -> np.ndarray:
-        """(W,) True where the target is one of the window's locations.
-
-        Under the published protocol all unknown places are one location, so an unknown target
-        counts as "in the window" as soon as any unknown place is.
-        """
+        """(W,) True where the target is one of the window's locations; "unknown" counts as one."""
         location = self.features[0].cpu().numpy()[1:]
         previous, _ = same_place(self.visits.user_id, location)
         return previous[self.target] >= self.first
@@ -202,11 +194,10 @@ class Windows:
         max_len: int | None = None,
         pool: int = 32,
     ) -> Iterator[Batch]:
-        """Go once through all windows, with little padding.
+        """Go once through all windows, those of like length together, which saves padding.
 
-        Windows of like length share a batch: sorted by length as a whole, or, when ``shuffle`` is
-        given, shuffled first and sorted within pools of ``pool`` batches, which come in random
-        order.
+        They are sorted by length as a whole, or, when ``shuffle`` is given, shuffled first and
+        sorted within pools of ``pool`` batches, which come in random order.
         """
         lengths = self.lengths if max_len is None else np.minimum(self.lengths, max_len)
         for index in by_length(lengths, batch_size, shuffle, pool):
@@ -303,11 +294,7 @@ def prepare(
 
 
 def build(visits: pd.DataFrame, vocabulary: Vocabulary, config: WindowConfig = DEFAULT) -> Windows:
-    """Build the windows of one split's visits, sorted by person and time, all at once.
-
-    A window never crosses from one person to another: days are made increasing over the whole
-    table by an offset per person that is longer than any window.
-    """
+    """Build the windows of one split's visits, sorted by person and time, all at once."""
     visits = visits.reset_index(drop=True)
     features = encode(visits, vocabulary)
     start_day = features.numpy()[FEATURES.index("start_day"), 1:]
