@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,7 +49,8 @@ def whole(path: str | Path) -> Iterator[Path]:
             "room, or write to another folder.",
         ) from error
     finally:
-        half.unlink(missing_ok=True)
+        with suppress(OSError):  # what cannot be there need not go away
+            half.unlink()
 
 
 def write_text(path: str | Path, text: str) -> Path:

@@ -24,7 +24,7 @@ import torch
 from pgt import files
 from pgt import train as training_run
 from pgt.config import TrainConfig
-from pgt.files import ABANDONED, read, whole, whole_folder, write
+from pgt.files import read, whole, write
 from pgt.io import tables
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
