@@ -255,15 +255,6 @@ def test_another_citys_people_with_the_same_numbers_are_noted(data: Dataset) -> 
         prepare(random_visits(9, users=4, visits=130), vocabulary=data.vocabulary)
 
 
-def test_batches_are_those_of_their_indices(data: Dataset) -> None:
-    """Also when nobody says how large a pool is: both ways mean the same."""
-    assert len(data.train) > 2 * 33
-    for shuffle in (None, 5):
-        one, two = (shuffle and np.random.default_rng(shuffle) for _ in range(2))
-        found = [batch.index.tolist() for batch in data.train.batches(2, shuffle=one)]
-        assert found == [part.tolist() for part in data.train.batch_indices(2, two, None)]
-
-
 def test_a_subset_is_the_same_windows(data: Dataset) -> None:
     keep = data.train.users == data.train.users[-1]
     part = data.train.subset(keep)
