@@ -217,10 +217,10 @@ def resampled_means(
         shares = _how_often(rng.integers(n_seeds, size=(draws, n_seeds)), n_seeds) / n_seeds
     means = np.empty((draws, sums.shape[2]))
     first = 0
-    for drawn in resample_people(len(people), draws, rng):
-        at = slice(first, first := first + len(drawn))
-        times = _how_often(drawn, len(people))
-        found = (times @ sums.reshape(len(people), -1)).reshape(len(drawn), *sums.shape[1:])
+    for chosen in resample_people(len(people), draws, rng):
+        at = slice(first, first := first + len(chosen))
+        times = _how_often(chosen, len(people))
+        found = (times @ sums.reshape(len(people), -1)).reshape(len(chosen), *sums.shape[1:])
         with np.errstate(invalid="ignore"):
             means[at] = np.einsum("ds,dsm->dm", shares[at], found[:, :-1]) / found[:, -1]
     return means.reshape(draws, *measures)
@@ -240,9 +240,9 @@ def _sums(values: np.ndarray, person: np.ndarray, n_people: int) -> np.ndarray:
 
 
 def _how_often(drawn: np.ndarray, n: int) -> np.ndarray:
-    """(D, n) how often each of n was drawn in each of D rows, as floats."""
-    rows = len(drawn)
-    flat = (drawn + n * np.arange(rows)[:, None]).ravel() if rows > 1 else drawn.ravel()
+    """(D, n) how often each of n was chosen in each of D rows, as floats."""
+    rows = len(chosen)
+    flat = (chosen + n * np.arange(rows)[:, None]).ravel() if rows > 1 else chosen.ravel()
     return np.bincount(flat, minlength=rows * n).reshape(rows, n).astype(float)
 
 
