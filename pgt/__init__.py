@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pgt.metrics import interval as interval
     from pgt.metrics import summarize as summarize
     from pgt.model import PointerGeneratorTransformer as PointerGeneratorTransformer
-    from pgt.predictor.estimator import NextLocation as NextLocation
+    from pgt.predictor import NextLocation as NextLocation
     from pgt.train import fit as fit
     from pgt.windows import Dataset as Dataset
     from pgt.windows import Windows as Windows
@@ -60,7 +60,7 @@ __version__ = "0.1.0"
 
 # The public names, in the order of the work, and the modules that define them.
 _HOMES = {
-    "NextLocation": "predictor.estimator",
+    "NextLocation": "predictor",
     "read_visits": "io.sources",
     "DataError": "errors",
     "prepare": "windows",
