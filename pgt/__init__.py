@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from pgt.contextual import load_contextual as load_contextual
     from pgt.errors import DataError as DataError
     from pgt.history import with_history as with_history
-    from pgt.io.sources import read_visits as read_visits
+    from pgt.datasets import read_fixes as read_fixes
+    from pgt.datasets import read_visits as read_visits
     from pgt.metrics import evaluate as evaluate
     from pgt.metrics import interval as interval
     from pgt.metrics import summarize as summarize
@@ -61,7 +62,8 @@ __version__ = "0.1.0"
 # The public names, in the order of the work, and the modules that define them.
 _HOMES = {
     "NextLocation": "predictor",
-    "read_visits": "io.sources",
+    "read_visits": "datasets",
+    "read_fixes": "datasets",
     "DataError": "errors",
     "prepare": "windows",
     "Dataset": "windows",

@@ -15,15 +15,17 @@ from torch import Tensor
 
 from pgt.batch import DURATIONS, Batch
 from pgt.config import Protocol, WindowConfig
-from pgt.doubts.visits import note
 from pgt.errors import DataError
+from pgt.plausibility import note_doubts
 from pgt.refusals.kinds import require_has
-from pgt.units import local_day, local_minute
 from pgt.visits import (
     SPLITS,
     by_length,
     check,
     last_numbers,
+    local_clock,
+    local_day,
+    local_minute,
     person_rows,
     same_place,
     split_by_days,
@@ -62,7 +64,7 @@ def half_hours(minutes: Any) -> Any:
 
 def encode(visits: pd.DataFrame, vocabulary: Encodes) -> Tensor:
     """Encode visits as integers, (9, N + 1) int32; column 0 is padding."""
-    start, end = visits.started_at, visits.finished_at
+    start, end = local_clock(visits, "started_at"), local_clock(visits, "finished_at")
     table = np.zeros((len(FEATURES), len(visits) + 1), dtype=np.int32)
     # Each column is written as soon as it is made, so that only one is there twice.
     column = dict(zip(FEATURES, table[:, 1:], strict=True))
@@ -71,7 +73,8 @@ def encode(visits: pd.DataFrame, vocabulary: Encodes) -> Tensor:
     column["start_minute"][:] = local_minute(start)
     column["time"][:] = quarter(column["start_minute"])
     column["weekday"][:] = 1 + start.dt.day_of_week
-    column["duration"][:] = half_hours((end - start).dt.total_seconds() // 60)
+    lasts = visits.finished_at - visits.started_at
+    column["duration"][:] = half_hours(lasts.dt.total_seconds() // 60)
     column["end_minute"][:] = local_minute(end)
     column["start_day"][:] = local_day(start)
     column["end_day"][:] = local_day(end)
@@ -306,7 +309,7 @@ def prepare(
     ----------
     visits : DataFrame
         As `pgt.visits.check` wants it; without a ``split`` column it is split by each person's
-        days (`pgt.visits.split_by_days`). A `DataNote` warns of each doubt (`pgt.doubts.visits`).
+        days (`pgt.visits.split_by_days`). A `DataNote` warns of each doubt (`pgt.plausibility`).
     days, min_visits, protocol
         As in `pgt.config.WindowConfig`. A target also needs ``days`` days between the person's
         first day in the split and the day that the history goes back from.
@@ -338,7 +341,7 @@ def prepare(
         raise DataError("Give either config or days, min_visits and protocol, not both.")
     config = config or alone
     require_has("config", config, "goes_back_from", "a WindowConfig")
-    visits = note(check(visits))
+    visits = note_doubts(check(visits))
     visits = visits if "split" in visits.columns else split_by_days(visits)
     if vocabulary is None:
         vocabulary = Vocabulary.build(visits, config.protocol)
