@@ -1,11 +1,7 @@
 """Where people go next, for anybody's visits, with networks that were trained on simulated people.
 
-    model = NextLocation.pretrained()
-    model.predict(visits, top=5)
-
-The networks know places by their relations alone, so places are numbered as they come. A question
-is a window like any other, whose target is not there yet: `ask` puts one empty row behind each
-person's visits, and everything that makes windows makes these, too.
+The networks know places by their relations alone. A question is a window like any other, whose
+target is not there yet: `ask` puts one empty row behind each person's visits.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -26,19 +22,15 @@ from pgt import contextual, datasets, files
 from pgt.baselines import ContextKernel, fit_baseline, looking_back
 from pgt.calibration import threshold
 from pgt.config import TargetTime
-from pgt.contextual import MEMORY, OLDER, ContextualConfig, ContextualPointer
+from pgt.contextual import IN_WORDS, MEMORY, OLDER, ContextualConfig, ContextualPointer
 from pgt.errors import DataError
-from pgt.history import HistoryBatch, HistoryWindows, is_new, of_rows, with_history
+from pgt.history import HistoryWindows, is_new, of_rows, with_history
 from pgt.metrics import compare, evaluate, gains
 from pgt.mixture import Mixture, MixtureModel, evaluating
 from pgt.train import fit
 from pgt.visits import find_user, moment, nobody_before, person_rows, until
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, encode, prepare
-
-if TYPE_CHECKING:  # drawing is slow to load, and a prediction does not need it
-    import folium
-    import seaborn
 
 FORMAT = "predictor-1"
 # What the experts of each part know of the next visit's start: nothing, or weekday and minute.
@@ -70,20 +62,8 @@ class NextLocation:
     In all methods ``visits`` is a table or a path, whatever `pgt.datasets.read` reads; ``at``
     (Timestamp or text, local time if it names no offset) is when the next visit begins: later
     visits are not used, and without it nothing is known of that; ``user`` is a ``user_id``, or how
-    it is written; ``top`` is a number of places.
-
-    Parameters
-    ----------
-    experts : ModuleDict of Experts
-        Those of ``next_place`` know nothing of the next visit's time, those of ``at_a_time`` do.
-    novelty : (float, float)
-        Mean of the share of new places, and how many visits it is worth.
-    calibration : ndarray
-        1 minus the probability of the truth, in windows of no training; sorted.
-    notes : dict
-        Where it comes from.
-    timezone : str, optional
-        The local zone of tables whose times name none.
+    it is written; ``top`` is a number of places. ``timezone`` is the local zone of tables whose
+    times name none.
 
     Examples
     --------
@@ -93,10 +73,10 @@ class NextLocation:
     ['user_id', 'rank', 'location_id', 'probability', 'somewhere_new']
     """
 
-    experts: Any
-    novelty: tuple[float, float]
-    calibration: np.ndarray
-    notes: dict[str, Any] = field(default_factory=dict)
+    experts: Any  # ModuleDict: the `Experts` of each of `NETWORKS`
+    novelty: tuple[float, float]  # mean of the share of new places; how many visits it is worth
+    calibration: np.ndarray  # 1 minus the probability of the truth, where nothing was trained
+    notes: dict[str, Any] = field(default_factory=dict)  # where it comes from
     timezone: str | None = None
 
     @classmethod
@@ -116,12 +96,10 @@ class NextLocation:
             )
         with files.fitting(name):
             found = tensors.pop("calibration").double().numpy()
-            configs = {part: [ContextualConfig.from_dict(raw) for raw in info["models"][part]]
-                       for part in NETWORKS}  # fmt: skip
-            experts = files.built(
-                lambda: nn.ModuleDict({part: Experts([ContextualPointer(one) for one in some])
-                                       for part, some in configs.items()}), tensors, name,
-            )  # fmt: skip
+            experts = files.built(lambda: nn.ModuleDict({
+                part: Experts([ContextualPointer(ContextualConfig.from_dict(raw)) for raw in some])
+                for part, some in info["models"].items()
+            }), tensors, name)  # fmt: skip
             mean, strength = map(float, info["novelty"])
             return cls(experts, (mean, strength), found, dict(info["notes"]), timezone)
 
@@ -143,29 +121,27 @@ class NextLocation:
         days are split in time. The last part, ``test``, is not looked at.
         """
         data = with_history(prepare(self._read(visits), protocol="exact"), MEMORY, OLDER)
-        n_train, n_valid = len(data.train), len(data.valid)
-        names, why = ["pretrained", "fine_tuned", "trained"], "best MRR on the validation windows"
-        if min(n_train, n_valid) < ENOUGH:
-            names, why = names[:1], f"only {n_train} windows to train on and {n_valid} to judge"
+        n_valid = len(data.valid)
+        names = ["pretrained", "fine_tuned", "trained"]
+        names = names if min(len(data.train), n_valid) >= ENOUGH else names[:1]
         found = [self._candidate(name, data, seed, progress) for name in names]
         scores = [gains(evaluate(one["next_place"], data.valid)) for one in found if n_valid]
         table = pd.DataFrame([100 * score[["acc@1", "mrr"]].mean() for score in scores])
         best = int(np.argmax(table.mrr)) if scores else 0
         if n_valid >= ENOUGH:
-            made = calibrated(found[best], data.valid)
-            self.experts, self.novelty, self.calibration = (
-                made.experts, made.novelty, made.calibration
-            )  # fmt: skip
+            self.experts = found[best]
+            self.novelty, self.calibration = promises(found[best], data.valid)
         table.insert(0, "candidate", names[: len(table)])
-        self.notes = {"taken": names[best], "why": why, "windows": data.counts(), "seed": seed,
-                      "selection": table.to_dict("records")}  # fmt: skip
+        self.notes = {"selection": table.to_dict("records"), "taken": names[best], "seed": seed,
+                      "windows": data.counts()}  # fmt: skip
         return self
 
     def _candidate(self, name: str, data: Dataset, seed: int, progress: bool) -> Any:
         """The experts, weighed for these people; the best of them tuned, or new ones trained."""
         found: Any = {part: self.experts[part].weighed(data.train) for part in NETWORKS}
         for part, target_time in NETWORKS.items() if name != "pretrained" else ():
-            network, training = deepcopy(found[part].best), FINE_TUNING
+            best = found[part].experts[int(found[part].weights.argmax())]
+            network, training = deepcopy(best), FINE_TUNING
             if name == "trained":
                 network, training = new_network(seed, target_time), contextual.TRAINING
             fit(network, data.train, data.valid, replace(training, seed=seed), progress=progress)
@@ -187,7 +163,7 @@ class NextLocation:
             ``lon`` and ``lat`` where the visits have them.
         """
         experts, asked = self._asked(visits, at, user)
-        return asked.named(likeliest(experts, asked, counted(top)))
+        return asked.named(likeliest(experts, asked, top))
 
     @one_thread()
     def predict_set(
@@ -195,9 +171,9 @@ class NextLocation:
     ) -> pd.DataFrame:
         """For each person the answers that are to hold the truth as often as ``coverage`` says.
 
-        The promise is for windows like those of the calibration. The table is as of `predict`; in
-        a row that means "somewhere new" ``location_id`` is None. Source: Sadinle, Lei and Wasserman
-        2019, https://doi.org/10.1080/01621459.2017.1395341.
+        The promise is for windows like those of the calibration. A row without a ``location_id``
+        means "somewhere new". Source: Sadinle, Lei and Wasserman 2019,
+        https://doi.org/10.1080/01621459.2017.1395341.
         """
         if isinstance(coverage, str) or not 0 < coverage < 1:
             raise DataError(f"coverage is {coverage!r}; it must lie between 0 and 1, say 0.9.")
@@ -213,59 +189,50 @@ class NextLocation:
     def explain(self, visits: Any, user: Any, *, at: Any = None, top: int = 3) -> pd.DataFrame:
         """What spoke for each of a person's likeliest places, and how much.
 
-        For each place and ``feature`` (``about`` says it in words) the ``effect``: the
-        ``probability`` with it minus that without it, in percentage points. What spoke for a place
-        stands first, what spoke against it last. A feature that is left out says of all visits the
-        same. ``visits`` is how often the table has the place.
+        For each place and ``feature`` (``about``: in words) the ``effect``: the ``probability``
+        with it minus that without it, in percentage points, what spoke for the place first. A
+        feature that is left out says of all visits the same. ``visits``: how often it was visited.
         """
         experts, asked = self._asked(visits, at, user)
-        best = likeliest(experts, asked, counted(top))
-        times = pd.Series(asked.place).value_counts()
+        best = likeliest(experts, asked, top)
         table = asked.named(best)[["location_id", "probability"]].assign(
-            visits=times[best.place].to_numpy(), rank=best["rank"]
+            visits=[int((asked.place == one).sum()) for one in best.place], rank=best["rank"]
         )
         parts = []
-        for feature in experts.best.config.used_features:
+        for feature in experts.config.used_features:
             without = deepcopy(experts)
             for network in without.experts:
                 network.scorer.tables[feature].zero_()
             less = likeliest(without, asked).set_index("place").probability
             effect = 100 * (best.probability - less.reindex(best.place, fill_value=0).to_numpy())
-            about = contextual.IN_WORDS[feature]
-            parts.append(table.assign(feature=feature, about=about, effect=effect))
+            parts.append(table.assign(feature=feature, about=IN_WORDS[feature], effect=effect))
         found = pd.concat(parts).sort_values(["rank", "effect"], ascending=[True, False])
         return found.drop(columns="rank").reset_index(drop=True)
 
     def plot(
         self, visits: Any, user: Any, *, at: Any = None, top: int = 3, reasons: int = 5
-    ) -> seaborn.FacetGrid:
-        """Draw what `explain` says: for each place its strongest reasons, as bars."""
-        import seaborn
-        from matplotlib import rc_context
-
+    ) -> Any:
+        """Draw what `explain` says, its strongest ``reasons`` as bars: matplotlib's Axes."""
         found = self.explain(visits, user, at=at, top=top)
-        size = found.effect.abs().groupby(found.location_id).rank("first", ascending=False)
-        with rc_context({"text.parse_math": False}):  # a place may have a "$" in its name
-            grid = seaborn.catplot(
-                found[size <= counted(reasons, "reasons")], kind="bar", x="effect", y="about",
-                row="location_id", sharey=False, height=0.8 + 0.3 * reasons, aspect=3,
-            )  # fmt: skip
-            grid.set_titles("{row_name}", loc="left").refline(x=0)
-        return grid.set_axis_labels("effect on the probability (points)", "")
+        table = found.pivot(index="about", columns="location_id", values="effect")
+        strongest = table.abs().max(axis=1).nlargest(reasons).index
+        table = table.loc[strongest[::-1], found.location_id.unique()]
+        names = [str(one).replace("$", r"\$") for one in table.columns]  # which begins a formula
+        return table.set_axis(names, axis=1).plot.barh(xlabel="effect (points)", ylabel="")
 
+    @one_thread()
     def map(
         self, visits: Any, user: Any, *, at: Any = None, top: int = 5, streets: bool = False
-    ) -> folium.Map:
-        """Draw a person's places and the guesses; ``save(path)`` of the map writes a page.
+    ) -> Any:
+        """Draw a person's places and the guesses: a folium.Map, whose ``save(path)`` is a page.
 
         Visits need ``lon`` and ``lat``. With ``streets`` these are shown at once, and a tile server
         learns the area.
         """
         from pgt.maps import places_map
 
-        with one_thread():
-            experts, asked = self._asked(visits, at, user)
-            guesses = asked.named(likeliest(experts, asked, counted(top)))
+        experts, asked = self._asked(visits, at, user)
+        guesses = asked.named(likeliest(experts, asked, top))
         mine = asked.visits[asked.visits.user_id == guesses.user_id[0]]
         return places_map(mine, guesses, streets=streets)
 
@@ -280,8 +247,8 @@ class NextLocation:
         data = with_history(week, MEMORY, OLDER)
         if len(data.test) == 0:
             raise DataError(
-                "The table has no test windows (three visits within seven days, in the last fifth "
-                "of a person's days); give more visits."
+                "The table has no test windows (three visits within seven days, late in a person's "
+                "record); give more visits."
             )
         valid = data.valid.subset(sample(len(data.valid), KERNEL))
         ours = self.experts["next_place"].weighed(data.train)
@@ -317,11 +284,7 @@ class NextLocation:
 
 
 class Experts(MixtureModel):
-    """The mixture of several contextual pointers: (K,) ``weights`` that add up to 1.
-
-    One set of weights does not fit every table: whether it is a diary or check-ins, and how
-    punctual its people are, shows in their past. So the networks are weighed by that.
-    """
+    """The mixture of several contextual pointers: (K,) ``weights`` that add up to 1."""
 
     weights: Tensor
 
@@ -332,33 +295,19 @@ class Experts(MixtureModel):
         self.register_buffer("weights", equal if weights is None else weights)
         self.config = experts[0].config
 
-    @property
-    def best(self) -> ContextualPointer:
-        """The network with the greatest weight."""
-        network: ContextualPointer = self.experts[int(self.weights.argmax())]
-        return network
-
-    def mixture(self, batch: HistoryBatch) -> Mixture:
+    def mixture(self, batch: Any) -> Mixture:
         """Predict every window of a batch."""
-        each = [network.mixture(batch) for network in self.experts]
+        each: list[Mixture] = [network.mixture(batch) for network in self.experts]
         pointers = torch.stack([one.pointer for one in each])  # (K, B, S)
         pointer = (pointers + self.weights.log()[:, None, None]).logsumexp(0)
-        mixed: Mixture = replace(each[0], pointer=pointer)
-        return mixed
+        return replace(each[0], pointer=pointer)
 
-    @torch.no_grad()
     def weighed(self, past: Any) -> Experts:
         """The same networks with the weights that make these windows' targets likeliest, by EM."""
         if len(self.experts) == 1:
             return self
         past = past.subset(sample(len(past), PAST))
-        likely = np.zeros((len(past), len(self.experts)))
-        with evaluating(self):
-            for batch in past.batches(256):
-                for k, network in enumerate(self.experts):
-                    found = network.mixture(batch)
-                    hit = found.place == batch.target[:, None]
-                    likely[batch.index, k] = found.pointer.double().exp().where(hit, 0).sum(1)
+        likely = np.stack([share_of_truth(network, past) for network in self.experts], axis=1)
         likely = likely[(likely > 0).all(1)]  # a new place is no network's to name
         weights = equal = np.full(len(self.experts), 1 / len(self.experts))
         for _ in range(STEPS):
@@ -368,36 +317,33 @@ class Experts(MixtureModel):
         return Experts(list(self.experts), torch.from_numpy(weights).float()).eval()
 
 
-def new_network(seed: int, target_time: TargetTime) -> ContextualPointer:
+def new_network(seed: int, target_time: TargetTime) -> Any:
     """A network with its first weights: three of its components are the kernel's."""
     torch.manual_seed(seed)
     # Places and people have no weights of their own: there are only padding and unknown.
     config = ContextualConfig(
         2, 1, n_trained_ids=2, target_time=target_time, **contextual.ALONE | {"n_components": 6}
     )
-    network = ContextualPointer(config)
-    assert network.scorer is not None
+    network: Any = ContextualPointer(config)
     contextual.like_kernel(network.scorer, ContextKernel())
     return network
 
 
-def calibrated(experts: Any, windows: Any) -> NextLocation:
-    """Put networks and promises together; the promises are made on windows of no training."""
-    counts, happened = new_places(windows), is_new(windows)[windows.target]
+def promises(experts: Any, windows: Any) -> tuple[tuple[float, float], np.ndarray]:
+    """The novelty and the calibration of `NextLocation`, on windows of no training."""
+    happened = is_new(windows)[windows.target]
     mean = float(np.clip(happened.mean(), 0.01, 0.99))
 
     def loss(strength: float) -> float:
-        p = np.clip(share_of_new(counts, (mean, strength)), 1e-4, 1 - 1e-4)
+        p = np.clip(share_of_new(windows, mean, strength), 1e-4, 1 - 1e-4)
         return float(-np.where(happened, np.log(p), np.log(1 - p)).mean())
 
-    novelty = mean, min((1.0, 3.0, 10.0, 30.0, 100.0, 300.0), key=loss)
-    new, truth = share_of_new(counts, novelty), np.empty(len(windows))
-    for index, place, share in shares(experts["next_place"], windows):
-        here = place == windows.targets[index][:, None]
-        known = np.where(here, share, 0.0).sum(1) * (1 - new[index])
-        truth[index] = np.where(here.any(1), known, new[index])
+    strength = min((1.0, 3.0, 10.0, 30.0, 100.0, 300.0), key=loss)
+    new = share_of_new(windows, mean, strength)
+    share = share_of_truth(experts["next_place"], windows)
+    truth = np.where(share > 0, share * (1 - new), new)
     at = np.linspace(0, len(truth) - 1, min(CALIBRATION, len(truth))).round().astype(int)
-    return NextLocation(experts, novelty, np.sort(1 - truth)[at])
+    return (mean, strength), np.sort(1 - truth)[at]
 
 
 @dataclass(frozen=True)
@@ -457,23 +403,19 @@ def ask(
     vocabulary = Vocabulary(tuple(range(int(own.max(initial=0)) + 1)), (), 0)
     features = encode(table, vocabulary)
     windows, past = of_rows(table, features, vocabulary, [target, earlier], MEMORY, OLDER)
-    new = share_of_new(new_places(windows), novelty)
+    new = share_of_new(windows, *novelty)
     return Questions(windows, new, last, place[begins[last]], visits, place), past
 
 
-def shares(model: Experts, windows: Any) -> Iterator[tuple[np.ndarray, ...]]:
-    """(B,) numbers of windows of like length, (B, S) their places or -1, (B, S) shares of these."""
-    with evaluating(model), torch.no_grad():
-        for batch in windows.batches(256):
-            found = model.mixture(batch)
-            share = found.pointer.exp().masked_fill(found.place < 0, 0.0)
-            yield batch.index.numpy(), found.place.numpy(), share.numpy()
-
-
+@torch.no_grad()
 def likeliest(model: Experts, asked: Questions, top: int | None = None) -> pd.DataFrame:
     """By ``window``, ``rank`` and ``place`` the probability, the likeliest first."""
+    if top is not None and (not isinstance(top, int | np.integer) or top < 1):
+        raise DataError(f"top is {top!r}; it must be a whole number, at least 1.")
     parts = []
-    for index, place, share in shares(model, asked.windows):
+    for batch in asked.windows.batches(256):
+        index, found = batch.index.numpy(), model.mixture(batch)
+        place, share = found.place.numpy(), found.pointer.exp().where(found.place >= 0, 0).numpy()
         order = np.argsort(-share, axis=1, kind="stable")[:, :top]  # (B, K)
         value = np.take_along_axis(share, order, 1) * (1 - asked.new[index])[:, None]
         at, rank = np.nonzero(value > 0)
@@ -483,27 +425,26 @@ def likeliest(model: Experts, asked: Questions, top: int | None = None) -> pd.Da
     return pd.concat(parts).sort_values(["window", "rank"], ignore_index=True)
 
 
-def new_places(windows: HistoryWindows) -> np.ndarray:
-    """(W, 2) of the latest visits of each past: how many were to new places, and how many."""
+@torch.no_grad()
+def share_of_truth(model: MixtureModel, windows: Any) -> np.ndarray:
+    """(W,) what the model gives to the place that was next; 0 where it cannot name it."""
+    found = np.zeros(len(windows))
+    with evaluating(model):
+        for batch in windows.batches(256):
+            out = model.mixture(batch)
+            hit = out.place == batch.target[:, None]
+            found[batch.index] = out.pointer.double().exp().where(hit, 0).sum(1)
+    return found
+
+
+def share_of_new(windows: HistoryWindows, mean: float, strength: float) -> np.ndarray:
+    """(W,) how many of the latest visits were to new places, the share drawn towards a mean."""
     before = np.append(0, np.cumsum(is_new(windows)))
     begin = np.maximum(windows.floor, windows.target - RECENT)
-    return np.stack([before[windows.target] - before[begin], windows.target - begin], axis=1)
-
-
-def share_of_new(counts: np.ndarray, novelty: tuple[float, float]) -> np.ndarray:
-    """(W, 2) of `new_places` -> (W,) the share of late, drawn towards the mean."""
-    mean, strength = novelty
-    share: np.ndarray = (counts[:, 0] + strength * mean) / (counts[:, 1] + strength)
-    return share
+    n_new = before[windows.target] - before[begin]
+    return np.asarray((n_new + strength * mean) / (windows.target - begin + strength))
 
 
 def sample(n: int, most: int) -> np.ndarray:
     """Up to ``most`` of n numbers, drawn at random, in order."""
     return np.sort(np.random.default_rng(0).permutation(n)[:most])
-
-
-def counted(value: Any, name: str = "top") -> int:
-    """A whole number of at least 1, or a refusal."""
-    if not isinstance(value, int | np.integer) or value < 1:
-        raise DataError(f"{name} is {value!r}; it must be a whole number, at least 1.")
-    return int(value)
