@@ -268,7 +268,7 @@ class NextLocation:
             return table
         from pgt import gps  # clustering is slow to load
 
-        return gps.visits(table)
+        return gps.visits(table, timezone=self.timezone)
 
     def _asked(self, source: Any, at: Any, user: Any) -> tuple[Experts, Questions]:
         """The networks, weighed by everybody's past, and the questions of those who are asked."""
