@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import datetime
 import io
 import json
 import re
@@ -792,9 +793,12 @@ def _moments(
 
 def _unix(raw: pd.Series) -> pd.Series | None:
     """Unix seconds, milliseconds, micro- or nanoseconds, by their size; None where it is text."""
-    text = raw.astype("string").str.strip()
-    numbers = pd.to_numeric(text, errors="coerce").astype(float)
-    given = int((text.notna() & (text != "")).sum())
+    numbers, given = raw, int(raw.notna().sum())
+    if not pd.api.types.is_numeric_dtype(raw.dtype):
+        text = raw.astype("string").str.strip()
+        numbers = pd.to_numeric(text, errors="coerce")
+        given = int((text.notna() & (text != "")).sum())
+    numbers = numbers.astype(float)
     if given == 0 or numbers.notna().sum() * 2 <= given:
         return None
     size = float(numbers.abs().median())
@@ -852,37 +856,47 @@ def _written(
 
 
 def _clocks(table: pd.DataFrame, timezone: str | None, clock: str | None) -> pd.DataFrame:
-    """Starts and ends by local clocks: of the zone that is named, of their own, or of the place."""
+    """Starts and ends by local clocks: of the zone that is named, of the place, or of their own."""
     start, ahead = _moments(table, "started_at", clock or timezone, strict=True)
     end, _ = _moments(table, "finished_at", clock or timezone, strict=True, after=start)
-    if timezone is None and "utc_offset" in table.columns:
+    if "utc_offset" in table.columns:
         ahead = pd.to_numeric(table.utc_offset, errors="coerce").astype(float)
-    if timezone is None and "lon" in table.columns and (ahead is None or not ahead.any()):
-        zones = zones_at(table.lon, table.lat)
-        if len(found := zones.dropna().unique()) == 1:
-            timezone = str(found[0])
-            note(f"the times are in UTC; by the coordinates, the clocks are those of {timezone}.")
-        elif len(found) > 1:
-            ahead = pd.Series(0.0, index=table.index)
-            for zone, rows in zones.groupby(zones).groups.items():
-                there = start[rows].dt.tz_convert(zone).dt.tz_localize(None)
-                ahead[rows] = (there - start[rows].dt.tz_localize(None)).dt.total_seconds() / 60
-            note(f"the times are in UTC; by the coordinates, the clocks are those of {len(found)} "
-                 f"zones ({found[0]}, {found[1]}{', …' if len(found) > 2 else ''}).")  # fmt: skip
-    if timezone is None and ahead is not None and ahead.nunique() == 1:
-        timezone = _fixed(ahead.iloc[0])
     table = table.drop(columns="utc_offset", errors="ignore")
+    table = _like(table, table.assign(started_at=start, finished_at=end))
     if timezone is not None:
-        start, end = start.dt.tz_convert(timezone), end.dt.tz_convert(timezone)
-    elif ahead is not None:
-        table = table.assign(utc_offset=ahead.astype("int64"))
-    return _like(table, table.assign(started_at=start, finished_at=end))
+        return _like(table, _in_zone(table, timezone))
+    written = None if ahead is None or not ahead.any() else ahead
+    return _like(table, by_local_clocks(table, written))
 
 
-def _fixed(minutes: float) -> Any:
-    """A zone that is always so many minutes ahead of UTC, as pandas names it."""
-    sign, minutes = "-" if minutes < 0 else "+", abs(int(minutes))
-    return pd.Timestamp(f"2000-01-01T00:00{sign}{minutes // 60:02}:{minutes % 60:02}").tz
+def by_local_clocks(table: pd.DataFrame, ahead: pd.Series | None = None) -> pd.DataFrame:
+    """Visits in UTC by the clocks of their places, or of the offsets (minutes) that they came with.
+
+    In one zone, times are in it; in several, they stay in UTC and ``utc_offset`` says how many
+    minutes each visit's clocks are ahead.
+    """
+    zones = zones_at(table.lon, table.lat) if "lon" in table.columns else pd.Series(dtype=str)
+    found = zones.dropna().unique()
+    there = pd.Series(0.0, index=table.index)
+    for zone, rows in zones.groupby(zones).groups.items():
+        at = table.started_at[rows]
+        local = at.dt.tz_convert(zone).dt.tz_localize(None)
+        there[rows] = (local - at.dt.tz_localize(None)).dt.total_seconds() / 60
+    if ahead is None and len(found):
+        some = f"{found[0]}, {found[1]}{', …' if len(found) > 2 else ''}" if found[1:] else found[0]
+        note(f"the times are in UTC; by the coordinates, local clocks are those of {some}.")
+        ahead = there
+    if ahead is None:
+        return table
+    if len(found) == 1 and (ahead == there).all():
+        return _in_zone(table, str(found[0]))
+    if ahead.nunique() == 1:
+        return _in_zone(table, datetime.timezone(datetime.timedelta(minutes=ahead.iloc[0])))
+    return table.assign(utc_offset=ahead.astype("int64"))
+
+
+def _in_zone(table: pd.DataFrame, zone: Any) -> pd.DataFrame:
+    return table.assign(**{name: table[name].dt.tz_convert(zone) for name in TIMES})
 
 
 def zones_at(lon: pd.Series, lat: pd.Series) -> pd.Series:
