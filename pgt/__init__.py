@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pgt.contextual import ContextualPointer as ContextualPointer
     from pgt.contextual import load_contextual as load_contextual
     from pgt.datasets import load_city as load_city
+    from pgt.datasets import read_fixes as read_fixes
     from pgt.datasets import read_visits as read_visits
     from pgt.errors import DataError as DataError
     from pgt.history import with_history as with_history
@@ -41,7 +42,7 @@ __version__ = "0.1.0"
 # The public names by module, in the order of the work.
 _HOMES = {
     "predictor": ["NextLocation"],
-    "datasets": ["read_visits", "load_city"],
+    "datasets": ["read_visits", "read_fixes", "load_city"],
     "errors": ["DataError"],
     "windows": ["prepare", "Dataset", "Windows"],
     "history": ["with_history"],

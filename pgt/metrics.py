@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -337,3 +337,39 @@ def _gains(runs: Sequence[pd.DataFrame], metric: str, seeds: bool) -> np.ndarray
         raise ValueError(f"metric is {metric!r}; intervals exist for {', '.join(MEANS)}.")
     found = np.stack([gains(ranks)[metric].to_numpy() for ranks in runs])
     return found if seeds else found.mean(0, keepdims=True)
+
+
+FEW = 5  # fewer people carry no interval by people
+
+
+def compare(ranked: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Score several models on the same windows, the first beside the others.
+
+    Parameters
+    ----------
+    ranked : mapping
+        By name, ranks of `evaluate`.
+
+    Returns
+    -------
+    DataFrame
+        By ``model`` and ``group`` (`GROUPS`): ``n`` windows, ``acc@1`` with ``low`` and ``high``
+        (95 % interval, people resampled), ``acc@5``, ``acc@10`` and ``mrr``, in percent;
+        ``people``; and by how many points the first model's acc@1 is above the row's, paired:
+        ``lead``, ``lead_low``, ``lead_high``. Fewer than five people have no interval.
+    """
+    first = next(iter(ranked.values()))
+    tables = []
+    for name, ranks in ranked.items():
+        table = summarize(ranks)
+        table["people"] = [ranks.user_id[group_mask(ranks, one)].nunique() for one in table.group]
+        table[["low", "high", "lead_low", "lead_high"]] = [
+            (*interval(ranks, group=one), *interval(first, against=ranks, group=one))
+            if people >= FEW else (np.nan,) * 4
+            for one, people in zip(table.group, table.people, strict=True)
+        ]  # fmt: skip
+        table["lead"] = summarize(first)["acc@1"] - table["acc@1"]
+        tables.append(table.assign(model=name))
+    columns = ["model", "group", "n", "acc@1", "low", "high", "acc@5", "acc@10", "mrr", "people",
+               "lead", "lead_low", "lead_high"]  # fmt: skip
+    return pd.concat(tables, ignore_index=True)[columns]

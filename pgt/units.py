@@ -1,4 +1,4 @@
-"""Units: metres on the Earth, microseconds of a moment, local days and minutes."""
+"""Units: metres on the Earth, microseconds of a moment, minutes around the clock."""
 
 from __future__ import annotations
 
@@ -26,14 +26,3 @@ def around_the_clock(one: Minutes, other: Minutes) -> Minutes:
     """
     half = MINUTES_OF_DAY // 2
     return half - abs(half - abs(one - other))
-
-
-def local_day(times: pd.Series) -> pd.Series:
-    """Number the local calendar day (days since 1970-01-01 by the wall clock)."""
-    wall = times.dt.tz_localize(None)
-    return (wall.dt.normalize() - pd.Timestamp(0)).dt.days
-
-
-def local_minute(times: pd.Series) -> pd.Series:
-    """Minute of the local day, 0 to 1439."""
-    return times.dt.hour * 60 + times.dt.minute

@@ -14,14 +14,16 @@ from torch import Tensor
 
 from pgt.batch import DURATIONS, Batch
 from pgt.config import Protocol, WindowConfig
-from pgt.doubts.visits import note
 from pgt.errors import DataError
-from pgt.units import local_day, local_minute
+from pgt.plausibility import note_doubts
 from pgt.visits import (
     SPLITS,
     by_length,
     check,
     last_numbers,
+    local_clock,
+    local_day,
+    local_minute,
     person_rows,
     same_place,
     split_by_days,
@@ -38,7 +40,7 @@ DEFAULT = WindowConfig()
 
 def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
     """Encode visits as integers, (9, N + 1) int32; column 0 is padding."""
-    start, end = visits.started_at, visits.finished_at
+    start, end = local_clock(visits, "started_at"), local_clock(visits, "finished_at")
     table = np.zeros((len(FEATURES), len(visits) + 1), dtype=np.int32)
     # Each column is written as soon as it is made, so that only one is there twice.
     column = dict(zip(FEATURES, table[:, 1:], strict=True))
@@ -47,7 +49,7 @@ def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
     column["start_minute"][:] = local_minute(start)
     column["time"][:] = 1 + column["start_minute"] // 15
     column["weekday"][:] = 1 + start.dt.day_of_week
-    minutes = (end - start).dt.total_seconds() // 60
+    minutes = (visits.finished_at - visits.started_at).dt.total_seconds() // 60
     column["duration"][:] = 1 + np.minimum(minutes // 30, DURATIONS - 1)
     column["end_minute"][:] = local_minute(end)
     column["start_day"][:] = local_day(start)
@@ -291,7 +293,7 @@ def prepare(
     if config is not None and alone != DEFAULT:
         raise DataError("Give either config or days, min_visits and protocol, not both.")
     config = config or alone
-    visits = note(check(visits))
+    visits = note_doubts(check(visits))
     visits = visits if "split" in visits.columns else split_by_days(visits)
     if vocabulary is None:
         vocabulary = Vocabulary.build(visits, config.protocol)
