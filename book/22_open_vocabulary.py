@@ -384,7 +384,7 @@ for w in tried:
 print("The same rows as the package's, in", len(tried), "windows.")
 
 # %% tags=["hide-input"]
-w = int(np.diff(test.older_at).argmax())  # the first with most summaries
+w = int(test.older.argmax())  # the first with most summaries
 batch = test.batch([w])
 columns = ("location", "days_ago", "stands_for")
 table = {name: getattr(batch, name)[0].numpy() for name in columns}
