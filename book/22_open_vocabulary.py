@@ -161,11 +161,11 @@ show(
 # random weights: the arithmetic is the same for any weights.
 
 # %%
-from pgt import contextual
+from wherenext import pointer_variants
 
-variant = contextual.VARIANTS["around"]  # the pointer, and PGT around it
-seen = contextual.windows(data, variant)
-package, _ = contextual.build(variant, data, seed=1)
+variant = pointer_variants.VARIANTS["around"]  # the pointer, and PGT around it
+seen = pointer_variants.windows(data, variant)
+package, _ = pointer_variants.build(variant, data, seed=1)
 package.eval()
 rows = package.embeddings.tables["location"].num_embeddings
 print(f"{V} ids; rows in its table: {rows}")
@@ -239,9 +239,9 @@ from pgt.checkpoint import load_model, shipped
 from pgt.train import fit
 
 closed, _ = load_model(shipped("city"))
-full = contextual.VARIANTS["full"]  # the pointer of chapter 20
-memory = contextual.windows(data, full)
-model, training = contextual.build(full, data, seed=42)
+full = pointer_variants.VARIANTS["full"]  # the pointer of chapter 20
+memory = pointer_variants.windows(data, full)
+model, training = pointer_variants.build(full, data, seed=42)
 fit(model, memory.train, memory.valid, training, progress=False)
 models = {
     "PGT, a row for every place": (closed, data.test),
