@@ -756,6 +756,7 @@ print(f"temperature {chosen:.2f}; loss on test {as_is:.3f} → {after:.3f}")
 # third line of the next figure.
 
 # %% tags=["hide-input"]
+from wherenext.predictions import recalibrated, top, with_unseen
 from wherenext.window_features import first_visits
 
 from pgt import calibration
@@ -763,23 +764,22 @@ from pgt import calibration
 
 def sure(answers):
     """How sure of the first place, how often right, and the error."""
-    best = calibration.top(answers, test.answer)
+    best = top(answers, test.answer)
     p, hit = best.confidence.to_numpy(), best.hit.to_numpy(float)
     return p, hit, calibration.expected_calibration_error(p, hit)
 
 
 never = first_visits(data)  # a forecast from cues; see above
 new_on = {
-    name: calibration.recalibrated(never["valid"], valid.new, never[name])
+    name: recalibrated(never["valid"], valid.new, never[name])
     for name in ("valid", "test")
 }
-unseen = calibration.with_unseen
 cooled = test.at(chosen)
 SOMEWHERE = "with an answer for somewhere new"
 stages = {
-    "as it is": unseen(test.log_probs, test.named),
-    "temperature": unseen(cooled, test.named),
-    SOMEWHERE: unseen(cooled, test.named, new_on["test"]),
+    "as it is": with_unseen(test.log_probs, test.named),
+    "temperature": with_unseen(cooled, test.named),
+    SOMEWHERE: with_unseen(cooled, test.named, new_on["test"]),
 }
 
 # %% tags=["hide-input"]
@@ -856,7 +856,7 @@ Markdown(
 from pgt import calibration
 
 # A column for each place, and a last one for somewhere new.
-on_valid = unseen(valid.at(chosen), valid.named, new_on["valid"])
+on_valid = with_unseen(valid.at(chosen), valid.named, new_on["valid"])
 on_valid, on_test = np.exp(on_valid), np.exp(stages[SOMEWHERE])
 own = np.sort(on_valid[np.arange(len(valid.target)), valid.answer])
 limit = own[(len(own) + 1) // 10 - 1]  # nine of ten reach it
