@@ -18,7 +18,7 @@ from pgt.baselines import ContextKernel, baselines, fit_baseline
 from pgt.config import PRESETS, ModelConfig, TargetTime, TrainConfig, ablate
 from pgt.files import folder
 from pgt.history import with_history
-from pgt.improvements import IMPROVEMENTS, improved, training_of
+from pgt.improvements import IMPROVEMENTS, improved
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.bundle import Bundle
@@ -104,9 +104,8 @@ def _improved(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     assert run.seed is not None
     torch.manual_seed(run.seed)
     config, training = _preset(key, run)
-    return improved(config, data_sets.dataset(key).train, run.variant), training_of(
-        run.variant, training
-    )
+    model = improved(config, data_sets.dataset(key).train, run.variant)
+    return model, replace(training, **IMPROVEMENTS[run.variant].training)
 
 
 def _preset(key: str, run: Run) -> tuple[ModelConfig, TrainConfig]:
