@@ -16,9 +16,9 @@ from bench_fresh import MIB
 from bench_rows import Row, Settings, row
 from bench_vocabulary import PEOPLE, SMOOTHING, made_batch, take_step
 from wherenext import city
+from wherenext.pointer_variants import VARIANTS, build, windows
 
 from pgt.config import CITY, PRESETS, ModelConfig, TrainConfig
-from pgt.contextual import VARIANTS, build, windows
 from pgt.io import sources
 from pgt.io.sources import GEOLIFE_WINDOWS, has_data
 from pgt.metrics import evaluate, gains

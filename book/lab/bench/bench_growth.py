@@ -21,8 +21,9 @@ import pandas as pd
 from bench_fresh import Watch, in_fresh_process
 from bench_rows import Row, Settings, alternate, clock, cpu_name, exponent, row
 from grown import grown
+from wherenext.pointer_variants import VARIANTS, build, windows
 
-from pgt.contextual import MEMORY, OLDER, VARIANTS, build, windows
+from pgt.contextual import MEMORY, OLDER
 from pgt.history import with_history
 from pgt.io import tables
 from pgt.metrics import evaluate, gains, interval

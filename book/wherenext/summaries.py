@@ -1,4 +1,4 @@
-"""Trip diaries of the simulated city: a person's days as sentences, and what they came to.
+"""Trip diaries of the simulated city with their summaries, and how good a summary is.
 
 A diary tells of every stay, in order: when, where, what for and how long. It starts on some day and
 goes on, day by day, until it has `STAYS` stays. Its summary has four sentences: how full
@@ -6,19 +6,23 @@ the days were and whether they brought anything new; where the person was longes
 new places marked; and how many errands there were. The names of places have to be copied. Words
 such as "busy", "routine" and "errands" are in no diary and have to be generated.
 
-Diaries are split by person.
+A summary is scored by ROUGE (Lin 2004, https://aclanthology.org/W04-1013): the words, pairs of
+words and common subsequences that it shares with a reference, as the library ``rouge-score`` counts
+them; by names that the vocabulary lacks; and by repetition.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from pgt.summarizer import Pair, Words
+from pgt.summarizer import Draft, Pair, PointerGenerator, Text, Words, beam_search, text_batch
 from wherenext.city import City
 
 STAYS = 4
@@ -51,15 +55,7 @@ class Stay(NamedTuple):
 
 @dataclass(frozen=True)
 class Diary:
-    """One diary.
-
-    Attributes
-    ----------
-    user_id : int
-        Whose.
-    source, summary : tuple of str
-        Their words.
-    """
+    """One diary, and its summary."""
 
     user_id: int
     source: tuple[str, ...]
@@ -84,11 +80,6 @@ class Diaries:
 
         A word counts once for each person. So the vocabulary holds what everybody writes, and
         leaves out the names of anybody's places.
-
-        Parameters
-        ----------
-        n_words : int, optional
-            Size of the vocabulary; None takes all words.
         """
         spoken: dict[int, set[str]] = {}
         for diary in self.train:
@@ -97,27 +88,10 @@ class Diaries:
 
 
 def write_diaries(city: City, seed: int = 0) -> Diaries:
-    """Write the diaries of a city.
+    """Write the diaries of a city; the seed decides who is in which split, and the wording.
 
-    Parameters
-    ----------
-    city : City
-        Of `wherenext.city.load` or `wherenext.city.simulate`.
-    seed : int
-        Decides who is in which split, and the wording.
-
-    Returns
-    -------
-    Diaries
-        In training a diary starts on every day of a person, so that they overlap; elsewhere each
-        starts when the previous one is over.
-
-    Examples
-    --------
-    >>> from pgt import city
-    >>> diaries = write_diaries(city.load())
-    >>> diaries.test[0].summary[-1]
-    '.'
+    In training a diary starts on every day of a person, so that they overlap; elsewhere each
+    starts when the previous one is over.
     """
     rng = np.random.default_rng(seed)
     stays = stays_of(city)
@@ -176,13 +150,7 @@ def _of_person(
 
 
 def length(hours: float) -> str:
-    """The length of a stay in words.
-
-    Examples
-    --------
-    >>> length(0.5), length(1), length(3), length(13)
-    ('half an hour', 'one hour', 'three hours', 'over twelve hours')
-    """
+    """The length of a stay in words."""
     if hours < 1:
         return "half an hour"
     if hours > 12:
@@ -228,3 +196,102 @@ def summarize(stays: Sequence[Stay]) -> str:
         f"{'discovery' if new else 'routine'} . mostly at {marked.pop(longest)} . "
         f"also {' , '.join(marked.values())} . {count} errand{'s' * (errands != 1)} ."
     )
+
+
+# ---- How good a summary is -----------------------------------------------------------------------
+
+ROUGE = ("rouge1", "rouge2", "rougeL")
+SENTENCES = ("days", "mostly", "also", "errands")
+CHUNK = 64  # diaries that are summarized at once
+
+
+def rouge(summaries: Sequence[Text], references: Sequence[Text]) -> pd.DataFrame:
+    """ROUGE-1, ROUGE-2 and ROUGE-L of each summary, F-measures from 0 to 1; columns as in `ROUGE`.
+
+    Examples
+    --------
+    >>> rouge(["a quiet day".split()], ["one quiet day".split()]).round(2).iloc[0].tolist()
+    [0.67, 0.5, 0.67]
+    """
+    try:
+        from rouge_score.rouge_scorer import RougeScorer  # slow to import, and no part of pgt
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "ROUGE is counted by the library rouge-score, which is not here; install it with "
+            "python -m pip install rouge-score.", name=error.name,
+        ) from error  # fmt: skip
+
+    scorer = RougeScorer(list(ROUGE))
+    found = (
+        scorer.score(" ".join(reference), " ".join(summary))
+        for summary, reference in zip(summaries, references, strict=True)
+    )
+    return pd.DataFrame([{name: one[name].fmeasure for name in ROUGE} for one in found])
+
+
+def unknown_right(
+    summary: Text, reference: Text, words: Words, source: Text
+) -> tuple[int, int, int]:
+    """How many words outside the vocabulary are right, wanted and written.
+
+    Wanted are such words of the reference that the source has; written those of the summary; right
+    are those of both, each as often as it is in both.
+
+    Examples
+    --------
+    >>> words = Words(["at"])
+    >>> unknown_right("at Elm Elm".split(), "at Elm Row".split(), words, "at Elm Row".split())
+    (1, 2, 2)
+    """
+    wanted = Counter(word for word in reference if word not in words and word in source)
+    written = Counter(word for word in summary if word not in words)
+    return (wanted & written).total(), wanted.total(), written.total()
+
+
+def repeated(text: Text, n: int) -> tuple[int, int]:
+    """How many of a text's ``n``-grams have been there before, and how many there are."""
+    grams = [tuple(text[k : k + n]) for k in range(len(text) - n + 1)]
+    return len(grams) - len(set(grams)), len(grams)
+
+
+def scores(summaries: Sequence[Text], diaries: Sequence[Diary], words: Words) -> dict[str, float]:
+    """What summaries are worth, in percent."""
+    references = [diary.summary for diary in diaries]
+    both = list(zip(summaries, diaries, strict=True))
+    found = 100 * rouge(summaries, references).mean()
+    values = found.to_dict()
+    right, wanted, written = np.sum(
+        [unknown_right(text, one.summary, words, one.source) for text, one in both], axis=0
+    )
+    values["unknown_right"] = 100 * right / wanted
+    values["unknown_precision"] = 100 * right / written if written else np.nan
+    for n in (1, 2, 3, 4):
+        again, every = np.sum([repeated(text, n) for text in summaries], axis=0)
+        values[f"repeated_{n}"] = 100 * again / max(every, 1)
+    values["exact"] = 100 * np.mean([tuple(text) == one.summary for text, one in both])
+    for k, name in enumerate(SENTENCES):
+        values[name] = 100 * np.mean(
+            [sentence(text, k) == sentence(one.summary, k) for text, one in both]
+        )
+    values["length"] = float(np.mean([len(text) for text in summaries]))
+    return {name: float(value) for name, value in values.items()}
+
+
+def sentence(text: Text, k: int) -> list[str]:
+    """The ``k``-th sentence, from 0; empty if there is none."""
+    parts = " ".join(text).split(" .")
+    return parts[k].split() if k < len(parts) else []
+
+
+def written(
+    model: PointerGenerator, words: Words, diaries: Sequence[Diary], beam: int
+) -> tuple[list[list[str]], list[Draft]]:
+    """The summaries of diaries, and the drafts they come from."""
+    texts, drafts = [], []
+    for start in range(0, len(diaries), CHUNK):
+        part = [diary.pair for diary in diaries[start : start + CHUNK]]
+        batch = text_batch(part, words, model.config.max_source, model.config.max_summary)
+        found = beam_search(model, batch, beam)
+        drafts += found
+        texts += [one.words(words, lent) for one, lent in zip(found, batch.lent, strict=True)]
+    return texts, drafts
