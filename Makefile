@@ -16,13 +16,13 @@ HTML   := _build/html/index.html
 
 CHAPTERS  := $(wildcard book/[0-9][0-9]_*.py)
 NOTEBOOKS := $(CHAPTERS:.py=.ipynb)
-CODE      := $(shell find pgt book/lab book/_ext -type f ! -name '*.pyc' 2>/dev/null)
+CODE      := $(shell find pgt book/wherenext book/lab book/_ext -type f ! -name '*.pyc' 2>/dev/null)
 TESTS     := $(shell find tests -name '*.py' -o -name '*.js' 2>/dev/null)
 PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cspell.json
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
 PAGES     := $(wildcard book/*.md book/*.bib book/_static/* book/_root/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
 
-.PHONY: book test slow unit lint spelling chapters browser mutants pdf pictures links bench notebooks rooms vendor wheel clean help
+.PHONY: book test slow unit lint spelling chapters browser mutants pdf pictures links bench notebooks vendor wheel clean help
 .DELETE_ON_ERROR:
 
 help: ## Say what the targets do
@@ -94,14 +94,11 @@ pictures: $(HTML) ## Take the pictures of the front page that links and the READ
 links: $(HTML) ## Follow every link of the built book, those to elsewhere too (needs the network)
 	$(BIN)/lychee --config .ci/lychee.toml _build/html
 
-bench: $(ENV) ## Measure speed and memory
+bench: $(ENV) ## Measure speed and memory: book/results/bench.json
 	$(BIN)/python book/lab/bench/bench.py
 
 notebooks: $(ENV) ## Render book/*.ipynb from book/*.py
 	$(BIN)/python book/_ext/notebooks.py
-
-rooms: $(ENV) ## Draw the picture of the package's rooms: book/_static/rooms.svg
-	$(BIN)/python book/_ext/rooms.py
 
 vendor: $(STAMPS)/vendor ## Install the libraries that the pages load
 

@@ -39,9 +39,7 @@ def experiments(root: Path, built: Collection[str]) -> str:
     return _scrolling("Table of experiments", ("Name", *COLUMNS), rows)
 
 
-def _row(
-    name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collection[str]
-) -> str:
+def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collection[str]) -> str:
     seeds = sorted({row["seed"] for row in raw["rows"] if row.get("seed") is not None})
     versions = ", ".join(
         f"{package.capitalize() if package != 'pgt' else package} {version}"

@@ -21,8 +21,7 @@ writes ``book/results/nobody.json``. The networks have seen simulated worlds alo
 In percent and points, with 95 % intervals of Acc@1 from people, and seeds where there are several,
 resampled. No person, place or moment can be recognized in the rows.
 
-The weights that are shipped are those of seed 42: ``python -m pgt pretrain --out FILE`` makes them
-again.
+The shipped weights are those of seed 42: ``lab.pretraining.pretrain(42)`` makes them again.
 """
 
 from __future__ import annotations
