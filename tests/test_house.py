@@ -32,9 +32,7 @@ ACROSS = {
     "io/test_properties.py": "every reader, whichever module it is of",
     "io/test_export.py": "ONNX and JSON must answer alike",
     "predictor/test_journeys.py": "from a table to an answer, whichever module reads it",
-    "scale/test_hostile_folders.py": "damaged folders of windows, whichever module reads them",
     "relatives/test_diaries.py": "pgt/relatives/summarizer/diaries.py",
-    "scale/test_hostile_engine.py": "hostile tables, as in io",
     "viz/test_map_text.py": "text in every map",
 }
 
