@@ -27,6 +27,7 @@ TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "commands": {"io/test_bad_input.py": ("COMMANDS",)},
     "models": {"io/test_hostile_models.py": ("HEADERS",)},
+    "folders": {"scale/test_hostile_folders.py": ("TAMPERED",)},
     "texts": {"hostile.py": ("HOSTILE",)},
     "cells": {"files/test_cells.py": ("HOSTILE",)},
     "readers": {"io/test_properties.py": ("READERS",)},
@@ -37,6 +38,7 @@ NO_CASES = ("kills", "readers")  # what is counted, and is no hostile case
 # Files of tests that change a good file at random, again and again.
 MUTANTS = (
     "io/test_hostile_tables.py", "io/test_hostile_fixes.py", "io/test_hostile_models.py",
+    "scale/test_hostile_folders.py",
 )  # fmt: skip
 
 
