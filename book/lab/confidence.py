@@ -259,5 +259,4 @@ REPORT = Report(
     question="How sure are the models, and which sets of places hold the next one?",
     rows=measured,
     data=DATA_SETS,
-    models=("contextual", "pgt", "kernel"),
 )
