@@ -239,7 +239,7 @@ def _sums(values: np.ndarray, person: np.ndarray, n_people: int) -> np.ndarray:
     return sums
 
 
-def _how_often(drawn: np.ndarray, n: int) -> np.ndarray:
+def _how_often(chosen: np.ndarray, n: int) -> np.ndarray:
     """(D, n) how often each of n was chosen in each of D rows, as floats."""
     rows = len(chosen)
     flat = (chosen + n * np.arange(rows)[:, None]).ravel() if rows > 1 else chosen.ravel()
