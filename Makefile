@@ -8,21 +8,17 @@ STAMPS := _build/stamps
 # Processes that test side by side; the tests themselves use one thread each.
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 PYTEST  := $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadfile --durations 25
-# What `make mutants` tries: how many faults or all of them, drawn by which seed, in which modules.
-SAMPLE ?= 300
-SEED   ?= 0
-MODULE ?=
 HTML   := _build/html/index.html
 
 CHAPTERS  := $(wildcard book/[0-9][0-9]_*.py book/evidence_*.py)
 NOTEBOOKS := $(CHAPTERS:.py=.ipynb)
-CODE      := $(shell find pgt book/lab book/_ext -type f ! -name '*.pyc' 2>/dev/null)
+CODE      := $(shell find pgt book/wherenext book/lab book/_ext -type f ! -name '*.pyc' 2>/dev/null)
 TESTS     := $(shell find tests -name '*.py' -o -name '*.js' 2>/dev/null)
 PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cspell.json
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
 PAGES     := $(wildcard book/*.md book/*.bib book/_static/* book/_root/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
 
-.PHONY: book test slow unit lint spelling chapters browser mutants pictures links bench notebooks rooms vendor wheel clean help
+.PHONY: book test slow unit lint spelling chapters browser pictures links bench notebooks vendor wheel clean help
 .DELETE_ON_ERROR:
 
 help: ## Say what the targets do
@@ -73,9 +69,6 @@ lint: $(ENV) ## Run ruff, mypy, codespell, and the rules of who imports whom
 	$(BIN)/codespell
 	PYTHONPATH=book $(BIN)/lint-imports --no-cache
 
-mutants: $(ENV) ## Count the small faults in the core that its tests notice (SAMPLE=all MODULE=pgt/metrics.py)
-	$(BIN)/python .ci/mutants.py --sample $(SAMPLE) --seed $(SEED) $(MODULE)
-
 spelling: $(STAMPS)/speller ## Check the spelling of the prose; words of the book are in book/words.txt
 	PATH="$$PATH:$(CURDIR)/$(BIN)" node .ci/spelling/node_modules/cspell/bin.mjs lint \
 	  --config .ci/spelling/cspell.json --no-progress
@@ -96,9 +89,6 @@ bench: $(ENV) ## Measure speed and memory
 
 notebooks: $(ENV) ## Render book/*.ipynb from book/*.py
 	$(BIN)/python book/_ext/notebooks.py
-
-rooms: $(ENV) ## Draw the picture of the package's rooms: book/_static/rooms.svg
-	$(BIN)/python book/_ext/rooms.py
 
 vendor: $(STAMPS)/vendor ## Install the libraries that the pages load
 

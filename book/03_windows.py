@@ -30,7 +30,7 @@ from wherenext.city.realism import REFERENCE
 from wherenext.exercises import check
 from wherenext.results import read_results
 
-from pgt.units import local_day, local_minute
+from pgt.visits import local_day, local_minute
 from pgt.vocabulary import Vocabulary
 from pgt.windows import prepare
 

@@ -45,10 +45,9 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 from wherenext import city
-from wherenext.diaries import write_diaries
 from wherenext.results import read_results
-from wherenext.summary_scores import sentence, unknown_right
-from wherenext.summary_scores import written as write_all
+from wherenext.summaries import sentence, unknown_right, write_diaries
+from wherenext.summaries import written as write_all
 
 from pgt.summarizer import (
     DOCUMENT,
@@ -997,7 +996,7 @@ assert again == [other.get(word, word) for word in written]
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
-from wherenext.summary_scores import scores as all_scores
+from wherenext.summaries import scores as all_scores
 
 from pgt.summarizer import new_summarizer, stream, train
 

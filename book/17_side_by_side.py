@@ -29,8 +29,8 @@ from matplotlib import pyplot as plt
 from matplotlib.patches import FancyBboxPatch
 from wherenext import city, side_by_side
 from wherenext.comparison import compare
-from wherenext.diaries import write_diaries
 from wherenext.results import read_results
+from wherenext.summaries import write_diaries
 from wherenext.viz.figures import (
     COPIED,
     EXTRA,

@@ -26,10 +26,11 @@ import pandas as pd
 import torch
 from IPython.display import display
 from wherenext import city
+from wherenext.claims import CLAIMS
 from wherenext.results import read_results
 
 from pgt.config import CITY, PRESETS, ModelConfig
-from pgt.improvements import CLAIMS, IMPROVEMENTS, improved
+from pgt.improvements import IMPROVEMENTS, improved
 from pgt.windows import prepare
 
 torch.set_num_threads(1)

@@ -27,12 +27,11 @@ import pandas as pd
 import torch
 from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
-from wherenext import city, disagreement
+from wherenext import city, disagreement, pointer_variants
 from wherenext.exercises import check
 from wherenext.results import read_results
 from wherenext.viz.figures import COPIED, EXTRA, GENERATED, MUTED, show
 
-from pgt import contextual
 from pgt.baselines import ContextKernel, fit_baseline
 from pgt.checkpoint import load_model, shipped
 from pgt.history import with_history
@@ -334,7 +333,9 @@ show(
 # the kernel's tables, it must be the kernel.
 
 # %% tags=["hide-input"]
-from pgt.contextual import ContextualConfig, ContextualPointer, kernel_config, like_kernel
+from wherenext.pointer_variants import kernel_config
+
+from pgt.contextual import ContextualConfig, ContextualPointer, like_kernel
 
 network = load_model(shipped("city"))
 network = network[0] if isinstance(network, tuple) else network
@@ -378,12 +379,12 @@ print(
 # before* has four knots, since here it also asks for the place before that one.) The three reasons mean nothing yet. Gradient descent sees the same seven-day windows of the city.
 
 # %%
-three = contextual.VARIANTS["and_clock"]  # age, place before, clock
+three = pointer_variants.VARIANTS["and_clock"]  # age, place before, clock
 three = replace(three, memory=0, older=0, from_kernel=False)
 scores = {"kernel": kernel, "PGT as shipped": network}
 learned = []
 for seed in (1, 2):
-    model, training = contextual.build(three, data, seed)
+    model, training = pointer_variants.build(three, data, seed)
     training = replace(training, max_epochs=4)
     fit(model, week.train, week.valid, training, progress=False)
     learned.append(model)
@@ -616,9 +617,9 @@ with pd.option_context("display.max_colwidth", None):
 # visits. Such a target counts as one of probability $10^{-10}$, a fixed and large loss, whatever the curves are.
 
 # %%
-full = contextual.VARIANTS["full"]
-seen = contextual.windows(data, full)
-model, training = contextual.build(full, data, seed=42)
+full = pointer_variants.VARIANTS["full"]
+seen = pointer_variants.windows(data, full)
+model, training = pointer_variants.build(full, data, seed=42)
 log = fit(model, seen.train, seen.valid, training, progress=False)
 shown = log.table()[["train_loss", "valid_loss", "valid_acc@1"]].round(2)
 shown.rename(columns=lambda name: name.replace("_", " "))

@@ -161,11 +161,11 @@ show(
 # random weights: the arithmetic is the same for any weights.
 
 # %%
-from pgt import contextual
+from wherenext import pointer_variants
 
-variant = contextual.VARIANTS["around"]  # the pointer, and PGT around it
-seen = contextual.windows(data, variant)
-package, _ = contextual.build(variant, data, seed=1)
+variant = pointer_variants.VARIANTS["around"]  # the pointer, and PGT around it
+seen = pointer_variants.windows(data, variant)
+package, _ = pointer_variants.build(variant, data, seed=1)
 package.eval()
 rows = package.embeddings.tables["location"].num_embeddings
 print(f"{V} ids; rows in its table: {rows}")
@@ -239,9 +239,9 @@ from pgt.checkpoint import load_model, shipped
 from pgt.train import fit
 
 closed, _ = load_model(shipped("city"))
-full = contextual.VARIANTS["full"]  # the pointer of chapter 20
-memory = contextual.windows(data, full)
-model, training = contextual.build(full, data, seed=42)
+full = pointer_variants.VARIANTS["full"]  # the pointer of chapter 20
+memory = pointer_variants.windows(data, full)
+model, training = pointer_variants.build(full, data, seed=42)
 fit(model, memory.train, memory.valid, training, progress=False)
 models = {
     "PGT, a row for every place": (closed, data.test),
@@ -384,7 +384,7 @@ for w in tried:
 print("The same rows as the package's, in", len(tried), "windows.")
 
 # %% tags=["hide-input"]
-w = int(np.diff(test.older_at).argmax())  # the first with most summaries
+w = int(test.older.argmax())  # the first with most summaries
 batch = test.batch([w])
 columns = ("location", "days_ago", "stands_for")
 table = {name: getattr(batch, name)[0].numpy() for name in columns}
@@ -756,6 +756,7 @@ print(f"temperature {chosen:.2f}; loss on test {as_is:.3f} → {after:.3f}")
 # third line of the next figure.
 
 # %% tags=["hide-input"]
+from wherenext.predictions import recalibrated, top, with_unseen
 from wherenext.window_features import first_visits
 
 from pgt import calibration
@@ -763,23 +764,22 @@ from pgt import calibration
 
 def sure(answers):
     """How sure of the first place, how often right, and the error."""
-    best = calibration.top(answers, test.answer)
+    best = top(answers, test.answer)
     p, hit = best.confidence.to_numpy(), best.hit.to_numpy(float)
     return p, hit, calibration.expected_calibration_error(p, hit)
 
 
 never = first_visits(data)  # a forecast from cues; see above
 new_on = {
-    name: calibration.recalibrated(never["valid"], valid.new, never[name])
+    name: recalibrated(never["valid"], valid.new, never[name])
     for name in ("valid", "test")
 }
-unseen = calibration.with_unseen
 cooled = test.at(chosen)
 SOMEWHERE = "with an answer for somewhere new"
 stages = {
-    "as it is": unseen(test.log_probs, test.named),
-    "temperature": unseen(cooled, test.named),
-    SOMEWHERE: unseen(cooled, test.named, new_on["test"]),
+    "as it is": with_unseen(test.log_probs, test.named),
+    "temperature": with_unseen(cooled, test.named),
+    SOMEWHERE: with_unseen(cooled, test.named, new_on["test"]),
 }
 
 # %% tags=["hide-input"]
@@ -856,7 +856,7 @@ Markdown(
 from pgt import calibration
 
 # A column for each place, and a last one for somewhere new.
-on_valid = unseen(valid.at(chosen), valid.named, new_on["valid"])
+on_valid = with_unseen(valid.at(chosen), valid.named, new_on["valid"])
 on_valid, on_test = np.exp(on_valid), np.exp(stages[SOMEWHERE])
 own = np.sort(on_valid[np.arange(len(valid.target)), valid.answer])
 limit = own[(len(own) + 1) // 10 - 1]  # nine of ten reach it

@@ -4,16 +4,15 @@
 # If a city grows to a million places and nobody visits the new ones, how much slower does a step of training get?
 #
 # *You will be able to* find out which part of a program gives up first when its data grow, train with a
-# million places on a laptop, and divide the work between processes and computers without changing its
-# numbers. *You need* [the loss](09_model.ipynb), [Training](10_training.ipynb) and
+# million places on a laptop, and divide the work between processes and computers with DuckDB, Dask and torchrun
+# without changing its numbers. *You need* [the loss](09_model.ipynb), [Training](10_training.ipynb) and
 # [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and about a minute to run; a GPU is not used.
 
 # %% tags=["hide-input"]
 try:
     import dask  # noqa: F401
     import distributed  # noqa: F401
-    import duckdb  # noqa: F401
-    import fsspec  # noqa: F401
+    import duckdb
 
     import pgt  # noqa: F401
 except ImportError:  # on Colab
@@ -39,11 +38,15 @@ from wherenext import city
 from wherenext.exercises import check
 from wherenext.viz.figures import COPIED, GENERATED, show
 
+from pgt import visits as tables
+from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
 from pgt.contextual import ContextualConfig, ContextualPointer
 from pgt.history import with_history
+from pgt.metrics import evaluate, interval
 from pgt.model import PointerGeneratorTransformer
 from pgt.sparse import cross_entropy, rank
+from pgt.vocabulary import Vocabulary
 from pgt.windows import prepare
 
 torch.manual_seed(0)
@@ -246,7 +249,7 @@ usual = [
     ("Markov chain: place × place", 4 * V * V, "only steps that occur"),
     ("bootstrap: draws × people", 8 * draws * people, "one draw at a time"),
     ("evaluation: 512 windows × places", 4 * 512 * V, "a stretch at a time"),
-    ("windows: visits × 9 numbers", 8 * 9 * visits, "32 bits, on disk"),
+    ("windows: visits × 9 numbers", 8 * 9 * visits, "32 bits, not 64"),
 ]
 table = pd.DataFrame(usual, columns=["array", "GB as usual", "here"])
 table["GB as usual"] /= 1e9
@@ -256,115 +259,199 @@ table.set_index("array").round(1)
 # None of these remedies is clever. We found where each was needed by making the data larger, step by step, and
 # looking for what became too large.
 #
-# ## From ten thousand to ten million
+# ## From ten thousand to a million
 #
-# We drew more and more people, always with the same 5,000 places, and timed the stages before training ("check" looks
-# for mistakes in the table) and the interval of a score after it. These times were measured once. `make bench`
-# measures them on your machine, and the page [Experiments](https://where-next-book.github.io/where-next/book/experiments.html) has them all.
-# All of them come from one processor: the stages on one thread, training on two. We had no GPU, so nothing here says how fast one is. `make bench`
-# adds a section where it finds one.
+# How do the stages before training, and the scores after it, grow with the visits? The town's people are too few to
+# tell. So we repeat them, as other people in other weeks, who go to the same places.
 
 # %%
-from wherenext.results import read_results
+COLUMNS = ["user_id", "location_id", "started_at", "finished_at"]
 
-speed = read_results("bench").rows
-stage = speed.name.str.extract(r"^[\d,]+ visits: ([^(,]+)", expand=False)
-curves = speed.assign(stage=stage.str.strip())
-curves = curves[(curves.section == "growth") & (curves.unit == "s")]
-curves = curves.astype({"n": int})
-curves = curves.pivot(index="n", columns="stage", values="ours")
-powers = dict(zip(curves.index, ["10⁴", "10⁵", "10⁶", "10⁷"], strict=True))
-seconds = curves.T.rename(columns=powers)
-seconds = seconds.rename_axis(index="seconds for …", columns="visits")
-seconds.map("{:.3f}".format).replace("nan", "")
+
+def grown(n):
+    """n visits: the town's people over and over, as other people."""
+    one, copies = town.visits[COLUMNS], []
+    for k in range(-(-n // len(one))):
+        later = pd.Timedelta(weeks=k % 8)
+        new = {"user_id": one.user_id + 1000 * k}
+        new["started_at"] = one.started_at + later
+        new["finished_at"] = one.finished_at + later
+        copies.append(one.assign(**new))
+    return pd.concat(copies, ignore_index=True)[:n]
+
+
+def clock(work, tries):
+    """The shortest time of several tries, and the last answer."""
+    seconds = []
+    for _ in range(tries):
+        began = time.perf_counter()
+        answer = work()
+        seconds.append(time.perf_counter() - began)
+    return min(seconds), answer
+
+
+# %%
+def stages(visits, tries):
+    """Seconds of each stage; the answers of the kernel at the end."""
+    took = {}
+
+    def stage(name, work):
+        took[name], answer = clock(work, tries)
+        return answer
+
+    visits = stage("check", lambda: tables.check(visits))
+    parted = stage("split by days", lambda: tables.split_by_days(visits))
+    stage("vocabulary", lambda: Vocabulary.build(parted, "exact"))
+    data = stage("windows", lambda: prepare(visits, protocol="exact"))
+    stage("batches", lambda: sum(1 for _ in data.train.batches(128)))
+    stage("a longer past", lambda: with_history(data, memory=100))
+    kernel = ContextKernel().fit(data.train)
+    ranks = stage("kernel's ranks", lambda: evaluate(kernel, data.test))
+    stage("interval", lambda: interval(ranks))
+    return took, ranks
+
+
+# %% [markdown]
+# "Check" looks for mistakes in the table, "a longer past" is that of the
+# [contextual pointer](20_contextual_pointer.ipynb), and the kernel is that of [chapter 4](04_baselines.ipynb). If time
+# grows like visits to the power $p$, then $p$ is the slope of a line on logarithmic axes. Growth is linear at $p = 1$.
+
+# %%
+curves = {}
+for n, tries in ((10_000, 5), (100_000, 3), (1_000_000, 1)):
+    curves[n], ranks = stages(grown(n), tries)
+curves = pd.DataFrame(curves).T.rename_axis("visits")
+slopes = np.log10(curves.loc[1_000_000] / curves.loc[100_000])
+powers = dict(zip(curves.index, ["10⁴", "10⁵", "10⁶"], strict=True))
+curves.T.rename(columns=powers).assign(p=slopes).round(3)
 
 # %% tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(7.4, 3.6), layout="constrained")
-marks = iter("os^Dv<>pP")
+marks = iter("os^Dv<>p")
 for name in curves.loc[1_000_000].sort_values(ascending=False).index:
     style = {"marker": next(marks), "ms": 5, "lw": 1.4, "label": name}
     ax.loglog(curves.index, curves[name], **style)
-line = np.array([1e4, 1e7])
+line = np.array([1e4, 1e6])
 linear = {"color": "0.5", "lw": 1, "label": "linear growth"}
 ax.loglog(line, 2e-6 * line, "--", **linear)
 ax.set(xlabel="visits", ylabel="time (s)")
 fig.legend(loc="outside right upper", fontsize=8, frameon=False)
-slopes = np.log10(curves.loc[1_000_000] / curves.loc[100_000])
 million = curves.loc[1_000_000].items()
 show(
     fig,
     alt="Time of every stage against the number of visits from ten thousand "
-    "to ten million, both axes logarithmic, and a dashed line of linear "
+    "to a million, both axes logarithmic, and a dashed line of linear "
     "growth. Nearly all curves run beside it. Seconds at a million visits: "
     + ", ".join(f"{name} {took:.2f}" for name, took in million)
     + ".",
-    caption="What each stage takes with ever more visits to the same places, "
-    "on one thread. Reading a CSV ends early, since the next file takes too "
-    "long to write.",
-)
-
-# %% tags=["hide-input"]
-beyond = np.log10(curves.loc[10_000_000] / curves.loc[1_000_000]).dropna()
-steep, later = slopes.idxmax(), beyond.idxmax()
-Markdown(
-    "If time grows like visits to the power $p$, growth is linear at "
-    "$p = 1$. From a hundred thousand visits to a million $p$ "
-    f"lies between {slopes.min():.2f} and {slopes[steep]:.2f}, the "
-    f"largest for “{steep}”; from there to ten million it lies between "
-    f"{beyond.min():.2f} and {beyond[later]:.2f}, the largest for “{later}”. "
-    "Where $p$ is above 1, time grows "
-    "faster than the visits do."
+    caption="What each stage takes with ever more visits to the same places.",
 )
 
 # %% [markdown]
+# All stages are close to linear: each looks at a visit a fixed number of times. Where $p$ is below 1, what every call
+# costs still weighs; where it is above, the data no longer fit into the processor's cache. (Times of one run on
+# a busy machine are rough.)
+#
 # ## More visits than memory
 #
-# A window never crosses from one person to another. So a table of visits can be dealt out to **buckets** of
-# people, and the package's own functions work on each bucket by itself. The buckets share only the vocabulary,
-# which says what places exist and how they are numbered. It is made first.
-#
-# Three *engines* can do the work: this process, a pool of processes, or a [Dask](https://www.dask.org)
-# cluster, whose machines may be anywhere. Does it matter which one does?
+# A window never crosses from one person to another. So a table of visits can be dealt out to parts, each with all the
+# visits of some people, and the package's own functions work on each part by itself. First we need a table that is on disk.
+# [DuckDB](https://duckdb.org) reads a Parquet file as a stream and writes a file for each part. We allow it little memory.
 
 # %%
+import duckdb
+
 folder = tempfile.TemporaryDirectory()
-table = Path(folder.name) / "town.parquet"
-visits = town.visits.drop(columns="split", errors="ignore")
-visits.to_parquet(table)
-pgt_prepare = [sys.executable, "-m", "pgt", "prepare", str(table)]
-options = ["--buckets", "4", "--protocol", "exact"]
-took = {}
-for kind, workers in (("process", 1), ("pool", 2), ("dask", 2)):
-    began = time.perf_counter()
-    engine = ["--engine", kind, "--workers", str(workers)]
-    command = [*pgt_prepare, str(table.with_name(kind)), *engine, *options]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    took[f"{kind} ({workers})"] = time.perf_counter() - began
-print(*(x for x in done.stdout.splitlines() if "train" in x), sep="\n")
-
-# %%
-from pgt.scale.mapped import open_prepared
-
-plain = prepare(pd.read_parquet(table), protocol="exact")
-for kind in ("process", "pool", "dask"):
-    buckets = open_prepared(str(table.with_name(kind)))
-    for name in ("train", "valid", "test"):
-        one, other = getattr(plain, name), getattr(buckets, name)
-        assert torch.equal(one.features, other.features)
-        assert np.array_equal(one.target, other.target)
-Markdown(
-    "The windows are equal to the last bit. Seconds, with starting, by "
-    "engine (and processes): "
-    + ", ".join(f"{kind} {seconds:.0f}" for kind, seconds in took.items())
-    + "."
+table, parts = Path(folder.name) / "visits.parquet", Path(folder.name) / "parts"
+many = grown(1_000_000)
+many.to_parquet(table)
+duckdb.sql("SET memory_limit = '300MB'")
+duckdb.sql(
+    f"""
+    COPY (SELECT *, hash(user_id) % 8 AS part FROM '{table}')
+    TO '{parts}' (FORMAT parquet, PARTITION_BY (part))
+    """
 )
+duckdb.sql(
+    f"""
+    SELECT part, count(DISTINCT user_id) AS people, count(*) AS visits
+    FROM read_parquet('{parts}/*/*.parquet') GROUP BY part ORDER BY part
+    """
+).df().set_index("part")
 
 # %% [markdown]
-# For a town the cluster does not pay: starting processes takes longer than the work. More processes pay when a bucket
-# takes minutes. If one of them dies, another takes over its buckets, and a bucket that is already whole on disk is
-# not done again. The option `--engine` also works for `evaluate` and `predict` on such a folder, and for `visits`,
-# which reads the GPS fixes of several people at a time.
+# The parts are not equally large, since people are not equally busy. That does no harm.
+#
+# > **Pitfall.** A database keeps *moments*, not clocks: what was eight in the morning in the town comes back as two in
+# > the afternoon in UTC. The rows are right, and yet a model would learn nonsense from them. `read` below turns the moments back into the
+# > town's time.
+
+# %%
+zone = town.visits.started_at.dt.tz
+files = sorted(parts.rglob("*.parquet"))
+print("in the file:     ", pd.read_parquet(files[0]).started_at.iloc[0])
+
+
+def read(file):
+    """The visits of a part, in the town's time."""
+    part = pd.read_parquet(file)
+    for name in ("started_at", "finished_at"):
+        part[name] = part[name].dt.tz_convert(zone)
+    return part
+
+
+print("by the town's clock:", read(files[0]).started_at.iloc[0])
+
+# %% [markdown]
+# What do the parts share? Only the vocabulary, which says what places exist and how they are numbered. So each part is
+# asked twice: which places it has, and then, when the places are numbered, for its answers.
+
+
+# %%
+def places_of(part):
+    """Who was where, in which split: each once."""
+    parted = tables.split_by_days(tables.check(part))
+    return parted[["user_id", "location_id", "split"]].drop_duplicates()
+
+
+def answers_of(part, words):
+    """The ranks of a part's test windows by the kernel."""
+    data = prepare(part, vocabulary=words)
+    return evaluate(ContextKernel().fit(data.train), data.test)
+
+
+# %% [markdown]
+# [Dask](https://www.dask.org) hands parts to processes, which may be on any machine. Here they are two on this one.
+# `map_partitions` calls a function on each part; `meta` tells it what columns come back, so we show it the
+# answer for the town.
+
+# %%
+import dask.dataframe as dd
+from dask.distributed import Client, LocalCluster
+
+small = town.visits[COLUMNS]
+two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+began = time.perf_counter()
+with LocalCluster(processes=True, **two) as cluster, Client(cluster):
+    visits = dd.from_map(read, files, meta=small)
+    found = visits.map_partitions(places_of, meta=places_of(small)).compute()
+    shared = Vocabulary.build(found, "exact")
+    like = answers_of(small, shared)
+    answers = visits.map_partitions(answers_of, shared, meta=like).compute()
+took = time.perf_counter() - began
+
+# %%
+plain = ranks.sort_values("user_id", kind="stable", ignore_index=True)
+apart = answers.sort_values("user_id", kind="stable", ignore_index=True)
+pd.testing.assert_frame_equal(plain, apart)
+print(f"{len(apart):,} windows: every answer as in memory ({took:.0f} s)")
+
+# %% [markdown]
+# Every window has the same rank as in the section before, where all visits were in memory at once. On a million visits the
+# cluster does not pay: starting processes takes longer than the work. It pays when a part takes minutes, or when the
+# parts do not fit into memory together. If a process dies, Dask gives its part to another one.
+#
+# Any function of a table of visits can take the place of `answers_of`. Exercise 4 asks the predictor.
 #
 # ## More than one computer for training
 #
@@ -381,62 +468,100 @@ print(f"mean of the two means: {each.mean():.2f}")
 
 # %% [markdown]
 # A window in the smaller share counts more. So each process must divide its *sum* by the number of windows in
-# *all* shares, and the results are added. The last batch of an epoch is nearly always uneven.
+# *all* shares, and the results are added. The last batch of an epoch is nearly always uneven. PyTorch's
+# `DistributedDataParallel` takes the mean over the processes, so the sum is multiplied by their number first.
 #
-# Chance is the second trap. If each process draws dropout from its own stream, two processes train a different
-# model than one process does. Here every window brings its own random numbers, computed from the seed, the epoch and the
-# window's number. They are the same in whichever process the window is.
+# Chance is the second trap. Each process draws its own dropout, so two processes train another model than one does, as
+# with another seed. That is no mistake, but nothing could be compared. So the script below, an epoch of PGT, goes without
+# dropout. It keeps the gradients of the first step.
 
 # %%
 script = Path(folder.name) / "train.py"
 script.write_text("""
-import sys, torch, numpy as np
+import sys
+import numpy as np, pandas as pd, torch
+import torch.distributed as dist
 from safetensors.torch import save_file
-from pgt import city
-from pgt.config import ModelConfig, TrainConfig
+from torch.nn.parallel import DistributedDataParallel
+from pgt.config import ModelConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.parallel import Team, joined
-from pgt.train import fit
+from pgt.sparse import cross_entropy
 from pgt.windows import prepare
 
+table, out = sys.argv[1:]
 torch.set_num_threads(1)
-with joined():
-    data = prepare(city.load().visits, protocol="exact")
-    torch.manual_seed(0)
-    size = data.vocabulary.n_locations, data.vocabulary.n_users
-    config = ModelConfig(*size, d_model=16, dropout=0.2)
-    model = PointerGeneratorTransformer(config).double()
-    few = data.train.subset(np.arange(505))
-    fewer = data.valid.subset(np.arange(50))
-    once = TrainConfig(max_epochs=1, batch_size=100)
-    fit(model, few, fewer, once, progress=False, device="cpu")
-    if Team.now().leads:
-        save_file(dict(model.state_dict()), sys.argv[1])
+dist.init_process_group("gloo")  # "nccl" on GPUs
+rank, world = dist.get_rank(), dist.get_world_size()
+data = prepare(pd.read_parquet(table), protocol="exact")
+size = data.vocabulary.n_locations, data.vocabulary.n_users
+torch.manual_seed(0)
+model = PointerGeneratorTransformer(ModelConfig(*size, dropout=0.0))
+model = DistributedDataParallel(model)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+order = np.random.default_rng(0)  # the same in every process
+for index in data.train.batch_indices(129, order, None):
+    batch = data.train.batch(index[rank::world])
+    losses = cross_entropy(model(batch).log_probs, batch.target, 0.03)
+    optimizer.zero_grad()
+    (losses.sum() * world / len(index)).backward()
+    weights = dict(model.module.named_parameters())
+    if not optimizer.state and rank == 0:
+        gradients = {name: p.grad for name, p in weights.items()}
+        save_file(gradients, f"{out}/gradients")
+    optimizer.step()
+weights = {name: p.detach() for name, p in weights.items()}
+save_file(weights, f"{out}/weights-{rank}")
+dist.destroy_process_group()
 """)
-one, two = (str(Path(folder.name) / name) for name in ("one", "two"))
-torchrun = ["-m", "torch.distributed.run", "--standalone"]
-torchrun += ["--nproc-per-node=2"]
-for how, out in (([], one), (torchrun, two)):
-    command = [sys.executable, *how, str(script), out]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+
+# %%
+town.visits[COLUMNS].to_parquet(Path(folder.name) / "town.parquet")
+torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+arguments = [str(script), str(Path(folder.name) / "town.parquet")]
+done = subprocess.run(
+    [*torchrun, "--nproc-per-node=2", *arguments, folder.name],
+    capture_output=True,
+    text=True,
+)
+assert done.returncode == 0, done.stderr
+
+# %% [markdown]
+# `torchrun` is short for `python -m torch.distributed.run`. It starts the processes, on this machine or on several, and tells each
+# its rank. Now the same first step in this one process, with all 129 windows:
 
 # %%
 from safetensors.torch import load_file
 
-alone, together = load_file(one), load_file(two)
-gap = max((alone[name] - together[name]).abs().max() for name in alone)
-assert gap < 1e-9
-print("one process and two, an epoch with dropout:")
-print(f"weights differ by at most {gap:.0e}")
+torch.manual_seed(0)
+config = ModelConfig(words.n_locations, words.n_users, dropout=0.0)
+alone = PointerGeneratorTransformer(config)
+order = np.random.default_rng(0)
+batch = data.train.batch(next(data.train.batch_indices(129, order, None)))
+cross_entropy(alone(batch).log_probs, batch.target, 0.03).mean().backward()
+
+together = load_file(Path(folder.name) / "gradients")
+gaps = {
+    name: float((p.grad - together[name]).abs().max())
+    for name, p in alone.named_parameters()
+}
+largest = max(float(p.grad.abs().max()) for p in alone.parameters())
+assert max(gaps.values()) < 1e-6 * max(1, largest)
+print(f"largest gradient {largest:.2f}, largest gap {max(gaps.values()):.0e}")
+
+# %%
+first, second = (load_file(Path(folder.name) / f"weights-{k}") for k in (0, 1))
+assert all(torch.equal(first[name], second[name]) for name in first)
+alone.load_state_dict(first)
+ranks = evaluate(alone.eval(), data.valid)
+print(f"after an epoch, Acc@1 {100 * (ranks.better == 0).mean():.0f} %")
 
 # %% [markdown]
-# The command line does it for you: `torchrun --nproc-per-node 2 -m pgt train visits.parquet --out m.safetensors`,
-# on one machine or several. If a process is killed, `--max-restarts 3` lets the team go on from its last epoch.
+# The gradients are equal but for rounding. At the end of the epoch both processes have the same weights to the last bit, though each
+# has seen only half of the windows.
 #
-# > **Pitfall.** In single precision one kind of weight does differ between one process and two: the bias of the
-# > attention's keys, whose true gradient is zero ([chapter 9](09_model.ipynb)). Adam makes steps of what rounding
-# > leaves of it. The predictions do not change.
+# > **Pitfall.** With dropout, seed each process with a number of its own once the model is built
+# > (`torch.manual_seed(rank)`). Otherwise all of them drop the same numbers. And if a share of the last batch can be
+# > empty, leave that batch out: a process that has no loss waits for gradients that never come.
 #
 # ## A billion visits, on paper
 #
@@ -444,25 +569,16 @@ print(f"weights differ by at most {gap:.0e}")
 # and more where growth is steeper.
 
 # %%
-hours = curves.loc[1_000_000] * 1000 / 3600  # of one core
-names = speed.name
-training = speed[names.str.contains("of which training")].ours.item()
-epochs = names[names.str.contains("from CSV to a contextual")].iloc[0]
-epochs = int(epochs.split(" epochs")[0].split()[-1])
-cores = int(speed.device.str.extract(r"(\d+) thread").loc[0, 0])
-hours["an epoch of the contextual pointer"] = cores * training / epochs / 3.6
-files = table.with_name("dask").rglob("*.npy")  # by bucket, and joined
-bytes_a_visit = sum(file.stat().st_size for file in files) / len(visits)
-gb = bytes_a_visit * 1e9 / 1e9  # of a billion visits
-print(f"windows on disk, in buckets and joined: {gb:.0f} GB")
-hours = hours.sort_values().rename("hours of one core").rename_axis(None)
+hours = curves.loc[1_000_000] * 1000 / 3600
+gb = sum(file.stat().st_size for file in files) / len(many)  # a billion's
+print(f"visits on disk, as Parquet: {gb:.0f} GB")
+hours = hours.sort_values().rename("hours").rename_axis(None)
 hours.round(2).to_frame()
 
 # %% [markdown]
-# On a hundred cores, everything up to training takes minutes. An epoch would take the last row divided by a hundred if
-# nobody had to wait. In practice it takes longer: data-parallel steps wait for each other, and with small batches a
-# hundred processes mostly wait. So training would take longest. But a model of so few numbers does not need a billion
-# visits. Train on a sample, and spend the cluster on predicting.
+# On a hundred cores, everything up to training takes minutes. An epoch takes longer, since every window goes forward and back
+# through the network, and data-parallel steps wait for each other. So training would take longest.
+# But a model of so few numbers does not need a billion visits. Train on a sample, and spend the cluster on predicting.
 #
 # ## What does not scale?
 #
@@ -471,47 +587,16 @@ hours.round(2).to_frame()
 # | the generator's rows and AdamW's two averages of each | $3 \times V \times D$ numbers, all touched in every step | sparse gradients, or no generator |
 # | the vocabulary | names are Python objects, and every process holds all of them | numbers from the start, names in a database |
 # | dealing visits out to people | one stream through one machine | deal each file alone, then merge |
-# | one row of ranks a window | comes back to one process | add up per person in the bucket |
-# | one person with a million visits | a bucket is at least one person | nothing yet; we have not met one |
+# | one row of ranks a window | comes back to one process | add up per person in the part |
+# | one person with a million visits | a part is at least one person | nothing yet; we have not met one |
 #
-# ## Did we keep our budgets?
-#
-# These are the sizes at which we wanted to be able to work. We set each budget before we measured anything. (The row of
-# DNNTSP has simulated baskets.) Unless a row says otherwise, memory is what the work needs beyond its input, the model and the model's gradients.
-
-# %% tags=["hide-input"]
-sections = ["vocabulary", "growth", "large", "gps", "intervals", "baskets"]
-kept = speed[names.str.contains("budget") & speed.section.isin(sections)]
-
-
-def amount(number, unit):
-    digits = 0 if number >= 10 else 1
-    return f"{number:,.{digits}f} {unit}"
-
-
-lines = ["| what | measured | budget | kept |", "|---|--:|--:|---|"]
-for row in kept.itertuples():
-    what = row.name.replace(" (reference: the budget)", "")
-    ours, budget = (amount(x, row.unit) for x in (row.ours, row.reference))
-    answer = "yes" if row.ours <= row.reference else "no"
-    lines.append(f"| {what} | {ours} | {budget} | {answer} |")
-missed = kept[kept.ours > kept.reference]
-said = (
-    f"{len(missed)} of {len(kept)} budgets is not kept."
-    if len(missed) == 1
-    else f"{len(missed)} of {len(kept)} budgets are not kept."
-)
-Markdown("\n".join([*lines, "", said if len(missed) else "All are kept."]))
-
-# %% [markdown]
 # ## What to remember
 #
 # - The size of an array is a product. Several of ours were $B \times V$.
 # - The exact loss and the exact ranks need no $B \times V$: sum and count a stretch at a time.
 # - A pointer does not notice how many places there are.
-# - Windows never cross from one person to another, so people can be dealt out, and the result is equal to the bit.
-# - Data parallel training is the same training only if sums are divided by the global count and every window brings
-#   its own random numbers.
+# - Windows never cross from one person to another, so people can be dealt out to parts. They share only the vocabulary.
+# - Data parallel training is the same training only if sums are divided by the count of all processes together.
 #
 # ## Exercises
 #
@@ -579,26 +664,34 @@ print(f"Λ is {float(z.logsumexp(0)):.2f} nats; the estimates are {bias:+.3f}")
 print(f"± {2 * chance:.3f} nats off on average, {estimates.std():.2f} each")
 
 # %% [markdown]
-# **Exercise 4** (project). Fit an exponent. Time `prepare` on the town's visits, and on two, four and eight copies of
-# its people (with new ids). The slope of log time against log visits is the exponent. Is it one? Then try a
-# function of your own.
+# **Exercise 4** (project). Ask the predictor that was trained on nobody ([chapter 24](24_trained_on_nobody.ipynb)) where
+# each person goes next, part by part, for 50,000 grown visits in four parts. Are its answers those that it gives for the whole
+# table?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
-table = town.visits.drop(columns="split", errors="ignore")
-sizes, seconds = [], []
-for copies in (1, 2, 4, 8):
-    ids = (table.user_id + 1000 * k for k in range(copies))
-    others = [table.assign(user_id=new) for new in ids]
-    many = pd.concat(others, ignore_index=True)
-    began = time.perf_counter()
-    prepare(many, protocol="exact")
-    sizes.append(len(many))
-    seconds.append(time.perf_counter() - began)
-slope, _ = np.polyfit(np.log(sizes), np.log(seconds), 1)
-print(f"exponent {slope:.2f} over a factor of eight")
-if slope < 1:
-    print("below 1: on small tables, what every call costs weighs most")
+from pgt import NextLocation
+
+model = NextLocation.pretrained()
+some = grown(50_000)
+
+
+def next_of(part):
+    return model.predict(part, top=1)
+
+
+quarters = dd.from_map(
+    lambda k: some[some.user_id % 4 == k], range(4), meta=some
+)
+by_part = quarters.map_partitions(next_of, meta=next_of(small))
+by_part = by_part.compute(scheduler="synchronous")
+at_once = next_of(some)
+same = [
+    answer.sort_values("user_id", ignore_index=True).drop(columns="probability")
+    for answer in (by_part, at_once)
+]
+pd.testing.assert_frame_equal(*same)
+print(f"{len(at_once):,} people: the same place for each")
 
 # %% [markdown]
 # **Next:** [Playground](26_playground.ipynb), where the trained model answers you by hand.

@@ -1,26 +1,7 @@
 """The Pointer-Generator Transformer for next-location prediction, and all that goes with it.
 
 The names that most readers need are here: ``pgt.prepare``, ``pgt.fit``, ``pgt.evaluate``. Each is
-loaded when it is first used, and so is each room. What stands in a line knows only lines below it::
-
-    lab           the book's experiments, which are no part of the package
-    cli           the command line
-    predictor     the model that wins, for anybody's visits
-    viz | exercises | scale                      figures, maps; answers; data beyond memory
-    analysis | io | relatives                    results; files; other networks
-    city | gps | contextual | improvements       four rooms that need the core alone
-    train         from windows to a trained model
-    training      one run, its epochs; presets and baselines by name
-    predict | look | metrics | baselines | checkpoint
-    windows | model                              what a model sees, and the model
-    vocabulary | encoder
-    config        every setting, in frozen dataclasses
-    mixture       the two distributions, without writing down a number for every place
-    visits        the one table
-    table         its columns, rows and people
-    sparse | files                               exact sums without V; files
-    refusals | doubts                            what is refused beforehand; what is noted
-    errors | batch | units | reproducible
+loaded when it is first used, and so is each module. Who may use whom is in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -31,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 # Type checkers read these imports; Python reads the table below, and loads a name when it is used.
 if TYPE_CHECKING:
-    from wherenext.results import read_results as read_results
-
     from pgt.baselines import ContextKernel as ContextKernel
     from pgt.baselines import Markov as Markov
     from pgt.baselines import MostFrequent as MostFrequent
@@ -43,14 +22,16 @@ if TYPE_CHECKING:
     from pgt.contextual import ContextualConfig as ContextualConfig
     from pgt.contextual import ContextualPointer as ContextualPointer
     from pgt.contextual import load_contextual as load_contextual
+    from pgt.datasets import load_city as load_city
+    from pgt.datasets import read_fixes as read_fixes
+    from pgt.datasets import read_visits as read_visits
     from pgt.errors import DataError as DataError
     from pgt.history import with_history as with_history
-    from pgt.io.sources import read_visits as read_visits
     from pgt.metrics import evaluate as evaluate
     from pgt.metrics import interval as interval
     from pgt.metrics import summarize as summarize
     from pgt.model import PointerGeneratorTransformer as PointerGeneratorTransformer
-    from pgt.predictor.estimator import NextLocation as NextLocation
+    from pgt.predictor import NextLocation as NextLocation
     from pgt.train import fit as fit
     from pgt.windows import Dataset as Dataset
     from pgt.windows import Windows as Windows
@@ -58,49 +39,37 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# The public names, in the order of the work, and the modules that define them.
+# The public names by module, in the order of the work.
 _HOMES = {
-    "NextLocation": "predictor.estimator",
-    "read_visits": "io.sources",
-    "DataError": "errors",
-    "prepare": "windows",
-    "Dataset": "windows",
-    "Windows": "windows",
-    "with_history": "history",
-    "MostFrequent": "baselines",
-    "Markov": "baselines",
-    "ContextKernel": "baselines",
-    "ModelConfig": "config",
-    "PointerGeneratorTransformer": "model",
-    "ContextualConfig": "contextual",
-    "ContextualPointer": "contextual",
-    "TrainConfig": "config",
-    "fit": "train",
-    "evaluate": "metrics",
-    "summarize": "metrics",
-    "interval": "metrics",
-    "save_model": "checkpoint",
-    "load_model": "checkpoint",
-    "load_contextual": "contextual",
-    "read_results": "analysis.results",
+    "predictor": ["NextLocation"],
+    "datasets": ["read_visits", "read_fixes", "load_city"],
+    "errors": ["DataError"],
+    "windows": ["prepare", "Dataset", "Windows"],
+    "history": ["with_history"],
+    "baselines": ["MostFrequent", "Markov", "ContextKernel"],
+    "model": ["PointerGeneratorTransformer"],
+    "contextual": ["ContextualConfig", "ContextualPointer", "load_contextual"],
+    "config": ["ModelConfig", "TrainConfig"],
+    "train": ["fit"],
+    "metrics": ["evaluate", "summarize", "interval"],
+    "checkpoint": ["save_model", "load_model"],
 }
-__all__ = list(_HOMES)
+__all__ = [name for names in _HOMES.values() for name in names]
 
 
-def _rooms() -> list[str]:
+def _modules() -> list[str]:
     return [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name, or a room of the package, when it is first asked for."""
-    if name in _HOMES:
-        value = getattr(import_module(f"pgt.{_HOMES[name]}"), name)
-        globals()[name] = value
-        return value
-    if name in _rooms():
+    """Load a public name, or a module of the package, when it is first asked for."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"pgt.{home}"), name)
+    if name in _modules():
         return import_module(f"pgt.{name}")
     raise AttributeError(f"module 'pgt' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_rooms()})
+    return sorted({*globals(), *__all__, *_modules()})

@@ -1,6 +1,6 @@
 """The command line: ``python -m pgt``."""
 
-from pgt.cli.parser import main
+from pgt.cli import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

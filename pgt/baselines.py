@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from pgt.batch import Batch
+from pgt.errors import DataError
 from pgt.sparse import Ranked, SharedRest, Slots, Transitions, add_up, rank_places
 from pgt.units import around_the_clock
 from pgt.windows import Windows
@@ -77,7 +78,7 @@ class MostFrequent(Rule):
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> data = pgt.prepare(pgt.load_city())
     >>> rule = MostFrequent().fit(data.train)
     >>> batch = data.test.batch([0])
     >>> place = int(rule.scores(batch).argmax())
@@ -100,7 +101,7 @@ class Markov(Rule):
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> data = pgt.prepare(pgt.load_city())
     >>> ranks = pgt.evaluate(Markov().fit(data.train), data.test)
     >>> f"{pgt.summarize(ranks, ['all'])['acc@1'].item():.0f} %"
     '21 %'
@@ -127,6 +128,8 @@ class Markov(Rule):
 
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Own count + a little of everybody's + a very little of popularity."""
+        if not hasattr(self, "own"):
+            raise DataError("This Markov chain is not fitted; call fit(train) first.")
         rows = torch.arange(len(batch))
         here = batch.location[rows, batch.length - 1]  # (B,)
         place, count = self.everybody.after(here)  # (B, S), the person's own are among them
@@ -158,7 +161,7 @@ class ContextKernel(Rule):
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> data = pgt.prepare(pgt.load_city())
     >>> ranks = pgt.evaluate(ContextKernel().fit(data.train), data.test)
     >>> f"{pgt.summarize(ranks, ['all'])['acc@1'].item():.0f} %"
     '42 %'
@@ -238,27 +241,12 @@ def baselines() -> dict[str, Baseline]:
 
 
 def looking_back(name: str, visits: int) -> str:
-    """What tables call a baseline that looks at a person's last visits instead of a week.
-
-    Examples
-    --------
-    >>> looking_back("most_frequent", 100)
-    'most frequent, 100 visits'
-    """
+    """What tables call a baseline that looks at a person's last visits instead of a week."""
     return f"{name.replace('_', ' ')}, {visits} visits"
 
 
 def fit_baseline(name: str, train: Windows, valid: Windows) -> Baseline:
-    """A baseline, fitted; the kernel's numbers are chosen on the validation windows, if any.
-
-    Examples
-    --------
-    >>> import numpy as np, wherenext.city, pgt.windows
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits)
-    >>> few = data.valid.subset(np.arange(len(data.valid)) % 10 == 0)
-    >>> fit_baseline("kernel", data.train, few).scores(data.test.batch([0])).shape[0]
-    1
-    """
+    """A baseline, fitted; the kernel's numbers are chosen on the validation windows, if any."""
     baseline = baselines()[name].fit(train)
     if isinstance(baseline, ContextKernel) and len(valid):
         return baseline.choose(valid)

@@ -1,8 +1,4 @@
-"""Checkpoints: weights and what they mean in one safetensors file, written whole or not at all.
-
-A file's header holds the configuration and the vocabulary as JSON, its body the tensors
-(`pgt.files`).
-"""
+"""Checkpoints: weights and what they mean in one safetensors file; see `pgt.files`."""
 
 from __future__ import annotations
 
@@ -20,7 +16,6 @@ from pgt.files import read_info as read_info
 from pgt.files import write as write
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.refusals.sizes import other_sizes, require_room
 from pgt.vocabulary import Vocabulary
 
 Config = TypeVar("Config", bound=ModelConfig)
@@ -58,11 +53,8 @@ def save_model(
     ...     read(f"{folder}/mine.safetensors")[1]["notes"]
     {'trained on': 'Larkmere'}
     """
-    for field, ours, theirs in other_sizes(model.config, vocabulary):
-        raise DataError(
-            f"The model has {field} {ours}, the vocabulary {theirs}; save it with the vocabulary "
-            "of the data that it was trained on."
-        )
+    if differs := vocabulary.differs(model.config):
+        raise DataError(f"{differs.capitalize()}; save the model with its own vocabulary.")
     info = {
         "model": model.config.to_dict(),
         "vocabulary": json.loads(vocabulary.to_json(people=True)),
@@ -96,54 +88,36 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     --------
     >>> import pgt
     >>> model, vocabulary = load_model(shipped("city"))
-    >>> data = pgt.prepare(wherenext.city.load().visits, vocabulary=vocabulary)
+    >>> data = pgt.prepare(pgt.load_city(), vocabulary=vocabulary)
     >>> ranks = pgt.evaluate(model, data.test)
     >>> f"{pgt.summarize(ranks, ['all'])['acc@1'].item():.0f} %"
     '41 %'
     """
     config, vocabulary, tensors = read_parts(path, ModelConfig)
-    name = Path(path).name
-    with fitting(name):
-        require_room(config, vocabulary, tensors, name)
-    model = built(lambda: PointerGeneratorTransformer(config), tensors, name)
+    model = built(lambda: PointerGeneratorTransformer(config), tensors, Path(path).name)
     vars(model)["made_for"] = vocabulary.fingerprint()
     return model, vocabulary
 
 
 def load_windows_config(path: str | Path) -> WindowConfig:
-    """On which windows a checkpoint's model was trained.
+    """On which windows a checkpoint's model was trained; a file that does not say it is refused.
 
     Older files have it in their notes; their windows go back from the target's day.
-
-    Raises
-    ------
-    DataError
-        The file does not say it: none are assumed, since other windows give other answers.
-
-    Examples
-    --------
-    >>> load_windows_config(shipped("city")).days
-    7
     """
     info, name = read_info(path), Path(path).name
     with fitting(name):
         held, notes = info.get("windows", {}), info.get("notes", {})
-        if "days" not in held and "days" not in notes:  # an unfinished training holds counts there
+        if "days" in held:
+            return WindowConfig.from_dict(held)
+        if "days" not in notes:  # an unfinished training holds counts under "windows"
             raise DataError(
                 f"{name} does not say on which windows its model was trained; save the model with "
                 "pgt.save_model(..., windows=data.config)."
             )
-        try:
-            return WindowConfig.from_dict(held) if held else _of_notes(info)
-        except DataError as error:  # of a setting, and does not name the file
-            raise ValueError(str(error)) from error
-
-
-def _of_notes(info: dict[str, Any]) -> WindowConfig:
-    notes, vocabulary = info["notes"], Vocabulary.from_json(json.dumps(info["vocabulary"]))
-    noted = {name: notes[name] for name in ("days", "min_visits", "protocol") if name in notes}
-    protocol = "published" if vocabulary.n_known == len(vocabulary.locations) else "exact"
-    return WindowConfig(**{"protocol": protocol, "anchor": "target_day"} | noted)
+        vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
+        noted = {key: notes[key] for key in ("days", "min_visits", "protocol") if key in notes}
+        protocol = "published" if vocabulary.n_known == len(vocabulary.locations) else "exact"
+        return WindowConfig(**{"protocol": protocol, "anchor": "target_day"} | noted)
 
 
 def read_parts(
@@ -160,10 +134,21 @@ def read_parts(
         if ("features" in info["model"]) != contextual:
             other = "load_model" if contextual else "load_contextual"
             raise DataError(f"{name} holds a model of another kind; open it with {other}.")
-        config = kind.from_dict(info["model"])
+        config = cast(Config, kind.from_dict(info["model"]))
         vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
+        if differs := vocabulary.differs(config):
+            raise DataError(f"{name} is damaged: {differs}; copy it again or train anew.")
     best = {key[5:]: value for key, value in tensors.items() if key.startswith("best.")}
-    return cast(Config, config), vocabulary, best or tensors
+    tensors = best or tensors
+    # What a header claims is compared with what the file holds, before anything is built.
+    most = sum(tensor.numel() for tensor in tensors.values())
+    shape = config.d_model, config.d_feedforward, config.max_len, 1000 * config.n_layers
+    if max(shape) > max(most, 1_000_000):
+        raise DataError(
+            f"{name} is damaged: its header claims more than its weights have room for; copy it "
+            "again or train anew."
+        )
+    return config, vocabulary, tensors
 
 
 def shipped(name: str = "city") -> Path:

@@ -1,13 +1,12 @@
-"""The configuration of windows, model and training, the presets, and the ablations."""
+"""The settings of windows, model and training; the presets and the ablations by name."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from pgt.errors import DataError
-from pgt.refusals.settings import require_model, require_training, require_windows
 
 Protocol = Literal["published", "exact"]
 Anchor = Literal["target_day", "last_visit"]
@@ -18,37 +17,43 @@ PARTS = (
     "sinusoid", "position_bias", "pointer", "generator", "gate",
 )  # fmt: skip
 
+MOST = 2**31 - 1
+MOST_SEED = 2**40  # generators are seeded with seed and epoch, as one number of 64 bits
+BELOW_ONE = 0.999999
+
+
+def check_range(config: Any, **bounds: tuple[float, float]) -> None:
+    """Refuse settings that are no numbers or lie outside of their bounds, which are included.
+
+    Whole numbers must be Python's own: a configuration is written into files, as JSON.
+    """
+    for one in fields(config):
+        if one.name not in bounds:
+            continue
+        value, (low, high) = getattr(config, one.name), bounds[one.name]
+        whole = one.type == "int"
+        is_number = type(value) is int or (isinstance(value, float) and not whole)
+        if not (is_number and low <= value <= high):
+            noun = "whole number (an int of Python)" if whole else "number"
+            raise DataError(f"{one.name}={value!r} must be a {noun} from {low} to {high}.")
+
+
+def check_choice(config: Any, **choices: tuple[Any, ...]) -> None:
+    """Refuse settings that are none of the choices."""
+    for name, allowed in choices.items():
+        if (value := getattr(config, name)) not in allowed:
+            raise DataError(f"{name} is {value!r}; choose {' or '.join(map(repr, allowed))}.")
+
 
 @dataclass(frozen=True)
 class WindowConfig:
-    """Everything that shapes the windows.
+    """Everything that shapes the windows: days of history, and at least so many visits.
 
-    Parameters
-    ----------
-    days : int
-        Days of history before the day that ``anchor`` names.
-    min_visits : int
-        Windows with fewer visits are left out.
-    protocol : {"published", "exact"}
-        What becomes of places that the training visits never show: one location "unknown"
-        (id 1), as in the literature, or each its own id after the known ones.
-    anchor : {"target_day", "last_visit"}, optional
-        Which day the history goes back from: the target's, as in the literature, or that of the
-        last visit before it. From the target's day, a long pause leaves a short window, so the
-        window's length hints at when the next visit will be; from the last visit it tells nothing.
-        Left out, it is as the protocol has it: the target's day if published, else the last visit.
-
-    Raises
-    ------
-    DataError
-        A field is out of its range.
-
-    Examples
-    --------
-    >>> WindowConfig(days=14)
-    WindowConfig(days=14, min_visits=3, protocol='published', anchor=None)
-    >>> WindowConfig(protocol="exact").goes_back_from
-    'last_visit'
+    ``protocol``: what becomes of places that the training visits never show: one location
+    "unknown" (id 1), as in the literature ("published"), or each its own id ("exact").
+    ``anchor``: which day the history goes back from, the target's, as in the literature, or the
+    last visit's. Seen from the target's day, a long pause leaves a short window, so its length
+    hints at when the next visit will be. Left out: the target's day if published, else the last.
     """
 
     days: int = 7
@@ -57,16 +62,8 @@ class WindowConfig:
     anchor: Anchor | None = None
 
     def __post_init__(self) -> None:
-        for name in ("days", "min_visits"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise DataError(f"{name}={value!r} must be a whole number of at least 1.")
-        require_windows(self)
-        for name, choices in (("protocol", get_args(Protocol)), ("anchor", get_args(Anchor))):
-            value = getattr(self, name)
-            if value not in choices and not (name == "anchor" and value is None):
-                one, other = choices
-                raise DataError(f"{name} is {value!r}; it must be {one!r} or {other!r}.")
+        check_range(self, days=(1, MOST), min_visits=(1, MOST))
+        check_choice(self, protocol=get_args(Protocol), anchor=(*get_args(Anchor), None))
 
     @property
     def goes_back_from(self) -> Anchor:
@@ -106,7 +103,7 @@ class ModelConfig:
 
     Raises
     ------
-    ValueError
+    DataError
         When a field is out of its range, or nothing would be left to predict with.
 
     Examples
@@ -127,24 +124,22 @@ class ModelConfig:
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        require_model(self)
-        unknown = set(self.without) - set(PARTS)
-        if unknown:
-            raise ValueError(f"without names {min(unknown)!r}; it can name {', '.join(PARTS)}.")
+        sizes = ("n_locations", "n_users", "d_model", "n_heads", "n_layers", "d_feedforward",
+                 "max_len")  # fmt: skip
+        check_range(self, dropout=(0, BELOW_ONE), **dict.fromkeys(sizes, (1, MOST)))
+        if unknown := set(self.without) - set(PARTS):
+            raise DataError(f"without names {min(unknown)!r}; it can name {', '.join(PARTS)}.")
         if {"pointer", "generator"} <= set(self.without):
-            raise ValueError("Without pointer and generator nothing is left to predict with.")
+            raise DataError("Without pointer and generator nothing is left to predict with.")
         if self.d_model % self.n_heads or self.d_model % 4:
-            raise ValueError(
+            raise DataError(
                 f"d_model={self.d_model} must be divisible by n_heads={self.n_heads} and by 4."
             )
         self._check_target_time()
-        for name in ("n_locations", "n_users", "d_model", "n_heads", "n_layers", "max_len"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1.")
 
     def _check_target_time(self) -> None:
         if self.target_time not in ("unknown", "day"):
-            raise ValueError(
+            raise DataError(
                 f"target_time is {self.target_time!r}; it must be 'unknown' or 'day', since only "
                 "the contextual pointer can look at the target's 'hour' or 'time'."
             )
@@ -190,7 +185,7 @@ class TrainConfig:
 
     Raises
     ------
-    ValueError
+    DataError
         When a field is out of its range.
 
     Examples
@@ -215,24 +210,16 @@ class TrainConfig:
     amp: Literal["auto", "on", "off"] = "auto"
 
     def __post_init__(self) -> None:
-        require_training(self)
-        for name in ("learning_rate", "batch_size", "max_epochs", "patience", "clip", "eps"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name}={getattr(self, name)} must be positive.")
-        if not 0 <= self.label_smoothing < 1:
-            raise ValueError(f"label_smoothing={self.label_smoothing} must lie in [0, 1).")
-        if self.monitor not in ("loss", "acc@1"):
-            raise ValueError(f"monitor is {self.monitor!r}; it must be 'loss' or 'acc@1'.")
+        check_range(
+            self, learning_rate=(1e-12, 1e3), weight_decay=(0, 1e3), eps=(1e-30, 1),
+            clip=(1e-12, 1e12), label_smoothing=(0, BELOW_ONE), warmup_epochs=(0, MOST),
+            seed=(0, MOST_SEED),
+            **dict.fromkeys(("batch_size", "max_epochs", "patience"), (1, MOST)),
+        )  # fmt: skip
+        check_choice(self, monitor=("loss", "acc@1"), amp=("auto", "on", "off"))
 
     def learning_rate_at(self, step: int, steps_per_epoch: int) -> float:
-        """Learning rate of a step, counted from 0.
-
-        Examples
-        --------
-        >>> config = TrainConfig(learning_rate=1.0, warmup_epochs=1, max_epochs=3)
-        >>> [round(config.learning_rate_at(step, 2), 2) for step in range(6)]
-        [0.5, 1.0, 1.0, 0.85, 0.5, 0.15]
-        """
+        """Learning rate of a step, counted from 0: linearly up, then down along a cosine."""
         warmup = self.warmup_epochs * steps_per_epoch
         if step < warmup:
             return self.learning_rate * (step + 1) / warmup
@@ -242,14 +229,7 @@ class TrainConfig:
 
 @dataclass(frozen=True)
 class Preset:
-    """A model's shape and its training, under one name.
-
-    Attributes
-    ----------
-    model : dict
-        Fields of `ModelConfig`; the vocabulary's sizes are the data's.
-    training : TrainConfig
-    """
+    """A model's shape and its training under one name; vocabulary sizes are the data's."""
 
     model: dict[str, Any] = field(default_factory=dict)
     training: TrainConfig = field(default_factory=TrainConfig)
@@ -296,5 +276,5 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 def ablate(config: ModelConfig, name: str) -> ModelConfig:
     """The configuration with one row of `ABLATIONS` applied."""
     if name not in ABLATIONS:
-        raise ValueError(f"There is no ablation {name!r}; choose of {', '.join(ABLATIONS)}.")
+        raise DataError(f"There is no ablation {name!r}; choose of {', '.join(ABLATIONS)}.")
     return replace(config, **ABLATIONS[name])

@@ -1,16 +1,20 @@
-"""The features of the contextual pointer: what may speak for going back to a past visit's place.
+"""The contextual pointer: copy a past visit's place because of what relates it to now.
 
-A feature looks at one fact about a past visit, most of them in relation to now, such as how far its
-hour is from the present one. It has a learned table with a row for every knot of that fact;
-between two knots it is interpolated. So a table can draw any curve, a straight line included,
-which is what the context kernel consists of.
+PGT multiplies properties of visits; this model is told relations, such as how far a visit's time of
+day is from the present one. A *feature* is one such fact. It has a learned table with a row for
+every knot of the fact, interpolated between two knots, so that a table can draw any curve, that of
+a context kernel (`pgt.baselines.ContextKernel`) included. Sums of features are *reasons* to go
+back; the pointer's log-weight of a visit is the log-sum-exp of its reasons. Around it there can be
+all of PGT: encoder, content-based pointer, generator and gate. The idea is ours; chapters 20 to 22.
+
+Shapes: B windows, L visits, D = d_model, R reasons, V locations.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,38 +23,30 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt.baselines import ContextKernel
+from pgt.batch import Batch
 from pgt.checkpoint import read_parts
 from pgt.config import ModelConfig, TargetTime, TrainConfig
 from pgt.counter_random import Dropout
 from pgt.encoder import Encoder
 from pgt.errors import DataError
 from pgt.files import built
-from pgt.history import NOT_SEEN, HistoryBatch, with_history, with_pseudo_unknowns
+from pgt.history import NOT_SEEN, HistoryBatch
 from pgt.mixture import Mixture, MixtureModel
 from pgt.model import Embeddings, Gate, Generator, Output, Pointer, logits_of
 from pgt.sparse import Logits, Slots, at_least_float32, log_mixture, scatter_log_probs
 from pgt.units import MINUTES_OF_DAY, around_the_clock
 from pgt.vocabulary import UNKNOWN, Vocabulary
-from pgt.windows import Dataset
+
+# ---- Facts about a past visit --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A fact about a past visit.
+    """A fact about a past visit; between knots it is interpolated, beyond them clamped."""
 
-    Attributes
-    ----------
-    about : str
-        What it is, in a few words, with its unit.
-    knots : tuple of float
-        Where the table has a row; increasing.
-    of : callable
-        HistoryBatch -> (B, L) the fact; values between knots are interpolated, others clamped.
-    """
-
-    about: str
-    knots: tuple[float, ...]
-    of: Callable[[HistoryBatch], Tensor]
+    about: str  # in a few words, with its unit
+    knots: tuple[float, ...]  # where the table has a row; increasing
+    of: Callable[[HistoryBatch], Tensor]  # (B, L)
 
 
 def _unless_unseen(seen: Tensor, value: Tensor) -> Tensor:
@@ -60,9 +56,8 @@ def _unless_unseen(seen: Tensor, value: Tensor) -> Tensor:
 
 def _last(batch: HistoryBatch) -> tuple[Tensor, Tensor]:
     """(B, 1) the location of the last visit, and of the one before it."""
-    rows = torch.arange(len(batch), device=batch.length.device)
-    at = batch.length - 1
-    return batch.location[rows, at][:, None], batch.before[rows, at][:, None]
+    at = batch.length[:, None] - 1
+    return batch.location.gather(1, at), batch.before.gather(1, at)
 
 
 def _same_before(batch: HistoryBatch) -> Tensor:
@@ -87,8 +82,7 @@ def _weekdays(one: Tensor, other: Tensor) -> Tensor:
 
 def _now_weekday(batch: HistoryBatch) -> Tensor:
     """(B,) 1 = Monday …: the day on which the last visit ended."""
-    rows = torch.arange(len(batch), device=batch.length.device)
-    at = batch.length - 1
+    rows, at = torch.arange(len(batch), device=batch.length.device), batch.length - 1
     days = (batch.start_minute[rows, at] + batch.last_stay) // MINUTES_OF_DAY
     return (batch.weekday[rows, at] - 1 + days) % 7 + 1
 
@@ -172,7 +166,7 @@ HISTORY_FEATURES: dict[str, Feature] = {
     ),
 }  # fmt: skip
 
-# What may be looked at only by a model that knows when the next visit begins.
+# Only for a model that knows when the next visit begins.
 TARGET_FEATURES: dict[str, Feature] = {
     "then_clock": Feature(
         "minutes between its time of day and the target's", _CLOCK,
@@ -191,13 +185,59 @@ TARGET_FEATURES: dict[str, Feature] = {
     ),
 }  # fmt: skip
 
+# What each feature asks of a place, for whoever reads an explanation.
+IN_WORDS = {
+    "age": "how many visits ago it was visited",
+    "days": "how many days ago it was visited",
+    "clock": "how near to now the time of day of its visits is",
+    "ahead": "how long it is until the time of day of its visits",
+    "weekday": "on which days of the week it was visited",
+    "stay": "how long its visits lasted",
+    "before": "whether it was visited from where the person is now",
+    "left": "at what time of day the person set out for it",
+    "stayed": "how long the stays before its visits were",
+    "gap": "how long the way to it took",
+    "here": "whether the person is there now, or was just before",
+    "count": "how often it was visited",
+    "unknown": "whether it, or the present place, is unknown",
+    "older": "how many of its visits are long ago",
+    "then_clock": "how near to the time asked about its visits are",
+    "then_weekday": "whether it was visited on such days as the one asked about",
+    "then_gap": "whether the way to it fits the time until then",
+}
+
+
+# ---- Facts about now and then --------------------------------------------------------------------
+
+
+# What each feature asks of a place, for whoever reads an explanation.
+IN_WORDS = {
+    "age": "how many visits ago it was visited",
+    "days": "how many days ago it was visited",
+    "clock": "how near to now the time of day of its visits is",
+    "ahead": "how long it is until the time of day of its visits",
+    "weekday": "on which days of the week it was visited",
+    "stay": "how long its visits lasted",
+    "before": "whether it was visited from where the person is now",
+    "left": "at what time of day the person set out for it",
+    "stayed": "how long the stays before its visits were",
+    "gap": "how long the way to it took",
+    "here": "whether the person is there now, or was just before",
+    "count": "how often it was visited",
+    "unknown": "whether it, or the present place, is unknown",
+    "older": "how many of its visits are long ago",
+    "then_clock": "how near to the time asked about its visits are",
+    "then_weekday": "whether it was visited on such days as the one asked about",
+    "then_gap": "whether the way to it fits the time until then",
+}
+
 
 @dataclass(frozen=True)
 class Fact:
-    """Something about now, as an index below ``size``."""
+    """Something about now, as an index below ``size``; it scales the features."""
 
     size: int
-    of: Callable[[HistoryBatch], Tensor]
+    of: Callable[[HistoryBatch], Tensor]  # (B,)
 
 
 def _log_bucket(value: Tensor, size: int) -> Tensor:
@@ -205,7 +245,6 @@ def _log_bucket(value: Tensor, size: int) -> Tensor:
     return (2 * (value.clamp(min=0) + 1.0).log2()).long().clamp(max=size - 1)
 
 
-# What scales the features: (B,) each.
 NOW: dict[str, Fact] = {
     "hour": Fact(24, lambda batch: batch.now_minute // 60),
     "weekday": Fact(8, _now_weekday),
@@ -230,18 +269,7 @@ def to_the_hour(batch: HistoryBatch) -> HistoryBatch:
     return replace(batch, target_minute=minute, wait=wait.masked_fill(wait > week - 60, 0))
 
 
-def hats(value: Tensor, knots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Between which knots values lie: the lower knot's row, the upper's, and the upper's share.
-
-    Examples
-    --------
-    >>> hats(torch.tensor([-1.0, 0.5, 3.0]), torch.tensor([0.0, 1.0, 2.0]))
-    (tensor([0, 0, 1]), tensor([1, 1, 2]), tensor([0.0000, 0.5000, 1.0000]))
-    """
-    value = value.to(knots.dtype)
-    low = (torch.searchsorted(knots, value, right=True) - 1).clamp(0, len(knots) - 2)
-    share = (value - knots[low]) / (knots[low + 1] - knots[low])
-    return low, low + 1, share.clamp(0, 1)
+# ---- The model -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -251,8 +279,7 @@ class ContextualConfig(ModelConfig):
     Parameters
     ----------
     features : tuple of str
-        Of `pgt.contextual.HISTORY_FEATURES`; none = PGT, whose ``target_time`` is
-        "unknown" or "day".
+        Of `HISTORY_FEATURES`; none = PGT, whose ``target_time`` is "unknown" or "day".
     n_components : int
         How many sums of features can speak for a visit.
     interaction : int
@@ -277,7 +304,7 @@ class ContextualConfig(ModelConfig):
 
     Raises
     ------
-    ValueError
+    DataError
         When a field is out of its range, or two of them exclude each other.
 
     Examples
@@ -299,41 +326,31 @@ class ContextualConfig(ModelConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if strange := set(self.features) - set(HISTORY_FEATURES):
-            raise ValueError(
+            raise DataError(
                 f"features names {min(strange)!r}; it can name {', '.join(HISTORY_FEATURES)}."
             )
-        if self.has("pointer") and not (self.features or self.content):
-            raise ValueError(
-                "A pointer needs features or content, or there is nothing to weigh by."
-            )
-        if not self.has("pointer"):
-            raise ValueError("The contextual pointer cannot do without its pointer.")
+        if not self.has("pointer") or not (self.features or self.content):
+            raise DataError("The contextual pointer needs its pointer, and features or content.")
         if self.n_components < 1 or self.interaction < 0 or self.recent < 1:
-            raise ValueError(
+            raise DataError(
                 f"n_components={self.n_components}, interaction={self.interaction} and "
                 f"recent={self.recent} must be at least 1, 0 and 1."
             )
-        if not 0 <= self.n_trained_ids <= self.n_locations:
-            raise ValueError(
-                f"n_trained_ids={self.n_trained_ids} must lie between 0 and "
-                f"n_locations={self.n_locations}."
-            )
         least = 3 if self.has("generator") else 2
-        if 0 < self.n_trained_ids < least:
-            raise ValueError(
-                f"n_trained_ids={self.n_trained_ids} leaves no place to the model; count padding "
-                f"and unknown too, which makes it at least {least}, or give 0 for a closed "
-                "vocabulary."
+        if self.n_trained_ids and not least <= self.n_trained_ids <= self.n_locations:
+            raise DataError(
+                f"n_trained_ids={self.n_trained_ids} must lie between {least} (padding and unknown "
+                f"count, too) and n_locations={self.n_locations}; 0 is a closed vocabulary."
             )
 
     def _check_target_time(self) -> None:
         choices = get_args(TargetTime)
         if self.target_time not in choices:
-            raise ValueError(
+            raise DataError(
                 f"target_time is {self.target_time!r}; it must be one of {', '.join(choices)}."
             )
         if self.knows_time and not self.features:
-            raise ValueError(
+            raise DataError(
                 f"target_time={self.target_time!r} needs features, which alone look at the next "
                 "visit's hour; name some, or let target_time be 'unknown' or 'day'."
             )
@@ -354,7 +371,6 @@ class ContextualConfig(ModelConfig):
         own = {field.name: getattr(self, field.name) for field in fields(ModelConfig)}
         own["n_locations"] = self.n_trained_ids or self.n_locations
         own["max_len"] = self.recent
-        # Hour and time are for the features; recency then counts back from the last visit.
         own["target_time"] = "unknown" if self.knows_time else self.target_time
         return ModelConfig(**own)
 
@@ -365,16 +381,43 @@ class ContextualConfig(ModelConfig):
         return cls(**{**raw, **tuples})
 
 
-def kernel_config(config: ContextualConfig) -> ContextualConfig:
-    """The configuration whose features can be the context kernel's and nothing else."""
-    return replace(
-        config, features=("age", "before", "clock"), n_components=3, interaction=0, scaled=False,
-        encoder=False, content=False, without=("generator", "gate"), target_time="unknown",
-    )  # fmt: skip
-
+# Reasons alone: neither PGT's embeddings nor its encoder, generator and gate.
+ALONE: dict[str, Any] = {
+    "encoder": False, "content": False, "without": ("generator", "gate"), "dropout": 0.2,
+    "interaction": 0,
+}  # fmt: skip
+TRAINING = TrainConfig(
+    learning_rate=5e-3, weight_decay=1e-2, betas=(0.9, 0.99), batch_size=64, label_smoothing=0.03,
+    warmup_epochs=1, max_epochs=5, patience=2, clip=1.0, monitor="acc@1",
+)  # fmt: skip
+MEMORY = 100  # visits
+OLDER = 100  # summaries of places further back
 
 FACT_WIDTH = 8
 NEVER = -30.0  # log of a weight that is none
+FIRST_PLACE = 2  # after padding and unknown
+
+
+def hats(value: Tensor, knots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Between which knots values lie: the lower knot's row, the upper's, and the upper's share.
+
+    Examples
+    --------
+    >>> hats(torch.tensor([-1.0, 0.5, 3.0]), torch.tensor([0.0, 1.0, 2.0]))
+    (tensor([0, 0, 1]), tensor([1, 1, 2]), tensor([0.0000, 0.5000, 1.0000]))
+    """
+    value = value.to(knots.dtype)
+    low = (torch.searchsorted(knots, value, right=True) - 1).clamp(0, len(knots) - 2)
+    share = (value - knots[low]) / (knots[low + 1] - knots[low])
+    return low, low + 1, share.clamp(0, 1)
+
+
+def _zero_ended(wide: int, out: int, dropout: float) -> nn.Sequential:
+    """A small network that at first says nothing: its last layer is zero."""
+    last = nn.Linear(32, out)
+    nn.init.zeros_(last.weight)
+    nn.init.zeros_(last.bias)
+    return nn.Sequential(nn.Linear(wide, 32), nn.GELU(), Dropout(dropout), last)
 
 
 class AdditiveScorer(nn.Module):
@@ -387,33 +430,29 @@ class AdditiveScorer(nn.Module):
     def __init__(self, config: ContextualConfig) -> None:
         super().__init__()
         self.config = config
-        self.known = {
-            name: (HISTORY_FEATURES | TARGET_FEATURES)[name] for name in config.used_features
-        }
+        n, dropout = config.n_components, config.dropout
+        every = HISTORY_FEATURES | TARGET_FEATURES
+        self.known = {name: every[name] for name in config.used_features}
         self.facts = NOW | (THEN if config.knows_time else {})
-        width = config.n_components + config.interaction
         self.tables = nn.ParameterDict()
         for name, feature in self.known.items():
             self.register_buffer(f"knots_{name}", torch.tensor(feature.knots).float(), False)
-            table = torch.zeros(len(feature.knots), width)
-            nn.init.normal_(table[:, : config.n_components], std=0.1)
-            nn.init.normal_(table[:, config.n_components :], std=0.5)
+            table = torch.zeros(len(feature.knots), n + config.interaction)
+            nn.init.normal_(table[:, :n], std=0.1)
+            nn.init.normal_(table[:, n:], std=0.5)
             self.tables[name] = nn.Parameter(table)
         facts = self.facts.items() if config.scaled or config.interaction else ()
         self.now = nn.ModuleDict(
             {name: nn.Embedding(fact.size, FACT_WIDTH) for name, fact in facts}
         )
-        wide = FACT_WIDTH * len(self.facts)
-        scales = len(self.known) * config.n_components
-        self.scale = _zero_ended(wide, scales, config.dropout) if config.scaled else None
-        self.interaction = nn.Linear(wide, config.interaction) if config.interaction else None
-        self.out = (
-            _zero_ended(config.interaction, 1, config.dropout) if config.interaction else None
-        )
+        wide, width = FACT_WIDTH * len(self.facts), config.interaction
+        self.scale = _zero_ended(wide, len(self.known) * n, dropout) if config.scaled else None
+        self.interaction = nn.Linear(wide, width) if width else None
+        self.out = _zero_ended(width, 1, dropout) if width else None
 
     def parts(self, batch: HistoryBatch) -> tuple[Tensor, Tensor]:
         """(B, L, R) log-weight of each reason, and (B, L) what the interaction adds to all."""
-        n = self.config.n_components
+        n, width = self.config.n_components, self.config.interaction
         if self.config.target_time == "hour":
             batch = to_the_hour(batch)
         facts = [table(self.facts[name].of(batch)) for name, table in self.now.items()]
@@ -421,17 +460,15 @@ class AdditiveScorer(nn.Module):
         scales = None
         if self.scale is not None:
             scales = (1 + self.scale(now)).view(len(batch), len(self.known), n)  # (B, T, R)
-        shape = (*batch.location.shape, n + self.config.interaction)
-        total = torch.zeros(shape, device=batch.length.device)  # (B, L, R + I)
+        total = torch.zeros((*batch.location.shape, n + width), device=batch.length.device)
         for t, (name, feature) in enumerate(self.known.items()):
             low, high, share = hats(feature.of(batch), self.get_buffer(f"knots_{name}"))
             table = self.tables[name]
             value = torch.lerp(table[low], table[high], share[..., None])  # (B, L, R + I)
             if scales is not None:
-                scale = F.pad(scales[:, t], (0, self.config.interaction), value=1.0)  # (B, R + I)
-                value = value * scale[:, None]
+                value = value * F.pad(scales[:, t], (0, width), value=1.0)[:, None]
             total = total + value
-        each, hidden = total.split([n, self.config.interaction], dim=-1)
+        each, hidden = total.split([n, width], dim=-1)
         if self.interaction is None or self.out is None:
             return each, torch.zeros_like(each[..., 0])
         return each, self.out(F.gelu(hidden + self.interaction(now)[:, None])).squeeze(-1)
@@ -440,59 +477,6 @@ class AdditiveScorer(nn.Module):
         """(B, L) log-weights, of padding too."""
         each, together = self.parts(batch)
         return each.logsumexp(-1) + together
-
-
-def _zero_ended(wide: int, out: int, dropout: float) -> nn.Sequential:
-    """A small network that at first says nothing: its last layer is zero."""
-    last = nn.Linear(32, out)
-    nn.init.zeros_(last.weight)
-    nn.init.zeros_(last.bias)
-    return nn.Sequential(nn.Linear(wide, 32), nn.GELU(), Dropout(dropout), last)
-
-
-@torch.no_grad()
-def like_kernel(scorer: AdditiveScorer, kernel: ContextKernel) -> None:
-    """Set tables so that the first three reasons are those of the context kernel.
-
-    Parameters
-    ----------
-    scorer : AdditiveScorer
-        With at least three reasons. The kernel's features are age, before and clock; of those that
-        it lacks the reason is as weak as "any", and other tables keep their values.
-    kernel : ContextKernel
-
-    Raises
-    ------
-    ValueError
-        With fewer reasons.
-    """
-    if scorer.config.n_components < 3:
-        raise ValueError(
-            "The context kernel has three components and "
-            f"n_components={scorer.config.n_components} cannot hold them; give at least 3, or "
-            "leave the tables as they are."
-        )
-    tables = scorer.tables
-    strength = [
-        kernel.base,
-        kernel.same if "before" in tables else kernel.base,
-        kernel.clock if "clock" in tables else kernel.base,
-    ]
-    for name in ("age", "before", "clock"):
-        if name in tables:
-            tables[name][:, :3] = 0.0
-    if "age" in tables:
-        tables["age"][:, :3] = scorer.get_buffer("knots_age")[:, None] * math.log(kernel.decay)
-    if "before" in tables:
-        tables["before"][:, 1] = torch.tensor([NEVER, 0.0, 0.0, NEVER])
-    if "clock" in tables:
-        tables["clock"][:, 2] = -scorer.get_buffer("knots_clock") / kernel.width
-    # How strong each reason is may be written into any table, since every visit has a row there.
-    first = next(iter(tables.values()))
-    first[:, :3] += torch.tensor([math.log(value) if value > 0 else NEVER for value in strength])
-
-
-FIRST_PLACE = 2  # after padding and unknown
 
 
 class ContextualPointer(MixtureModel):
@@ -504,10 +488,8 @@ class ContextualPointer(MixtureModel):
 
     Examples
     --------
-    >>> import wherenext.city, pgt.windows
-    >>> from pgt.history import with_history
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
-    >>> data = with_history(data, memory=50)
+    >>> import pgt
+    >>> data = pgt.with_history(pgt.prepare(pgt.load_city(), protocol="exact"), memory=50)
     >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
     >>> config = ContextualConfig(*size, n_trained_ids=2 + data.vocabulary.n_known)
     >>> model = ContextualPointer(config)
@@ -519,34 +501,30 @@ class ContextualPointer(MixtureModel):
     def __init__(self, config: ContextualConfig) -> None:
         super().__init__()
         self.config = config
-        inner = config.inner
-        looks = config.content or config.has("generator")
+        inner, generates = config.inner, config.has("generator")
+        looks = config.content or generates
         self.embeddings = Embeddings(inner) if looks else None
         self.encoder = Encoder(inner) if looks and config.encoder else None
         self.pointer = Pointer(inner) if config.content else None
         self.scorer = AdditiveScorer(config) if config.used_features else None
-        self.generator = Generator(inner) if config.has("generator") else None
-        both = config.has("generator") and config.has("gate")
-        self.gate = Gate(inner) if both else None
+        self.generator = Generator(inner) if generates else None
+        self.gate = Gate(inner) if generates and config.has("gate") else None
 
     def forward(self, batch: HistoryBatch, attention: bool = False) -> Output:
-        """Predict every window of a batch.
+        """Predict every window of a batch, each of at least one visit, and write everything down.
 
-        Parameters
-        ----------
-        batch : HistoryBatch
-            Of `pgt.history.HistoryWindows`; every window has at least one visit.
-        attention : bool
-            Also return the encoder's attention weights.
+        With ``attention``, that includes the encoder's attention weights.
         """
         context, log_weights, seen = self._looked(batch, attention)
-        size = self.config.n_locations
-        pointer = scatter_log_probs(log_weights, batch.location, size)  # (B, V)
-        generator = self._generated(context, pointer)  # (B, V)
-        logit = self._gate_logit(context, log_weights)  # (B,)
-        if self.generator is None:
-            log_probs = pointer
-        else:
+        logit = self._gate_logit(context)  # (B,)
+        pointer = scatter_log_probs(log_weights, batch.location, self.config.n_locations)  # (B, V)
+        generator, log_probs = torch.full_like(pointer, -math.inf), pointer
+        if self.generator is not None:
+            scores = at_least_float32(self.generator(context))  # (B, K)
+            if self.config.n_trained_ids:
+                scores[:, :FIRST_PLACE] = -math.inf
+            generator[:, : scores.shape[1]] = F.log_softmax(scores, dim=-1)
+            # log (0 + 0) has no gradient, so places that neither can name stay out of it.
             neither = (pointer == -math.inf) & (generator == -math.inf)
             mixed = log_mixture(logit, pointer, generator.masked_fill(neither, 0.0))
             log_probs = mixed.masked_fill(neither, -math.inf)
@@ -558,88 +536,68 @@ class ContextualPointer(MixtureModel):
         slots = Slots.of(batch.location, batch.padding)
         pointer = scatter_log_probs(log_weights, slots.of_visit, slots.place.shape[1])  # (B, L)
         logits: Logits | None = None
-        if self.generator is not None and context is not None:
+        if self.generator is not None:
             first = FIRST_PLACE if self.config.n_trained_ids else 0
             logits = logits_of(self.generator, context, first)
-        logit = self._gate_logit(context, log_weights)
+        logit = self._gate_logit(context)
         return Mixture(self.config.n_locations, logit, slots.place, pointer, logits)
 
     def _looked(
         self, batch: HistoryBatch, attention: bool = False
-    ) -> tuple[Tensor | None, Tensor, tuple[Tensor, ...]]:
-        """(B, D) the last visit in its context, (B, L) log-weights of the visits, attention."""
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """(B, D) the last visit in its context, (B, L) log-weights of the visits, attention.
+
+        D = 0 where reasons are alone.
+        """
         if not isinstance(batch, HistoryBatch):
             raise DataError(
                 "The contextual pointer needs windows that know what came before each visit; make "
-                "them with pgt.history.with_history(data)."
+                "them with pgt.with_history(data)."
             )
-        recent = self._recent(batch)
-        context: Tensor | None = None
-        encoded: Tensor | None = None
         seen: tuple[Tensor, ...] = ()
+        scores = torch.zeros(batch.location.shape, device=batch.length.device)
+        context = encoded = scores.new_empty(len(batch), 0)
+        recent = self._recent(batch)
         if self.embeddings is not None:
             encoded = self.embeddings(recent)  # (B, L', D)
             if self.encoder is not None:
                 encoded, seen = self.encoder(encoded, recent.padding, attention)
             rows = torch.arange(len(batch), device=batch.length.device)
             context = encoded[rows, recent.length - 1]  # (B, D)
-
-        scores = torch.zeros(batch.location.shape, device=batch.length.device)
         if self.scorer is not None:
             scores = scores + at_least_float32(self.scorer(batch))  # (B, L)
         if self.pointer is not None:
-            assert context is not None and encoded is not None
-            scores = scores + self._content(context, encoded, recent, batch)
+            own = self.pointer(context, encoded, recent)  # (B, L') sums to one
+            scores = scores + _spread_out(own, recent, batch)
         log_weights = F.log_softmax(scores.masked_fill(batch.padding, -math.inf), dim=-1)
         return context, log_weights, seen
 
-    def _recent(self, batch: HistoryBatch) -> HistoryBatch:
+    def _recent(self, batch: HistoryBatch) -> Batch:
         """The visits that PGT's parts see; places without weights of their own are unknown."""
         recent = batch.most_recent(self.config.recent)
-        assert isinstance(recent, HistoryBatch)
         if not self.config.n_trained_ids:
             return recent
         strange = recent.location >= self.config.n_trained_ids
         return replace(recent, location=recent.location.masked_fill(strange, UNKNOWN))
 
-    def _content(
-        self, context: Tensor, encoded: Tensor, recent: HistoryBatch, full: HistoryBatch
-    ) -> Tensor:
-        """(B, L) PGT's score of the recent visits, 0 for those further back."""
-        assert self.pointer is not None
-        score = self.pointer(context, encoded, recent)  # (B, L') log-weights, -inf at padding
-        width = full.location.shape[1]
-        if width == recent.location.shape[1]:
-            return score.masked_fill(recent.padding, 0.0)
-        # Log-weights sum to one over the recent visits: put them on the scale of one visit each.
-        score = score + recent.length.log()[:, None]
-        steps = torch.arange(recent.location.shape[1], device=full.length.device)
-        at = (full.length - recent.length)[:, None] + steps
-        at = at.clamp(max=width - 1)
-        kept = score.masked_fill(recent.padding, 0.0)
-        return torch.zeros_like(full.location, dtype=score.dtype).scatter_add(1, at, kept)
-
-    def _generated(self, context: Tensor | None, like: Tensor) -> Tensor:
-        """(B, V) log-probabilities; -inf for places without weights of their own."""
-        out = torch.full_like(like, -math.inf)
-        if self.generator is None or context is None:
-            return out
-        scores = at_least_float32(self.generator(context))  # (B, K)
-        if self.config.n_trained_ids:
-            scores = scores.index_fill(
-                1, torch.arange(FIRST_PLACE, device=scores.device), -math.inf
-            )
-        return F.pad(
-            F.log_softmax(scores, dim=-1), (0, out.shape[1] - scores.shape[1]), value=-math.inf
-        )
-
-    def _gate_logit(self, context: Tensor | None, like: Tensor) -> Tensor:
+    def _gate_logit(self, context: Tensor) -> Tensor:
         """(B,) logit of the gate: +inf without a generator, 0 if it is fixed."""
-        if self.generator is None:
-            return like.new_full((len(like),), math.inf)
-        if self.gate is None or context is None:
-            return like.new_zeros(len(like))
-        return at_least_float32(self.gate(context)).squeeze(-1)  # (B, 1) -> (B,)
+        if self.gate is not None:
+            return at_least_float32(self.gate(context)).squeeze(-1)  # (B, 1) -> (B,)
+        fixed = math.inf if self.generator is None else 0.0
+        return at_least_float32(context).new_full((len(context),), fixed)
+
+
+def _spread_out(score: Tensor, recent: Batch, batch: Batch) -> Tensor:
+    """(B, L') log-weights of the recent visits -> (B, L), 0 for visits further back."""
+    wide, narrow = batch.location.shape[1], recent.location.shape[1]
+    if wide == narrow:
+        return score.masked_fill(recent.padding, 0.0)
+    # Log-weights sum to one over the recent visits: put them on the scale of one visit each.
+    score = (score + recent.length.log()[:, None]).masked_fill(recent.padding, 0.0)
+    steps = torch.arange(narrow, device=batch.length.device)
+    at = ((batch.length - recent.length)[:, None] + steps).clamp(max=wide - 1)
+    return torch.zeros_like(batch.location, dtype=score.dtype).scatter_add(1, at, score)
 
 
 def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
@@ -665,7 +623,7 @@ def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
     Examples
     --------
     >>> import pgt, tempfile
-    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> data = pgt.prepare(pgt.load_city())
     >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
     >>> model = ContextualPointer(ContextualConfig(*size))
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -680,136 +638,32 @@ def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
     return model, vocabulary
 
 
-MEMORY = 100  # visits
-OLDER = 100  # summaries of places further back
-
-TRAINING = TrainConfig(
-    learning_rate=5e-3, weight_decay=1e-2, betas=(0.9, 0.99), batch_size=64, label_smoothing=0.03,
-    warmup_epochs=1, max_epochs=5, patience=2, clip=1.0, monitor="acc@1",
-)  # fmt: skip
-
-# Reasons alone: neither PGT's embeddings nor its encoder, generator and gate.
-ALONE: dict[str, Any] = {
-    "encoder": False, "content": False, "without": ("generator", "gate"), "dropout": 0.2,
-    "interaction": 0,
-}  # fmt: skip
-# With all of PGT around them; many more weights, so a lower rate and more dropout.
-AROUND: dict[str, Any] = {"dropout": 0.4, "interaction": 0}
-AROUND_TRAINING = replace(TRAINING, learning_rate=1e-3)
+# ---- The context kernel as a contextual pointer --------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One way to use the contextual pointer.
+@torch.no_grad()
+def like_kernel(scorer: AdditiveScorer, kernel: ContextKernel) -> None:
+    """Set tables so that the first three reasons are those of the context kernel.
 
-    Attributes
-    ----------
-    change : dict
-        Fields of `ContextualConfig`.
-    memory, older : int
-        Of `pgt.history.with_history`.
-    pseudo_unknowns : bool
-        Whether training has pseudo-unknown places, if there are unknown ones (see `has_unknown`).
-    from_kernel : bool
-        Whether its first tables are those of the context kernel.
-    training : TrainConfig
+    A reason whose feature the scorer lacks is as weak as "any"; other tables keep their values.
     """
-
-    change: dict[str, Any] = field(default_factory=lambda: ALONE)
-    memory: int = MEMORY
-    older: int = OLDER
-    pseudo_unknowns: bool = True
-    from_kernel: bool = True
-    training: TrainConfig = TRAINING
-
-
-# The story of chapter 20: the kernel's features first, then the others, one after the other.
-STEPS: dict[str, tuple[str, ...]] = {
-    "count_only": ("age",),
-    "and_before": ("age", "before"),
-    "and_clock": ("age", "before", "clock"),
-    "and_day": ("age", "before", "clock", "ahead", "weekday", "days"),
-    "and_stays": (
-        "age", "before", "clock", "ahead", "weekday", "days", "stay", "stayed", "left", "gap",
-    ),
-}  # fmt: skip
-
-VARIANTS: dict[str, Variant] = {
-    "full": Variant(),
-    "window": Variant(memory=0, older=0),
-    "around": Variant(AROUND, training=AROUND_TRAINING),
-    "around_window": Variant(AROUND, memory=0, older=0, training=AROUND_TRAINING),
-    "no_scale": Variant(ALONE | {"scaled": False}),
-    "interaction": Variant(ALONE | {"interaction": 32}),
-    "one_component": Variant(ALONE | {"n_components": 1}, from_kernel=False),
-    "random_start": Variant(from_kernel=False),
-    "no_pseudo_unknowns": Variant(pseudo_unknowns=False),
-} | {
-    f"memory_{memory}": Variant(memory=memory, older=0) for memory in (10, 20, 50, 100, 200, 400)
-} | {
-    f"no_{name}": Variant(
-        ALONE | {"features": tuple(feature for feature in HISTORY_FEATURES if feature != name)}
-    )
-    for name in HISTORY_FEATURES
-} | {
-    name: Variant(ALONE | {"features": features, "scaled": False}, older=0)
-    for name, features in STEPS.items()
-}  # fmt: skip
-
-
-VARIANTS_WHERE_NOTHING_IS_MERGED = tuple(name for name in VARIANTS if name != "no_pseudo_unknowns")
-VARIANTS_WITH_UNKNOWN = ("full", "window", "around", "around_window", "no_pseudo_unknowns")
-
-
-def has_unknown(data: Dataset) -> bool:
-    """Whether places that training never shows are merged to one location, "unknown".
-
-    The vocabulary alone cannot tell: where nobody finds a new place later, it is the same under
-    both protocols. But then neither merges any, and there is nothing to teach. The validation
-    visits decide; the test visits have no say.
-    """
-    closed = data.vocabulary.n_known + 2 == data.vocabulary.n_locations
-    return closed and bool((data.valid.features[0] == UNKNOWN).any())
-
-
-def windows(data: Dataset, variant: Variant) -> Dataset:
-    """The windows that a variant is trained and scored on."""
-    seen = with_history(data, variant.memory, variant.older)
-    if variant.pseudo_unknowns and has_unknown(data):
-        return replace(seen, train=with_pseudo_unknowns(data, variant.memory, variant.older))
-    return seen
-
-
-def build(
-    variant: Variant, data: Dataset, seed: int, target_time: TargetTime = "unknown"
-) -> tuple[ContextualPointer, TrainConfig]:
-    """A model with its first weights, and how to train it.
-
-    Parameters
-    ----------
-    variant : Variant
-    data : Dataset
-        Its vocabulary decides: with places beyond the known ones it is an open one.
-    seed : int
-    target_time : {"unknown", "day", "hour", "time"}
-        What the model knows of the next visit's start; see `ContextualConfig`.
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
-    >>> model, training = build(VARIANTS["full"], data, seed=1)
-    >>> model.n_parameters() < 20_000, training.seed
-    (True, 1)
-    """
-    vocabulary = data.vocabulary
-    known = vocabulary.n_known + 2
-    torch.manual_seed(seed)
-    config = ContextualConfig(
-        vocabulary.n_locations, vocabulary.n_users, target_time=target_time,
-        n_trained_ids=known if known < vocabulary.n_locations else 0, **variant.change,
-    )  # fmt: skip
-    model = ContextualPointer(config)
-    if variant.from_kernel and model.scorer is not None:
-        like_kernel(model.scorer, ContextKernel())
-    return model, replace(variant.training, seed=seed)
+    if scorer.config.n_components < 3:
+        raise DataError("The context kernel has three components; give n_components=3 or more.")
+    tables = scorer.tables
+    strength = [
+        kernel.base,
+        kernel.same if "before" in tables else kernel.base,
+        kernel.clock if "clock" in tables else kernel.base,
+    ]
+    for name in ("age", "before", "clock"):
+        if name in tables:
+            tables[name][:, :3] = 0.0
+    if "age" in tables:
+        tables["age"][:, :3] = scorer.get_buffer("knots_age")[:, None] * math.log(kernel.decay)
+    if "before" in tables:
+        tables["before"][:, 1] = torch.tensor([NEVER, 0.0, 0.0, NEVER])
+    if "clock" in tables:
+        tables["clock"][:, 2] = -scorer.get_buffer("knots_clock") / kernel.width
+    # How strong each reason is may be written into any table, since every visit has a row there.
+    first = next(iter(tables.values()))
+    first[:, :3] += torch.tensor([math.log(value) if value > 0 else NEVER for value in strength])

@@ -18,13 +18,7 @@ FACTORS = (-4658895280553007687, -7723592293110705685)
 
 
 def mix(x: Tensor) -> Tensor:
-    """Mix the bits of int64 numbers, in place; different numbers stay different.
-
-    Examples
-    --------
-    >>> len(mix(torch.arange(1000)).unique())
-    1000
-    """
+    """Mix the bits of int64 numbers, in place; different numbers stay different."""
     for shift, factor in zip((30, 27), FACTORS, strict=True):
         x.bitwise_xor_(_shifted(x, shift)).mul_(factor)
     return x.bitwise_xor_(_shifted(x, 31))
@@ -36,26 +30,12 @@ def _shifted(x: Tensor, by: int) -> Tensor:
 
 
 def uniform(index: Tensor) -> Tensor:
-    """(B,) whole numbers -> (B,) float64, evenly in [0, 1).
-
-    Examples
-    --------
-    >>> bool((uniform(torch.arange(10_000)).mean() - 0.5).abs() < 0.01)
-    True
-    """
+    """(B,) whole numbers -> (B,) float64, evenly in [0, 1)."""
     return _shifted(mix(index.to(torch.int64) * STEP), 11).double() / 2**53
 
 
 def window_keys(seed: int, epoch: int, index: Tensor, n: int) -> Tensor:
-    """(n, B) a key for each of n draws and each of B windows.
-
-    Parameters
-    ----------
-    seed, epoch : int
-    index : Tensor
-        (B,) the windows' numbers.
-    n : int
-    """
+    """(n, B) a key for each of n draws and each of the windows whose (B,) numbers are given."""
     start = (seed * 100_003 + epoch) * FACTORS[0] % 2**64 - 2**63
     windows = mix(index.to(torch.int64) * STEP + start)  # (B,)
     draws = torch.arange(1, n + 1, device=index.device)[:, None] * FACTORS[1]
@@ -63,22 +43,10 @@ def window_keys(seed: int, epoch: int, index: Tensor, n: int) -> Tensor:
 
 
 class Dropout(nn.Module):
-    """Zero each number with probability p and scale the others by 1 / (1 - p), in training only.
+    """``nn.Dropout``, which on a CPU spends a fifth of the training time on drawing.
 
-    The same as ``nn.Dropout``, which on a CPU spends a fifth of this model's training time on
-    drawing one Bernoulli number at a time. Here 64 random bits serve four numbers: each compares
-    16 of them with p, which makes p exact to 2^-17. With keys (`use_keys`) the bits are counted
-    from them; without, they are drawn.
-
-    Attributes
-    ----------
-    key : Tensor or None
-        (B,) int64, one for each window of the batch.
-
-    Examples
-    --------
-    >>> Dropout(0.5).eval()(torch.ones(3))
-    tensor([1., 1., 1.])
+    Here 64 random bits serve four numbers: each compares 16 of them with p, which makes p exact to
+    2^-17. With keys (`use_keys`; (B,) int64, one a window) the bits are counted from them.
     """
 
     def __init__(self, p: float) -> None:

@@ -24,10 +24,9 @@ def sinusoids(n: int, d: int) -> Tensor:
 
 
 class SelfAttention(nn.Module):
-    """Multi-head attention of every visit to every visit of its window.
+    """Multi-head attention, as ``nn.MultiheadAttention`` (Vaswani et al. 2017, §3.2).
 
-    The same function as ``nn.MultiheadAttention`` (Vaswani et al. 2017, §3.2), written out: one
-    path serves training, prediction and the maps, so the attention shown is the attention used.
+    Written out: one path serves training, prediction and maps, so what is shown is what is used.
     """
 
     def __init__(self, config: ModelConfig) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 
 class DataError(ValueError):
     """The input cannot be used as it is; the message says what, where, and what to do.
@@ -19,7 +21,12 @@ class DataError(ValueError):
 
 
 class DataNote(UserWarning):
-    """What is allowed in the input but looks like a mistake; see `pgt.doubts.visits`.
+    """What is allowed in the input but looks like a mistake, or was kept out and counted.
 
-    Nothing is changed. ``warnings.simplefilter("error", pgt.errors.DataNote)`` makes notes errors.
+    ``warnings.simplefilter("error", pgt.errors.DataNote)`` makes notes errors.
     """
+
+
+def note(text: str, stacklevel: int = 3) -> None:
+    """Tell the user one sentence about the data; nothing is changed by it."""
+    warnings.warn(text, DataNote, stacklevel=stacklevel)

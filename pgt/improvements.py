@@ -1,6 +1,10 @@
-"""What is claimed of each improvement, in our words, and where.
+"""What a document proposed to improve in PGT, and parts of the summarizer, each to be measured.
 
-Apart from the parts themselves, so that a better word does not make measured results stale.
+"Proposal 1" to "Proposal 10" are those of the improvements document; each class names the paper it
+rests on. `improved` builds the model with some of them, and chapter 19 says what each is worth.
+Chapter 17 measures the parts of the summarizer of See et al. (2017), chapter 18 causal attention.
+
+Shapes: B windows, L visits, D = d_model, H heads, V locations.
 """
 
 from __future__ import annotations
@@ -17,157 +21,116 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pgt.batch import QUARTERS, WEEKDAYS, Batch
-from pgt.config import ModelConfig, TrainConfig
+from pgt.config import ModelConfig
 from pgt.counter_random import Dropout
 from pgt.encoder import EncoderLayer, SelfAttention
 from pgt.model import Embeddings, Generator, Pointer, PointerGeneratorTransformer, recency
 from pgt.sparse import Loss, at_least_float32, cross_entropy
 from pgt.windows import Windows
 
-
-@dataclass(frozen=True)
-class Claim:
-    """What a document says of an improvement.
-
-    Attributes
-    ----------
-    title : str
-        For tables and figures.
-    source : str
-        "1" to "10", the improvements document's proposals; "avoid", its list of things to avoid;
-        "list", its list of things to do; "original", a part of the summarizer (chapter 17);
-        "sets", one of the temporal-sets notebook (chapter 18); empty for the plain model.
-    says : str
-        The claim; empty when nothing is claimed.
-    """
-
-    title: str
-    source: str = ""
-    says: str = ""
-
-
-CLAIMS: dict[str, Claim] = {
-    "plain": Claim("PGT as it is"),
-    "relative_bias": Claim(
-        "relative position bias", "1", "better than absolute positions; crucial for sequences"
-    ),
-    "geglu": Claim("GeGLU", "2", "better than a plain feed-forward network of the same size"),
-    "post_norm": Claim("post-norm", "3", "worse: less stable than pre-norm"),
-    "multi_scale_time": Claim(
-        "multi-scale time", "4", "cyclic and discrete times together are better"
-    ),
-    "adaptive_embeddings": Claim(
-        "adaptive embeddings, frequent ones wide", "5", "better than one width for all"
-    ),
-    "adaptive_reversed": Claim(
-        "adaptive embeddings, rare ones wide", "5", "rare locations need more capacity"
-    ),
-    "cross_attention": Claim(
-        "cross-attention between modalities", "6", "better than concatenation"
-    ),
-    "experts": Claim("four experts", "7", "habit and exploration get their own experts"),
-    "recent_and_first": Claim(
-        "bias to recent and first visits", "8", "the last few visits and the first matter most"
-    ),
-    "focal": Claim("focal loss", "9", "better under class imbalance"),
-    "balanced": Claim("class-balanced loss", "9", "better under class imbalance"),
-    "no_smoothing": Claim("no label smoothing", "9", "worse: overconfident"),
-    "more_smoothing": Claim("label smoothing 0.1", "9", "better: less overconfident"),
-    "many_heads": Claim("four output heads of low rank", "10", "better than one linear layer"),
-    "mixture_of_softmaxes": Claim(
-        "mixture of softmaxes", "10", "better for distributions with several modes"
-    ),
-    "adaptive_softmax": Claim("adaptive softmax", "10", "better for large vocabularies"),
-    "temperature": Claim("learned temperature", "10", "better calibrated"),
-    "rope": Claim(
-        "rotary positions (RoPE)", "avoid", "made for long sequences; does not help here"
-    ),
-    "four_layers": Claim("four layers", "avoid", "four are probably best; deeper is to be avoided"),
-    "augmented": Claim(
-        "cropped copies of the windows (not heavy)",
-        "avoid",
-        "heavy augmentation shifts the distribution",
-    ),
-    "all_five": Claim("the definite list together", "list", "what should definitely be done"),
-    "bilstm": Claim(
-        "bidirectional LSTM as encoder", "original", "slower and weaker than a Transformer"
-    ),
-    "additive": Claim("additive attention in the pointer", "original"),
-    "coverage": Claim("coverage in the pointer", "original", "the position bias takes its place"),
-    "causal": Claim("causal attention", "sets", "no visit may see a later one"),
-}
-
-
+DISTANCES = 32  # visits; further away counts as this far
+RECENT = 5  # visits that have a bias of their own, counted from the last
+FREQUENT, MEDIUM = 1000, 100  # occurrences in the training windows, the document's limits
 SHORTEST = 3  # visits
 
 
-def cropped(train: Windows, seed: int = 0) -> Windows:
-    """Every window twice: as it is, and without a random share of its oldest visits.
+# ---- Which visit may look at which: instead of `pgt.encoder.SelfAttention` -----------------------
 
-    Only the training windows are meant; at least three visits stay. On the improvements
-    document's list of things to avoid.
 
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> train = pgt.windows.prepare(wherenext.city.load().visits).train
-    >>> len(cropped(train)) == 2 * len(train)
-    True
+class BiasedSelfAttention(SelfAttention):
+    """Self-attention whose queries and keys may be turned, and whose scores get a bias."""
+
+    def bias(self, padding: Tensor) -> Tensor:
+        """What is added to the scores, of a shape that broadcasts to (B, H, L, L)."""
+        return torch.zeros((), device=padding.device)
+
+    def turn(self, heads: Tensor) -> Tensor:
+        """Change queries or keys, (B, H, L, D / H), before they meet."""
+        return heads
+
+    def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, L, D) -> (B, L, D), and the weights (B, H, L, L) before dropout."""
+        b, n, d = x.shape
+        heads = self.project(x).view(b, n, 3, self.n_heads, d // self.n_heads)
+        query, key, value = heads.permute(2, 0, 3, 1, 4)  # each (B, H, L, D / H)
+        query, key = self.turn(query), self.turn(key)
+        scores = (query / math.sqrt(d // self.n_heads)) @ key.transpose(-2, -1)  # (B, H, L, L)
+        scores = scores + self.bias(padding)
+        weights = scores.masked_fill(padding[:, None, None], -math.inf).softmax(-1)
+        mixed = self.dropout(weights) @ value  # (B, H, L, D / H)
+        return self.out(mixed.transpose(1, 2).reshape(b, n, d)), weights
+
+
+class RelativeSelfAttention(BiasedSelfAttention):
+    """Proposal 1: a learned bias per head and signed distance, as in T5 (Raffel et al. 2020, §2.1).
+
+    T5 puts far distances into shared buckets; here every distance up to `DISTANCES` has its own
+    entry, and those beyond share the last.
     """
-    room = np.maximum(train.lengths - SHORTEST, 0)
-    cut = np.random.default_rng(seed).integers(0, room + 1)
-    return replace(
-        train,
-        first=np.concatenate([train.first, train.first + cut]),
-        target=np.concatenate([train.target, train.target]),
-    )
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.table = nn.Parameter(torch.zeros(2 * DISTANCES + 1, config.n_heads))
+
+    def bias(self, padding: Tensor) -> Tensor:
+        """(1, H, L, L), entry (i, j) for visit i looking at visit j."""
+        steps = torch.arange(padding.shape[1], device=padding.device)
+        apart = (steps - steps[:, None]).clamp(-DISTANCES, DISTANCES) + DISTANCES  # (L, L)
+        return self.table[apart].permute(2, 0, 1)[None]  # (L, L, H) -> (1, H, L, L)
 
 
-def focal(gamma: float = 2.0) -> Loss:
-    """(1 - p)^γ · cross-entropy: what the model is sure of already counts little.
+class RecentFirstSelfAttention(BiasedSelfAttention):
+    """Proposal 8: a learned bias per head for the last five visits and the first, at first +1."""
 
-    Source: Lin et al. (2017); improvements document, proposal 9.
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.table = nn.Parameter(torch.ones(RECENT + 1, config.n_heads))  # 0 = the first visit
 
-    Examples
-    --------
-    >>> sure = torch.tensor([[0.9, 0.1]]).log()
-    >>> loss = focal(2.0)(sure, torch.tensor([0]), 0.0)
-    >>> bool(torch.isclose(loss, 0.1**2 * -sure[:, 0])[0])
-    True
+    def bias(self, padding: Tensor) -> Tensor:
+        """(B, H, 1, L): it depends on the visit that is looked at."""
+        steps = torch.arange(padding.shape[1], device=padding.device)
+        from_end = (~padding).sum(1, keepdim=True) - steps  # (B, L) 1 = the last visit
+        recent = (from_end >= 1) & (from_end <= RECENT)
+        bias = self.table[from_end.clamp(1, RECENT)] * recent[..., None]  # (B, L, H)
+        first = (steps == 0)[None, :, None]
+        bias = bias + self.table[0] * first
+        return bias.permute(0, 2, 1)[:, :, None]  # (B, H, 1, L)
+
+
+class CausalSelfAttention(BiasedSelfAttention):
+    """Every visit sees only itself and those before it, as in the temporal-sets notebook."""
+
+    def bias(self, padding: Tensor) -> Tensor:
+        """(L, L): 0 where visit j is not after visit i, -inf where it is."""
+        n = padding.shape[1]
+        return torch.full((n, n), -math.inf, device=padding.device).triu(1)
+
+
+class RotarySelfAttention(BiasedSelfAttention):
+    """Queries and keys are turned by an angle that grows with the position (Su et al. 2021).
+
+    Their product then depends on the distance of two visits only. To be avoided, says the document.
     """
 
-    def focal_loss(log_probs: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
-        own = cross_entropy(log_probs, target)  # (B,)
-        chance = (-own).exp()
-        return (1 - chance) ** gamma * cross_entropy(log_probs, target, label_smoothing)
+    def turn(self, heads: Tensor) -> Tensor:
+        """(B, H, L, D / H), each pair of dimensions turned by its own speed."""
+        n, width = heads.shape[-2:]
+        half = torch.arange(0, width, 2, device=heads.device, dtype=heads.dtype)
+        speed = torch.exp(half * (-math.log(10000.0) / width))  # (D / 2H,)
+        steps = torch.arange(n, device=heads.device, dtype=heads.dtype)
+        angle = steps[:, None] * speed  # (L, D / 2H)
+        even, odd = heads[..., 0::2], heads[..., 1::2]
+        turned = [even * angle.cos() - odd * angle.sin(), even * angle.sin() + odd * angle.cos()]
+        return torch.stack(turned, dim=-1).flatten(-2)  # (B, H, L, D / H)
 
-    focal_loss.__name__ = f"focal_{gamma:g}"
-    return focal_loss
 
-
-def balanced(train: Windows) -> Loss:
-    """Each window's cross-entropy divided by how often its target is one in training.
-
-    The weights average to one over the training windows, so that every location counts alike and
-    the learning rate keeps its meaning; targets that training does not have weigh as one that
-    occurs once. Source: improvements document, proposal 9.
-    """
-    counts = torch.bincount(torch.from_numpy(train.targets), minlength=train.vocabulary.n_locations)
-    present = int((counts > 0).sum())
-    weights = len(train) / (max(present, 1) * counts.clamp(min=1).float())  # (V,)
-
-    def balanced_loss(log_probs: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
-        weight = weights.to(log_probs.device)[target]
-        return weight * cross_entropy(log_probs, target, label_smoothing)
-
-    return balanced_loss
+# ---- Inside a layer, and another encoder ---------------------------------------------------------
 
 
 class GeGLU(nn.Module):
-    """Feed-forward network whose hidden units are gated: GELU(x W) · (x V), then back to D.
+    """Proposal 2: a feed-forward network with gated hidden units, GELU(x W) · (x V), back to D.
 
     Two thirds of the hidden units keep the number of parameters, as Shazeer (2020, §2) does.
-    Source: improvements document, proposal 2.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -185,10 +148,9 @@ class GeGLU(nn.Module):
 
 
 class PostNormLayer(EncoderLayer):
-    """Normalises after each addition, as Vaswani et al. (2017) did: norm(x + f(x)).
+    """Proposal 3, which takes PGT for one of these: norm(x + f(x)), Vaswani et al. (2017).
 
     The same function as ``nn.TransformerEncoderLayer(norm_first=False, activation="gelu")``.
-    Source: improvements document, proposal 3, which takes the base model for one of these.
     """
 
     def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
@@ -199,10 +161,9 @@ class PostNormLayer(EncoderLayer):
 
 
 class Experts(nn.Module):
-    """Four feed-forward networks, mixed by a router's softmax at every visit.
+    """Proposal 7: four feed-forward networks, mixed by a router's softmax at every visit.
 
-    All four are computed: it is a soft mixture, as the improvements document's proposal 7 has it,
-    not the sparse one of Shazeer et al. (2017).
+    All four are computed: not the sparse mixture of Shazeer et al. (2017).
     """
 
     def __init__(self, config: ModelConfig, n_experts: int = 4) -> None:
@@ -230,8 +191,7 @@ class Experts(nn.Module):
 class RecurrentEncoder(nn.Module):
     """The summarizer's encoder in PGT: one bidirectional LSTM, D / 2 units in each direction.
 
-    It reads the order by itself, so it has no positional encoding; it has no attention to show.
-    Source: See et al. (2017), §2.1.
+    It reads the order by itself, so it has no positional encoding (See et al. 2017, §2.1).
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -253,116 +213,11 @@ class RecurrentEncoder(nn.Module):
         return self.dropout(out), ()
 
 
-DISTANCES = 32  # visits; further away counts as this far
-RECENT = 5  # visits that have a bias of their own, counted from the last
-
-
-class BiasedSelfAttention(SelfAttention):
-    """Self-attention whose scores get something added before the softmax."""
-
-    def bias(self, padding: Tensor) -> Tensor:
-        """What is added to the scores, of a shape that broadcasts to (B, H, L, L)."""
-        raise NotImplementedError
-
-    def turn(self, heads: Tensor) -> Tensor:
-        """Change queries or keys, (B, H, L, D / H), before they meet."""
-        return heads
-
-    def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, L, D) -> (B, L, D), and the weights (B, H, L, L) before dropout."""
-        b, n, d = x.shape
-        heads = self.project(x).view(b, n, 3, self.n_heads, d // self.n_heads)
-        query, key, value = heads.permute(2, 0, 3, 1, 4)  # each (B, H, L, D / H)
-        query, key = self.turn(query), self.turn(key)
-        scores = (query / math.sqrt(d // self.n_heads)) @ key.transpose(-2, -1)  # (B, H, L, L)
-        scores = scores + self.bias(padding)
-        weights = scores.masked_fill(padding[:, None, None], -math.inf).softmax(-1)
-        mixed = self.dropout(weights) @ value  # (B, H, L, D / H)
-        return self.out(mixed.transpose(1, 2).reshape(b, n, d)), weights
-
-
-class RelativeSelfAttention(BiasedSelfAttention):
-    """A learned bias per head and signed distance, as in T5 (Raffel et al. 2020, §2.1).
-
-    T5 puts far distances into shared buckets; windows are short, so every distance up to
-    `DISTANCES` has its own entry and only those beyond share the last. It starts at 0.
-    Source: improvements document, proposal 1.
-    """
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        self.table = nn.Parameter(torch.zeros(2 * DISTANCES + 1, config.n_heads))
-
-    def bias(self, padding: Tensor) -> Tensor:
-        """(1, H, L, L), entry (i, j) for visit i looking at visit j."""
-        steps = torch.arange(padding.shape[1], device=padding.device)
-        apart = (steps - steps[:, None]).clamp(-DISTANCES, DISTANCES) + DISTANCES  # (L, L)
-        return self.table[apart].permute(2, 0, 1)[None]  # (L, L, H) -> (1, H, L, L)
-
-
-class RecentFirstSelfAttention(BiasedSelfAttention):
-    """A learned bias per head for the last five visits and for the first one.
-
-    It starts at +1 for those and is 0 for all others. Source: improvements document, proposal 8.
-    """
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        self.table = nn.Parameter(torch.ones(RECENT + 1, config.n_heads))  # 0 = the first visit
-
-    def bias(self, padding: Tensor) -> Tensor:
-        """(B, H, 1, L): it depends on the visit that is looked at."""
-        steps = torch.arange(padding.shape[1], device=padding.device)
-        length = (~padding).sum(1, keepdim=True)  # (B, 1)
-        from_end = length - steps  # (B, L) 1 = the last visit
-        recent = (from_end >= 1) & (from_end <= RECENT)
-        bias = self.table[from_end.clamp(1, RECENT)] * recent[..., None]  # (B, L, H)
-        first = (steps == 0)[None, :, None]
-        bias = bias + self.table[0] * first
-        return bias.permute(0, 2, 1)[:, :, None]  # (B, H, 1, L)
-
-
-class CausalSelfAttention(BiasedSelfAttention):
-    """Every visit sees only itself and those before it, as in the temporal-sets notebook."""
-
-    def bias(self, padding: Tensor) -> Tensor:
-        """(L, L): 0 where visit j is not after visit i, -inf where it is."""
-        n = padding.shape[1]
-        return torch.full((n, n), -math.inf, device=padding.device).triu(1)
-
-
-class RotarySelfAttention(BiasedSelfAttention):
-    """Queries and keys are turned by an angle that grows with the position (Su et al. 2021).
-
-    Their product then depends on the distance of two visits only. On the improvements document's
-    list of things to avoid.
-    """
-
-    def bias(self, padding: Tensor) -> Tensor:
-        """Nothing is added."""
-        return torch.zeros((), device=padding.device)
-
-    def turn(self, heads: Tensor) -> Tensor:
-        """(B, H, L, D / H), each pair of dimensions turned by its own speed."""
-        n, width = heads.shape[-2:]
-        half = torch.arange(0, width, 2, device=heads.device, dtype=heads.dtype)
-        speed = torch.exp(half * (-math.log(10000.0) / width))  # (D / 2H,)
-        steps = torch.arange(n, device=heads.device, dtype=heads.dtype)
-        angle = steps[:, None] * speed  # (L, D / 2H)
-        even, odd = heads[..., 0::2], heads[..., 1::2]
-        turned = [even * angle.cos() - odd * angle.sin(), even * angle.sin() + odd * angle.cos()]
-        return torch.stack(turned, dim=-1).flatten(-2)  # (B, H, L, D / H)
-
-
-FREQUENT, MEDIUM = 1000, 100  # occurrences in the training windows, the document's limits
+# ---- What goes in: instead of tables of `pgt.model.Embeddings` -----------------------------------
 
 
 class CyclicTime(nn.Module):
-    """Time of day at several scales: an hour's own vector, and waves of 24, 12, 8 and 6 hours.
-
-    Concatenated and projected back to the width of the table it replaces. Source: improvements
-    document, proposal 4.
-    """
+    """Proposal 4: an hour's own vector beside waves of 24, 12, 8 and 6 hours, projected."""
 
     def __init__(self, width: int, waves: int = 4) -> None:
         super().__init__()
@@ -383,7 +238,7 @@ class CyclicTime(nn.Module):
 
 
 class CyclicWeekday(nn.Module):
-    """The day of the week as a day of its own and as a place on a circle of seven days."""
+    """Proposal 4: the weekday as a day of its own and as a place on a circle of seven days."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -402,23 +257,21 @@ class CyclicWeekday(nn.Module):
 
 
 class AdaptiveEmbedding(nn.Module):
-    """Location vectors of a width that depends on how often the location occurs.
+    """Proposal 5: location vectors of a width that depends on how often the location occurs.
 
-    Three groups by their occurrences in the training windows, each with its own table and its own
-    projection to D. Baevski & Auli (2019) give the frequent entries the wide vectors; the
-    improvements document, proposal 5, cites them and asks for the opposite. ``widest`` says which.
+    Three groups by their occurrences in the training windows, each with a table and a projection
+    to D. Baevski & Auli (2019) give the frequent entries the wide vectors; the document cites them
+    and asks for the opposite, ``rare_wide``.
     """
 
     group: Tensor
     within: Tensor
 
-    def __init__(self, occurrences: Tensor, d_model: int, widest: str = "frequent") -> None:
+    def __init__(self, occurrences: Tensor, d_model: int, rare_wide: bool = False) -> None:
         super().__init__()
         widths = [d_model, d_model // 2, d_model // 4]
-        if widest == "rare":
+        if rare_wide:
             widths.reverse()
-        elif widest != "frequent":
-            raise ValueError(f"widest is {widest!r}; it must be 'frequent' or 'rare'.")
         group = 2 - (occurrences >= MEDIUM).long() - (occurrences > FREQUENT).long()  # 0 = frequent
         within = torch.zeros_like(group)
         self.tables, self.projections = nn.ModuleList(), nn.ModuleList()
@@ -442,10 +295,7 @@ class AdaptiveEmbedding(nn.Module):
 
 
 def occurrences(train: Windows) -> Tensor:
-    """(V,) how often each location stands in a training window, as the document counts.
-
-    A visit counts once for every window that holds it.
-    """
+    """(V,) how often each location stands in a training window, once for every such window."""
     change = np.zeros(train.features.shape[1], dtype=np.int64)
     np.add.at(change, train.first + 1, 1)
     np.add.at(change, train.target + 1, -1)
@@ -457,10 +307,9 @@ def occurrences(train: Windows) -> Tensor:
 
 
 class CrossModalEmbeddings(Embeddings):
-    """Locations ask the person and the times, instead of standing beside them.
+    """Proposal 6: locations ask the person and the times, instead of standing beside them.
 
-    vector = location + attention(location → person) + attention(location → times), normalised,
-    with the times' five tables projected to D. Source: improvements document, proposal 6. The
+    vector = location + attention(location → person) + attention(location → times), normalised. The
     person is a single key, and a softmax over one key is 1: the first attention is a linear map of
     the person's vector, whatever the location is.
     """
@@ -494,12 +343,13 @@ class CrossModalEmbeddings(Embeddings):
         return self.norm(location + about_person + about_times)
 
 
-class ManyHeads(nn.Module):
-    """Four heads of low rank whose scores are added with weights of the context's choosing.
+# ---- The last layer: instead of `pgt.model.Generator` --------------------------------------------
 
-    Four full heads would take 4 · V · D weights, beyond the budget of 500,000 on GeoLife; of rank
-    D / 4 they take about as many as the one head they replace. Source: improvements document,
-    proposal 10.
+
+class ManyHeads(nn.Module):
+    """Proposal 10: four heads, whose scores are added with weights of the context's choosing.
+
+    Of rank D / 4, they take about as many weights as the one head they replace.
     """
 
     def __init__(self, config: ModelConfig, n_heads: int = 4) -> None:
@@ -517,10 +367,10 @@ class ManyHeads(nn.Module):
 
 
 class MixtureOfSoftmaxes(Generator):
-    """log Σ_k π_k · softmax(W h_k): several contexts, one table of locations.
+    """Proposal 10: log Σ_k π_k · softmax(W h_k), several contexts and one table of locations.
 
     The logarithms of one softmax form a matrix of rank D + 2 at most; a mixture's do not (Yang et
-    al. 2018). Source: improvements document, proposal 10.
+    al. 2018).
     """
 
     def __init__(self, config: ModelConfig, n_softmaxes: int = 4) -> None:
@@ -537,10 +387,10 @@ class MixtureOfSoftmaxes(Generator):
 
 
 class AdaptiveSoftmax(nn.Module):
-    """Frequent locations first; the rarer the group, the fewer dimensions it is scored in.
+    """Proposal 10: the rarer a group of locations, the fewer dimensions it is scored in.
 
     ``nn.AdaptiveLogSoftmaxWithLoss`` (Grave et al. 2017) on the locations in the order of their
-    occurrences in training. Source: improvements document, proposal 10.
+    occurrences in training.
     """
 
     rank_of: Tensor
@@ -560,10 +410,9 @@ class AdaptiveSoftmax(nn.Module):
 
 
 class Tempered(Generator):
-    """The linear head with one learned temperature; it starts at 1.
+    """Proposal 10: the linear head with one learned temperature, which starts at 1.
 
-    Source: improvements document, proposal 10, which takes the temperature from calibration (Guo
-    et al. 2017), where it is fitted after training and leaves every ranking as it is.
+    It is taken from calibration (Guo et al. 2017), where it is fitted after training.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -575,11 +424,11 @@ class Tempered(Generator):
         return super().forward(context) * torch.exp(-self.log_temperature)
 
 
-class AdditivePointer(Pointer):
-    """Scores visits by v · tanh(W_h h + W_s s + b), as Bahdanau et al. (2015) do.
+# ---- The pointer ---------------------------------------------------------------------------------
 
-    The position bias stays. Source: See et al. (2017), equation 1.
-    """
+
+class AdditivePointer(Pointer):
+    """Scores visits by v · tanh(W_h h + W_s s + b) and the bias (See et al. 2017, equation 1)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
@@ -595,13 +444,11 @@ class AdditivePointer(Pointer):
 
 
 class CoveragePointer(Pointer):
-    """Remembers what earlier visits would have pointed at, and weighs it into the score.
+    """Remembers what earlier visits would have pointed at (See et al. 2017, equations 10 and 11).
 
-    The summarizer adds up its attention over the words it has written, so as not to repeat
-    itself. Here every earlier visit of the window asks in its turn (each seeing itself and those
-    before it), their attention is added up, and a learned number says what having been pointed at
-    is worth. It starts at 0, the plain pointer; a summarizer's would be negative.
-    Source: See et al. (2017), equations 10 and 11.
+    Every earlier visit of the window asks in its turn (each seeing itself and those before it),
+    their attention is added up, and a learned number says what having been pointed at is worth. It
+    starts at 0, the plain pointer; a summarizer's would be negative.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -628,47 +475,92 @@ class CoveragePointer(Pointer):
         return F.log_softmax(scores.masked_fill(batch.padding, -math.inf), dim=-1)
 
 
+# ---- What is asked of it, and of which windows ---------------------------------------------------
+
+
+def focal(gamma: float = 2.0) -> Loss:
+    """Proposal 9: (1 - p)^γ · cross-entropy; what is sure counts little (Lin et al. 2017)."""
+
+    def focal_loss(log_probs: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
+        own = cross_entropy(log_probs, target)  # (B,)
+        chance = (-own).exp()
+        return (1 - chance) ** gamma * cross_entropy(log_probs, target, label_smoothing)
+
+    focal_loss.__name__ = f"focal_{gamma:g}"
+    return focal_loss
+
+
+def balanced(train: Windows) -> Loss:
+    """Proposal 9: each window's cross-entropy divided by how often its target is one in training.
+
+    The weights average to one over the training windows, so that the learning rate keeps its
+    meaning; targets that training does not have weigh as one that occurs once.
+    """
+    counts = torch.bincount(torch.from_numpy(train.targets), minlength=train.vocabulary.n_locations)
+    present = int((counts > 0).sum())
+    weights = len(train) / (max(present, 1) * counts.clamp(min=1).float())  # (V,)
+
+    def balanced_loss(log_probs: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
+        weight = weights.to(log_probs.device)[target]
+        return weight * cross_entropy(log_probs, target, label_smoothing)
+
+    return balanced_loss
+
+
+def cropped(train: Windows, seed: int = 0) -> Windows:
+    """Every window twice: as it is, and without a random share of its oldest visits.
+
+    At least three visits stay. Heavy augmentation is to be avoided, says the document.
+    """
+    room = np.maximum(train.lengths - SHORTEST, 0)
+    cut = np.random.default_rng(seed).integers(0, room + 1)
+    return replace(
+        train,
+        first=np.concatenate([train.first, train.first + cut]),
+        target=np.concatenate([train.target, train.target]),
+    )
+
+
+# ---- All of them by name -------------------------------------------------------------------------
+
+
 Plug = Callable[[PointerGeneratorTransformer, Windows], None]
 
 
 @dataclass(frozen=True)
 class Improvement:
-    """What one proposal changes; `pgt.improvements` says what it is said to do.
+    """What one proposal changes."""
 
-    Attributes
-    ----------
-    change : dict
-        Fields of `ModelConfig`.
-    plug : tuple of callable
-        Each exchanges a part of a model, given the training windows.
-    loss : callable
-        Training windows -> the loss.
-    training : dict
-        Fields of `TrainConfig`.
-    windows : callable
-        Training windows -> those that it is trained on.
-    """
-
-    change: dict[str, Any] = field(default_factory=dict)
-    plug: tuple[Plug, ...] = ()
+    change: dict[str, Any] = field(default_factory=dict)  # fields of `ModelConfig`
+    plug: tuple[Plug, ...] = ()  # each exchanges a part of a model, given the training windows
     loss: Callable[[Windows], Loss] = lambda train: cross_entropy
-    training: dict[str, Any] = field(default_factory=dict)
-    windows: Callable[[Windows], Windows] = lambda train: train
+    training: dict[str, Any] = field(default_factory=dict)  # fields of `TrainConfig`
+    windows: Callable[[Windows], Windows] = lambda train: train  # that it is trained on
 
 
-def _attention(kind: type[BiasedSelfAttention]) -> Plug:
+def _grown(new: nn.Module, old: nn.Module) -> nn.Module:
+    """The new part with the old one's weights, wherever both have them."""
+    mine = new.state_dict()
+    shared = {k: v for k, v in old.state_dict().items() if k in mine and mine[k].shape == v.shape}
+    new.load_state_dict(shared, strict=False)
+    return new
+
+
+def _part(name: str, kind: Callable[[ModelConfig], nn.Module]) -> Plug:
+    """Exchange a part of the model."""
+
     def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
-        for layer in model.encoder.layers:
-            assert isinstance(layer, EncoderLayer)
-            layer.attention = _grown(kind(model.config), layer.attention)
+        setattr(model, name, _grown(kind(model.config), getattr(model, name)))
 
     return plug
 
 
-def _feedforward(kind: type[nn.Module]) -> Plug:
+def _in_layers(name: str, kind: Callable[[ModelConfig], nn.Module]) -> Plug:
+    """Exchange a part of every layer of the encoder."""
+
     def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
         for layer in model.encoder.layers:
-            layer.feedforward = kind(model.config)
+            setattr(layer, name, _grown(kind(model.config), getattr(layer, name)))
 
     return plug
 
@@ -681,20 +573,15 @@ def _post_norm(model: PointerGeneratorTransformer, train: Windows) -> None:
         model.encoder.layers[number] = layer
 
 
-def _recurrent(model: PointerGeneratorTransformer, train: Windows) -> None:
-    model.encoder = RecurrentEncoder(model.config)  # type: ignore[assignment]
-
-
 def _cyclic(model: PointerGeneratorTransformer, train: Windows) -> None:
     narrow = model.config.d_model // 4
     model.embeddings.tables["time"] = CyclicTime(narrow)
     model.embeddings.tables["weekday"] = CyclicWeekday(narrow)
 
 
-def _adaptive(widest: str) -> Plug:
+def _adaptive(rare_wide: bool) -> Plug:
     def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
-        counts = occurrences(train)
-        table = AdaptiveEmbedding(counts, model.config.d_model, widest)
+        table = AdaptiveEmbedding(occurrences(train), model.config.d_model, rare_wide)
         model.embeddings.tables["location"] = table
 
     return plug
@@ -706,100 +593,62 @@ def _cross_modal(model: PointerGeneratorTransformer, train: Windows) -> None:
     model.embeddings = new
 
 
-def _generator(kind: Callable[[ModelConfig], nn.Module]) -> Plug:
-    def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
-        assert model.generator is not None
-        model.generator = _grown(kind(model.config), model.generator)
-
-    return plug
-
-
 def _adaptive_softmax(model: PointerGeneratorTransformer, train: Windows) -> None:
     counts = torch.bincount(torch.from_numpy(train.targets), minlength=model.config.n_locations)
     model.generator = AdaptiveSoftmax(counts, model.config)  # type: ignore[assignment]
 
 
-def _pointer(kind: type[Pointer]) -> Plug:
-    def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
-        assert model.pointer is not None
-        model.pointer = _grown(kind(model.config), model.pointer)
-
-    return plug
-
-
-def _grown(new: Any, old: nn.Module) -> Any:
-    """The new part with the old one's weights, wherever both have them."""
-    mine = new.state_dict()
-    shared = {k: v for k, v in old.state_dict().items() if k in mine and mine[k].shape == v.shape}
-    new.load_state_dict(shared, strict=False)
-    return new
-
-
-_RELATIVE = _attention(RelativeSelfAttention)
+_RELATIVE = _in_layers("attention", RelativeSelfAttention)
+_GEGLU = _in_layers("feedforward", GeGLU)
 _NO_SINUSOID: dict[str, Any] = {"without": ("sinusoid",)}
 
 IMPROVEMENTS: dict[str, Improvement] = {
     "plain": Improvement(),
     "relative_bias": Improvement(change=_NO_SINUSOID, plug=(_RELATIVE,)),
-    "geglu": Improvement(plug=(_feedforward(GeGLU),)),
+    "geglu": Improvement(plug=(_GEGLU,)),
     "post_norm": Improvement(plug=(_post_norm,)),
     "multi_scale_time": Improvement(plug=(_cyclic,)),
-    "adaptive_embeddings": Improvement(plug=(_adaptive("frequent"),)),
-    "adaptive_reversed": Improvement(plug=(_adaptive("rare"),)),
+    "adaptive_embeddings": Improvement(plug=(_adaptive(rare_wide=False),)),
+    "adaptive_reversed": Improvement(plug=(_adaptive(rare_wide=True),)),
     "cross_attention": Improvement(plug=(_cross_modal,)),
-    "experts": Improvement(plug=(_feedforward(Experts),)),
-    "recent_and_first": Improvement(plug=(_attention(RecentFirstSelfAttention),)),
+    "experts": Improvement(plug=(_in_layers("feedforward", Experts),)),
+    "recent_and_first": Improvement(plug=(_in_layers("attention", RecentFirstSelfAttention),)),
     "focal": Improvement(loss=lambda train: focal(2.0)),
     "balanced": Improvement(loss=balanced),
     "no_smoothing": Improvement(training={"label_smoothing": 0.0}),
     "more_smoothing": Improvement(training={"label_smoothing": 0.1}),
-    "many_heads": Improvement(plug=(_generator(ManyHeads),)),
-    "mixture_of_softmaxes": Improvement(plug=(_generator(MixtureOfSoftmaxes),)),
+    "many_heads": Improvement(plug=(_part("generator", ManyHeads),)),
+    "mixture_of_softmaxes": Improvement(plug=(_part("generator", MixtureOfSoftmaxes),)),
     "adaptive_softmax": Improvement(plug=(_adaptive_softmax,)),
-    "temperature": Improvement(plug=(_generator(Tempered),)),
-    "rope": Improvement(change=_NO_SINUSOID, plug=(_attention(RotarySelfAttention),)),
+    "temperature": Improvement(plug=(_part("generator", Tempered),)),
+    "rope": Improvement(change=_NO_SINUSOID, plug=(_in_layers("attention", RotarySelfAttention),)),
     "four_layers": Improvement(change={"n_layers": 4}),
     "augmented": Improvement(windows=cropped),
     "all_five": Improvement(
-        change=_NO_SINUSOID, plug=(_RELATIVE, _feedforward(GeGLU), _cyclic),
-        loss=lambda train: focal(2.0),
+        change=_NO_SINUSOID, plug=(_RELATIVE, _GEGLU, _cyclic), loss=lambda train: focal(2.0)
     ),
-    "bilstm": Improvement(plug=(_recurrent,)),
-    "additive": Improvement(plug=(_pointer(AdditivePointer),)),
-    "coverage": Improvement(plug=(_pointer(CoveragePointer),)),
-    "causal": Improvement(plug=(_attention(CausalSelfAttention),)),
-}  # fmt: skip
+    "bilstm": Improvement(plug=(_part("encoder", RecurrentEncoder),)),
+    "additive": Improvement(plug=(_part("pointer", AdditivePointer),)),
+    "coverage": Improvement(plug=(_part("pointer", CoveragePointer),)),
+    "causal": Improvement(plug=(_in_layers("attention", CausalSelfAttention),)),
+}
 
 
 def improved(config: ModelConfig, train: Windows, *names: str) -> PointerGeneratorTransformer:
-    """The model with some improvements plugged in.
+    """The model with some `IMPROVEMENTS` plugged in, in this order.
 
-    Parameters
-    ----------
-    config : ModelConfig
-    train : Windows
-        The training windows; some parts look at how often each location occurs there.
-    *names : str
-        Of `IMPROVEMENTS`, in the order in which they are plugged in.
-
-    Raises
-    ------
-    ValueError
-        For a name that does not exist.
+    Some parts look at how often each location occurs in the training windows.
 
     Examples
     --------
-    >>> import wherenext.city, pgt.windows
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
+    >>> import pgt
+    >>> data = pgt.prepare(pgt.load_city(), protocol="exact")
     >>> config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
     >>> model = improved(config, data.train, "geglu", "relative_bias").eval()
     >>> float(model.scores(data.test.batch([0])).exp().sum().round(decimals=4))
     1.0
     """
     for name in names:
-        if name not in IMPROVEMENTS:
-            raise ValueError(f"There is no improvement {name!r}; choose of "
-                             f"{', '.join(IMPROVEMENTS)}.")  # fmt: skip
         change = dict(IMPROVEMENTS[name].change)
         if "without" in change:
             change["without"] = tuple(dict.fromkeys((*config.without, *change["without"])))
@@ -809,8 +658,3 @@ def improved(config: ModelConfig, train: Windows, *names: str) -> PointerGenerat
         for plug in IMPROVEMENTS[name].plug:
             plug(model, train)
     return model
-
-
-def training_of(name: str, training: TrainConfig) -> TrainConfig:
-    """The settings of training with an improvement."""
-    return replace(training, **IMPROVEMENTS[name].training)

@@ -13,32 +13,18 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pgt.refusals.kinds import require_has
+from pgt.errors import DataError
 from pgt.windows import Windows
 
 
 @dataclass(frozen=True)
 class Look:
-    """One window, opened.
+    """One window, opened: the ``visits`` seen, oldest first, and the likeliest ``candidates``.
 
-    Attributes
-    ----------
-    visits : DataFrame
-        The visits that the model saw, oldest first (where windows remember, the latest visit to
-        each older place before them), with ``position_from_end`` (1 = last) and ``attention``
-        (the pointer's weight, 0 to 1; sums to one).
-    candidates : DataFrame
-        The likeliest locations: ``location_id``, ``probability``, and its two parts ``copied``
-        (gate · pointer) and ``generated`` ((1 - gate) · generator), which add up to it;
-        ``is_target``.
-    gate : float
-        Weight of the pointer, 0 to 1.
-    target : Series
-        The visit asked for.
-    target_probability : float
-        What the model gave to the target.
-    self_attention : ndarray
-        (layers, H, L, L), rows attend to columns; no layers where nothing is encoded.
+    A visit has ``position_from_end`` (1 = last) and ``attention`` (the pointer's weight; sums to
+    one); older places that a window remembers stand before them. A candidate's ``probability`` is
+    ``copied`` (gate · pointer) + ``generated`` ((1 - gate) · generator). ``gate`` is the pointer's
+    weight; ``self_attention`` is (layers, H, L, L), rows attend to columns.
     """
 
     visits: pd.DataFrame
@@ -51,36 +37,26 @@ class Look:
 
 @torch.no_grad()
 def look(model: Any, windows: Windows, i: int, top: int = 10) -> Look:
-    """Open window ``i``.
+    """Open window ``i``, and list the ``top`` likeliest candidates.
 
-    Parameters
-    ----------
-    model : PointerGeneratorTransformer, ContextualPointer or Experts
-        Of experts, what is shown is the mixture of all, each with its weight.
-    windows : Windows
-        For the last two, windows of `pgt.history.with_history`.
-    i : int
-    top : int
-        So many candidates.
-
-    Raises
-    ------
-    DataError
-        The model has no pointer.
+    The model is PGT, a contextual pointer, or experts (what is shown is then their mixture, each
+    with its weight); the last two need windows of `pgt.history.with_history`.
 
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> data = pgt.prepare(pgt.load_city())
     >>> v = data.vocabulary
     >>> model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(v.n_locations, v.n_users))
-    >>> seen = look(model, data.test, 0)
-    >>> round(float(seen.visits.attention.sum()), 5)
+    >>> round(float(look(model, data.test, 0).visits.attention.sum()), 5)
     1.0
     """
     networks, vocabulary = getattr(model, "networks", [model]), windows.vocabulary
-    require_has("model", networks[0], "pointer", "PGT, a contextual pointer or experts, or let "
-                "a rule say its scores(batch) and NextLocation explain")  # fmt: skip
+    if not hasattr(networks[0], "pointer"):
+        raise DataError(
+            f"A {type(model).__name__} cannot be looked into; give PGT or a contextual pointer, or "
+            "let a rule say its scores(batch)."
+        )
     model.eval()
     batch = windows.batch([i], model.config.max_len)
     length, visits = int(batch.length[0]), windows.visits_of(i)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -12,9 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from pgt.batch import Batch
-from pgt.refusals.kinds import require_has
-from pgt.refusals.settings import require_whole
-from pgt.refusals.sizes import require_same_places
+from pgt.errors import DataError
 from pgt.sparse import Ranked, rank_all
 from pgt.windows import Windows
 
@@ -26,10 +24,7 @@ METRICS = (*MEANS, "f1")
 
 
 class Predictor(Protocol):
-    """Anything that scores every location for every window of a batch.
-
-    One that is a `Ranker` too is asked for ranks: then nothing of size (B, V) is written down.
-    """
+    """Anything that scores every location; one that is a `Ranker` too is asked for ranks."""
 
     def scores(self, batch: Batch) -> Tensor:
         """(B, V) the higher the likelier; -inf means "not an answer"."""
@@ -70,23 +65,23 @@ def evaluate(
     Raises
     ------
     DataError
-        When the windows' vocabulary is of another size than the model's.
-    ValueError
-        When ``batch_size`` is no whole number of at least 1.
+        When the windows' vocabulary is another than the model's.
 
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> data = pgt.prepare(pgt.load_city())
     >>> ranks = evaluate(pgt.MostFrequent().fit(data.train), data.test)
     >>> len(ranks) == len(data.test)
     True
     >>> bool((ranks.tied > 1).any())  # several places are visited equally often
     True
     """
-    require_has("windows", windows, "batches", "windows, such as data.test")
-    require_same_places(predictor, windows.vocabulary)
-    require_whole("batch_size", batch_size, 1)
+    if not hasattr(windows, "batches"):
+        raise DataError(f"windows is a {type(windows).__name__}; give windows, such as data.test.")
+    if batch_size < 1:
+        raise DataError(f"batch_size is {batch_size}; it must be at least 1.")
+    windows.vocabulary.check_model(predictor)
     n = len(windows)
     better, tied, predicted = (np.zeros(n, dtype=np.int64) for _ in range(3))
     for batch in windows.batches(batch_size):
@@ -188,25 +183,15 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
     return pd.DataFrame(rows)
 
 
-CELLS = 2**18  # people drawn at once, over all draws of a block: a few MiB
-ROWS = 2**17  # windows whose gains are computed at once
+BLOCK = 2**18  # people that are drawn at once, over all draws of a block: a few MiB
 
 
-def drawn_people(n_people: int, draws: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Draw as many people as there are, with replacement, again and again.
+def resample_people(n_people: int, draws: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Draw as many people as there are, with replacement, ``draws`` times.
 
-    Yields
-    ------
-    ndarray
-        (D, n_people) int64 numbers of people, 0 … n_people - 1; a row is a draw. Over all blocks
-        there are ``draws`` rows, and the size of the blocks does not change what is drawn.
-
-    Examples
-    --------
-    >>> [block.shape for block in drawn_people(3, 4, np.random.default_rng(0))]
-    [(4, 3)]
+    Yields blocks (D, n_people) of numbers of people; their size does not change what is drawn.
     """
-    block = max(1, CELLS // max(1, n_people))
+    block = max(1, BLOCK // max(1, n_people))
     for first in range(0, draws, block):
         yield rng.integers(n_people, size=(min(block, draws - first), n_people))
 
@@ -214,38 +199,11 @@ def drawn_people(n_people: int, draws: int, rng: np.random.Generator) -> Iterato
 def resampled_means(
     values: ArrayLike, users: ArrayLike, *, draws: int = 2000, seed: int = 0
 ) -> np.ndarray:
-    """Means over seeds and windows when people, and seeds, are drawn with replacement.
+    """(draws, ...) means over seeds and windows when people, and seeds, are drawn anew.
 
-    People are always drawn. Seeds are drawn, independently of them, where there is more than one.
-    All measures get the same draws.
-
-    Parameters
-    ----------
-    values : array-like
-        (S, W, ...) for S seeds and W windows; what follows, if anything, are measures. NaN are
-        left out, and must stand in the same places for all seeds.
-    users : array-like
-        (W,) the person of each window.
-    draws : int
-        How many resamples.
-    seed : int
-        Of the drawing.
-
-    Returns
-    -------
-    ndarray
-        (draws, ...); NaN where nobody was drawn who has a value.
-
-    Raises
-    ------
-    ValueError
-        When values and users differ in their number of windows, there is none, or NaN stand in
-        other places for other seeds.
-
-    Examples
-    --------
-    >>> resampled_means(np.ones((2, 3)), [7, 7, 8], draws=2).tolist()
-    [1.0, 1.0]
+    ``values`` are (S, W, ...) for S seeds, W windows and any measures, ``users`` the (W,) windows'
+    people. NaN are left out, and must stand in the same places for all seeds. Seeds are drawn,
+    independently of people, where there is more than one. All measures get the same draws.
     """
     values = np.asarray(values, dtype=float)
     person, people = pd.factorize(np.asarray(users))
@@ -259,10 +217,10 @@ def resampled_means(
         shares = _how_often(rng.integers(n_seeds, size=(draws, n_seeds)), n_seeds) / n_seeds
     means = np.empty((draws, sums.shape[2]))
     first = 0
-    for drawn in drawn_people(len(people), draws, rng):
-        at = slice(first, first := first + len(drawn))
-        times = _how_often(drawn, len(people))
-        found = (times @ sums.reshape(len(people), -1)).reshape(len(drawn), *sums.shape[1:])
+    for chosen in resample_people(len(people), draws, rng):
+        at = slice(first, first := first + len(chosen))
+        times = _how_often(chosen, len(people))
+        found = (times @ sums.reshape(len(people), -1)).reshape(len(chosen), *sums.shape[1:])
         with np.errstate(invalid="ignore"):
             means[at] = np.einsum("ds,dsm->dm", shares[at], found[:, :-1]) / found[:, -1]
     return means.reshape(draws, *measures)
@@ -281,29 +239,15 @@ def _sums(values: np.ndarray, person: np.ndarray, n_people: int) -> np.ndarray:
     return sums
 
 
-def _how_often(drawn: np.ndarray, n: int) -> np.ndarray:
-    """(D, n) how often each of n was drawn in each of D rows, as floats."""
-    rows = len(drawn)
-    flat = (drawn + n * np.arange(rows)[:, None]).ravel() if rows > 1 else drawn.ravel()
+def _how_often(chosen: np.ndarray, n: int) -> np.ndarray:
+    """(D, n) how often each of n was chosen in each of D rows, as floats."""
+    rows = len(chosen)
+    flat = (chosen + n * np.arange(rows)[:, None]).ravel() if rows > 1 else chosen.ravel()
     return np.bincount(flat, minlength=rows * n).reshape(rows, n).astype(float)
 
 
 def ends(draws: ArrayLike, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """The middle ``level`` of draws (percentile interval); draws that are NaN are left out.
-
-    Parameters
-    ----------
-    draws : array-like
-        (draws, ...).
-    level : float
-        How much of the draws lies between the ends, 0 to 1.
-
-    Examples
-    --------
-    >>> low, high = ends(np.arange(101), level=0.5)
-    >>> float(low), float(high)
-    (25.0, 75.0)
-    """
+    """Percentile interval: the middle ``level`` of (draws, ...); NaN are left out."""
     tail = (1 - level) / 2
     low, high = np.nanquantile(np.asarray(draws, dtype=float), [tail, 1 - tail], axis=0)
     return low, high
@@ -346,7 +290,7 @@ def interval(
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> data = pgt.prepare(pgt.load_city())
     >>> kernel = pgt.evaluate(pgt.ContextKernel().fit(data.train), data.test)
     >>> frequent = pgt.evaluate(pgt.MostFrequent().fit(data.train), data.test)
     >>> low, high = interval(kernel, against=frequent)
@@ -365,19 +309,10 @@ def interval_of_mean(
 ) -> tuple[float, float]:  # fmt: skip
     """As `interval`, for the mean over several runs (seeds) on the same windows.
 
-    People and, where there are several, runs are resampled. With ``against``, the interval of the
+    People and, where there are several, runs are resampled (without ``seeds``, only people are, as
+    if these runs were the only ones there could be). With ``against``, the interval of the
     difference of the two means: the runs are paired in the order given and drawn in pairs, and a
     single run, such as a rule's, counts for every run of the other.
-
-    Parameters
-    ----------
-    seeds : bool
-        False: only people are resampled, as if these runs were the only ones there could be.
-
-    Raises
-    ------
-    ValueError
-        As `interval`, and when several runs would be paired with several, but not as many.
     """
     users = runs[0].user_id.to_numpy()
     if any(not np.array_equal(run.user_id, users) for run in (*runs, *(against or ()))):
@@ -387,13 +322,11 @@ def interval_of_mean(
         other = _gains(against, metric, seeds)
         if len(value) != len(other) and 1 not in (len(value), len(other)):
             raise ValueError(f"{len(value)} runs cannot be paired with {len(other)}.")
-        value = np.subtract(value, other, out=value if len(value) >= len(other) else None)
+        value = value - other
     mask = group_mask(runs[0], group)
     if not mask.any():
         return float("nan"), float("nan")
-    if not mask.all():  # arrays of all windows are large: no copy without need
-        value, users = value[:, mask], users[mask]
-    means = resampled_means(value, users, draws=n_resamples, seed=seed)
+    means = resampled_means(value[:, mask], users[mask], draws=n_resamples, seed=seed)
     low, high = ends(100 * means, level)
     return float(low), float(high)
 
@@ -402,8 +335,41 @@ def _gains(runs: Sequence[pd.DataFrame], metric: str, seeds: bool) -> np.ndarray
     """(S, W) what each window contributes in each run, or (1, W) on average over runs."""
     if metric not in MEANS:
         raise ValueError(f"metric is {metric!r}; intervals exist for {', '.join(MEANS)}.")
-    found = np.empty((len(runs), len(runs[0])))
-    for own, ranks in zip(found, runs, strict=True):
-        for first in range(0, len(ranks), ROWS):
-            own[first : first + ROWS] = gains(ranks.iloc[first : first + ROWS])[metric]
+    found = np.stack([gains(ranks)[metric].to_numpy() for ranks in runs])
     return found if seeds else found.mean(0, keepdims=True)
+
+
+FEW = 5  # fewer people carry no interval by people
+
+
+def compare(ranked: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Score several models on the same windows, the first beside the others.
+
+    Parameters
+    ----------
+    ranked : mapping
+        By name, ranks of `evaluate`.
+
+    Returns
+    -------
+    DataFrame
+        By ``model`` and ``group`` (`GROUPS`): ``n`` windows, ``acc@1`` with ``low`` and ``high``
+        (95 % interval, people resampled), ``acc@5``, ``acc@10`` and ``mrr``, in percent;
+        ``people``; and by how many points the first model's acc@1 is above the row's, paired:
+        ``lead``, ``lead_low``, ``lead_high``. Fewer than five people have no interval.
+    """
+    first = next(iter(ranked.values()))
+    tables = []
+    for name, ranks in ranked.items():
+        table = summarize(ranks)
+        table["people"] = [ranks.user_id[group_mask(ranks, one)].nunique() for one in table.group]
+        table[["low", "high", "lead_low", "lead_high"]] = [
+            (*interval(ranks, group=one), *interval(first, against=ranks, group=one))
+            if people >= FEW else (np.nan,) * 4
+            for one, people in zip(table.group, table.people, strict=True)
+        ]  # fmt: skip
+        table["lead"] = summarize(first)["acc@1"] - table["acc@1"]
+        tables.append(table.assign(model=name))
+    columns = ["model", "group", "n", "acc@1", "low", "high", "acc@5", "acc@10", "mrr", "people",
+               "lead", "lead_low", "lead_high"]  # fmt: skip
+    return pd.concat(tables, ignore_index=True)[columns]

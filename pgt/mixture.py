@@ -26,27 +26,14 @@ class Mixture:
         log P_v = c + z_v - lse                              v not in the window
         log P_s = log(exp(a + pointer_s) + exp(c + z_s - lse))     s in the window
 
-    Places that cannot be named at all, by neither of the two, count as log 1e-10 in the loss (the
-    constant of the design documents).
-
-    Attributes
-    ----------
-    n_locations : int
-        V.
-    gate_logit : Tensor
-        (B,).
-    place, pointer : Tensor
-        (B, S) the window's places (-1 where there is none) and the pointer's log-probability of
-        each, -inf where there is none; S = 0 without a pointer.
-    logits : Logits, optional
-        The generator's; none without a generator.
+    Places that neither of the two can name count as log 1e-10 in the loss.
     """
 
-    n_locations: int
-    gate_logit: Tensor
-    place: Tensor
-    pointer: Tensor
-    logits: Logits | None
+    n_locations: int  # V
+    gate_logit: Tensor  # (B,)
+    place: Tensor  # (B, S) the window's places, -1 where there is none; S = 0 without a pointer
+    pointer: Tensor  # (B, S) the pointer's log-probability of each, -inf where there is none
+    logits: Logits | None  # the generator's
 
     @property
     def used(self) -> Tensor:
@@ -106,12 +93,8 @@ class Mixture:
     def best(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
         """The likeliest places; padding (id 0), to which a generator gives a score too, is none.
 
-        Returns
-        -------
-        value, place : Tensor
-            (B, K) log-probabilities, the best first, and the places; K <= k, -inf = no more.
-        copied : Tensor
-            (B, K) the share of each probability that the pointer gives, 0 to 1.
+        (B, K) log-probabilities, the best first, with K <= k and -inf where there are no more;
+        the places; and the share of each probability that the pointer gives, 0 to 1.
         """
         any_target = self.place.new_zeros(len(self.gate_logit))
         found = self.rank(any_target, any_target, k + 1)
@@ -149,7 +132,7 @@ class Mixture:
 
 
 class PlaceModel(nn.Module):
-    """What all networks share that score places: PGT, its relatives, its rivals."""
+    """What all networks share that score places."""
 
     config: Any
 

@@ -36,28 +36,14 @@ RECENCIES = 8  # 1 = same day .. 8 = seven days ago and more, 0 is padding
 
 @dataclass(frozen=True)
 class Output:
-    """One forward pass: the prediction and everything it was made of.
+    """One forward pass: the prediction and everything it was made of."""
 
-    Attributes
-    ----------
-    log_probs : Tensor
-        (B, V) log P(location); -inf where only a pointer is left and the place is not in sight.
-    gate : Tensor
-        (B,) weight of the pointer, 0 to 1.
-    pointer_attention : Tensor
-        (B, L) the pointer's weight on each visit; sums to one, 0 at padding.
-    pointer_log_probs, generator_log_probs : Tensor
-        (B, V) the two distributions that are mixed; log 0 = -inf.
-    self_attention : tuple of Tensor
-        Per layer (B, H, L, L), rows attend to columns; empty unless asked for.
-    """
-
-    log_probs: Tensor
-    gate: Tensor
-    pointer_attention: Tensor
-    pointer_log_probs: Tensor
-    generator_log_probs: Tensor
-    self_attention: tuple[Tensor, ...] = ()
+    log_probs: Tensor  # (B, V); -inf where only a pointer is left and the place is not in sight
+    gate: Tensor  # (B,) weight of the pointer, 0 to 1
+    pointer_attention: Tensor  # (B, L) the pointer's weight on each visit; sums to one
+    pointer_log_probs: Tensor  # (B, V)
+    generator_log_probs: Tensor  # (B, V)
+    self_attention: tuple[Tensor, ...] = ()  # per layer (B, H, L, L), rows attend to columns
 
 
 class Embeddings(nn.Module):
@@ -164,10 +150,10 @@ class PointerGeneratorTransformer(MixtureModel):
 
     Examples
     --------
-    >>> import wherenext.city, pgt.windows
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits)
-    >>> size = {"n_locations": data.vocabulary.n_locations, "n_users": data.vocabulary.n_users}
-    >>> model = PointerGeneratorTransformer(ModelConfig(**size)).eval()
+    >>> import pgt
+    >>> data = pgt.prepare(pgt.load_city())
+    >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
+    >>> model = PointerGeneratorTransformer(ModelConfig(*size)).eval()
     >>> out = model(data.test.batch([0, 1]))
     >>> bool(torch.allclose(out.log_probs.exp().sum(1), torch.ones(2), atol=1e-5))
     True

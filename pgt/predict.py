@@ -14,8 +14,6 @@ from pgt.batch import Batch
 from pgt.config import WindowConfig
 from pgt.errors import DataError
 from pgt.mixture import MixtureModel, evaluating
-from pgt.refusals.answers import require_answers
-from pgt.refusals.sizes import require_shared
 from pgt.visits import check, find_user, nobody_before, until
 from pgt.vocabulary import PADDING, Vocabulary
 from pgt.windows import DEFAULT, FEATURES, Windows, gather, with_moments
@@ -27,14 +25,9 @@ COLUMNS = ("user_id", "rank", "location_id", "probability", "copied", "gate", "k
 class Questions(Windows):
     """Windows without a target: what comes next is not there yet.
 
-    ``visits`` are those that have happened, ``target`` is the row behind a window's last visit,
-    and nothing of that row reaches a batch. ``features`` end with an empty column, for the window
-    that ends with the table. A batch's ``target`` is 0.
-
-    Attributes
-    ----------
-    moment : Tensor
-        (9, W) the moment of asking, as `FEATURES`; only clock, weekday and day mean anything.
+    ``target`` is the row behind a window's last visit, and nothing of that row reaches a batch,
+    whose ``target`` is 0. ``features`` end with an empty column, for the window that ends with the
+    table. ``moment`` is (9, W) the moment of asking, of which clock, weekday and day mean anything.
     """
 
     moment: Tensor
@@ -92,35 +85,9 @@ def latest(
 
     The window holds the visits of the days before the moment's day and of that day itself (or of
     the days up to the last visit's, if ``config.goes_back_from`` is that), and always the last
-    visit, however long ago, so that everybody gets an answer.
-
-    Parameters
-    ----------
-    visits : DataFrame
-        As `pgt.visits.check` wants it; the splits, if any, do not matter.
-    vocabulary : Vocabulary
-        The trained model's.
-    config : WindowConfig
-        That of the windows on which the model was trained; of it, ``days`` and
-        ``goes_back_from`` matter.
-    at : Timestamp, optional
-        The moment of asking, with time zone: visits that begin later are not used, and one that
-        is still going on ends then, as far as anybody can know. Without it, each person is asked
-        about at the end of their last visit.
-
-    Returns
-    -------
-    Questions
-        People without a visit before ``at`` have none.
-
-    Examples
-    --------
-    >>> at = pd.to_datetime(["2024-05-01 08:00+02:00", "2024-05-01 19:00+02:00"])
-    >>> visits = pd.DataFrame({"user_id": 1, "location_id": ["work", "home"], "started_at": at,
-    ...                        "finished_at": at + pd.Timedelta(hours=1)})
-    >>> windows = latest(visits, Vocabulary(("home", "work"), (1,), 2))
-    >>> windows.batch([0]).location.tolist()
-    [[3, 2]]
+    visit, however long ago, so that everybody gets an answer. At ``at``, a moment with time zone,
+    visits that begin later are not used, and one that is still going on ends then, as far as
+    anybody can know. Without it, each person is asked about at the end of their last visit.
     """
     visits = until(check(visits), at)
     user = visits.user_id.to_numpy()
@@ -149,41 +116,21 @@ def predict(
     top: int = 5,
     batch_size: int = 256,
 ) -> pd.DataFrame:
-    """Predict the next location of every person in the table, or of one.
+    """Predict the next location of every person in the table, or of one ``user``.
 
     A person whom training has not seen is predicted with the vector of an unseen person
     (``known_user`` is False). A place that training has not seen is read as "unknown" (id 1), and
-    may be predicted as such: its ``location_id`` is then None. For a model that knows the
-    target's day (``target_time="day"``) that is the day of ``at``, or of the last visit's end.
+    may be predicted as such: its ``location_id`` is then None. ``windows`` are those of the
+    training (`pgt.checkpoint.load_windows_config`); ``at`` is the moment of asking, see `latest`.
 
-    Parameters
-    ----------
-    model, vocabulary
-        Of `pgt.checkpoint.load_model`.
-    visits : DataFrame
-        As `pgt.visits.check` wants it.
-    windows : WindowConfig
-        Of `pgt.checkpoint.load_windows_config`: other windows than those of the training would
-        give other answers.
-    user : optional
-        Only this person (a ``user_id``, or how it is written).
-    at : Timestamp, optional
-        The moment of asking, see `latest`.
-    top : int
-        So many candidates a person, or fewer where the model can name no more.
-
-    Returns
-    -------
-    DataFrame
-        One row a candidate, the likeliest first: ``user_id``, ``rank`` (from 1), ``location_id``,
-        ``probability``, ``copied`` (the share of it that the pointer copied from the window,
-        0 to 1), ``gate``, ``known_user``, ``after`` (when the last visit began).
+    Gives one row a candidate, the likeliest first: ``user_id``, ``rank`` (from 1),
+    ``location_id``, ``probability``, ``copied`` (the share of it that the pointer copied from the
+    window, 0 to 1), ``gate``, ``known_user``, ``after`` (when the last visit began).
     """
     if top < 1:
         raise DataError(f"top is {top}; ask for at least 1 location.")
     visits = check(visits)
-    require_shared(vocabulary, visits.location_id)
-    vocabulary.note_strangers(visits)
+    vocabulary.check_visits(visits)
     if user is not None:
         visits = visits[visits.user_id == find_user(visits, user)]
     questions = latest(visits, vocabulary, windows, at=at)
@@ -196,7 +143,11 @@ def predict(
         with evaluating(model):
             mixture = model.mixture(batch)
         best, places, copied = mixture.best(top)  # (B, top)
-        require_answers(best)
+        if best.isnan().any() or (best == -torch.inf).all(1).any():
+            raise DataError(
+                "The model gives no place a probability: its weights are damaged, or far too "
+                "large; copy its file again, or train anew."
+            )
         gate = mixture.gate_logit.sigmoid()
         rows, ranks = np.nonzero((best > -torch.inf).numpy())
         last = questions.visits.iloc[questions.target[index] - 1]

@@ -1,9 +1,8 @@
-"""The places of a window, each once, and the mixture of two distributions written out.
+"""Distributions over V places without a number for each, exact ranks, and counted transitions.
 
 The design documents print ``log(g · P_pointer + (1 - g) · P_generator + 1e-10)``. The constant
-keeps the logarithm finite, but it also flattens everything below it: a place with probability
-1e-14 gets log 1e-10, and no gradient. Here the same sum is taken with log-sum-exp and needs no
-constant.
+flattens everything below it: a place with probability 1e-14 gets log 1e-10, and no gradient. Here
+the same sum is taken with log-sum-exp and needs no constant.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -20,17 +19,17 @@ from torch import Tensor
 
 from pgt.counter_random import uniform
 
+STRETCH = 2**20  # so many logits exist at a time
+KEPT = 2**21  # up to so many are kept for the backward pass: faster than computing them again
+IMPOSSIBLE = math.log(1e-10)  # of the constant that the design documents add
+
 
 @dataclass(frozen=True)
 class Slots:
     """Each window's different places, once, in the order of their ids.
 
-    Attributes
-    ----------
-    of_visit : Tensor
-        (B, L) the slot of each visit.
-    place : Tensor
-        (B, L) the place of each slot; -1 where there is none, and for the slot of the padding.
+    ``of_visit`` is (B, L) the slot of each visit, ``place`` (B, L) the place of each slot; -1
+    where there is none, and for the slot of the padding.
     """
 
     of_visit: Tensor
@@ -38,14 +37,7 @@ class Slots:
 
     @classmethod
     def of(cls, location: Tensor, padding: Tensor) -> Slots:
-        """Number the places of (B, L) locations.
-
-        Examples
-        --------
-        >>> slots = Slots.of(torch.tensor([[7, 5, 7, 0]]), torch.tensor([[False] * 3 + [True]]))
-        >>> slots.of_visit.tolist(), slots.place.tolist()
-        ([[2, 1, 2, 0]], [[-1, 5, 7, -1]])
-        """
+        """Number the places of (B, L) locations."""
         value, visit = location.masked_fill(padding, -1).sort(1)
         new = torch.ones_like(value)
         new[:, 1:] = value[:, 1:] != value[:, :-1]
@@ -58,25 +50,7 @@ class Slots:
 def scatter_log_probs(log_weights: Tensor, location: Tensor, n_locations: int) -> Tensor:
     """Add up the weight of each location's visits: log Σ_{i: location_i = l} w_i.
 
-    Parameters
-    ----------
-    log_weights : Tensor
-        (B, L) log-weights of the visits; -inf at padding.
-    location : Tensor
-        (B, L) location ids.
-    n_locations : int
-        V.
-
-    Returns
-    -------
-    Tensor
-        (B, V); -inf for locations that no visit shows.
-
-    Examples
-    --------
-    >>> weights = torch.tensor([[0.1, 0.3, 0.6]])
-    >>> scatter_log_probs(weights.log(), torch.tensor([[2, 1, 2]]), 4).exp()
-    tensor([[0.0000, 0.3000, 0.7000, 0.0000]])
+    (B, L) log-weights, -inf at padding, and (B, L) locations -> (B, V), -inf where there is none.
     """
     shape = (len(location), n_locations)
     # The largest log-weight of each location is taken out before exponentiating, as in
@@ -94,18 +68,7 @@ def scatter_log_probs(log_weights: Tensor, location: Tensor, n_locations: int) -
 def log_mixture(gate_logit: Tensor, pointer: Tensor, generator: Tensor) -> Tensor:
     """log(g · exp(pointer) + (1 - g) · exp(generator)) with g = sigmoid(gate_logit).
 
-    Parameters
-    ----------
-    gate_logit : Tensor
-        (B,).
-    pointer, generator : Tensor
-        (B, V) log-probabilities; -inf is allowed in one of the two.
-
-    Examples
-    --------
-    >>> p, q = torch.tensor([[0.2, 0.8]]), torch.tensor([[0.5, 0.5]])
-    >>> log_mixture(torch.zeros(1), p.log(), q.log()).exp()
-    tensor([[0.3500, 0.6500]])
+    (B,), and (B, V) log-probabilities twice; -inf is allowed in one of the two.
     """
     copied = F.logsigmoid(gate_logit)[:, None] + pointer  # (B, V)
     generated = F.logsigmoid(-gate_logit)[:, None] + generator
@@ -118,42 +81,9 @@ def add_up(slots: Slots, weight: Tensor) -> Tensor:
     return total.masked_fill(slots.place < 0, -math.inf)
 
 
-STRETCH = 2**20  # so many logits exist at a time
-KEPT = 2**21  # up to so many are kept for the backward pass: faster than computing them again
-
-
-class Logits(Protocol):
-    """The logits of B windows for the ids ``first`` … ``first + size - 1``."""
-
-    @property
-    def first(self) -> int: ...
-
-    @property
-    def size(self) -> int: ...
-
-    def summary(self, at: Tensor, total: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """(B, K) columns -> log Σ exp z (B,), Σ z (B,; 0 unless wanted), z at the columns (B, K).
-
-        Differentiable.
-        """
-        ...
-
-    def chunks(self) -> Iterator[tuple[int, Tensor]]:
-        """The first column and the logits (B, n) of each stretch; not for gradients."""
-        ...
-
-
 @dataclass(frozen=True)
 class DenseLogits:
-    """Logits that are there already, of a generator that is more than one product.
-
-    Attributes
-    ----------
-    z : Tensor
-        (B, V).
-    first : int
-        The id of the first column.
-    """
+    """(B, V) logits that are there already; ``first`` is the id of their first column."""
 
     z: Tensor
     first: int = 0
@@ -164,35 +94,21 @@ class DenseLogits:
         return self.z.shape[1]
 
     def summary(self, at: Tensor, total: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """See `Logits.summary`."""
+        """(B, K) columns -> log Σ exp z (B,), Σ z (B,; 0 unless wanted), z at the columns (B, K).
+
+        Differentiable.
+        """
         sums = self.z.sum(1) if total else self.z.new_zeros(len(self.z))
         return self.z.logsumexp(1), sums, self.z.gather(1, at)
 
     def chunks(self) -> Iterator[tuple[int, Tensor]]:
-        """See `Logits.chunks`."""
+        """The first column and the logits (B, n) of each stretch; not for gradients."""
         yield 0, self.z
 
 
 @dataclass(frozen=True)
 class LinearLogits:
-    """z = h Wᵀ + b, a stretch of V at a time.
-
-    Attributes
-    ----------
-    context : Tensor
-        (B, D).
-    weight, bias : Tensor
-        (V, D) and (V,).
-    first : int
-        The id of the first column.
-
-    Examples
-    --------
-    >>> h, weight, bias = torch.ones(1, 2), torch.eye(2), torch.zeros(2)
-    >>> lse, total, own = LinearLogits(h, weight, bias).summary(torch.tensor([[1]]), total=True)
-    >>> [round(float(x), 4) for x in (lse, total, own)]
-    [1.6931, 2.0, 1.0]
-    """
+    """z = h Wᵀ + b, a stretch of V at a time: (B, D), (V, D) and (V,)."""
 
     context: Tensor
     weight: Tensor
@@ -205,13 +121,16 @@ class LinearLogits:
         return len(self.weight)
 
     def summary(self, at: Tensor, total: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """See `Logits.summary`."""
+        """See `DenseLogits.summary`."""
         lse, sums, own = _Summary.apply(self.context, self.weight, self.bias, at, total)
         return lse, sums, own
 
     def chunks(self) -> Iterator[tuple[int, Tensor]]:
-        """See `Logits.chunks`."""
+        """See `DenseLogits.chunks`."""
         yield from _chunks(self.context.detach(), self.weight.detach(), self.bias.detach())
+
+
+Logits = DenseLogits | LinearLogits
 
 
 def _chunks(h: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[int, Tensor]]:
@@ -285,17 +204,11 @@ def at_least_float32(x: Tensor) -> Tensor:
 Loss = Callable[[Tensor, Tensor, float], Tensor]
 
 
-# The logarithm of the constant that the design documents add to every probability.
-IMPOSSIBLE = math.log(1e-10)
-
-
 def cross_entropy(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """(B, V), (B,) -> (B,) cross-entropy in nats with label smoothing.
+    """(B, V), (B,) -> (B,) cross-entropy in nats with label smoothing (Szegedy et al. 2016).
 
-    The smoothed target is (1 - ε) · one-hot + ε / V (Szegedy et al. 2016). Locations that a model
-    cannot name (-inf) count as log 1e-10, the constant of the design documents, without gradient;
-    that only happens where there is no generator, or one that does not know all places.
-    `pgt.mixture.Mixture.cross_entropy` is the same without the (B, V) log-probabilities.
+    The smoothed target is (1 - ε) · one-hot + ε / V. Locations that a model cannot name (-inf)
+    count as log 1e-10, the constant of the design documents, without gradient.
     """
     log_probs = log_probs.masked_fill(log_probs == -math.inf, IMPOSSIBLE)
     own = log_probs.gather(1, target[:, None]).squeeze(1)  # (B,)
@@ -304,45 +217,13 @@ def cross_entropy(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.
     return -(1 - label_smoothing) * own - label_smoothing * log_probs.mean(1)
 
 
-class Rest(Protocol):
-    """The scores of all places that have none of their own."""
-
-    def scan(self, than: Tensor, without: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Count and choose among all places except some.
-
-        Parameters
-        ----------
-        than : Tensor
-            (B,) a score.
-        without : Tensor
-            (B, S) places to leave out; -1 = none.
-        k : int
-            How many of the best to return, at most.
-
-        Returns
-        -------
-        better, tied : Tensor
-            (B,) how many score higher, and the same.
-        value, place : Tensor
-            (B, K) the best, K <= k; -inf where there are no more.
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class Ranked:
     """What is known of a batch's answers without all their scores.
 
-    Attributes
-    ----------
-    better, tied : Tensor
-        (B,) how many places score higher than the target, and how many the same, the target
-        included; a target that is no answer at all has ``tied`` = 0: a miss everywhere.
-    predicted : Tensor
-        (B,) the best place; one of them, drawn by the window's number, where several share the
-        first place.
-    value, place : Tensor
-        (B, K) the best places and their scores, the best first; -inf where there are no more.
+    (B,) how many places score ``better`` than the target, and how many are ``tied`` with it, itself
+    included (0: it is no answer at all); (B,) the ``predicted`` place, one of the best, chosen by
+    the window's number; (B, K) the best places and their values, -inf where there are no more.
     """
 
     better: Tensor
@@ -353,25 +234,7 @@ class Ranked:
 
 
 def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Where the target stands among all scores.
-
-    Parameters
-    ----------
-    scores : Tensor
-        (B, V).
-    target : Tensor
-        (B,).
-
-    Returns
-    -------
-    better, tied : Tensor
-        As in `Ranked`.
-
-    Examples
-    --------
-    >>> rank(torch.tensor([[3.0, 2.0, 2.0, 0.0]]), torch.tensor([2]))
-    (tensor([1]), tensor([2]))
-    """
+    """Where the (B,) targets stand among all (B, V) scores: `Ranked.better` and `Ranked.tied`."""
     own = scores.gather(1, target[:, None])  # (B, 1)
     better = (scores > own).sum(1)
     tied = (scores == own).sum(1)
@@ -379,24 +242,7 @@ def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def rank_all(scores: Tensor, target: Tensor, index: Tensor, k: int = 1) -> Ranked:
-    """Rank by (B, V) scores, for those who have them.
-
-    Parameters
-    ----------
-    scores : Tensor
-        (B, V).
-    target, index : Tensor
-        (B,) the target and the window's number.
-    k : int
-        How many best places to list.
-
-    Examples
-    --------
-    >>> scores = torch.tensor([[0.0, 2.0, 2.0, 3.0]])
-    >>> found = rank_all(scores, torch.tensor([2]), torch.tensor([0]))
-    >>> int(found.better), int(found.tied), int(found.predicted)
-    (1, 2, 3)
-    """
+    """Rank by (B, V) scores and list the ``k`` best; ``index`` is the (B,) windows' numbers."""
     better, tied = rank(scores, target)
     best = scores == scores.max(1, keepdim=True).values  # (B, V)
     number = best.sum(1)
@@ -410,31 +256,15 @@ def rank_places(
     own: Tensor,
     target: Tensor,
     index: Tensor,
-    rest: Rest | None = None,
+    rest: LogitsRest | SharedRest | None = None,
     elsewhere: Tensor | None = None,
     k: int = 1,
 ) -> Ranked:
     """Rank by the scores of a window's own places and of all the others together.
 
-    Parameters
-    ----------
-    place, own : Tensor
-        (B, S) places with scores of their own, each once a row (-1 = none), and these scores.
-    target, index : Tensor
-        (B,) the target and the window's number.
-    rest : Rest, optional
-        The other places; without it they are no answers.
-    elsewhere : Tensor, optional
-        (B,) what ``rest`` scores the target, which counts where it is not one of the places.
-    k : int
-        How many of the others to list, at most, beside all the places.
-
-    Examples
-    --------
-    >>> place, own = torch.tensor([[4, 7]]), torch.tensor([[2.0, 1.0]])
-    >>> found = rank_places(place, own, torch.tensor([7]), torch.tensor([0]))
-    >>> int(found.better), int(found.tied), found.place.tolist()
-    (1, 1, [[4, 7]])
+    (B, S) places, each once a row (-1 = none), and their own scores; (B,) targets and windows'
+    numbers; the ``rest`` of the places, without which they are no answers, with (B,) what it
+    scores the target ``elsewhere``; beside all own places, at most ``k`` others are listed.
     """
     used = place >= 0
     own = own.masked_fill(~used, -math.inf)
@@ -456,38 +286,25 @@ def rank_places(
 
 
 def best_first(value: Tensor, place: Tensor, k: int | None = None) -> tuple[Tensor, Tensor]:
-    """(B, N) scores and their places, sorted and cut to the best k; equals stay in their order.
-
-    Examples
-    --------
-    >>> value, place = best_first(torch.tensor([[1.0, 3.0, 3.0]]), torch.tensor([[4, 7, 9]]), 2)
-    >>> place.tolist()
-    [[7, 9]]
-    """
+    """(B, N) scores and their places, sorted and cut to the best k; equals stay in their order."""
     order = value.sort(dim=1, descending=True, stable=True)
     return order.values[:, :k], place.gather(1, order.indices[:, :k])
 
 
 @dataclass(frozen=True)
 class LogitsRest:
-    """The generator's logits, each plus a number of its window, a stretch of V at a time.
+    """The generator's logits, each plus a number (B,) of its window, a stretch of V at a time."""
 
-    Attributes
-    ----------
-    chunks : callable
-        Makes an iterator over the stretches, as `pgt.sparse.Logits.chunks`.
-    shift : Tensor
-        (B,).
-    first : int
-        The id of column 0.
-    """
-
-    chunks: Callable[[], Iterable[tuple[int, Tensor]]]
+    chunks: Callable[[], Iterable[tuple[int, Tensor]]]  # as `DenseLogits.chunks`
     shift: Tensor
-    first: int
+    first: int  # the id of column 0
 
     def scan(self, than: Tensor, without: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """See `Rest.scan`."""
+        """Count and choose among all places except (B, S) some, of which -1 is none.
+
+        Gives how many score higher than a (B,) score and how many the same, (B,), and the best
+        k of them: (B, K) values, -inf where there are no more, and places.
+        """
         better = torch.zeros(len(than), dtype=torch.int64, device=than.device)
         tied = torch.zeros_like(better)
         value = than.new_empty(len(than), 0)
@@ -511,13 +328,7 @@ class LogitsRest:
 
 @dataclass(frozen=True)
 class SharedRest:
-    """One score a place, the same for every window, such as its popularity.
-
-    Attributes
-    ----------
-    scores : Tensor
-        (V,) of all places; -inf = no answer.
-    """
+    """One score (V,) a place, the same for every window, such as its popularity; -inf = none."""
 
     scores: Tensor
 
@@ -528,7 +339,7 @@ class SharedRest:
         return order.indices, order.values.flip(0)
 
     def scan(self, than: Tensor, without: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """See `Rest.scan`."""
+        """See `LogitsRest.scan`."""
         place, climbing = self._order
         up_to = torch.searchsorted(climbing, than.contiguous(), right=True)
         better = len(climbing) - up_to

@@ -1,8 +1,16 @@
-"""Words and their numbers: a vocabulary that is cut, and sources that extend it.
+"""The original: the pointer-generator network for summaries of See, Liu and Manning (2017).
+
+"Get to the point: summarization with pointer-generator networks", https://arxiv.org/abs/1704.04368.
+An LSTM reads a text in both directions, another writes its summary word by word; a gate mixes
+words of the vocabulary with words copied by attention, and coverage keeps it from repeating itself.
+Chapter 16 builds it, chapter 17 puts it beside PGT.
 
 A word that the vocabulary lacks is unknown (`UNK`) to the embeddings. Copying can still name it:
 each source text lends its unknown words numbers of their own, ``len(words)``, ``len(words) + 1``,
 … in order of appearance. They mean something for this text only.
+
+Shapes: B texts, L words of a source, T of a summary, V of the vocabulary, O lent ones; E = width of
+the embeddings, H = hidden size.
 """
 
 from __future__ import annotations
@@ -19,8 +27,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from pgt.mixture import PlaceModel
-
 # The numbers of the published code (https://github.com/abisee/pointer-generator).
 UNK, PAD, START, STOP = range(4)
 SPECIAL = ("[UNK]", "[PAD]", "[START]", "[STOP]")
@@ -30,12 +36,7 @@ Pair = tuple[Text, Text]  # a source and its summary
 
 
 class Words:
-    """The words that a model knows.
-
-    Parameters
-    ----------
-    known : sequence of str
-        In the order of their numbers, which start after the four special ones.
+    """The words that a model knows, whose numbers start after the four special ones.
 
     Examples
     --------
@@ -49,15 +50,10 @@ class Words:
     def __init__(self, known: Iterable[str]) -> None:
         self.names = [*SPECIAL, *known]
         self.number = {word: k for k, word in enumerate(self.names)}
-        if len(self.number) < len(self.names):
-            raise ValueError("A word is in the vocabulary twice; list each word once.")
 
     @classmethod
     def most_frequent(cls, texts: Iterable[Text], n_words: int | None = None) -> Words:
-        """The most frequent words of texts, ``n_words`` with the four special ones; None takes all.
-
-        Equally frequent words are taken in alphabetical order.
-        """
+        """The most frequent words, alphabetical where equal; ``n_words`` includes special ones."""
         counts = Counter(word for text in texts for word in text)
         ordered = sorted(counts, key=lambda word: (-counts[word], word))
         return cls(ordered if n_words is None else ordered[: n_words - len(SPECIAL)])
@@ -83,13 +79,7 @@ class Words:
         return [self.number.get(word, extended.get(word, UNK)) for word in summary]
 
     def decode(self, numbers: Iterable[int], lent: Sequence[str] = ()) -> list[str]:
-        """Words of numbers, up to the stop.
-
-        Examples
-        --------
-        >>> Words(["at"]).decode([4, 5, 0, STOP, 4], ["Elm"])
-        ['at', 'Elm', '[UNK]']
-        """
+        """Words of numbers, up to the stop."""
         found = []
         for number in numbers:
             if number == STOP:
@@ -101,30 +91,14 @@ class Words:
 
 @dataclass(frozen=True)
 class TextBatch:
-    """Sources and summaries as numbers, padded at the end.
+    """Sources and summaries as numbers, padded at the end."""
 
-    Attributes
-    ----------
-    source : Tensor
-        (B, L) numbers in the vocabulary.
-    extended : Tensor
-        (B, L) the same, with lent numbers for unknown words.
-    length : Tensor
-        (B,) words in each source.
-    given : Tensor
-        (B, T) what the decoder is given when it is taught: the start, then the summary.
-    target : Tensor
-        (B, T) what it should answer: the summary, then the stop; with lent numbers.
-    lent : tuple of list of str
-        The words that each source lends.
-    """
-
-    source: Tensor
-    extended: Tensor
-    length: Tensor
-    given: Tensor
-    target: Tensor
-    lent: tuple[list[str], ...]
+    source: Tensor  # (B, L) numbers in the vocabulary
+    extended: Tensor  # (B, L) the same, with lent numbers for unknown words
+    length: Tensor  # (B,) words in each source
+    given: Tensor  # (B, T) what the decoder is given when it is taught: the start, the summary
+    target: Tensor  # (B, T) what it should answer: the summary, the stop; with lent numbers
+    lent: tuple[list[str], ...]  # the words that each source lends
 
     @property
     def padding(self) -> Tensor:
@@ -150,15 +124,6 @@ def text_batch(
 ) -> TextBatch:
     """Number and pad pairs of source and summary; longer ones are cut.
 
-    Parameters
-    ----------
-    pairs : sequence of (source, summary)
-        Each a sequence of words.
-    words : Words
-        The vocabulary.
-    max_source, max_summary : int
-        The most words of a source, and the most steps of the decoder.
-
     Examples
     --------
     >>> batch = text_batch([("at Elm Row".split(), ["Row"])], Words(["at"]))
@@ -170,8 +135,6 @@ def text_batch(
     rows: list[list[list[int]]] = [[], [], [], []]
     lent = []
     for source, summary in pairs:
-        if not source:
-            raise ValueError("A source text is empty; leave it out.")
         source = source[:max_source]
         extended, new = words.extend(source)
         answer = [*words.encode_summary(summary, new), STOP][:max_summary]
@@ -190,11 +153,10 @@ def _padded(rows: list[list[int]]) -> Tensor:
 
 
 def one_bias(lstm: nn.LSTM | nn.LSTMCell) -> None:
-    """Leave an LSTM one bias per gate, with 1 for the forget gate; in place.
+    """Leave an LSTM one bias per gate, in place, with 1 for the forget gate as in TensorFlow.
 
     PyTorch keeps two biases that are only ever added up. The second is frozen at zero, so that the
-    trainable parameters are those of the paper. A forget gate that starts open is what TensorFlow's
-    cell does.
+    trainable parameters are those of the paper.
     """
     for name, parameter in lstm.named_parameters():
         if name.startswith("bias_hh"):
@@ -206,56 +168,22 @@ def one_bias(lstm: nn.LSTM | nn.LSTMCell) -> None:
 
 
 def masked_softmax(scores: Tensor, padding: Tensor) -> Tensor:
-    """Softmax over the last axis in which padding has no part.
-
-    Parameters
-    ----------
-    scores : Tensor
-        (..., L).
-    padding : Tensor
-        (..., L) True where there is no word; at least one word in each row.
-
-    Examples
-    --------
-    >>> masked_softmax(torch.zeros(1, 3), torch.tensor([[False, False, True]]))
-    tensor([[0.5000, 0.5000, 0.0000]])
-    """
+    """Softmax over the last axis, (..., L), in which padding has no part; a row needs one word."""
     return scores.masked_fill(padding, -torch.inf).softmax(-1)
 
 
 def renormalised_softmax(scores: Tensor, padding: Tensor) -> Tensor:
     """The same in the order of the published code: softmax, then the mask, then the sum made one.
 
-    Equal to `masked_softmax` for real numbers. In floating point it divides zero by zero when
-    padding has a score so high that all words underflow.
-
-    Examples
-    --------
-    >>> renormalised_softmax(torch.zeros(1, 3), torch.tensor([[False, False, True]]))
-    tensor([[0.5000, 0.5000, 0.0000]])
+    In floating point it divides zero by zero when padding has so high a score that all words
+    underflow.
     """
     shares = scores.softmax(-1) * ~padding
     return shares / shares.sum(-1, keepdim=True)
 
 
 class Encoder(nn.Module):
-    """A bidirectional LSTM over embedded words, padding skipped.
-
-    Parameters
-    ----------
-    embedding : int
-        E, width of the embeddings.
-    hidden : int
-        H, hidden size of each direction.
-
-    Examples
-    --------
-    >>> states, (h, c) = Encoder(8, 5)(torch.randn(2, 7, 8), torch.tensor([7, 3]))
-    >>> states.shape, h.shape
-    (torch.Size([2, 7, 10]), torch.Size([2, 10]))
-    >>> bool((states[1, 3:] == 0).all())
-    True
-    """
+    """A bidirectional LSTM over embedded words, padding skipped."""
 
     def __init__(self, embedding: int, hidden: int) -> None:
         super().__init__()
@@ -278,14 +206,7 @@ class Encoder(nn.Module):
 
 
 class ReduceState(nn.Module):
-    """The last states of both directions, reduced to the first state of the decoder.
-
-    Examples
-    --------
-    >>> h, c = ReduceState(5)(torch.randn(2, 10), torch.randn(2, 10))
-    >>> h.shape, bool((h >= 0).all())
-    (torch.Size([2, 5]), True)
-    """
+    """The last states of both directions, reduced to the first state of the decoder."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -300,27 +221,9 @@ class ReduceState(nn.Module):
 class AdditiveAttention(nn.Module):
     """Bahdanau's attention with the coverage term of See et al., padding left out.
 
-    The score of word i is v·tanh(W_h h_i + W_s s + w_c c_i + b). Bahdanau, Cho and Bengio,
-    "Neural machine translation by jointly learning to align and translate"
-    (https://arxiv.org/abs/1409.0473).
-
-    Parameters
-    ----------
-    memory : int
-        Width of what is attended to; the attention's own width as well.
-    state : int
-        Width of the state that attends.
-    coverage : bool
-        Whether a score sees how much attention its word has had. Its weights start at zero, so
-        that a trained network to which coverage is added goes on as it was.
-
-    Examples
-    --------
-    >>> attend, memory = AdditiveAttention(10, 6), torch.randn(2, 7, 10)
-    >>> padding = torch.arange(7) >= torch.tensor([[7], [3]])
-    >>> context, attention = attend(torch.randn(2, 6), memory, attend.features(memory), padding)
-    >>> context.shape, attention.shape
-    (torch.Size([2, 10]), torch.Size([2, 7]))
+    The score of word i is v·tanh(W_h h_i + W_s s + w_c c_i + b). Bahdanau, Cho and Bengio (2015),
+    https://arxiv.org/abs/1409.0473. The weights of coverage start at zero, so that a trained
+    network to which it is added goes on as it was.
     """
 
     def __init__(self, memory: int, state: int, coverage: bool = False) -> None:
@@ -372,24 +275,7 @@ class Carried(NamedTuple):
 
 
 class Decoder(nn.Module):
-    """An LSTM that fuses each word with the previous context, and attends.
-
-    Parameters
-    ----------
-    embedding, hidden : int
-        E and H.
-    coverage : bool
-        Whether the attention sees its own past.
-
-    Examples
-    --------
-    >>> decoder, states = Decoder(8, 5), torch.randn(2, 7, 10)
-    >>> memory = decoder.remember(states, torch.zeros(2, 7, dtype=torch.bool))
-    >>> start = decoder.start(torch.zeros(2, 5), torch.zeros(2, 5), memory)
-    >>> carried, fused, attention = decoder(torch.randn(2, 8), start, memory)
-    >>> fused.shape, attention.shape
-    (torch.Size([2, 8]), torch.Size([2, 7]))
-    """
+    """An LSTM that fuses each word with the previous context, and attends."""
 
     def __init__(self, embedding: int, hidden: int, coverage: bool = False) -> None:
         super().__init__()
@@ -420,51 +306,17 @@ class Decoder(nn.Module):
 
 @dataclass(frozen=True)
 class SummarizerConfig:
-    """Everything that shapes a summarizer.
+    """Everything that shapes a summarizer; as it comes, the paper's."""
 
-    Parameters
-    ----------
-    n_words : int
-        V, size of the vocabulary with its four special words.
-    embedding : int
-        E, width of the word embeddings, which encoder and decoder share.
-    hidden : int
-        H, hidden size of each direction of the encoder, and of the decoder.
-    max_source, max_summary : int
-        The most words that are read, and written.
-    beam : int
-        Width of the beam search.
-    pointer : bool
-        Whether it can copy. Without it this is the sequence-to-sequence model with attention.
-    coverage : bool
-        Whether the attention sees its own past and is fined for going back.
-    coverage_weight : float
-        Weight of that fine in the loss.
-
-    Examples
-    --------
-    >>> DOCUMENT.n_words, DOCUMENT.hidden, replace(SMALL, coverage=True).coverage
-    (50000, 256, True)
-    """
-
-    n_words: int = 50_000
-    embedding: int = 128
-    hidden: int = 256
-    max_source: int = 400
-    max_summary: int = 100
+    n_words: int = 50_000  # V, the four special words included
+    embedding: int = 128  # E, shared by encoder and decoder
+    hidden: int = 256  # H, of each direction of the encoder, and of the decoder
+    max_source: int = 400  # the most words that are read
+    max_summary: int = 100  # the most words that are written
     beam: int = 4
-    pointer: bool = True
-    coverage: bool = False
-    coverage_weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name in ("embedding", "hidden", "max_source", "max_summary", "beam"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1.")
-        if self.n_words < 5:
-            raise ValueError(f"n_words={self.n_words} leaves no word beside the four special ones.")
-        if self.coverage_weight < 0:
-            raise ValueError(f"coverage_weight={self.coverage_weight} must not be negative.")
+    pointer: bool = True  # without it, the sequence-to-sequence model with attention
+    coverage: bool = False  # whether the attention sees its own past and is fined for going back
+    coverage_weight: float = 1.0  # of that fine in the loss
 
 
 DOCUMENT = SummarizerConfig()
@@ -492,13 +344,8 @@ class Loss(NamedTuple):
 class PointerGenerator(nn.Module):
     """Reads a text, and writes its summary word by word: generated, or copied from the text.
 
-    Parameters
-    ----------
-    config : SummarizerConfig
-
     Examples
     --------
-    >>> from pgt.summarizer import Words, text_batch
     >>> words = Words(["at", "home"])
     >>> batch = text_batch([("at home at Elm Row".split(), "at Elm".split())], words)
     >>> model = PointerGenerator(replace(SMALL, n_words=len(words)))
@@ -592,7 +439,9 @@ class PointerGenerator(nn.Module):
         p_gen = (output.p_gen * weight).sum(1).mean()
         return Loss(words, coverage, words + fine * coverage, p_gen.detach())
 
-    n_parameters = PlaceModel.n_parameters
+    def n_parameters(self) -> int:
+        """Count the trained numbers."""
+        return sum(p.numel() for p in self.parameters() if p.requires_grad)
 
 
 def mixture(
@@ -614,24 +463,12 @@ def mixture(
 
 @dataclass(frozen=True)
 class Draft:
-    """A summary, perhaps unfinished.
+    """A summary, perhaps unfinished."""
 
-    Attributes
-    ----------
-    numbers : tuple of int
-        Its words; the stop at its end counts as one.
-    log_prob : float
-        Of all its words together.
-    p_gen : tuple of float
-        Probability of generating, for each word.
-    attention : tuple of Tensor
-        For each word, the attention over the source it was written with; (L,) each.
-    """
-
-    numbers: tuple[int, ...] = ()
-    log_prob: float = 0.0
-    p_gen: tuple[float, ...] = ()
-    attention: tuple[Tensor, ...] = ()
+    numbers: tuple[int, ...] = ()  # its words; the stop at its end counts as one
+    log_prob: float = 0.0  # of all its words together
+    p_gen: tuple[float, ...] = ()  # probability of generating, for each word
+    attention: tuple[Tensor, ...] = ()  # over the source, for each word; (L,) each
 
     @property
     def score(self) -> float:
@@ -653,36 +490,12 @@ def beam_search(
     model: PointerGenerator, batch: TextBatch, beam: int | None = None, min_words: int = 1,
     keep_greedy: bool = True,
 ) -> list[Draft]:  # fmt: skip
-    """The best summary found for each source.
+    """The best summary found for each source, with a beam as in the configuration unless given.
 
-    Parameters
-    ----------
-    model : PointerGenerator
-    batch : TextBatch
-        Only its sources are used.
-    beam : int, optional
-        Drafts that are kept for each source; 1 is greedy. As in ``model.config`` unless given.
-    min_words : int
-        The fewest words of a summary, the stop included.
-    keep_greedy : bool
-        A beam may lose the greedy draft on the way and end with a worse one. With this the greedy
-        summary competes at the end, so that the result never has a lower score.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from pgt.summarizer import SMALL
-    >>> from pgt.summarizer import text_batch
-    >>> words = Words(["at", "home"])
-    >>> batch = text_batch([("at home at Elm Row".split(), "at Elm".split())], words)
-    >>> model = PointerGenerator(replace(SMALL, n_words=len(words), max_summary=3))
-    >>> one, four = (beam_search(model, batch, beam=k)[0] for k in (1, 4))
-    >>> four.score >= one.score
-    True
+    A beam of 1 is greedy. A wider one may lose the greedy draft on the way and end with a worse
+    one; with ``keep_greedy`` the greedy summary competes at the end. ``min_words`` counts the stop.
     """
     beam = model.config.beam if beam is None else beam
-    if beam < 1:
-        raise ValueError(f"beam={beam} must be at least 1.")
     memory, carried = model.read(batch)
     n = len(batch)
     rows = torch.arange(n, device=batch.source.device).repeat_interleave(beam)  # (n K,)
@@ -744,38 +557,16 @@ def beam_search(
 
 @dataclass(frozen=True)
 class SummarizerTraining:
-    """How a summarizer is trained.
+    """How a summarizer is trained."""
 
-    Parameters
-    ----------
-    steps : int
-        Batches without coverage.
-    coverage_steps : int
-        Batches with coverage after them; 0 for none.
-    batch : int
-        Texts in a batch.
-    optimizer : {"adam", "adagrad"}
-        The paper has Adagrad with a learning rate of 0.15 and accumulators that start at 0.1.
-    learning_rate : float
-    clip : float
-        The largest norm of a gradient.
-    seed : int
-        Of the first weights and of the order of the texts.
-    """
-
-    steps: int = 400
-    coverage_steps: int = 120
-    batch: int = 16
+    steps: int = 400  # batches without coverage
+    coverage_steps: int = 120  # batches with coverage after them
+    batch: int = 16  # texts in a batch
+    # The paper has Adagrad with a learning rate of 0.15 and accumulators that start at 0.1.
     optimizer: Literal["adam", "adagrad"] = "adam"
     learning_rate: float = 0.005
-    clip: float = 2.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.steps < 0 or self.coverage_steps < 0 or self.batch < 1:
-            raise ValueError("steps and coverage_steps must not be negative, batch at least 1.")
-        if self.optimizer not in ("adam", "adagrad"):
-            raise ValueError(f"optimizer is {self.optimizer!r}; it must be 'adam' or 'adagrad'.")
+    clip: float = 2.0  # the largest norm of a gradient
+    seed: int = 0  # of the first weights and of the order of the texts
 
 
 def batches(
@@ -811,53 +602,22 @@ def stream(
         yield from batches(pairs, words, config, training.batch, training.seed * 1000 + epoch)
 
 
-def fit_summarizer(
-    config: SummarizerConfig, training: SummarizerTraining, words: Words, pairs: Sequence[Pair]
-) -> tuple[PointerGenerator, pd.DataFrame]:
-    """Train a summarizer.
-
-    Parameters
-    ----------
-    config : SummarizerConfig
-        Its ``coverage`` is what the result shall have; training begins without.
-    training : SummarizerTraining
-    words : Words
-        The vocabulary; ``config.n_words`` is its size.
-    pairs : sequence of (source, summary)
-        To learn from.
-
-    Returns
-    -------
-    model : PointerGenerator
-        In evaluation mode.
-    history : DataFrame
-        One row a step: ``words`` (nats a word), ``coverage`` (attention paid again, a word),
-        ``p_gen`` (its mean), ``gradient`` (norm before clipping), ``phase``.
-    """
-    model = new_summarizer(config, training, words)
-    source = stream(pairs, words, config, training)
-    history = train(model, source, training.steps, training).assign(phase="without coverage")
-    if config.coverage:
-        model = model.with_coverage()
-        more = train(model, source, training.coverage_steps, training)
-        history = pd.concat([history, more.assign(phase="with coverage")], ignore_index=True)
-    return model.eval(), history
-
-
 def new_summarizer(
     config: SummarizerConfig, training: SummarizerTraining, words: Words
 ) -> PointerGenerator:
-    """An untrained one, without coverage yet."""
-    if config.n_words != len(words):
-        raise ValueError(f"n_words is {config.n_words}, but there are {len(words)} words.")
+    """An untrained one for these words, without coverage yet."""
     torch.manual_seed(training.seed)
-    return PointerGenerator(replace(config, coverage=False))
+    return PointerGenerator(replace(config, n_words=len(words), coverage=False))
 
 
 def train(
     model: PointerGenerator, source: Iterator[TextBatch], steps: int, training: SummarizerTraining
 ) -> pd.DataFrame:
-    """Learn from some batches, with a fresh optimizer; one row a step, see `fit_summarizer`."""
+    """Learn from some batches, with a fresh optimizer.
+
+    One row a step: ``words`` (nats a word), ``coverage`` (attention paid again, a word), ``p_gen``
+    (its mean) and ``gradient`` (its norm before clipping).
+    """
     learned = [p for p in model.parameters() if p.requires_grad]
     optimizer: torch.optim.Optimizer
     if training.optimizer == "adam":
@@ -874,12 +634,23 @@ def train(
         loss.total.backward()
         norm = torch.nn.utils.clip_grad_norm_(learned, training.clip)
         optimizer.step()
-        rows.append(
-            {
-                "words": loss.words.item(),
-                "coverage": loss.coverage.item(),
-                "p_gen": loss.p_gen.item(),
-                "gradient": norm.item(),
-            }
-        )
+        said = {name: getattr(loss, name).item() for name in ("words", "coverage", "p_gen")}
+        rows.append(said | {"gradient": norm.item()})
     return pd.DataFrame(rows)
+
+
+def fit_summarizer(
+    config: SummarizerConfig, training: SummarizerTraining, words: Words, pairs: Sequence[Pair]
+) -> tuple[PointerGenerator, pd.DataFrame]:
+    """Train a summarizer, first without coverage and then with it, if the configuration has it.
+
+    Gives the model in evaluation mode, and the rows of `train` with the ``phase`` of each step.
+    """
+    model = new_summarizer(config, training, words)
+    source = stream(pairs, words, config, training)
+    history = train(model, source, training.steps, training).assign(phase="without coverage")
+    if config.coverage:
+        model = model.with_coverage()
+        more = train(model, source, training.coverage_steps, training)
+        history = pd.concat([history, more.assign(phase="with coverage")], ignore_index=True)
+    return model.eval(), history

@@ -1,8 +1,12 @@
-"""Sequences of sets: baskets of a shop, or the places of a day; padded once, then only sliced.
+"""Sequences of sets: baskets of a shop, or the places of a day; which elements does the next hold?
 
-A sequence is somebody's sets in order of time, and the question is which elements the next set
-holds. Everything about a sequence that a model needs is which *elements* occur in it and in which
-of its sets each of them is: a table of ones and zeros, ``present``, with one row an element.
+The network of the temporal-sets notebook, which follows Yu et al. (2020), "Predicting temporal sets
+with deep neural networks", https://arxiv.org/abs/2006.11483: graphs of who goes with whom within a
+set, masked attention over time, one vector an element, and a gate. Chapter 18 takes it apart; the
+rules `Popular` and `Personal` are its rivals.
+
+Shapes: U sequences, N elements of one, T sets, V elements that exist, F = width. Instead of all
+elements at all times there are M states of elements in a set and R of elements out of one.
 """
 
 from __future__ import annotations
@@ -27,31 +31,14 @@ NOBODY = -1  # padding of elements and of targets
 
 @dataclass(frozen=True)
 class Sequences:
-    """Sequences of sets and what came next. U sequences, N elements, T sets, padded with -1.
+    """Sequences of sets and what came next, padded with -1."""
 
-    Attributes
-    ----------
-    elements : Tensor
-        (U, N) which elements a sequence holds, each once; -1 is padding.
-    present : Tensor
-        (U, N, T) bool, whether an element is in a set. Time runs from the first set on, so that
-        padding comes last.
-    length : Tensor
-        (U,) sets in each sequence, at least 1.
-    target : Tensor
-        (U, S) the elements of the next set; -1 is padding.
-    user : Tensor
-        (U,) whose sequence it is, a number.
-    n_elements : int
-        Elements that exist: 0 to ``n_elements - 1``.
-    """
-
-    elements: Tensor
-    present: Tensor
-    length: Tensor
-    target: Tensor
-    user: Tensor
-    n_elements: int
+    elements: Tensor  # (U, N) which elements a sequence holds, each once
+    present: Tensor  # (U, N, T) bool, whether an element is in a set; padding of time comes last
+    length: Tensor  # (U,) sets in each sequence, at least 1
+    target: Tensor  # (U, S) the elements of the next set
+    user: Tensor  # (U,) whose sequence it is, a number
+    n_elements: int  # V: they are numbered from 0
 
     def __len__(self) -> int:
         return len(self.length)
@@ -68,11 +55,11 @@ class Sequences:
         )
 
     def truth(self) -> Tensor:
-        """(U, n_elements) bool: the next set."""
+        """(U, V) bool: the next set."""
         return _hot(self.target, self.n_elements)
 
     def seen(self) -> Tensor:
-        """(U, n_elements) bool: the elements of the sequence."""
+        """(U, V) bool: the elements of the sequence."""
         return _hot(self.elements, self.n_elements)
 
 
@@ -83,27 +70,21 @@ def _hot(ids: Tensor, width: int) -> Tensor:
     return hot[:, :width]
 
 
+def _placed(everyone: Tensor, elements: Tensor, own: Tensor) -> Tensor:
+    """(U, V): everyone's scores (V,), with a sequence's own (U, N) in the place of its elements."""
+    v = len(everyone)
+    wide = everyone.expand(len(own), v)
+    wide = torch.cat([wide, wide.new_zeros(len(own), 1)], 1)  # a column for padding
+    return wide.scatter(1, torch.where(elements >= 0, elements, v), own)[:, :v]
+
+
 def padded(
     histories: Sequence[Sequence[Sequence[int]]],
     targets: Sequence[Sequence[int]],
     n_elements: int,
     users: Sequence[int] | None = None,
 ) -> Sequences:
-    """Pad sequences of sets.
-
-    Parameters
-    ----------
-    histories : sequence of sequences of sets
-        Everybody's sets in order of time; a set is a list of element numbers.
-    targets : sequence of sets
-    n_elements : int
-    users : sequence of int, optional
-        Whose sequence each is; a person of its own when left out.
-
-    Raises
-    ------
-    DataError
-        For a sequence without an element, or an element that does not exist.
+    """Pad sequences of sets, each a list of element numbers, and the set that follows each.
 
     Examples
     --------
@@ -114,14 +95,8 @@ def padded(
     [[1, 1], [1, 0]]
     """
     elements = [list(dict.fromkeys(e for one in history for e in one)) for history in histories]
-    for row, (own, target) in enumerate(zip(elements, targets, strict=True)):
-        if not own:
-            raise DataError(f"Sequence {row} has no element; leave it out.")
-        if not all(0 <= e < n_elements for e in (*own, *target)):
-            raise DataError(
-                f"Sequence {row} has an element outside 0 to {n_elements - 1}; number the elements "
-                "from 0 and give n_elements."
-            )
+    if not all(elements):
+        raise DataError(f"Sequence {elements.index([])} has no element; leave it out.")
     n, t = max(map(len, elements), default=0), max(map(len, histories), default=0)
     s = max([1, *(len(set(target)) for target in targets)])
     ids = np.full((len(histories), n), NOBODY)
@@ -145,20 +120,11 @@ def padded(
 
 
 def daily_places(visits: pd.DataFrame, days: int = 7) -> dict[str, Sequences]:
-    """The places of each active day as a set, and the sets of the active days before it.
+    """The places of each active day as a set, and the sets of the active days before it; by split.
 
-    Parameters
-    ----------
-    visits : DataFrame
-        With ``split``; places are numbered over all of it, as in the exact protocol.
-    days : int
-        A sequence has the sets of at most so many active days. Days are not joined over a
-        border between splits; every target has at least two of them before it.
-
-    Returns
-    -------
-    dict
-        train, valid and test, each a `Sequences` with one row a day to predict.
+    A sequence has the sets of at most ``days`` active days. Days are not joined over a border
+    between splits; every target has at least two of them before it. Places are numbered over all
+    visits, as in the exact protocol.
     """
     place, names = pd.factorize(visits.location_id, sort=True)
     person, _ = pd.factorize(visits.user_id, sort=True)
@@ -180,19 +146,7 @@ def daily_places(visits: pd.DataFrame, days: int = 7) -> dict[str, Sequences]:
 
 
 def members(present: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Sequence, set and element of all that is in a set, each (M,), set after set.
-
-    Parameters
-    ----------
-    present : Tensor
-        (U, N, T) bool.
-
-    Examples
-    --------
-    >>> present = torch.tensor([[[1, 0], [1, 1]]]).bool()  # both in set 0, the second in set 1
-    >>> [one.tolist() for one in members(present)]
-    [[0, 0, 0], [0, 0, 1], [0, 1, 1]]
-    """
+    """(M,) sequence, set and element of all that is in a set, set after set; of (U, N, T)."""
     person, time, element = present.transpose(1, 2).nonzero(as_tuple=True)
     return person, time, element
 
@@ -201,21 +155,8 @@ def members(present: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 class States:
     """The states of a batch: M of elements in a set, then R of elements out of a set.
 
-    Attributes
-    ----------
-    person, element : Tensor
-        (M + R,) the sequence, and the column of ``elements``.
-    time : Tensor
-        (M,) the set.
-    times : Tensor
-        (M + R,) how many sets of the sequence a state stands for: 1 in a set; out of a set from 0.
-    at : Tensor
-        (R, T) the state of a row, which is an element of a sequence, at every set. Padding of time
-        counts as out of a set.
-
     Examples
     --------
-    >>> from pgt.temporal_sets import padded
     >>> states = States.of(padded([[[4], [2, 4], [4]]], [[2]], n_elements=5))
     >>> states.at.tolist()  # 4 is in all three sets; 2 in the second, and out in state 5
     [[0, 1, 3], [5, 2, 5]]
@@ -223,11 +164,11 @@ class States:
     [1, 1, 1, 1, 0, 2]
     """
 
-    person: Tensor
-    element: Tensor
-    time: Tensor
-    times: Tensor
-    at: Tensor
+    person: Tensor  # (M + R,) the sequence
+    element: Tensor  # (M + R,) the column of ``elements``
+    time: Tensor  # (M,) the set
+    times: Tensor  # (M + R,) how many sets it stands for: 1 in a set; out of a set from 0
+    at: Tensor  # (R, T) the state of a sequence's element at every set; out of one at padding
 
     @classmethod
     def of(cls, batch: Sequences) -> States:
@@ -252,25 +193,13 @@ class States:
 
 @dataclass(frozen=True)
 class SetGraphs:
-    """The graphs of all sets: edges within sets, and what an element out of a set has to itself.
+    """The graphs of all sets: E edges within sets, and what an element out of one has to itself."""
 
-    Attributes
-    ----------
-    present : Tensor
-        (U, N, T) bool, what the graphs are made of.
-    start, end : Tensor
-        (E,) two elements of a set, each one of `members`, by ``start``; they may be the same.
-    weight : Tensor
-        (E,) of the edges, above 0 to 1.
-    itself : Tensor
-        (U,) the weight of an element to itself, in a set or out.
-    """
-
-    present: Tensor
-    start: Tensor
-    end: Tensor
-    weight: Tensor
-    itself: Tensor
+    present: Tensor  # (U, N, T) bool, what the graphs are made of
+    start: Tensor  # (E,) an element of a set, one of `members`; in order
+    end: Tensor  # (E,) another or the same
+    weight: Tensor  # (E,) above 0 to 1
+    itself: Tensor  # (U,) the weight of an element to itself, in a set or out
 
     def mix(self, x: Tensor, states: States) -> Tensor:
         """What the neighbours say, weighted and summed: (M + R, F) -> (M + R, F)."""
@@ -298,23 +227,11 @@ def co_occurrence(present: Tensor) -> SetGraphs:
     share; every element is joined to itself at all times, with 1. Each sequence's weights are
     divided by its largest.
 
-    Parameters
-    ----------
-    present : Tensor
-        (U, N, T) bool.
-
-    Returns
-    -------
-    SetGraphs
-
     Examples
     --------
     >>> present = torch.tensor([[[1, 1, 0], [1, 1, 1]]]).bool()  # together in two sets of three
-    >>> graphs = co_occurrence(present)
-    >>> graphs.dense()[0, :, 0].tolist()  # element 0: to itself, to its neighbour
+    >>> co_occurrence(present).dense()[0, :, 0].tolist()  # element 0: to itself, to its neighbour
     [[0.5, 1.0], [0.5, 1.0], [0.5, 0.0]]
-    >>> len(graphs.weight)  # two sets with 2 × 2 edges, one with 1
-    9
     """
     u, n, t = present.shape
     person, time, element = members(present)
@@ -346,26 +263,18 @@ class CountedNorm(nn.BatchNorm1d):
         mean = share @ x
         apart = x - mean
         variance = share @ apart.square()
-        with torch.no_grad():
-            self._follow(mean, variance * total / (total - 1).clamp(min=1))
-        return apart * (variance + self.eps).rsqrt() * self.weight + self.bias
-
-    def _follow(self, mean: Tensor, variance: Tensor) -> None:
-        """Move the running statistics; here, unlike in general, there always are some."""
         assert self.running_mean is not None and self.running_var is not None
         assert self.momentum is not None and self.num_batches_tracked is not None
-        self.running_mean.lerp_(mean, self.momentum)
-        self.running_var.lerp_(variance, self.momentum)
-        self.num_batches_tracked.add_(1)
+        with torch.no_grad():
+            self.running_mean.lerp_(mean, self.momentum)
+            unbiased = variance * total / (total - 1).clamp(min=1)
+            self.running_var.lerp_(unbiased, self.momentum)
+            self.num_batches_tracked.add_(1)
+        return apart * (variance + self.eps).rsqrt() * self.weight + self.bias
 
 
 class GraphConvolution(nn.Module):
-    """Sum what the neighbours say, weighted; then a linear map, batch norm and a ReLU.
-
-    Parameters
-    ----------
-    width : int
-    """
+    """Sum what the neighbours say, weighted; then a linear map, batch norm and a ReLU."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -399,33 +308,17 @@ def future_mask(n: int, device: torch.device | None = None) -> Tensor:
 class MaskedSelfAttention(nn.Module):
     """Each set looks at itself and at those before it, with several heads.
 
-    Parameters
-    ----------
-    width_in, width_out : int
-    n_heads : int
-        With "concat", a divisor of ``width_out``.
-    heads : {"concat", "mean"}
-        Join heads of ``width_out / n_heads`` dimensions, or average heads of ``width_out``.
-
-    Raises
-    ------
-    ValueError
-        For another way to join, or a width that the heads cannot share.
-
-    Examples
-    --------
-    >>> attention = MaskedSelfAttention(8, 8, n_heads=2)
-    >>> out, weights = attention(torch.randn(5, 3, 8))
-    >>> out.shape, weights.shape
-    (torch.Size([5, 3, 8]), torch.Size([5, 2, 3, 3]))
+    Heads of ``width_out / n_heads`` dimensions are joined ("concat"), or heads of ``width_out``
+    averaged ("mean").
     """
 
     def __init__(self, width_in: int, width_out: int, n_heads: int = 4, heads: Heads = "concat"):
         super().__init__()
-        if heads not in ("concat", "mean"):
-            raise ValueError(f"Heads are joined by 'concat' or 'mean', not {heads!r}.")
-        if heads == "concat" and width_out % n_heads:
-            raise ValueError(f"{n_heads} heads cannot share {width_out} dimensions evenly.")
+        if heads not in ("concat", "mean") or (heads == "concat" and width_out % n_heads):
+            raise ValueError(
+                f"Heads are joined by 'concat' or 'mean', not {heads!r}; and {n_heads} that are "
+                f"joined must share {width_out} dimensions evenly."
+            )
         self.n_heads, self.heads = n_heads, heads
         self.per_head = width_out // n_heads if heads == "concat" else width_out
         # No biases, as in the notebook.
@@ -449,16 +342,6 @@ class WeightedAggregation(nn.Module):
 
     The weights Z w are not normalised: a longer sequence gives a longer vector, and a weight may
     be negative.
-
-    Parameters
-    ----------
-    width : int
-
-    Examples
-    --------
-    >>> aggregation = WeightedAggregation(8)
-    >>> aggregation(torch.randn(5, 3, 8), torch.tensor([3, 3, 1, 2, 2])).shape
-    torch.Size([5, 8])
     """
 
     def __init__(self, width: int) -> None:
@@ -473,46 +356,25 @@ class WeightedAggregation(nn.Module):
         return torch.einsum("rt,rtf->rf", weight, z)
 
 
-PARTS = ("graph", "attention", "aggregation", "gate")
-
-
 @dataclass(frozen=True)
 class SetConfig:
     """What a `SetPredictor` is made of.
 
-    Attributes
-    ----------
-    n_elements : int
-    width : int
-        Dimensions of an element.
-    n_heads : int
-    heads : {"concat", "mean"}
-        How attention joins its heads.
-    n_convolutions : int
-    without : tuple of str
-        Parts left out: "graph" (elements do not see each other), "attention" (sets do not),
-        "aggregation" (the mean over time instead), "gate" (what was seen replaces what is known).
-    knows_presence : bool
-        Add a learned vector to an element at the times when it was there. The published network
-        does not, and cannot know unless the element had company.
-    knows_age : bool
-        With it, another vector by how many sets ago that was, up to `max_age`.
+    Parts can be left out: "graph" (elements do not see each other), "attention" (sets do not),
+    "aggregation" (the mean over time instead), "gate" (what was seen replaces what is known).
     """
 
     n_elements: int
-    width: int = 32
+    width: int = 32  # F
     n_heads: int = 4
-    heads: Heads = "concat"
+    heads: Heads = "concat"  # how attention joins them, or "mean"
     n_convolutions: int = 2
     without: tuple[str, ...] = ()
+    # A learned vector for an element at the times when it was there. The published network has
+    # none, and cannot know unless the element had company.
     knows_presence: bool = False
-    knows_age: bool = False
+    knows_age: bool = False  # another vector by how many sets ago that was, up to the oldest age
     max_age: int = 8
-
-    def __post_init__(self) -> None:
-        for part in self.without:
-            if part not in PARTS:
-                raise ValueError(f"There is no part {part!r}; choose of {', '.join(PARTS)}.")
 
 
 # What chapter 18 compares: fields of `SetConfig`.
@@ -549,22 +411,14 @@ class GatedFusion(nn.Module):
         at = elements.clamp(min=0)
         alpha: Tensor | float = self.alpha[at] if self.alpha is not None else 1.0
         own = (1 - alpha) * static[at] + alpha * self.out(z).squeeze(-1)  # (U, N)
-        v = len(static)
-        wide = static.expand(len(elements), v)
-        wide = torch.cat([wide, wide.new_zeros(len(elements), 1)], 1)  # a column for padding
-        return wide.scatter(1, torch.where(elements >= 0, elements, v), own)[:, :v]
+        return _placed(static, elements, own)
 
 
 class SetPredictor(nn.Module):
     """Which elements will the next set hold? Scores before the sigmoid, (U, V).
 
-    Parameters
-    ----------
-    config : SetConfig
-
     Examples
     --------
-    >>> from pgt.temporal_sets import padded
     >>> people = padded([[[4, 2], [4]], [[0]]], [[2], [0, 1]], n_elements=5)
     >>> SetPredictor(SetConfig(n_elements=5, width=8))(people).shape
     torch.Size([2, 5])
@@ -637,27 +491,17 @@ class SetPredictor(nn.Module):
 
 
 KS = (10, 20, 30, 40)
-METRICS = tuple(f"{name}@{k}" for name in ("recall", "ndcg", "phr") for k in KS)
+MEASURES = ("recall", "ndcg", "phr")
+METRICS = tuple(f"{name}@{k}" for name in MEASURES for k in KS)
 Scorer = Callable[[Sequences], Tensor]  # a batch of U sequences -> scores (U, V)
 
 
 def quality(scores: Tensor, truth: Tensor, ks: tuple[int, ...] = KS) -> dict[str, Tensor]:
-    """Recall, NDCG and hit of every sequence at several cut-offs.
+    """Recall, NDCG and hit of every sequence at several cut-offs, each (U,) from 0 to 1.
 
-    Parameters
-    ----------
-    scores : Tensor
-        (U, V); minus infinity for an element that is not offered. It then counts as no guess.
-        Equal scores are ranked by element number.
-    truth : Tensor
-        (U, V) bool, at least one True a row, or the row is NaN.
-    ks : tuple of int
-
-    Returns
-    -------
-    dict
-        ``recall@k``, ``ndcg@k`` and ``phr@k``, each (U,) from 0 to 1. The mean of ``phr@k`` is
-        the *personal hit ratio*: the share of sequences with at least one element found.
+    Scores (U, V) are minus infinity for an element that is not offered, which then counts as no
+    guess; equal ones are ranked by element number. Where ``truth`` (U, V) has nothing, all is NaN.
+    The mean of ``phr@k`` is the *personal hit ratio*: how often at least one element is found.
 
     Examples
     --------
@@ -666,28 +510,19 @@ def quality(scores: Tensor, truth: Tensor, ks: tuple[int, ...] = KS) -> dict[str
     >>> {name: round(float(value[0]), 3) for name, value in found.items()}
     {'recall@2': 0.5, 'ndcg@2': 0.613, 'phr@2': 1.0}
     """
-    return _found(*ranked(scores, max(ks)), truth, ks)
-
-
-def ranked(scores: Tensor, deepest: int) -> tuple[Tensor, Tensor]:
-    """The best elements in order, (U, K), and whether each is offered at all, (U, K)."""
     # A stable sort, so that ties do not depend on the machine.
-    best = scores.argsort(dim=1, descending=True, stable=True)[:, :deepest]
-    return best, scores.gather(1, best) > -torch.inf
-
-
-def _found(best: Tensor, offered: Tensor, truth: Tensor, ks: tuple[int, ...]) -> dict[str, Tensor]:
-    hit = (truth.gather(1, best) & offered).float()  # (U, K)
+    best = scores.argsort(dim=1, descending=True, stable=True)[:, : max(ks)]  # (U, K)
+    offered = scores.gather(1, best) > -torch.inf
+    hit = (truth.gather(1, best) & offered).float()
     size, deepest = truth.sum(1).float(), best.shape[1]
     discount = 1 / torch.log2(torch.arange(deepest) + 2.0)
-    found = {}
+    names, found = [f"{name}@{k}" for name in MEASURES for k in ks], {}
     for k in ks:
         most = torch.arange(min(k, deepest)) < size[:, None]  # the best that could be
         ideal = (most * discount[:k]).sum(1)
         found[f"recall@{k}"] = hit[:, :k].sum(1) / size
         found[f"ndcg@{k}"] = (hit[:, :k] * discount[:k]).sum(1) / ideal  # 0 / 0 is NaN
         found[f"phr@{k}"] = torch.where(size > 0, hit[:, :k].amax(1), torch.nan)
-    names = [f"{name}@{k}" for name in ("recall", "ndcg", "phr") for k in ks]
     return {name: found[name] for name in names}
 
 
@@ -697,34 +532,30 @@ def evaluate(score: Scorer, data: Sequences, batch_size: int = 256) -> pd.DataFr
     ``repeated@k`` and ``new@k`` are the recall of the elements of the next set that the sequence
     holds, and of those that it does not; NaN where there is none.
     """
-    parts = [_table(score, part) for part in _batches(data, batch_size)]
+    parts = []
+    with torch.inference_mode():
+        for batch in _batches(data, batch_size):
+            scores, truth, seen = score(batch), batch.truth(), batch.seen()
+            table = {"user_id": batch.user} | quality(scores, truth)
+            for kind, part in (("repeated", truth & seen), ("new", truth & ~seen)):
+                found = quality(scores, part)
+                table |= {f"{kind}@{k}": found[f"recall@{k}"] for k in KS}
+            parts.append(pd.DataFrame({name: value.numpy() for name, value in table.items()}))
     return pd.concat(parts, ignore_index=True)
 
 
 def mean_of(score: Scorer, data: Sequences, metric: str, batch_size: int = 256) -> float:
     """The mean of one metric such as ``ndcg@10``, from 0 to 1: what early stopping looks at."""
     k = int(metric.rpartition("@")[2])
-    values = []
     with torch.inference_mode():
-        for batch in _batches(data, batch_size):
-            values.append(_found(*ranked(score(batch), k), batch.truth(), (k,))[metric])
+        values = [quality(score(batch), batch.truth(), (k,))[metric]
+                  for batch in _batches(data, batch_size)]  # fmt: skip
     return float(torch.cat(values).mean())
 
 
 def _batches(data: Sequences, size: int) -> Iterator[Sequences]:
     for start in range(0, len(data), size):
         yield data.batch(torch.arange(start, min(start + size, len(data))))
-
-
-def _table(score: Scorer, batch: Sequences) -> pd.DataFrame:
-    with torch.inference_mode():
-        best, truth, seen = ranked(score(batch), max(KS)), batch.truth(), batch.seen()
-        table: dict[str, np.ndarray] = {"user_id": batch.user.numpy()}
-        table |= {name: value.numpy() for name, value in _found(*best, truth, KS).items()}
-        for kind, part in (("repeated", truth & seen), ("new", truth & ~seen)):
-            found = _found(*best, part, KS)
-            table |= {f"{kind}@{k}": found[f"recall@{k}"].numpy() for k in KS}
-    return pd.DataFrame(table)
 
 
 HALF_LIVES = (0.5, 1.0, 2.0, 4.0, 8.0, float("inf"))  # sets
@@ -735,7 +566,6 @@ class Popular:
 
     Examples
     --------
-    >>> from pgt.temporal_sets import padded
     >>> people = padded([[[1, 2], [1]], [[0]]], [[2], [1]], n_elements=4)
     >>> Popular().fit(people)(people)[0].tolist()  # the next sets count as well
     [1.0, 3.0, 2.0, 0.0]
@@ -760,17 +590,11 @@ class Popular:
 class Personal:
     """How many of somebody's own sets hold an element; the later one wins a tie.
 
-    Parameters
-    ----------
-    half_life : float
-        A set that is so many sets older than the last counts half; infinite: all count alike.
-    backoff : bool
-        Rank what the person never took by `Popular`, below all that they took; without, it is not
-        offered. Equal counts and equal recency are decided by `Popular` in both.
+    A set that is ``half_life`` sets older than the last counts half. With ``backoff`` what the
+    person never took is ranked by `Popular`, below all that they took; without, it is not offered.
 
     Examples
     --------
-    >>> from pgt.temporal_sets import padded
     >>> people = padded([[[1, 2], [1], [0]]], [[2]], n_elements=4)
     >>> scores = Personal(backoff=False).fit(people)(people)
     >>> scores.argsort(descending=True).tolist()  # 1 twice, then 0 because it is later
@@ -796,11 +620,7 @@ class Personal:
         rank = self.popular.counts.argsort().argsort().double() / batch.n_elements  # in [0, 1)
         everyone = rank * 1e-6 if self.backoff else torch.full_like(rank, -torch.inf)
         own = taken + 1e-3 * latest + 1e-6 * rank[batch.elements.clamp(min=0)]
-        wide = everyone.expand(len(batch), -1)
-        wide = torch.cat([wide, wide.new_zeros(len(batch), 1)], 1)
-        return wide.scatter(
-            1, torch.where(batch.elements >= 0, batch.elements, batch.n_elements), own
-        )[:, :-1]
+        return _placed(everyone, batch.elements, own)
 
 
 def chosen(
@@ -817,66 +637,30 @@ POOL = 16  # batches
 
 @dataclass(frozen=True)
 class SetTraining:
-    """How a predictor of sets is trained.
+    """How a predictor of sets is trained."""
 
-    Attributes
-    ----------
-    epochs : int
-        At most.
-    patience : int
-        Epochs without a better validation score before it stops.
-    batch_size : int
-    learning_rate : float
-    metric : str
-        What early stopping looks at, of `pgt.temporal_sets.METRICS`.
-    seed : int
-        Of the shuffling; the model's weights are made before.
-    """
-
-    epochs: int = 40
-    patience: int = 5
+    epochs: int = 40  # at most
+    patience: int = 5  # epochs without a better validation score before it stops
     batch_size: int = 64
     learning_rate: float = 1e-3
-    metric: str = "ndcg@10"
-    seed: int = 42
+    metric: str = "ndcg@10"  # what early stopping looks at, of `METRICS`
+    seed: int = 42  # of the shuffling; the model's weights are made before
 
 
 def fit(
-    model: nn.Module,
-    train: Sequences,
-    valid: Sequences,
-    training: SetTraining | None = None,
+    model: nn.Module, train: Sequences, valid: Sequences, training: SetTraining | None = None,
     after_epoch: Callable[[dict[str, float]], None] | None = None,
-) -> list[dict[str, float]]:
+) -> list[dict[str, float]]:  # fmt: skip
     """Train, leave the model with its best weights in evaluation mode, and tell every epoch.
 
-    Parameters
-    ----------
-    model : Module
-        A batch of U sequences -> scores (U, V) before the sigmoid.
-    train, valid : Sequences
-    training : SetTraining, optional
-    after_epoch : callable, optional
-        Gets every new row.
-
-    Returns
-    -------
-    list of dict
-        ``epoch``, ``loss`` (nats an element, training) and the validation metric, from 0 to 1.
-
-    Raises
-    ------
-    DataError
-        When there are no sequences.
+    A row has ``epoch``, ``loss`` (nats an element, training) and the validation metric;
+    ``after_epoch`` gets every new one. The model gives scores (U, V) before the sigmoid.
     """
     training = training or SetTraining()
-    for name, part in (("train", train), ("valid", valid)):
-        if len(part) == 0:
-            raise DataError(f"There are no {name} sequences; people need at least two sets.")
     shuffle = torch.Generator().manual_seed(training.seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=training.learning_rate)
     history: list[dict[str, float]] = []
-    best, weights = -1.0, copy.deepcopy(model.state_dict())
+    best, best_epoch, weights = -1.0, 0, copy.deepcopy(model.state_dict())
     for epoch in range(1, training.epochs + 1):
         model.train()
         total = 0.0
@@ -893,15 +677,15 @@ def fit(
         if after_epoch is not None:
             after_epoch(history[-1])
         if score > best:
-            best, weights = score, copy.deepcopy(model.state_dict())
-        elif epoch - _best_epoch(history, training.metric) >= training.patience:
+            best, best_epoch, weights = score, epoch, copy.deepcopy(model.state_dict())
+        elif epoch - best_epoch >= training.patience:
             break
     model.load_state_dict(weights)
     model.eval()
     return history
 
 
-def batches(data: Sequences, size: int, shuffle: torch.Generator) -> list[torch.Tensor]:
+def batches(data: Sequences, size: int, shuffle: torch.Generator) -> list[Tensor]:
     """Rows of every batch of an epoch: at random, but sequences of one batch are alike in size.
 
     Pools of `POOL` batches are drawn, each is sorted by size and cut, and the batches come in
@@ -909,12 +693,8 @@ def batches(data: Sequences, size: int, shuffle: torch.Generator) -> list[torch.
     """
     order = torch.randperm(len(data), generator=shuffle)
     width = (data.elements >= 0).sum(1)
-    found: list[torch.Tensor] = []
+    found: list[Tensor] = []
     for pool in order.split(POOL * size):
         by_size = pool[(width[pool] * 1000 + data.length[pool]).argsort(stable=True)]
         found += by_size.split(size)
     return [found[int(k)] for k in torch.randperm(len(found), generator=shuffle)]
-
-
-def _best_epoch(history: list[dict[str, float]], metric: str) -> int:
-    return int(max(history, key=lambda row: row[metric])["epoch"])

@@ -1,4 +1,4 @@
-"""One training run: its epochs, and the state from which it goes on after an interruption."""
+"""Training: one run and its epochs, and the state from which it goes on after an interruption."""
 
 from __future__ import annotations
 
@@ -24,29 +24,18 @@ from pgt.batch import Batch
 from pgt.config import TrainConfig
 from pgt.counter_random import forget_keys, use_keys
 from pgt.errors import DataError
-from pgt.files import load_weights
 from pgt.metrics import evaluate, gains
 from pgt.mixture import MixtureModel, PlaceModel
-from pgt.parallel import Team
-from pgt.refusals.kinds import require_device, require_has
-from pgt.refusals.runs import require_progress, require_settings_in, require_tensors
-from pgt.refusals.sizes import require_same_places
 from pgt.sparse import Loss, Ranked, cross_entropy, rank_all
 from pgt.windows import Windows
 
 
 @dataclass
 class TrainingLog:
-    """What happened, epoch by epoch.
+    """What happened, epoch by epoch; the model has the weights of ``best_epoch``.
 
-    Attributes
-    ----------
-    rows : list of dict
-        epoch (from 1), train_loss, valid_loss (nats), valid_acc@1 (percent), learning_rate,
-        gradient_norm (mean before clipping), seconds.
-    best_epoch : int
-        The epoch whose weights the model has now.
-    device : str
+    A row: epoch (from 1), train_loss, valid_loss (nats), valid_acc@1 (percent), learning_rate,
+    gradient_norm (mean before clipping), seconds.
     """
 
     rows: list[dict[str, float]] = field(default_factory=list)
@@ -64,7 +53,7 @@ class TrainingLog:
 
 
 class Losses(nn.Module):
-    """What training makes small, as a module, since that is what several processes can share."""
+    """What training makes small, as a module, which is what DistributedDataParallel wraps."""
 
     def __init__(self, model: Any, loss: Loss | None, label_smoothing: float) -> None:
         super().__init__()
@@ -88,23 +77,16 @@ class TrainingRun:
         valid: Windows,
         config: TrainConfig,
         device: torch.device,
-        loss: Loss | None,
-        compile_backend: str | None = None,
+        loss: Loss | None = None,
     ) -> None:
         self.model = model.to(device)
-        self.team = Team.now()
-        self.losses = self.team.wrap(Losses(self.model, loss, config.label_smoothing), device)
-        if compile_backend is not None:
-            # Data-parallel training breaks the graph where gradients meet.
-            self.losses.compile(
-                backend=compile_backend, dynamic=True, fullgraph=self.team.world == 1
-            )
+        self.losses = Losses(self.model, loss, config.label_smoothing)
         self.loss_name = getattr(loss, "__name__", repr(loss)) if loss else "cross-entropy"
         self.train, self.valid = train.to(device), valid.to(device)
         self.config, self.device = config, device
-        self.names, self.parameters = zip(*model.named_parameters(), strict=True)
+        self.parameters = dict(model.named_parameters())
         self.optimizer = torch.optim.AdamW(
-            self.parameters, lr=config.learning_rate, betas=config.betas, eps=config.eps,
+            self.parameters.values(), lr=config.learning_rate, betas=config.betas, eps=config.eps,
             weight_decay=config.weight_decay, fused=True,
         )  # fmt: skip
         self.amp = config.amp == "on" or (
@@ -117,46 +99,43 @@ class TrainingRun:
 
     @property
     def finished(self) -> bool:
+        """Whether all epochs are over, or none has been better for a while."""
         stale = self.epoch - self.history.best_epoch >= self.config.patience
         return self.epoch >= self.config.max_epochs or (self.epoch > 0 and stale)
 
     def one_epoch(self) -> dict[str, float]:
+        """Go once through the training windows, score the others; gives the row of the log."""
         began = time.perf_counter()
-        config = self.config
+        config, max_len = self.config, self.model.config.max_len
         seed = config.seed, self.epoch
         # For parts that draw numbers without keys, such as PyTorch's own dropout.
-        torch.manual_seed((config.seed * 100_003 + self.epoch) * self.team.world + self.team.rank)
-        shuffle = np.random.default_rng(seed)
+        torch.manual_seed(config.seed * 100_003 + self.epoch)
         steps = math.ceil(len(self.train) / config.batch_size)
-        step = self.epoch * steps
-        max_len = self.model.config.max_len
+        step, rate = self.epoch * steps, 0.0
         self.model.train()
         loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
         norm_sum = torch.zeros((), device=self.device)
-        rate = 0.0
-        for index in self.train.batch_indices(config.batch_size, shuffle, max_len):
-            share = self.team.share(index)
-            batch = self.train.batch(share if len(share) else index[:1], max_len)
+        shuffle = np.random.default_rng(seed)
+        for batch in self.train.batches(config.batch_size, shuffle=shuffle, max_len=max_len):
             use_keys(self.model, *seed, batch.index)
             rate = config.learning_rate_at(step, steps)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
-                losses = self.losses(batch)
+                losses = self.losses(batch)  # (B,)
             self.optimizer.zero_grad(set_to_none=True)
-            loss = self.team.weight(losses, len(index), empty=len(share) == 0)
+            loss = losses.sum() * (1 / len(batch))
             loss.backward()
-            norm_sum += nn.utils.clip_grad_norm_(self.parameters, config.clip)
+            norm_sum += nn.utils.clip_grad_norm_(self.parameters.values(), config.clip)
             self.optimizer.step()
-            loss_sum += loss.detach() * (len(index) / self.team.world)
+            loss_sum += loss.detach() * len(batch)
             step += 1
         forget_keys(self.model)
-        (train_loss,) = self.team.total(float(loss_sum))
         valid_loss, accuracy = self.score()
         self.epoch += 1
         row = {
             "epoch": self.epoch,
-            "train_loss": train_loss / len(self.train),
+            "train_loss": float(loss_sum) / len(self.train),
             "valid_loss": valid_loss,
             "valid_acc@1": accuracy,
             "learning_rate": rate,
@@ -164,14 +143,13 @@ class TrainingRun:
             "seconds": time.perf_counter() - began,
         }
         self.history.rows.append(row)
-        score = valid_loss if config.monitor == "loss" else -accuracy
         for name in ("train_loss", "valid_loss"):
-            if math.isfinite(row[name]):
-                continue
-            raise FloatingPointError(
-                f"The {name} is {row[name]} in epoch {self.epoch}; lower the "
-                f"learning rate ({config.learning_rate:g}) or the gradient clip ({config.clip:g})."
-            )
+            if not math.isfinite(row[name]):
+                raise FloatingPointError(
+                    f"The {name} is {row[name]} in epoch {self.epoch}; lower the learning rate "
+                    f"({config.learning_rate:g}) or the gradient clip ({config.clip:g})."
+                )
+        score = valid_loss if config.monitor == "loss" else -accuracy
         if score < self.best_score:
             self.best_score = score
             self.history.best_epoch = self.epoch
@@ -198,71 +176,64 @@ class TrainingRun:
                 total += float(cross_entropy(log_probs, batch.target).sum())
                 return rank_all(log_probs, batch.target, batch.index)
 
-        mine = self.valid.subset(self.team.share(np.arange(len(self.valid))))
-        hits = float(gains(evaluate(Listener(), mine))["acc@1"].sum())
-        total, hits = self.team.total(total, hits)
+        hits = float(gains(evaluate(Listener(), self.valid))["acc@1"].sum())
         return total / len(self.valid), 100 * hits / len(self.valid)
 
     def identity(self) -> dict[str, Any]:
         """What a checkpoint must agree with to be resumed."""
+        mark = fingerprint(self.train, self.valid)
         raw = {
             "model": self.model.config.to_dict(),
             "training": asdict(self.config) | {"loss": self.loss_name},
             "vocabulary": json.loads(self.train.vocabulary.to_json()),
-            "windows": {
-                "train": len(self.train),
-                "valid": len(self.valid),
-                "fingerprint": fingerprint(self.train, self.valid),
-            },
+            "windows": {"train": len(self.train), "valid": len(self.valid), "fingerprint": mark},
         }
         return json.loads(json.dumps(raw))
 
-    def store(self, path: Path) -> None:
-        if self.team.leads:
-            self._write(path)
-        self.team.wait()
+    def state(self) -> dict[str, Tensor]:
+        """Every tensor by its name: the weights, the best so far, and what AdamW remembers."""
+        weights = self.model.state_dict()
+        tensors = {f"model.{name}": value for name, value in weights.items()}
+        tensors |= {f"best.{name}": value for name, value in (self.best or weights).items()}
+        for name, parameter in self.parameters.items():
+            zeros, memory = torch.zeros_like(parameter), self.optimizer.state[parameter]
+            memory = memory or {"step": torch.zeros(()), "exp_avg": zeros, "exp_avg_sq": zeros}
+            tensors |= {f"optimizer.{key}.{name}": value for key, value in memory.items()}
+        return tensors
 
-    def _write(self, path: Path) -> None:
-        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
-        tensors |= {f"best.{k}": v for k, v in self.best.items()}
-        for name, parameter in zip(self.names, self.parameters, strict=True):
-            for key, value in self.optimizer.state[parameter].items():
-                tensors[f"optimizer.{key}.{name}"] = value
+    def store(self, path: Path) -> None:
+        """Write the state, whole or not at all."""
         info = self.identity() | {
             "epoch": self.epoch, "best_score": self.best_score,
             "best_epoch": self.history.best_epoch, "history": self.history.rows,
         }  # fmt: skip
-        files.write(path, tensors, info)
+        files.write(path, self.state(), info)
 
     def restore(self, path: Path) -> None:
+        """Go on from what `store` wrote, if it is of the same run."""
         tensors, info = files.read(path)
-        require_settings_in(path.name, info)
+        if "history" not in info:
+            raise DataError(
+                f"{path.name} is a finished model, not a training run; choose another name."
+            )
         for key, now in self.identity().items():
-            if key not in info:
+            if info.get(key) != now:
                 raise DataError(
-                    f"{path.name} is a finished model, not a training run; choose another name."
-                )
-            if info[key] != now:
-                raise DataError(
-                    f"{path.name} was trained with another {key}{difference(info[key], now)}; "
+                    f"{path.name} was trained with another {key}{difference(info.get(key), now)}; "
                     "remove it, choose another name, or train with resume=False (--fresh)."
                 )
-        require_progress(path.name, info)
-        require_tensors(path.name, tensors, self.model, self.names, self.parameters)
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
-        for name, value in tensors.items():
-            part, _, rest = name.partition(".")
-            parts[part][rest] = value
-        load_weights(self.model, parts["model"], path.name)
-        for name, parameter in zip(self.names, self.parameters, strict=True):
+        files.check_shapes(self.state(), tensors, path.name)
+        own = {key: tensors[f"model.{key}"] for key in self.model.state_dict()}
+        files.load_weights(self.model, own, path.name)
+        self.best = {key: tensors[f"best.{key}"] for key in own}
+        for name, parameter in self.parameters.items():
             self.optimizer.state[parameter] = {
-                key: parts["optimizer"][f"{key}.{name}"].to(self.device)
+                key: tensors[f"optimizer.{key}.{name}"].to(self.device)
                 for key in ("step", "exp_avg", "exp_avg_sq")
             }
-        self.best = parts["best"]
-        self.epoch, self.best_score = info["epoch"], info["best_score"]
-        self.history.rows = info["history"]
-        self.history.best_epoch = info["best_epoch"]
+        with files.fitting(path.name):
+            self.epoch, self.best_score = int(info["epoch"]), float(info["best_score"])
+            self.history.rows, self.history.best_epoch = info["history"], info["best_epoch"]
 
 
 def fingerprint(*parts: Windows) -> str:
@@ -276,18 +247,23 @@ def fingerprint(*parts: Windows) -> str:
     return digest.hexdigest()[:12]
 
 
-def difference(then: dict[str, Any], now: dict[str, Any]) -> str:
+def difference(then: Any, now: dict[str, Any]) -> str:
     """Name the first setting that differs, when it is short enough to read."""
-    for key in now:
+    for key in now if isinstance(then, dict) else ():
         if then.get(key) != now[key] and not isinstance(now[key], list):
             was = shorten(str(then.get(key)), 60)  # it comes from a file, and can be anything
             return f" ({key} was {was}, now {now[key]})"
     return ""
 
 
-def pick_device() -> torch.device:
-    """CUDA when it is there, else the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+def pick_device(device: torch.device | str | None = None) -> torch.device:
+    """This device, if it is here; without one, CUDA when it is there, else the CPU."""
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise DataError(f"Nothing can be computed on {str(device)!r} here; use cpu.") from error
 
 
 def fit(
@@ -302,7 +278,6 @@ def fit(
     progress: bool = True,
     after_epoch: Callable[[dict[str, float]], None] | None = None,
     loss: Loss | None = None,
-    compile_backend: str | None = None,
 ) -> TrainingLog:
     """Train the model and leave it with its best weights, on the CPU, in evaluation mode.
 
@@ -327,9 +302,6 @@ def fit(
         What training makes small: `pgt.sparse.cross_entropy`, unless another is given, such
         as one of `pgt.improvements`. Validation is scored by the cross-entropy whatever it
         is.
-    compile_backend : str, optional
-        Compile the steps, with a backend of ``torch.compile`` such as "inductor" or "cudagraphs":
-        one graph for windows of any length, in which nothing waits for the device.
 
     Returns
     -------
@@ -346,7 +318,7 @@ def fit(
     --------
     >>> import numpy as np
     >>> import pgt
-    >>> data = pgt.prepare(wherenext.city.load().visits)
+    >>> data = pgt.prepare(pgt.load_city())
     >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
     >>> model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(*size, d_model=16, n_layers=1))
     >>> few, fewer = data.train.subset(np.arange(128)), data.valid.subset(np.arange(64))
@@ -355,21 +327,16 @@ def fit(
     (2, True)
     """
     config = config or TrainConfig()
-    require_has("config", config, "warmup_epochs", "a pgt.TrainConfig")
-    require_has("train", train, "batches", "windows, such as data.train")
-    require_has("valid", valid, "batches", "windows, such as data.valid")
     for name, part in (("train", train), ("valid", valid)):
         if len(part) == 0:
             raise DataError(
                 f"There are no {name} windows; people need more visits (min_visits) and more days."
             )
-    require_same_places(model, train.vocabulary)
-    require_same_places(model, valid.vocabulary)
-    require_device(device)
-    device = torch.device(device) if device is not None else pick_device()
+        part.vocabulary.check_model(model)
+    device = pick_device(device)
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
-        run = TrainingRun(model, train, valid, config, device, loss, compile_backend)
+        run = TrainingRun(model, train, valid, config, device, loss)
         path = Path(checkpoint) if checkpoint is not None else None
         if path is not None and resume and path.exists():
             run.restore(path)

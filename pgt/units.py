@@ -1,4 +1,4 @@
-"""Units: metres on the Earth, microseconds of a moment, local days and minutes."""
+"""Units: metres on the Earth, microseconds of a moment, minutes around the clock."""
 
 from __future__ import annotations
 
@@ -14,34 +14,15 @@ Minutes = TypeVar("Minutes", Tensor, np.ndarray)
 
 
 def microseconds(times: pd.Series) -> np.ndarray:
-    """Microseconds since 1970, int64, of moments with a time zone, in whatever resolution.
-
-    Examples
-    --------
-    >>> microseconds(pd.Series(pd.to_datetime(["1970-01-01T00:00:01Z"]))).tolist()
-    [1000000]
-    """
+    """Microseconds since 1970, int64, of moments with a time zone, in whatever resolution."""
     return times.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy("datetime64[us]").view("i8")
 
 
 def around_the_clock(one: Minutes, other: Minutes) -> Minutes:
     """Minutes between two times of day, 0 … 720: minutes of the day, of shapes that broadcast.
 
-    Examples
-    --------
     >>> around_the_clock(np.array([10, 600]), np.array([1430, 0])).tolist()
     [20, 600]
     """
     half = MINUTES_OF_DAY // 2
     return half - abs(half - abs(one - other))
-
-
-def local_day(times: pd.Series) -> pd.Series:
-    """Number the local calendar day (days since 1970-01-01 by the wall clock)."""
-    wall = times.dt.tz_localize(None)
-    return (wall.dt.normalize() - pd.Timestamp(0)).dt.days
-
-
-def local_minute(times: pd.Series) -> pd.Series:
-    """Minute of the local day, 0 to 1439."""
-    return times.dt.hour * 60 + times.dt.minute

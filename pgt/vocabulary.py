@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, replace
+import warnings
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pgt.config import WindowConfig
-from pgt.refusals.chains import require_ids
-from pgt.refusals.sizes import require_shared
-from pgt.refusals.strangers import note_people, note_places
+from pgt.config import Protocol
+from pgt.errors import DataError, DataNote
 from pgt.visits import first_visits, marks_of
 
 PADDING = 0
@@ -27,19 +26,8 @@ class Vocabulary:
 
     Location ids: 0 padding, 1 unknown, 2 … ``n_known`` + 1 the locations of the training visits,
     and, under the exact protocol, the other places after them. People: 0 a person whom training
-    has not seen, 1 … the others.
-
-    Attributes
-    ----------
-    locations : tuple
-        The ``location_id`` of ids 2, 3, …
-    users : tuple
-        The ``user_id`` of ids 1, 2, …
-    n_known : int
-        How many of ``locations`` the training visits show.
-    people : tuple of str
-        Of each of ``users`` a short hash of the first visits of the training, which nobody can
-        turn back; empty where it is not known. Vocabularies without it can be the same.
+    has not seen, 1 … the others. ``people`` has of each of ``users`` a short hash of the first
+    visits, which nobody can turn back; empty where it is not known.
     """
 
     locations: tuple[int | str, ...]
@@ -48,28 +36,11 @@ class Vocabulary:
     people: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
-    def build(
-        cls, visits: pd.DataFrame, protocol: Literal["published", "exact"] = "published"
-    ) -> Vocabulary:
-        """Collect the locations and people of visits that have a ``split``, in sorted order.
-
-        Examples
-        --------
-        >>> visits = pd.DataFrame({"user_id": [1, 1, 1], "location_id": ["b", "a", "c"],
-        ...                        "split": ["train", "train", "test"]})
-        >>> Vocabulary.build(visits).locations
-        ('a', 'b')
-        >>> Vocabulary.build(visits, "exact").locations
-        ('a', 'b', 'c')
-        """
-        if protocol not in ("published", "exact"):
-            raise ValueError(f"protocol is {protocol!r}; it must be 'published' or 'exact'.")
+    def build(cls, visits: pd.DataFrame, protocol: Protocol = "published") -> Vocabulary:
+        """Collect the locations and people of visits that have a ``split``, in sorted order."""
         train = visits[visits.split == "train"]
         known = sorted(train.location_id.unique().tolist())
-        seen = set(known)
-        others = [
-            place for place in sorted(visits.location_id.unique().tolist()) if place not in seen
-        ]
+        others = sorted(set(visits.location_id.unique().tolist()) - set(known))
         users = tuple(sorted(train.user_id.unique().tolist()))
         marks = marks_of(first_visits(train)) if "started_at" in train.columns else {}
         return cls(
@@ -106,32 +77,6 @@ class Vocabulary:
         """Ids of people; 0 for those whom training has not seen."""
         return 1 + self._user_ids.get_indexer(user_id)
 
-    def note_strangers(self, visits: pd.DataFrame) -> None:
-        """Warn of visits that share ids with this vocabulary, and few of its people.
-
-        Ids such as 1, 2, 3, and words such as "home", are other people and other places in every
-        data set. A person is the same who begins with the visits that the training has of them.
-        """
-        shared = visits[self.encode_users(visits.user_id) > 0]
-        if len(shared) == 0:
-            places = visits.location_id
-            return note_places(places, self.encode_locations(places) > UNKNOWN)
-        if "split" in shared.columns:
-            shared = shared[shared.split == "train"]
-        if self.people:
-            known = dict(zip(self.users, self.people, strict=True))
-            note_people(known, marks_of(first_visits(shared)))
-        return None
-
-    def windows(self, config: WindowConfig, location_id: pd.Series) -> WindowConfig:
-        """The windows that visits to these places have with this vocabulary, of other visits.
-
-        Raises a `DataError` where `pgt.refusals.sizes.require_shared` does.
-        """
-        require_shared(self, location_id)
-        exact = self.n_known < len(self.locations)
-        return replace(config, protocol="exact") if exact else config
-
     def decode(self, ids: np.ndarray) -> np.ndarray:
         """The ``location_id`` of each id, as objects; None for padding and unknown."""
         names = np.empty(self.n_locations, dtype=object)
@@ -143,6 +88,71 @@ class Vocabulary:
         ids = np.asarray(ids)
         return (ids >= 2) & (ids < 2 + self.n_known)
 
+    def check_visits(self, visits: pd.DataFrame) -> None:
+        """Refuse visits to none of these places, and warn where only the ids are the same.
+
+        Ids such as 1, 2, 3, and words such as "home", are other people and other places in every
+        data set. A person is the same who begins with the visits that the training has of them.
+        """
+        places = visits.location_id
+        shared = places[self.encode_locations(places) > UNKNOWN].unique()
+        if len(places) and not len(shared):
+            raise DataError(
+                f"None of the table's {places.nunique()} locations (such as {places.iloc[0]!r}) is "
+                f"among the {len(self.locations)} that the model was trained on: it is of another "
+                "vocabulary; use the table it was trained on, or train on this one."
+            )
+        known = visits[self.encode_users(visits.user_id) > 0]
+        if len(known) == 0:
+            words = [one for one in map(str, shared) if not any(map(str.isdigit, one))]
+            if pd.api.types.is_integer_dtype(places) or 2 * len(words) > len(shared):
+                text = (
+                    "The model was trained on none of these people, and the places are numbers or "
+                    "common words: make sure that they mean the same places as in the training, "
+                    "else the answers mean nothing."
+                )
+                warnings.warn(text, DataNote, stacklevel=3)
+        elif self.people:
+            known = known[known.split == "train"] if "split" in known.columns else known
+            own, found = dict(zip(self.users, self.people, strict=True)), first_visits(known)
+            begins_the_same = [own[user] == mark for user, mark in marks_of(found).items()]
+            if 2 * sum(begins_the_same) < len(begins_the_same):
+                text = (
+                    f"{sum(begins_the_same) or 'None'} of the {len(begins_the_same)} people whose "
+                    "ids are also in the training begin with the visits that they have there: "
+                    "unless these are later visits of the same people, their ids mean other people "
+                    "and places, and the answers mean nothing."
+                )
+                warnings.warn(text, DataNote, stacklevel=3)
+
+    def check_model(self, model: Any) -> None:
+        """Refuse a model that was made for other places or people than these.
+
+        Sizes are compared, and the places and people themselves where the model is from a file.
+        A model without weights for places fits any, such as a rule that counts a person's visits.
+        """
+        config = getattr(model, "config", model if getattr(model, "rest", None) else None)
+        if 0 < getattr(config, "n_trained_ids", 0) <= 2:  # it knows no place but "unknown"
+            return
+        if differs := self.differs(config):
+            raise DataError(
+                f"The model was made for other windows ({differs}); make them with the model's "
+                "vocabulary: pgt.prepare(visits, vocabulary=...)."
+            )
+        if getattr(model, "made_for", self.fingerprint()) != self.fingerprint():
+            raise DataError(
+                "The model was made for other places or people, as many as these; make the windows "
+                "with its own vocabulary: pgt.prepare(visits, vocabulary=...)."
+            )
+
+    def differs(self, config: Any) -> str:
+        """In which sizes a model's configuration differs from this vocabulary; "" if in none."""
+        for name in ("n_locations", "n_users"):
+            ours, theirs = getattr(self, name), getattr(config, name, None)
+            if theirs not in (None, ours):
+                return f"the model's {name} is {theirs}, the vocabulary's {ours}"
+        return ""
+
     def to_json(self, *, people: bool = False) -> str:
         """Write as JSON, with the marks of ``people`` or without; `from_json` reads both."""
         ids = {"locations": self.locations, "users": self.users, "n_known": self.n_known}
@@ -150,15 +160,18 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, text: str) -> Vocabulary:
-        """Read what `to_json` wrote."""
+        """Read what `to_json` wrote; a ValueError says what is wrong with it."""
         raw: dict[str, Any] = json.loads(text)
-        require_ids(raw)
+        locations, users, n_known = tuple(raw["locations"]), tuple(raw["users"]), raw["n_known"]
+        for ids in (locations, users):
+            if not all(type(one) in (int, str) for one in ids) or len(set(ids)) < len(ids):
+                raise ValueError("ids are numbers or texts, each there once")
         people = tuple(map(str, raw.get("people", ())))
-        if people and len(people) != len(raw["users"]):
-            raise ValueError(f"it has {len(raw['users'])} users and marks of {len(people)}")
-        if not 0 <= (n_known := raw["n_known"]) <= len(raw["locations"]):
-            raise ValueError(f"it knows {n_known} of {len(raw['locations'])} places")
-        return cls(tuple(raw["locations"]), tuple(raw["users"]), int(n_known), people)
+        if people and len(people) != len(users):
+            raise ValueError(f"it has {len(users)} users and marks of {len(people)}")
+        if not 0 <= n_known <= len(locations):
+            raise ValueError(f"it knows {n_known} of {len(locations)} places")
+        return cls(locations, users, int(n_known), people)
 
     def fingerprint(self) -> str:
         """A short hash that differs when the ids do; ``people`` tell people of the same ids."""

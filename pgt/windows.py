@@ -1,12 +1,11 @@
-"""The features of a visit: what the models see of it, as integers, made in one place."""
+"""Windows: what the models see of each visit, as integers, and which visits a window holds."""
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -15,15 +14,16 @@ from torch import Tensor
 
 from pgt.batch import DURATIONS, Batch
 from pgt.config import Protocol, WindowConfig
-from pgt.doubts.visits import note
 from pgt.errors import DataError
-from pgt.refusals.kinds import require_has
-from pgt.units import local_day, local_minute
+from pgt.plausibility import note_doubts
 from pgt.visits import (
     SPLITS,
     by_length,
     check,
     last_numbers,
+    local_clock,
+    local_day,
+    local_minute,
     person_rows,
     same_place,
     split_by_days,
@@ -35,43 +35,22 @@ FEATURES = (
     "location", "user", "time", "weekday", "duration",
     "start_minute", "end_minute", "start_day", "end_day",
 )  # fmt: skip
+DEFAULT = WindowConfig()
 
 
-class Encodes(typing.Protocol):
-    """What turns locations and people into integers: a `pgt.vocabulary.Vocabulary`."""
-
-    def encode_locations(self, location_id: pd.Series) -> np.ndarray: ...
-    def encode_users(self, user_id: pd.Series) -> np.ndarray: ...
-
-
-def quarter(minute: Any) -> Any:
-    """Number the quarter of an hour of a minute of the day, 1 to 96: of one minute or of many."""
-    return 1 + minute // 15
-
-
-def half_hours(minutes: Any) -> Any:
-    """Number the half hour of a visit's length, 1 to 100: of one length or of many.
-
-    Examples
-    --------
-    >>> int(half_hours(29)), int(half_hours(30)), int(half_hours(10_000))
-    (1, 2, 100)
-    """
-    return 1 + np.minimum(minutes // 30, DURATIONS - 1)
-
-
-def encode(visits: pd.DataFrame, vocabulary: Encodes) -> Tensor:
+def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
     """Encode visits as integers, (9, N + 1) int32; column 0 is padding."""
-    start, end = visits.started_at, visits.finished_at
+    start, end = local_clock(visits, "started_at"), local_clock(visits, "finished_at")
     table = np.zeros((len(FEATURES), len(visits) + 1), dtype=np.int32)
     # Each column is written as soon as it is made, so that only one is there twice.
     column = dict(zip(FEATURES, table[:, 1:], strict=True))
     column["location"][:] = vocabulary.encode_locations(visits.location_id)
     column["user"][:] = vocabulary.encode_users(visits.user_id)
     column["start_minute"][:] = local_minute(start)
-    column["time"][:] = quarter(column["start_minute"])
+    column["time"][:] = 1 + column["start_minute"] // 15
     column["weekday"][:] = 1 + start.dt.day_of_week
-    column["duration"][:] = half_hours((end - start).dt.total_seconds() // 60)
+    minutes = (visits.finished_at - visits.started_at).dt.total_seconds() // 60
+    column["duration"][:] = 1 + np.minimum(minutes // 30, DURATIONS - 1)
     column["end_minute"][:] = local_minute(end)
     column["start_day"][:] = local_day(start)
     column["end_day"][:] = local_day(end)
@@ -79,17 +58,11 @@ def encode(visits: pd.DataFrame, vocabulary: Encodes) -> Tensor:
 
 
 def with_moments(
-    visits: pd.DataFrame, last: np.ndarray, at: pd.Timestamp | None, vocabulary: Encodes
+    visits: pd.DataFrame, last: np.ndarray, at: pd.Timestamp | None, vocabulary: Vocabulary
 ) -> tuple[Tensor, Tensor]:
-    """Encode visits, and when each person is asked: at ``at``, or at the end of the last visit.
+    """Encode visits (9, N + 2; empty columns at both ends), and when each person is asked (9, P).
 
-    Returns
-    -------
-    features : Tensor
-        (9, N + 2); as of `encode`, with an empty column at the end.
-    moments : Tensor
-        (9, P), of visits without length, of which the clock and the calendar are taken and nothing
-        else.
+    That is at ``at``, or at the end of the last visit; only its clock and calendar are taken.
     """
     there = visits.iloc[last]
     time = there.finished_at if at is None else at.tz_convert(visits.started_at.dt.tz)
@@ -99,14 +72,8 @@ def with_moments(
 
 
 def gather(table: Tensor, names: Sequence[str], at: Tensor, *wanted: str) -> list[Tensor]:
-    """Take the rows of these names at some columns: int64, each shaped as ``at``.
-
-    Tables of visits are kept as int32, which takes half the memory; models are given int64.
-    """
+    """Rows of these names at some columns: int64 for models, of a table that is kept as int32."""
     return [table[names.index(name)].take(at).long() for name in wanted]
-
-
-DEFAULT = WindowConfig()
 
 
 @dataclass(frozen=True)
@@ -126,7 +93,7 @@ class Windows:
     Examples
     --------
     >>> import pgt
-    >>> windows = pgt.prepare(wherenext.city.load().visits).test
+    >>> windows = pgt.prepare(pgt.load_city()).test
     >>> seen, target = windows.visits_of(0), windows.target_of(0)
     >>> bool((seen.started_at < target.started_at).all())
     True
@@ -160,11 +127,7 @@ class Windows:
 
     @cached_property
     def in_window(self) -> np.ndarray:
-        """(W,) True where the target is one of the window's locations.
-
-        Under the published protocol all unknown places are one location, so an unknown target
-        counts as "in the window" as soon as any unknown place is.
-        """
+        """(W,) True where the target is one of the window's locations; "unknown" counts as one."""
         location = self.features[0].cpu().numpy()[1:]
         previous, _ = same_place(self.visits.user_id, location)
         return previous[self.target] >= self.first
@@ -233,11 +196,10 @@ class Windows:
         max_len: int | None = None,
         pool: int = 32,
     ) -> Iterator[Batch]:
-        """Go once through all windows, with little padding.
+        """Go once through all windows, those of like length together, which saves padding.
 
-        Windows of like length share a batch: sorted by length as a whole, or, when ``shuffle`` is
-        given, shuffled first and sorted within pools of ``pool`` batches, which come in random
-        order.
+        They are sorted by length as a whole, or, when ``shuffle`` is given, shuffled first and
+        sorted within pools of ``pool`` batches, which come in random order.
         """
         for index in self.batch_indices(batch_size, shuffle, max_len, pool):
             yield self.batch(index, max_len)
@@ -245,11 +207,11 @@ class Windows:
     def batch_indices(
         self,
         batch_size: int,
-        shuffle: np.random.Generator | None,
-        max_len: int | None,
+        shuffle: np.random.Generator | None = None,
+        max_len: int | None = None,
         pool: int = 32,
     ) -> Iterator[np.ndarray]:
-        """The windows' numbers in each of the `batches`."""
+        """The windows' numbers in each of the `batches`, for processes that share a batch."""
         lengths = self.lengths if max_len is None else np.minimum(self.lengths, max_len)
         return by_length(lengths, batch_size, shuffle, pool)
 
@@ -260,8 +222,9 @@ class Dataset:
 
     Examples
     --------
-    >>> import wherenext.city
-    >>> len(prepare(wherenext.city.load().visits).train) > 0
+    >>> import pgt
+    >>> data = pgt.prepare(pgt.load_city())
+    >>> len(data.train) > len(data.test) > 0
     True
     """
 
@@ -277,14 +240,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class PreparedDataset(Dataset):
-    """A data set that knows how `prepare` made its windows.
-
-    Examples
-    --------
-    >>> import wherenext.city
-    >>> prepare(wherenext.city.load().visits).config.days
-    7
-    """
+    """A data set that knows how `prepare` made its windows."""
 
     config: WindowConfig
 
@@ -306,7 +262,7 @@ def prepare(
     ----------
     visits : DataFrame
         As `pgt.visits.check` wants it; without a ``split`` column it is split by each person's
-        days (`pgt.visits.split_by_days`). A `DataNote` warns of each doubt (`pgt.doubts.visits`).
+        days (`pgt.visits.split_by_days`). A `DataNote` warns of what looks like a mistake.
     days, min_visits, protocol
         As in `pgt.config.WindowConfig`. A target also needs ``days`` days between the person's
         first day in the split and the day that the history goes back from.
@@ -328,7 +284,7 @@ def prepare(
     Examples
     --------
     >>> import pgt
-    >>> visits = wherenext.city.load().visits
+    >>> visits = pgt.load_city()
     >>> published, exact = prepare(visits), prepare(visits, protocol="exact")
     >>> exact.vocabulary.n_locations > published.vocabulary.n_locations
     True
@@ -337,25 +293,20 @@ def prepare(
     if config is not None and alone != DEFAULT:
         raise DataError("Give either config or days, min_visits and protocol, not both.")
     config = config or alone
-    require_has("config", config, "goes_back_from", "a WindowConfig")
-    visits = note(check(visits))
+    visits = note_doubts(check(visits))
     visits = visits if "split" in visits.columns else split_by_days(visits)
     if vocabulary is None:
         vocabulary = Vocabulary.build(visits, config.protocol)
     else:
-        require_has("vocabulary", vocabulary, "encode_locations", "a Vocabulary, as of load_model")
-        config = vocabulary.windows(config, visits.location_id)
-        vocabulary.note_strangers(visits)
+        vocabulary.check_visits(visits)
+        if vocabulary.n_known < len(vocabulary.locations):
+            config = replace(config, protocol="exact")
     parts = {name: build(visits[visits.split == name], vocabulary, config) for name in SPLITS}
     return PreparedDataset(**parts, vocabulary=vocabulary, config=config)
 
 
 def build(visits: pd.DataFrame, vocabulary: Vocabulary, config: WindowConfig = DEFAULT) -> Windows:
-    """Build the windows of one split's visits, sorted by person and time, all at once.
-
-    A window never crosses from one person to another: days are made increasing over the whole
-    table by an offset per person that is longer than any window.
-    """
+    """Build the windows of one split's visits, sorted by person and time, all at once."""
     visits = visits.reset_index(drop=True)
     features = encode(visits, vocabulary)
     start_day = features.numpy()[FEATURES.index("start_day"), 1:]

@@ -123,26 +123,6 @@ def people(_: Path) -> list[int]:
     return [found.user_id.nunique(), len(found), len(np.unique(guesses, axis=0))]
 
 
-def buckets(folder: Path) -> list[int]:
-    """Where 100,000 people of a folder go next, a bucket at a time; their table does not fit."""
-    from pgt.predictor.buckets import predict
-    from pgt.predictor.estimator import NextLocation
-    from pgt.scale.buckets import bucket
-
-    n, each = 100_000, 12
-    place = np.repeat(3 * np.arange(n), each) + np.tile(np.arange(each) % 3, n)
-    table = visits(n, each, place, 300)
-    table.to_parquet(folder / "v.parquet", index=False)
-    model, there = NextLocation.pretrained(), str(folder / "b")
-    bucket([str(folder / "v.parquet")], there, n_buckets=20)
-    model.predict(table.head(each))  # what is loaded once is there
-    del table, place
-    with room(256):
-        found = predict(model, there, top=3)
-    guesses = (found.location_id - 3 * found.user_id).to_numpy().reshape(n, 3)
-    return [found.user_id.nunique(), len(found), len(np.unique(guesses, axis=0))]
-
-
 def header(folder: Path) -> str:
     """A model whose header claims the largest width that its weights could have: 1 TB of them."""
     from safetensors.torch import save_file
@@ -308,7 +288,7 @@ def _named(info: zipfile.ZipInfo, name: str) -> zipfile.ZipInfo:
 CASES: dict[str, Callable[[Path], Any]] = {
     case.__name__: case
     for case in (
-        markov, kernel, places, people, buckets, header, archive_of_a_person, archive_of_many,
+        markov, kernel, places, people, header, archive_of_a_person, archive_of_many,
         deep_gpx, deep_entities, packed_table, packed_header, packed_windows, packed_fixes,
         packed_fixes_shared, parquet_rows, parquet_text,
     )

@@ -22,9 +22,7 @@ from pgt.errors import DataError, DataNote
 from pgt.files import built, load_weights
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
-from pgt.predictor.estimator import NextLocation
 from pgt.train import fit
-from pgt.visits import check
 from pgt.windows import Dataset, prepare
 
 from .helpers import ROOT, model_of, random_visits, routine_visits, tiny_config
@@ -77,8 +75,6 @@ def test_a_training_that_may_go_on_does_not_pass_for_a_model_with_windows(
     load_model(path)
     with pytest.raises(DataError, match=r"run\.safetensors does not say .*windows=data\.config"):
         load_windows_config(path)
-    with pytest.raises(DataError, match=r"run\.safetensors does not say .*windows=data\.config"):
-        NextLocation.load(path)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
@@ -119,7 +115,7 @@ def test_a_model_is_saved_with_its_own_vocabulary_alone(data: Dataset, tmp_path:
     save_model(path, model, data.vocabulary)
     before = path.read_bytes()
     other = prepare(routine_visits(users=7, days=30)).vocabulary
-    with pytest.raises(DataError, match="save it with the vocabulary of the data"):
+    with pytest.raises(DataError, match="save the model with its own vocabulary"):
         save_model(path, model, other)
     assert path.read_bytes() == before
 
@@ -129,20 +125,29 @@ def test_the_file_of_a_predictor_names_who_opens_it(
     opened: Callable[[Path], object], tmp_path: Path
 ) -> None:
     path = tmp_path / "p.safetensors"
-    NextLocation("last").fit(check(routine_visits(users=4, days=40))).save(path)
+    write(path, {"x": torch.ones(1)}, {"predictor": {}})
     with pytest.raises(DataError, match=r"pgt\.NextLocation\.load"):
         opened(path)
 
 
-def test_a_window_of_a_million_visits_is_the_longest(data: Dataset, tmp_path: Path) -> None:
-    path, without = tmp_path / "m.safetensors", ("sinusoid", "position_from_end")
-    config = tiny_config(data, max_len=10**6, without=without)
-    save_model(path, PointerGeneratorTransformer(config), data.vocabulary)
-    assert load_model(path)[0].config.max_len == 10**6
+def test_sizes_that_a_header_claims_are_compared_with_its_weights(
+    data: Dataset, tmp_path: Path
+) -> None:
+    path, without = tmp_path / "m.safetensors", ("position_bias", "position_from_end")
+    save_model(path, model_of(tiny_config(data, without=without)).float(), data.vocabulary)
     tensors, info = read(path)
-    write(path, tensors, info | {"model": info["model"] | {"max_len": 10**6 + 1}})
-    with pytest.raises(DataError, match="max_len is 1000001 in its header"):
-        load_model(path)
+    for change, says in (
+        ({"max_len": 10**9}, "its header claims more than its weights have room for"),
+        ({"d_model": 4 * 10**8}, "its header claims more"),
+        ({"d_feedforward": 10**9}, "its header claims more"),
+        ({"n_layers": 10**6}, "its header claims more"),
+        ({"n_locations": 10**9}, "m.safetensors is damaged: the model's n_locations is 1000000000"),
+        ({"d_model": 4 * 10**11}, "m.safetensors does not fit .*d_model=400000000000 must be"),
+        ({"d_model": 32}, "in this model; it belongs to another vocabulary or configuration"),
+    ):
+        write(path, tensors, info | {"model": info["model"] | change})
+        with pytest.raises(DataError, match=says):
+            load_model(path)
 
 
 def test_a_model_is_made_only_once_its_weights_are_known_to_fit(data: Dataset) -> None:

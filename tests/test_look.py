@@ -209,5 +209,5 @@ def test_experts_show_their_mixture_in_any_vocabulary() -> None:
 
 
 def test_what_has_no_pointer_is_refused(data: Dataset) -> None:
-    with pytest.raises(DataError, match="model is a ContextKernel; give PGT, a contextual pointer"):
+    with pytest.raises(DataError, match="A ContextKernel cannot be looked into; give PGT or"):
         looking.look(ContextKernel().fit(data.train), data.test, 0)

@@ -17,7 +17,7 @@ from pgt.config import Anchor, WindowConfig
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.predict import COLUMNS, latest, predict
-from pgt.units import local_day
+from pgt.visits import local_day
 from pgt.visits import check
 from pgt.windows import FEATURES, Dataset, prepare
 

@@ -14,14 +14,12 @@ from torch import nn
 
 from pgt import train as training_run
 from pgt.batch import Batch
-from pgt.checkpoint import load_model, read, save_model
-from pgt.config import PRESETS, TrainConfig
-from pgt.contextual import ContextualConfig, ContextualPointer
+from pgt.checkpoint import load_model, read, save_model, write
+from pgt.config import MOST_SEED, TrainConfig
 from pgt.counter_random import Dropout, use_keys
 from pgt.errors import DataError
-from pgt.history import with_history
 from pgt.metrics import evaluate, gains
-from pgt.mixture import Mixture, PlaceModel
+from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
 from pgt.sparse import cross_entropy
 from pgt.train import TrainingLog, fit
@@ -54,79 +52,6 @@ def weights(model: nn.Module) -> dict[str, torch.Tensor]:
 
 def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
     return one.keys() == two.keys() and all(torch.equal(one[k], two[k]) for k in one)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["pgt", "contextual"])
-def test_a_step_is_one_graph_and_compiled_it_gives_the_same_weights(
-    data: Dataset, kind: str
-) -> None:
-    # A value that has to be read from the device, such as `.item()`, would break the graph, and
-    # fit refuses a broken one.
-    data = data if kind == "pgt" else with_history(data, 10)
-    words, few = data.vocabulary, data.train.subset(np.arange(0, len(data.train), 5))
-
-    def trained(backend: str | None) -> dict[str, torch.Tensor]:
-        torch.manual_seed(3)
-        model: Any = new_model(data, n_layers=1) if kind == "pgt" else ContextualPointer(
-            ContextualConfig(words.n_locations, words.n_users, d_model=16, n_layers=1)
-        )  # fmt: skip
-        fit(model, few, data.valid, replace(QUICK, max_epochs=1), progress=False, device="cpu",
-            compile_backend=backend)  # fmt: skip
-        return weights(model)
-
-    torch._dynamo.reset()
-    plain, compiled = trained(None), trained("eager")
-    for name in plain:
-        torch.testing.assert_close(compiled[name], plain[name])
-
-
-def test_a_step_that_is_not_one_graph_is_refused(data: Dataset) -> None:
-    class Broken(PointerGeneratorTransformer):
-        def mixture(self, batch: Batch) -> Mixture:
-            torch._dynamo.graph_break()
-            return super().mixture(batch)
-
-    few = data.train.subset(np.arange(40))
-    torch._dynamo.reset()
-    with pytest.raises(torch._dynamo.exc.Unsupported):
-        fit(Broken(tiny_config(data, n_layers=1)), few, few, QUICK, progress=False, device="cpu",
-            compile_backend="eager")  # fmt: skip
-
-
-# --- the schedule
-
-
-def test_the_rate_rises_linearly_and_falls_along_a_cosine() -> None:
-    config = TrainConfig(learning_rate=2.0, warmup_epochs=3, max_epochs=13)
-    rates = [config.learning_rate_at(step, 10) for step in range(130)]
-    assert rates[:30] == pytest.approx([2.0 * (step + 1) / 30 for step in range(30)])
-    assert rates[30:] == pytest.approx([1 + math.cos(math.pi * k / 100) for k in range(100)])
-    assert max(rates) == 2.0
-    assert 0 < rates[-1] < 0.001
-
-
-def test_presets_are_those_of_the_documents() -> None:
-    names = ("learning_rate", "weight_decay", "batch_size", "label_smoothing", "warmup_epochs")
-    assert [getattr(PRESETS["diy"].training, n) for n in names] == [5e-4, 1e-5, 64, 0.05, 7]
-    assert [getattr(PRESETS["geolife"].training, n) for n in names] == [1e-3, 1e-5, 64, 0.0, 5]
-    for config in (PRESETS["diy"].training, PRESETS["geolife"].training):
-        assert (config.betas, config.eps, config.patience, config.clip) == (
-            (0.9, 0.98),
-            1e-9,
-            5,
-            0.8,
-        )
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"batch_size": 0}, {"learning_rate": -1.0}, {"label_smoothing": 1.0}, {"monitor": "f1"},
-     {"patience": 0}, {"max_epochs": 0}],
-)  # fmt: skip
-def test_impossible_configurations_are_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(change))):
-        TrainConfig(**change)
 
 
 # --- training
@@ -177,8 +102,8 @@ def test_a_row_tells_the_loss_and_the_gradient_before_clipping(
     train = data.train.subset(np.arange(150))  # the last batch is a small one
     model = new_model(data, dropout=0.0)
     norms, losses = [], []
-    for index in train.batch_indices(64, np.random.default_rng((config.seed, 0)), 50):
-        batch = train.batch(index, 50)
+    shuffle = np.random.default_rng((config.seed, 0))
+    for batch in train.batches(64, shuffle=shuffle, max_len=50):
         loss = cross_entropy(model(batch).log_probs, batch.target, 0.1)
         gradients = torch.autograd.grad(loss.mean(), list(model.parameters()))
         norms.append(float(torch.cat([one.flatten() for one in gradients]).norm()))
@@ -533,3 +458,56 @@ def test_a_finished_model_is_no_checkpoint_of_a_run(data: Dataset, tmp_path: Pat
     with pytest.raises(DataError, match="finished model, not a training run; choose another name"):
         run(data, checkpoint=path)
     assert path.read_bytes() == before
+
+
+def test_a_run_of_another_shape_is_refused(data: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    run(data, replace(QUICK, max_epochs=1), checkpoint=path)
+    tensors, info = read(path)
+    name = next(name for name in tensors if name.startswith("optimizer.exp_avg."))
+    for changed, says in (
+        ({k: v for k, v in tensors.items() if k != name}, f"lacks the weights '{name}'"),
+        (tensors | {name: torch.zeros(2, 2, 2)}, r"is \(2, 2, 2\) in run.safetensors but"),
+        (tensors | {"more": torch.zeros(1)}, "has weights 'more' that this model does not"),
+        (tensors | {k: v * math.nan for k, v in tensors.items() if k.startswith("model.")},
+         "weights that are no numbers"),
+    ):  # fmt: skip
+        write(path, changed, info)
+        with pytest.raises(DataError, match=says):
+            run(data, replace(QUICK, max_epochs=1), checkpoint=path)
+    write(path, tensors, info | {"epoch": "two"})
+    with pytest.raises(DataError, match="does not fit this version"):
+        run(data, replace(QUICK, max_epochs=1), checkpoint=path)
+
+
+@pytest.mark.parametrize("device", ["nonsense", "cpu:x", "cuda:9999", "CPU"])
+def test_training_refuses_a_device_that_is_not_here(data: Dataset, device: str) -> None:
+    model = new_model(data)
+    before = weights(model)
+    with pytest.raises(DataError, match=f"Nothing can be computed on '{device}' here; use cpu"):
+        fit(model, data.train, data.valid, QUICK, device=device)
+    assert same(weights(model), before)
+    assert training_run.pick_device("cpu") == torch.device("cpu")
+
+
+def test_the_largest_seed_can_be_trained_with(data: Dataset) -> None:
+    """An epoch's number is added to a multiple of it, and must still be one of 64 bits."""
+    few = data.train.subset(np.arange(4))
+    config = TrainConfig(seed=MOST_SEED, max_epochs=1, warmup_epochs=0)
+    assert fit(new_model(data), few, few, config, progress=False).best_epoch == 1
+
+
+def test_two_halves_of_each_batch_have_the_gradient_of_the_whole(data: Dataset) -> None:
+    """What processes that share a batch rely on: a window draws the same whoever it is with."""
+    model, index = new_model(data).double().train(), np.arange(40)
+
+    def gradient(*parts: np.ndarray) -> torch.Tensor:
+        model.zero_grad()
+        for part in parts:
+            batch = data.train.batch(part, 50)
+            use_keys(model, 42, 3, batch.index)
+            losses = training_run.Losses(model, None, 0.03)(batch)
+            (losses.sum() / len(index)).backward()
+        return torch.cat([one.grad.flatten() for one in model.parameters() if one.grad is not None])
+
+    torch.testing.assert_close(gradient(index[::2], index[1::2]), gradient(index))

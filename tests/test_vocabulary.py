@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
-from pgt.config import WindowConfig
+from pgt.baselines import ContextKernel, Last, Markov, MostFrequent
+from pgt.checkpoint import load_model, save_model
+from pgt.config import ModelConfig
+from pgt.contextual import ContextualConfig, ContextualPointer
 from pgt.errors import DataError, DataNote
+from pgt.metrics import evaluate
+from pgt.model import PointerGeneratorTransformer
+from pgt.train import fit
 from pgt.visits import split_by_days
 from pgt.vocabulary import PADDING, UNKNOWN, Vocabulary
 from pgt.windows import prepare
 
-from .helpers import random_visits
+from .helpers import random_visits, tiny_config
 
 
 def table(kind: type) -> pd.DataFrame:
@@ -70,7 +78,8 @@ def test_json_keeps_types_and_the_fingerprint_tells_vocabularies_apart() -> None
 @pytest.mark.parametrize(
     ("change", "says"),
     [({"n_known": -1}, "knows -1 of 2 places"), ({"n_known": 3}, "knows 3 of 2 places"),
-     ({"locations": [7, []]}, "is no id"), ({"users": [1, 1]}, "the same id")],
+     ({"locations": [7, []]}, "numbers or texts"), ({"locations": [7, True]}, "numbers or texts"),
+     ({"users": [1, 1]}, "each there once")],
 )  # fmt: skip
 def test_ids_that_no_training_can_have_are_refused(change: dict[str, object], says: str) -> None:
     raw = json.loads(Vocabulary.build(table(int)).to_json())
@@ -80,13 +89,69 @@ def test_ids_that_no_training_can_have_are_refused(change: dict[str, object], sa
         Vocabulary.from_json(json.dumps(raw | change))
 
 
-def test_windows_of_a_vocabulary_are_exact_where_it_knows_other_places() -> None:
-    config = WindowConfig(days=3)
-    for protocol in ("published", "exact"):
-        vocabulary = Vocabulary.build(table(int), protocol)
-        assert vocabulary.windows(config, pd.Series([20])) == replace(config, protocol=protocol)
-        with pytest.raises(DataError, match="another vocabulary"):
-            vocabulary.windows(config, pd.Series([98]))
+@pytest.mark.parametrize("protocol", ["published", "exact"])
+def test_windows_of_a_vocabulary_are_exact_where_it_knows_other_places(protocol: Any) -> None:
+    visits = random_visits(places=40)
+    own = prepare(visits, protocol=protocol)
+    again = prepare(visits, vocabulary=own.vocabulary)
+    others = own.vocabulary.n_locations > own.vocabulary.n_known + 2
+    assert others == (protocol == "exact")
+    assert again.config.protocol == protocol and again.counts() == own.counts()
+
+
+def test_places_that_share_nothing_are_refused() -> None:
+    vocabulary = Vocabulary((20, 30), (1,), 2)
+    visits = pd.DataFrame({"user_id": 7, "location_id": ["98", "99"]})
+    vocabulary.check_visits(visits.assign(location_id=["x1", 20]))
+    with pytest.raises(DataError, match=r"None .* 2 locations \(such as '98'\) .* another vocab"):
+        vocabulary.check_visits(visits)
+    with pytest.raises(DataError, match="another vocabulary"):  # the text "20" is not 20
+        vocabulary.check_visits(visits.assign(location_id="20"))
+    vocabulary.check_visits(visits[:0])
+
+
+def test_a_model_is_of_the_sizes_of_its_vocabulary() -> None:
+    vocabulary = Vocabulary((20, 30), (1,), 2)
+    assert vocabulary.differs(ModelConfig(4, 2)) == vocabulary.differs(None) == ""
+    assert vocabulary.differs(ModelConfig(5, 2)) == (
+        "the model's n_locations is 5, the vocabulary's 4"
+    )
+    assert vocabulary.differs(ModelConfig(4, 3)) == "the model's n_users is 3, the vocabulary's 2"
+
+
+def test_windows_of_other_places_are_neither_scored_nor_trained_on(tmp_path: Path) -> None:
+    data, other = (prepare(random_visits(users=users)) for users in (4, 3))
+    torch.manual_seed(0)
+    model = PointerGeneratorTransformer(tiny_config(data))
+    for predictor in (model, Markov().fit(data.train)):
+        assert len(evaluate(predictor, data.test)) == len(data.test)
+        with pytest.raises(DataError, match=r"made for other windows .the model's n_locations is"):
+            evaluate(predictor, other.test)
+    with pytest.raises(DataError, match="make them with the model's vocabulary"):
+        fit(model, data.train, other.train, progress=False)
+    for rule in (MostFrequent(), ContextKernel(), Last()):  # of the person's own past alone
+        ranks = evaluate(rule.fit(data.train), other.test)
+        assert ranks.equals(evaluate(rule.fit(other.train), other.test))
+    # Places of another town are noticed where they are as many, if the model is from a file.
+    save_model(tmp_path / "m.safetensors", model, data.vocabulary)
+    loaded, _ = load_model(tmp_path / "m.safetensors")
+    moved = prepare(random_visits().assign(location_id=random_visits().location_id + 100))
+    assert moved.vocabulary.n_locations == data.vocabulary.n_locations
+    with pytest.raises(DataError, match="other places or people, as many as these"):
+        evaluate(loaded, moved.test)
+
+
+def test_a_network_without_weights_for_places_fits_any_windows() -> None:
+    vocabulary = Vocabulary((20, 30), (1,), 2)
+    for n_trained_ids, says in ((2, ""), (3, "made for other windows")):
+        config = ContextualConfig(9, 3, n_trained_ids=n_trained_ids, d_model=16, n_layers=1,
+                                  without=("user", "generator", "gate"))  # fmt: skip
+        model = ContextualPointer(config)
+        if says:
+            with pytest.raises(DataError, match=says):
+                vocabulary.check_model(model)
+        else:
+            vocabulary.check_model(model)
 
 
 def test_lists_of_ids_are_understood() -> None:
@@ -94,11 +159,6 @@ def test_lists_of_ids_are_understood() -> None:
     ids = [0, 1, 2, 3, 4]
     assert vocabulary.is_known(ids).tolist() == [False, False, True, True, False]  # type: ignore[arg-type]
     assert vocabulary.decode(ids).tolist() == [None, None, 20, 30, 40]  # type: ignore[arg-type]
-
-
-def test_an_unknown_protocol_is_refused() -> None:
-    with pytest.raises(ValueError, match="published"):
-        Vocabulary.build(table(int), "both")  # type: ignore[arg-type]
 
 
 # --- people
@@ -123,7 +183,7 @@ def test_the_people_of_the_training_are_recognized_and_so_are_more_visits_of_the
         pd.concat([visits[visits.user_id > 1], other_city()[lambda t: t.user_id <= 1]]),
         split_by_days(visits, (0.3, 0.5)),
     ):  # fmt: skip
-        vocabulary.note_strangers(table.reset_index(drop=True))
+        vocabulary.check_visits(table.reset_index(drop=True))
 
 
 def test_a_city_that_only_shares_its_numbers_is_named() -> None:
@@ -139,22 +199,21 @@ def test_what_cannot_be_known_is_not_claimed() -> None:
     vocabulary = Vocabulary.from_json(prepare(random_visits()).vocabulary.to_json())
     assert vocabulary.people == ()
     assert vocabulary == prepare(random_visits()).vocabulary
-    vocabulary.note_strangers(other_city())  # a file of before models knew their people
+    vocabulary.check_visits(other_city())  # a file of before models knew their people
     text = random_visits()
     text["location_id"] = "venue " + text.location_id.astype(str)
     words = prepare(text).vocabulary  # names of places are not shared by chance
-    words.note_strangers(text.assign(user_id=text.user_id + 100))
+    words.check_visits(text.assign(user_id=text.user_id + 100))
 
 
 @pytest.mark.filterwarnings("error")
-def test_strangers_at_places_that_nobody_knows_share_none() -> None:
+def test_common_words_are_other_places_in_every_data_set() -> None:
     words = random_visits()
     words["location_id"] = words.location_id.map(lambda place: "abcdefghij"[place % 10] * 2)
     vocabulary = prepare(words).vocabulary
     strange = words.assign(user_id=words.user_id + 100)
-    vocabulary.note_strangers(strange.assign(location_id=strange.location_id + "x"))
     with pytest.raises(DataNote, match="trained on none of these people"):
-        vocabulary.note_strangers(strange)
+        vocabulary.check_visits(strange)
 
 
 @pytest.mark.filterwarnings("error")
@@ -162,7 +221,7 @@ def test_people_are_known_by_their_visits_of_the_training_alone() -> None:
     visits = split_by_days(random_visits())
     later = visits.groupby("user_id").cumcount() > 4
     visits["split"] = visits["split"].astype(object).where(later, "test")  # begins with others
-    Vocabulary.build(visits).note_strangers(visits)
+    Vocabulary.build(visits).check_visits(visits)
 
 
 def test_marks_of_people_survive_the_file_and_do_not_change_the_fingerprint() -> None:

@@ -1,4 +1,4 @@
-"""Windows equal a plain loop over the table, and batches equal the windows."""
+"""Windows against plain loops, and features against clock and calendar."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from pgt.errors import DataError, DataNote
 from pgt.predict import latest
 from pgt.visits import SPLITS, check, split_by_days
 from pgt.vocabulary import PADDING, Vocabulary
-from pgt.windows import Dataset, Windows, prepare
+from pgt.windows import DURATIONS, FEATURES, Dataset, Windows, encode, gather, prepare
 
 from .helpers import ZONE, at, minutes, random_visits
+
+# --- windows equal a plain loop over the table, and batches equal the windows
+
 
 PER_VISIT = ("location", "time", "weekday", "duration", "days_ago", "start_minute")
 
@@ -223,7 +226,7 @@ def test_every_window_comes_once_and_shuffling_only_reorders(data: Dataset) -> N
 def test_windows_of_like_length_share_a_batch(data: Dataset, max_len: int) -> None:
     """As long as they are when they are cut; equals stay in their order."""
     lengths = np.minimum(data.train.lengths, max_len)
-    found = np.concatenate(list(data.train.batch_indices(16, None, max_len)))
+    found = np.concatenate([b.index.numpy() for b in data.train.batches(16, max_len=max_len)])
     assert found.tolist() == sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
     for batch in data.train.batches(16, max_len=max_len):
         assert batch.location.shape[1] == int(batch.length.max()) <= max_len
@@ -250,15 +253,6 @@ def test_the_order_of_the_visits_table_changes_nothing(data: Dataset) -> None:
 def test_another_citys_people_with_the_same_numbers_are_noted(data: Dataset) -> None:
     with pytest.warns(DataNote, match="None of the 4 people"):
         prepare(random_visits(9, users=4, visits=130), vocabulary=data.vocabulary)
-
-
-def test_batches_are_those_of_their_indices(data: Dataset) -> None:
-    """Also when nobody says how large a pool is: both ways mean the same."""
-    assert len(data.train) > 2 * 33
-    for shuffle in (None, 5):
-        one, two = (shuffle and np.random.default_rng(shuffle) for _ in range(2))
-        found = [batch.index.tolist() for batch in data.train.batches(2, shuffle=one)]
-        assert found == [part.tolist() for part in data.train.batch_indices(2, two, None)]
 
 
 def test_a_subset_is_the_same_windows(data: Dataset) -> None:
@@ -391,3 +385,53 @@ def test_latest_accepts_any_zone() -> None:
     two = latest(visits, vocabulary, at=moment)
     assert torch.equal(one.features, two.features)
     assert str(one.visits.started_at.dt.tz) == ZONE
+
+
+# --- the features of a visit are what its clocks and its calendar say
+
+
+def test_features_are_those_of_each_visit() -> None:
+    visits = check(random_visits(4, users=3, visits=40))
+    vocabulary = prepare(visits, days=1, protocol="exact").vocabulary
+    table = encode(visits, vocabulary)
+    assert table.shape == (len(FEATURES), len(visits) + 1) and table.dtype == torch.int32
+    assert (table[:, 0] == 0).all()
+    for row, visit in enumerate(visits.itertuples(), start=1):
+        start, end = visit.started_at, visit.finished_at
+        assert dict(zip(FEATURES, table[:, row].tolist(), strict=True)) == {
+            "location": 2 + vocabulary.locations.index(visit.location_id),
+            "user": 1 + vocabulary.users.index(visit.user_id),
+            "time": 1 + (start.hour * 60 + start.minute) // 15,
+            "weekday": start.isoweekday(),
+            "duration": min(1 + int((end - start) / pd.Timedelta(minutes=30)), 100),
+            "start_minute": start.hour * 60 + start.minute,
+            "end_minute": end.hour * 60 + end.minute,
+            "start_day": start.date().toordinal() - 719_163,  # 1 January 1970
+            "end_day": end.date().toordinal() - 719_163,
+        }
+    assert (table[FEATURES.index("start_day")] != table[FEATURES.index("end_day")]).any()
+
+
+def test_the_longest_stays_share_one_level() -> None:
+    visits = check(random_visits(4, users=1, visits=4))
+    hours = pd.to_timedelta([0.4, 49.4, 49.6, 500], unit="h")
+    visits["finished_at"] = visits.started_at + hours
+    table = encode(visits, prepare(visits, days=1, protocol="exact").vocabulary)
+    assert table[FEATURES.index("duration"), 1:].tolist() == [
+        1,
+        DURATIONS - 1,
+        DURATIONS,
+        DURATIONS,
+    ]
+
+
+def test_gathering_takes_rows_by_name_and_keeps_the_shape() -> None:
+    table = torch.arange(6, dtype=torch.int32).view(2, 3)
+    at = torch.tensor([[2, 0], [1, 1]])
+    found = gather(table, ("one", "two"), at, "two", "one", "two")
+    assert [part.tolist() for part in found] == [
+        [[5, 3], [4, 4]],
+        [[2, 0], [1, 1]],
+        [[5, 3], [4, 4]],
+    ]
+    assert {part.dtype for part in found} == {torch.int64}

@@ -1,5 +1,4 @@
-"""Sphinx extension: the package's modules on one page, room by room;
-autosummary imports each and knows no rooms.
+"""Sphinx extension: the package's modules on one page; autosummary would import each.
 
 The page ``api.md`` says where the list goes: ``<div id="modules-of-package">``. Each module gets
 one line: its name, which is its anchor (``pgt.windows``) and leads to its source, and the first
@@ -12,7 +11,6 @@ import ast
 import re
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +25,11 @@ MARKER = '<div id="modules-of-package">'
 
 @dataclass(frozen=True)
 class Module:
-    """A module as the page shows it.
-
-    Attributes
-    ----------
-    name : str
-        As in ``wherenext.city.map``.
-    path : str
-        Of its source, from the root of the repository.
-    says : str
-        The first sentence of its docstring.
-    """
+    """A module as the page shows it: as in ``pgt.windows``, its source, its first sentence."""
 
     name: str
     path: str
     says: str
-
-    @property
-    def room(self) -> str:
-        """The folder that holds it, as a name; ``pgt`` for the core."""
-        return self.name if self.path.endswith("__init__.py") else self.name.rpartition(".")[0]
 
 
 def first_sentence(docstring: str) -> str:
@@ -63,16 +46,13 @@ def first_sentence(docstring: str) -> str:
 
 @cache
 def modules(package: Path = PACKAGE) -> tuple[Module, ...]:
-    """Return the public modules, room by room: first the core, and each room before its modules."""
+    """Return the public modules, in the order of their names."""
     found = []
-    for path in package.rglob("*.py"):
-        place = path.relative_to(package.parent)
-        name = ".".join(place.with_suffix("").parts).removesuffix(".__init__")
-        if any(part.startswith("_") for part in name.split(".")):
-            continue
+    for path in sorted(package.glob("[!_]*.py")):
         docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        found.append(Module(name, place.as_posix(), first_sentence(docstring)))
-    return tuple(sorted(found, key=lambda module: (module.room, module.name)))
+        place = path.relative_to(package.parent).as_posix()
+        found.append(Module(f"{package.name}.{path.stem}", place, first_sentence(docstring)))
+    return tuple(found)
 
 
 class ListOfModules(SphinxTransform):
@@ -81,19 +61,10 @@ class ListOfModules(SphinxTransform):
     default_priority = 500
 
     def apply(self, **_: Any) -> None:
-        """Replace the marker by one list a room."""
+        """Replace the marker by the list."""
         for raw in list(self.document.findall(nodes.raw)):
             if MARKER in raw.astext():
-                rooms = groupby(modules(), key=lambda module: module.room)
-                raw.replace_self([self.room(list(own)) for _name, own in rooms])
-
-    def room(self, own: list[Module]) -> nodes.bullet_list:
-        """Return a room as a list; its own line stands above those of its modules."""
-        head, *others = own
-        item = self.line(head)
-        if others:
-            item += nodes.bullet_list("", *map(self.line, others))
-        return nodes.bullet_list("", item)
+                raw.replace_self(nodes.bullet_list("", *map(self.line, modules())))
 
     def line(self, module: Module) -> nodes.list_item:
         """Return the line of a module."""

@@ -1,4 +1,4 @@
-"""Sphinx extension: no number without a source, no stale results; no linter knows either.
+"""Sphinx extension: no number without a source, no results without a reader; no linter knows either.
 
 Measured numbers are computed in code cells from ``book/results``, so a number that is typed should
 be a definition, an example, or somebody else's, cited beside it. This extension reads the prose of
@@ -6,7 +6,8 @@ every page (`measured`) and asks of each number that looks measured where it com
 content if the paragraph, list item or table row cites a work of the bibliography, the design
 documents or the errata, if code on the page is written with that number, or if
 ``book/numbers.toml`` says why it needs no measurement. Anything else is a warning, and warnings
-fail the build. So is a results file that is stale, that nobody reads, or that is missing.
+fail the build. So is a results file that nobody reads, that is missing, or that was made from
+another results file which says something else now.
 """
 
 from __future__ import annotations
@@ -157,15 +158,15 @@ def names_read(code: str, there: set[str]) -> list[str]:
 
 
 def doubtful(root: Path) -> Iterator[str]:
-    """One sentence for every results file that is missing, unread, or older than its code."""
+    """One sentence for every results file that is missing, unread, or made from other numbers."""
     from lab.data_sets import anchored, data_fingerprint
     from lab.experiments import EXPERIMENTS
-    from lab.reports import NO_CODE, outdated, pending, stale
+    from lab.reports import NO_CODE, outdated
     from wherenext.results import read_results
 
     folder = root / "book" / "results"
     there = {path.stem for path in folder.glob("*.json")}
-    readers, waiting = read_by(root), pending(root / "book" / "lab")
+    readers = read_by(root)
     for name in sorted(readers.keys() - there):
         yield f"{', '.join(readers[name])}: there is no book/results/{name}.json"
     for name in sorted(EXPERIMENTS.keys() - there - readers.keys()):
@@ -178,18 +179,7 @@ def doubtful(root: Path) -> Iterator[str]:
         if lacking := sorted(HEADER - raw.keys()):
             yield f"{file} does not say its {', '.join(lacking)}; make it again"
             continue
-        results = read_results(name, folder)
-        older, other_numbers = stale(results), outdated(results)
-        if name in waiting:
-            if not older and not other_numbers:
-                yield f"{file} is fresh; take it out of book/lab/pending.toml"
-            older, other_numbers = [], []
-        for part in older:
-            yield (
-                f"{file} is older than the code of {part}; run {raw['command']}"
-                + (", perhaps with --confirm" if name in EXPERIMENTS else "")
-            )
-        for other in other_numbers:
+        for other in outdated(read_results(name, folder)):
             yield f"{file} takes numbers from {other}.json, which has others now; run {raw['command']}"
         for source in sources(raw):
             if source["name"] != "city":
@@ -217,7 +207,7 @@ def _read_by_code(root: Path, name: str) -> bool:
 
 
 def check(app: Sphinx) -> None:
-    """Warn of everything that has no source or is stale."""
+    """Warn of everything that has no source or no reader."""
     root = Path(app.srcdir)
     for sentence in (*unsourced(root), *doubtful(root)):
         LOG.warning("%s", sentence, type="evidence")  # a sentence may hold per cent signs

@@ -11,7 +11,7 @@ from typing import Any
 
 import toc
 from evidence import read_by, sources
-from lab.reports import NO_CODE, pending
+from lab.reports import NO_CODE
 
 # Columns of the table of experiments, with the least width that keeps each readable, in rem.
 COLUMNS = {
@@ -30,20 +30,16 @@ def experiments(root: Path, built: Collection[str]) -> str:
     built : collection of str
         Names of the pages that can be linked.
     """
-    readers, waiting = read_by(root), pending()
+    readers = read_by(root)
     rows = []
     for path in sorted((root / "book" / "results").glob("*.json")):
         if path.stem not in NO_CODE:
             raw = json.loads(path.read_text(encoding="utf-8"))
-            reason = waiting.get(path.stem, "")
-            rows.append(_row(path.stem, raw, readers.get(path.stem, ()), built, reason))
+            rows.append(_row(path.stem, raw, readers.get(path.stem, ()), built))
     return _scrolling("Table of experiments", ("Name", *COLUMNS), rows)
 
 
-def _row(
-    name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collection[str],
-    reason: str,
-) -> str:  # fmt: skip
+def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collection[str]) -> str:
     seeds = sorted({row["seed"] for row in raw["rows"] if row.get("seed") is not None})
     versions = ", ".join(
         f"{package.capitalize() if package != 'pgt' else package} {version}"
@@ -55,10 +51,7 @@ def _row(
         "Data": "<br>".join(escape(_data(source)) for source in sources(raw)),
         "Seeds": escape(", ".join(str(seed) for seed in seeds)) or "none",
         "Chapters": ", ".join(_link(page, pages) for page in readers) or "none",
-        "Made with": escape(
-            f"{raw['device'].upper()}, {duration(raw['seconds'])}; {versions}"
-            + (f"; {reason}" if reason else "")
-        ),
+        "Made with": escape(f"{raw['device'].upper()}, {duration(raw['seconds'])}; {versions}"),
         "Command": f"<code>{escape(raw['command'])}</code>",
     }
     head = f'<th scope="row" id="results-{name}"><code>{escape(name)}</code></th>'

@@ -120,7 +120,5 @@ REPORT = Report(
     question="What do windows that go back from the target's day tell of the time of the target?",
     rows=_rows,
     data=tuple(anchored(key, anchor) for key in KEYS for anchor in ANCHORS),
-    starts=("given_away", "compared", "common"),
-    models=("most_frequent", "kernel", "kernel_memory", "pgt", "contextual"),
     more={"seeds": list(SEEDS)},
 )

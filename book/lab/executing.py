@@ -1,4 +1,4 @@
-"""Executing an experiment: its runs are made, kept, put together into files, and confirmed."""
+"""Executing an experiment: its runs are made, kept, and put together into files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from wherenext.results import read_results
 from lab import data_sets, runs
 from lab.data_sets import DATA
 from lab.experiments import EXPERIMENTS
-from lab.reports import about_data, environment, stale, write_results
-from pgt.errors import DataError
+from lab.provenance import unchanged
+from lab.reports import about_data, environment, write_results
 from pgt.files import write_text
 
 
@@ -52,6 +52,8 @@ def keep_held(name: str, folder: Path) -> list[str]:
     results = read_results(name, folder)
     header, several = results.header, isinstance(results.header["data"], list)
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    if not unchanged(header["code"]["files"]):
+        return []
     held = []
     for key, run in EXPERIMENTS[name].jobs:
         kept = runs.kept(key, run)
@@ -60,8 +62,7 @@ def keep_held(name: str, folder: Path) -> list[str]:
             continue
         source = json.loads(json.dumps(about_data(key)))
         known = source in (header["data"] if several else [header["data"]])
-        same_code = header["code"][run.model] == runs.code_of(run.model)
-        if not (known and same_code and environment().items() <= header.items()):
+        if not (known and environment().items() <= header.items()):
             continue
         about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
         (ranks,) = results.ranks(**{k: v for k, v in about.items() if v is not None})
@@ -72,7 +73,8 @@ def keep_held(name: str, folder: Path) -> list[str]:
         mine = [row for row in rows if about.items() <= row.items()]
         notes = dict(notes)
         seconds = notes.pop("seconds")
-        write_text(kept, json.dumps({"rows": mine, "notes": notes, "seconds": seconds}))
+        write_text(kept, json.dumps({"rows": mine, "notes": notes, "seconds": seconds,
+                                     "files": header["code"]["files"]}))  # fmt: skip
         held.append(run.key)
     return held
 
@@ -82,10 +84,12 @@ def write(name: str, folder: Path) -> Path:
     experiment = EXPERIMENTS[name]
     rows: list[dict[str, Any]] = []
     notes: dict[str, Any] = {}
+    files: dict[str, str] = {}
     tables = []
     for key, run in experiment.jobs:
         result, ranks = runs.read_kept(key, run)
         rows += result["rows"]
+        files |= result["files"]
         label = run.key if len(experiment.runs) == 1 else f"{key}/{run.key}"
         notes[label] = result["notes"] | {"seconds": round(result["seconds"], 1)}
         about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
@@ -96,7 +100,7 @@ def write(name: str, folder: Path) -> Path:
         "question": experiment.question,
         "command": f"python book/lab/run.py {name}",
         "data": sources[0] if len(sources) == 1 else sources,
-        "code": {model: runs.code_of(model) for model in dict.fromkeys(r["model"] for r in rows)},
+        "code": {"files": dict(sorted(files.items()))},
         **environment(),
         "seconds": round(sum(note["seconds"] for note in notes.values()), 1),
         "runs": notes,
@@ -113,36 +117,4 @@ def write(name: str, folder: Path) -> Path:
         use_dictionary=[column for column in table if column not in ("row", "better")],
         column_encoding={"row": "DELTA_BINARY_PACKED", "better": "BYTE_STREAM_SPLIT"},
     )  # fmt: skip
-    return write_results(folder / f"{name}.json", header, rows)
-
-
-def confirm(name: str, folder: Path) -> Path:
-    """Bring a results file up to date with code that was rewritten but does the same.
-
-    Raises
-    ------
-    DataError
-        When a window is ranked otherwise than before: the results are stale indeed.
-    """
-    results = read_results(name, folder)
-    changed = stale(results)
-    seen = set()
-    for key, run in EXPERIMENTS[name].jobs:
-        if run.model not in changed or (key, run.model, run.variant) in seen:
-            continue
-        seen.add((key, run.model, run.variant))
-        where: dict[str, Any] = {"data": DATA[key].name, "protocol": DATA[key].protocol}
-        where |= {k: v for k, v in asdict(run).items() if v is not None}
-        (before,) = results.ranks(**where)
-        now = runs.one_run(key, run)["ranks"].rename(columns={"user": "user_id"})
-        same = (before[["better", "tied"]].to_numpy() == now[["better", "tied"]].to_numpy()).all(1)
-        print(f"{key} {run.key}: {same.mean():.2%} of the windows ranked as before", flush=True)
-        if not same.all():
-            raise DataError(
-                f"{name}.json is stale: {run.key} gives other results now; run python "
-                f"book/lab/run.py {name} again."
-            )
-    header = results.header | {"code": {model: runs.code_of(model)
-                                        for model in results.header["code"]}}  # fmt: skip
-    rows = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["rows"]
     return write_results(folder / f"{name}.json", header, rows)

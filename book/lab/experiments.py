@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wherenext.pointer_variants import VARIANTS
+
 from lab.models import Run
 from lab.runs import SEEDS
-from pgt import contextual
 from pgt.baselines import baselines
 from pgt.config import ABLATIONS, TargetTime
 from pgt.improvements import IMPROVEMENTS
@@ -142,8 +143,12 @@ EXPERIMENTS: dict[str, Experiment] = {
     "beyond": Experiment(
         "What beats the context kernel, which of its terms do, and how much past does it need?",
         {
-            "geolife_exact": _contextual(*contextual.VARIANTS_WHERE_NOTHING_IS_MERGED),
-            "geolife_published": _contextual(*contextual.VARIANTS_WITH_UNKNOWN),
+            "geolife_exact": _contextual(
+                *(name for name in VARIANTS if name != "no_pseudo_unknowns")
+            ),
+            "geolife_published": _contextual(
+                "full", "window", "around", "around_window", "no_pseudo_unknowns"
+            ),
             "city": _contextual("full", "window"),
         },
     ),

@@ -174,5 +174,4 @@ REPORT = Report(
     question="What does the gate say, and what does it know?",
     rows=measured,
     data=tuple(TARGET_TIME),
-    models=("pgt",),
 )

@@ -93,5 +93,4 @@ REPORT = Report(
     question="How long are the windows, and how unevenly do they show the locations?",
     rows=_rows,
     data=tuple(DATA_SETS),
-    starts=("lengths", "uneven"),
 )

@@ -150,7 +150,6 @@ REPORT = Report(
     question="How often do intervals hold the truth when few people own most of the windows?",
     rows=_rows,
     data=("city_large",),
-    starts=("intervals", "covered"),
     results=("elsewhere", "geolife_exact", "city", "new_york"),
     more={"trials": TRIALS, "draws": DRAWS},
 )

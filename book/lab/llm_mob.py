@@ -122,7 +122,5 @@ REPORT = Report(
     question="Does a large language model foretell the next place better, on the same windows?",
     rows=_rows,
     data=("geolife_published", "new_york"),
-    starts=("compare", "their_ranks"),
-    models=("most_frequent", "kernel", "kernel_memory", "pgt", "contextual"),
     more={"seeds": {key: list(seeds) for key, seeds in SEEDS.items()}},
 )

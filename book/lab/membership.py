@@ -140,6 +140,5 @@ REPORT = Report(
     question="Do a model's weights betray whose visits they were trained on?",
     rows=_rows,
     data=(KEY,),
-    starts=("rows_of", "_parted", "_pgt", "_contextual", "_nobody"),
     more={"splits": list(SPLITS)},
 )

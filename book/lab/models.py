@@ -8,16 +8,17 @@ from hashlib import sha256
 from typing import Any
 
 import torch
+from wherenext import pointer_variants
 
 from lab import data_sets
 from lab.data_sets import DATA
 from lab.search_space import DOCUMENTED, Settings, build, build_pgt, tuned
-from pgt import contextual, metrics
+from pgt import metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
 from pgt.config import PRESETS, ModelConfig, TargetTime, TrainConfig, ablate
 from pgt.files import folder
 from pgt.history import with_history
-from pgt.improvements import IMPROVEMENTS, improved, training_of
+from pgt.improvements import IMPROVEMENTS, improved
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.bundle import Bundle
@@ -93,8 +94,9 @@ def _rival(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
 
 def _contextual(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     assert run.seed is not None
-    variant = contextual.VARIANTS[run.variant]
-    network: Any = contextual.build(variant, data_sets.dataset(key), run.seed, run.target_time)
+    variant = pointer_variants.VARIANTS[run.variant]
+    data = data_sets.dataset(key)
+    network: Any = pointer_variants.build(variant, data, run.seed, run.target_time)
     return network  # its batches are of another kind, and `fit` does not mind
 
 
@@ -102,9 +104,8 @@ def _improved(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     assert run.seed is not None
     torch.manual_seed(run.seed)
     config, training = _preset(key, run)
-    return improved(config, data_sets.dataset(key).train, run.variant), training_of(
-        run.variant, training
-    )
+    model = improved(config, data_sets.dataset(key).train, run.variant)
+    return model, replace(training, **IMPROVEMENTS[run.variant].training)
 
 
 def _preset(key: str, run: Run) -> tuple[ModelConfig, TrainConfig]:
@@ -168,7 +169,7 @@ def _with_memory(key: str, run: Run) -> Dataset:
 
 
 def _with_history(key: str, run: Run) -> Dataset:
-    return contextual.windows(data_sets.dataset(key), contextual.VARIANTS[run.variant])
+    return pointer_variants.windows(data_sets.dataset(key), pointer_variants.VARIANTS[run.variant])
 
 
 def _shipped(key: str, run: Run) -> Trained:

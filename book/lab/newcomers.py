@@ -24,19 +24,21 @@ import pandas as pd
 import torch
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
+from wherenext import pointer_variants
 from wherenext.results import read_results
 from wherenext.window_features import ENDS, group_of
 
 from lab import data_sets, models
 from lab.data_sets import DATA
 from lab.reports import Report
-from pgt import contextual, metrics
+from pgt import metrics
 from pgt.baselines import fit_baseline
+from pgt.contextual import MEMORY
 from pgt.history import with_history
 from pgt.metrics import interval_of_mean
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.units import local_day
+from pgt.visits import local_day
 from pgt.visits import check, split_by_days
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, Windows, build, encode
@@ -114,7 +116,7 @@ def been_there(windows: Windows) -> np.ndarray:
 
 def most_frequent(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
     """Ranks of the most frequent of the last hundred visits' places."""
-    seen = with_history(data, contextual.MEMORY)
+    seen = with_history(data, MEMORY)
     return metrics.evaluate(fit_baseline("most_frequent", seen.train, seen.valid), seen.test)
 
 
@@ -123,7 +125,7 @@ def kernel(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
 
     Its numbers are chosen on every fourth validation window: so many visits make the choice slow.
     """
-    seen = with_history(data, contextual.MEMORY)
+    seen = with_history(data, MEMORY)
     some = seen.valid.subset(np.arange(0, len(seen.valid), 4))
     return metrics.evaluate(fit_baseline("kernel", seen.train, some), seen.test)
 
@@ -131,9 +133,9 @@ def kernel(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
 def ranks_of_contextual(data: Dataset, seed: int | None, key: str) -> pd.DataFrame:
     """Ranks of the contextual pointer."""
     assert seed is not None
-    variant = contextual.VARIANTS["full"]
-    seen = contextual.windows(data, variant)
-    built: Any = contextual.build(variant, data, seed)  # its batches are of another kind
+    variant = pointer_variants.VARIANTS["full"]
+    seen = pointer_variants.windows(data, variant)
+    built: Any = pointer_variants.build(variant, data, seed)  # its batches are of another kind
     model, training = built
     fit(model, seen.train, seen.valid, training, progress=False)
     return metrics.evaluate(model, seen.test)

@@ -21,8 +21,7 @@ writes ``book/results/nobody.json``. The networks have seen simulated worlds alo
 In percent and points, with 95 % intervals of Acc@1 from people, and seeds where there are several,
 resampled. No person, place or moment can be recognized in the rows.
 
-The weights that are shipped are those of seed 42: ``python -m pgt pretrain --out FILE`` makes them
-again.
+The shipped weights are those of seed 42: ``lab.pretraining.pretrain(42)`` makes them again.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from lab import data_sets, runs
 from lab.data_sets import DATA
 from lab.models import Run
 from lab.pretraining import Pretraining, blank, diaries, expert, simulated
-from lab.provenance import code_mark
+from lab.provenance import code_hash
 from lab.reports import Report
 from lab.runs import SEEDS
 from pgt import checkpoint
@@ -89,8 +88,7 @@ def worlds(plan: Pretraining) -> Dataset:
 def learned(plan: Pretraining, kind: str, seed: int) -> ContextualPointer:
     """An expert, trained or taken from where it is kept."""
     lacks = "-".join(name for name, there in vars(plan.config).items() if not there)
-    code = code_mark(("lab.pretraining:pretrain",))
-    name = f"nobody-{plan.worlds}-{kind}-{lacks}-{seed}-{code}.safetensors".replace(" ", "_")
+    name = f"nobody-{plan.worlds}-{kind}-{lacks}-{seed}-{code_hash()}.safetensors".replace(" ", "_")
     path = Path(tempfile.gettempdir()) / "pgt-runs" / name
     if path.is_file():
         tensors, _ = checkpoint.read(path)
@@ -210,7 +208,5 @@ REPORT = Report(
     question="How good is a predictor on real people that was trained on simulated ones alone?",
     rows=_rows,
     data=KEYS,
-    starts=("zero_shot", "ablated", "curve", "lab.pretraining:pretrain"),
-    models=("kernel", "kernel_memory"),
     more={"seeds": list(SEEDS), "seeds of worlds and curve": list(FEW_SEEDS)},
 )

@@ -113,8 +113,6 @@ REPORT = Report(
     question="Do three commands take a table that nobody prepared to scores?",
     rows=_rows,
     data=_data,
-    starts=("sampled", "as_checkins", "ends", "measured", "wherenext.city:simulate",
-            "pgt.cli.model:prepare", "pgt.cli.model:train", "pgt.cli.answers:evaluate"),
     more={
         "training": {
             "preset": PRESET,

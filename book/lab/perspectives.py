@@ -156,7 +156,5 @@ REPORT = Report(
     question="Does the order of the models depend on how answers are scored?",
     rows=_rows,
     data=DATA_SETS,
-    starts=("runs_of", "explored", "scored", "away", "_distances"),
-    models=(*RULES, *NETWORKS),
     more={"near": NEAR},
 )

@@ -32,8 +32,8 @@ from wherenext.city import recency_world
 from wherenext.city.people import Behaviour
 from wherenext.position_bias import by_position, faster_bias, freeze_bias
 
-from lab import data_sets, models, runs
-from lab.provenance import code_mark
+from lab import data_sets, models
+from lab.provenance import code_hash
 from lab.reports import Report
 from pgt import checkpoint, metrics
 from pgt.config import ModelConfig, TrainConfig
@@ -160,9 +160,9 @@ def trained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, int, 
     """A job's trained model, made or taken from where it is kept; its best epoch; the seconds."""
     model, training = untrained(job, data)
     times = RATES.get(job.variant, 1.0)
-    code = code_mark(("lab.position_bias:untrained", "pgt.train:fit", *runs.SCORING))
     settings = hashlib.sha256(f"{model.config} {training} {times}".encode()).hexdigest()[:12]
-    name = f"{job.what}-{job.variant}-{job.seed}-{settings}-{code}.safetensors".replace(" ", "_")
+    about = (job.what, job.variant, str(job.seed), settings, code_hash())
+    name = "-".join(about).replace(" ", "_") + ".safetensors"
     path = Path(tempfile.gettempdir()) / "pgt-runs" / "bias" / name
     if path.exists():
         tensors, info = checkpoint.read(path)
@@ -219,5 +219,4 @@ REPORT = Report(
     question="What does the position bias learn, and what does it mean?",
     rows=_rows,
     data=("city", "geolife_published"),
-    starts=("jobs", "one"),
 )

@@ -35,5 +35,4 @@ REPORT = Report(
     question="Do other people who behave alike teach the position bias the same curve?",
     rows=_rows,
     data=lambda rows: [{"name": "simulated towns", "towns": len(rows)}],
-    starts=("jobs", "lab.position_bias:one"),
 )

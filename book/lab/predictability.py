@@ -198,6 +198,5 @@ REPORT = Report(
     question="How predictable is the next place at all, and how far from it are models?",
     rows=_rows,
     data=KEYS,
-    starts=("measured", "biases"),
     results=("geolife_exact", "beyond", "geolife_published", "city"),
 )

@@ -1,9 +1,10 @@
-"""Where a figure comes from: a fingerprint of its data, and marks of its code."""
+"""Where a figure comes from: a fingerprint of its data, and hashes of its files of code."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -12,46 +13,15 @@ import numpy as np
 import wherenext
 
 import pgt
-from lab.bindings import read_sources
-from lab.marks import Tree
 from pgt.history import with_history
 from pgt.windows import Dataset, Windows
 
-LAB = Path(__file__).resolve().parent
-PACKAGE = Path(pgt.__file__).resolve().parent
-STAGE = Path(wherenext.__file__).resolve().parent
-
-# Where a mark stops. Windows, with and without a memory, carry a fingerprint of all that a model
-# sees of them, so code that makes the same windows in another way is no change. A model that a
-# report takes from `lab.models` has a mark of its own. A command hands a file of the predictor to
-# `pgt.cli.predictor`; what is measured of the commands is PGT. The rest keeps and tells results.
-STOPS = frozenset(
-    {
-        "wherenext.city:load",
-        "wherenext.city.simulation:load",
-        "pgt.windows:prepare",
-        "pgt.windows:build",
-        "pgt.history:with_history",
-        "lab.data_sets:DATA",
-        "lab.data_sets:dataset",
-        "lab.data_sets:data_fingerprint",
-        "lab.models:windows_of",
-        "lab.models:trained",
-        "lab.models:untrained",
-        "lab.runs:kept",
-        "lab.runs:code_of",
-        "pgt.checkpoint",
-        "pgt.cli.predictor",
-        "pgt.files",
-        "wherenext.results",
-        "lab.reports",
-        "lab.executing",
-        "lab.experiments",
-        "lab.provenance",
-    }
-)
-
-REFUSALS = "pgt.refusals"  # what only refuses, see `lab.marks`
+# Where our packages lie; a file is called by its module, as in pgt/model.py.
+ROOTS = {
+    "pgt": Path(pgt.__file__).resolve().parent,
+    "wherenext": Path(wherenext.__file__).resolve().parent,
+    "lab": Path(__file__).resolve().parent,
+}
 MEMORY = 100  # visits, and summaries of older places, of the windows with a memory
 SAMPLE = 2000  # windows of a split that are looked at with their memory
 CHUNK = 1024  # windows that are looked at together
@@ -85,19 +55,46 @@ def _seen(windows: Windows, index: np.ndarray) -> Iterator[bytes]:
     yield windows.in_window[index].tobytes()
 
 
-@cache
-def code_mark(starts: tuple[str, ...]) -> str:
-    """A short hash of what definitions do, and of all that they use (see `lab.marks`).
+def imported() -> dict[str, str]:
+    """The files of our packages that are imported now, each with a short hash.
 
     Examples
     --------
-    >>> len(code_mark(("pgt.metrics:evaluate",)))
-    12
+    >>> "lab/provenance.py" in imported()
+    True
     """
-    return tree().mark(starts, STOPS)
+    files = (getattr(module, "__file__", None) for module in [*sys.modules.values()])
+    paths = {Path(file).resolve() for file in files if file}
+    return {name: hash_of(path) for name, path in sorted(_named(paths))}
+
+
+def unchanged(files: Mapping[str, str]) -> bool:
+    """Whether files that made a result are still those that they were."""
+    return all(
+        (path := ROOTS[name.partition("/")[0]] / name.partition("/")[2]).is_file()
+        and hash_of(path) == was
+        for name, was in files.items()
+    )
 
 
 @cache
-def tree() -> Tree:
-    """The package and the laboratory as they are."""
-    return Tree(read_sources(PACKAGE, STAGE, LAB), REFUSALS)
+def code_hash() -> str:
+    """A short hash of all the code of the package and the laboratory; names what is kept."""
+    paths = (path for root in ROOTS.values() for path in root.rglob("*.py"))
+    return _short(repr(sorted((name, hash_of(path)) for name, path in _named(paths))).encode())
+
+
+def hash_of(path: Path) -> str:
+    """A short hash of a file."""
+    return _short(path.read_bytes())
+
+
+def _named(paths: Iterable[Path]) -> Iterator[tuple[str, Path]]:
+    for path in paths:
+        for package, root in ROOTS.items():
+            if path.is_relative_to(root):
+                yield f"{package}/{path.relative_to(root).as_posix()}", path
+
+
+def _short(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Results files, written: a complete header, flat rows, and the question whether they are stale."""
+"""Results files, written: a complete header, flat rows, and the files that they came from."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import hashlib
 import json
 import platform
 import time
-import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +16,9 @@ import torch
 from wherenext.results import Results, read_results
 
 import pgt
-from lab import data_sets, models, runs
-from lab.provenance import code_mark
+from lab import data_sets
+from lab.provenance import imported
 from pgt.config import PRESETS
-from pgt.errors import DataError
 from pgt.files import write_text
 from pgt.train import pick_device
 
@@ -51,7 +48,6 @@ REPORTS: dict[str, str] = {
     "whom": "lab.whom",
     "wins": "lab.wins",
 }
-UNSTEADY = frozenset({"milliseconds", "cpu_seconds", "seconds", "took"})  # no run repeats these
 
 
 @dataclass(frozen=True)
@@ -67,11 +63,6 @@ class Report:
     data : tuple of str, or callable
         Entries of `lab.data_sets.DATA` that are used; of other data, what there is to say of them,
         made from the rows.
-    starts : tuple of str
-        Definitions that do the measuring, where the mark of its code begins: of the module, or of
-        another one as in ``wherenext.city:simulate``.
-    models : tuple of str
-        The models of `lab.models` that it trains.
     results : tuple of str
         Other results files from which it takes something.
     more : dict
@@ -81,8 +72,6 @@ class Report:
     question: str
     rows: Callable[[], Iterable[Row]]
     data: tuple[str, ...] | Callable[[list[Row]], list[Row]]
-    starts: tuple[str, ...] = ("measured",)
-    models: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     more: Row = field(default_factory=dict)
 
@@ -140,36 +129,13 @@ def write_report(name: str, folder: Path) -> Path:
         "question": report(name).question,
         "command": f"python book/lab/run.py {name}",
         "data": _sources(name, rows),
-        **_marks(name, folder),
+        "code": {"files": imported()},
+        **_taken(name, folder),
         **environment(),
         "seconds": round(time.perf_counter() - began, 1),
         **report(name).more,
     }
     return write_results(folder / f"{name}.json", header, rows)
-
-
-def confirm_report(name: str, folder: Path) -> Path:
-    """Measure again; when every row is as before, bring the marks up to date.
-
-    Raises
-    ------
-    DataError
-        When a row is another: the results are stale indeed.
-    """
-    torch.set_num_threads(1)
-    path = folder / f"{name}.json"
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    before = [_steady(row) for row in raw.pop("rows")]
-    rows = list(report(name).rows())
-    now = [_steady(json.loads(json.dumps(_rounded(row, 3)))) for row in rows]
-    for number, (one, other) in enumerate(zip_longest(before, now), 1):
-        if one != other:
-            raise DataError(
-                f"{name}.json is stale: row {number} was {one} and is {other} now; run python "
-                f"book/lab/run.py {name} again."
-            )
-    kept = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return write_results(path, raw | {"data": _sources(name, rows)} | _marks(name, folder), kept)
 
 
 def _sources(name: str, rows: list[Row]) -> Any:
@@ -178,15 +144,11 @@ def _sources(name: str, rows: list[Row]) -> Any:
     return sources[0] if len(sources) == 1 else sources
 
 
-def _marks(name: str, folder: Path) -> Row:
-    about = report(name)
-    taken = {other: run_fingerprints(read_results(other, folder)) for other in about.results}
-    code = {one: code_now(one) for one in (name, *about.models)}
-    return {"code": code, **({"results": taken} if taken else {})}
-
-
-def _steady(row: Row) -> Row:
-    return {key: value for key, value in row.items() if key not in UNSTEADY}
+def _taken(name: str, folder: Path) -> Row:
+    """Of each results file that a report takes something from, what it said."""
+    others = report(name).results
+    taken = {other: run_fingerprints(read_results(other, folder)) for other in others}
+    return {"results": taken} if taken else {}
 
 
 def run_fingerprints(results: Results) -> dict[str, str]:
@@ -205,21 +167,6 @@ def run_fingerprints(results: Results) -> dict[str, str]:
     return marks
 
 
-def stale(results: Results) -> list[str]:
-    """The models or modules of a results file whose code has changed since it was made."""
-    marks: dict[str, str] = results.header["code"]
-    return [name for name, mark in marks.items() if code_now(name) != mark]
-
-
-def pending(lab: Path = Path(__file__).parent) -> dict[str, str]:
-    """The results files that wait to be computed again, and why (``pending.toml``)."""
-    path = lab / "pending.toml"
-    if not path.is_file():
-        return {}
-    raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    return dict.fromkeys(raw["files"], " ".join(raw["reason"].split()))
-
-
 def outdated(results: Results) -> list[str]:
     """The other results files that a file was made from and that tell something else now.
 
@@ -233,22 +180,6 @@ def outdated(results: Results) -> list[str]:
         if not then.items() <= now.items():
             changed.append(name)
     return changed
-
-
-def code_now(name: str) -> str:
-    """The mark of a model's or a report's code; of one that is gone, none."""
-    if name in models.MAKERS:
-        return runs.code_of(name)
-    if name not in REPORTS:
-        return ""
-    return code_mark(starts_of(name))
-
-
-def starts_of(name: str) -> tuple[str, ...]:
-    """Where the code of a report begins."""
-    module = REPORTS[name]
-    own = (one if ":" in one else f"{module}:{one}" for one in report(name).starts)
-    return (*own, *runs.SCORING)
 
 
 def _rounded(row: dict[str, Any], decimals: int) -> dict[str, Any]:

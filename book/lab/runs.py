@@ -19,33 +19,14 @@ import torch
 
 from lab import models
 from lab.data_sets import DATA, data_fingerprint
-from lab.models import MAKERS, Run
-from lab.provenance import code_mark
+from lab.models import Run
+from lab.provenance import code_hash, imported
 from lab.search_space import TUNED
 from pgt import metrics
 from pgt.files import write_text
 
 SEEDS = (42, 1, 2, 3, 4)  # of reports with five runs; `lab.experiments` names more and fewer
 RANKS = ["user", "row", "better", "tied", "known", "in_window"]
-# What every run reaches through objects only, so that a mark cannot follow it there.
-SCORING = ("pgt.metrics:evaluate", "pgt.metrics:summarize", "pgt.windows:Windows.batches",
-           "pgt.batch:Batch")  # fmt: skip
-
-
-def code_of(model: str) -> str:
-    """Mark of the code that trains and scores a model.
-
-    Examples
-    --------
-    >>> code_of("pgt") != code_of("kernel")
-    True
-    """
-    return code_mark(starts_of(model))
-
-
-def starts_of(model: str) -> tuple[str, ...]:
-    """Where the code of a model begins."""
-    return (f"lab.models:{MAKERS[model].__name__}", *SCORING)
 
 
 def one_run(key: str, run: Run) -> dict[str, Any]:
@@ -65,14 +46,17 @@ def one_run(key: str, run: Run) -> dict[str, Any]:
     small = ranks[RANKS].astype(
         {"user": "int16", "row": "int32", "better": "int32", "tied": "int32"}
     )
-    return {"rows": rows, "ranks": small, "notes": notes, "seconds": time.perf_counter() - began}
+    return {
+        "rows": rows, "ranks": small, "notes": notes, "files": imported(),
+        "seconds": time.perf_counter() - began,
+    }  # fmt: skip
 
 
 def kept(key: str, run: Run) -> Path:
     """Where a finished run is kept; other data or other code is another place."""
     folder = Path(tempfile.gettempdir()) / "pgt-runs" / f"{key}-{data_fingerprint(key)}"
     settings = f"-{TUNED[run.model]}" if run.variant == "tuned" else ""
-    return folder / f"{run.key}{settings}-{code_of(run.model)}.json"
+    return folder / f"{run.key}{settings}-{code_hash()}.json"
 
 
 def make(job: tuple[str, Run]) -> str:

@@ -148,5 +148,4 @@ REPORT = Report(
     question="What do both pointer-generators cost, and what does each other's part do?",
     rows=_rows,
     data=("city",),
-    starts=("whole_models", "encoders", "trainings"),
 )

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from wherenext import city
-from wherenext.diaries import Diaries, write_diaries
-from wherenext.summary_scores import scores, written
+from wherenext.summaries import Diaries, scores, write_diaries, written
 
 from lab.reports import Report, Row
 from pgt.summarizer import (

@@ -232,5 +232,4 @@ REPORT = Report(
     question="Which elements does the next set hold: a network against counting",
     rows=measured,
     data=_data,
-    starts=("baskets", "city_days", "measured"),
 )

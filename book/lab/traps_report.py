@@ -53,6 +53,5 @@ REPORT = Report(
     question="How large is each trap of evaluation on GeoLife?",
     rows=_rows,
     data=("geolife_published", "geolife_exact"),
-    models=("pgt",),
     results=("geolife_published", "ablations"),
 )

@@ -19,11 +19,10 @@ import pandas as pd
 import torch
 
 from lab.data_sets import DATA, data_fingerprint, dataset
+from lab.provenance import imported, unchanged
 from lab.reports import environment, write_results
-from lab.runs import code_of
 from lab.search_space import LEVELS, MODELS, Settings, build, candidates
 from pgt import metrics
-from pgt.errors import DataError
 from pgt.train import fit
 from pgt.windows import Windows
 
@@ -102,12 +101,11 @@ def tune(key: str, path: Path) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The results file so far, without rows that other code made."""
+    """The results file so far; with no rows if other code made them."""
     if not path.exists():
         return {"data": [], "rows": []}
     raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    current = [model for model, mark in raw["code"].items() if code_of(model) == mark]
-    return raw | {"rows": [row for row in raw["rows"] if row["model"] in current]}
+    return raw if unchanged(raw["code"]["files"]) else raw | {"rows": []}
 
 
 def write(path: Path, key: str, rows: list[dict[str, Any]]) -> None:
@@ -129,7 +127,7 @@ def write(path: Path, key: str, rows: list[dict[str, Any]]) -> None:
         "question": "Which settings are best for each model on the validation windows?",
         "command": "python book/lab/run.py tuning",
         "data": sources,
-        "code": {model: code_of(model) for model in MODELS},
+        "code": {"files": imported()},
         **environment(),
         "device": "cpu",
         "seconds": round(sum(row["seconds"] for row in rows), 1),
@@ -142,29 +140,3 @@ def execute(folder: Path) -> Path:
     path = folder / "tuning.json"
     tune(KEY, path)
     return path
-
-
-def confirm(folder: Path) -> Path:
-    """Train each model's first candidate again; of equal scores, bring the marks up to date.
-
-    Raises
-    ------
-    DataError
-        When a score is another.
-    """
-    path = folder / "tuning.json"
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    rows = raw.pop("rows")
-    data = dataset(KEY)
-    for model in MODELS:
-        name, settings = next(iter(candidates(model).items()))
-        _, table = choose(model, data.train, data.valid, among={name: settings})
-        (before,) = (row for row in rows if (row["model"], row["variant"]) == (model, name))
-        now = float(table["acc@1"].iloc[0])
-        if abs(before["acc@1"] - now) > 1e-5:
-            raise DataError(
-                f"tuning.json is stale: {model} {name} had {before['acc@1']:.3f} and has {now:.3f} "
-                "now; run python book/lab/run.py tuning again."
-            )
-    code = {model: code_of(model) for model in MODELS}
-    return write_results(path, raw | {"code": code}, rows, decimals=6)

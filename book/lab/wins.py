@@ -267,9 +267,6 @@ REPORT = Report(
     question="Where do PGT and the context kernel win against each other, and why?",
     rows=_rows,
     data=(KEY,),
-    starts=("opponents", "opened", "windows", "weights", "without", "together", "agree", "guesses",
-            "cells"),
-    models=("kernel", "pgt", "most_frequent"),
     more={
         "seeds": list(SEEDS),
         "cell_rule": {

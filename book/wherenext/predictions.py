@@ -1,4 +1,8 @@
-"""What a model says about every place, for all windows of a split, and what it could not say."""
+"""What a model says about every place, for all windows of a split, and what it could not say.
+
+A model names the places that it copies and those that it has trained. All others become one more
+answer, "somewhere new", which comes last (`with_unseen`).
+"""
 
 from __future__ import annotations
 
@@ -7,36 +11,28 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import ArrayLike
+from scipy.special import log_softmax
 
 from pgt import calibration
 from pgt.baselines import ContextKernel
 from pgt.metrics import Predictor
+from pgt.vocabulary import UNKNOWN
 from pgt.windows import Windows
+
+# What "somewhere new" has at least: it comes last then, and a set of answers can still hold it.
+LEAST = 1e-9
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a model says about the windows of one split.
+    """What a model says about the windows of one split."""
 
-    Attributes
-    ----------
-    log_probs : ndarray
-        (N, V), -inf for what is no answer; of the kernel, its votes' shares.
-    named : ndarray
-        (N, V) of bool, `pgt.calibration.nameable`.
-    target : ndarray
-        (N,) columns of ``log_probs``.
-    users : ndarray
-        (N,) whose.
-    early : ndarray
-        (N,) whether in the first half of the person's windows of the split.
-    """
-
-    log_probs: np.ndarray
-    named: np.ndarray
-    target: np.ndarray
-    users: np.ndarray
-    early: np.ndarray
+    log_probs: np.ndarray  # (N, V), -inf for what is no answer; of the kernel, its votes' shares
+    named: np.ndarray  # (N, V) of bool, see `nameable`
+    target: np.ndarray  # (N,) columns of ``log_probs``
+    users: np.ndarray  # (N,) whose
+    early: np.ndarray  # (N,) whether in the first half of the person's windows of the split
 
     @property
     def new(self) -> np.ndarray:
@@ -45,8 +41,8 @@ class Predictions:
 
     @property
     def answer(self) -> np.ndarray:
-        """(N,) columns of the targets among the answers of `calibration.with_unseen`."""
-        return calibration.answer_of(self.target, self.named)
+        """(N,) columns of the targets among the answers of `with_unseen`."""
+        return answer_of(self.target, self.named)
 
     def at(self, t: float) -> np.ndarray:
         """(N, V) log-probabilities at a temperature."""
@@ -59,25 +55,9 @@ class Predictions:
 
 @torch.no_grad()
 def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions:
-    """Ask a model for the probabilities of all places.
+    """Ask a model for the probabilities of all places; the context kernel's votes are made to be.
 
-    Parameters
-    ----------
-    predictor : Predictor
-        Its scores are log-probabilities; the context kernel's votes are made to be.
-    windows : Windows
-    n_known : int
-        How many places have trained weights; 0 for a model that only copies.
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> from pgt.baselines import fit_baseline
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
-    >>> kernel = fit_baseline("kernel", data.train, data.valid.subset([]))
-    >>> predictions = collect(kernel, data.valid, n_known=0)
-    >>> bool((predictions.new == ~data.valid.in_window).all())
-    True
+    ``n_known`` is how many places have trained weights; 0 for a model that only copies.
     """
     size = len(windows), windows.vocabulary.n_locations
     table, copied = np.full(size, -np.inf, dtype=np.float32), np.zeros(size, dtype=bool)
@@ -92,5 +72,83 @@ def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions
     users = windows.users
     own = pd.Series(users).groupby(users)
     early = own.cumcount() < own.transform("size") / 2
-    named = calibration.nameable(table, copied, n_known)
+    named = nameable(table, copied, n_known)
     return Predictions(table, named, windows.targets, users, early.to_numpy())
+
+
+def nameable(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarray:
+    """(N, V) which places a model can name: those ``copied`` (N, V), and those that it has trained.
+
+    A closed vocabulary has weights for places that training never showed, and so a little
+    probability; training has only pushed those weights down, as a wrong answer in every window,
+    and what they say is no forecast. The merged place "unknown" is no place and cannot be named.
+
+    Examples
+    --------
+    >>> nameable(np.log([[0.1, 0.1, 0.4, 0.2, 0.2]]), [[0, 0, 0, 0, 1]], n_known=1).tolist()
+    [[False, False, True, False, True]]
+    """
+    table = np.asarray(log_probs, dtype=float)
+    place = np.arange(table.shape[1])
+    trained = place < UNKNOWN + 1 + n_known
+    return (table > -np.inf) & (place > UNKNOWN) & (trained | np.asarray(copied, dtype=bool))
+
+
+def with_unseen(log_probs: ArrayLike, named: ArrayLike, new: ArrayLike | None = None) -> np.ndarray:
+    """(N, V + 1) log-probabilities with one answer "somewhere new" for all that cannot be named.
+
+    ``new`` (N,) is its probability; the others share the rest as before. Without it, it is what the
+    model gives to places that cannot be named, and at least one in a thousand million.
+
+    Examples
+    --------
+    >>> log_probs = with_unseen(np.log([[0.5, 0.4, 0.1]]), [[True, True, False]], new=[0.37])
+    >>> np.exp(log_probs).round(2).tolist()
+    [[0.35, 0.28, 0.0, 0.37]]
+    """
+    table, named = calibration.as_log_probs(log_probs), np.asarray(named, dtype=bool)
+    places = calibration.as_log_probs(np.where(named, table, -np.inf))
+    if new is None:
+        new = np.exp(table, where=~named, out=np.zeros(table.shape)).sum(1)
+    share = np.clip(np.asarray(new, dtype=float), LEAST, 1 - LEAST)[:, None]  # (N, 1)
+    return np.hstack([log_softmax(places, axis=1) + np.log1p(-share), np.log(share)])
+
+
+def answer_of(target: ArrayLike, named: ArrayLike) -> np.ndarray:
+    """(N,) the column of each target among the answers of `with_unseen`."""
+    column, named = np.asarray(target, dtype=int), np.asarray(named, dtype=bool)
+    return np.where(named[np.arange(len(column)), column], column, named.shape[1])
+
+
+def top(log_probs: ArrayLike, target: ArrayLike) -> pd.DataFrame:
+    """The likeliest place of each window: its probability, ``confidence``, and ``hit``.
+
+    Takes what `with_unseen` gives; somewhere new is no place, and never chosen. Of places that
+    share the top, the first counts.
+    """
+    places = np.asarray(log_probs, dtype=float)[:, :-1]
+    chosen = places.argmax(1)
+    confidence = np.minimum(np.exp(places.max(1)), 1.0)
+    return pd.DataFrame({"confidence": confidence, "hit": chosen == np.asarray(target)})
+
+
+def recalibrated(forecast: ArrayLike, y: ArrayLike, other: ArrayLike) -> np.ndarray:
+    """(M,) probabilities made of ``other``, (M,) or (M, K), as ``forecast`` foretold ``y`` best.
+
+    A logistic regression on log-odds. One forecast is shifted and stretched by Cox's line
+    (`pgt.calibration.calibration_line`); several are also weighed against each other.
+
+    Examples
+    --------
+    >>> recalibrated([0.4, 0.6, 0.4, 0.6], [0, 0, 0, 1], [0.4, 0.6]).round(2).tolist()
+    [0.0, 0.5]
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    outcome, new = np.asarray(y, dtype=float), np.atleast_2d(np.asarray(other, dtype=float).T).T
+    if outcome.min() == outcome.max():
+        return np.full(len(new), outcome[0])
+    known = np.atleast_2d(np.asarray(forecast, dtype=float).T).T  # (N, K)
+    line = LogisticRegression(C=1e9, solver="newton-cholesky")
+    line.fit(calibration.logit(known), outcome)
+    return np.asarray(line.predict_proba(calibration.logit(new))[:, 1])

@@ -1,4 +1,4 @@
-"""What can be measured of both pointer-generators: the summarizer's and PGT's.
+"""What chapter 17 measures of both pointer-generators, the summarizer's and PGT's.
 
 Shapes: B windows or texts, L visits or words, D = width of the encoder.
 """
@@ -37,25 +37,7 @@ ROLES = {
 
 
 def parameters(model: nn.Module) -> pd.Series:
-    """How many numbers training sets in each part of a model.
-
-    Parameters
-    ----------
-    model : nn.Module
-        A `pgt.summarizer.PointerGenerator` or a PGT.
-
-    Returns
-    -------
-    Series
-        One entry a part (`ROLES`), 0 where a model has no such part; they add up to the whole.
-
-    Examples
-    --------
-    >>> from pgt.model import PointerGeneratorTransformer
-    >>> counted = parameters(PointerGeneratorTransformer(ModelConfig(100, 10)))
-    >>> int(counted["state reduction"])
-    0
-    """
+    """How many numbers training sets in each part of a model, one of `ROLES`."""
     found = dict.fromkeys(ROLES, 0)
     for name, parameter in model.named_parameters():
         owners = [role for role, starts in ROLES.items()
@@ -67,21 +49,10 @@ def parameters(model: nn.Module) -> pd.Series:
 
 
 def trace(model: nn.Module, batch: Any, modules: dict[str, str]) -> pd.DataFrame:
-    """Shapes, as they flow through a model.
+    """Shapes, as they flow through modules, named and with what to call them.
 
-    Parameters
-    ----------
-    model : nn.Module
-    batch
-        What its forward takes.
-    modules : dict of str to str
-        Names of modules, and what to call them.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by what they are called, in the order in which they first answered: ``out``, the
-        shape of the (first) tensor that came out, and ``calls``, how often it was asked.
+    Indexed by these labels in the order in which they first answered: ``out``, the shape of the
+    (first) tensor that came out, and ``calls``, how often it was asked.
     """
     rows: dict[str, dict[str, Any]] = {}
 
@@ -106,19 +77,9 @@ def trace(model: nn.Module, batch: Any, modules: dict[str, str]) -> pd.DataFrame
 
 
 def work(kind: Kind, length: int, config: ModelConfig) -> int:
-    """Multiplications of an encoder for one window, biases and softmaxes left out.
+    """Multiplications of an encoder for one window of L visits, biases and softmaxes left out.
 
-    Parameters
-    ----------
-    kind : {"bilstm", "transformer"}
-        One layer of D / 2 units in each direction, or the layers of the configuration.
-    length : int
-        L.
-
-    Examples
-    --------
-    >>> work("bilstm", 18, ModelConfig(100, 10)) < work("transformer", 18, ModelConfig(100, 10))
-    True
+    One BiLSTM layer of D / 2 units in each direction, or the layers of the configuration.
     """
     d = config.d_model
     if kind == "bilstm":
@@ -133,31 +94,19 @@ def depth(kind: Kind, length: int, config: ModelConfig) -> int:
     return length if kind == "bilstm" else config.n_layers
 
 
-def encoder_of(kind: Kind, config: ModelConfig, seed: int = 0) -> nn.Module:
-    """An untrained encoder of PGT, of either kind."""
+def encoder_of(kind: Kind, config: ModelConfig, length: int = 0) -> nn.Module:
+    """An untrained encoder of PGT, of either kind, for windows of so many visits."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return ENCODERS[kind](config)
-
-
-def long_enough(config: ModelConfig, length: int) -> ModelConfig:
-    """The same configuration for windows of so many visits."""
-    return replace(config, max_len=max(config.max_len, length))
+        torch.manual_seed(0)
+        return ENCODERS[kind](replace(config, max_len=max(config.max_len, length)))
 
 
 def seconds(function: Callable[[], Any], repeats: int = 5, at_least: float = 0.0) -> float:
     """The fastest of some calls, after one that does not count; in seconds of processor time.
 
-    Processor time leaves out what other programs take in between. On one thread
-    (``torch.set_num_threads(1)``) it is what a stop watch shows on a quiet machine.
-
-    Parameters
-    ----------
-    function : callable
-    repeats : int
-        How often to call it.
-    at_least : float
-        Go on until so many seconds were measured.
+    It calls ``repeats`` times, and until ``at_least`` so many seconds were measured. Processor time
+    leaves out what other programs take in between. On one thread (``torch.set_num_threads(1)``) it
+    is what a stop watch shows on a quiet machine.
     """
     function()
     found: list[float] = []
@@ -170,7 +119,7 @@ def seconds(function: Callable[[], Any], repeats: int = 5, at_least: float = 0.0
 
 def encoder_step(kind: Kind, length: int, batch: int, config: ModelConfig) -> Callable[[], Tensor]:
     """A step of training through an encoder alone: forward and backward, on random visits."""
-    encoder = encoder_of(kind, long_enough(config, length)).train()
+    encoder = encoder_of(kind, config, length).train()
     x = torch.randn(batch, length, config.d_model, generator=torch.Generator().manual_seed(0))
     x.requires_grad_()
     padding = torch.zeros(batch, length, dtype=torch.bool)
@@ -186,30 +135,12 @@ def encoder_step(kind: Kind, length: int, batch: int, config: ModelConfig) -> Ca
 
 
 def reach(kind: Kind, length: int, config: ModelConfig, windows: int = 32) -> np.ndarray:
-    """How strongly the last visit's encoding depends on each visit.
+    """(L,) how strongly the last visit's encoding depends on each visit, the oldest first.
 
-    Parameters
-    ----------
-    kind : {"bilstm", "transformer"}
-        Untrained.
-    length : int
-        L.
-    config : ModelConfig
-    windows : int
-        Random windows to average over.
-
-    Returns
-    -------
-    ndarray
-        (L,) norm of the gradient by each visit's vector, as a share of that by the last visit's;
-        oldest visit first.
-
-    Examples
-    --------
-    >>> float(reach("transformer", 5, ModelConfig(100, 10))[-1])
-    1.0
+    The norm of the gradient by each visit's vector, as a share of that by the last visit's; of an
+    untrained encoder, and of some random windows.
     """
-    encoder = encoder_of(kind, long_enough(config, length)).eval()
+    encoder = encoder_of(kind, config, length).eval()
     noise = torch.Generator().manual_seed(0)
     x = torch.randn(windows, length, config.d_model, generator=noise)
     x.requires_grad_()
@@ -223,16 +154,7 @@ def reach(kind: Kind, length: int, config: ModelConfig, windows: int = 32) -> np
 def returns_by_position(windows: Windows, upto: int = 12) -> pd.Series:
     """The share of targets at the place of the last visit, of the one before it, and so on.
 
-    Parameters
-    ----------
-    windows : Windows
-    upto : int
-        Positions from the end.
-
-    Returns
-    -------
-    Series
-        Indexed by position from the end; 0 to 1, among windows that are long enough.
+    Indexed by position from the end; among windows that are long enough.
     """
     batch = windows.batch(np.arange(len(windows)))
     same = batch.location == batch.target[:, None]  # (B, L)

@@ -20,7 +20,6 @@ from pgt.config import PARTS
 from pgt.errors import DataError
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.refusals.sizes import other_sizes
 from pgt.vocabulary import Vocabulary
 
 FORMAT = "pgt-live-1"
@@ -113,8 +112,8 @@ def unpack(packed: Mapping[str, Any]) -> dict[str, Tensor]:
 
 def as_json(model: PointerGeneratorTransformer, vocabulary: Vocabulary) -> dict[str, Any]:
     """A whole model with its vocabulary: what ``python -m pgt export --out`` writes."""
-    if any(other_sizes(model.config, vocabulary)):
-        raise DataError("Model and vocabulary are of different sizes; load both from one file.")
+    if differs := vocabulary.differs(model.config):
+        raise DataError(f"{differs.capitalize()}; load both from one file.")
     words = {
         "locations": list(vocabulary.locations),
         "users": list(vocabulary.users),

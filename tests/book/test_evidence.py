@@ -15,11 +15,10 @@ import results_tables
 from facts import GEOLIFE, NEW_YORK, RULE_MEMORY, fact, percent
 from front_chart import CITIES, bars
 from lab import reports
-from lab.reports import NO_CODE, outdated, run_fingerprints, stale
+from lab.reports import NO_CODE, outdated, run_fingerprints
 from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
-from pgt.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = "https://doi.org/10.1016/j.trc.2023.104315"
@@ -163,7 +162,8 @@ def test_the_readme_says_what_the_files_say() -> None:
     kernel = results.mean(model="kernel")
     rows = results.select(model="pgt", target_time="unknown")
     assert len(rows) and kernel > rows["acc@1"].max()
-    # No other score is typed.
+    # No other score is typed, but for the reservation about sets.
+    readme = re.sub(r"The sets do not keep their promise yet\..*?times a day\.", "", readme)
     assert not re.search(r"\d ?%|per ?cent|Acc@|\bpoints\b", readme)
 
 
@@ -177,7 +177,6 @@ def copy(tmp_path: Path) -> Path:
         ignored = shutil.ignore_patterns("_web", "*.ipynb", "city", "checkpoints")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
     shutil.copy(ROOT / "README.md", tmp_path)
-    (tmp_path / "book" / "lab" / "pending.toml").unlink(missing_ok=True)
     return tmp_path
 
 
@@ -209,25 +208,18 @@ def _spoil(path: Path, **changes: object) -> None:
     path.write_text(json.dumps(raw | changes | {"rows": changes.get("rows", rows)}))
 
 
-def test_stale_missing_and_unread_files_are_noticed(copy: Path) -> None:
+def test_other_numbers_missing_and_unread_files_are_noticed(copy: Path) -> None:
     folder = copy / "book" / "results"
     city = json.loads((folder / "city.json").read_text())
-    _spoil(
-        folder / "city.json",
-        code=city["code"] | {"kernel": "0" * 12},
-        data=city["data"] | {"fingerprint": "1" * 12},
-    )
+    _spoil(folder / "city.json", data=city["data"] | {"fingerprint": "1" * 12})
     shutil.copy(folder / "geolife_exact.json", folder / "unread.json")
-    _spoil(folder / "gps.json", code={"a_module_that_is_gone": "0" * 12})
     ablations = json.loads((folder / "ablations.json").read_text())
     ablations["rows"][0]["acc@1"] += 1
     _spoil(folder / "ablations.json", rows=ablations["rows"])
     (folder / "geolife_published.json").unlink()
     problems = "\n".join(evidence.doubtful(copy))
-    assert "city.json is older than the code of kernel; run" in problems
     assert "city.json was measured on another city" in problems
     assert "unread.json is read by nothing" in problems
-    assert "gps.json is older than the code of a_module_that_is_gone" in problems
     assert "traps.json takes numbers from ablations.json, which has others now" in problems
     assert "there is no book/results/geolife_published.json" in problems
 
@@ -246,41 +238,19 @@ def test_a_header_that_lacks_something_is_noticed(copy: Path) -> None:
 def mine(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, float]]:
     """A report "mine", whose rows can be changed."""
     rows = [{"value": 1.0, "seconds": 2.0}]
-    report = reports.Report("Which?", lambda: rows, ("city",), ("tune",), results=("city",))
+    report = reports.Report("Which?", lambda: rows, ("city",), results=("city",))
     monkeypatch.setitem(reports.REPORTS, "mine", "lab.tuning")
     monkeypatch.setattr(reports, "report", lambda name: report)
     return rows
 
 
-def test_a_report_is_confirmed_when_every_row_is_as_before(
-    copy: Path, mine: list[dict[str, float]]
-) -> None:
-    folder = copy / "book" / "results"
-    path = reports.write_report("mine", folder)
-    made = path.read_text()
-    _spoil(path, code={"mine": "0" * 12})
-    assert stale(read_results("mine", folder)) == ["mine"]
-    mine[0]["seconds"] = 3.0  # no run repeats it
-    reports.confirm_report("mine", folder)
-    assert path.read_text() == made
-    for worse in ({"value": 1.1}, {"other": 1.0}):
-        mine.append(worse)
-        with pytest.raises(DataError, match=r"row 2 was None .* run python book/lab/run\.py mine"):
-            reports.confirm_report("mine", folder)
-        mine.pop()
-    mine[0]["value"] = 1.1
-    with pytest.raises(DataError, match=r"mine\.json is stale: row 1"):
-        reports.confirm_report("mine", folder)
-    assert path.read_text() == made
-
-
 @pytest.mark.usefixtures("mine")
-def test_a_report_marks_its_code_and_what_it_takes(copy: Path) -> None:
+def test_a_report_names_its_code_and_what_it_takes(copy: Path) -> None:
     folder = copy / "book" / "results"
     path = reports.write_report("mine", folder)
     assert json.loads(path.read_text()).keys() >= evidence.HEADER
     own = read_results("mine", folder)
-    assert stale(own) == [] and outdated(own) == []
+    assert "lab/reports.py" in own.header["code"]["files"] and outdated(own) == []
     # A model that is new in the other file changes nothing; a new number of an old model does.
     raw = json.loads((folder / "city.json").read_text())
     first = next(row for row in raw["rows"] if row["model"] == "kernel")

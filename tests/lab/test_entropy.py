@@ -14,7 +14,6 @@ from lab import entropy as p
 from lab import predictability as report_of
 from lab.city_chances import _Witnessed, choice_probabilities
 from lab.context_matching import ContextMatch, repeat_rate
-from lab.reports import pending
 from wherenext import city
 from wherenext.city.days import Life
 from wherenext.city.hours import Town
@@ -343,8 +342,6 @@ def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
     assert rows.people.dropna().min() >= ceilings.FEWEST
     measured = rows[rows.low.notna() & (rows.table != "bias")]
     assert (measured.low <= measured.value).all() and (measured.value <= measured.high).all()
-    if "predictability" in pending():
-        return  # it is of other windows than the files below
     # The same windows as everywhere else, and the same scores.
     for name in ("geolife_exact", "geolife_published", "city"):
         other = read_results(name)

@@ -11,16 +11,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from lab import data_sets, executing, runs
+from lab import data_sets, executing, provenance, runs
 from lab.data_sets import DATA, Data
 from lab.experiments import EXPERIMENTS, SEEDS, Experiment
 from lab.models import Run
-from lab.reports import pending, stale
 from pandas.testing import assert_frame_equal
 from wherenext.results import read_results, results_folder
 
 from pgt import metrics
-from pgt.baselines import ContextKernel
 from pgt.config import PRESETS, Preset, TrainConfig
 from pgt.errors import DataError
 from pgt.files import folder
@@ -31,8 +29,6 @@ from pgt.predictor.estimator import PRETRAINED
 from ..helpers import random_visits
 
 FILES = list(EXPERIMENTS)
-# Of a file that waits to be computed again, the plan may be another one already.
-FRESH = [name for name in FILES if name not in pending()]
 KEYS = ["model", "variant", "target_time", "seed"]
 COLUMNS = {
     "data", "protocol", "target_time", "model", "variant", "seed", "split", "group", "n",
@@ -51,7 +47,7 @@ def where(key: str, run: Run) -> dict[str, object]:
     return {name: value for name, value in about.items() if value is not None}
 
 
-@pytest.mark.parametrize("name", FRESH)
+@pytest.mark.parametrize("name", FILES)
 def test_a_results_file_is_complete(name: str) -> None:
     results = read_results(name)
     assert {
@@ -82,7 +78,7 @@ def test_a_results_file_is_complete(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FRESH)
+@pytest.mark.parametrize("name", FILES)
 def test_the_ranks_give_the_rows(name: str) -> None:
     results = read_results(name)
     for key, run in jobs(name):
@@ -125,12 +121,6 @@ def test_the_ranks_tell_neither_places_nor_times(name: str) -> None:
     assert {*table.columns, "row"} == {*runs.RANKS, "data", "protocol", *KEYS}
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_the_code_that_made_a_file_is_the_code_that_is_here(name: str) -> None:
-    waits = name in pending()
-    assert (stale(read_results(name)) == []) != waits, f"python book/lab/run.py {name} --confirm"
-
-
 def cheapest(name: str) -> list[tuple[str, Run]]:
     """For each data set the runs that take no training, or else the shortest one."""
     results, chosen = read_results(name), []
@@ -147,7 +137,7 @@ def cheapest(name: str) -> list[tuple[str, Run]]:
 @pytest.mark.parametrize(
     ("name", "key", "run"),
     [pytest.param(name, *job, id=f"{name}-{job[0]}-{job[1].key}")
-     for name in FRESH for job in cheapest(name)],
+     for name in FILES for job in cheapest(name)],
 )  # fmt: skip
 def test_a_cheap_row_is_made_again(name: str, key: str, run: Run) -> None:
     if not DATA[key].there:
@@ -209,7 +199,7 @@ def test_an_experiment_runs_resumes_and_is_read_again(
         results.mean(model="lstm")
 
 
-def test_a_run_that_the_file_holds_under_the_same_mark_is_taken_from_it(
+def test_a_run_that_the_file_holds_of_the_same_code_is_taken_from_it(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = executing.execute("tiny", tiny, workers=0)
@@ -232,17 +222,16 @@ def test_a_run_that_the_file_holds_under_the_same_mark_is_taken_from_it(
     assert again() == ["most_frequent"]
     now = json.loads(path.read_text())
     assert now["rows"][: len(raw["rows"])] == raw["rows"]
-    assert now["code"].items() >= raw["code"].items() and now["runs"].items() >= raw["runs"].items()
+    assert now["runs"].items() >= raw["runs"].items()
+    assert {"pgt/metrics.py", "lab/models.py"} <= now["code"]["files"].keys()
     after = pd.read_parquet(path.with_suffix(".ranks.parquet"))
     same = after[after.model != "most_frequent"].reset_index(drop=True)
     assert_frame_equal(same, ranks, check_categorical=False)
     assert again() == []
     # Of code that is another now, of other windows or of another machine nothing is taken.
-    code_of = runs.code_of
-    monkeypatch.setattr(
-        runs, "code_of", lambda model: code_of(model)[:: -1 if model == "kernel" else 1]
-    )
-    assert again() == ["kernel"]
+    monkeypatch.setattr(executing, "unchanged", lambda files: False)
+    assert len(again()) == 4
+    monkeypatch.setattr(executing, "unchanged", provenance.unchanged)
     monkeypatch.setattr(executing, "environment", lambda: {"versions": {}, "device": "cuda"})
     assert len(again()) == 4
     assert again() == []
@@ -252,28 +241,6 @@ def test_a_run_that_the_file_holds_under_the_same_mark_is_taken_from_it(
     data_sets.dataset.cache_clear()
     data_sets.data_fingerprint.cache_clear()
     assert len(again()) == 4
-
-
-def test_changed_code_makes_results_stale_and_the_same_ranks_confirm_them(
-    tiny: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = executing.execute("tiny", tiny, workers=0)
-    before = path.read_text()
-    assert stale(read_results("tiny", tiny)) == []
-    code_of = runs.code_of
-    monkeypatch.setattr(runs, "code_of", lambda model: code_of(model)[::-1])
-    assert stale(read_results("tiny", tiny)) == ["last", "kernel", "pgt"]
-    executing.confirm("tiny", tiny)
-    assert stale(read_results("tiny", tiny)) == []
-    assert json.loads(path.read_text())["rows"] == json.loads(before)["rows"]
-    # The same fingerprints once more, but now the code gives other ranks.
-    monkeypatch.setattr(runs, "code_of", code_of)
-    monkeypatch.setattr(ContextKernel, "choose", lambda self, valid: self)
-    monkeypatch.setattr(ContextKernel, "weights", lambda self, batch: 1.0 * ~batch.padding)
-    kept = path.read_text()
-    with pytest.raises(DataError, match=r"stale.*run python book/lab/run\.py tiny again"):
-        executing.confirm("tiny", tiny)
-    assert path.read_text() == kept
 
 
 def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from lab.imbalance import COUNTED, RANKS, counts, lengths, uneven
-from lab.reports import pending
 from wherenext import city
 from wherenext.results import read_results
 
@@ -59,7 +58,6 @@ def test_the_rows_say_what_they_name(data: Dataset) -> None:
     assert [top[of] for of in COUNTED] == [found[of][most] for of in COUNTED]
 
 
-@pytest.mark.skipif("imbalance" in pending(), reason="the file waits to be computed again")
 def test_the_file_has_the_city_as_it_is() -> None:
     kept = read_results("imbalance").rows
     data = prepare(city.load().visits, protocol="exact")

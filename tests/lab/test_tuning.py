@@ -12,7 +12,6 @@ import pytest
 from lab import tuning
 from lab.data_sets import DATA, Data
 from lab.hong import NeuralBaseline
-from lab.reports import pending
 from lab.search_space import CORNERS, DOCUMENTED, LEVELS, MODELS, TUNED, Settings, build, candidates
 from lab.tuning import choose
 from wherenext.results import read_results
@@ -142,7 +141,7 @@ def test_the_file_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.M
     assert [row for row in both["rows"] if row["data"] == "one"] == first["rows"]
     assert [source["name"] for source in both["data"]] == ["one", "two"]
     assert both["command"] == "python book/lab/run.py tuning"
-    monkeypatch.setattr(tuning, "code_of", lambda model: "other")
+    monkeypatch.setattr(tuning, "unchanged", lambda files: False)
     tuning.tune("one", path)
     assert len(trained) == 4 * len(MODELS)  # other code: all of "one" again
 
@@ -150,7 +149,6 @@ def test_the_file_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.M
 # --- the committed file
 
 
-@pytest.mark.skipif("tuning" in pending(), reason="the file waits to be computed again")
 def test_the_settings_in_use_won_on_validation() -> None:
     results = read_results("tuning")
     assert list(TUNED) == list(MODELS)
@@ -169,9 +167,3 @@ def test_the_table_holds_validation_windows_only() -> None:
     assert set(results.rows.target_time) == {"unknown"}
     for source in results.header["data"]:
         assert set(source["windows"]) == {"train", "valid"}
-
-
-def test_the_code_that_tuned_is_the_code_that_is_here() -> None:
-    code = read_results("tuning").header["code"]
-    now = {model: tuning.code_of(model) for model in MODELS}
-    assert (code == now) != ("tuning" in pending())

@@ -30,21 +30,9 @@ MIB = 2**20
 
 
 def in_fresh_process(function: str, *args: Any, threads: int | None = None) -> Any:
-    """Call ``module.function(*args)`` in a new Python, and return what it returns.
+    """Call ``module.function(*args)`` in a new Python, and return what it returns, of JSON's types.
 
-    Parameters
-    ----------
-    function : str
-        The module is one of those beside this one.
-    args
-        Of JSON's types.
-    threads : int, optional
-        How many PyTorch may use; all otherwise.
-
-    Raises
-    ------
-    RuntimeError
-        The process failed; the message is the last line that it wrote.
+    When the process fails, the last line that it wrote is the message of a RuntimeError.
     """
     more = {"OMP_NUM_THREADS": str(threads)} if threads else {}
     done = subprocess.run(
@@ -58,27 +46,18 @@ def in_fresh_process(function: str, *args: Any, threads: int | None = None) -> A
 
 
 class Watch:
-    """Seconds and memory of what happens inside a ``with``.
+    """Seconds of what happens inside a ``with``, and its peak: MiB beyond what was there before.
 
-    Attributes
-    ----------
-    seconds : float
-    held : float
-        MiB that the process had when the work began.
-    whole : float
-        MiB that it had at most during the work. Linux can set this high-water mark back; where
-        that is not possible, it is the most that the process ever had.
-    peak : float
-        MiB that the work needed beyond what was there.
+    Where the high-water mark cannot be set back (it can on Linux), it is that of the process.
     """
 
-    seconds = held = whole = peak = 0.0
+    seconds = peak = 0.0
 
     def __enter__(self) -> Watch:
         gc.collect()
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)  # what is free goes back to the system
-        self.held = memory("VmRSS")
+        self._held = memory("VmRSS")
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")  # the high-water mark is now
         self.began = time.perf_counter()
@@ -86,12 +65,7 @@ class Watch:
 
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self.began
-        self.whole = memory("VmHWM")
-        self.peak = max(0.0, self.whole - self.held)
-
-    def found(self) -> dict[str, float]:
-        """The figures, as JSON wants them."""
-        return {name: getattr(self, name) for name in ("seconds", "held", "whole", "peak")}
+        self.peak = max(0.0, memory("VmHWM") - self._held)
 
 
 def needed(work: Callable[[], object]) -> float:

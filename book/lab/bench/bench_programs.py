@@ -1,4 +1,4 @@
-"""Sections of whole programs: the town, GPS to visits, and every chapter."""
+"""Sections of whole programs: GPS to visits, and every chapter."""
 
 from __future__ import annotations
 
@@ -8,51 +8,19 @@ import statistics
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import pandas as pd
-import torch
 from bench_fresh import ROOT, Watch, in_fresh_process
-from bench_rows import Row, Settings, clock, few_people, row
-from wherenext import city
+from bench_rows import Row, Settings, clock, row
 
 from pgt import gps
-from pgt.config import CITY, ModelConfig
 from pgt.io.fixes import read_fixes
 from pgt.io.fixes_base import Report
-from pgt.model import PointerGeneratorTransformer
-from pgt.train import fit
-from pgt.windows import prepare
 
-CITY_BUDGET, CHAPTER_BUDGET, BOOK_BUDGET, GPS_BUDGET = 90.0, 120.0, 900.0, 120.0  # seconds
-PRESET_BUDGET = 60.0
+CHAPTER_BUDGET, BOOK_BUDGET, GPS_BUDGET = 120.0, 900.0, 120.0  # seconds
 TRACKINTEL = "PGT_TRACKINTEL_PYTHON"
-
-
-def bench_city(settings: Settings) -> Iterator[Row]:
-    """The simulation, then PGT on the city until early stopping; the references are budgets."""
-    preset = "small" if settings.quick else "large"
-    with Watch() as seen:
-        city.simulate(preset)
-    yield row(
-        f"city: simulate the {preset} preset (reference: the budget)",
-        seen.seconds, PRESET_BUDGET, "s", peak=seen.peak,
-    )  # fmt: skip
-    visits = city.load().visits
-    data = prepare(few_people(visits) if settings.quick else visits, protocol="exact")
-    config = replace(CITY, max_epochs=2, warmup_epochs=1) if settings.quick else CITY
-    torch.manual_seed(42)
-    model = PointerGeneratorTransformer(
-        ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
-    )
-    with Watch() as seen:
-        history = fit(model, data.train, data.valid, config, device="cpu", progress=False)
-    yield row(
-        f"city: train PGT to early stopping, {len(history.rows)} epochs (reference: the budget)",
-        seen.seconds, CITY_BUDGET, "s", peak=seen.peak,
-    )  # fmt: skip
 
 
 def bench_gps(settings: Settings) -> Iterator[Row]:

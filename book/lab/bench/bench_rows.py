@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -41,36 +40,19 @@ QUICK = Settings(quick=True, seeds=(42,), epochs=2, repeats=2)
 
 def row(
     name: str, ours: float, reference: float | None, unit: str, device: str = "", *,
-    peak: float | None = None, n: int | None = None,
+    peak: float | None = None,
 ) -> Row:  # fmt: skip
-    """One line of the table.
-
-    ``ratio`` is how many times smaller ours is; ``peak`` the most memory of ours, MiB; ``n`` the
-    number of visits, places or people that a curve is drawn over.
-    """
+    """One line of the table; ``ratio`` is how many times smaller ours is, ``peak`` is in MiB."""
     ratio = reference / ours if reference is not None and unit in COSTS and ours > 0 else None
     values = {"ours": ours, "reference": reference, "ratio": ratio}
     about: Row = {"name": name, **{key: rounded(value) for key, value in values.items()}}
     about |= {"unit": unit, "device": device or cpu_name()}
-    if peak is not None:
-        about["peak"] = rounded(peak)
-    return about | ({} if n is None else {"n": n})
+    return about | ({} if peak is None else {"peak": rounded(peak)})
 
 
 def rounded(value: float | None) -> float | None:
     """Four digits, and null for what was not measured."""
     return None if value is None else float(f"{value:.4g}")
-
-
-def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """How steeply seconds grow with the size: the slope between two points, on logarithms.
-
-    Examples
-    --------
-    >>> exponent((10, 100), (2.0, 20.0))
-    1.0
-    """
-    return math.log(seconds[1] / seconds[0]) / math.log(sizes[1] / sizes[0])
 
 
 def clock(work: Callable[[], object]) -> float:
@@ -93,13 +75,7 @@ def find_data() -> tuple[str, pd.DataFrame]:
     if has_data(GEOLIFE_WINDOWS):
         folder = os.environ[GEOLIFE_WINDOWS]
         return "geolife", sources.read_windows_folder(folder)
-    loaded = city.load()
-    return "city", loaded.visits
-
-
-def few_people(visits: pd.DataFrame, n: int = 6) -> pd.DataFrame:
-    """The visits of the first ``n`` people."""
-    return visits[visits.user_id.isin(visits.user_id.unique()[:n])].reset_index(drop=True)
+    return "city", city.load().visits
 
 
 @lru_cache

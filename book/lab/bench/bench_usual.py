@@ -89,13 +89,8 @@ def bench_training(name: str, visits: pd.DataFrame, settings: Settings) -> Itera
         "s",
         peak=peak,
     )
+    title = f"{name}: test Acc@1 after {settings.epochs} epochs"
     for seed, (ours, theirs) in zip(settings.seeds, accuracies, strict=True):
-        yield row(
-            f"{name}: test Acc@1 after {settings.epochs} epochs, seed {seed}", ours, theirs, "%"
-        )
-    if len(accuracies) > 1:
-        one, two = zip(*accuracies, strict=True)
-        title = f"{name}: test Acc@1 after {settings.epochs} epochs"
-        mean, spread = statistics.mean, lambda side: max(side) - min(side)
-        yield row(f"{title}, mean of {len(one)} seeds", mean(one), mean(two), "%")
-        yield row(f"{title}, spread of {len(one)} seeds", spread(one), spread(two), "points")
+        yield row(f"{title}, seed {seed}", ours, theirs, "%")
+    one, two = (statistics.mean(side) for side in zip(*accuracies, strict=True))
+    yield row(f"{title}, mean of {len(accuracies)} seeds", one, two, "%")

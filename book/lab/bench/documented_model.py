@@ -2,8 +2,7 @@
 
 A dense ``nn.TransformerEncoder`` over windows that are padded as they come, every step of the
 mixture spelled out in probabilities, ``log(p + 1e-10)`` at the end, and a loss that takes the
-log-softmax of these log-probabilities once more. Around it the usual scaffolding: a data set that
-makes one dictionary of tensors per window, and a loader that pads them.
+log-softmax of these log-probabilities once more.
 
 Where the documents leave the numbering open or contradict themselves, it follows the package (0 is
 padding in every table, the last visit is position 1 from the end), so that weights can be copied
@@ -78,14 +77,7 @@ def from_batch(batch: Batch) -> Item:
 
 
 class DocumentedModel(nn.Module):
-    """The documents' model: embeddings, encoder, pointer, generation head, gate.
-
-    Parameters
-    ----------
-    config : ModelConfig
-        With every part, and ``target_time="day"``: the documents count recency back from the
-        target's day.
-    """
+    """The documents' model, with every part; it counts recency back from the target's day."""
 
     positions: Tensor
 

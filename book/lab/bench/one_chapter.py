@@ -14,15 +14,7 @@ from bench_fresh import largest
 
 
 def executed(path: str, search: str) -> dict[str, float]:
-    """Seconds and MiB that a notebook takes.
-
-    Parameters
-    ----------
-    path : str
-        Of a notebook. Its first cell skips what is installed.
-    search : str
-        The folders from which it imports.
-    """
+    """Seconds and MiB that a notebook takes which imports from the folders of ``search``."""
     import nbformat
     from nbclient import NotebookClient
 

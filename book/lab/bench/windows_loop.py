@@ -18,15 +18,7 @@ Sample = dict[str, np.ndarray]
 
 
 def columns(visits: pd.DataFrame, vocabulary: Vocabulary) -> pd.DataFrame:
-    """The visits as whole numbers, one column a feature, with the person's own day count.
-
-    Parameters
-    ----------
-    visits : DataFrame
-        As `pgt.visits.check` returns it.
-    vocabulary : Vocabulary
-        Gives the ids of locations and people.
-    """
+    """The visits as whole numbers, one column a feature, with the person's own day count."""
     start = visits.started_at
     minutes = (visits.finished_at - start).dt.total_seconds() // 60
     midnight = start.dt.tz_localize(None).dt.normalize()
@@ -50,20 +42,8 @@ def windows_by_loop(
 ) -> list[Sample]:
     """Build the windows of one split, row by row.
 
-    Parameters
-    ----------
-    visits : DataFrame
-        One split's visits, sorted by person and time.
-    vocabulary : Vocabulary
-    days, min_visits : int
-        As in `pgt.windows.prepare`.
-
-    Returns
-    -------
-    list of dict
-        Per window (L,) arrays ``location``, ``time``, ``weekday``, ``duration``,
-        ``start_minute``, ``diff`` (days before the target's day), and scalars ``user``,
-        ``target``, ``gap`` (days from the last visit's day to the target's).
+    Each has (L,) arrays, with ``diff`` the days before the target's day, and scalars ``user``,
+    ``target`` and ``gap`` (days from the last visit's day to the target's).
     """
     table = columns(visits, vocabulary)
     samples: list[Sample] = []

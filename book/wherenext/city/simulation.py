@@ -18,7 +18,6 @@ import pandas as pd
 
 from pgt import files
 from pgt.errors import DataError
-from pgt.files import whole_folder
 from pgt.visits import check, split_by_days
 from wherenext.city.days import WHY, simulate_person
 from wherenext.city.hours import Town
@@ -174,7 +173,7 @@ def save(city: City, folder: str | Path) -> None:
     city
         The city.
     folder
-        Where to; made if it is not there. It is written whole or not at all.
+        Where to; made if it is not there. Each file is written whole or not at all.
     """
     about = {"name": city.name, "timezone": city.timezone, "truth": city.truth}
     visits = city.visits[_VISITS].copy()
@@ -188,9 +187,8 @@ def save(city: City, folder: str | Path) -> None:
         "moves.csv": files.write_csv(city.moves),
         "visits.csv": files.write_csv(visits),
     }
-    with whole_folder(folder) as half:
-        for name, text in texts.items():
-            (half / name).write_bytes(text.encode())
+    for name, text in texts.items():
+        files.write_text(Path(folder) / name, text)
 
 
 def load(folder: str | Path | None = None) -> City:

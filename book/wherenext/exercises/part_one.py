@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pgt.units import local_day
+from pgt.visits import local_day
 from pgt.windows import Windows
 from wherenext.exercises.answer import ANSWERS, Answer, Field
 from wherenext.exercises.answer import visits as all_visits

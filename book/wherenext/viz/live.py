@@ -20,7 +20,6 @@ from pgt.config import WindowConfig
 from pgt.errors import DataError
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
-from pgt.refusals.sizes import require_same_places
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Windows, prepare
 from wherenext import city as towns
@@ -179,7 +178,7 @@ def build(
         Model and windows do not fit together, or the model lacks what a small version shows.
     """
     vocabulary = windows.vocabulary
-    require_same_places(model, vocabulary)
+    vocabulary.check_model(model)
     if small is not None and small not in SMALL:
         raise DataError(f"small is {small!r}; choose of {', '.join(SMALL)}.")
     if small is not None and model.pointer is None:

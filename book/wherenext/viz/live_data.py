@@ -11,7 +11,7 @@ import pandas as pd
 from pgt.config import PARTS
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
-from pgt.units import local_day, local_minute
+from pgt.visits import local_day, local_minute
 from pgt.windows import FEATURES, Windows
 from wherenext.viz.basemap import UNIT
 from wherenext.weights_json import ONE_LAYER

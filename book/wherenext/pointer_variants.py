@@ -1,0 +1,134 @@
+"""The contextual pointers of chapters 20 to 22: with a feature less, another memory, PGT around it.
+
+Each `Variant` says what of `pgt.contextual.ContextualConfig` it changes, what its windows remember
+and how it is trained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from pgt.baselines import ContextKernel
+from pgt.config import TargetTime, TrainConfig
+from pgt.contextual import (
+    ALONE,
+    HISTORY_FEATURES,
+    MEMORY,
+    OLDER,
+    TRAINING,
+    ContextualConfig,
+    ContextualPointer,
+    like_kernel,
+)
+from pgt.history import with_history, with_pseudo_unknowns
+from pgt.vocabulary import UNKNOWN
+from pgt.windows import Dataset
+
+# With all of PGT around them; many more weights, so a lower rate and more dropout.
+AROUND: dict[str, Any] = {"dropout": 0.4, "interaction": 0}
+AROUND_TRAINING = replace(TRAINING, learning_rate=1e-3)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to use the contextual pointer."""
+
+    change: dict[str, Any] = field(default_factory=lambda: ALONE)  # of `ContextualConfig`
+    memory: int = MEMORY  # of `pgt.history.with_history`
+    older: int = OLDER
+    pseudo_unknowns: bool = True  # in training, if there are unknown places (`has_unknown`)
+    from_kernel: bool = True  # whether its first tables are those of the context kernel
+    training: TrainConfig = TRAINING
+
+
+# The story of chapter 20: the kernel's features first, then the others, one after the other.
+STEPS: dict[str, tuple[str, ...]] = {
+    "count_only": ("age",),
+    "and_before": ("age", "before"),
+    "and_clock": ("age", "before", "clock"),
+    "and_day": ("age", "before", "clock", "ahead", "weekday", "days"),
+    "and_stays": (
+        "age", "before", "clock", "ahead", "weekday", "days", "stay", "stayed", "left", "gap",
+    ),
+}  # fmt: skip
+
+VARIANTS: dict[str, Variant] = {
+    "full": Variant(),
+    "window": Variant(memory=0, older=0),
+    "around": Variant(AROUND, training=AROUND_TRAINING),
+    "around_window": Variant(AROUND, memory=0, older=0, training=AROUND_TRAINING),
+    "no_scale": Variant(ALONE | {"scaled": False}),
+    "interaction": Variant(ALONE | {"interaction": 32}),
+    "one_component": Variant(ALONE | {"n_components": 1}, from_kernel=False),
+    "random_start": Variant(from_kernel=False),
+    "no_pseudo_unknowns": Variant(pseudo_unknowns=False),
+} | {
+    f"memory_{memory}": Variant(memory=memory, older=0) for memory in (10, 20, 50, 100, 200, 400)
+} | {
+    f"no_{name}": Variant(
+        ALONE | {"features": tuple(feature for feature in HISTORY_FEATURES if feature != name)}
+    )
+    for name in HISTORY_FEATURES
+} | {
+    name: Variant(ALONE | {"features": features, "scaled": False}, older=0)
+    for name, features in STEPS.items()
+}  # fmt: skip
+
+
+def kernel_config(config: ContextualConfig) -> ContextualConfig:
+    """The configuration whose features can be the context kernel's and nothing else."""
+    return replace(
+        config, features=("age", "before", "clock"), n_components=3, interaction=0, scaled=False,
+        encoder=False, content=False, without=("generator", "gate"), target_time="unknown",
+    )  # fmt: skip
+
+
+def has_unknown(data: Dataset) -> bool:
+    """Whether places that training never shows are merged to one location, "unknown".
+
+    The vocabulary alone cannot tell: where nobody finds a new place later, it is the same under
+    both protocols. But then neither merges any, and there is nothing to teach. The validation
+    visits decide; the test visits have no say.
+    """
+    closed = data.vocabulary.n_known + 2 == data.vocabulary.n_locations
+    return closed and bool((data.valid.features[0] == UNKNOWN).any())
+
+
+def windows(data: Dataset, variant: Variant) -> Dataset:
+    """The windows that a variant is trained and scored on."""
+    seen = with_history(data, variant.memory, variant.older)
+    if variant.pseudo_unknowns and has_unknown(data):
+        return replace(seen, train=with_pseudo_unknowns(data, variant.memory, variant.older))
+    return seen
+
+
+def build(
+    variant: Variant, data: Dataset, seed: int, target_time: TargetTime = "unknown"
+) -> tuple[ContextualPointer, TrainConfig]:
+    """A model with its first weights, and how to train it.
+
+    The vocabulary decides: with places beyond the known ones it is an open one.
+
+    Examples
+    --------
+    >>> import pgt
+    >>> from wherenext import city
+    >>> data = pgt.prepare(city.load().visits, protocol="exact")
+    >>> model, training = build(VARIANTS["full"], data, seed=1)
+    >>> model.n_parameters() < 20_000, training.seed
+    (True, 1)
+    """
+    vocabulary = data.vocabulary
+    known = vocabulary.n_known + 2
+    torch.manual_seed(seed)
+    config = ContextualConfig(
+        vocabulary.n_locations, vocabulary.n_users, target_time=target_time,
+        n_trained_ids=known if known < vocabulary.n_locations else 0, **variant.change,
+    )  # fmt: skip
+    model = ContextualPointer(config)
+    if variant.from_kernel and model.scorer is not None:
+        like_kernel(model.scorer, ContextKernel())
+    return model, replace(variant.training, seed=seed)

@@ -1,0 +1,380 @@
+"""The command line: ``python -m pgt COMMAND``, from files that people have to answers.
+
+What a command needs is imported when it runs, so that ``--help`` is there at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from pgt.errors import DataError, DataNote
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pgt.predictor import NextLocation
+
+EXAMPLES = {
+    "": """examples:
+  python -m pgt predict visits.csv --timezone Europe/Vienna     where does everybody go next?
+  python -m pgt explain visits.csv --user 7                     and why?
+  python -m pgt map visits.csv --user 7 --out map.html          on a map
+  python -m pgt evaluate visits.csv                             how often is that right?
+  python -m pgt train visits.csv --out mine.safetensors         fit it to these people
+  python -m pgt city visits.csv                                 a simulated town to try it on
+
+COMMAND --help tells more of each. Nothing leaves this machine.""",
+    "visits": """examples:
+  python -m pgt visits Timeline.json --out visits.csv
+  python -m pgt visits my_tracks/ --person me --out visits.csv      a folder of GPX files
+  python -m pgt visits checkins.csv --columns user_id=who,location_id=venue --out visits.parquet""",
+    "predict": """examples:
+  python -m pgt predict visits.csv
+  python -m pgt predict Timeline.json                               your own, from your phone
+  python -m pgt predict visits.csv --at "2024-05-07 09:00" --user 7   where at nine on Tuesday?
+  python -m pgt predict visits.csv --model mine.safetensors --out next.csv""",
+    "explain": """example:
+  python -m pgt explain visits.csv --user 7 --top 1 --reasons 10
+
+The effect of a fact is the probability with it minus the probability without it.""",
+    "map": """example:
+  python -m pgt map visits.csv --user 7 --at "2024-05-07 09:00" --out map.html
+
+The page holds where this person has been: think before you share it.""",
+    "evaluate": """examples:
+  python -m pgt evaluate visits.csv
+  python -m pgt evaluate visits.csv --model mine.safetensors""",
+    "train": """examples:
+  python -m pgt train visits.csv --out mine.safetensors
+
+The networks are kept as they are, tuned, or trained anew: the validation days decide. The book's
+PGT is trained in Python, with pgt.fit.""",
+    "city": "example:\n  python -m pgt city visits.csv",
+}
+OF_POSITIONS = ("eps", "min_samples", "max_gap")  # settings of `pgt.gps.visits`
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments of every command."""
+    top = argparse.ArgumentParser(
+        prog="pgt", description="Where people go next.", epilog=EXAMPLES[""],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    choices = top.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(run: Any, text: str) -> argparse.ArgumentParser:
+        sub = choices.add_parser(
+            run.__name__, help=text, description=text[0].upper() + text[1:] + ".",
+            epilog=EXAMPLES[run.__name__], formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        sub.set_defaults(run=run)
+        return sub
+
+    def about_visits(sub: argparse.ArgumentParser, model: bool = True) -> None:
+        sub.add_argument("visits", type=Path, metavar="VISITS",
+                         help="a table of visits, an export, or recorded positions")  # fmt: skip
+        sub.add_argument("--timezone", metavar="ZONE",
+                         help="where the places are, such as Europe/Vienna (default: the clocks of "
+                         "the file, or found from the coordinates)")  # fmt: skip
+        sub.add_argument("--file-timezone", metavar="ZONE",
+                         help="the clock of times without an offset, if it is another")  # fmt: skip
+        sub.add_argument("--columns", type=columns, metavar="OURS=THEIRS,...", default={},
+                         help="names in your file (usual ones are known)")  # fmt: skip
+        sub.add_argument("--person", metavar="NAME", help="whose it is, if no column says so")
+        if model:
+            sub.add_argument("--model", type=Path, metavar="FILE",
+                             help="of 'train' (default: the predictor as it comes)")  # fmt: skip
+
+    def about_question(sub: argparse.ArgumentParser, whom: str, top: int) -> None:
+        sub.add_argument("--user", metavar="ID", help=whom)
+        sub.add_argument("--at", metavar="TIME",
+                         help="when the next visit begins; later visits are not used (default: any "
+                         "time after the last visit)")  # fmt: skip
+        sub.add_argument("--top", type=whole, default=top, help="places (default: %(default)s)")
+
+    whose = "whose (may be left out if the table is one person's)"
+    sub = command(visits, "read any file, find the visits in recorded positions, write a table")
+    about_visits(sub, model=False)
+    sub.add_argument("--out", type=Path, required=True, metavar="FILE", help=".csv or .parquet")
+    sub.add_argument("--eps", type=float, metavar="METRES",
+                     help="stays this near are at one place (default: 20)")  # fmt: skip
+    sub.add_argument("--min-samples", type=whole, help="stays that make a place (default: 2)")
+    sub.add_argument("--max-gap", type=float, metavar="HOURS",
+                     help="longest silence that is still a stay (default: 72)")  # fmt: skip
+
+    sub = command(predict, "say where everybody goes next")
+    about_visits(sub)
+    about_question(sub, "only this person", 5)
+    sub.add_argument("--out", type=Path, metavar="FILE", help="write a table: .csv or .parquet")
+
+    sub = command(explain, "say what spoke for a person's likeliest places")
+    about_visits(sub)
+    about_question(sub, whose, 3)
+    sub.add_argument("--reasons", type=whole, default=5, help="of each (default: %(default)s)")
+
+    sub = command(map, "draw a person's places and the guesses on a map, as a page")
+    about_visits(sub)
+    about_question(sub, whose, 5)
+    sub.add_argument("--out", type=Path, required=True, metavar="FILE.html")
+    sub.add_argument("--streets", action="store_true",
+                     help="show streets at once; a tile server then learns the area")  # fmt: skip
+
+    sub = command(evaluate, "measure how often the predictor is right, the rules beside it")
+    about_visits(sub)
+
+    sub = command(train, "fit the predictor to your people")
+    about_visits(sub)
+    sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
+    sub.add_argument(
+        "--seed", type=lambda text: whole(text, 0), default=42, help="(default: %(default)s)"
+    )
+    sub.add_argument("--quiet", action="store_true", help="no progress bars")
+
+    sub = command(city, "write the visits of a simulated town, to try things on")
+    sub.add_argument("out", type=Path, metavar="FILE", help=".csv or .parquet")
+    return top
+
+
+def whole(text: str, least: int = 1) -> int:
+    """A whole number that is not absurd."""
+    value = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
+    return value
+
+
+def columns(text: str) -> dict[str, str]:
+    """Our names of columns and the file's."""
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    if not all(ours.strip() and theirs.strip() for ours, _, theirs in pairs):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not of the form OURS=THEIRS,..., such as user_id=uid,location_id=place"
+        )
+    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
+
+
+def visits(args: argparse.Namespace) -> None:
+    """Write the visits of any file."""
+    from pgt import datasets
+
+    require_writable(args.out, args, ".csv", ".parquet")
+    table = read(args)
+    datasets.write(table, args.out)
+    first, last = table.started_at.min(), table.started_at.max()
+    print(f"{summary(table)}; {first:%Y-%m-%d} to {last:%Y-%m-%d}, written to {args.out}")
+
+
+def summary(table: pd.DataFrame) -> str:
+    """How many visits, people and places."""
+    people, places = table.user_id.nunique(), table.location_id.nunique()
+    return f"visits: {len(table):,}, people: {people:,}, places: {places:,}"
+
+
+def predict(args: argparse.Namespace) -> None:
+    """Print or write the likeliest next places."""
+    from pgt import datasets
+
+    if args.out:
+        require_writable(args.out, args, ".csv", ".parquet")
+    answer = opened(args).predict(read(args), top=args.top, at=args.at, user=args.user)
+    if args.out:
+        datasets.write(answer, args.out)
+        print(f"{answer.user_id.nunique()} people; written to {args.out}")
+        return
+    for user, part in answer.groupby("user_id", sort=False):
+        first = part.iloc[0]
+        print(f"user {plain(user)}, after the visit of {first.after:%Y-%m-%d %H:%M}")
+        for row in part.itertuples():
+            print(f"  {row.rank}. {plain(row.location_id)}  {row.probability:.3f}")
+        print(f"  -  somewhere new  {first.somewhere_new:.3f}")
+
+
+def explain(args: argparse.Namespace) -> None:
+    """Print what spoke for a person's likeliest places, then what spoke against them."""
+    model, table = opened(args), read(args)
+    found = model.explain(table, person(args, table), at=args.at, top=args.top)
+    for place, part in found.groupby("location_id", sort=False):
+        first = part.iloc[0]
+        print(f"{plain(place)}: {first.probability:.3f}, {first.visits} "
+              f"{'visit' if first.visits == 1 else 'visits'}")  # fmt: skip
+        for sign in (1, -1):
+            strength = (sign * part.effect).nlargest(args.reasons)
+            for row, points in strength[strength >= 0.05].items():
+                print(f"  {sign * points:+6.1f} points  {part.about[row]}")
+
+
+def map(args: argparse.Namespace) -> None:
+    """Write a page with a person's places and the guesses."""
+    from pgt import files
+
+    require_writable(args.out, args, ".html")
+    model, table = opened(args), read(args)
+    options = {"at": args.at, "top": args.top, "streets": args.streets}
+    drawn = model.map(table, person(args, table), **options)
+    with files.whole(args.out) as half:
+        drawn.save(str(half))
+    print(f"written to {args.out}; open it in a browser")
+
+
+def evaluate(args: argparse.Namespace) -> None:
+    """Print the predictor's scores beside those of the rules, and what follows from them."""
+    model, table = opened(args), read(args)
+    scores = model.score(table)
+    every = scores[scores.group == "all"].reset_index(drop=True)
+    n, people = int(every.n[0]), int(every.people[0])
+    print(f"test: {n} windows of {people} of {table.user_id.nunique()} people, in percent; "
+          "[95 % interval of acc@1, people resampled]")  # fmt: skip
+    spans = [f"[{low:.1f}, {high:.1f}]" if low == low else "-"
+             for low, high in zip(scores.low, scores.high, strict=True)]  # fmt: skip
+    shown = scores.assign(interval=spans, model=scores.model.replace("contextual", "predictor"))
+    names = ["model", "group", "n", "acc@1", "interval", "acc@5", "acc@10", "mrr"]
+    print(shown[names].to_string(index=False, float_format="%.1f", na_rep="-"))
+    print(verdict(every))
+
+
+def verdict(every: pd.DataFrame) -> str:
+    """What follows from the rows of the group "all": nothing that no interval carries."""
+    best = every.loc[every["acc@1"][1:].idxmax()]
+    about = (f"The predictor's first guess is right in {every['acc@1'][0]:.1f} %, that of the best "
+             f"rule ({best.model}) in {best['acc@1']:.1f} %")  # fmt: skip
+    if best.lead_low != best.lead_low:
+        return f"{about}. That is no advice: fewer than five people carry no interval by people."
+    about = f"{about}: {best.lead:+.1f} points [{best.lead_low:+.1f}, {best.lead_high:+.1f}]"
+    if best.lead_low > 0:
+        return f"{about}. Use the predictor."
+    if best.lead_high < 0:
+        return f"{about}. Use the rule, or fit the predictor to these people (python -m pgt train)."
+    return f"{about}. That is within chance: neither is shown to be better."
+
+
+def train(args: argparse.Namespace) -> None:
+    """Fit the predictor to these people, and say what was taken."""
+    import pandas as pd
+
+    require_writable(args.out, args, ".safetensors")
+    model = opened(args).fit(read(args), seed=args.seed, progress=not args.quiet)
+    selection = pd.DataFrame(model.notes["selection"])
+    if len(selection):
+        print("on the validation windows, in percent:")
+        print(selection.to_string(index=False, float_format="%.1f"))
+    else:
+        print("There are no validation windows: the predictor stays as it is.")
+    model.save(args.out)
+    print(f"taken: {model.notes['taken'].replace('_', ' ')}; written to {args.out}")
+
+
+def city(args: argparse.Namespace) -> None:
+    """Write the visits of the simulated town."""
+    from pgt import datasets
+
+    require_writable(args.out, args, ".csv", ".parquet")
+    table = datasets.load_city()
+    names = ["user_id", "location_id", "started_at", "finished_at", "lon", "lat", "split"]
+    datasets.write(table[names], args.out)
+    print(f"{summary(table)}; all simulated, written to {args.out}")
+
+
+def opened(args: argparse.Namespace) -> NextLocation:
+    """The predictor of a file, or the one that comes with the package."""
+    from pgt.predictor import NextLocation
+
+    return NextLocation.load(args.model) if args.model else NextLocation.pretrained()
+
+
+def read(args: argparse.Namespace) -> pd.DataFrame:
+    """The visits of a table, or those that are found in recorded positions."""
+    from pgt import datasets
+
+    table = datasets.read(
+        args.visits, columns=args.columns, timezone=args.timezone,
+        file_timezone=args.file_timezone, person=args.person,
+    )  # fmt: skip
+    settings = {name: getattr(args, name) for name in OF_POSITIONS if getattr(args, name, None)}
+    if "location_id" in table.columns:
+        if settings:
+            raise DataError(
+                f"{args.visits} holds visits, and --{next(iter(settings)).replace('_', '-')} is "
+                "about positions; leave it out."
+            )
+        return table
+    from pgt import gps  # clustering is slow to load
+
+    found = gps.visits(table, timezone=args.timezone, **settings)
+    print(f"pgt: {len(table):,} positions; {summary(found)}", file=sys.stderr)
+    return found
+
+
+def person(args: argparse.Namespace, table: pd.DataFrame) -> Any:
+    """Who is asked about: who is named, or the only one that there is."""
+    people = table.user_id.unique()
+    if args.user is None and len(people) > 1:
+        some = ", ".join(plain(one) for one in people[:3])
+        raise DataError(f"The table has {len(people)} people ({some}, …); name one with --user.")
+    return people[0] if args.user is None else args.user
+
+
+def require_writable(out: Path, args: argparse.Namespace, *suffixes: str) -> None:
+    """Refuse a name that cannot be written, or that is read, before the work and not after it."""
+    if out.suffix not in suffixes:
+        raise DataError(f"Cannot write {out}: its name must end in {' or '.join(suffixes)}.")
+    if out.is_dir():
+        raise DataError(f"Cannot write {out}: it is a folder; give a file name.")
+    for path in (getattr(args, "visits", None), getattr(args, "model", None)):
+        if path is not None and out.is_file() and path.is_file() and path.samefile(out):
+            raise DataError(f"{out} is what this command reads; write to another name.")
+
+
+def plain(text: object) -> str:
+    """Text from data for a terminal: what would move its cursor or turn its text is escaped."""
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text)
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # ids may be in letters that a terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
+    args = parser().parse_args(argv)
+    said = set()
+
+    def say(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int,
+        file: TextIO | None = None, line: str | None = None,
+    ) -> None:  # fmt: skip
+        """A note on the data as a line of ours, once; other warnings as Python shows them."""
+        shown = warnings.formatwarning(message, category, filename, lineno, line).rstrip()
+        if issubclass(category, DataNote):
+            shown = f"pgt: note: {plain(message)}"
+        if shown not in said:
+            print(shown, file=file or sys.stderr)
+        said.add(shown)
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DataNote)
+            warnings.showwarning = say
+            args.run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, say `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        about = ": ".join(str(part) for part in (error.filename, error.strerror) if part)
+        print(f"pgt: {plain(about or ' '.join(str(error).split()))}", file=sys.stderr)
+        return 2
+    except (DataError, FloatingPointError) as error:
+        print(f"pgt: {plain(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\npgt: stopped", file=sys.stderr)
+        return 130
+    return 0

@@ -1,0 +1,250 @@
+"""What is allowed in a table of visits, and yet would silently spoil an answer.
+
+Each finding is one sentence: what, how often, where first, and the remedy. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pandas as pd
+
+from pgt.errors import note
+from pgt.visits import local_clock
+
+SEVERAL = 4  # rows that are more than a slip
+# Days. Nobody is tracked for a while, and then again after ten years. Of many visits, one in a
+# hundred is a slip already when it lies two years from all others, if those last no longer.
+FAR, APART, ENOUGH, SHARE = 3652, 730, 20, 0.01
+# Swapped positions: cells of 0.1 degrees, at least 5 degrees from the diagonal.
+CELL, DIAGONAL = 0.1, 5.0
+# Clocks: from so many visits of a person on, the five quietest hours tell when it is night; with 30
+# people, the six quietest half hours do, whose middle lies between 2 and 5:30 by local clocks.
+NIGHT, VISITS, PEOPLE, NIGHTS = 5, 300, 30, (2.0, 5.5)
+HOURS = 3.5  # that no country's clocks are further from the sun's
+# Fragments: so large a share of visits begins within minutes of one to the same place.
+MINUTES, FRAGMENTS = 15, 0.3
+
+
+def note_doubts(visits: pd.DataFrame) -> pd.DataFrame:
+    """Tell every doubt once, and keep all of them in ``attrs["notes"]``."""
+    known = visits.attrs.get("notes", [])
+    notes = doubts(visits)
+    for text in notes:
+        if text not in known:
+            note(text, stacklevel=4)
+    visits.attrs["notes"] = [*known, *(text for text in notes if text not in known)]
+    return visits
+
+
+def doubts(visits: pd.DataFrame) -> list[str]:
+    """What looks like a mistake in a checked table, one sentence each."""
+    found = [alike(name, visits[name].unique()) for name in ("user_id", "location_id")]
+    return [*filter(None, found), *_far(visits), *_fragments(visits), *_places(visits)]
+
+
+def alike(name: str, ids: Iterable[object]) -> str:
+    """A sentence on ids that a person would read as the same, or nothing.
+
+    >>> alike("user_id", ["Anna1", "anna1 ", "bob"])[:60]
+    "2 ids in 'user_id' differ from another only by case, spaces "
+    """
+    heard = defaultdict(list)
+    for one in ids:
+        if isinstance(one, str):
+            plain = " ".join(unicodedata.normalize("NFKC", one).casefold().split())
+            heard[plain.lstrip("0") or "0" if plain.isdecimal() else plain].append(one)
+    twins = [mates for mates in heard.values() if len(mates) > 1]
+    if not twins:
+        return ""
+    return (
+        f"{sum(map(len, twins))} ids in '{name}' differ from another only by case, spaces or "
+        f"leading zeros ({twins[0][0]!r} and {twins[0][1]!r}): they are read as different; write "
+        "them alike if they are the same."
+    )
+
+
+def rows_note(visits: pd.DataFrame, rows: np.ndarray, what: str, so: str) -> str:
+    """One sentence on some rows: how many, what about them, whose the first is, what follows."""
+    n, first = int(rows.sum()), visits[rows].iloc[0]
+    user = first.user_id.item() if isinstance(first.user_id, np.generic) else first.user_id
+    where = f"user {user!r} on {first.started_at:%Y-%m-%d}{', …' if n > 1 else ''}"
+    return f"{n:,} visit{'s' if n > 1 else ''} {what} ({where}): {so}"
+
+
+def _fragments(visits: pd.DataFrame) -> Iterator[str]:
+    """Stays in pieces: a poor recording, or one stay written as many."""
+    before = visits.shift()
+    same = (visits.user_id == before.user_id) & (visits.location_id == before.location_id)
+    soon = (visits.started_at - before.finished_at) < pd.Timedelta(minutes=MINUTES)
+    lasts = (visits.finished_at > visits.started_at) | (before.finished_at > before.started_at)
+    rows = (same & soon & lasts).to_numpy()
+    if len(visits) >= ENOUGH and rows.mean() >= FRAGMENTS:
+        yield rows_note(
+            visits, rows, f"of {len(visits):,} begin within {MINUTES} minutes of one by the same "
+            "person to the same place", "stays look cut into pieces, and guesses would mostly say "
+            "'here again'; join them, or make visits anew from better fixes.",
+        )  # fmt: skip
+
+
+def _far(visits: pd.DataFrame) -> Iterator[str]:
+    """Visits years from the rest: they stretch the days by which visits are split."""
+    started = visits.started_at.dt.tz_convert("UTC").dt.tz_localize(None)
+    day = started.to_numpy().astype("datetime64[D]").astype(np.int64)
+    so = "correct or drop what a wrong clock wrote, for it moves the split by days."
+    stray = np.zeros(len(day), dtype=bool)
+    years = 10
+    if np.ptp(day) >= FAR:
+        person = pd.factorize(visits.user_id)[0]
+        stray = _beyond_gap(day, person) | _beyond_gap(day, np.zeros_like(person))
+    if np.ptp(day) >= APART and not stray.any():
+        stray, years = _alone(day)
+    ahead = (started > pd.Timestamp.now("UTC").tz_localize(None) + pd.Timedelta(days=1)).to_numpy()
+    if (stray & ~ahead).any():
+        yield rows_note(visits, stray & ~ahead, f"lie {years} years or more from the rest", so)
+    if ahead.any():
+        yield rows_note(visits, ahead, "begin in the future", so)
+
+
+def _beyond_gap(day: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """(N,) rows on the smaller side of a gap of ten years between days of a group."""
+    order = np.lexsort((day, group))
+    day, group = day[order], group[order]
+    edges = np.flatnonzero(np.r_[True, group[1:] != group[:-1], True])
+    stray = np.zeros(len(day), dtype=bool)
+    for cut in np.flatnonzero((np.diff(day) >= FAR) & (group[1:] == group[:-1])) + 1:
+        at = np.searchsorted(edges, cut)
+        start, end = edges[at - 1], edges[at]
+        stray[slice(start, cut) if cut - start <= end - cut else slice(cut, end)] = True
+    found = np.empty(len(day), dtype=bool)
+    found[order] = stray
+    return found
+
+
+def _alone(day: np.ndarray) -> tuple[np.ndarray, int]:
+    """(N,) few rows that lie further from all others than those last, and how many years."""
+    order = np.argsort(day, kind="stable")
+    block = np.r_[0, np.cumsum(np.diff(day[order]) >= APART)]
+    main = day[order][block == np.bincount(block).argmax()]
+    off = np.maximum(main[0] - day, day - main[-1])
+    away = (off >= APART) & (off >= main[-1] - main[0])
+    if len(day) < ENOUGH or not away.any() or away.sum() > max(1, len(day) * SHARE):
+        return np.zeros(len(day), dtype=bool), 0
+    return away, int(off[away].min() // 365.25)
+
+
+def _places(visits: pd.DataFrame) -> Iterator[str]:
+    """Coordinates that are empty, in radians, swapped, or far from the clocks."""
+    if "lon" in visits.columns:
+        empty = ((visits.lon == 0) & (visits.lat == 0)).to_numpy()
+        if empty.sum() >= SEVERAL:
+            yield rows_note(
+                visits, empty, "lie at longitude 0 and latitude 0 exactly", "that is in the sea "
+                "off Africa, and how a missing position is often written; fill in the "
+                "coordinates, or drop these visits.",
+            )  # fmt: skip
+            visits = visits[~empty]
+        small = (visits.lon.abs() <= np.pi) & (visits.lat.abs() <= np.pi / 2)
+        if len(visits) >= SEVERAL and small.all():
+            yield (
+                f"{len(visits):,} visits lie within 3.15 degrees of longitude 0 and 1.58 of "
+                "latitude 0, in the sea off Africa: are lon and lat in radians? They must be in "
+                "degrees; multiply them by 180/pi."
+            )
+            return
+        mirrored = _mirrored(visits)
+        if mirrored.sum() >= SEVERAL:
+            yield rows_note(
+                visits, mirrored, "would lie among the other visits of the same person with lon "
+                "and lat swapped, and lie far from there as they are",
+                "swap lon and lat in these rows if they are wrong.",
+            )  # fmt: skip
+            visits = visits[~mirrored]
+        against = pd.Series(far_from_sun(visits), index=visits.index, dtype=bool)
+        if against.any():
+            part = visits[against]
+            swapped = part.assign(lon=part.lat, lat=part.lon)
+            or_swapped = bool((part.lon.abs() <= 90).all()) and not far_from_sun(swapped).any()
+            yield (
+                f"{len(part):,} visits of {part.user_id.nunique()} people lie around longitude "
+                f"{part.lon.median():.0f}, where the clocks of {part.started_at.dt.tz} are hours "
+                f"away from the sun's: {'are lon and lat swapped, or ' if or_swapped else ''}"
+                "are these not local times? Name the zone of the places with timezone= "
+                "(--timezone)."
+            )
+            return
+    if len(late := _asleep_by_day(visits)):
+        yield (
+            f"{len(late):,} of {visits.user_id.nunique():,} people ({late[0]!r}"
+            f"{', …' if len(late) > 1 else ''}) are quietest by day in {visits.started_at.dt.tz}, "
+            "and would be at night if their times were in UTC: if they are, say file_timezone='UTC'"
+            " (--file-timezone UTC) when the file is read."
+        )
+
+
+def _mirrored(visits: pd.DataFrame) -> np.ndarray:
+    """(N,) rows of a person that lie far from other rows, and beside them with lon, lat swapped.
+
+    Of the two sides the one on which the person has fewer visits is taken for swapped.
+    """
+    lon, lat = visits.lon.to_numpy(), visits.lat.to_numpy()
+    person = pd.factorize(visits.user_id)[0]
+    x, y = (np.floor((one + 180) / CELL).astype(np.int64) for one in (lon, lat))
+    there = 10_000 * (10_000 * person + y) + x  # as a number for a person and a place
+    here = 10_000 * (10_000 * person + x) + y
+    paired = np.isin(there, here) & (np.abs(lon - lat) > DIAGONAL)
+    east = paired & (lon > lat)
+    n_east = np.bincount(person, weights=east)
+    n_paired = np.bincount(person, weights=paired)
+    return paired & (east == (n_east < n_paired / 2)[person])
+
+
+def far_from_sun(visits: pd.DataFrame) -> np.ndarray:
+    """(N,) whether the clocks of a visit's person are hours away from the sun over their places."""
+    ahead = (local_clock(visits, "started_at") - _utc(visits)).dt.total_seconds() / 3600
+    apart = (ahead - visits.lon / 15 + 12) % 24 - 12  # around the clock
+    return (apart.groupby(visits.user_id).transform("median").abs() > HOURS).to_numpy()
+
+
+def _utc(visits: pd.DataFrame) -> pd.Series:
+    return visits.started_at.dt.tz_convert("UTC").dt.tz_localize(None)
+
+
+def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
+    """People whose quiet hours are no night by local clocks, and one if times were in UTC."""
+    local = local_clock(visits, "started_at")
+    ahead = (local - _utc(visits)).dt.total_seconds() / 3600
+    found = []
+    sizes = visits.user_id.value_counts(sort=False)
+    for user in sizes.index[sizes >= VISITS]:
+        mine = visits.user_id == user
+        counts = np.bincount(local[mine].dt.hour, minlength=24)
+        offset = float(ahead[mine].median())
+        sums = np.array([np.roll(counts, -hour)[:NIGHT].sum() for hour in range(24)])
+        middle = (int(sums.argmin()) + NIGHT / 2) % 24
+        night_in_utc = (middle + offset) % 24 <= 7
+        if abs(offset) >= 3 and sums.min() < 0.1 * counts.sum() and 7.5 <= middle <= 22.5:
+            found += [user] if night_in_utc else []
+    if not found and len(sizes) >= PEOPLE and len(visits) >= VISITS:
+        offset = float(ahead.median())
+        if abs(offset) >= 2 and _night_is_that_of_utc(local, offset):
+            return sizes.index.tolist()
+    # A few may sleep at any time; a file that was read wrongly is wrong for many of its people.
+    return found if len(found) * 5 >= (sizes >= VISITS).sum() else []
+
+
+def _night_is_that_of_utc(local: pd.Series, offset: float) -> bool:
+    """Whether everybody's night lies where no night is, by as many hours as UTC would explain."""
+    counts = np.bincount(2 * local.dt.hour + local.dt.minute // 30, minlength=48)
+    sums = np.array([np.roll(counts, -start)[:12].sum() for start in range(48)])
+    as_local = (int(sums.argmin()) / 2 + 3) % 24  # the middle of six hours
+    first, last = NIGHTS
+    return bool(
+        sums.min() < len(local) / 8
+        and not first <= as_local <= last
+        and (last < as_local < 12) == (offset < 0)
+        and first <= (as_local + offset) % 24 <= last
+    )

@@ -1,0 +1,450 @@
+"""Where people go next, for anybody's visits, with networks that were trained on simulated people.
+
+The networks know places by their relations alone. A question is a window like any other, whose
+target is not there yet: `ask` puts one empty row behind each person's visits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from pgt import contextual, datasets, files
+from pgt.baselines import ContextKernel, fit_baseline, looking_back
+from pgt.calibration import threshold
+from pgt.config import TargetTime
+from pgt.contextual import IN_WORDS, MEMORY, OLDER, ContextualConfig, ContextualPointer
+from pgt.errors import DataError
+from pgt.history import HistoryWindows, is_new, of_rows, with_history
+from pgt.metrics import compare, evaluate, gains
+from pgt.mixture import Mixture, MixtureModel, evaluating
+from pgt.train import fit
+from pgt.visits import find_user, moment, nobody_before, person_rows, until
+from pgt.vocabulary import Vocabulary
+from pgt.windows import Dataset, encode, prepare
+
+FORMAT = "predictor-1"
+# What the experts of each part know of the next visit's start: nothing, or weekday and minute.
+NETWORKS: dict[str, TargetTime] = {"next_place": "unknown", "at_a_time": "time"}
+FINE_TUNING = replace(contextual.TRAINING, learning_rate=2e-3, warmup_epochs=0, max_epochs=3)
+RECENT = 50  # visits in which the share of new places is counted
+PAST = 2000  # past visits that the experts are weighed by, at most
+PRIOR, STEPS = 5.0, 200  # windows that speak for all experts alike; steps of EM
+ENOUGH = 50  # fewer windows tell nothing of what to take, and carry no promise
+CALIBRATION = 2000  # numbers in a file
+KERNEL = 20_000  # validation windows that choose the kernel's numbers, at most
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread: on several, networks this small only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@dataclass
+class NextLocation:
+    """Says where people go next; people and places need not have been seen before.
+
+    In all methods ``visits`` is a table or a path, whatever `pgt.datasets.read` reads; ``at``
+    (Timestamp or text, local time if it names no offset) is when the next visit begins: later
+    visits are not used, and without it nothing is known of that; ``user`` is a ``user_id``, or how
+    it is written; ``top`` is a number of places. ``timezone`` is the local zone of tables whose
+    times name none.
+
+    Examples
+    --------
+    >>> import pgt
+    >>> guesses = pgt.NextLocation.pretrained().predict(pgt.datasets.load_city(), top=3)
+    >>> guesses.columns.tolist()[:5]
+    ['user_id', 'rank', 'location_id', 'probability', 'somewhere_new']
+    """
+
+    experts: Any  # ModuleDict: the `Experts` of each of `NETWORKS`
+    novelty: tuple[float, float]  # mean of the share of new places; how many visits it is worth
+    calibration: np.ndarray  # 1 minus the probability of the truth, where nothing was trained
+    notes: dict[str, Any] = field(default_factory=dict)  # where it comes from
+    timezone: str | None = None
+
+    @classmethod
+    def pretrained(cls, *, timezone: str | None = None) -> Self:
+        """The predictor as it comes: trained on simulated people, and on nobody else."""
+        return cls.load(files.folder("checkpoints") / "nobody.safetensors", timezone=timezone)
+
+    @classmethod
+    def load(cls, path: str | Path, *, timezone: str | None = None) -> Self:
+        """Read what `save` wrote; a `DataError` if it is missing, damaged, or something else."""
+        tensors, info = files.read(path)
+        name = Path(path).name
+        if info.get("predictor") != FORMAT:
+            raise DataError(
+                f"{name} holds a network that knows the places of its training by name; open it "
+                "with pgt.load_model or pgt.load_contextual, and ask it with pgt.predict."
+            )
+        with files.fitting(name):
+            found = tensors.pop("calibration").double().numpy()
+            experts = files.built(lambda: nn.ModuleDict({
+                part: Experts([ContextualPointer(ContextualConfig.from_dict(raw)) for raw in some])
+                for part, some in info["models"].items()
+            }), tensors, name)  # fmt: skip
+            mean, strength = map(float, info["novelty"])
+            return cls(experts, (mean, strength), found, dict(info["notes"]), timezone)
+
+    def save(self, path: str | Path) -> None:
+        """Write one safetensors file, whole or not at all; there is no visit in it."""
+        tensors = {"calibration": torch.from_numpy(self.calibration).float()}
+        models = {part: [one.config.to_dict() for one in self.experts[part].experts]
+                  for part in NETWORKS}  # fmt: skip
+        info = {"predictor": FORMAT, "models": models, "memory": MEMORY, "older": OLDER,
+                "novelty": self.novelty, "notes": self.notes}  # fmt: skip
+        files.write(path, self.experts.state_dict() | tensors, info)
+
+    @one_thread()
+    def fit(self, visits: Any, *, seed: int = 42, progress: bool = False) -> Self:
+        """Fit to these people: keep the networks, tune them, or train new ones.
+
+        What foretells the validation windows best is taken, if there are enough of them;
+        ``notes["selection"]`` has the scores, in percent. Without a ``split`` column each person's
+        days are split in time. The last part, ``test``, is not looked at.
+        """
+        data = with_history(prepare(self._read(visits), protocol="exact"), MEMORY, OLDER)
+        n_valid = len(data.valid)
+        names = ["pretrained", "fine_tuned", "trained"]
+        names = names if min(len(data.train), n_valid) >= ENOUGH else names[:1]
+        found = [self._candidate(name, data, seed, progress) for name in names]
+        scores = [gains(evaluate(one["next_place"], data.valid)) for one in found if n_valid]
+        table = pd.DataFrame([100 * score[["acc@1", "mrr"]].mean() for score in scores])
+        best = int(np.argmax(table.mrr)) if scores else 0
+        if n_valid >= ENOUGH:
+            self.experts = found[best]
+            self.novelty, self.calibration = promises(found[best], data.valid)
+        table.insert(0, "candidate", names[: len(table)])
+        self.notes = {"selection": table.to_dict("records"), "taken": names[best], "seed": seed,
+                      "windows": data.counts()}  # fmt: skip
+        return self
+
+    def _candidate(self, name: str, data: Dataset, seed: int, progress: bool) -> Any:
+        """The experts, weighed for these people; the best of them tuned, or new ones trained."""
+        found: Any = {part: self.experts[part].weighed(data.train) for part in NETWORKS}
+        for part, target_time in NETWORKS.items() if name != "pretrained" else ():
+            best = found[part].experts[int(found[part].weights.argmax())]
+            network, training = deepcopy(best), FINE_TUNING
+            if name == "trained":
+                network, training = new_network(seed, target_time), contextual.TRAINING
+            fit(network, data.train, data.valid, replace(training, seed=seed), progress=progress)
+            found[part] = Experts([network])
+        return nn.ModuleDict(found).eval()
+
+    @one_thread()
+    def predict(
+        self, visits: Any, *, top: int = 5, at: Any = None, user: Any = None
+    ) -> pd.DataFrame:
+        """Where everybody in a table goes after their last visit.
+
+        Returns
+        -------
+        DataFrame
+            One row a place, the likeliest first: ``user_id``, ``rank`` (from 1), ``location_id``,
+            ``probability``, ``somewhere_new`` (that the person goes where they have never been;
+            with it, all probabilities add up to 1), ``after`` (when the last visit began), and
+            ``lon`` and ``lat`` where the visits have them.
+        """
+        experts, asked = self._asked(visits, at, user)
+        return asked.named(likeliest(experts, asked, top))
+
+    @one_thread()
+    def predict_set(
+        self, visits: Any, *, coverage: float = 0.9, at: Any = None, user: Any = None
+    ) -> pd.DataFrame:
+        """For each person the answers that are to hold the truth as often as ``coverage`` says.
+
+        The promise is for windows like those of the calibration. A row without a ``location_id``
+        means "somewhere new". Source: Sadinle, Lei and Wasserman 2019,
+        https://doi.org/10.1080/01621459.2017.1395341.
+        """
+        if isinstance(coverage, str) or not 0 < coverage < 1:
+            raise DataError(f"coverage is {coverage!r}; it must lie between 0 and 1, say 0.9.")
+        experts, asked = self._asked(visits, at, user)
+        new = pd.DataFrame({"window": range(len(asked.new)), "place": -1, "probability": asked.new})
+        found = pd.concat([new, likeliest(experts, asked)])
+        found = found[1 - found.probability <= threshold(self.calibration, 1 - coverage)]
+        found = found.iloc[np.lexsort((-found.probability, found.window))].reset_index(drop=True)
+        return asked.named(found.assign(rank=found.groupby("window").cumcount() + 1))
+
+    @one_thread()
+    @torch.no_grad()
+    def explain(self, visits: Any, user: Any, *, at: Any = None, top: int = 3) -> pd.DataFrame:
+        """What spoke for each of a person's likeliest places, and how much.
+
+        For each place and ``feature`` (``about``: in words) the ``effect``: the ``probability``
+        with it minus that without it, in percentage points, what spoke for the place first. A
+        feature that is left out says of all visits the same. ``visits``: how often it was visited.
+        """
+        experts, asked = self._asked(visits, at, user)
+        best = likeliest(experts, asked, top)
+        table = asked.named(best)[["location_id", "probability"]].assign(
+            visits=[int((asked.place == one).sum()) for one in best.place], rank=best["rank"]
+        )
+        parts = []
+        for feature in experts.config.used_features:
+            without = deepcopy(experts)
+            for network in without.experts:
+                network.scorer.tables[feature].zero_()
+            less = likeliest(without, asked).set_index("place").probability
+            effect = 100 * (best.probability - less.reindex(best.place, fill_value=0).to_numpy())
+            parts.append(table.assign(feature=feature, about=IN_WORDS[feature], effect=effect))
+        found = pd.concat(parts).sort_values(["rank", "effect"], ascending=[True, False])
+        return found.drop(columns="rank").reset_index(drop=True)
+
+    def plot(
+        self, visits: Any, user: Any, *, at: Any = None, top: int = 3, reasons: int = 5
+    ) -> Any:
+        """Draw what `explain` says, its strongest ``reasons`` as bars: matplotlib's Axes."""
+        found = self.explain(visits, user, at=at, top=top)
+        table = found.pivot(index="about", columns="location_id", values="effect")
+        strongest = table.abs().max(axis=1).nlargest(reasons).index
+        table = table.loc[strongest[::-1], found.location_id.unique()]
+        names = [str(one).replace("$", r"\$") for one in table.columns]  # which begins a formula
+        return table.set_axis(names, axis=1).plot.barh(xlabel="effect (points)", ylabel="")
+
+    @one_thread()
+    def map(
+        self, visits: Any, user: Any, *, at: Any = None, top: int = 5, streets: bool = False
+    ) -> Any:
+        """Draw a person's places and the guesses: a folium.Map, whose ``save(path)`` is a page.
+
+        Visits need ``lon`` and ``lat``. With ``streets`` these are shown at once, and a tile server
+        learns the area.
+        """
+        from pgt.maps import places_map
+
+        experts, asked = self._asked(visits, at, user)
+        guesses = asked.named(likeliest(experts, asked, top))
+        mine = asked.visits[asked.visits.user_id == guesses.user_id[0]]
+        return places_map(mine, guesses, streets=streets)
+
+    @one_thread()
+    def score(self, visits: Any) -> pd.DataFrame:
+        """How good it is on the last part of each person's days, the rules beside it.
+
+        The table is as of `pgt.metrics.compare`. Windows are those of the exact protocol; experts
+        are weighed by those of the training part.
+        """
+        week = prepare(self._read(visits), protocol="exact")
+        data = with_history(week, MEMORY, OLDER)
+        if len(data.test) == 0:
+            raise DataError(
+                "The table has no test windows (three visits within seven days, late in a person's "
+                "record); give more visits."
+            )
+        valid = data.valid.subset(sample(len(data.valid), KERNEL))
+        ours = self.experts["next_place"].weighed(data.train)
+        often = fit_baseline("most_frequent", data.train, valid)
+        ranked = {"contextual": evaluate(ours, data.test),
+                  looking_back("most_frequent", MEMORY): evaluate(often, data.test),
+                  "most frequent, 7 days": evaluate(often, week.test)}  # fmt: skip
+        if len(valid):
+            kernel = fit_baseline("kernel", data.train, valid)
+            ranked[looking_back("kernel", MEMORY)] = evaluate(kernel, data.test)
+        return compare(ranked)
+
+    def _read(self, source: Any) -> pd.DataFrame:
+        """Checked visits of whatever holds them; in positions they are found first."""
+        table = datasets.read(source, timezone=self.timezone)
+        if "location_id" in table.columns:
+            return table
+        from pgt import gps  # clustering is slow to load
+
+        return gps.visits(table, timezone=self.timezone)
+
+    def _asked(self, source: Any, at: Any, user: Any) -> tuple[Experts, Questions]:
+        """The networks, weighed by everybody's past, and the questions of those who are asked."""
+        table = self._read(source)
+        when = None if at is None else moment(at, table.started_at.dt.tz)
+        asked, past = ask(until(table, when), when, self.novelty)
+        experts = self.experts["next_place" if at is None else "at_a_time"].weighed(past)
+        if user is not None:
+            asked = asked.of(find_user(table, user))
+        if len(asked.new) == 0:
+            raise nobody_before(when, user)
+        return experts, asked
+
+
+class Experts(MixtureModel):
+    """The mixture of several contextual pointers: (K,) ``weights`` that add up to 1."""
+
+    weights: Tensor
+
+    def __init__(self, experts: list[ContextualPointer], weights: Tensor | None = None) -> None:
+        super().__init__()
+        self.experts: Any = nn.ModuleList(experts)
+        equal = torch.full((len(experts),), 1 / len(experts))
+        self.register_buffer("weights", equal if weights is None else weights)
+        self.config = experts[0].config
+
+    def mixture(self, batch: Any) -> Mixture:
+        """Predict every window of a batch."""
+        each: list[Mixture] = [network.mixture(batch) for network in self.experts]
+        pointers = torch.stack([one.pointer for one in each])  # (K, B, S)
+        pointer = (pointers + self.weights.log()[:, None, None]).logsumexp(0)
+        return replace(each[0], pointer=pointer)
+
+    def weighed(self, past: Any) -> Experts:
+        """The same networks with the weights that make these windows' targets likeliest, by EM."""
+        if len(self.experts) == 1:
+            return self
+        past = past.subset(sample(len(past), PAST))
+        likely = np.stack([share_of_truth(network, past) for network in self.experts], axis=1)
+        likely = likely[(likely > 0).all(1)]  # a new place is no network's to name
+        weights = equal = np.full(len(self.experts), 1 / len(self.experts))
+        for _ in range(STEPS):
+            owed = likely * weights
+            owed = (owed / owed.sum(1, keepdims=True)).sum(0) + PRIOR * equal
+            weights = owed / owed.sum()
+        return Experts(list(self.experts), torch.from_numpy(weights).float()).eval()
+
+
+def new_network(seed: int, target_time: TargetTime) -> Any:
+    """A network with its first weights: three of its components are the kernel's."""
+    torch.manual_seed(seed)
+    # Places and people have no weights of their own: there are only padding and unknown.
+    config = ContextualConfig(
+        2, 1, n_trained_ids=2, target_time=target_time, **contextual.ALONE | {"n_components": 6}
+    )
+    network: Any = ContextualPointer(config)
+    contextual.like_kernel(network.scorer, ContextKernel())
+    return network
+
+
+def promises(experts: Any, windows: Any) -> tuple[tuple[float, float], np.ndarray]:
+    """The novelty and the calibration of `NextLocation`, on windows of no training."""
+    happened = is_new(windows)[windows.target]
+    mean = float(np.clip(happened.mean(), 0.01, 0.99))
+
+    def loss(strength: float) -> float:
+        p = np.clip(share_of_new(windows, mean, strength), 1e-4, 1 - 1e-4)
+        return float(-np.where(happened, np.log(p), np.log(1 - p)).mean())
+
+    strength = min((1.0, 3.0, 10.0, 30.0, 100.0, 300.0), key=loss)
+    new = share_of_new(windows, mean, strength)
+    share = share_of_truth(experts["next_place"], windows)
+    truth = np.where(share > 0, share * (1 - new), new)
+    at = np.linspace(0, len(truth) - 1, min(CALIBRATION, len(truth))).round().astype(int)
+    return (mean, strength), np.sort(1 - truth)[at]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """For each person a window whose target is not there yet."""
+
+    windows: HistoryWindows
+    new: np.ndarray  # (W,) how likely the next place is a new one
+    last: np.ndarray  # (W,) the row of the person's last visit
+    first: np.ndarray  # (W,) the number of the person's first place
+    visits: pd.DataFrame  # everybody's, by person and time
+    place: np.ndarray  # (N,) the number of each visit's place; nobody shares one
+
+    def of(self, user: Any) -> Questions:
+        """Only one person's."""
+        keep = self.visits.user_id.to_numpy()[self.last] == user
+        return replace(self, windows=self.windows.subset(keep), new=self.new[keep],
+                       last=self.last[keep], first=self.first[keep])  # fmt: skip
+
+    def named(self, found: pd.DataFrame) -> pd.DataFrame:
+        """Windows and places by their ids; a place below 0 is "somewhere new"."""
+        row = pd.Series(np.arange(len(self.place)), index=self.place)
+        row = row[~row.index.duplicated(keep="last")]  # the latest visit knows name and position
+        window, known = found.window.to_numpy(), found.place.to_numpy() >= 0
+        last = self.visits.iloc[self.last[window]]
+        about = self.visits.iloc[row.reindex(found.place, fill_value=0)].reset_index(drop=True)
+        ids = about.location_id if known.all() else about.location_id.astype(object)
+        out = pd.DataFrame({
+            "user_id": last.user_id.to_numpy(), "rank": found["rank"],
+            "location_id": ids.where(known, None), "probability": found.probability,
+            "somewhere_new": self.new[window], "after": last.started_at.reset_index(drop=True),
+        })  # fmt: skip
+        where = about[about.columns.intersection(["lon", "lat"])]
+        return out.join(where[known])
+
+
+def ask(
+    visits: pd.DataFrame, at: pd.Timestamp | None, novelty: tuple[float, float]
+) -> tuple[Questions, HistoryWindows]:
+    """Ask of everybody where they go next; and some visits of their later halves, as windows."""
+    person, begins = person_rows(visits.user_id)
+    codes, names = pd.factorize(visits.location_id)
+    place, _ = pd.factorize(person * len(names) + codes)
+    own = place - place[begins]  # everybody's from 0
+    last = np.flatnonzero(np.diff(person, append=-1))
+    time = visits.finished_at.iloc[last] if at is None else at
+    empty = visits.iloc[last].assign(location_id=-1, started_at=time, finished_at=time)
+    table = pd.concat([visits.assign(location_id=own), empty], ignore_index=True)
+    order = np.argsort(np.append(person, person[last]), kind="stable")
+    table = table.iloc[order].reset_index(drop=True)
+    target = last + 1 + np.arange(len(last))
+    n = last + 1 - begins[last]
+    sizes = np.maximum(0, n - np.maximum(3, n // 2))
+    ends, some = np.cumsum(sizes), sample(int(sizes.sum()), PAST)
+    of = np.searchsorted(ends, some, side="right")
+    earlier = target[of] - ends[of] + some
+    vocabulary = Vocabulary(tuple(range(int(own.max(initial=0)) + 1)), (), 0)
+    features = encode(table, vocabulary)
+    windows, past = of_rows(table, features, vocabulary, [target, earlier], MEMORY, OLDER)
+    new = share_of_new(windows, *novelty)
+    return Questions(windows, new, last, place[begins[last]], visits, place), past
+
+
+@torch.no_grad()
+def likeliest(model: Experts, asked: Questions, top: int | None = None) -> pd.DataFrame:
+    """By ``window``, ``rank`` and ``place`` the probability, the likeliest first."""
+    if top is not None and (not isinstance(top, int | np.integer) or top < 1):
+        raise DataError(f"top is {top!r}; it must be a whole number, at least 1.")
+    parts = []
+    for batch in asked.windows.batches(256):
+        index, found = batch.index.numpy(), model.mixture(batch)
+        place, share = found.place.numpy(), found.pointer.exp().where(found.place >= 0, 0).numpy()
+        order = np.argsort(-share, axis=1, kind="stable")[:, :top]  # (B, K)
+        value = np.take_along_axis(share, order, 1) * (1 - asked.new[index])[:, None]
+        at, rank = np.nonzero(value > 0)
+        number = np.take_along_axis(place, order, 1)[at, rank] - 2 + asked.first[index[at]]
+        parts.append(pd.DataFrame({"window": index[at], "rank": rank + 1, "place": number,
+                                   "probability": value[at, rank]}))  # fmt: skip
+    return pd.concat(parts).sort_values(["window", "rank"], ignore_index=True)
+
+
+@torch.no_grad()
+def share_of_truth(model: MixtureModel, windows: Any) -> np.ndarray:
+    """(W,) what the model gives to the place that was next; 0 where it cannot name it."""
+    found = np.zeros(len(windows))
+    with evaluating(model):
+        for batch in windows.batches(256):
+            out = model.mixture(batch)
+            hit = out.place == batch.target[:, None]
+            found[batch.index] = out.pointer.double().exp().where(hit, 0).sum(1)
+    return found
+
+
+def share_of_new(windows: HistoryWindows, mean: float, strength: float) -> np.ndarray:
+    """(W,) how many of the latest visits were to new places, the share drawn towards a mean."""
+    before = np.append(0, np.cumsum(is_new(windows)))
+    begin = np.maximum(windows.floor, windows.target - RECENT)
+    n_new = before[windows.target] - before[begin]
+    return np.asarray((n_new + strength * mean) / (windows.target - begin + strength))
+
+
+def sample(n: int, most: int) -> np.ndarray:
+    """Up to ``most`` of n numbers, drawn at random, in order."""
+    return np.sort(np.random.default_rng(0).permutation(n)[:most])
