@@ -25,7 +25,14 @@ from pgt.errors import DataError, note
 from pgt.plausibility import note_doubts
 from pgt.units import EARTH_RADIUS, microseconds
 from pgt.visits import (
-    LIMITS, SPLITS, check, first_row, person_rows, plain_types, split_by_days, spread
+    LIMITS,
+    SPLITS,
+    check,
+    first_row,
+    person_rows,
+    plain_types,
+    split_by_days,
+    spread,
 )  # fmt: skip
 from pgt.windows import prepare
 

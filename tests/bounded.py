@@ -224,7 +224,6 @@ def parquet_rows(folder: Path) -> str:
     """A Parquet file of a megabyte with 256 million times the same visit."""
     import pyarrow as pa
     import pyarrow.parquet as pq
-
     from pgt.io.sources import read_visits
 
     path = folder / "v.parquet"
@@ -242,7 +241,6 @@ def parquet_text(folder: Path) -> str:
     """A Parquet file with one name of 4 MB, 2,000 times: 8 GB."""
     import pyarrow as pa
     import pyarrow.parquet as pq
-
     from pgt.io.sources import read_visits
 
     path, n = folder / "v.parquet", 2000

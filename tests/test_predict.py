@@ -17,8 +17,7 @@ from pgt.config import Anchor, WindowConfig
 from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.predict import COLUMNS, latest, predict
-from pgt.visits import local_day
-from pgt.visits import check
+from pgt.visits import check, local_day
 from pgt.windows import FEATURES, Dataset, prepare
 
 from .helpers import model_of, random_visits, tiny_config

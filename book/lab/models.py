@@ -8,6 +8,9 @@ from hashlib import sha256
 from typing import Any
 
 import torch
+from pgt.predictor.bundle import Bundle
+from pgt.predictor.estimator import PRETRAINED
+from pgt.predictor.fitting import remembering
 from wherenext import pointer_variants
 
 from lab import data_sets
@@ -21,9 +24,6 @@ from pgt.history import with_history
 from pgt.improvements import IMPROVEMENTS, improved
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.predictor.bundle import Bundle
-from pgt.predictor.estimator import PRETRAINED
-from pgt.predictor.fitting import remembering
 from pgt.sparse import Loss, cross_entropy
 from pgt.train import fit
 from pgt.vocabulary import Vocabulary

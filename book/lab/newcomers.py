@@ -38,8 +38,7 @@ from pgt.history import with_history
 from pgt.metrics import interval_of_mean
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.visits import local_day
-from pgt.visits import check, split_by_days
+from pgt.visits import check, local_day, split_by_days
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, Windows, build, encode
 

@@ -35,6 +35,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pgt.predictor.experts import Experts
+from pgt.predictor.fitting import FINE_TUNING, remembering
 from wherenext.city.worlds import WorldConfig
 
 from lab import data_sets, runs
@@ -49,8 +51,6 @@ from pgt.contextual import TRAINING, ContextualPointer
 from pgt.files import built
 from pgt.history import HistoryWindows
 from pgt.metrics import evaluate, gains, interval, interval_of_mean, summarize
-from pgt.predictor.experts import Experts
-from pgt.predictor.fitting import FINE_TUNING, remembering
 from pgt.train import fit
 from pgt.windows import Dataset
 

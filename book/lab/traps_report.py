@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pgt.io.fixes import read_fixes
+from pgt.io.sources import from_environment
 from wherenext.results import read_results
 
 from lab import data_sets, traps, traps_gps
 from lab.reports import Report
 from lab.traps import Row
 from pgt import gps
-from pgt.io.fixes import read_fixes
-from pgt.io.sources import from_environment
 
 
 def measured() -> Iterator[tuple[str, Iterable[Row]]]:

@@ -16,15 +16,15 @@ from lab.data_sets import DATA, Data
 from lab.experiments import EXPERIMENTS, SEEDS, Experiment
 from lab.models import Run
 from pandas.testing import assert_frame_equal
+from pgt.io.sources import GEOLIFE, from_environment
+from pgt.predictor.estimator import PRETRAINED
 from wherenext.results import read_results, results_folder
 
 from pgt import metrics
 from pgt.config import PRESETS, Preset, TrainConfig
 from pgt.errors import DataError
 from pgt.files import folder
-from pgt.io.sources import GEOLIFE, from_environment
 from pgt.metrics import interval_of_mean
-from pgt.predictor.estimator import PRETRAINED
 
 from ..helpers import random_visits
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pgt.city.fixes import simulate_fixes
 
 import pgt
 from pgt.__main__ import main
 from pgt.baselines import Last as Last
 from pgt.checkpoint import shipped
-from pgt.city.fixes import simulate_fixes
 from pgt.gps import fixes_to_visits
 
 BOOK = Path(__file__).resolve().parents[2] / "book"

@@ -14,10 +14,10 @@ from pathlib import Path
 import pandas as pd
 from bench_fresh import ROOT, Watch, in_fresh_process
 from bench_rows import Row, Settings, clock, row
-
-from pgt import gps
 from pgt.io.fixes import read_fixes
 from pgt.io.fixes_base import Report
+
+from pgt import gps
 
 CHAPTER_BUDGET, BOOK_BUDGET, GPS_BUDGET = 120.0, 900.0, 120.0  # seconds
 TRACKINTEL = "PGT_TRACKINTEL_PYTHON"

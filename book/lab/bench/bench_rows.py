@@ -14,10 +14,9 @@ from typing import Any
 
 import pandas as pd
 import torch
-from wherenext import city
-
 from pgt.io import sources
 from pgt.io.sources import GEOLIFE_WINDOWS, has_data
+from wherenext import city
 
 Row = dict[str, Any]
 # Units of which less is better, so that the ratio says how many times less ours needs.
