@@ -363,7 +363,8 @@ show(
 import duckdb
 
 folder = tempfile.TemporaryDirectory()
-table, parts = Path(folder.name) / "visits.parquet", Path(folder.name) / "parts"
+work = Path(folder.name)
+table, parts = work / "visits.parquet", work / "parts"
 many = grown(1_000_000)
 many.to_parquet(table)
 duckdb.sql("SET memory_limit = '300MB'")
@@ -477,7 +478,7 @@ print(f"mean of the two means: {each.mean():.2f}")
 # without dropout. It keeps the gradients of the first step.
 
 # %%
-script = Path(folder.name) / "train.py"
+script = work / "train.py"
 script.write_text("""
 import sys
 import numpy as np, pandas as pd, torch
@@ -516,9 +517,9 @@ dist.destroy_process_group()
 """)
 
 # %%
-town.visits[COLUMNS].to_parquet(Path(folder.name) / "town.parquet")
+town.visits[COLUMNS].to_parquet(work / "town.parquet")
 torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-arguments = [str(script), str(Path(folder.name) / "town.parquet")]
+arguments = [str(script), str(work / "town.parquet")]
 done = subprocess.run(
     [*torchrun, "--nproc-per-node=2", *arguments, folder.name],
     capture_output=True,
@@ -540,7 +541,7 @@ order = np.random.default_rng(0)
 batch = data.train.batch(next(data.train.batch_indices(129, order, None)))
 cross_entropy(alone(batch).log_probs, batch.target, 0.03).mean().backward()
 
-together = load_file(Path(folder.name) / "gradients")
+together = load_file(work / "gradients")
 gaps = {
     name: float((p.grad - together[name]).abs().max())
     for name, p in alone.named_parameters()
@@ -550,7 +551,7 @@ assert max(gaps.values()) < 1e-6 * max(1, largest)
 print(f"largest gradient {largest:.2f}, largest gap {max(gaps.values()):.0e}")
 
 # %%
-first, second = (load_file(Path(folder.name) / f"weights-{k}") for k in (0, 1))
+first, second = (load_file(work / f"weights-{k}") for k in (0, 1))
 assert all(torch.equal(first[name], second[name]) for name in first)
 alone.load_state_dict(first)
 ranks = evaluate(alone.eval(), data.valid)
