@@ -30,8 +30,7 @@ from matplotlib.patches import FancyBboxPatch
 from wherenext import city, side_by_side
 from wherenext.comparison import compare
 from wherenext.diaries import write_diaries
-from wherenext.results import read_results
-from wherenext.viz.figures import (
+from wherenext.figures import (
     COPIED,
     EXTRA,
     GATE,
@@ -42,6 +41,7 @@ from wherenext.viz.figures import (
     TRUTH,
     show,
 )
+from wherenext.results import read_results
 
 from pgt import summarizer as summarizer
 from pgt.baselines import ContextKernel

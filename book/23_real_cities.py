@@ -297,7 +297,7 @@ Markdown(
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-from wherenext.viz.figures import COPIED, GENERATED, INK, MUTED
+from wherenext.figures import COPIED, GENERATED, INK, MUTED
 
 GROUPINGS = {
     "target": "the target is the …",
@@ -869,7 +869,7 @@ import tempfile
 from pathlib import Path
 
 from wherenext import city
-from wherenext.city.checkins import as_checkins, sampled
+from wherenext.worlds import as_checkins, sampled
 
 folder = Path(tempfile.mkdtemp())
 own = sampled(city.load().visits.drop(columns="split"), people=40)

@@ -32,7 +32,7 @@ class Module:
     Attributes
     ----------
     name : str
-        As in ``wherenext.city.map``.
+        As in ``wherenext.town_map``.
     path : str
         Of its source, from the root of the repository.
     says : str

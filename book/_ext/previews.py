@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from sphinx.application import Sphinx
-from wherenext.viz.page_text import safe_json
+from wherenext.page_text import safe_json
 
 LINK = re.compile(r'<a class="reference internal" href="([\w-]+\.html)?(#[\w-]+)?"')
 EQUATION = re.compile(r'<div class="math[^"]*" id="(equation-[\d-]+)">\s*(.*?)\s*</div>', re.S)

@@ -60,7 +60,7 @@ def is_room(name: str) -> bool:
 
 
 def room_of(module: str) -> str:
-    """As ``city`` for ``wherenext.city.map``, ``core`` for ``pgt.model``, ``lab`` for ``lab.run``."""
+    """As ``city`` for ``wherenext.town_map``, ``core`` for ``pgt.model``, ``lab`` for ``lab.run``."""
     first, *rest = module.split(".")
     if first == "lab":
         return "lab"

@@ -68,7 +68,7 @@ def imports(code: str) -> list[str]:
     --------
     >>> imports("from pgt.metrics import evaluate, gains")
     ['pgt.metrics.evaluate', 'pgt.metrics.gains']
-    >>> imports("from pgt import city; from wherenext.viz.figures import INK")
+    >>> imports("from pgt import city; from wherenext.figures import INK")
     ['wherenext.city']
     """
     try:

@@ -8,7 +8,7 @@ from functools import cache
 
 import pandas as pd
 from wherenext import city
-from wherenext.city.checkins import sampled
+from wherenext.worlds import sampled
 
 from lab.provenance import fingerprint
 from pgt.config import Anchor, Protocol, WindowConfig

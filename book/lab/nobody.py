@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from wherenext.city.worlds import WorldConfig
+from wherenext.worlds import WorldConfig
 
 from lab import data_sets, runs
 from lab.data_sets import DATA

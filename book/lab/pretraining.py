@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from wherenext.city.worlds import USERS, WorldConfig, world
+from wherenext.worlds import USERS, WorldConfig, world
 
 from pgt.baselines import ContextKernel
 from pgt.config import TargetTime, TrainConfig, WindowConfig

@@ -28,7 +28,6 @@ STAGE = Path(wherenext.__file__).resolve().parent
 STOPS = frozenset(
     {
         "wherenext.city:load",
-        "wherenext.city.simulation:load",
         "pgt.windows:prepare",
         "pgt.windows:build",
         "pgt.history:with_history",

@@ -1,7 +1,7 @@
 """The predictor live: a page in which somebody drops a file of visits, and the networks answer.
 
-The networks compute in plain JavaScript (``pgt/viz/web/nobody_*.js``), so the page needs no server
-and no network, and the file stays where it is. A page can also be made with visits already in it.
+The networks compute in plain JavaScript (``wherenext/web/nobody_*.js``), so no server
+or network is needed, and the file stays where it is. A page can also be made with visits in it.
 Its answers are those of `pgt.NextLocation.predict` for that person alone. Only for somebody with
 more than twice `PAST` visits can the experts be weighed a little differently: here the latest
 windows count, there as many drawn at random.
@@ -26,10 +26,10 @@ from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, PRIOR, STEPS
 from pgt.visits import COORDINATES, REQUIRED
 from wherenext import city as towns
+from wherenext.live_data import MOST_PEOPLE
+from wherenext.page_text import safe_html
 from wherenext.viz.basemap import CROSS, DIAMOND, SOLID, frame
-from wherenext.viz.live_data import MOST_PEOPLE
-from wherenext.viz.page_text import safe_html
-from wherenext.viz.web_figure import WebFigure, scripted, web
+from wherenext.web_figure import WebFigure, scripted, web
 from wherenext.weights_json import pack
 
 SAMPLE = 5  # of the simulated town, the person of chapter 24

@@ -59,7 +59,7 @@ def by_position(model: PointerGeneratorTransformer, windows: Windows, upto: int)
 
     Examples
     --------
-    >>> from wherenext.city import recency_world
+    >>> from wherenext import recency_world
     >>> from pgt.config import ModelConfig
     >>> from pgt.windows import prepare
     >>> data = prepare(recency_world.simulate_copying(recency_world.flat(), people=3))

@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 
 import pandas as pd
-from wherenext import city
-from wherenext.viz import live
+from wherenext import city, live
 from wherenext.weights_json import as_json
 
 from pgt.checkpoint import load_model, read_info, shipped

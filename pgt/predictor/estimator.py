@@ -23,8 +23,8 @@ from pgt.visits import until
 
 # Drawing loads matplotlib, which a prediction does not need.
 if TYPE_CHECKING:
+    from wherenext.figures import Shown
     from wherenext.viz.basemap import MapFigure
-    from wherenext.viz.figures import Shown
 
 MODELS = ("contextual", "pgt", *baselines())
 PRETRAINED = "nobody.safetensors"
@@ -178,7 +178,7 @@ class NextLocation(BaseEstimator):
         self, visits: Any, user: Any, *, at: Any = None, top: int = 3, reasons: int = 5
     ) -> Shown:
         """Draw what `explain` says: for each place the reasons, the strongest first, as bars."""
-        from wherenext.viz import reasons as drawing
+        from wherenext import reasons as drawing
 
         whole(reasons, "reasons")
         found = self.explain(as_visits(visits, timezone=self.timezone), user, at=at, top=top)

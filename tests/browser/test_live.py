@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from wherenext import city
-from wherenext.viz.live import SMALL, playground
+from wherenext.live import SMALL, playground
 from wherenext.weights_json import SWITCHES, switch_off
 
 from pgt.checkpoint import load_model, shipped

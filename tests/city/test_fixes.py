@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from wherenext import city as cities
 from wherenext.city import City
-from wherenext.city.fixes import SPEEDS, simulate_fixes, true_visits
-from wherenext.city.streets import Plane, Streets
+from wherenext.fixes import SPEEDS, Plane, Streets, simulate_fixes, true_visits
 
 from pgt import gps
 from pgt.errors import DataError

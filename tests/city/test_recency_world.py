@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from wherenext.city import recency_world
+from wherenext import recency_world
 
 from pgt.errors import DataError
 from pgt.windows import Dataset, Windows, prepare

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from wherenext import city
 from wherenext.city import City, map
-from wherenext.city.days import WHY
-from wherenext.city.places import KINDS
-from wherenext.city.realism import REFERENCE, realism
+from wherenext.people import WHY
+from wherenext.realism import REFERENCE, realism
+from wherenext.town_map import KINDS
 
 from pgt.baselines import ContextKernel
 from pgt.errors import DataError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from lab.pretraining import Pretraining
-from wherenext.city.simulation import DAYS, PRESETS
-from wherenext.city.worlds import (
+from wherenext.city import DAYS, PRESETS
+from wherenext.worlds import (
     AT_MOST,
     BY_NIGHT,
     CHECKINS,

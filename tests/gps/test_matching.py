@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from wherenext import city as cities
-from wherenext.city.fixes import true_visits
+from wherenext.fixes import true_visits
 from wherenext.gps_matching import match, recovery
 
 from pgt.errors import DataError

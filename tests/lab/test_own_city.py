@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from lab.own_city import EPOCHS, SEEDS, SHARE
 from wherenext import city
-from wherenext.city.checkins import as_checkins, sampled
 from wherenext.results import read_results
+from wherenext.worlds import as_checkins, sampled
 
 from pgt.cli.parser import main
 from pgt.doubts.places import far_from_sun

@@ -76,7 +76,7 @@ def test_text_from_data_stays_text(bundle: Bundle) -> None:
     assert "<img src=x" not in text
     assert text.count("</script>") == 2  # the page's own two
     for name in SCRIPTS:
-        source = resources.files("wherenext.viz").joinpath("web", name).read_text("utf-8")
+        source = resources.files("wherenext").joinpath("web", name).read_text("utf-8")
         assert "innerHTML" not in source and "insertAdjacentHTML" not in source, name
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from bs4 import BeautifulSoup
-from wherenext.viz.architecture import ARROWS, PARTS, WIDTH, architecture, drawing
+from wherenext.architecture import ARROWS, PARTS, WIDTH, architecture, drawing
 
 from ..helpers import ROOT
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from bs4 import BeautifulSoup
 from wherenext import city
-from wherenext.viz.batch_drawing import MOST, batch_drawing
+from wherenext.batch_drawing import MOST, batch_drawing
 
 from pgt.windows import prepare
 

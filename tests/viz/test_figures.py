@@ -6,7 +6,8 @@ import re
 
 import pytest
 from matplotlib import pyplot as plt
-from wherenext.viz import figures, plots
+from wherenext import figures
+from wherenext.viz import plots
 
 from ..helpers import run_python
 
@@ -89,7 +90,7 @@ def test_bars_write_their_values() -> None:
 def test_whoever_imports_the_colours_has_the_books_style() -> None:
     # A chapter that imports nothing else must not be left with matplotlib's own layout.
     code = (
-        "import wherenext.viz.figures, matplotlib as m; "
+        "import wherenext.figures, matplotlib as m; "
         "assert m.rcParams['figure.constrained_layout.use'] and m.rcParams['axes.grid']"
     )
     assert run_python("-c", code).returncode == 0

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from wherenext import city
-from wherenext.viz import live
-from wherenext.viz.live import KEPT, SCRIPTS, SMALL, Playground, build, playground
+from wherenext import city, live
+from wherenext.live import KEPT, SCRIPTS, SMALL, Playground, build, playground
 from wherenext.weights_json import unpack
 
 from pgt.batch import Batch
@@ -145,7 +144,7 @@ def test_the_scripts_write_no_html() -> None:
     from importlib import resources
 
     for name in SCRIPTS:
-        source = resources.files("wherenext.viz").joinpath("web").joinpath(name).read_text("utf-8")
+        source = resources.files("wherenext").joinpath("web").joinpath(name).read_text("utf-8")
         assert "innerHTML" not in source and "insertAdjacentHTML" not in source, name
         assert "</script" not in source, name
 

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from wherenext.viz.marks import LEVELS, bar, heat, number, sigmoid, table
+from wherenext.html_marks import LEVELS, bar, heat, number, sigmoid, table
 
 
 def cells(svg: str) -> dict[tuple[int, int], tuple[str, float]]:

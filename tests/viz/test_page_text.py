@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 from jinja2 import Template
-from wherenext.viz.page_text import safe_html, safe_json
+from wherenext.page_text import safe_html, safe_json
 
 from ..helpers import ROOT
 from ..hostile import HOSTILE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from wherenext.viz import reasons as module
-from wherenext.viz.figures import Shown
-from wherenext.viz.reasons import reasons
+from wherenext import reasons as module
+from wherenext.figures import Shown
+from wherenext.reasons import reasons
 
 from ..hostile import HOSTILE
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from PIL import Image
-from wherenext.viz import figures, svg
+from wherenext import figures, svg
 
 
 def matplotlibs(figure: plt.Figure) -> str:

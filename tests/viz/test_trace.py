@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from wherenext import city
-from wherenext.viz.trace import Trace, trace
+from wherenext.trace import Trace, trace
 
 from pgt.checkpoint import load_model, shipped
 from pgt.errors import DataError

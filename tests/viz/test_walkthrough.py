@@ -8,8 +8,8 @@ import pytest
 import torch
 from bs4 import BeautifulSoup, Tag
 from wherenext import city
-from wherenext.viz.architecture import PARTS
-from wherenext.viz.walkthrough import Walkthrough, walkthrough
+from wherenext.architecture import PARTS
+from wherenext.walkthrough import Walkthrough, walkthrough
 
 from pgt.checkpoint import load_model, shipped
 from pgt.look import story

@@ -10,8 +10,8 @@ import pandas as pd
 from pgt import gps
 from pgt.visits import spread
 from wherenext import city
-from wherenext.city.fixes import simulate_fixes, true_visits
 from wherenext.exercises.answer import ANSWERS, Answer, Field
+from wherenext.fixes import simulate_fixes, true_visits
 from wherenext.gps_matching import match, recovery
 
 DAYS, PEOPLE = 28, 8

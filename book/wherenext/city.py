@@ -1,7 +1,7 @@
 """A simulated town whose people tell the truth about every choice.
 
 Larkmere is an invented prairie town. Its people keep the rhythms of real ones
-(see :mod:`wherenext.city.realism`), and every visit carries what no recording of real
+(see :mod:`wherenext.realism`), and every visit carries what no recording of real
 people can: whether it was an exploration or a return, and how likely
 exploration was at that moment. No record of a real person is in it.
 """
@@ -20,11 +20,8 @@ from pgt import files
 from pgt.errors import DataError
 from pgt.files import whole_folder
 from pgt.visits import check, split_by_days
-from wherenext.city.days import WHY, simulate_person
-from wherenext.city.hours import Town
-from wherenext.city.map import NAME, TIMEZONE, draw
-from wherenext.city.people import Behaviour, change, invent
-from wherenext.city.places import settle
+from wherenext.people import WHY, Behaviour, Town, change, invent, simulate_person
+from wherenext.town_map import NAME, TIMEZONE, draw, settle
 
 FIRST_MONDAY = "2022-01-03"  # minute zero of every simulation, local time
 PRESETS: dict[str, dict[str, int]] = {
@@ -53,7 +50,7 @@ class City:
         ``first_day``, ``n_days``, ``active``, ``pace``, ``regularity``, ``curiosity``.
     moves
         One row a life change: ``user_id``, ``day`` (counted like ``first_day``), and
-        ``home`` and ``work`` from then on; see :func:`wherenext.city.people.change`.
+        ``home`` and ``work`` from then on; see :func:`wherenext.people.change`.
     visits
         One row a visit, by person and time: ``user_id``, ``location_id``,
         ``started_at``, ``finished_at`` (local time), ``lon``, ``lat``, ``kind``,
@@ -61,7 +58,7 @@ class City:
         probability before the choice was made) and ``why`` (start, routine, return,
         explore).
     base
-        The map as a GeoJSON FeatureCollection; see :func:`wherenext.city.map.draw`.
+        The map as a GeoJSON FeatureCollection; see :func:`wherenext.town_map.draw`.
     truth
         Parameters of behaviour, seed and preset.
     """
@@ -220,7 +217,7 @@ def load(folder: str | Path | None = None) -> City:
     for name in _FILES:
         if not root.joinpath(name).is_file():
             raise DataError(
-                f"'{name}' is missing in {root}: write it with wherenext.city.simulation.save()."
+                f"'{name}' is missing in {root}: write it with wherenext.city.save()."
             )
     about = json.loads(root.joinpath("city.json").read_text(encoding="utf-8"))
     tables = {}

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows
-from wherenext.viz.architecture import Part, drawing
-from wherenext.viz.page_text import safe_html
-from wherenext.viz.steps import Step, steps_of
-from wherenext.viz.trace import Trace, trace
-from wherenext.viz.web_figure import WebFigure, web
+from wherenext.architecture import Part, drawing
+from wherenext.page_text import safe_html
+from wherenext.steps import Step, steps_of
+from wherenext.trace import Trace, trace
+from wherenext.web_figure import WebFigure, web
 
 
 @dataclass(frozen=True, repr=False)

@@ -24,10 +24,10 @@ from pgt.refusals.sizes import require_same_places
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Windows, prepare
 from wherenext import city as towns
+from wherenext.live_data import people_of, places_of, start_of, switches_of
+from wherenext.page_text import safe_html
 from wherenext.viz.basemap import CROSS, DIAMOND, DISC, PATH, RING, frame, ground_of
-from wherenext.viz.live_data import people_of, places_of, start_of, switches_of
-from wherenext.viz.page_text import safe_html
-from wherenext.viz.web_figure import WebFigure, scripted, web
+from wherenext.web_figure import WebFigure, scripted, web
 from wherenext.weights_json import pack
 
 Small = Literal["pointer", "gate", "bias"]

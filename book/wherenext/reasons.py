@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 
-from wherenext.viz.figures import COPIED, GENERATED, INK, Shown, show
+from wherenext.figures import COPIED, GENERATED, INK, Shown, show
 
 WIDE = 46  # characters of a reason in one line
 LONG = 60  # of a place's name

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wherenext.viz.page_text import safe_html
+from wherenext.page_text import safe_html
 
 LEVELS = 8  # of darkness in a heat strip
 WIDE, LABEL = 400, 40  # units: of a heat strip, and of the names beside its rows

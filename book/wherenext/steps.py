@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from wherenext.viz.marks import bar, heat, number, sigmoid, table
-from wherenext.viz.page_text import safe_html
-from wherenext.viz.trace import Trace
+from wherenext.html_marks import bar, heat, number, sigmoid, table
+from wherenext.page_text import safe_html
+from wherenext.trace import Trace
 
 TOP = 7  # places that are listed
 FACTS = {  # short names for the seven facts

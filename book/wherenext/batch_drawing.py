@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wherenext.viz.architecture import WIDTH, Drawing, arrow_head, sheet
-from wherenext.viz.figures import COPIED, GRID, INK, MUTED, TRUTH
-from wherenext.viz.page_text import framed, safe_html
+from wherenext.architecture import WIDTH, Drawing, arrow_head, sheet
+from wherenext.figures import COPIED, GRID, INK, MUTED, TRUTH
+from wherenext.page_text import framed, safe_html
 
 HIGH, MOST = 26, 10  # units of a box; and how many visits fit side by side
 

@@ -18,7 +18,7 @@ from pgt.windows import prepare
 
 #: The same statistics on the test windows of GeoLife (Zheng et al. 2010), made
 #: with the pipeline of Hong et al. (2023): 45 people, 3,500 test windows.
-#: ``real_locations`` keeps every place apart and is what :mod:`wherenext.city.simulation` aims
+#: ``real_locations`` keeps every place apart and is what :mod:`wherenext.city` aims
 #: at; ``unknown_merged`` counts all places that training never saw as a single
 #: one, as the published windows do.  ``None``: not measured.
 REFERENCE: pd.DataFrame = pd.DataFrame(

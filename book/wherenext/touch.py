@@ -1,6 +1,6 @@
 """Figures that one can touch: a still figure, and controls that draw it anew in the page.
 
-Each has a still one below it (`wherenext.viz.figures.show`), which stays on paper, in a
+Each has a still one below it (`wherenext.figures.show`), which stays on paper, in a
 notebook that runs no scripts, and wherever JavaScript is off. What the controls need is computed
 before, or is small enough to be computed in the page. No server answers.
 """
@@ -17,9 +17,9 @@ import pandas as pd
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch
 from pgt.windows import Windows
-from wherenext.viz.figures import Shown
-from wherenext.viz.page_text import safe_html
-from wherenext.viz.web_figure import scripted
+from wherenext.figures import Shown
+from wherenext.page_text import safe_html
+from wherenext.web_figure import scripted
 
 SHARED = ("page_parts.js", "touch.js")
 
@@ -33,7 +33,7 @@ class Touch:
     still : Shown
         The figure without them.
     kind : str
-        Whose script draws: ``pgt/viz/web/touch_KIND.js``.
+        Whose script draws: ``wherenext/web/touch_KIND.js``.
     data : dict
         What the script gets, ready for JSON.
     beside : bool
@@ -97,7 +97,7 @@ def kernel(
     Examples
     --------
     >>> import matplotlib.pyplot as plt, pgt
-    >>> from wherenext.viz.figures import show
+    >>> from wherenext.figures import show
     >>> town = wherenext.city.load()
     >>> data = pgt.prepare(town.visits)
     >>> still = show(plt.figure(), alt="Votes.", caption="Votes.")
@@ -173,7 +173,7 @@ def stays(
     Examples
     --------
     >>> import matplotlib.pyplot as plt
-    >>> from wherenext.viz.figures import show
+    >>> from wherenext.figures import show
     >>> still = show(plt.figure(), alt="A day.", caption="A day.")
     >>> found = {(200, 30): [(0.0, 8.0)]}
     >>> shown = stays(still, [0.0], {200: [0.0]}, found, [(0.0, 8.1, "home")], start=(200, 30))
@@ -224,7 +224,7 @@ def seeds(
     Examples
     --------
     >>> import matplotlib.pyplot as plt
-    >>> from wherenext.viz.figures import show
+    >>> from wherenext.figures import show
     >>> still = show(plt.figure(), alt="Rows.", caption="Rows.")
     >>> table = {"town": {"no hour": (-0.5, -1.5, 0.5, [-1.0, 0.0])}}
     >>> shown = seeds(still, table, {"town": [1, 2]}, measure="points", start="town")

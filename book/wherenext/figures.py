@@ -16,8 +16,8 @@ from cycler import cycler
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from wherenext.viz.page_text import framed, safe_html
-from wherenext.viz.svg import lighter
+from wherenext.page_text import framed, safe_html
+from wherenext.svg import lighter
 
 INK, PAPER, GRID, MUTED = "#1b1f24", "#ffffff", "#d9dde2", "#5f6b7a"
 # One meaning, one colour, through the whole book; told apart by colour-blind readers as well.

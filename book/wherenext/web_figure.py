@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from pgt.files import write_text
-from wherenext.viz.page_text import safe_html, safe_json
+from wherenext.page_text import safe_html, safe_json
 
 
 def web(name: str) -> str:
-    """The text of a file of ``pgt/viz/web``.
+    """The text of a file of ``wherenext/web``.
 
     Examples
     --------
     >>> web("live.html").startswith("<figure")
     True
     """
-    return resources.files("wherenext.viz").joinpath("web", name).read_text("utf-8")
+    return resources.files("wherenext").joinpath("web", name).read_text("utf-8")
 
 
 def scripted(body: str, data: Any, sheets: Iterable[str], scripts: Iterable[str]) -> str:
@@ -33,7 +33,7 @@ def scripted(body: str, data: Any, sheets: Iterable[str], scripts: Iterable[str]
     data
         What the scripts know as ``page``, ready for JSON.
     sheets, scripts : iterable of str
-        Files of ``pgt/viz/web``; the scripts share one scope of their own.
+        Files of ``wherenext/web``; the scripts share one scope of their own.
 
     Examples
     --------

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wherenext.viz.figures import COPIED, GATE, GENERATED, GRID, INK, MUTED, PAPER, TRUTH, themed
-from wherenext.viz.page_text import framed, safe_html
+from wherenext.figures import COPIED, GATE, GENERATED, GRID, INK, MUTED, PAPER, TRUTH, themed
+from wherenext.page_text import framed, safe_html
 
 SITE = "https://where-next-book.github.io/where-next/book/"
 WIDTH = 380  # units; a phone shows about one a pixel
