@@ -19,30 +19,16 @@ WIDTH = 380  # units; a phone shows about one a pixel
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the network, and its box.
-
-    Attributes
-    ----------
-    name, note, says : str
-        Its name, a line for the box, and a plain sentence.
-    chapter : str
-        The page that builds it.
-    row : int
-        Of the drawing, from the top.
-    left, width : int
-        Of the box, in units.
-    colour : str
-        Of the box's edge, when it is lit.
-    """
+    """A part of the network, and its box in the drawing."""
 
     name: str
-    note: str
-    says: str
-    chapter: str
-    row: int
-    left: int
+    note: str  # a line for the box
+    says: str  # a plain sentence
+    chapter: str  # the page that builds it
+    row: int  # from the top
+    left: int  # of the box, in units
     width: int
-    colour: str = INK
+    colour: str = INK  # of the box's edge, when it is lit
 
     @property
     def middle(self) -> float:
@@ -138,15 +124,6 @@ def architecture(
     words : bool
         Whether a sentence on each lit part stands beside it.
 
-    Returns
-    -------
-    Drawing
-
-    Raises
-    ------
-    ValueError
-        A name is not one of a part.
-
     Examples
     --------
     >>> shown = architecture("pointer", "bias", caption="You are here.")
@@ -196,30 +173,11 @@ def drawing(
     shapes: Mapping[str, str] | None = None,
     small: bool = False,
 ) -> str:
-    """The drawing as SVG.
+    """The drawing as SVG, with some parts lit (none: all), and ``link`` where the box of a part
+    leads.
 
-    Parameters
-    ----------
-    lit : collection of str
-        Names of the parts to light up; none for all.
-    alt : str
-        What it is called.
-    link : callable
-        Where the box of a part leads.
-    shapes : mapping of str to str, optional
-        What to write at the arrow that leaves a part.
-    small : bool
-        To be shown small: with large names, and no second line in the boxes.
-
-    Returns
-    -------
-    str
-        An ``<svg>``. A part is a link with ``data-part`` and, where lit, the class ``lit``.
-
-    Examples
-    --------
-    >>> drawing(["gate"], "The network.", lambda part: f"#{part.name}").count('class="lit"')
-    1
+    Small, it has large names and no second line in the boxes. A part is a link with ``data-part``
+    and, where lit, the class ``lit``.
     """
     high, gap = (38, 15) if small else (41, 22)
 

@@ -1,9 +1,10 @@
 """A simulated town whose people tell the truth about every choice.
 
 Larkmere is an invented prairie town. Its people keep the rhythms of real ones
-(see :mod:`wherenext.realism`), and every visit carries what no recording of real
-people can: whether it was an exploration or a return, and how likely
-exploration was at that moment. No record of a real person is in it.
+(`wherenext.realism`), and every visit carries what no recording of real people can: whether it was
+an exploration or a return, and how likely exploration was at that moment. No record of a real
+person is in it. `wherenext.town_map` has its streets and places, `wherenext.people` its people and
+their days.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pgt import files
 from pgt.errors import DataError
 from pgt.files import whole_folder
 from pgt.visits import check, split_by_days
-from wherenext.people import WHY, Behaviour, Town, change, invent, simulate_person
+from wherenext.people import WHY, Behaviour, Life, Town, change, invent
 from wherenext.town_map import NAME, TIMEZONE, draw, settle
 
 FIRST_MONDAY = "2022-01-03"  # minute zero of every simulation, local time
@@ -40,26 +41,24 @@ class City:
 
     Attributes
     ----------
-    name, timezone
-        The town's name and its IANA time zone.
-    places
-        One row a place: ``location_id``, ``name``, ``kind``, ``district``, ``lon``,
-        ``lat`` (degrees), ``appeal`` (1 is average for the kind).
-    people
-        One row a person: ``user_id``, ``role``, first ``home`` and ``work`` (-1: none),
-        ``first_day``, ``n_days``, ``active``, ``pace``, ``regularity``, ``curiosity``.
-    moves
-        One row a life change: ``user_id``, ``day`` (counted like ``first_day``), and
-        ``home`` and ``work`` from then on; see :func:`wherenext.people.change`.
-    visits
-        One row a visit, by person and time: ``user_id``, ``location_id``,
-        ``started_at``, ``finished_at`` (local time), ``lon``, ``lat``, ``kind``,
-        ``split``, and the truth: ``explored`` (a first visit), ``p_explore`` (its
-        probability before the choice was made) and ``why`` (start, routine, return,
+    name, timezone : str
+    places : DataFrame
+        ``location_id``, ``name``, ``kind``, ``district``, ``lon``, ``lat`` (degrees), ``appeal`` (1
+        is average for the kind).
+    people : DataFrame
+        ``user_id``, ``role``, first ``home`` and ``work`` (-1: none), ``first_day``, ``n_days``,
+        ``active``, ``pace``, ``regularity``, ``curiosity``.
+    moves : DataFrame
+        Life changes: ``user_id``, ``day`` (counted like ``first_day``), ``home`` and ``work`` from
+        then.
+    visits : DataFrame
+        By person and time: ``user_id``, ``location_id``, ``started_at``, ``finished_at`` (local
+        time), ``lon``, ``lat``, ``kind``, ``split``, and the truth: ``explored`` (a first visit),
+        ``p_explore`` (its probability before the choice) and ``why`` (start, routine, return,
         explore).
-    base
-        The map as a GeoJSON FeatureCollection; see :func:`wherenext.town_map.draw`.
-    truth
+    base : dict
+        The map as a GeoJSON FeatureCollection; see `wherenext.town_map.draw`.
+    truth : dict
         Parameters of behaviour, seed and preset.
     """
 
@@ -90,22 +89,12 @@ def simulate(preset: str = "small", seed: int = 7, behaviour: Behaviour | None =
 
     Parameters
     ----------
-    preset
-        "small" (about as big as GeoLife, the committed city) or "large".
-    seed
+    preset : {"small", "large"}
+        "small" is about as big as GeoLife, and the committed city.
+    seed : int
         Seeds people and places; the map of the town never changes.
-    behaviour
+    behaviour : Behaviour, optional
         Other parameters of behaviour than the usual ones.
-
-    Returns
-    -------
-    City
-        Its ``truth`` holds the parameters.
-
-    Raises
-    ------
-    DataError
-        If there is no such preset.
 
     Examples
     --------
@@ -126,7 +115,7 @@ def simulate(preset: str = "small", seed: int = 7, behaviour: Behaviour | None =
         own = moves.loc[moves["user_id"] == person["user_id"], ["day", "home", "work"]]
         changes = list(own.itertuples(index=False, name=None))
         rng = np.random.default_rng([seed, 3, person["user_id"]])
-        lived = simulate_person(person, changes, arrays, behaviour, rng)
+        lived = Life(person, changes, arrays, behaviour, rng).run()
         parts.append(lived)
         users.append(np.full(len(lived), person["user_id"]))
     rows = np.concatenate(parts)
@@ -164,14 +153,8 @@ def _locate(visits: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
 
 
 def save(city: City, folder: str | Path) -> None:
-    """Write a city as CSV, JSON and GeoJSON; the same city gives the same bytes.
-
-    Parameters
-    ----------
-    city
-        The city.
-    folder
-        Where to; made if it is not there. It is written whole or not at all.
+    """Write a city as CSV, JSON and GeoJSON, whole or not at all; the same city gives the same
+    bytes.
     """
     about = {"name": city.name, "timezone": city.timezone, "truth": city.truth}
     visits = city.visits[_VISITS].copy()
@@ -191,22 +174,7 @@ def save(city: City, folder: str | Path) -> None:
 
 
 def load(folder: str | Path | None = None) -> City:
-    """Read a city: the one that comes with the package, or one from a folder.
-
-    Parameters
-    ----------
-    folder
-        What :func:`save` wrote; None for the committed city.
-
-    Returns
-    -------
-    City
-        The city.
-
-    Raises
-    ------
-    DataError
-        If a file is missing.
+    """Read a city that `save` wrote; without a folder, the one that comes with the book.
 
     Examples
     --------
@@ -216,9 +184,7 @@ def load(folder: str | Path | None = None) -> City:
     root = files.folder("city") if folder is None else Path(folder)
     for name in _FILES:
         if not root.joinpath(name).is_file():
-            raise DataError(
-                f"'{name}' is missing in {root}: write it with wherenext.city.save()."
-            )
+            raise DataError(f"'{name}' is missing in {root}: write it with wherenext.city.save().")
     about = json.loads(root.joinpath("city.json").read_text(encoding="utf-8"))
     tables = {}
     for name in ("places", "people", "moves", "visits"):

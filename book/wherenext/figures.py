@@ -69,13 +69,7 @@ def themed_svg(figure: Figure, alt: str) -> str:
 
 
 def themed(text: str) -> str:
-    """Put CSS variables for the book's colours, with the colours as their fallbacks.
-
-    Examples
-    --------
-    >>> themed('<path stroke="#1b1f24"/>')
-    '<path stroke="var(--pgt-ink, #1b1f24)"/>'
-    """
+    """Put CSS variables for the book's colours, with the colours as their fallbacks."""
     for colour, variable in VARIABLES.items():
         text = text.replace(colour, f"var({variable}, {colour})")
     return text

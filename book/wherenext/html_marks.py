@@ -19,8 +19,6 @@ WIDE, LABEL = 400, 40  # units: of a heat strip, and of the names beside its row
 def number(value: float, digits: int = 2) -> str:
     """A number with a true minus sign, and no zero below zero.
 
-    Examples
-    --------
     >>> number(-0.5), number(-0.001), number(12.346, 1)
     ('−0.50', '0.00', '12.3')
     """
@@ -37,27 +35,11 @@ def heat(
     high: float = 13,
     written: bool = False,
 ) -> str:
-    """A matrix as a strip of cells: the darker, the further from zero.
+    """A matrix as a strip of cells: the darker, the further from zero; below zero has its own
+    colour.
 
-    Parameters
-    ----------
-    values : ndarray
-        (rows, columns). What is below zero has a colour of its own.
-    rows : sequence of str
-        A name for each row.
-    alt : str
-        What it shows.
-    heads : sequence of (str, int)
-        Names above the columns, and over how many columns each reaches.
-    high : float
-        Of a row, in units.
-    written : bool
-        Whether each cell has its number in it, as hundredths.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` with the classes ``heat``, ``above`` and ``below``.
+    ``heads`` are names above the columns, and over how many each reaches; ``high`` is a row's
+    height; ``written``: each cell has its number in it, as hundredths.
     """
     n, wide = values.shape
     cell, up = (WIDE - LABEL) / wide, 17 if heads else 0

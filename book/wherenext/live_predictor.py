@@ -1,6 +1,6 @@
 """The predictor live: a page in which somebody drops a file of visits, and the networks answer.
 
-The networks compute in plain JavaScript (``wherenext/web/nobody_*.js``), so no server
+The networks compute in plain JavaScript (``wherenext/web/predictor_*.js``), so no server
 or network is needed, and the file stays where it is. A page can also be made with visits in it.
 Its answers are those of `pgt.NextLocation.predict` for that person alone. Only for somebody with
 more than twice `PAST` visits can the experts be weighed a little differently: here the latest
@@ -26,18 +26,16 @@ from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, PRIOR, STEPS
 from pgt.visits import COORDINATES, REQUIRED
 from wherenext import city as towns
-from wherenext.live_data import MOST_PEOPLE
+from wherenext.live import MOST_PEOPLE, SIGNS, frame
 from wherenext.page_text import safe_html
-from wherenext.viz.basemap import CROSS, DIAMOND, SOLID, frame
 from wherenext.web_figure import WebFigure, scripted, web
 from wherenext.weights_json import pack
 
 SAMPLE = 5  # of the simulated town, the person of chapter 24
-SHEETS = ("page_parts.css", "map.css", "live.css", "nobody.css")
+SHEETS = ("page_parts.css", "live.css", "predictor.css")
 SCRIPTS = (
-    "page_parts.js", "live.js", "map_names.js", "nobody_history.js", "nobody_features.js",
-    "nobody_model.js", "nobody_times.js", "nobody_read.js", "map.js", "map_marks.js",
-    "nobody_map.js", "nobody_draw.js", "nobody_page.js",
+    "page_parts.js", "live.js", "predictor_model.js", "predictor_read.js", "live_map.js",
+    "predictor_draw.js", "predictor_page.js",
 )  # fmt: skip
 # In the order of `lab.pretraining.pretrain`.
 EXPERTS = ("trained in all worlds", "trained in worlds of diaries")
@@ -69,15 +67,10 @@ class Live(WebFigure):
     caption: str
 
     def _repr_html_(self) -> str:
-        body = Template(web("nobody.html")).substitute(
-            id=self.data["id"],
-            title=safe_html(self.title),
-            caption=safe_html(self.caption),
-            frame=frame(MAP, "Show what is likely"),
-            solid=SOLID,
-            cross=CROSS,
-            diamond=DIAMOND,
-        )
+        body = Template(web("predictor.html")).substitute(
+            SIGNS, id=self.data["id"], title=safe_html(self.title),
+            caption=safe_html(self.caption), frame=frame(MAP, "Show what is likely"),
+        )  # fmt: skip
         return scripted(body, self.data, SHEETS, SCRIPTS)
 
 
@@ -127,7 +120,7 @@ def live(
         "novelty": {"mean": bundle.novelty.mean, "strength": bundle.novelty.strength},
     }  # fmt: skip
     data = {
-        "id": "pgt-live-nobody", "model": model, "experts": [str(one) for one in named],
+        "id": "pgt-live-predictor", "model": model, "experts": [str(one) for one in named],
         "reading": {"columns": {ours: [ours.replace("_", ""), *names]
                                 for ours, names in ALIASES.items()},
                     "others": [[magic.decode("latin-1"), *words] for magic, *words in _others()]},

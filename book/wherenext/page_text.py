@@ -19,52 +19,20 @@ _JINJA = re.compile(r"\{(?=[{%#])")
 
 
 def safe_html(text: object) -> str:
-    """Text that may stand in a page, between tags or in a quoted attribute.
+    """Text, or anything as `str` writes it, without a tag, a quote or an opening brace.
 
-    Parameters
-    ----------
-    text : object
-        Anything; what is not a string is shown as `str` writes it.
-
-    Returns
-    -------
-    str
-        HTML without a tag, a quote or an opening brace.
-
-    Examples
-    --------
-    >>> safe_html("The <b>Owl & Fox</b>")
-    'The &lt;b&gt;Owl &amp; Fox&lt;/b&gt;'
-    >>> safe_html("{{ 7*191 }}")
-    '&#123;&#123; 7*191 }}'
+    >>> safe_html("The <b>Owl</b> {{ 7*191 }}")
+    'The &lt;b&gt;Owl&lt;/b&gt; &#123;&#123; 7*191 }}'
     """
     return html.escape(str(text), quote=True).replace("{", "&#123;")
 
 
 def safe_json(value: Any) -> str:
-    """JSON that may stand in a script of a page: no text in it ends the script or is a template.
+    """JSON in one line of ASCII for a script of a page: no text in it ends the script or is a
+    template.
 
-    Parameters
-    ----------
-    value : Any
-        What `json.dumps` can write.
-
-    Returns
-    -------
-    str
-        JSON in one line of ASCII, which reads back as `value`.
-
-    Raises
-    ------
-    TypeError
-        JSON has no form for a value.
-
-    Examples
-    --------
     >>> print(safe_json({"name": "</script>"}))
     {"name":"\\u003c/script\\u003e"}
-    >>> print(safe_json({"name": "{{ 7*191 }}"}))
-    {"name":"\\u007b{ 7*191 }}"}
     """
     text = json.dumps(value, separators=(",", ":"))
     text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -78,13 +46,7 @@ def framed(picture: str, caption: str) -> str:
 
 
 def options(names: Iterable[object]) -> str:
-    """What can be chosen from a list, with the numbers of the names as values.
-
-    Examples
-    --------
-    >>> options(["trips"])
-    '<option value="0">trips</option>'
-    """
+    """What can be chosen from a list, with the numbers of the names as values."""
     return "".join(
         f'<option value="{i}">{safe_html(name)}</option>' for i, name in enumerate(names)
     )

@@ -1,4 +1,21 @@
-"""The people of Larkmere: who they are, and the parameters of how they choose."""
+"""The people of Larkmere: who they are, how they choose, and how one day follows from another.
+
+At the end of every visit a person does one of three things, with probabilities that are written
+down before the coin is tossed:
+
+1. *routine*: goes home, or to work or school, because of the hour;
+2. *explore*: with probability ``rho * S**-gamma`` of the rest (Song et al. 2010), ``S`` being the
+   number of places in use, more or less by weekday, person and the kind of place they come from;
+3. *return*: to a place they know, by a kernel over their own past visits (recent ones, ones that
+   followed the present place, ones at this hour).
+
+Where recording starts in the morning at home nothing was chosen, and the probability of exploring
+is 0; at somebody's very first visit, or the first in a new home, it is 1.
+
+Life changes: at random times a new chapter begins, perhaps with another home or work. Part of the
+old places drop out of use, their past visits hardly count in returns, and as ``S`` counts the
+places in use people explore more until they are settled again.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +29,8 @@ import pandas as pd
 
 from wherenext.town_map import KINDS
 
+DAY = 24 * 60  # minutes
+WHY = ("start", "routine", "return", "explore")
 HOME, WORK = KINDS.index("home"), KINDS.index("work")
 
 #: When a kind of place draws explorers: weight by time of day (night, morning,
@@ -53,11 +72,8 @@ class Town:
     def __init__(self, places: pd.DataFrame) -> None:
         self.kind = np.array([KINDS.index(k) for k in places["kind"]])  # (P,)
         lat = places["lat"].to_numpy()
-        self.x = (
-            (places["lon"].to_numpy() - places["lon"].mean())
-            * 111_320
-            * math.cos(math.radians(float(lat.mean())))
-        )
+        east = places["lon"].to_numpy() - places["lon"].mean()
+        self.x = east * 111_320 * math.cos(math.radians(float(lat.mean())))
         self.y = (lat - lat.mean()) * 111_320
         self.appeal = places["appeal"].to_numpy()
         self.row = {int(i): r for r, i in enumerate(places["location_id"])}
@@ -65,95 +81,48 @@ class Town:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """The truth behind the choices; a chapter may try to find these numbers again.
+    """The truth behind the choices; a chapter may try to find these numbers again."""
 
-    Attributes
-    ----------
-    rho, gamma
-        Exploration of somebody who knows ``S`` places: ``rho * S**-gamma``, times the
-        factors below, where no routine decides (Song et al. 2010).
-    explore_level, explore_weekend, explore_sd
-        Factor for everybody, factor at weekends, log-normal spread between people.
-    home_pull, work_pull
-        Strength of the routines: home by the hour, work or school on weekdays.
-    recency_decay, always
-        A past visit counts ``recency_decay**age + always`` in a return, ``age`` being
-        the number of visits since.
-    wander, wander_sharpness
-        Share of returns that follow recency alone; a place's chance is then its score
-        to the power ``wander_sharpness``.
-    base, same_time, time_scale, same_previous, habit, other_day_type, sharpness
-        All other returns also look at the context. With ``near = exp(-minutes apart /
-        time_scale)`` by time of day, a past visit counts ``base + same_time * near``,
-        plus ``same_previous + habit * near`` if it followed the place where the person
-        is now, times ``other_day_type`` if one was on a weekday and the other at a
-        weekend; chance: score to the power ``sharpness``.
-    again
-        Factor for the present place in a return (stepped out, came back).
-    memory
-        How many visits a return looks back.
-    jump_scale, roam
-        Metres. An unknown place draws by its appeal, the person's taste, its hours,
-        ``(1 + (distance / jump_scale)**2)**-0.75`` and ``exp(-from home / roam)``.
-    taste_sd, whim_sd
-        Log-normal spread of a person's taste for kinds, and for single places.
-    home_start, stop, slow, home_stay
-        Chance that a day after a gap is first recorded at home; that recording ends
-        after a visit; factor on stays; minutes at home on such a morning.
-    active_mean, active_sd, leave, ramp
-        Logit of the share of days that a person records (mean, spread); chance that a
-        run of recorded days ends; recording grows by ``1 - ramp`` to ``1 + ramp``.
-    pace_sd, busy_pace, busy_curious
-        Spread of the number of visits a day; how it, and curiosity, go with activity.
-    chapter, move, switch
-        Life changes: mean number of days until the next one (exponential), and the
-        chances that it brings another home, and another work or school.
-    drop, fade
-        At such a change every other known place drops out of the person's habits with
-        chance ``drop``; a home or work left behind always does. What was visited there
-        before then counts ``fade`` times in returns; ``S`` counts the places kept.
-    """
-
-    rho: float = 0.6
-    gamma: float = 0.21
-    explore_level: float = 0.93
-    explore_weekend: float = 1.25
-    explore_sd: float = 0.454
-    home_pull: float = 1.0
-    work_pull: float = 0.549
-    recency_decay: float = 0.97
-    always: float = 0.0204
-    wander: float = 0.4
-    wander_sharpness: float = 0.378
-    base: float = 0.0638
-    same_time: float = 3.88
-    time_scale: float = 74.9
-    same_previous: float = 1.45
-    habit: float = 5.62
-    other_day_type: float = 0.498
-    sharpness: float = 2.37
-    again: float = 0.756
-    memory: int = 250
-    jump_scale: float = 513.0
-    roam: float = 4510.0
-    taste_sd: float = 0.9
-    whim_sd: float = 0.94
-    home_start: float = 0.547
-    stop: float = 0.692
-    slow: float = 0.795
-    home_stay: float = 95.2
-    active_mean: float = -0.124
-    active_sd: float = 2.0
-    leave: float = 0.0941
-    ramp: float = 0.484
-    pace_sd: float = 0.397
-    busy_pace: float = 0.1
-    busy_curious: float = -0.471
-    chapter: float = 173.0
-    move: float = 0.5
-    switch: float = 0.5
-    drop: float = 0.618
-    fade: float = 0.02
+    rho: float = 0.6  # exploration of somebody who knows S places: rho * S**-gamma, times the
+    gamma: float = 0.21  # ... factors below, where no routine decides (Song et al. 2010)
+    explore_level: float = 0.93  # factor for everybody
+    explore_weekend: float = 1.25  # factor at weekends
+    explore_sd: float = 0.454  # log-normal spread between people
+    home_pull: float = 1.0  # strength of the routine home, by the hour
+    work_pull: float = 0.549  # ... and to work or school on weekdays
+    recency_decay: float = 0.97  # in a return a past visit counts recency_decay**age + always,
+    always: float = 0.0204  # ... age being the number of visits since
+    wander: float = 0.4  # share of returns that follow recency alone; a place's chance is then
+    wander_sharpness: float = 0.378  # ... its score to this power
+    base: float = 0.0638  # in all others it counts base + same_time * near, near being
+    same_time: float = 3.88  # ... exp(-minutes apart by time of day / time_scale)
+    time_scale: float = 74.9  # minutes
+    same_previous: float = 1.45  # plus same_previous + habit * near, if it followed the present
+    habit: float = 5.62  # ... place,
+    other_day_type: float = 0.498  # times this, if one was on a weekday and the other at a weekend;
+    sharpness: float = 2.37  # chance: the score to this power
+    again: float = 0.756  # factor for the present place in a return (stepped out, came back)
+    memory: int = 250  # how many visits a return looks back
+    jump_scale: float = 513.0  # a new place draws by (1 + (metres / jump_scale)**2)**-0.75
+    roam: float = 4510.0  # ... and exp(-metres from home / roam), its appeal and hours, and taste
+    taste_sd: float = 0.9  # log-normal spread of a person's taste for kinds
+    whim_sd: float = 0.94  # ... and for single places
+    home_start: float = 0.547  # chance that a day after a gap is first recorded at home
+    stop: float = 0.692  # chance that recording ends after a visit
+    slow: float = 0.795  # factor on stays
+    home_stay: float = 95.2  # minutes at home on such a morning
+    active_mean: float = -0.124  # logit of the share of days that a person records
+    active_sd: float = 2.0  # ... its spread
+    leave: float = 0.0941  # chance that a run of recorded days ends
+    ramp: float = 0.484  # recording grows by 1 - ramp to 1 + ramp
+    pace_sd: float = 0.397  # spread of the number of visits a day
+    busy_pace: float = 0.1  # how it goes with activity
+    busy_curious: float = -0.471  # how curiosity does
+    chapter: float = 173.0  # mean number of days until the next life change (exponential)
+    move: float = 0.5  # chance that it brings another home
+    switch: float = 0.5  # ... another work or school
+    drop: float = 0.618  # chance of every other known place to drop out of the habits then
+    fade: float = 0.02  # what visits to such places from before then count in returns
 
 
 class Pools:
@@ -178,28 +147,9 @@ class Pools:
 def invent(
     places: pd.DataFrame, n: int, days: tuple[int, int], rng: np.random.Generator, b: Behaviour
 ) -> pd.DataFrame:
-    """Invent ``n`` people: where they live and work, and how regular and busy they are.
+    """Invent ``n`` people, tracked for at least and at most so many ``days``: `City.people`.
 
-    Parameters
-    ----------
-    places
-        The places of the town.
-    n
-        How many people.
-    days
-        The least and the greatest number of days a person is tracked.
-    rng
-        Source of uniform and normal random numbers.
-    b
-        The parameters of behaviour.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``user_id`` (from 1), ``role`` (worker, student, other), ``home`` and ``work``
-        at first (location ids; -1: no work or school), ``first_day`` (days
-        after the first Monday), ``n_days``, ``active`` (share of days recorded),
-        ``pace``, ``regularity`` and ``curiosity`` (factors around 1).
+    Pace, regularity and curiosity are factors around 1; ``active`` is the share of days recorded.
     """
     pools = Pools(places)
     ids, homes = pools.ids, pools.of["home"]
@@ -235,31 +185,11 @@ def invent(
 def change(
     people: pd.DataFrame, places: pd.DataFrame, rng: np.random.Generator, b: Behaviour
 ) -> pd.DataFrame:
-    """Draw the life changes of everybody: when, and where they live and work from then on.
+    """Draw everybody's life changes, by person and time: `City.moves`.
 
-    Parameters
-    ----------
-    people
-        What :func:`invent` returned.
-    places
-        The places of the town.
-    rng
-        Source of uniform random numbers.
-    b
-        The parameters of behaviour.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a change, by person and time: ``user_id``, ``day`` (after the first
-        Monday), ``home`` and ``work`` (location ids, as in :func:`invent`).
-
-    Notes
-    -----
-    People on record do not stay the same: of GeoLife's 45 people 47 % have another
-    most visited place in the last fifth of their days than in the first three, and
-    the shares of their places in the two overlap by 46 % only. Without changes
-    it would be 20 % of Larkmere's people, and an overlap of 58 %.
+    People on record do not stay the same: of GeoLife's 45 people 47 % have another most visited
+    place in the last fifth of their days than in the first three, and the shares of their places in
+    the two overlap by 46 % only. Without changes it would be 20 % of Larkmere's people, and 58 %.
     """
     pools = Pools(places)
     ids, homes = pools.ids, pools.of["home"]
@@ -280,40 +210,11 @@ def change(
     return pd.DataFrame(rows, columns=["user_id", "day", "home", "work"])
 
 
-DAY = 24 * 60  # minutes
-WHY = ("start", "routine", "return", "explore")
-
-
-def simulate_person(
-    person: dict[str, float],
-    changes: list[tuple[int, int, int]],
-    town: Town,
-    b: Behaviour,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Let one person live through the days they are tracked.
-
-    Parameters
-    ----------
-    person, changes
-        A row of `wherenext.people.invent`, and its `wherenext.people.change` in order.
-    town, b
-        The places, and the parameters of behaviour.
-    rng
-        This person's own random numbers.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n_visits, 6)``: row of the place, start and end (minutes after the
-        first Monday, local time), explored (0/1), probability of exploring as it
-        stood before the choice, index into :data:`WHY`.
-    """
-    return Life(person, changes, town, b, rng).run()
-
-
 class Life:
-    """One person's past, and the choices that follow from it."""
+    """One person's past, and the choices that follow from it.
+
+    ``person`` is a row of `invent`, ``changes`` are theirs of `change`, in order.
+    """
 
     def __init__(
         self, person: dict[str, float], changes: list[tuple[int, int, int]], town: Town,
@@ -356,6 +257,11 @@ class Life:
 
     # -- days ---------------------------------------------------------------
     def run(self) -> np.ndarray:
+        """Live through the days that are tracked.
+
+        ``(n_visits, 6)``: row of the place, start and end (minutes after the first Monday, local
+        time), explored (0/1), probability of exploring before the choice, index into `WHY`.
+        """
         p, u = self.p, self.u
         first, n_days, active = int(p["first_day"]), int(p["n_days"]), float(p["active"])
         # Recorded days come in runs, so that short gaps and long ones both exist.

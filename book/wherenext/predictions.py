@@ -16,27 +16,13 @@ from pgt.windows import Windows
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a model says about the windows of one split.
+    """What a model says about the N windows of one split, and V places."""
 
-    Attributes
-    ----------
-    log_probs : ndarray
-        (N, V), -inf for what is no answer; of the kernel, its votes' shares.
-    named : ndarray
-        (N, V) of bool, `pgt.calibration.nameable`.
-    target : ndarray
-        (N,) columns of ``log_probs``.
-    users : ndarray
-        (N,) whose.
-    early : ndarray
-        (N,) whether in the first half of the person's windows of the split.
-    """
-
-    log_probs: np.ndarray
-    named: np.ndarray
-    target: np.ndarray
-    users: np.ndarray
-    early: np.ndarray
+    log_probs: np.ndarray  # (N, V), -inf for what is no answer; of the kernel, its votes' shares
+    named: np.ndarray  # (N, V) bool, `pgt.calibration.nameable`
+    target: np.ndarray  # (N,) columns of `log_probs`
+    users: np.ndarray  # (N,)
+    early: np.ndarray  # (N,) whether in the first half of the person's windows of the split
 
     @property
     def new(self) -> np.ndarray:
@@ -59,25 +45,10 @@ class Predictions:
 
 @torch.no_grad()
 def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions:
-    """Ask a model for the probabilities of all places.
+    """Ask a model for the log-probabilities of all places; the context kernel's votes are made to
+    be.
 
-    Parameters
-    ----------
-    predictor : Predictor
-        Its scores are log-probabilities; the context kernel's votes are made to be.
-    windows : Windows
-    n_known : int
-        How many places have trained weights; 0 for a model that only copies.
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> from pgt.baselines import fit_baseline
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
-    >>> kernel = fit_baseline("kernel", data.train, data.valid.subset([]))
-    >>> predictions = collect(kernel, data.valid, n_known=0)
-    >>> bool((predictions.new == ~data.valid.in_window).all())
-    True
+    ``n_known`` says how many places have trained weights; 0 for a model that only copies.
     """
     size = len(windows), windows.vocabulary.n_locations
     table, copied = np.full(size, -np.inf, dtype=np.float32), np.zeros(size, dtype=bool)

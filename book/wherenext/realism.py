@@ -1,9 +1,7 @@
-"""How real does a table of visits look? Nine numbers that describe mobility.
+"""How real does a table of visits look? Numbers that describe mobility, on the usual windows.
 
-Every number is computed on the windows of the usual protocol: the visits of
-the seven days before the target's day, plus those of the target's own day that
-came before it. :data:`REFERENCE` holds the same numbers for GeoLife, so that
-simulated and recorded mobility can be printed side by side.
+`REFERENCE` holds the same numbers for GeoLife, so that simulated and recorded mobility can be
+printed side by side.
 """
 
 from __future__ import annotations
@@ -45,33 +43,8 @@ REFERENCE: pd.DataFrame = pd.DataFrame(
 
 
 def realism(visits: pd.DataFrame, days: int = 7, min_visits: int = 3) -> pd.Series:
-    """Describe visits by the statistics of :data:`REFERENCE`.
+    """Describe visits (with a ``split``) by the statistics of `REFERENCE`, in its units.
 
-    Parameters
-    ----------
-    visits
-        Visits with ``user_id``, ``location_id``, ``started_at`` and ``split``
-        (train, valid, test; visits with another split count only as history).
-    days, min_visits
-        The protocol of the windows; see :func:`pgt.windows.prepare`.
-
-    Returns
-    -------
-    pandas.Series
-        One value per row of :data:`REFERENCE`, in its units.
-
-    Raises
-    ------
-    DataError
-        If a column is missing or there is no test window.
-
-    Examples
-    --------
-    >>> from pgt import city
-    >>> table = REFERENCE.assign(city=realism(city.load().visits))
-
-    Notes
-    -----
     A tie for the most frequent place goes to the one that the window shows first.
     """
     if "split" not in visits:

@@ -15,22 +15,7 @@ LONG = 60  # of a place's name
 
 
 def reasons(table: pd.DataFrame, whose: object, *, most: int = 5) -> Shown:
-    """One panel a place, one bar a reason.
-
-    Parameters
-    ----------
-    table : DataFrame
-        What `pgt.NextLocation.explain` returns, with at least one place.
-    whose : object
-        Whose places they are, for the caption.
-    most : int
-        Reasons of each place, the strongest.
-
-    Returns
-    -------
-    Shown
-        Blue bars speak for the place, hatched orange ones against it.
-    """
+    """What `pgt.NextLocation.explain` returns, one panel a place, one bar a reason."""
     parts = [(place, part.head(most)) for place, part in table.groupby("location_id", sort=False)]
     rows = [len(part) for _, part in parts]
     lines = [[textwrap.fill(text, WIDE) for text in part.about] for _, part in parts]

@@ -1,9 +1,8 @@
 """A world in which people do nothing but copy their past, by a recency kernel that is known.
 
-No hours, no homes, no reasons: the next place is that of the visit ``a`` steps back, and ``a``
-is drawn from a kernel that one chooses. Now and then somebody goes to a place where they have not
-been for long. Whatever a position bias claims to have learned can be compared with the kernel
-here: a pointer whose attention is the kernel predicts as well as anybody can.
+No hours, no homes, no reasons: the next place is that of the visit ``a`` steps back, and ``a`` is
+drawn from a kernel that one chooses. Now and then somebody goes to a place where they have not been
+for long. Whatever a position bias claims to have learned can be compared with the kernel here.
 """
 
 from __future__ import annotations
@@ -19,13 +18,7 @@ PLACES = 80  # of the whole world, shared by everybody
 
 
 def fading(share: float = 0.8, memory: int = MEMORY) -> np.ndarray:
-    """(memory,) a kernel that falls by a constant factor with each step back; sums to one.
-
-    Examples
-    --------
-    >>> fading(0.5, 2).round(3).tolist()
-    [0.667, 0.333]
-    """
+    """(memory,) a kernel that falls by a constant factor with each step back; sums to one."""
     kernel = share ** np.arange(memory)
     return kernel / kernel.sum()
 
@@ -40,33 +33,11 @@ def simulate_copying(
 ) -> pd.DataFrame:
     """Visits of people who copy the visit ``a`` steps back with probability ``kernel[a - 1]``.
 
-    Parameters
-    ----------
-    kernel : ndarray
-        (memory,) non-negative, sums to one; ``kernel[0]`` belongs to the last visit. At most
-        `APART` entries.
-    people, visits : int
-        How many people, and how many visits each.
-    novelty : float
-        Share of visits, 0 to 1, that are to a place out of sight instead: one of the world's
-        `PLACES` that the person has not visited for `APART` visits. So that the world does not
-        die out.
-    seed : int
+    A share ``novelty`` of the visits is to a place that the person has not visited for `APART`
+    visits, so that the world does not die out. There are three visits a day: a window of seven days
+    holds 22 to 24, enough for everything that people remember and too few to show a place out of
+    sight. So a target is in its window exactly if it was copied.
 
-    Returns
-    -------
-    DataFrame
-        A visits table, three visits a day: a window of seven days holds 22 to 24 visits, enough
-        for everything that people remember and too few to show a place out of sight. So a target
-        is in its window exactly if it was copied.
-
-    Raises
-    ------
-    DataError
-        The kernel is no distribution or too long, or nobody ever goes anywhere new.
-
-    Examples
-    --------
     >>> simulate_copying(flat(), people=2, visits=30).groupby("user_id").size().tolist()
     [30, 30]
     """

@@ -32,18 +32,7 @@ class Step:
 
 
 def steps_of(found: Trace, names: Mapping[object, str]) -> Iterator[Step]:
-    """All steps, in order.
-
-    Parameters
-    ----------
-    found : Trace
-    names : mapping
-        What places are called, by ``location_id``; others are called by their id.
-
-    Yields
-    ------
-    Step
-    """
+    """All steps, in order; places are called by ``names``, by ``location_id``, or else by their id."""
     writer = _Writer(found, names)
     yield writer.window()
     yield from writer.vectors()

@@ -25,15 +25,7 @@ RASTER = re.compile(r"data:image/png;base64,([^\"']+)")
 
 
 def lighter(svg: str) -> str:
-    """Return the picture with fewer bytes: to a hundredth of a point, it is the same.
-
-    Examples
-    --------
-    >>> lighter('<g id="patch_1">\\n <path d="M 1.234567 2 \\nL 30.996 4 \\n"/>\\n</g>')
-    '<g><path d="M1.23 2L31 4"/></g>'
-    >>> lighter('<use xlink:href="#b" transform="translate(63.625 0)"/>')
-    '<use href="#b" x="63.62"/>'
-    """
+    """Return the picture with fewer bytes: to a hundredth of a point, it is the same."""
     svg = re.sub(r">\s+<", "><", re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL))
     svg = re.sub(r'(?<= d=")[^"]*', lambda found: circles(tight(found[0])), svg)
     svg = re.sub(r'(<use [^<>]*) transform="translate\((\S+) 0\)"/>', r'\1 x="\2"/>', svg)
@@ -44,24 +36,12 @@ def lighter(svg: str) -> str:
 
 
 def tight(path: str) -> str:
-    """A path's data without the spaces around its letters.
-
-    Examples
-    --------
-    >>> tight("M 0 1 \\nL 2 3 \\nz\\n")
-    'M0 1L2 3z'
-    """
+    """A path's data without the spaces around its letters."""
     return re.sub(r"\s*([A-Za-z])\s*", r"\1", " ".join(path.split()))
 
 
 def circles(path: str) -> str:
-    """A path's data with circles of eight curves as two arcs each.
-
-    Examples
-    --------
-    >>> circles("M0 1L2 3z")
-    'M0 1L2 3z'
-    """
+    """A path's data with circles of eight curves as two arcs each."""
     return CURVED.sub(_arcs, path)
 
 

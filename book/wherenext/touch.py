@@ -26,19 +26,7 @@ SHARED = ("page_parts.js", "touch.js")
 
 @dataclass(frozen=True)
 class Touch:
-    """A still figure with controls, for the notebook to display.
-
-    Attributes
-    ----------
-    still : Shown
-        The figure without them.
-    kind : str
-        Whose script draws: ``wherenext/web/touch_KIND.js``.
-    data : dict
-        What the script gets, ready for JSON.
-    beside : bool
-        Whether the still figure stays above the controls, instead of giving way to them.
-    """
+    """A still figure with controls, for the notebook to display."""
 
     still: Shown
     kind: str
@@ -151,34 +139,10 @@ def stays(
 ) -> Touch:
     """The two thresholds of the sliding rule, over one day.
 
-    Parameters
-    ----------
-    still : Shown
-    hours : sequence of float
-        When each fix was taken, in hours of the day.
-    apart : mapping
-        By radius in metres: how far each fix is from its anchor, in metres.
-    found : mapping
-        By (radius, minutes): begin and end of each staypoint, in hours of the day. Every radius of
-        ``apart`` with every duration.
-    visits : sequence
-        Begin, end and kind of each true visit.
-    start : (int, int)
-        Radius and minutes at which the controls begin.
-
-    Returns
-    -------
-    Touch
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt
-    >>> from wherenext.figures import show
-    >>> still = show(plt.figure(), alt="A day.", caption="A day.")
-    >>> found = {(200, 30): [(0.0, 8.0)]}
-    >>> shown = stays(still, [0.0], {200: [0.0]}, found, [(0.0, 8.1, "home")], start=(200, 30))
-    >>> shown.data["stays"]
-    [[[[0.0, 8.0]]]]
+    ``hours``: when each fix was taken; ``apart``: by radius in metres, how far each fix is from its
+    anchor; ``found``: by (radius, minutes), begin and end of each staypoint, in hours; ``visits``:
+    begin, end and kind of each true visit; ``start``: radius and minutes at which the controls
+    begin.
     """
     metres, minutes = sorted(apart), sorted({long for _, long in found})
     data = {
@@ -204,32 +168,9 @@ def seeds(
 ) -> Touch:
     """One seed at a time, beside the mean of all seeds and its interval.
 
-    Parameters
-    ----------
-    still : Shown
-    tables : mapping
-        By name: the rows of a table, each with its mean, both ends of the interval, and what each
-        seed gave.
-    which : mapping
-        By the same name: the seeds, in that order.
-    measure : str
-        What the numbers are, with their unit.
-    start : str
-        The table to begin with.
-
-    Returns
-    -------
-    Touch
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt
-    >>> from wherenext.figures import show
-    >>> still = show(plt.figure(), alt="Rows.", caption="Rows.")
-    >>> table = {"town": {"no hour": (-0.5, -1.5, 0.5, [-1.0, 0.0])}}
-    >>> shown = seeds(still, table, {"town": [1, 2]}, measure="points", start="town")
-    >>> shown.data["tables"][0]["rows"][0]["each"]
-    [-1.0, 0.0]
+    ``tables``: by name, the rows of a table, each with its mean, both ends of the interval, and
+    what each seed gave; ``which``: by the same name, the seeds in that order; ``measure``: what the
+    numbers are, with their unit; ``start``: the table to begin with.
     """
     listed = [
         {

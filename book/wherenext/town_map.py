@@ -1,9 +1,8 @@
-"""The town of Larkmere as a map: districts, river, parks, streets.
+"""The town of Larkmere as a map: districts, river, parks, streets, and its places with their names.
 
-Larkmere is invented. It lies on empty prairie, where clocks never change, and
-its map is drawn by this module alone: no tile, no download, no licence.
-Everything is laid out with straight lines in metres east and north of the
-bridge square and then bent by :func:`warp`, which is what makes it look grown.
+Larkmere lies on empty prairie, where clocks never change, and its map is drawn by this module
+alone: no tile, no download, no licence. Everything is laid out with straight lines in metres east
+and north of the bridge square and then bent by `warp`, which is what makes it look grown.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def clip(polygon: np.ndarray, normal: np.ndarray, offset: float) -> np.ndarray:
 
 
 def densify(points: np.ndarray, step: float, closed: bool = False) -> np.ndarray:
-    """Points ``(n, 2)`` along a line or ring, at most about ``step`` apart."""
+    """Points ``(n, 2)`` along a line or ring, at most about ``step`` metres apart."""
     ends = np.vstack([points[1:], points[:1]]) if closed else points[1:]
     out = []
     for a, b in zip(points, ends, strict=False):
@@ -158,49 +157,24 @@ PARKS: tuple[tuple[str, float, float, float, float, float], ...] = (
 LAKE = ("Heronsmere", 2380, 2130, 210, 140, 1.4)
 RIVER_NAME = "River Ouzel"
 RIVER = np.array(  # centreline from north-west to south-east, then half the width (m)
-    [
-        (-4900, 3250, 70),
-        (-4300, 2950, 75),
-        (-3000, 2350, 75),
-        (-2150, 1900, 80),
-        (-1500, 400, 85),
-        (-850, -250, 90),
-        (100, -120, 95),
-        (900, 130, 95),
-        (1900, 150, 100),
-        (2450, -450, 105),
-        (2400, -1350, 110),
-        (2900, -2250, 120),
-        (4200, -2800, 130),
-        (5000, -2950, 140),
-    ],
-    dtype=float,
-)
-AVENUES: tuple[tuple[str, float], ...] = (
-    ("Harbour Avenue", -62),
-    ("Meridian Avenue", 88),
-    ("Larkfield Avenue", 24),
-    ("College Avenue", 158),
-    ("Glasshouse Road", 226),
-    ("Old Mill Road", 197),
-    ("Foundry Road", -18),
-    ("Northgate Avenue", 58),
-    ("Orchard Avenue", 118),
-    ("Willow Road", 264),
-)
+    [(-4900, 3250, 70), (-4300, 2950, 75), (-3000, 2350, 75), (-2150, 1900, 80), (-1500, 400, 85),
+     (-850, -250, 90), (100, -120, 95), (900, 130, 95), (1900, 150, 100), (2450, -450, 105),
+     (2400, -1350, 110), (2900, -2250, 120), (4200, -2800, 130), (5000, -2950, 140)], dtype=float
+)  # fmt: skip
+AVENUES = {  # from the bridge square, in degrees from the east
+    "Harbour Avenue": -62, "Meridian Avenue": 88, "Larkfield Avenue": 24, "College Avenue": 158,
+    "Glasshouse Road": 226, "Old Mill Road": 197, "Foundry Road": -18, "Northgate Avenue": 58,
+    "Orchard Avenue": 118, "Willow Road": 264,
+}  # fmt: skip
 
 
 @dataclass
 class TownMap:
-    """The geometry the simulator needs: GeoJSON, and where streets let places stand.
-
-    ``corners`` maps a district's name to the street points in it, shape ``(n, 2)``
-    in metres; ``corner_street`` to the names of the streets at those points.
-    """
+    """The map as GeoJSON, and where streets let places stand."""
 
     base: dict[str, Any]
-    corners: dict[str, np.ndarray] = field(default_factory=dict)
-    corner_street: dict[str, list[str]] = field(default_factory=dict)
+    corners: dict[str, np.ndarray] = field(default_factory=dict)  # by district, (n, 2) metres
+    corner_street: dict[str, list[str]] = field(default_factory=dict)  # the streets' names there
 
 
 def to_degrees(xy: np.ndarray) -> np.ndarray:
@@ -219,7 +193,7 @@ def warp(xy: np.ndarray) -> np.ndarray:
 
 
 def inside_blob(xy: np.ndarray, blob: tuple[str, float, float, float, float, float]) -> np.ndarray:
-    """Which points ``(n, 2)`` lie in a park or lake of :data:`PARKS`' form; ``(n,)`` bool."""
+    """Which points ``(n, 2)`` lie in a park or lake."""
     _, cx, cy, rx, ry, phase = blob
     u, v = (xy[..., 0] - cx) / rx, (xy[..., 1] - cy) / ry
     return np.asarray(np.hypot(u, v) < _wobble(np.arctan2(v, u), phase))
@@ -291,27 +265,19 @@ def _grid(cell: np.ndarray, angle: float, spacing: float) -> list[np.ndarray]:
 
 def _feature(kind: str, name: str, xy: np.ndarray, **more: str) -> dict[str, Any]:
     ring = to_degrees(xy).tolist()
+    geometry: dict[str, Any] = {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
     if kind in ("street", "rail"):
         geometry = {"type": "LineString", "coordinates": ring}
-    else:
-        geometry = {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
-    return {
-        "type": "Feature",
-        "properties": {"kind": kind, "name": name, **more},
-        "geometry": geometry,
-    }
+    about = {"kind": kind, "name": name, **more}
+    return {"type": "Feature", "properties": about, "geometry": geometry}
 
 
 def draw() -> TownMap:
     """Draw the town; the result is always the same.
 
-    Returns
-    -------
-    TownMap
-        ``base`` is a GeoJSON FeatureCollection in drawing order, with
-        ``properties.kind`` one of district, river, lake, park, rail, street and
-        ``properties.name``; a district has a ``character``, a street a ``level``
-        (street, promenade, avenue).
+    ``base`` is a GeoJSON FeatureCollection in drawing order: ``properties`` have a ``name`` and a
+    ``kind`` (district, river, lake, park, rail, street); a district has a ``character``, a street a
+    ``level`` (street, promenade, avenue).
     """
     line, normal = _river()
     features: list[dict[str, Any]] = []
@@ -350,7 +316,7 @@ def draw() -> TownMap:
         walk = (line[:, :2] + side * normal * (line[:, 2:] + 45))[20:-12]
         features.append(_feature("street", bank_name, walk, level="promenade"))
     square = np.array([-120.0, 330.0])
-    for name, degrees in AVENUES:
+    for name, degrees in AVENUES.items():
         way = np.array([math.cos(math.radians(degrees)), math.sin(math.radians(degrees))])
         road = densify(np.array([square, square + 5000 * way]), 100)
         road = warp(road[_reach(road) < 1.12])
@@ -381,11 +347,6 @@ MIX = {
     "work": 0.17, "school": 0.03, "food": 0.26, "shopping": 0.20, "leisure": 0.13, "park": 0.035,
     "health": 0.045, "errand": 0.10, "transit": 0.03,
 }  # fmt: skip
-
-
-def _ranked(rng: np.random.Generator, n: int) -> np.ndarray:
-    """A random order of ``range(n)`` from plain uniforms, the same on every NumPy."""
-    return np.argsort(rng.random(n), kind="stable")
 
 
 def _park_points(rng: np.random.Generator, n: int) -> tuple[np.ndarray, list[str]]:
@@ -444,23 +405,9 @@ class _Namer:
 
 
 def settle(town: TownMap, n_homes: int, n_others: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Put places along the streets and into the parks.
+    """Put places along the streets and into the parks: the table `wherenext.city.City.places`.
 
-    Parameters
-    ----------
-    town
-        The map.
-    n_homes, n_others
-        How many homes, and how many places of all other kinds together.
-    rng
-        Source of uniform random numbers.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``location_id`` (from 1), ``name``, ``kind``, ``district``, ``lon``, ``lat``
-        (degrees) and ``appeal``: how strongly the place draws people who do not
-        know it; a few places of each kind draw most (Zipf).
+    A few places of each kind draw most of the people who do not know it (Zipf): their ``appeal``.
     """
     share = np.array([MIX[k] for k in KINDS[1:]])
     counts = np.floor(np.cumsum(np.r_[0, share]) / share.sum() * n_others + 0.5).astype(int)
@@ -496,19 +443,14 @@ def settle(town: TownMap, n_homes: int, n_others: int, rng: np.random.Generator)
     appeal = np.ones(len(kinds))
     for kind in KINDS[1:]:
         rows = np.array([i for i, k in enumerate(kinds) if k == kind])
-        appeal[rows[_ranked(rng, len(rows))]] = (np.arange(len(rows)) + 3.0) ** -0.75
+        shuffled = np.argsort(rng.random(len(rows)), kind="stable")  # the same on every NumPy
+        appeal[rows[shuffled]] = (np.arange(len(rows)) + 3.0) ** -0.75
         appeal[rows] /= appeal[rows].mean()
     lonlat = to_degrees(xy)
     places = pd.DataFrame(
-        {
-            "name": names,
-            "kind": kinds,
-            "district": district,
-            "lon": lonlat[:, 0],
-            "lat": lonlat[:, 1],
-            "appeal": np.round(appeal, 3),
-        }
-    )
+        {"name": names, "kind": kinds, "district": district, "lon": lonlat[:, 0],
+         "lat": lonlat[:, 1], "appeal": np.round(appeal, 3)}
+    )  # fmt: skip
     # Ids follow the map (district, then street order), so they say nothing about popularity.
     order = np.lexsort((lonlat[:, 0], lonlat[:, 1], pd.factorize(places["district"], sort=True)[0]))
     places = places.iloc[order].reset_index(drop=True)

@@ -22,76 +22,24 @@ from pgt.windows import Windows
 
 @dataclass(frozen=True)
 class Trace:
-    """One prediction, step by step. L visits, D numbers a vector, V places.
-
-    Attributes
-    ----------
-    look : Look
-        Visits, pointer weights, self-attention, gate and answer.
-    ids : dict of str to ndarray
-        By the name of an embedding, (L,) the rows that were looked up.
-    widths : dict of str to int
-        By the same names, how many numbers a row has.
-    embedded : ndarray
-        (L, sum of the widths) the vectors of each visit, side by side.
-    projected, placed, encoded : ndarray
-        (L, D) after projection and normalisation; with the sinusoid; after the encoder. The last
-        row of ``encoded`` is the context.
-    scores, bias : ndarray
-        (L,) query · key / √D, and the position bias; the softmax of their sum is what it weighs.
-    copies : Series
-        What the pointer gives to each place of the window, by ``location_id``, the most first.
-    generated : Series
-        What the generator gives to every place, by ``location_id``, the most first.
-    logit : float
-        The gate before its sigmoid.
-    """
+    """One prediction, step by step: L visits, D numbers a vector, V places."""
 
     look: Look
-    ids: dict[str, np.ndarray]
-    widths: dict[str, int]
-    embedded: np.ndarray
-    projected: np.ndarray
-    placed: np.ndarray
-    encoded: np.ndarray
-    scores: np.ndarray
-    bias: np.ndarray
-    copies: pd.Series
-    generated: pd.Series
-    logit: float
+    ids: dict[str, np.ndarray]  # by the name of an embedding, (L,) the rows that were looked up
+    widths: dict[str, int]  # by the same names, how many numbers a row has
+    embedded: np.ndarray  # (L, sum of the widths) the vectors of each visit, side by side
+    projected: np.ndarray  # (L, D) after projection and normalisation
+    placed: np.ndarray  # (L, D) with the sinusoid
+    encoded: np.ndarray  # (L, D) after the encoder; the last row is the context
+    scores: np.ndarray  # (L,) query · key / √D
+    bias: np.ndarray  # (L,) of the position
+    copies: pd.Series  # by `location_id` of the window, what the pointer gives; the most first
+    generated: pd.Series  # by `location_id`, what the generator gives; the most first
+    logit: float  # the gate before its sigmoid
 
 
 def trace(model: PointerGeneratorTransformer, windows: Windows, i: int) -> Trace:
-    """Predict window ``i`` and note everything down.
-
-    Parameters
-    ----------
-    model : PointerGeneratorTransformer
-        With pointer, position bias, generator and gate.
-    windows : Windows
-    i : int
-
-    Returns
-    -------
-    Trace
-
-    Raises
-    ------
-    DataError
-        The model lacks one of the parts.
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> from pgt.config import ModelConfig
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits)
-    >>> v = data.vocabulary
-    >>> steps = trace(
-    ...     PointerGeneratorTransformer(ModelConfig(v.n_locations, v.n_users)), data.test, 0
-    ... )
-    >>> round(float(steps.copies.sum()), 5)
-    1.0
-    """
+    """Predict window ``i`` with a whole model (all four parts) and note everything down."""
     pointer, generator, gate = model.pointer, model.generator, model.gate
     if pointer is None or generator is None or gate is None or pointer.position_bias is None:
         raise DataError("This needs a model with pointer, position bias, generator and gate.")

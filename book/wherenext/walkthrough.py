@@ -21,15 +21,7 @@ from wherenext.web_figure import WebFigure, web
 
 @dataclass(frozen=True, repr=False)
 class Walkthrough(WebFigure):
-    """The steps, for the notebook to display or to be saved as a page.
-
-    Attributes
-    ----------
-    trace : Trace
-        All numbers.
-    steps : tuple of Step
-    title, caption : str
-    """
+    """The steps, for the notebook to display or to be saved as a page."""
 
     trace: Trace
     steps: tuple[Step, ...]
@@ -74,37 +66,7 @@ def walkthrough(
     i: int,
     names: Mapping[object, str] | None = None,
 ) -> Walkthrough:
-    """Follow window ``i`` through a model.
-
-    Parameters
-    ----------
-    model : PointerGeneratorTransformer
-        With pointer, position bias, generator and gate.
-    windows : Windows
-        With the model's vocabulary.
-    i : int
-    names : mapping, optional
-        What places are called, by ``location_id``.
-
-    Returns
-    -------
-    Walkthrough
-
-    Raises
-    ------
-    DataError
-        The model lacks one of the parts.
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> from pgt.checkpoint import load_model, shipped
-    >>> model, vocabulary = load_model(shipped("city"))
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits, vocabulary=vocabulary)
-    >>> shown = walkthrough(model, data.test, 0)
-    >>> shown.steps[0].title, shown.steps[-1].title
-    ('The visits', 'The answer')
-    """
+    """Follow window ``i`` through a whole model; ``names`` has what places are called, by id."""
     found = trace(model, windows, i)
     steps = tuple(steps_of(found, names or {}))
     title = f"One window's way through the network in {len(steps)} steps"

@@ -13,33 +13,14 @@ from wherenext.page_text import safe_html, safe_json
 
 
 def web(name: str) -> str:
-    """The text of a file of ``wherenext/web``.
-
-    Examples
-    --------
-    >>> web("live.html").startswith("<figure")
-    True
-    """
+    """The text of a file of ``wherenext/web``."""
     return resources.files("wherenext").joinpath("web", name).read_text("utf-8")
 
 
 def scripted(body: str, data: Any, sheets: Iterable[str], scripts: Iterable[str]) -> str:
     """A piece of HTML with its styles before it, and after it the scripts that bring it to life.
 
-    Parameters
-    ----------
-    body : str
-        HTML; texts in it are escaped already.
-    data
-        What the scripts know as ``page``, ready for JSON.
-    sheets, scripts : iterable of str
-        Files of ``wherenext/web``; the scripts share one scope of their own.
-
-    Examples
-    --------
-    >>> page = scripted("<p></p>", {"id": "</script>"}, ["page_parts.css"], ["page_parts.js"])
-    >>> page.startswith("<style>"), page.count("</script>")
-    (True, 1)
+    They know ``data`` as ``page`` and share one scope. Texts in the HTML are escaped already.
     """
     style, code = "".join(map(web, sheets)), "\n".join(map(web, scripts))
     return (
@@ -49,13 +30,7 @@ def scripted(body: str, data: Any, sheets: Iterable[str], scripts: Iterable[str]
 
 
 class WebFigure(ABC):
-    """A figure as one piece of HTML, for the notebook to display or to be saved as a page.
-
-    Attributes
-    ----------
-    title, caption : str
-        For screen readers and for those who see it.
-    """
+    """A figure as one piece of HTML, for the notebook to display or to be saved as a page."""
 
     title: str
     caption: str

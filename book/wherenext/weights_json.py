@@ -37,38 +37,11 @@ def pack(
     rows: Mapping[str, Sequence[int]] | None = None,
     leave_out: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Write a model as plain values, ready for JSON.
+    """Write a model as plain values, ready for JSON: ``config``, ``tensors`` and ``data`` (base64).
 
-    Parameters
-    ----------
-    model : PlaceModel
-        PGT, or a contextual pointer.
-    rows : mapping of str to sequence of int, optional
-        Of these tensors only these rows, for a page that needs no others.
-    leave_out : collection of str
-        Parts without which the page lives: ``"generator"``, ``"gate"``.
-
-    Returns
-    -------
-    dict
-        ``config``, ``tensors`` (by name: ``shape``, ``at`` = where its first number stands,
-        ``unit``, perhaps ``rows``) and ``data`` (base64, three bytes a number, lowest first).
-
-    Raises
-    ------
-    DataError
-        When a weight is no number.
-
-    Examples
-    --------
-    >>> from pgt.config import ModelConfig
-    >>> model = PointerGeneratorTransformer(ModelConfig(n_locations=5, n_users=2))
-    >>> packed = pack(model)
-    >>> packed["tensors"]["generator.weight"]["shape"]
-    [5, 64]
-    >>> gap = unpack(packed)["generator.weight"] - model.generator.weight
-    >>> bool(gap.abs().max() < 1e-7)
-    True
+    Of the tensors named in ``rows`` only these rows are kept, and parts in ``leave_out`` not at
+    all, for a page that needs no others. A tensor has ``shape``, ``at`` (where its first number
+    stands), ``unit``, perhaps ``rows``.
     """
     tensors: dict[str, dict[str, Any]] = {}
     parts: list[np.ndarray] = []
@@ -126,22 +99,13 @@ def as_json(model: PointerGeneratorTransformer, vocabulary: Vocabulary) -> dict[
 def switch_off(
     model: PointerGeneratorTransformer, parts: Collection[str]
 ) -> PointerGeneratorTransformer:
-    """A copy of a trained model with parts silenced, as the switches of the live model do it.
+    """A copy of a trained model with parts of `SWITCHES` silenced, as the live model does it.
 
     An embedding gives zeros, positions add nothing, the bias is zero, the gate is one half; without
-    pointer or generator the other one is the model; ``"one_layer"`` skips all layers but the
-    first. The other weights stay what they became *with* the part, so this asks how much the
-    trained model leans on it. What a model makes of itself without it, only training can tell.
+    pointer or generator the other one is the model; ``"one_layer"`` skips all layers but the first.
+    The other weights stay what they became *with* the part: so this asks how much the trained model
+    leans on it. What a model makes of itself without it, only training can tell.
 
-    Parameters
-    ----------
-    model : PointerGeneratorTransformer
-        Is not changed.
-    parts : collection of str
-        Of `SWITCHES`.
-
-    Examples
-    --------
     >>> from pgt.config import ModelConfig
     >>> model = PointerGeneratorTransformer(ModelConfig(n_locations=5, n_users=2))
     >>> switch_off(model, ["gate"]).gate is None

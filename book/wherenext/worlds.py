@@ -1,10 +1,9 @@
 """Worlds: towns like Larkmere whose people, each time, live otherwise.
 
-Larkmere's parameters are those of one town. A model that is to be taken to places that nobody has
-seen must have met people who are more curious, less punctual, or always on the move. So every
-world draws its own parameters around Larkmere's, and its own way of being recorded: a diary of
-visits, a diary with holes, or check-ins without an end, which people make in some kinds of places
-rather than in others. Some people live by night. No record of a real person is in any of it.
+A model that is to be taken to places that nobody has seen must have met people who are more
+curious, less punctual, or always on the move. So every world draws its own parameters around
+Larkmere's, and its own way of being recorded: a diary of visits, a diary with holes, or check-ins
+without an end. Some people live by night. No record of a real person is in any of it.
 """
 
 from __future__ import annotations
@@ -36,21 +35,7 @@ USERS, PLACES = 10_000, 1_000_000  # more than a world has
 
 @dataclass(frozen=True)
 class WorldConfig:
-    """What worlds may have; each field is there to be switched off.
-
-    Parameters
-    ----------
-    clock : bool
-        Whether the hour matters to anybody.
-    novelty : bool
-        Whether people find new places after their first weeks.
-    gaps : bool
-        Whether days go unrecorded.
-    checkins : bool
-        Whether some worlds are of check-ins, without ends.
-    drawn : bool
-        Whether each world draws its own parameters; else all are Larkmere's.
-    """
+    """What worlds may have; each field is there to be switched off."""
 
     clock: bool = True
     novelty: bool = True
@@ -82,21 +67,10 @@ def behaviour(rng: np.random.Generator, config: WorldConfig) -> Behaviour:
 
 
 def world(number: int, config: WorldConfig | None = None) -> pd.DataFrame:
-    """Simulate one world; the same number gives the same visits.
+    """Simulate one world; the same number, from 0, gives the same visits.
 
-    Parameters
-    ----------
-    number : int
-        From 0. People and places have ids of their own, so that worlds can stand in one table.
-    config : WorldConfig, optional
+    People and places have ids of their own, so that worlds can stand in one table.
 
-    Returns
-    -------
-    DataFrame
-        ``user_id``, ``location_id``, ``started_at``, ``finished_at`` and ``world``.
-
-    Examples
-    --------
     >>> one = world(2)
     >>> one.user_id.nunique(), bool((one.finished_at == one.started_at).all())
     (66, True)
@@ -139,43 +113,14 @@ SHARE = 0.7  # of the visits are checked in
 
 
 def sampled(visits: pd.DataFrame, people: int, share: float = SHARE, seed: int = 0) -> pd.DataFrame:
-    """Some people's visits, and not all of them: nobody checks in everywhere.
-
-    Parameters
-    ----------
-    visits : DataFrame
-    people : int
-        How many of its people, drawn at random.
-    share : float
-        Of their visits, 0 to 1.
-    seed : int
-    """
+    """Some people's visits, drawn at random, and not all of them: nobody checks in everywhere."""
     rng = np.random.default_rng(seed)
     own = visits[visits.user_id.isin(rng.choice(visits.user_id.unique(), people, replace=False))]
     return own[rng.random(len(own)) < share]
 
 
 def as_checkins(visits: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """A table of visits as check-ins are found: other names, UTC, no ends, no order.
-
-    Parameters
-    ----------
-    visits : DataFrame
-        With ``lon`` and ``lat``.
-    seed : int
-        Of the order.
-
-    Returns
-    -------
-    DataFrame
-        Text ids; times are ISO 8601 text in UTC.
-
-    Examples
-    --------
-    >>> import wherenext.city
-    >>> as_checkins(wherenext.city.load().visits.head(3)).columns.tolist()
-    ['User ID', 'Venue ID', 'Latitude', 'Longitude', 'Check-in time']
-    """
+    """Visits as check-ins are found: other names, text ids, UTC, no ends, no order."""
     utc = visits.started_at.dt.tz_convert("UTC").dt.strftime("%Y-%m-%dT%H:%M:%SZ")
     table = {
         "User ID": "u" + visits.user_id.astype(str),

@@ -12,8 +12,7 @@ import numpy as np
 import paper
 import pytest
 from bs4 import BeautifulSoup
-from wherenext.exercises import ANSWERS, answer_to
-from wherenext.exercises.answer import Answer, Field
+from wherenext.exercises import ANSWERS, Answer, Field, answer_to
 
 from .sphinx_helpers import Built, build
 

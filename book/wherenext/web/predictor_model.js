@@ -1,6 +1,113 @@
-// The model that was trained on nobody: experts who score past visits, and how they are weighed.
+// The predictor: experts who score past visits, and how they are weighed.
 //
 // As pgt/contextual/scorer.py, pgt/predictor/experts.py and pgt/predictor/answers.py, for one person.
+
+// What the predictor sees of one person, as pgt/contextual/history.py has it.
+//
+// A visit is {place, start, end, wall, wallEnd}: the place's number from 2, moments in milliseconds,
+// and what the clock on the wall showed then (as if it hung in UTC). Visits are in order of time.
+
+const MINUTE = 60000, DAY_MINUTES = 1440, WEEK = 7 * DAY_MINUTES, NOT_SEEN = -1;
+const mod = (value, size) => ((value % size) + size) % size;
+const dayOf = (wall) => Math.floor(wall / (DAY_MINUTES * MINUTE)); // days since 1970-01-01
+const minuteOf = (wall) => Math.floor(wall / MINUTE) - DAY_MINUTES * dayOf(wall);
+const weekdayOf = (wall) => mod(dayOf(wall) + 3, 7) + 1; // 1 = Monday
+
+// Everything that is known of a visit by itself and by those before it.
+const known = (visits) => {
+  const there = new Map();
+  return visits.map((visit, i) => {
+    const { place, start, end, wall, wallEnd } = visit, last = visits[i - 1];
+    there.set(place, (there.get(place) ?? 0) + 1);
+    return {
+      number: i, place, there: there.get(place), minute: minuteOf(wall), day: dayOf(wall), weekday: weekdayOf(wall),
+      endMinute: minuteOf(wallEnd), endDay: dayOf(wallEnd), stay: Math.floor((end - start) / MINUTE),
+      before: last?.place ?? NOT_SEEN, twoBefore: visits[i - 2]?.place ?? NOT_SEEN,
+      endBefore: last ? minuteOf(last.wallEnd) : NOT_SEEN,
+      stayBefore: last ? Math.floor((last.end - last.start) / MINUTE) : NOT_SEEN,
+      gapBefore: last ? Math.max(0, Math.floor((start - last.end) / MINUTE)) : NOT_SEEN,
+    };
+  });
+};
+
+// The day on which a visit ended, by how long it lasted.
+const weekdayNow = ({ weekday, minute, stay }) =>
+  mod(weekday - 1 + Math.floor((minute + stay) / DAY_MINUTES), 7) + 1;
+
+// The question where the visit with this number goes: the latest visits before it, and of the places
+// that are only found further back the latest visit each. `then` is the moment at which it begins.
+const questionOf = (rows, target, { memory, older }, then) => {
+  const first = Math.max(0, target - memory), last = rows[target - 1];
+  const seen = new Set(rows.slice(first, target).map(({ place }) => place)), old = [];
+  for (let i = first - 1; i >= 0 && old.length < older; i--) {
+    if (seen.has(rows[i].place)) continue;
+    seen.add(rows[i].place);
+    old.unshift(i);
+  }
+  return {
+    visits: [...old.map((i) => rows[i]), ...rows.slice(first, target)], first,
+    last, now: last.endMinute, today: weekdayNow(last), then: then && {
+      ...then,
+      wait: mod((then.day - last.endDay) * DAY_MINUTES + then.minute - last.endMinute, WEEK),
+    },
+  };
+};
+const momentOf = (wall) => ({ day: dayOf(wall), minute: minuteOf(wall), weekday: weekdayOf(wall) });
+
+// The features of pgt/contextual/features.py: one fact about a past visit each, in relation to now.
+
+const aroundTheClock = (one, other) => 720 - Math.abs(720 - Math.abs(one - other));
+const alike = (one, other) =>
+  Math.abs(Math.log2(Math.max(0, one) + 15) - Math.log2(Math.max(0, other) + 15));
+const unlessUnseen = (seen, value) => (seen === NOT_SEEN ? NOT_SEEN : value());
+// 0 = a working day and a weekend, 1 = of the same kind, 2 = the same weekday.
+const weekdays = (one, other) => Number(one >= 6 === other >= 6) + Number(one === other);
+const sameBefore = (visit, { last }) => {
+  const one = visit.before === last.place && visit.before !== NOT_SEEN;
+  const two = visit.twoBefore === last.before && visit.twoBefore !== NOT_SEEN;
+  return one ? 1 + Number(two) : 3 * Number(two);
+};
+
+// (visit, question) -> the fact, as a number between the knots of the feature's table.
+const FACTS = {
+  age: (visit, { last }) => last.number - visit.number,
+  days: (visit, { last }) => last.day - visit.day,
+  clock: (visit, { now }) => aroundTheClock(visit.minute, now),
+  ahead: (visit, { now }) => mod(visit.minute - now, DAY_MINUTES),
+  weekday: (visit, { today }) => weekdays(visit.weekday, today),
+  stay: (visit) => Math.log2(visit.stay + 15),
+  before: sameBefore,
+  left: (visit, { now }) => unlessUnseen(visit.endBefore, () => aroundTheClock(visit.endBefore, now)),
+  stayed: (visit, { last }) => unlessUnseen(visit.stayBefore, () => alike(visit.stayBefore, last.stay)),
+  gap: (visit) => unlessUnseen(visit.gapBefore, () => Math.log2(visit.gapBefore + 5)),
+  here: ({ place }, { last }) => (place === last.place ? 1 : 2 * Number(place === last.before)),
+  count: ({ place }, { counts }) => Math.log2(counts.get(place)),
+  unknown: () => 0, // every place of a person's own past is known
+  // Visits further back than the first that is listed one by one stand for all visits to their place.
+  older: (visit, { first }) => (visit.number < first ? Math.log2(visit.there + 1) : 0),
+  then_clock: (visit, { then }) => aroundTheClock(visit.minute, then.minute),
+  then_weekday: (visit, { then }) => weekdays(visit.weekday, then.weekday),
+  then_gap: (visit, { then }) =>
+    unlessUnseen(visit.gapBefore, () => alike(Math.min(visit.gapBefore, WEEK), then.wait)),
+};
+const halfOctaves = (value) => Math.floor(2 * Math.log2(value + 1));
+// What is known of now, as a row of a table: it scales the features.
+const NOW = {
+  hour: ({ now }) => Math.floor(now / 60),
+  weekday: ({ today }) => today,
+  stay: ({ last }) => halfOctaves(last.stay),
+  visits: ({ visits }) => halfOctaves(visits.length),
+  then_hour: ({ then }) => Math.floor(then.minute / 60),
+  then_weekday: ({ then }) => then.weekday,
+  wait: ({ then }) => halfOctaves(then.wait),
+};
+
+// Between which knots a value lies: the lower knot's row, and the upper one's share.
+const between = (value, knots) => {
+  let low = 0;
+  while (low < knots.length - 2 && value >= knots[low + 1]) low++;
+  return [low, within((value - knots[low]) / (knots[low + 1] - knots[low]), 0, 1)];
+};
 
 // (T * R) how much each feature counts for each reason, by what is known of now.
 const scalesOf = ({ config, weights, facts }, question) => {
@@ -143,7 +250,7 @@ const asOf = (model, about, count, moment) => {
   });
 };
 
-const unpackNobody = ({ knots, facts, next_place, at_a_time, ...rest }) => {
+const unpackPredictor = ({ knots, facts, next_place, at_a_time, ...rest }) => {
   const open = (packed) => {
     const expert = unpack(packed), { used_features, target_time } = expert.config;
     const tables = used_features.map((name) => expert.weights[`scorer.tables.${name}`]);

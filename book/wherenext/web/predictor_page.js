@@ -1,9 +1,9 @@
-// The page of the model trained on nobody: which file, which person, which moment; and what changes them.
+// The page of the predictor: which file, which person, which moment; and what changes them.
 
 const root = figureOf(page.id);
 const find = (name) => root.querySelector(`[data-own="${name}"]`);
 const drawMap = ownMap((name) => root.querySelector(`[data-live="${name}"]`));
-const nobody = unpackNobody(page.model);
+const networks = unpackPredictor(page.model);
 const PATIENT = 30; // milliseconds of work, after which the page may breathe
 
 // What is on show: a table, one of its people with what was worked out about them, and how many of
@@ -41,7 +41,7 @@ const inPieces = (step, done, progress = () => {}) => {
 
 // The place's rank among the latest visits by how often it was visited, the latest first if alike.
 const usualRank = (count) => {
-  const counts = new Map(), recent = about.rows.slice(Math.max(0, count - nobody.memory), count).reverse();
+  const counts = new Map(), recent = about.rows.slice(Math.max(0, count - networks.memory), count).reverse();
   for (const { place } of recent) counts.set(place, (counts.get(place) ?? 0) + 1);
   const order = [...counts].sort((a, b) => b[1] - a[1]).map(([place]) => place);
   return 1 + order.indexOf(person.visits[count].place) || Infinity;
@@ -76,7 +76,7 @@ const draw = () => {
   known.disabled = count === longest();
   find("time").value = state.time;
   find("chosen").hidden = state.time !== "chosen";
-  const asked = time ? asOf(nobody, about, count, time[1]) : about;
+  const asked = time ? asOf(networks, about, count, time[1]) : about;
   const waiting = asked.missing(count, at);
   inPieces(() => {
     if (waiting.length) asked.of(at === null ? "next_place" : "at_a_time", waiting.pop());
@@ -101,7 +101,7 @@ const change = (more) => {
 };
 const choose = (number, count) => {
   person = table.people[number];
-  about = askAbout(nobody, person.visits);
+  about = askAbout(networks, person.visits);
   scores = { ranks: [], usual: [] };
   find("person").value = number;
   change({ person: number, count: within(count, 1, longest()) });
@@ -189,5 +189,5 @@ find("time").addEventListener("change", ({ target }) => {
 for (const name of ["weekday", "hour"]) find(name).addEventListener("change", () => change({}));
 
 // For the console of the browser: the answer on show is root.own.shown.
-root.own = { model: nobody, readTable, timeOf, askAbout, asOf, shown: null };
+root.own = { model: networks, readTable, timeOf, askAbout, asOf, shown: null };
 show(own());
