@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -33,7 +34,8 @@ def batch_drawing(
     figure, axes = plt.subplots(figsize=(4.3, 1.2 + 1.3 * n))
     axes.set(xlim=(0, wide + 2), ylim=(2.5 + 2.9 * n, 0))
     axes.set_axis_off()
-    y, left = 0.4, {"ha": "left", "va": "center"}
+    y = 0.4
+    left: dict[str, Any] = {"ha": "left", "va": "center"}
     axes.text(0, y, "the table, one number a visit", weight="bold", **left)
     for start, end in zip(first, target, strict=True):
         axes.text(0, y + 0.55, f"rows {start} to {end - 1}, target {end}", color=MUTED, **left)

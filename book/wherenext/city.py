@@ -74,12 +74,8 @@ class City:
     @property
     def bounds(self) -> tuple[float, float, float, float]:
         """West, south, east and north edge of the districts, in degrees."""
-        rings = [
-            f["geometry"]["coordinates"][0]
-            for f in self.base["features"]
-            if f["properties"]["kind"] == "district"
-        ]
-        xy = np.concatenate([np.asarray(ring) for ring in rings])
+        features = [f for f in self.base["features"] if f["properties"]["kind"] == "district"]
+        xy = np.concatenate([f["geometry"]["coordinates"][0] for f in features])
         (west, south), (east, north) = xy.min(axis=0), xy.max(axis=0)
         return float(west), float(south), float(east), float(north)
 
@@ -110,19 +106,17 @@ def simulate(preset: str = "small", seed: int = 7, behaviour: Behaviour | None =
     people = invent(places, size["people"], DAYS, np.random.default_rng([seed, 2]), behaviour)
     moves = change(people, places, np.random.default_rng([seed, 4]), behaviour)
     arrays = Town(places)
-    parts, users = [], []
+    parts = []
     for person in people.to_dict("records"):
         own = moves.loc[moves["user_id"] == person["user_id"], ["day", "home", "work"]]
         changes = list(own.itertuples(index=False, name=None))
         rng = np.random.default_rng([seed, 3, person["user_id"]])
-        lived = Life(person, changes, arrays, behaviour, rng).run()
-        parts.append(lived)
-        users.append(np.full(len(lived), person["user_id"]))
+        parts.append(Life(person, changes, arrays, behaviour, rng).run())
     rows = np.concatenate(parts)
     ids = places["location_id"].to_numpy()
     visits = pd.DataFrame(
         {
-            "user_id": np.concatenate(users),
+            "user_id": np.repeat(people["user_id"], [*map(len, parts)]).to_numpy(),
             "location_id": ids[rows[:, 0].astype(int)],
             "started_at": _local(rows[:, 1]),
             "finished_at": _local(rows[:, 2]),
@@ -133,8 +127,8 @@ def simulate(preset: str = "small", seed: int = 7, behaviour: Behaviour | None =
     )
     visits = split_by_days(visits)[_VISITS]
     truth = {"preset": preset, "seed": seed, "first_monday": FIRST_MONDAY, **asdict(behaviour)}
-    return City(NAME, TIMEZONE, places, people, moves,
-                _locate(visits, places), town.base, truth)  # fmt: skip
+    visits = _locate(visits, places)
+    return City(NAME, TIMEZONE, places, people, moves, visits, town.base, truth)
 
 
 def _local(minutes: np.ndarray) -> pd.DatetimeIndex:
@@ -153,9 +147,7 @@ def _locate(visits: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
 
 
 def save(city: City, folder: str | Path) -> None:
-    """Write a city as CSV, JSON and GeoJSON, whole or not at all; the same city gives the same
-    bytes.
-    """
+    """Write a city, whole or not at all; the same city gives the same bytes."""
     about = {"name": city.name, "timezone": city.timezone, "truth": city.truth}
     visits = city.visits[_VISITS].copy()
     for column in ("started_at", "finished_at"):
@@ -163,11 +155,9 @@ def save(city: City, folder: str | Path) -> None:
     texts = {
         "city.json": json.dumps(about, indent=2) + "\n",
         "base.geojson": json.dumps(city.base, separators=(",", ":")) + "\n",
-        "places.csv": files.write_csv(city.places),
-        "people.csv": files.write_csv(city.people),
-        "moves.csv": files.write_csv(city.moves),
-        "visits.csv": files.write_csv(visits),
     }
+    tables = {"places": city.places, "people": city.people, "moves": city.moves, "visits": visits}
+    texts |= {f"{name}.csv": files.write_csv(table) for name, table in tables.items()}
     with whole_folder(folder) as half:
         for name, text in texts.items():
             (half / name).write_bytes(text.encode())
@@ -196,5 +186,4 @@ def load(folder: str | Path | None = None) -> City:
         visits[column] = moment.dt.as_unit("us").dt.tz_convert(about["timezone"])
     base = json.loads(root.joinpath("base.geojson").read_text(encoding="utf-8"))
     visits = check(_locate(visits, tables["places"]))
-    return City(about["name"], about["timezone"], tables["places"], tables["people"],
-                tables["moves"], visits, base, about["truth"])  # fmt: skip
+    return City(**about, **tables | {"visits": visits}, base=base)

@@ -76,16 +76,9 @@ class Changes:
 
 
 def compare(
-    results: Results,
-    variants: Mapping[str, Mapping[str, Any]],
-    base: Mapping[str, Any],
-    *,
-    metric: str = "acc@1",
-    group: str = "all",
-    draws: int = 2000,
-    seed: int = 0,
-    **where: Any,
-) -> Changes:
+    results: Results, variants: Mapping[str, Mapping[str, Any]], base: Mapping[str, Any], *,
+    metric: str = "acc@1", group: str = "all", draws: int = 2000, seed: int = 0, **where: Any,
+) -> Changes:  # fmt: skip
     """Compare variants with a base, paired by window and by seed.
 
     Parameters
@@ -122,11 +115,13 @@ def compare(
     for name, found in after.items():
         if set(found) not in ({None}, set(seeds)):
             raise DataError(f"{name} has seeds {sorted(found)}, the base has {sorted(seeds)}.")
-        if any(not np.array_equal(run.user_id, first.user_id) for run in found.values()):
+        if any(not run.index.equals(first.index) for run in found.values()):
             raise DataError(f"{name} was scored on other windows than the base.")
-        changes.append([_of(found, s).gain - _of(before, s).gain for s in seeds])
+        changes.append([_gain(found, s) - _gain(before, s) for s in seeds])
     values = 100 * np.array(changes)  # (K, S, W)
-    drawn = resampled_means(np.moveaxis(values, 0, -1), first.user_id, draws=draws, seed=seed)
+    drawn = resampled_means(
+        np.moveaxis(values, 0, -1), first.index.to_numpy(), draws=draws, seed=seed
+    )
     return Changes(tuple(after), values.mean(2), drawn.T)
 
 
@@ -152,19 +147,11 @@ def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1, margin: fl
     return NOT_CONFIRMED if high < margin else CANNOT_TELL
 
 
-@dataclass(frozen=True)
-class _Run:
-    """One run's windows: whose, and what each contributes to the metric."""
-
-    user_id: np.ndarray
-    gain: np.ndarray
-
-
 def _hits(
     runs: list[pd.DataFrame], chosen: dict[str, Any], metric: str, group: str
-) -> dict[Any, _Run]:
-    """The chosen runs by seed (None where there is none)."""
-    found: dict[Any, _Run] = {}
+) -> dict[Any, pd.Series]:
+    """The chosen runs by seed (None where there is none): by person, what each window adds."""
+    found: dict[Any, pd.Series] = {}
     for run in runs:
         about = run.iloc[0]
         if any(about[column] != value for column, value in chosen.items()):
@@ -173,11 +160,12 @@ def _hits(
         if seed in found:
             raise DataError(f"{chosen} is more than one run with seed {seed}; choose one model.")
         part = run[group_mask(run, group)]
-        found[seed] = _Run(part.user_id.to_numpy(), gains(part)[metric].to_numpy())
+        found[seed] = pd.Series(gains(part)[metric].to_numpy(), part.user_id.to_numpy())
     if not found:
         raise DataError(f"There is no run with {chosen}.")
     return found
 
 
-def _of(runs: dict[Any, _Run], seed: Any) -> _Run:
-    return runs[seed] if seed in runs else runs[None]
+def _gain(runs: dict[Any, pd.Series], seed: Any) -> np.ndarray:
+    """A run's gains; a model without seeds has one run for all."""
+    return np.asarray(runs[seed if seed in runs else None])

@@ -200,10 +200,11 @@ def simulate_fixes(
         raise DataError(f"every_s={every_s:g} must be whole seconds between 1 and 3600.")
     if not 0 <= indoor_loss <= 1:
         raise DataError(f"indoor_loss={indoor_loss:g} must be between 0 and 1.")
-    others = dict(
-        noise_m=noise_m, noise_minutes=noise_minutes, jumps_per_day=jumps_per_day, jump_m=jump_m,
-        gaps_per_day=gaps_per_day, gap_minutes=gap_minutes, off_after_minutes=off_after_minutes,
-    )  # fmt: skip
+    others = {
+        "noise_m": noise_m, "noise_minutes": noise_minutes, "jumps_per_day": jumps_per_day,
+        "jump_m": jump_m, "gaps_per_day": gaps_per_day, "gap_minutes": gap_minutes,
+        "off_after_minutes": off_after_minutes,
+    }  # fmt: skip
     for name, value in others.items():
         if not value >= 0:
             raise DataError(f"{name}={value:g} must be at least 0.")

@@ -61,46 +61,37 @@ def realism(visits: pd.DataFrame, days: int = 7, min_visits: int = 3) -> pd.Seri
             f"{5 * (days + 1)} days, or lower days or min_visits."
         )
     place = windows.features[0].numpy()[1:]  # (N,) the test split's visits
-    in_train = windows.vocabulary.is_known(windows.targets)
     pairs = zip(windows.first, windows.target, strict=True)
-    rows = [_one_window(place[lo:hi], place[hi]) for lo, hi in pairs]
-    t = np.asarray(rows, dtype=float)  # (n_windows, 7)
-    inside = ~np.isnan(t[:, 0])
-    result = {
-        "target_in_window": 100 * inside.mean(),
-        "position_from_end": t[inside, 0].mean(),
-        "unique_share": t[:, 1].mean(),
-        "repeats": 100 * t[:, 2].mean(),
-        "target_is_last": 100 * (t[:, 0] == 1).mean(),
-        "target_is_top1": 100 * t[:, 3].mean(),
-        "target_in_top3": 100 * t[:, 4].mean(),
-        "entropy": t[:, 5].mean(),
-        "length": t[:, 6].mean(),
-        "target_unseen": 100 * (~in_train).mean(),
-    }
-    result |= _habits(check(visits))
-    return pd.Series(result, name="value").reindex(REFERENCE.index)
+    found = pd.DataFrame(_one_window(place[lo:hi], place[hi]) for lo, hi in pairs)
+    known = windows.vocabulary.is_known(windows.targets)
+    inside = found.position_from_end.notna()
+    found = found.assign(target_in_window=inside, target_unseen=~known)
+    means = found.astype(float).mean()
+    percent = REFERENCE.index[REFERENCE.meaning.str.endswith("%")].intersection(means.index)
+    means[percent] *= 100
+    return pd.concat([means, _habits(check(visits))]).reindex(REFERENCE.index).rename("value")
 
 
-def _one_window(window: np.ndarray, target: int) -> tuple[float, ...]:
-    """Statistics of one window ``(L,)``; the position is nan when the target is not in it."""
+def _one_window(window: np.ndarray, target: int) -> dict[str, float]:
+    """Statistics of one window (L,); the position is nan when the target is not in it."""
     hits = np.flatnonzero(window[::-1] == target)
     # `seen` is the first position of each place in the window: it breaks ties.
     places, seen, count = np.unique(window, return_index=True, return_counts=True)
     top = places[np.lexsort((seen, -count))][:3]
     share = count / len(window)
-    return (
-        hits[0] + 1 if len(hits) else np.nan,
-        len(places) / len(window),
-        float(np.mean(window[1:] == window[:-1])),
-        float(top[0] == target),
-        float(target in top),
-        float(-(share * np.log(share)).sum()),
-        len(window),
-    )
+    return {
+        "position_from_end": hits[0] + 1 if len(hits) else np.nan,
+        "unique_share": len(places) / len(window),
+        "repeats": np.mean(window[1:] == window[:-1]),
+        "target_is_last": window[-1] == target,
+        "target_is_top1": top[0] == target,
+        "target_in_top3": target in top,
+        "entropy": -(share * np.log(share)).sum(),
+        "length": len(window),
+    }
 
 
-def _habits(visits: pd.DataFrame) -> dict[str, float]:
+def _habits(visits: pd.DataFrame) -> pd.Series:
     """First-ever visits and active days, over all visits of all people."""
     user = visits["user_id"]
     first = ~visits.duplicated(["user_id", "location_id"])
@@ -114,4 +105,4 @@ def _habits(visits: pd.DataFrame) -> dict[str, float]:
         found[f"first_{lo}_{hi}"] = 100 * float(first[(n >= lo) & (n < hi)].mean())
     found["visits_per_day"] = len(visits) / float(active.sum())
     found["active_days"] = 100 * float((active / span).median())
-    return found
+    return pd.Series(found)

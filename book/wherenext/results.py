@@ -24,12 +24,12 @@ def results_folder() -> Path:
 
 @dataclass(frozen=True)
 class Results:
-    """A results file, opened: how it was made, and one row per run, split and group (metrics in %)."""
+    """A results file, opened."""
 
     name: str
-    header: dict[str, Any]
-    rows: pd.DataFrame
-    folder: Path
+    header: dict[str, Any]  # how it was made
+    rows: pd.DataFrame  # one per data, protocol, model, variant, seed, split, group; in percent
+    folder: Path  # where the file, and the ranks beside it, lie
 
     def select(self, group: str = "all", split: str = "test", **where: Any) -> pd.DataFrame:
         """Rows of one group and split, and of one model, variant, … when given."""
@@ -69,14 +69,9 @@ class Results:
         return interval_of_mean(runs, metric, group=group, seeds=seeds)
 
     def difference(
-        self,
-        one: dict[str, Any],
-        other: dict[str, Any],
-        metric: str = "acc@1",
-        group: str = "all",
-        *,
-        seeds: bool = True,
-    ) -> tuple[float, float, float]:
+        self, one: dict[str, Any], other: dict[str, Any], metric: str = "acc@1",
+        group: str = "all", *, seeds: bool = True,
+    ) -> tuple[float, float, float]:  # fmt: skip
         """Mean of ``one`` minus mean of ``other``, with its 95 % interval.
 
         Paired by window and, where both have several, by seed; then a seed that only one of them

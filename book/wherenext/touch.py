@@ -21,8 +21,6 @@ from wherenext.figures import Shown
 from wherenext.page_text import safe_html
 from wherenext.web_figure import scripted
 
-SHARED = ("page_parts.js", "touch.js")
-
 
 @dataclass(frozen=True)
 class Touch:
@@ -31,69 +29,29 @@ class Touch:
     still: Shown
     kind: str
     data: dict[str, Any]
-    beside: bool = False
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        scripts = (*SHARED, f"touch_{self.kind}.js")
-        id = f"pgt-touch-{self.kind}"
-        still = self.still._repr_mimebundle_(**options)
-        body = (
-            f'<div class="touch-body" role="group" aria-label="{safe_html(self.still.alt)}" hidden>'
-            "</div>"
-        )
-        picture = f'<div class="touch-still">{self.still.picture()}</div>'
-        if self.beside:
-            picture = self.still.picture()
+        scripts = ("page_parts.js", "touch.js", f"touch_{self.kind}.js")
+        id, picture = f"pgt-touch-{self.kind}", self.still.picture()
+        if self.kind != "seeds":  # the still one gives way to the controls
+            picture = f'<div class="touch-still">{picture}</div>'
         figure = (
-            f'<figure class="pgt-figure pgt-touch" id="{id}" data-kind="{self.kind}">'
-            f"{picture}{body}"
-            f"<figcaption>{safe_html(self.still.caption)}</figcaption></figure>"
+            f'<figure class="pgt-figure pgt-touch" id="{id}" data-kind="{self.kind}">{picture}'
+            f'<div class="touch-body" role="group" aria-label="{safe_html(self.still.alt)}" hidden>'
+            f"</div><figcaption>{safe_html(self.still.caption)}</figcaption></figure>"
         )
         page = scripted(figure, {"id": id, **self.data}, ("page_parts.css", "touch.css"), scripts)
-        return {**still, "text/html": page}
+        return {**self.still._repr_mimebundle_(**options), "text/html": page}
 
 
 def kernel(
-    still: Shown,
-    chosen: ContextKernel,
-    valid: Windows,
-    *,
-    opened: tuple[Windows, int],
-    names: Mapping[Any, str],
-    most: int = 400,
-) -> Touch:
+    still: Shown, chosen: ContextKernel, valid: Windows, *, opened: tuple[Windows, int],
+    names: Mapping[Any, str], most: int = 400,
+) -> Touch:  # fmt: skip
     """The five numbers of the context kernel, with one window and the accuracy on many.
 
-    Parameters
-    ----------
-    still : Shown
-    chosen : ContextKernel
-        Where the controls begin.
-    valid : Windows
-        From these, ``most`` at equal steps are counted.
-    opened : (Windows, int)
-        The window that is shown, visit by visit.
-    names : mapping
-        Of ``location_id``.
-    most : int
-        How many windows are counted at each step of a control.
-
-    Returns
-    -------
-    Touch
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt, pgt
-    >>> from wherenext.figures import show
-    >>> town = wherenext.city.load()
-    >>> data = pgt.prepare(town.visits)
-    >>> still = show(plt.figure(), alt="Votes.", caption="Votes.")
-    >>> names = dict(zip(town.places.location_id, town.places.name))
-    >>> chosen = ContextKernel()
-    >>> shown = kernel(still, chosen, data.valid, opened=(data.test, 0), names=names, most=50)
-    >>> len(shown.data["windows"])
-    50
+    The controls begin with the ``chosen`` numbers; ``opened`` is the window that is shown, visit by
+    visit, with the ``names`` of its locations; ``most`` validation windows are counted.
     """
     steps = np.unique(np.linspace(0, len(valid) - 1, most).astype(int))
     windows, i = opened
@@ -102,15 +60,13 @@ def kernel(
     window = _votes(batch, 0)
     # Longer windows lose their oldest visits on the way into a batch.
     visits = visits.tail(int(batch.length[0]))
-    titles: dict[int, str] = {}
-    for place, location in zip(window["places"], visits.location_id, strict=True):
-        titles[place] = str(names.get(location, location))
+    titles = [str(names.get(location, location)) for location in visits.location_id.unique()]
     numbers = {k: v for k, v in asdict(chosen).items() if k in ContextKernel.GRID}
     data = {
         "chosen": numbers,
         "windows": [_votes(valid.batch([step]), 0) for step in steps],
         "window": {
-            **window, "names": [titles[place] for place in range(len(titles))],
+            **window, "names": titles,
             "when": [f"{start:%a %H:%M}" for start in visits.started_at],
         },
     }  # fmt: skip
@@ -129,14 +85,10 @@ def _votes(batch: Batch, row: int) -> dict[str, Any]:
 
 
 def stays(
-    still: Shown,
-    hours: Sequence[float],
-    apart: Mapping[int, Sequence[float]],
+    still: Shown, hours: Sequence[float], apart: Mapping[int, Sequence[float]],
     found: Mapping[tuple[int, int], Sequence[tuple[float, float]]],
-    visits: Sequence[tuple[float, float, str]],
-    *,
-    start: tuple[int, int],
-) -> Touch:
+    visits: Sequence[tuple[float, float, str]], *, start: tuple[int, int],
+) -> Touch:  # fmt: skip
     """The two thresholds of the sliding rule, over one day.
 
     ``hours``: when each fix was taken; ``apart``: by radius in metres, how far each fix is from its
@@ -159,32 +111,24 @@ def stays(
 
 
 def seeds(
-    still: Shown,
-    tables: Mapping[str, Mapping[str, tuple[float, float, float, Sequence[float]]]],
-    which: Mapping[str, Sequence[int]],
-    *,
-    measure: str,
-    start: str,
-) -> Touch:
+    still: Shown, tables: Mapping[str, Mapping[str, tuple[float, float, float, Sequence[float]]]],
+    which: Mapping[str, Sequence[int]], *, measure: str, start: str,
+) -> Touch:  # fmt: skip
     """One seed at a time, beside the mean of all seeds and its interval.
 
     ``tables``: by name, the rows of a table, each with its mean, both ends of the interval, and
     what each seed gave; ``which``: by the same name, the seeds in that order; ``measure``: what the
     numbers are, with their unit; ``start``: the table to begin with.
     """
+
+    def row(name: str, mean: float, low: float, high: float, each: Sequence[float]) -> Any:
+        mean, low, high, *each = np.round([mean, low, high, *each], 3).tolist()
+        return {"name": name, "mean": mean, "low": low, "high": high, "each": each}
+
     listed = [
-        {
-            "name": name,
-            "seeds": [int(seed) for seed in which[name]],
-            "rows": [
-                {
-                    "name": row, "mean": round(float(mean), 3), "low": round(float(low), 3),
-                    "high": round(float(high), 3), "each": [round(float(one), 3) for one in each],
-                }
-                for row, (mean, low, high, each) in table.items()
-            ],
-        }
+        {"name": name, "seeds": [*map(int, which[name])],
+         "rows": [row(about, *values) for about, values in table.items()]}
         for name, table in tables.items()
     ]  # fmt: skip
     data = {"tables": listed, "measure": measure, "start": list(tables).index(start)}
-    return Touch(still, "seeds", data, beside=True)
+    return Touch(still, "seeds", data)

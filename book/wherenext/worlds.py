@@ -37,11 +37,11 @@ USERS, PLACES = 10_000, 1_000_000  # more than a world has
 class WorldConfig:
     """What worlds may have; each field is there to be switched off."""
 
-    clock: bool = True
-    novelty: bool = True
-    gaps: bool = True
-    checkins: bool = True
-    drawn: bool = True
+    clock: bool = True  # the hour matters
+    novelty: bool = True  # people find new places after their first weeks
+    gaps: bool = True  # days go unrecorded
+    checkins: bool = True  # some worlds are of check-ins, without ends
+    drawn: bool = True  # each world draws its own parameters; else all are Larkmere's
 
 
 def behaviour(rng: np.random.Generator, config: WorldConfig) -> Behaviour:
@@ -109,10 +109,7 @@ def _by_night(visits: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     )
 
 
-SHARE = 0.7  # of the visits are checked in
-
-
-def sampled(visits: pd.DataFrame, people: int, share: float = SHARE, seed: int = 0) -> pd.DataFrame:
+def sampled(visits: pd.DataFrame, people: int, share: float = 0.7, seed: int = 0) -> pd.DataFrame:
     """Some people's visits, drawn at random, and not all of them: nobody checks in everywhere."""
     rng = np.random.default_rng(seed)
     own = visits[visits.user_id.isin(rng.choice(visits.user_id.unique(), people, replace=False))]
@@ -125,8 +122,6 @@ def as_checkins(visits: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     table = {
         "User ID": "u" + visits.user_id.astype(str),
         "Venue ID": "v" + visits.location_id.astype(str),
-        "Latitude": visits.lat,
-        "Longitude": visits.lon,
-        "Check-in time": utc,
-    }
+        "Latitude": visits.lat, "Longitude": visits.lon, "Check-in time": utc,
+    }  # fmt: skip
     return pd.DataFrame(table).sample(frac=1, random_state=seed)

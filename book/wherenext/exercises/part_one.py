@@ -203,10 +203,10 @@ def _ends() -> Worked:
     row = stays.first_fix + stays.n_fixes - 1
     last = fixes.tracked_at.iloc[row].reset_index(drop=True)
     silent = stays.finished_at - last > pd.Timedelta(hours=2)
-    all_moved = scores(last)
+    every = scores(last)
     return scores(stays.finished_at.mask(silent, last)), {
         "these are the ends as published.": scores(stays.finished_at),
-        "you moved all ends; only those after more than two hours of silence should move.": all_moved,
+        "you moved all ends; only those after more than two hours of silence should move.": every,
     }
 
 
