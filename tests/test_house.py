@@ -23,7 +23,6 @@ ROOMS = {path.name for path in (ROOT / "pgt").iterdir() if (path / "__init__.py"
 ACROSS = {
     "cli/test_cli.py": "each command, from its line to its files",
     "cli/test_journeys.py": "commands one after the other",
-    "exercises/test_answers.py": "the answers of every part",
     "improvements/test_losses_and_generators.py": "two modules that share their fixtures",
     "io/test_bad_input.py": "bad input, whichever module reads it",
     "io/test_hostile_fixes.py": "hostile recordings, whichever module reads them",

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from wherenext import city as cities
 from wherenext.city import City
-from wherenext.fixes import SPEEDS, Plane, Streets, simulate_fixes, true_visits
+from wherenext.fixes import Streets, simulate_fixes, true_visits
 
 from pgt import gps
 from pgt.errors import DataError
@@ -108,32 +108,6 @@ def test_who_has_time_walks_and_who_has_none_goes_faster(city: City, streets: St
     np.testing.assert_array_equal(streets.route(start, end, [wanted / 8]), shortest)
 
 
-def test_most_trips_have_the_speed_of_a_way_to_travel(
-    perfect: pd.DataFrame, streets: Streets
-) -> None:
-    xy = streets.plane.metres(perfect.lon, perfect.lat)
-    trip = (perfect.visit != perfect.visit.shift()).cumsum().to_numpy()
-    speeds = []
-    for rows in perfect.groupby(trip).indices.values():
-        if perfect.visit.iloc[rows[0]] == -1 and len(rows) > 5:
-            speeds.append(np.hypot(*np.diff(xy[rows], axis=0).T).sum() / 30 / (len(rows) - 1))
-    assert len(speeds) > 15
-    # Corners between two fixes are cut, so it is a little less.
-    share = np.array(speeds)[:, None] / SPEEDS
-    assert ((share > 0.8) & (share < 1.05)).any(axis=1).mean() > 0.75
-
-
-def test_two_people_do_not_share_their_luck(
-    city: City, perfect: pd.DataFrame, streets: Streets
-) -> None:
-    noisy = simulate_fixes(city, PEOPLE, days=DAYS, **PERFECT | {"noise_m": 10})
-    error = streets.plane.metres(noisy.lon, noisy.lat) - streets.plane.metres(
-        perfect.lon, perfect.lat
-    )
-    one, other = (error[(noisy.user_id == user).to_numpy()][:500, 0] for user in PEOPLE)
-    assert abs(np.corrcoef(one, other)[0, 1]) < 0.5
-
-
 def test_noise_has_its_size_and_fades_at_its_pace(
     city: City, perfect: pd.DataFrame, streets: Streets
 ) -> None:
@@ -200,37 +174,15 @@ def test_indoor_loss_silences_the_middle_of_every_stay(
         assert ends.equals(same)  # the first and the last fix of a stay remain
 
 
-def test_between_distant_visits_nothing_is_recorded(city: City) -> None:
-    on = simulate_fixes(city, [4], days=DAYS, **PERFECT, off_after_minutes=1e9)
-    off = simulate_fixes(city, [4], days=DAYS, **PERFECT, off_after_minutes=60)
-    assert on.tracked_at.diff().dropna().dt.total_seconds().max() == 30
-    truth = true_visits(city, [4], days=DAYS)
-    pause = truth.started_at - truth.finished_at.shift()
-    silent = off.tracked_at.diff() > pd.Timedelta(seconds=60)
-    assert silent.sum() == (pause > pd.Timedelta(minutes=60)).sum() > 3
-    limit = pause.median().total_seconds() / 60 - 0.5  # just too short for half of them
-    off = simulate_fixes(city, [4], days=DAYS, **PERFECT, off_after_minutes=limit)
-    silent = off.tracked_at.diff() > pd.Timedelta(seconds=60)
-    assert silent.sum() == (pause > pd.Timedelta(minutes=limit)).sum() > len(pause) / 2 - 1
-
-
-def test_days_are_calendar_days_from_the_first(city: City) -> None:
-    truth = true_visits(city, [4], days=2)
-    whole = city.visits[city.visits.user_id == 4]
-    day = whole.started_at.dt.normalize()
-    assert truth.index.tolist() == whole.index[day < day.min() + pd.Timedelta(days=2)].tolist()
-    assert true_visits(city, [4]).equals(whole)
-
-
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
         ({"people": [4, 999]}, "no visit of person 999"),
         ({"days": 0}, "days=0 must be at least 1"),
         ({"indoor_loss": 1.5}, "indoor_loss=1.5 must be between 0 and 1"),
-        ({"noise_m": -1}, "noise_m=-1 must be between 0 and 1000"),
-        ({"noise_m": float("nan")}, "noise_m=nan must be between"),
-        ({"every_s": 0}, "every_s=0 must be between 1 and 3600"),
+        ({"noise_m": -1}, "noise_m=-1 must be at least 0"),
+        ({"noise_m": float("nan")}, "noise_m=nan must be"),
+        ({"every_s": 0}, "every_s=0 must be whole seconds between 1 and 3600"),
         ({"every_s": 1.5}, "whole seconds"),
         ({"gap_minutes": -2}, "gap_minutes=-2 must be at least 0"),
     ],
@@ -238,23 +190,3 @@ def test_days_are_calendar_days_from_the_first(city: City) -> None:
 def test_nonsense_is_refused(city: City, wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
         simulate_fixes(city, **{"people": [4], "days": 1} | wrong)
-
-
-def test_a_plane_goes_there_and_back() -> None:
-    plane = Plane(-108.6, 50.9)
-    lon, lat = np.array([-108.7, -108.5]), np.array([50.8, 51.0])
-    np.testing.assert_allclose(plane.degrees(plane.metres(lon, lat)), np.stack([lon, lat], axis=1))
-
-
-def test_streets_that_lead_nowhere_are_left_out() -> None:
-    def street(*points: tuple[float, float]) -> dict[str, Any]:
-        return {"properties": {"kind": "street"}, "geometry": {"coordinates": points}}
-
-    near = street((16.0, 48.0), (16.001, 48.0), (16.002, 48.0), (16.003, 48.001))
-    far = street((17.0, 48.0), (17.001, 48.0))
-    assert len(Streets({"features": [near, far]}).corners) == 4
-
-
-def test_a_map_without_streets_is_refused() -> None:
-    with pytest.raises(DataError, match="no streets"):
-        Streets({"features": []})

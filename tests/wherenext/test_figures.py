@@ -7,9 +7,6 @@ import re
 import pytest
 from matplotlib import pyplot as plt
 from wherenext import figures
-from wherenext.viz import plots
-
-from ..helpers import run_python
 
 
 def draw() -> figures.Shown:
@@ -45,14 +42,6 @@ def test_colours_follow_the_theme_and_have_fallbacks() -> None:
         assert f"var({figures.VARIABLES[colour]}, {colour})" in svg
 
 
-def test_the_book_gives_every_colour_a_value_in_both_themes() -> None:
-    from pathlib import Path
-
-    css = Path(__file__).resolve().parents[2].joinpath("book/_static/book.css").read_text()
-    for variable in figures.VARIABLES.values():
-        assert css.count(f"{variable}:") >= 2, variable
-
-
 def test_the_same_figure_is_the_same_bytes() -> None:
     assert draw().svg == draw().svg
 
@@ -67,30 +56,3 @@ def test_two_figures_share_no_hatching_and_no_clipping() -> None:
         assert used and all(f'id="{name}"' in svg for name in used)
         drawn.append(used)
     assert not drawn[0] & drawn[1]
-
-
-def test_showing_closes_the_figure() -> None:
-    before = len(plt.get_fignums())
-    draw()
-    assert len(plt.get_fignums()) == before
-
-
-def test_bars_write_their_values() -> None:
-    shown = plots.bars(
-        {"one": 12.34, "two": 50.0},
-        intervals={"one": (10.0, 15.0), "two": (45.0, 55.0)},
-        highlight=["two"],
-        xlabel="Acc@1 (%)",
-        alt="Two bars.",
-        caption="Two bars.",
-    )
-    assert shown.png.startswith(b"\x89PNG")
-
-
-def test_whoever_imports_the_colours_has_the_books_style() -> None:
-    # A chapter that imports nothing else must not be left with matplotlib's own layout.
-    code = (
-        "import wherenext.figures, matplotlib as m; "
-        "assert m.rcParams['figure.constrained_layout.use'] and m.rcParams['axes.grid']"
-    )
-    assert run_python("-c", code).returncode == 0

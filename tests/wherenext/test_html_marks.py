@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from wherenext.html_marks import LEVELS, bar, heat, number, sigmoid, table
+from wherenext.html_marks import LEVELS, bar, heat, sigmoid
 
 
 def cells(svg: str) -> dict[tuple[int, int], tuple[str, float]]:
@@ -30,32 +30,6 @@ def test_every_cell_is_as_dark_as_its_number_is_large() -> None:
         assert 0 <= dark - abs(values[at]) / abs(values).max() <= 1 / LEVELS + 1e-3
 
 
-def test_rows_columns_and_words_are_named_and_escaped() -> None:
-    svg = heat(np.eye(2), ["<a>", "b"], 'say "x"', heads=[("c", 1), ("d", 1)], written=True)
-    assert 'aria-label="say &quot;x&quot;"' in svg and "&lt;a&gt;" in svg
-    assert re.findall(r">([^<>]+)</text>", svg) == [
-        "&lt;a&gt;",
-        "b",
-        "c",
-        "d",
-        "1.00",
-        ".00",
-        ".00",
-        "1.00",
-    ]
-
-
-def test_nothing_but_zeros_is_no_error() -> None:
-    assert cells(heat(np.zeros((2, 2)), ["a", "b"], "x")) == {}
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(-1.0, "−1.00"), (-0.0001, "0.00"), (0.0, "0.00"), (2.345, "2.35")]
-)
-def test_numbers_have_a_minus_sign_and_no_zero_has_one(value: float, text: str) -> None:
-    assert number(value + 1e-9) == text
-
-
 def test_a_bar_stays_in_its_box() -> None:
     assert re.findall(r"width:([\d.]+)%", bar((0.25, "a"), (1.5, "b"), (-1, "c"))) == [
         "25.00", "100.00", "0.00",
@@ -72,9 +46,3 @@ def test_the_dot_lies_on_the_curve(logit: float) -> None:
     if abs(logit) < 5:
         assert min((x - a) ** 2 + (y - b) ** 2 for a, b in points) < 20
     assert 0 < x < 400 and 0 < y < 140
-
-
-def test_a_table_names_its_columns_and_rows() -> None:
-    found = table(["a", "", "<c>"], [["x", "1", "2"]])
-    assert '<th scope="col">&lt;c&gt;</th>' in found and "<td></td>" in found
-    assert '<th scope="row">x</th><td>1</td><td>2</td>' in found

@@ -70,22 +70,6 @@ def test_a_visit_without_a_position_is_refused(truth: pd.DataFrame) -> None:
             match(found, true)
 
 
-def test_people_may_be_categories_that_some_have_no_visit_of(truth: pd.DataFrame) -> None:
-    people = pd.CategoricalDtype([*truth.user_id.unique(), 999])
-    named = truth.astype({"user_id": people})
-    assert match(named, named).found.tolist() == match(truth, truth).found.tolist()
-
-
-def test_errors_of_start_and_end_are_signed_minutes(truth: pd.DataFrame) -> None:
-    found = truth.assign(
-        started_at=truth.started_at - 2 * MINUTE, finished_at=truth.finished_at + 3 * MINUTE
-    )
-    pairs = match(found, truth)
-    assert (pairs.start_error == -2).all() and (pairs.end_error == 3).all()
-    score = of_all(found, truth)
-    assert (score.start_error, score.end_error, score.end_late) == (2, 3, 3)
-
-
 def test_one_found_visit_stands_for_one_true_visit_only() -> None:
     at = pd.Timestamp("2024-05-01 09:00", tz="UTC")
     truth = pd.DataFrame(
@@ -112,12 +96,6 @@ def test_mixed_and_split_places_are_told_apart(truth: pd.DataFrame) -> None:
     half = of_all(truth.assign(location_id=nowhere), truth)
     assert half.recall == 100 and half.rand == pytest.approx(1)
     assert np.isnan(of_all(truth.drop(columns="location_id"), truth).rand)
-
-
-def test_nothing_found_is_zero_recall(truth: pd.DataFrame) -> None:
-    score = of_all(truth[:0], truth)
-    assert (score.recall, score.f1, score.n_found) == (0, 0, 0)
-    assert np.isnan(score.precision)
 
 
 def test_nonsense_is_refused(truth: pd.DataFrame) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from wherenext import recency_world
 
@@ -50,21 +49,6 @@ def test_windows_show_all_that_is_remembered_and_nothing_that_is_out_of_sight() 
         assert part.lengths.min() >= recency_world.MEMORY
         assert part.lengths.max() <= recency_world.APART
         assert part.in_window.mean() == pytest.approx(0.7, abs=0.05)
-
-
-def test_same_seed_same_world() -> None:
-    one, same, other = (
-        recency_world.simulate_copying(recency_world.flat(), people=3, visits=40, seed=seed)
-        for seed in (1, 1, 2)
-    )
-    pd.testing.assert_frame_equal(one, same)
-    assert not one.location_id.equals(other.location_id)
-
-
-@pytest.mark.parametrize("kernel", [recency_world.fading(0.3, 7), recency_world.flat(9)])
-def test_kernels_are_distributions(kernel: np.ndarray) -> None:
-    assert kernel.sum() == pytest.approx(1)
-    assert (np.diff(kernel) <= 0).all()
 
 
 @pytest.mark.parametrize(

@@ -33,16 +33,6 @@ def test_the_file_tells_nothing_about_anybody() -> None:
         assert np.isnan(row.high) or row.high in CLASSES[row.what]
 
 
-def test_the_file_has_the_published_counts() -> None:
-    rows = read_results("gps").rows
-    steps = rows[rows.table == "steps"]
-    assert len(steps.groupby(["timezone", "haversine_order"])) == 4
-    published = steps[(steps.timezone == "UTC") & (steps.haversine_order == "swapped")]
-    n = published.set_index("step").n
-    assert (n["staypoints"], n["staypoints in locations"], n["locations"]) == (28865, 19579, 2048)
-    assert [n[f"{split} windows"] for split in ("train", "valid", "test")] == [7424, 3334, 3500]
-
-
 def test_classes_of_few_people_are_joined_and_nothing_is_lost() -> None:
     rng = np.random.default_rng(1)
     what = "seconds between fixes"
@@ -55,11 +45,6 @@ def test_classes_of_few_people_are_joined_and_nothing_is_lost() -> None:
         assert sum(row["n"] for row in rows) == counts.to_numpy().sum()
         assert [row["low"] for row in rows[1:]] == [row["high"] for row in rows[:-1]]
         assert rows[0]["low"] == 0 and rows[-1]["high"] is None
-
-
-def test_fewer_than_five_people_in_all_are_not_told() -> None:
-    rows = list(histogram("locations of a person", pd.DataFrame(np.eye(5, dtype=int)[[0, 0, 3]])))
-    assert [(row["n"], row["people"]) for row in rows] == [(0, 0)]
 
 
 def test_silence_and_the_two_middles_are_measured() -> None:
@@ -77,13 +62,6 @@ def test_silence_and_the_two_middles_are_measured() -> None:
     # 100 m stands twice among the fixes: 50 m is the mean of the different, 54.2 that of all.
     apart = tally.parts["metres between two middles of a staypoint"][0]
     assert apart[CLASSES["metres between two middles of a staypoint"].index(2)] == 1
-
-
-def test_the_silence_before_the_end_of_a_stay_counts() -> None:
-    seconds = [0, 60, 60 + 5 * 3600]  # the last fix is elsewhere
-    tally = Tally()
-    tally.look("ann", fixes_at(seconds, 16.37, [48.2, 48.2, 48.3], "ann"))
-    assert tally.silent == pytest.approx(5)
 
 
 def test_the_report_of_commuters() -> None:

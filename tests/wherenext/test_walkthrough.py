@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 import torch
 from bs4 import BeautifulSoup, Tag
@@ -69,19 +67,6 @@ def test_the_mixture_is_copied_plus_generated(page: BeautifulSoup, shown: Walkth
     assert everything == pytest.approx(1, abs=1e-5)
 
 
-def test_every_head_shown_is_the_models(page: BeautifulSoup, windows: Windows) -> None:
-    model, _ = load_model(shipped("city"))
-    with torch.no_grad():
-        out = model(windows.batch([story(windows)]), attention=True)
-    weights = torch.cat(out.self_attention).flatten(0, 1)  # (layers · H, L, L)
-    maps = step(page, "Attention").select("[data-head]")
-    assert len(maps) == len(weights) and sum(one.get("hidden") is None for one in maps) == 1
-    for one, true in zip(maps, weights, strict=True):
-        written = [float(tag.get_text()) for tag in one.select("g > text")]
-        assert written == pytest.approx(true.flatten().tolist(), abs=5.1e-3)
-        assert one.svg["aria-label"] and true.sum(-1).sub(1).abs().max() < 1e-5  # type: ignore[index]
-
-
 def test_scores_become_weights_and_weights_become_copies(
     page: BeautifulSoup, shown: Walkthrough
 ) -> None:
@@ -97,34 +82,11 @@ def test_scores_become_weights_and_weights_become_copies(
     assert sum(total for (total,) in numbers(copies)) == pytest.approx(1, abs=5e-3)
 
 
-def test_the_rows_looked_up_are_the_batchs(page: BeautifulSoup, windows: Windows) -> None:
-    batch = windows.batch([story(windows)])
-    columns = list(zip(*numbers(step(page, "Whole numbers")), strict=True))
-    for column, true in zip(
-        columns, (batch.location, None, batch.time, batch.weekday, None, batch.duration,
-                  batch.position_from_end), strict=True,
-    ):  # fmt: skip
-        assert true is None or list(column) == true[0].tolist()
-
-
-def test_the_answer_and_its_loss(page: BeautifulSoup, shown: Walkthrough) -> None:
-    says = step(page, "The answer").get_text()
-    loss = float(re.search(r"= ([\d.]+) nats", says)[1])  # type: ignore[index]
-    given = torch.tensor(shown.trace.look.target_probability)
-    assert loss == pytest.approx(-float(given.log()), abs=1e-3)
-    assert "first guess was right" in says and says.count("✓") == 1
-
-
 def test_every_part_has_a_step_and_every_box_leads_to_one(page: BeautifulSoup) -> None:
     steps = {one["id"]: str(one["data-parts"]).split() for one in page.select(".step")}
     assert {part for parts in steps.values() for part in parts} == set(PARTS)
     for link in page.select(".steps-map a"):
         assert link["data-part"] in steps[str(link["href"])[1:]]
-
-
-def test_without_a_script_all_steps_are_seen_and_no_control(page: BeautifulSoup) -> None:
-    assert [one for one in page.select(".step") if one.get("hidden") is not None] == []
-    assert page.select_one(".steps-bar").get("hidden") is not None  # type: ignore[union-attr]
 
 
 def test_names_are_text(windows: Windows) -> None:

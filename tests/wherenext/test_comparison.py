@@ -12,14 +12,13 @@ from wherenext.comparison import (
     CONFIRMED,
     CONTRADICTED,
     NOT_CONFIRMED,
-    Changes,
     compare,
     verdict,
 )
-from wherenext.results import Results, read_results
+from wherenext.results import Results
 
 from pgt.errors import DataError
-from pgt.metrics import gains, interval_of_mean
+from pgt.metrics import interval_of_mean
 
 PLAIN = {"model": "m", "variant": "plain"}
 
@@ -95,31 +94,6 @@ def test_all_intervals_over_people_and_seeds_are_one(results: Results) -> None:
     assert fixed == interval_of_mean(runs[0], seeds=False) != results.interval(**good)
 
 
-def test_it_is_the_interval_of_chapter_14() -> None:
-    """People and seeds drawn together, on the ablations' file; by loops."""
-    ablations = read_results("ablations")
-    where = {"data": "geolife", "protocol": "exact"}
-    full, other = ({"model": "pgt", "variant": v} for v in ("full", "no_user"))
-    changes = compare(ablations, {"no user": other}, full, **where, draws=1500)
-    runs = {v: {int(r.seed.iloc[0]): r for r in ablations.ranks(**where, model="pgt", variant=v)}
-            for v in ("full", "no_user")}  # fmt: skip
-    change = {
-        s: 100 * (gains(runs["no_user"][s]) - gains(runs["full"][s]))["acc@1"] for s in runs["full"]
-    }
-    user = runs["full"][42].user_id
-    assert np.allclose(sorted(changes.seeds[0]), sorted(c.mean() for c in change.values()))
-    rng, means = np.random.default_rng(5), []
-    total = {s: c.groupby(user).sum().to_numpy() for s, c in change.items()}
-    count = user.value_counts(sort=False).sort_index().to_numpy()
-    for _ in range(1500):
-        people = rng.integers(0, len(count), len(count))
-        seeds = rng.choice(list(total), len(total))
-        means.append(np.mean([total[s][people].sum() for s in seeds]) / count[people].sum())
-    assert [float(end[0]) for end in changes.interval()] == pytest.approx(
-        np.quantile(means, [0.025, 0.975]), abs=0.5
-    )
-
-
 def test_together_the_intervals_are_wider_and_hold_more_often(results: Results) -> None:
     changes = compare(results, variants(results), PLAIN)
     (low, high), (low_all, high_all) = changes.interval(), changes.together()
@@ -131,38 +105,6 @@ def test_together_the_intervals_are_wider_and_hold_more_often(results: Results) 
     factor = np.quantile(np.abs(changes.deviations).max(0), 0.95)
     outside = (np.abs(changes.deviations) > factor).any(0).mean()
     assert outside == pytest.approx(0.05, abs=0.001)
-
-
-def test_in_many_worlds_the_joint_intervals_seldom_err(tmp_path: Path) -> None:
-    """Nothing helps, twelve variants: how often does at least one interval miss zero?"""
-    apart = at_once = 0
-    for world in range(20):
-        folder = tmp_path / str(world)
-        folder.mkdir()
-        rng = np.random.default_rng(world)
-        seeds = rng.normal(size=(12, 5)) * 0.01
-        base = rng.normal(size=(1, 400))
-        draws = (rng.normal(size=(12, 400)) + base) / 2**0.5
-        changes = Changes(
-            tuple("abcdefghijkl"), seeds, draws + (rng.normal(size=(12, 1)) + rng.normal()) / 2**0.5
-        )
-        shift = changes.draws.mean(1, keepdims=True)
-        moved = Changes(changes.names, np.repeat(shift, 5, 1), changes.draws)
-        (low, high), (low_all, high_all) = moved.interval(), moved.together()
-        apart += bool(((low > 0) | (high < 0)).any())
-        at_once += bool(((low_all > 0) | (high_all < 0)).any())
-    assert at_once < apart and at_once <= 4
-
-
-def test_a_model_without_seeds_counts_for_every_seed(results: Results) -> None:
-    changes = compare(results, {"good": {"model": "m", "variant": "good"}}, {"model": "rule"})
-    plain = compare(results, {"good": {"model": "m", "variant": "good"}}, PLAIN)
-    assert changes.seeds.shape == (1, 5)
-    assert changes.seeds[0, 0] == pytest.approx(
-        plain.seeds[0, 0]
-    )  # the rule is the first plain run
-    back = compare(results, {"rule": {"model": "rule"}}, PLAIN)
-    assert back.seeds[0, 0] == pytest.approx(0.0)
 
 
 def test_one_that_never_differs_has_no_width(results: Results) -> None:

@@ -58,11 +58,3 @@ def test_the_forecast_finds_an_outcome_that_the_features_tell(data: Dataset) -> 
         part = getattr(data, split)
         assert said[split].shape == (len(part),)
         assert ((said[split] > 0.5) == long(part)).mean() > 0.9
-
-
-def test_the_forecast_of_a_coin_stays_near_its_share(data: Dataset) -> None:
-    def coin(windows: Windows) -> np.ndarray:
-        return np.random.default_rng(len(windows)).uniform(size=len(windows)) < 0.7
-
-    said = window_features.forecast(data, coin)["test"]
-    assert abs(said.mean() - 0.7) < 0.1 and said.std() < 0.15

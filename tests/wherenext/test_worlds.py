@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from lab.pretraining import Pretraining
-from wherenext.city import DAYS, PRESETS
+from wherenext.city import PRESETS
 from wherenext.worlds import (
-    AT_MOST,
-    BY_NIGHT,
     CHECKINS,
-    FORGETTING,
-    HOLES,
-    SPREAD,
     WorldConfig,
     behaviour,
     world,
@@ -31,24 +25,6 @@ def checkins(number: int) -> bool:
     rng = np.random.default_rng([number, 77])
     behaviour(rng, WorldConfig())
     return bool(rng.random() < CHECKINS)
-
-
-def test_the_data_sheet_says_how_worlds_are_drawn() -> None:
-    size, plan, said = PRESETS["small"], Pretraining(), sheet()
-    last = plan.worlds + plan.held_out - 1
-    assert f"0 to {plan.worlds - 1} to learn from, {plan.worlds} to {last} to choose on" in said
-    places = size["homes"] + size["others"]
-    assert f"{size['people']} people and {places:,} places" in said
-    assert f"for {DAYS[0]} to {DAYS[1]} days" in said
-    usual = {name: spread for name, spread in SPREAD.items() if name != "sharpness"}
-    assert set(usual.values()) == {0.5} and SPREAD["sharpness"] == 0.25
-    assert f"{len(SPREAD)} numbers, each Larkmere's times exp(0.5 *z*)" in said
-    assert "(0.25 for `sharpness`)" in said
-    assert f"drawn likewise with {FORGETTING}," in said
-    assert len(AT_MOST) == 3 and "three have an upper limit" in said
-    assert (CHECKINS, HOLES, BY_NIGHT) == (0.5, 0.5, 0.1)  # a coin, a coin, one in ten
-    many = sum(checkins(number) for number in range(plan.worlds))
-    assert f"({many} of the {plan.worlds} to learn from)" in said
 
 
 def test_the_ranges_of_the_data_sheet_are_those_that_are_drawn() -> None:

@@ -1,4 +1,4 @@
-"""What the live page of the predictor holds; tests/browser/test_nobody.py lets it compute."""
+"""What the live page of the predictor holds; the browser tests let it compute."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 from importlib import resources
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -55,14 +54,6 @@ def test_the_page_stays_small_and_asks_for_nothing(bundle: Bundle) -> None:
     assert not re.search(r"\b(?:src|href)=|\bfetch\(|XMLHttpRequest|import\(", text)
 
 
-def test_it_begins_with_somebody_who_is_not_real(bundle: Bundle) -> None:
-    data = live(bundle).data
-    assert data["sample"]
-    rows = pd.read_csv(io.StringIO(data["table"]))
-    assert rows.user_id.unique().tolist() == ["a simulated person of Larkmere"]
-    assert len(rows) > 100 and {"lon", "lat"} <= set(rows.columns)
-
-
 def test_visits_survive_the_way_into_the_page() -> None:
     visits = check(random_visits(users=2))  # through the last Sunday of March, when clocks change
     again = as_visits(pd.read_csv(io.StringIO(as_text(visits))), timezone="Europe/Vienna")
@@ -95,12 +86,3 @@ def test_a_network_that_the_page_cannot_compute_is_refused(bundle: Bundle) -> No
     other = replace(bundle, next_place=Experts([ContextualPointer(config)]))
     with pytest.raises(DataError, match="has more parts"):
         live(other)
-
-
-def test_a_single_expert_has_a_page(bundle: Bundle) -> None:
-    alone = {
-        part: Experts(getattr(bundle, part).networks[:1]) for part in ("next_place", "at_a_time")
-    }
-    data = live(replace(bundle, **alone)).data
-    assert data["experts"] == ["1"] and len(data["model"]["next_place"]) == 1
-    assert np.isfinite(data["model"]["novelty"]["mean"])

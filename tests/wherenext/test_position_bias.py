@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from wherenext import recency_world
-from wherenext.position_bias import bias_of, by_position, faster_bias, freeze_bias, refit
+from wherenext.position_bias import by_position, faster_bias, freeze_bias, refit
 
 from pgt.config import ModelConfig, TrainConfig
 from pgt.errors import DataError
@@ -71,29 +71,6 @@ def test_what_the_content_says_of_positions_is_not_read_as_bias(data: Dataset) -
     assert np.abs(before).max() > 0.01  # an untrained content says something, too
 
 
-def test_padding_and_the_common_height_are_never_read(data: Dataset) -> None:
-    model = silent(data, np.cos(np.arange(UPTO)))
-    before = by_position(model, data.test, UPTO)
-    assert model.pointer is not None and model.pointer.position_bias is not None
-    with torch.no_grad():
-        model.pointer.position_bias[0] = 1e6
-        model.pointer.position_bias[1:] += 3
-    np.testing.assert_allclose(by_position(model, data.test, UPTO), before, atol=1e-5)
-    assert float(bias_of(model, UPTO).max()) < 10
-
-
-def test_only_windows_with_every_position_count(data: Dataset) -> None:
-    """Short windows would pull the means of the newest positions only."""
-    model = model_for(data)
-    long = int(data.test.lengths.max())
-    expected = by_position(model, data.test.subset(data.test.lengths == long), long)
-    np.testing.assert_allclose(by_position(model, data.test, long), expected, atol=1e-5)
-    with pytest.raises(DataError, match="smaller upto"):
-        by_position(model, data.test, long + 1)
-    with pytest.raises(DataError, match="max_len"):
-        by_position(model, data.test, 31)
-
-
 def test_without_a_bias_everything_is_content(data: Dataset) -> None:
     model = model_for(data, without=("position_bias",))
     bias, content = by_position(model, data.test, UPTO)
@@ -152,13 +129,3 @@ def test_a_refit_finds_the_kernel_and_then_nothing_more(data: Dataset) -> None:
     assert gain > 0.1
     again, little = refit(silent(data, change, without=("generator",)), copied)
     assert little < 0.01 * gain and np.ptp(again[:12]) < 0.05
-
-
-def test_a_refit_in_a_flat_world_finds_only_where_memory_ends() -> None:
-    flat = prepare(
-        recency_world.simulate_copying(recency_world.flat(), people=80), protocol="exact"
-    )
-    copied = flat.train.subset(flat.train.in_window)
-    change, _ = refit(silent(flat, np.zeros(UPTO), without=("generator",)), copied)
-    assert np.ptp(change[:UPTO]) < 0.6
-    assert change[UPTO : UPTO + 2].max() < change[:UPTO].min() - 1  # nobody remembers these

@@ -9,16 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from wherenext import city
-from wherenext.city import City, map
+from wherenext.city import City
 from wherenext.people import WHY
 from wherenext.realism import REFERENCE, realism
 from wherenext.town_map import KINDS
 
-from pgt.baselines import ContextKernel
-from pgt.errors import DataError
-from pgt.metrics import evaluate, gains
-from pgt.visits import check, split_by_days
-from pgt.windows import prepare
+from pgt.visits import check
 
 COMMITTED = Path(__file__).resolve().parents[2] / "data" / "city"
 FILES = ("base.geojson", "city.json", "moves.csv", "people.csv", "places.csv", "visits.csv")
@@ -56,19 +52,6 @@ def test_saving_and_loading_changes_nothing(larkmere: City, tmp_path: Path) -> N
         pd.testing.assert_frame_equal(getattr(fresh, table), getattr(larkmere, table))
     assert again.base == fresh.base == larkmere.base
     assert again.truth == fresh.truth
-
-
-def test_another_seed_is_another_life_in_the_same_town(larkmere: City) -> None:
-    other = city.simulate("small", seed=8)
-    assert other.base == larkmere.base
-    assert not other.visits.equals(larkmere.visits)
-
-
-def test_wrong_preset_and_missing_file_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no preset 'huge'"):
-        city.simulate("huge")
-    with pytest.raises(DataError, match=r"city\.json"):
-        city.load(tmp_path)
 
 
 def test_visits_are_sound(larkmere: City) -> None:
@@ -163,11 +146,6 @@ def test_people_do_not_stay_the_same(larkmere: City) -> None:
     assert 0.35 < both.groupby("user_id").sum().mean() < 0.55
 
 
-def test_split_is_chronological_by_tracked_days(larkmere: City) -> None:
-    again = split_by_days(larkmere.visits.drop(columns="split"))
-    assert again["split"].tolist() == larkmere.visits["split"].tolist()
-
-
 def test_erratum_18_explored_is_the_first_visit_to_a_place(larkmere: City) -> None:
     visits = larkmere.visits
     first = ~visits.duplicated(["user_id", "location_id"])
@@ -192,61 +170,6 @@ def test_probability_of_exploring_is_calibrated(larkmere: City) -> None:
 @pytest.mark.parametrize("name", [n for n in REFERENCE.index if n != "target_unseen"])
 def test_city_is_as_real_as_geolife(statistics: pd.Series, name: str) -> None:
     assert statistics[name] == pytest.approx(REFERENCE.real_locations[name], rel=0.15)
-
-
-def test_new_places_are_as_frequent_as_in_geolife(statistics: pd.Series) -> None:
-    assert 18 <= statistics.target_unseen <= 26
-
-
-def test_size_is_that_of_geolife(larkmere: City) -> None:
-    n = prepare(larkmere.visits).counts()
-    assert 7000 <= n["train"] <= 9000
-    assert 2800 <= n["valid"] <= 4000
-    assert 2800 <= n["test"] <= 4000
-    assert 60 <= len(larkmere.people) <= 90
-
-
-def test_context_predicts_more_than_frequency(larkmere: City, statistics: pd.Series) -> None:
-    """A kernel over time of day and previous place must beat counting, as in real data."""
-    data = prepare(larkmere.visits, protocol="exact")
-    ranks = evaluate(ContextKernel().fit(data.train), data.test)
-    kernel = 100 * gains(ranks)["acc@1"].mean()
-    assert kernel > 40
-    assert kernel > statistics["target_is_top1"] + 5
-
-
-def test_map_is_drawable(larkmere: City) -> None:
-    kinds = [f["properties"]["kind"] for f in larkmere.base["features"]]
-    assert set(kinds) == {"district", "river", "lake", "park", "rail", "street"}
-    assert kinds.count("district") == len(map.DISTRICTS)
-    assert set(larkmere.places.district) == {d[0] for d in map.DISTRICTS}
-    for feature in larkmere.base["features"]:
-        assert feature["properties"]["name"]
-        shape = feature["geometry"]
-        if shape["type"] == "Polygon":
-            (ring,) = shape["coordinates"]
-            assert ring[0] == ring[-1]
-            assert len(ring) >= 5
-        else:
-            assert shape["type"] == "LineString"
-            assert len(shape["coordinates"]) >= 3
-
-
-def test_realism_names_what_is_missing(larkmere: City) -> None:
-    with pytest.raises(DataError, match="split_by_days"):
-        realism(larkmere.visits.drop(columns="split"))
-    with pytest.raises(DataError, match="no test window"):
-        realism(larkmere.visits.head(12))
-
-
-@pytest.mark.slow
-def test_the_large_city_has_the_size_and_the_statistics_it_promises() -> None:
-    large = city.simulate("large")
-    assert 90_000 <= sum(prepare(large.visits).counts().values()) <= 120_000
-    assert 600 <= len(large.people) <= 800
-    assert large.visits.location_id.nunique() >= 6000
-    found = realism(large.visits)
-    assert found["target_in_window"] == pytest.approx(68.4, rel=0.15)
 
 
 def test_statistics_of_a_window_counted_by_hand() -> None:
