@@ -138,16 +138,18 @@ def architecture(
         alt += " Shapes: " + "; ".join(f"{name} {text}" for name, text in shapes.items()) + "."
     if lit:
         alt += f" Lit: {', '.join(part.name for part in shown)}."
-    svg = drawing(lit, alt, address, shapes=shapes, small=bool(lit))
+    svg = drawing(
+        lit, alt, lambda part: f"{SITE}{part.chapter}.html", shapes=shapes, small=bool(lit)
+    )
     width = 250 if lit else 360 if words else 420
-    told = ""
+    beside = ""
     if words:
         rows = "".join(
             f'<li style="margin:0 0 .5em"><b>{safe_html(part.name)}</b>: '
             f"{safe_html(part.says[0].lower() + part.says[1:])}</li>"
             for part in shown
         )
-        told = (
+        beside = (
             '<ul style="flex:1 1 16em;margin:0;padding:0;list-style:none;font-size:.9em;'
             f'line-height:1.45">{rows}</ul>'
         )
@@ -155,29 +157,18 @@ def architecture(
         '<div style="display:flex;flex-wrap:wrap;gap:16px 28px;align-items:center;'
         'justify-content:center">'
         f'<div style="flex:0 1 {width}px;min-width:min(100%,{min(width, 300)}px)">{svg}</div>'
-        f"{told}</div>"
+        f"{beside}</div>"
     )
     return Drawing(framed(page, caption), alt)
 
 
-def address(part: Part) -> str:
-    """The page that builds a part."""
-    return f"{SITE}{part.chapter}.html"
-
-
 def drawing(
-    lit: Collection[str],
-    alt: str,
-    link: Callable[[Part], str],
-    *,
-    shapes: Mapping[str, str] | None = None,
-    small: bool = False,
-) -> str:
-    """The drawing as SVG, with some parts lit (none: all), and ``link`` where the box of a part
-    leads.
+    lit: Collection[str], alt: str, link: Callable[[Part], str], *,
+    shapes: Mapping[str, str] | None = None, small: bool = False,
+) -> str:  # fmt: skip
+    """The drawing as SVG, with some parts lit (none: all); ``link`` says where a box leads.
 
-    Small, it has large names and no second line in the boxes. A part is a link with ``data-part``
-    and, where lit, the class ``lit``.
+    Small, it has large names and no second line in the boxes.
     """
     high, gap = (38, 15) if small else (41, 22)
 
@@ -199,22 +190,13 @@ def drawing(
         marks.append(_box(part, top(part), high, not lit or part.name in lit, bool(lit), small,
                           link(part)))  # fmt: skip
     down = max(map(top, PARTS.values())) + high + 2
-    return sheet(marks, down, alt, role="group")  # links inside an image cannot be reached
-
-
-def sheet(marks: Collection[str], high: float, alt: str, *, role: str = "img") -> str:
-    """An ``<svg>``, `WIDTH` units wide, with marks on paper; it follows the theme."""
+    # A group, since links inside an image cannot be reached.
     return themed(
-        f'<svg role="{role}" aria-label="{safe_html(alt)}" viewBox="0 0 {WIDTH} {high:g}" '
+        f'<svg role="group" aria-label="{safe_html(alt)}" viewBox="0 0 {WIDTH} {down:g}" '
         'style="display:block;width:100%;height:auto" text-anchor="middle" '
         "font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif\">"
-        f'<rect width="{WIDTH}" height="{high:g}" fill="{PAPER}"/>{"".join(marks)}</svg>'
+        f'<rect width="{WIDTH}" height="{down:g}" fill="{PAPER}"/>{"".join(marks)}</svg>'
     )
-
-
-def arrow_head(x: float, y: float, colour: str) -> str:
-    """The head of an arrow that points down, seven units high, from its left upper corner."""
-    return f'<path d="M{x:g} {y:g}h8l-4 7z" fill="{colour}"/>'
 
 
 def _arrow(x: float, y: float, to_x: float, to_y: float, lit: bool) -> str:
@@ -223,7 +205,7 @@ def _arrow(x: float, y: float, to_x: float, to_y: float, lit: bool) -> str:
     bend = f"C{x:g} {half:g} {to_x:g} {half:g} {to_x:g} {end:g}" if x != to_x else f"V{end:g}"
     return (
         f'<path d="M{x:g} {y:g}{bend}" fill="none" stroke="{colour}" stroke-width="{thick}"/>'
-        + arrow_head(to_x - 4, end - 1, colour)
+        f'<path d="M{to_x - 4:g} {end - 1:g}h8l-4 7z" fill="{colour}"/>'
     )
 
 

@@ -116,7 +116,7 @@ def simulate(preset: str = "small", seed: int = 7, behaviour: Behaviour | None =
     ids = places["location_id"].to_numpy()
     visits = pd.DataFrame(
         {
-            "user_id": np.repeat(people["user_id"], [*map(len, parts)]).to_numpy(),
+            "user_id": np.repeat(people["user_id"].to_numpy(), [*map(len, parts)]),
             "location_id": ids[rows[:, 0].astype(int)],
             "started_at": _local(rows[:, 1]),
             "finished_at": _local(rows[:, 2]),

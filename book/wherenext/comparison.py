@@ -38,7 +38,7 @@ class Changes:
 
     @property
     def deviations(self) -> np.ndarray:
-        """(K, R) each resample's distance from the mean, in standard errors; 0 if it never differs."""
+        """(K, R) each resample's distance from the mean, in standard errors."""
         away = self.draws - self.draws.mean(1, keepdims=True)
         error = away.std(1, keepdims=True)
         return np.divide(away, error, out=np.zeros_like(away), where=error > 0)

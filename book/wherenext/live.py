@@ -22,7 +22,6 @@ from pgt.config import PARTS
 from pgt.errors import DataError
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
-from pgt.refusals.sizes import require_same_places
 from pgt.units import local_day, local_minute
 from pgt.windows import FEATURES, Windows, prepare
 from wherenext import city as towns
@@ -66,14 +65,6 @@ UNIT = 1e-5  # of a map, in degrees: about a metre
 # What lies below the data, from the ground up, with the width of its lines in pixels.
 GROUND = {"district": 1.0, "park": 1.0, "river": 1.0, "lake": 1.0, "street": 1.5, "rail": 2.0}
 WIDE_STREETS = {"avenue": 4.0, "promenade": 3.0}
-FRAME = """<div class="live-map" data-live="frame">
-<svg data-live="map" tabindex="0" role="group" aria-roledescription="map" aria-label="$label"></svg>
-<div class="live-zoom"><button type="button" data-live="in" aria-label="Zoom in">+</button>\
-<button type="button" data-live="out" aria-label="Zoom out">−</button>\
-<button type="button" data-live="fit" aria-label="$all">◻</button></div>
-<div class="live-scale" data-live="scale" aria-hidden="true"></div>
-<div class="live-tip" data-live="tip" hidden></div>
-</div>"""
 # Signs for a legend: SVG in a box from -8 to 8.
 SIGNS = {
     "disc": '<circle r="6" class="attention"/>',
@@ -88,7 +79,9 @@ SIGNS = {
 
 def frame(label: str, everything: str) -> str:
     """The place of a map: what it is called, and its button that shows all."""
-    return Template(FRAME).substitute(label=safe_html(label), all=safe_html(everything))
+    return Template(web("live_map.html").rstrip()).substitute(
+        label=safe_html(label), all=safe_html(everything)
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,18 +133,11 @@ def playground(
 
 
 def build(
-    model: PointerGeneratorTransformer,
-    windows: Windows,
-    *,
-    places: pd.DataFrame | None = None,
-    ground: Sequence[dict[str, Any]] = (),
-    roles: pd.Series | None = None,
-    small: Small | None = None,
-    window: int = 0,
-    state: str = "",
-    title: str = "",
+    model: PointerGeneratorTransformer, windows: Windows, *, places: pd.DataFrame | None = None,
+    ground: Sequence[dict[str, Any]] = (), roles: pd.Series | None = None,
+    small: Small | None = None, window: int = 0, state: str = "", title: str = "",
     caption: str = "",
-) -> Playground:
+) -> Playground:  # fmt: skip
     """Any trained model with windows of its own vocabulary, live; see `playground`.
 
     ``places`` have ``location_id``, ``name``, ``lon``, ``lat``; without spots there is no map.
@@ -159,7 +145,8 @@ def build(
     name.
     """
     vocabulary = windows.vocabulary
-    require_same_places(model, vocabulary)
+    if model.config.n_locations != vocabulary.n_locations:
+        raise DataError("The windows have other places; make them with the model's vocabulary.")
     if small is not None and small not in KEPT:
         raise DataError(f"small is {small!r}; choose of {', '.join(KEPT)}.")
     if small is not None and model.pointer is None:

@@ -52,15 +52,7 @@ HOLDS = (
 
 @dataclass(frozen=True, repr=False)
 class Live(WebFigure):
-    """A page that answers, for the notebook to display or to be saved.
-
-    Attributes
-    ----------
-    data : dict
-        What the page holds: networks, the names of columns, and the visits it begins with.
-    title, caption : str
-        For screen readers and for those who see it.
-    """
+    """A page that answers, for the notebook to display or to be saved."""
 
     data: dict[str, Any]
     title: str
@@ -79,27 +71,10 @@ def live(
 ) -> Live:
     """The networks of a predictor in a page of their own.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        As ``NextLocation.bundle_`` has it.
-    visits : DataFrame, optional
-        Checked visits that the page holds and begins with, up to `MOST_PEOPLE` people; without
-        them, it begins with one person of the simulated town.
-    title, caption : str
-        Instead of those of the pretrained networks.
+    ``bundle`` is a predictor's ``bundle_``. ``visits`` are checked ones that the page holds and
+    begins with, up to `MOST_PEOPLE` people; without them, it begins with one person of the
+    simulated town.
 
-    Returns
-    -------
-    Live
-
-    Raises
-    ------
-    DataError
-        The networks have parts that the page cannot compute.
-
-    Examples
-    --------
     >>> import pgt
     >>> page = live(pgt.NextLocation.pretrained().bundle_)
     >>> page.data["sample"], len(page.data["model"]["next_place"])
@@ -131,13 +106,7 @@ def live(
 
 
 def packed(network: ContextualPointer) -> dict[str, Any]:
-    """One network as plain values, with the features that it uses.
-
-    Raises
-    ------
-    DataError
-        It has parts that the page cannot compute.
-    """
+    """One network as plain values, with the features that it uses."""
     config = network.config
     if config.encoder or config.content or config.interaction or config.target_time == "hour":
         raise DataError(
@@ -156,9 +125,8 @@ def sample() -> pd.DataFrame:
     town = towns.load()
     names = town.places.set_index("location_id").name
     mine = town.visits[town.visits.user_id == SAMPLE]
-    return mine.assign(
-        user_id="a simulated person of Larkmere", location_id=mine.location_id.map(names)
-    )
+    named = mine.location_id.map(names)
+    return mine.assign(user_id="a simulated person of Larkmere", location_id=named)
 
 
 def most(visits: pd.DataFrame) -> pd.DataFrame:

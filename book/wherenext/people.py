@@ -27,40 +27,17 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from wherenext.town_map import KINDS
+from wherenext.town_map import KINDS, PLAN
 
 DAY = 24 * 60  # minutes
 WHY = ("start", "routine", "return", "explore")
 HOME, WORK = KINDS.index("home"), KINDS.index("work")
 
-#: When a kind of place draws explorers: weight by time of day (night, morning,
-#: midday, afternoon, evening, late), then the factor at weekends.
-OPEN = {
-    "home": (0.0, 0.1, 0.2, 0.4, 0.8, 0.5, 1.5),
-    "work": (0.1, 0.8, 0.4, 0.3, 0.05, 0.0, 0.3),
-    "school": (0.0, 1.0, 0.6, 0.5, 0.2, 0.0, 0.2),
-    "food": (0.2, 0.6, 2.0, 0.8, 2.0, 1.5, 1.2),
-    "shopping": (0.0, 0.6, 1.0, 1.5, 1.0, 0.1, 1.5),
-    "leisure": (0.2, 0.4, 0.5, 1.0, 2.0, 2.0, 1.5),
-    "park": (0.2, 1.0, 1.0, 1.5, 0.8, 0.1, 2.0),
-    "health": (0.0, 1.5, 0.8, 1.0, 0.1, 0.0, 0.2),
-    "errand": (0.0, 1.2, 1.0, 1.2, 0.4, 0.0, 0.8),
-    "transit": (0.6, 1.2, 0.8, 1.0, 0.8, 0.8, 0.8),
-}
 _PART = np.array([0] * 6 + [1] * 5 + [2] * 3 + [3] * 4 + [4] * 3 + [5] * 3)  # hour -> column
 OPENING = np.array(  # (hour of the week type: weekday 0..23, weekend 24..47; kind)
-    [[OPEN[k][_PART[h]] * (OPEN[k][6] if w else 1.0) for k in KINDS]
+    [[PLAN["open"][k][_PART[h]] * (PLAN["open"][k][6] if w else 1.0) for k in KINDS]
      for w in (0, 1) for h in range(24)]
 )  # fmt: skip
-#: Median stay in minutes and its log-normal spread, by kind.
-STAY = {
-    "home": (120, 0.8), "work": (300, 0.5), "school": (250, 0.45), "food": (62, 0.45),
-    "shopping": (55, 0.5), "leisure": (105, 0.5), "park": (70, 0.6), "health": (60, 0.5),
-    "errand": (45, 0.45), "transit": (40, 0.4),
-}  # fmt: skip
-#: How the kind of the present place changes the wish to explore.
-CURIOSITY = {"home": 0.9, "work": 0.8, "school": 0.9, "food": 1.2, "shopping": 1.3,
-             "leisure": 1.1, "park": 1.2, "health": 1.2, "errand": 1.3, "transit": 1.5}  # fmt: skip
 #: Chance of going home when out, by hour of day.
 HOMING = np.interp(np.arange(24), [0, 3, 5, 10, 14, 17, 19, 21, 22, 23],
                    [1, 1, 0.1, 0.04, 0.10, 0.35, 0.55, 0.85, 0.97, 1])  # fmt: skip
@@ -166,19 +143,16 @@ def invent(
         n_days = int(min(max(length, days[0]), days[1]))
         rows.append(
             {
-                "user_id": user,
-                "role": role,
-                "home": int(ids[home]),
+                "user_id": user, "role": role, "home": int(ids[home]),
                 "work": int(ids[work]) if work >= 0 else -1,
-                "first_day": int(u[3] * (2 * 365 - min(n_days, 700))),
-                "n_days": n_days,
+                "first_day": int(u[3] * (2 * 365 - min(n_days, 700))), "n_days": n_days,
                 "active": round(min(max(active, 0.2), 0.97), 3),
                 "pace": round(math.exp(b.busy_pace * busy + b.pace_sd * z[2]), 3),
                 "regularity": round(math.exp(0.15 * z[3]), 3),
                 # Choices use curiosity ** explore_sd.
                 "curiosity": round(math.exp(z[4] + b.busy_curious * busy), 4),
             }
-        )
+        )  # fmt: skip
     return pd.DataFrame(rows)
 
 
@@ -253,7 +227,7 @@ class Life:
         self.index: dict[int, int] = {}
         self.rows: list[tuple[float, ...]] = []
         self.fade = (b.recency_decay ** np.arange(b.memory + 1) + b.always)[::-1].copy()
-        self.stay = [STAY[k] for k in KINDS]
+        self.stay = [PLAN["stay"][k] for k in KINDS]
 
     # -- days ---------------------------------------------------------------
     def run(self) -> np.ndarray:
@@ -415,7 +389,9 @@ class Life:
             work = min(1 - home, b.work_pull * pull * min(1.2, float(p["regularity"])))
         in_use = max(1, len(self.kept))
         rate = b.explore_level * b.rho * in_use**-b.gamma * self.curiosity
-        rate *= CURIOSITY[KINDS[self.t.kind[here]]] * (b.explore_weekend if weekend else 1.0)
+        rate *= PLAN["curiosity"][KINDS[self.t.kind[here]]] * (
+            b.explore_weekend if weekend else 1.0
+        )
         # Who knows one place has nowhere to return to.
         return home, work, min(0.95, rate) if len(self.known) > 1 else 1.0
 

@@ -29,7 +29,7 @@ def pointer_of(model: PointerGeneratorTransformer) -> Pointer:
 
 
 def bias_of(model: PointerGeneratorTransformer, upto: int) -> Tensor:
-    """(upto,) the bias at positions 1 … ``upto``; zeros where there is none. Entry 0 is padding's."""
+    """(upto,) the bias at positions 1 … ``upto``, without padding's; zeros where there is none."""
     bias = pointer_of(model).position_bias
     if upto > model.config.max_len:
         raise DataError(f"upto={upto} is beyond the model's max_len={model.config.max_len}.")

@@ -32,7 +32,7 @@ class Step:
 
 
 def steps_of(found: Trace, names: Mapping[object, str]) -> Iterator[Step]:
-    """All steps, in order; places are called by ``names``, by ``location_id``, or else by their id."""
+    """All steps, in order; ``names`` has what places are called, by ``location_id``."""
     writer = _Writer(found, names)
     yield writer.window()
     yield from writer.vectors()

@@ -8,8 +8,10 @@ and north of the bridge square and then bent by `warp`, which is what makes it l
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -62,110 +64,19 @@ def pieces(line: np.ndarray, free: np.ndarray) -> list[np.ndarray]:
             if f[0] and len(p) >= 3]  # fmt: skip
 
 
-STREET_NAMES = (
-    "Alder Almond Amber Apple Aspen Barley Beacon Beech Bell Birch Bluebell Bramble Brewer Briar "
-    "Candle Cedar Chandler Cherry Chestnut Clover Cobbler Cooper Copper Curlew Damson Dove Elder "
-    "Elm Falcon Fennel Fern Finch Fletcher Foxglove Garnet Gosling Hawthorn Hazel Heather Holly "
-    "Honey Ivory Ivy Jasmine Juniper Kestrel Lantern Larch Laurel Lavender Linden Linnet Magpie "
-    "Maple Marigold Mason Meadow Mulberry Myrtle Nettle Nightingale Oak Olive Orchid Osprey Otter "
-    "Pear Pebble Pepper Pine Plover Plum Poplar Primrose Quill Quince Raven Robin Rosemary Rowan "
-    "Saddler Sage Silver Sorrel Sparrow Spruce Starling Swallow Sycamore Tanner Tansy Teasel "
-    "Thatcher Thistle Thrush Thyme Tulip Verbena Violet Walnut Weaver Willow Wren Yarrow Yew"
-).split()
-STREET_TYPES = ("Street", "Lane", "Road", "Row", "Walk", "Close")
+Blob = tuple[
+    str, float, float, float, float, float
+]  # name, centre, radii (m), phase of its outline
 
-#: First words of the names of shops, cafés and companies.
-FIRST = (
-    "Amber Anchor Apple Badger Barley Bell Birch Blue Bramble Brass Bright Candle Cedar Clover "
-    "Cobalt Copper Corner Crooked Crown Dapper Dove Drowsy Fable Feather Fern Fiddler Finch Fox "
-    "Gentle Gilded Golden Goose Green Hazel Heron Hollow Honey Indigo Ivory Jolly Juniper Kestrel "
-    "Lantern Lark Linden Little Lucky Magpie Maple Marble Merry Moon Moss Nimble Nutmeg Oak Olive "
-    "Orchard Otter Owl Paper Patient Pear Pepper Pilgrim Plum Quiet Quill Raven Red Robin Rowan "
-    "Saffron Sage Salt Scarlet Silver Sparrow Star Sunny Swan Teal Thimble Thistle Velvet Violet "
-    "Walnut Wandering Weaver Willow Winter Wren"
-).split()
-#: Second words by kind, separated by bars.
-NOUNS = {
-    "food": (
-        "Kettle Café|Bakery|Kitchen|Table|Noodle Bar|Bistro|Tea Room|Canteen|Pizzeria|Grill|Spoon|"
-        "Coffee House|Dumplings|Creperie|Tavern|Soup Bar|Diner|Patisserie|Curry House|Taproom"
-    ),
-    "shopping": (
-        "Books|Grocery|Market|Hardware|Records|Shoes|Florist|Outfitters|Cheesemonger|Stationers|"
-        "Toys|Greengrocer|Bicycles|Fabrics|Supermarket|Antiques|Electronics|Pet Shop|Wine Cellar|"
-        "Garden Centre"
-    ),
-    "leisure": (
-        "Cinema|Climbing Hall|Theatre|Pool|Dance Studio|Games Café|Gym|Gallery|Concert Hall|"
-        "Bowling Club|Yoga Loft|Rowing Club|Museum|Choir Room|Ice Rink|Chess Club|Tennis Courts|"
-        "Jazz Cellar|Pottery Studio|Football Ground"
-    ),
-    "health": (
-        "Pharmacy|Dental Practice|Clinic|Physiotherapy|Eye Care|Family Practice|Health Centre|"
-        "Children's Clinic"
-    ),
-    "errand": (
-        "Post Office|Savings Bank|Library|Laundry|Barber|Tailor|Town Hall Annexe|Repair Shop|"
-        "Hair Salon|Copy Shop|Nursery|Recycling Yard|Garage|Community Hall"
-    ),
-    "work": (
-        "Architects|Software|Printworks|Accountants|Logistics|Instruments|Ceramics|Insurance|"
-        "Design Studio|Laboratory|Engineering|Publishing|Foods|Furniture|Legal|Brewery|Textiles|"
-        "Tools|Energy|Surveyors"
-    ),
-    "school": "School|Academy|College|Institute|Faculty|Music School|Language School|Workshop",
-    "transit": "Tram Stop|Bus Station|Ferry Landing|Station",
-    "park": "Bandstand|Playground|Rose Garden|Lookout|Picnic Lawn|Pond|Skate Park|Pavilion|Café "
-    "Terrace|Meadow|Boat House|Sundial",
-}
-
-
-NAME = "Larkmere"
-TIMEZONE = "America/Regina"  # UTC-6 all year: no clock change can blur an hour
-CENTRE = (-108.6400, 50.9300)  # lon, lat in degrees
+TEXT = resources.files("wherenext").joinpath("town.toml").read_text(encoding="utf-8")
+PLAN: dict[str, Any] = tomllib.loads(TEXT)
+NAME, TIMEZONE, CENTRE = PLAN["name"], PLAN["timezone"], PLAN["centre"]
+DISTRICTS, PARKS, LAKE = PLAN["districts"], PLAN["parks"], PLAN["lake"]
+FIRST_WORDS = PLAN["first_words"].split()  # of shops, cafés and companies
 METRES_PER_DEGREE = 111_320.0
-
-#: name, seed point (m), angle of its street grid (degrees), street spacing (m), character
-DISTRICTS: tuple[tuple[str, float, float, float, float, str], ...] = (
-    ("Old Town", -250, 620, 12, 150, "centre"),
-    ("Market Side", 1150, 1150, -8, 180, "centre"),
-    ("Quayside", 1250, -700, 35, 210, "mixed"),
-    ("Glasshouse", -1150, -950, -28, 210, "mixed"),
-    ("Collegium", -1750, 900, 5, 230, "campus"),
-    ("Orchard Hill", -450, 2450, -15, 250, "homes"),
-    ("Northgate", 1500, 2750, 8, 260, "homes"),
-    ("Larkfield", 2850, 1350, 20, 270, "homes"),
-    ("Tannery Works", 3050, -700, -4, 300, "works"),
-    ("Southbank", 1350, -2250, 18, 250, "homes"),
-    ("Willow End", -600, -2500, -10, 270, "homes"),
-    ("Saint Alder", -2750, -900, 24, 260, "homes"),
-    ("Windmill Rise", -3200, 1250, -20, 280, "homes"),
-    ("Far Meadow", -2500, -2500, 2, 300, "homes"),
-)
-#: name, centre (m), radii (m), phase of its outline
-PARKS: tuple[tuple[str, float, float, float, float, float], ...] = (
-    ("Lantern Gardens", 480, 1080, 250, 170, 0.3),
-    ("Botanic Terrace", -1290, 1560, 320, 220, 1.2),
-    ("Heronsmere Park", 2330, 2130, 420, 330, 2.2),
-    ("Alder Common", -2220, -150, 300, 230, 0.9),
-    ("Willow Meadows", -1350, -2000, 430, 260, 2.9),
-    ("Signal Green", 2080, -1560, 260, 210, 4.0),
-    ("Kite Hill", 350, 3150, 330, 260, 5.1),
-    ("Miller's Wood", -3330, 1900, 400, 250, 0.1),
-    ("Foundry Green", 3500, 150, 220, 180, 3.3),
-)
-LAKE = ("Heronsmere", 2380, 2130, 210, 140, 1.4)
-RIVER_NAME = "River Ouzel"
-RIVER = np.array(  # centreline from north-west to south-east, then half the width (m)
-    [(-4900, 3250, 70), (-4300, 2950, 75), (-3000, 2350, 75), (-2150, 1900, 80), (-1500, 400, 85),
-     (-850, -250, 90), (100, -120, 95), (900, 130, 95), (1900, 150, 100), (2450, -450, 105),
-     (2400, -1350, 110), (2900, -2250, 120), (4200, -2800, 130), (5000, -2950, 140)], dtype=float
+KINDS = (
+    "home", "work", "school", "food", "shopping", "leisure", "park", "health", "errand", "transit",
 )  # fmt: skip
-AVENUES = {  # from the bridge square, in degrees from the east
-    "Harbour Avenue": -62, "Meridian Avenue": 88, "Larkfield Avenue": 24, "College Avenue": 158,
-    "Glasshouse Road": 226, "Old Mill Road": 197, "Foundry Road": -18, "Northgate Avenue": 58,
-    "Orchard Avenue": 118, "Willow Road": 264,
-}  # fmt: skip
 
 
 @dataclass
@@ -192,7 +103,7 @@ def warp(xy: np.ndarray) -> np.ndarray:
     return np.stack([x + dx, y + dy], axis=-1)
 
 
-def inside_blob(xy: np.ndarray, blob: tuple[str, float, float, float, float, float]) -> np.ndarray:
+def inside_blob(xy: np.ndarray, blob: Blob) -> np.ndarray:
     """Which points ``(n, 2)`` lie in a park or lake."""
     _, cx, cy, rx, ry, phase = blob
     u, v = (xy[..., 0] - cx) / rx, (xy[..., 1] - cy) / ry
@@ -203,7 +114,7 @@ def _wobble(angle: np.ndarray, phase: float) -> np.ndarray:
     return 1 + 0.12 * np.sin(2 * angle + phase) + 0.08 * np.sin(3 * angle - 2 * phase)
 
 
-def _blob(blob: tuple[str, float, float, float, float, float], n: int = 36) -> np.ndarray:
+def _blob(blob: Blob, n: int = 36) -> np.ndarray:
     _, cx, cy, rx, ry, phase = blob
     angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
     r = _wobble(angle, phase)
@@ -212,7 +123,7 @@ def _blob(blob: tuple[str, float, float, float, float, float], n: int = 36) -> n
 
 def _river() -> tuple[np.ndarray, np.ndarray]:
     """Centreline with half width ``(n, 3)`` and unit normals ``(n, 2)``."""
-    line = smooth(RIVER)
+    line = smooth(np.array(PLAN["river"], dtype=float))
     along = np.gradient(line[:, :2], axis=0)
     along /= np.linalg.norm(along, axis=1, keepdims=True)
     return line, np.stack([-along[:, 1], along[:, 0]], axis=1)
@@ -286,7 +197,7 @@ def draw() -> TownMap:
         bent = warp(densify(cell, 140, closed=True))
         features.append(_feature("district", name, bent, character=character))
     bank = [line[:, :2] + side * normal * line[:, 2:] for side in (1, -1)]
-    features.append(_feature("river", RIVER_NAME, np.vstack([bank[0], bank[1][::-1]])))
+    features.append(_feature("river", PLAN["river_name"], np.vstack([bank[0], bank[1][::-1]])))
     features += [_feature("park", park[0], _blob(park)) for park in PARKS]
     features.append(_feature("lake", LAKE[0], _blob(LAKE)))
     rail = smooth(np.array([(-4600.0, -1900), (-2400, -1420), (-300, -1330), (1500, -1230),
@@ -295,7 +206,7 @@ def draw() -> TownMap:
 
     town = TownMap({"type": "FeatureCollection", "name": NAME, "features": features})
     rng = np.random.default_rng(1887)  # only shuffles the names of streets
-    names = [f"{a} {b}" for b in STREET_TYPES for a in STREET_NAMES]
+    names = [f"{a} {b}" for b in PLAN["street_types"] for a in PLAN["street_names"].split()]
     names = [names[i] for i in np.argsort(rng.random(len(names)), kind="stable")]
     for (district, _, _, angle, spacing, _), cell in zip(DISTRICTS, cells, strict=True):
         points, labels = [], []
@@ -316,7 +227,7 @@ def draw() -> TownMap:
         walk = (line[:, :2] + side * normal * (line[:, 2:] + 45))[20:-12]
         features.append(_feature("street", bank_name, walk, level="promenade"))
     square = np.array([-120.0, 330.0])
-    for name, degrees in AVENUES.items():
+    for name, degrees in PLAN["avenues"].items():
         way = np.array([math.cos(math.radians(degrees)), math.sin(math.radians(degrees))])
         road = densify(np.array([square, square + 5000 * way]), 100)
         road = warp(road[_reach(road) < 1.12])
@@ -325,28 +236,6 @@ def draw() -> TownMap:
         loop = densify(_outline() * share + square * (1 - share), 150, closed=True)
         features.append(_feature("street", name, warp(np.vstack([loop, loop[:1]])), level="avenue"))
     return town
-
-
-KINDS = (
-    "home", "work", "school", "food", "shopping", "leisure", "park", "health", "errand", "transit",
-)  # fmt: skip
-#: How the places of a kind are spread over districts of each character (rows sum to anything).
-SPREAD: dict[str, dict[str, float]] = {
-    "home": {"centre": 0.8, "mixed": 1.2, "campus": 1.0, "homes": 1.5, "works": 0.2},
-    "work": {"centre": 2.6, "mixed": 1.6, "campus": 0.8, "homes": 0.2, "works": 3.0},
-    "school": {"centre": 0.6, "mixed": 0.6, "campus": 3.0, "homes": 0.6, "works": 0.1},
-    "food": {"centre": 3.6, "mixed": 2.0, "campus": 1.4, "homes": 0.4, "works": 0.4},
-    "shopping": {"centre": 3.0, "mixed": 1.4, "campus": 0.6, "homes": 0.7, "works": 0.5},
-    "leisure": {"centre": 2.6, "mixed": 2.0, "campus": 1.4, "homes": 0.5, "works": 0.4},
-    "health": {"centre": 1.4, "mixed": 1.0, "campus": 1.2, "homes": 0.8, "works": 0.2},
-    "errand": {"centre": 2.0, "mixed": 1.2, "campus": 0.8, "homes": 0.7, "works": 0.8},
-    "transit": {"centre": 1.4, "mixed": 1.2, "campus": 1.0, "homes": 0.9, "works": 0.8},
-}
-#: Shares of the kinds among all places that are no homes.
-MIX = {
-    "work": 0.17, "school": 0.03, "food": 0.26, "shopping": 0.20, "leisure": 0.13, "park": 0.035,
-    "health": 0.045, "errand": 0.10, "transit": 0.03,
-}  # fmt: skip
 
 
 def _park_points(rng: np.random.Generator, n: int) -> tuple[np.ndarray, list[str]]:
@@ -372,7 +261,7 @@ class _Namer:
     def __call__(self, kind: str, district: str, street: str) -> str:
         if kind == "home":
             return self._free(lambda: f"{1 + int(self.rng.random() * 120)} {street}")
-        nouns = NOUNS[kind].split("|")
+        nouns = PLAN["second_words"][kind]
         if kind == "transit":
             noun = nouns[int(self.rng.random() * 2)]
             return self._free(lambda: f"{street} {noun}", f", {district}")
@@ -381,7 +270,7 @@ class _Namer:
             noun = nouns[int(self.rng.random() * len(nouns))]
             if kind == "park":
                 return f"{street} {noun}"  # here the "street" is the park
-            first, second = (FIRST[int(u * len(FIRST))] for u in self.rng.random(2))
+            first, second = (FIRST_WORDS[int(u * len(FIRST_WORDS))] for u in self.rng.random(2))
             if kind in ("school", "health"):
                 return f"{first} {noun}" if self.rng.random() < 0.5 else f"{district} {noun}"
             if kind == "work":
@@ -409,7 +298,7 @@ def settle(town: TownMap, n_homes: int, n_others: int, rng: np.random.Generator)
 
     A few places of each kind draw most of the people who do not know it (Zipf): their ``appeal``.
     """
-    share = np.array([MIX[k] for k in KINDS[1:]])
+    share = np.array([PLAN["mix"][k] for k in KINDS[1:]])
     counts = np.floor(np.cumsum(np.r_[0, share]) / share.sum() * n_others + 0.5).astype(int)
     kinds = ["home"] * n_homes + [
         k for k, n in zip(KINDS[1:], np.diff(counts), strict=True) for _ in range(n)
@@ -426,7 +315,7 @@ def settle(town: TownMap, n_homes: int, n_others: int, rng: np.random.Generator)
     for kind in KINDS:
         if kind == "park":
             continue
-        weight = np.cumsum([SPREAD[kind][d[5]] for d in DISTRICTS])
+        weight = np.cumsum([PLAN["spread"][kind][d[5]] for d in DISTRICTS])
         for i in (j for j, k in enumerate(kinds) if k == kind):
             u = rng.random(4)
             name = names_of[int(np.searchsorted(weight, u[0] * weight[-1]))]

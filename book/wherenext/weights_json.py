@@ -2,7 +2,7 @@
 
 Every weight becomes a whole number of 24 bits times its tensor's unit: three bytes where a
 float32 has four, and hardly less exact, for a float32 has 24 significant bits as well. The bytes
-stand in the JSON as base64. `pgt/live.js` reads them back, and so does `unpack`.
+stand in the JSON as base64. `live.js` reads them back, and so does `unpack`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ from pgt.config import PARTS
 from pgt.errors import DataError
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.refusals.sizes import other_sizes
-from pgt.vocabulary import Vocabulary
 
-FORMAT = "pgt-live-1"
 LARGEST = 2**23 - 1  # of a signed number of 24 bits
 ONE_LAYER = "one_layer"  # not a part of the configuration, but a row of the ablations
 SWITCHES = (*PARTS, ONE_LAYER)
@@ -32,11 +29,9 @@ TABLES = PARTS[:6]
 
 
 def pack(
-    model: PlaceModel,
-    *,
-    rows: Mapping[str, Sequence[int]] | None = None,
+    model: PlaceModel, *, rows: Mapping[str, Sequence[int]] | None = None,
     leave_out: Collection[str] = (),
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Write a model as plain values, ready for JSON: ``config``, ``tensors`` and ``data`` (base64).
 
     Of the tensors named in ``rows`` only these rows are kept, and parts in ``leave_out`` not at
@@ -82,18 +77,6 @@ def unpack(packed: Mapping[str, Any]) -> dict[str, Tensor]:
         values[list(rows)] = part.reshape(len(rows), *shape[1:])
         tensors[name] = torch.from_numpy(values)
     return tensors
-
-
-def as_json(model: PointerGeneratorTransformer, vocabulary: Vocabulary) -> dict[str, Any]:
-    """A whole model with its vocabulary: what ``python -m pgt export --out`` writes."""
-    if any(other_sizes(model.config, vocabulary)):
-        raise DataError("Model and vocabulary are of different sizes; load both from one file.")
-    words = {
-        "locations": list(vocabulary.locations),
-        "users": list(vocabulary.users),
-        "n_known": vocabulary.n_known,
-    }
-    return {"format": FORMAT, "vocabulary": words, **pack(model)}
 
 
 def switch_off(

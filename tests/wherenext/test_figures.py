@@ -56,3 +56,19 @@ def test_two_figures_share_no_hatching_and_no_clipping() -> None:
         assert used and all(f'id="{name}"' in svg for name in used)
         drawn.append(used)
     assert not drawn[0] & drawn[1]
+
+
+@pytest.mark.parametrize(("style", "shared"), [("fill: red", True), ("opacity: 0.5", False)])
+def test_marks_share_their_style_unless_they_shine_through(style: str, shared: bool) -> None:
+    marks = "".join(f'<use href="#m" x="{x}" style="{style}"/>' for x in range(3))
+    light = figures.lighter(f"<g>{marks}</g>")
+    assert light.count(style) == (1 if shared else 3) and light.count("<use") == 3
+
+
+def test_lengths_are_rounded_and_names_that_something_refers_to_stay() -> None:
+    figure, axes = plt.subplots()
+    axes.bar([1], [0.5], hatch="...", edgecolor="k")
+    light = figures.show(figure, alt="A bar.", caption="A bar.").svg
+    used = set(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', light))
+    assert len(used) > 5 and all(f'id="{a or b}"' in light for a, b in used)
+    assert not re.search(r'="-?\d+\.\d{3,}"', light)

@@ -56,9 +56,6 @@ def same(yours: Any, expected: Any, *, name: str = "your answer", atol: float = 
             f"{name} holds NaN in {int(np.isnan(mine).sum())} of {mine.size} places; "
             "a softmax over nothing but -inf, or 0 / 0, gives that."
         )
-    if np.array_equal(mine, right, equal_nan=True):
-        print(f"Right: {name}.")
-        return
     finite = np.isfinite(mine) & np.isfinite(right)
     gap = np.zeros_like(right)
     gap[finite] = np.abs(mine[finite] - right[finite])
