@@ -19,7 +19,6 @@ import pandas as pd
 
 from pgt import files
 from pgt.errors import DataError
-from pgt.files import whole_folder
 from pgt.visits import check, split_by_days
 from wherenext.people import WHY, Behaviour, Life, Town, change, invent
 from wherenext.town_map import NAME, TIMEZONE, draw, settle
@@ -147,7 +146,7 @@ def _locate(visits: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
 
 
 def save(city: City, folder: str | Path) -> None:
-    """Write a city, whole or not at all; the same city gives the same bytes."""
+    """Write a city, each file whole or not at all; the same city gives the same bytes."""
     about = {"name": city.name, "timezone": city.timezone, "truth": city.truth}
     visits = city.visits[_VISITS].copy()
     for column in ("started_at", "finished_at"):
@@ -158,9 +157,8 @@ def save(city: City, folder: str | Path) -> None:
     }
     tables = {"places": city.places, "people": city.people, "moves": city.moves, "visits": visits}
     texts |= {f"{name}.csv": files.write_csv(table) for name, table in tables.items()}
-    with whole_folder(folder) as half:
-        for name, text in texts.items():
-            (half / name).write_bytes(text.encode())
+    for name, text in texts.items():
+        files.write_text(Path(folder) / name, text)
 
 
 def load(folder: str | Path | None = None) -> City:

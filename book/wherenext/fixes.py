@@ -66,9 +66,9 @@ class Streets:
         xy, index = self.plane.metres(*corners.T), index.ravel()
         ends = np.cumsum([len(line) for line in lines])
         inside = np.delete(np.arange(len(points) - 1), ends[:-1] - 1)
-        drawn = np.stack([index[inside], index[inside + 1]])  # (2, E)
+        edges = np.stack([index[inside], index[inside + 1]])  # (2, E)
         near = cKDTree(xy).query_pairs(NEAR, output_type="ndarray").T
-        pairs = np.concatenate([near, drawn], axis=1)
+        pairs = np.concatenate([near, edges], axis=1)
         length = np.hypot(*(xy[pairs[0]] - xy[pairs[1]]).T)
         length[: near.shape[1]] *= DETOUR
         # Of two ways between the same corners the shorter counts; equal points are one already.

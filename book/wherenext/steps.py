@@ -131,16 +131,16 @@ class _Writer:
         for n, one in enumerate(weights.reshape(-1, length, length)):
             name = f"layer {n // heads + 1}, head {n % heads + 1}"
             most = int(one[-1].argmax())
-            told = (
+            sentence = (
                 f"Here visit {self.rows[-1]} looks most at visit {self.rows[most]}: "
                 f"{number(one[-1, most])}."
             )
-            picture = heat(one, self.rows, f"Attention of {name}. {told}", heads=columns, high=24,
-                           written=length <= 12)  # fmt: skip
+            picture = heat(one, self.rows, f"Attention of {name}. {sentence}", heads=columns,
+                           high=24, written=length <= 12)  # fmt: skip
             hidden = "" if n == best else " hidden"
             options.append(f'<option value="{n}"{"" if hidden else " selected"}>{name}</option>')
             maps.append(
-                f'<div data-head="{n}"{hidden}>{picture}<p class="numbers">{told}</p></div>'
+                f'<div data-head="{n}"{hidden}>{picture}<p class="numbers">{sentence}</p></div>'
             )
         choice = f'<label class="choice">Attention of <select>{"".join(options)}</select></label>'
         return Step(
@@ -189,8 +189,8 @@ class _Writer:
             own = weights[(self.visits.location_id == place).to_numpy()]
             terms = " + ".join(number(weight, 3) for weight in own)
             sums = f"<small>{terms}</small>" if len(own) > 1 else ""
-            told = self.place(place) + bar((total / copies.max(), "copied")) + sums
-            rows.append([told, number(total, 3)])
+            sentence = self.place(place) + bar((total / copies.max(), "copied")) + sums
+            rows.append([sentence, number(total, 3)])
         yield Step(
             "Copies", ("copies",),
             "The weights of visits to one place are added up. No other place can be copied.",
@@ -201,10 +201,10 @@ class _Writer:
         """Generator, gate, mixture and answer."""
         gate, generated = self.look.gate, self.trace.generated
         first, truth = generated.head(TOP), self.look.target.location_id
-        told = ""
+        sentence = ""
         if truth in generated.index:  # else it is one of the places that are merged into one
             rank = int(generated.index.get_loc(truth)) + 1
-            told = (
+            sentence = (
                 f" The place where they went is number {rank:,}, with "
                 f"{number(generated[truth], 4)}."
             )
@@ -215,7 +215,7 @@ class _Writer:
         yield Step(
             "The generator", ("generator",),
             f"From the context, a probability for each of {len(generated):,} places. These are the "
-            f"{len(first)} likeliest; all others share {number(1 - first.sum(), 3)}.{told}",
+            f"{len(first)} likeliest; all others share {number(1 - first.sum(), 3)}.{sentence}",
             table(["place", "generated"], rows),
         )  # fmt: skip
         yield Step(

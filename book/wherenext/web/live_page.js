@@ -321,8 +321,8 @@ for (const place of titles.values()) {
 find("add").addEventListener("submit", (event) => {
   event.preventDefault();
   const typed = find("search").value.trim().toLowerCase();
-  const alike = () => [...titles].find(([title]) => title.includes(typed))?.[1];
-  const place = titles.get(typed) ?? (typed && alike());
+  const similar = () => [...titles].find(([title]) => title.includes(typed))?.[1];
+  const place = titles.get(typed) ?? (typed && similar());
   if (!place) return tell(typed ? "There is no place of that name." : "Type the name of a place first.");
   find("search").value = "";
   addVisit(place);

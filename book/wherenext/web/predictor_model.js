@@ -1,8 +1,8 @@
 // The predictor: experts who score past visits, and how they are weighed.
 //
-// As pgt/contextual/scorer.py, pgt/predictor/experts.py and pgt/predictor/answers.py, for one person.
+// As pgt/contextual.py and pgt/predictor.py, for one person.
 
-// What the predictor sees of one person, as pgt/contextual/history.py has it.
+// What the predictor sees of one person, as pgt/history.py has it.
 //
 // A visit is {place, start, end, wall, wallEnd}: the place's number from 2, moments in milliseconds,
 // and what the clock on the wall showed then (as if it hung in UTC). Visits are in order of time.
@@ -54,7 +54,7 @@ const questionOf = (rows, target, { memory, older }, then) => {
 };
 const momentOf = (wall) => ({ day: dayOf(wall), minute: minuteOf(wall), weekday: weekdayOf(wall) });
 
-// The features of pgt/contextual/features.py: one fact about a past visit each, in relation to now.
+// The features of pgt/contextual.py: one fact about a past visit each, in relation to now.
 
 const aroundTheClock = (one, other) => 720 - Math.abs(720 - Math.abs(one - other));
 const alike = (one, other) =>
