@@ -29,7 +29,6 @@ ACROSS = {
     "io/test_hostile_models.py": "damaged model files, whichever module opens them",
     "io/test_hostile_tables.py": "hostile tables, whichever module reads them",
     "io/test_properties.py": "every reader, whichever module it is of",
-    "io/test_export.py": "ONNX and JSON must answer alike",
     "predictor/test_journeys.py": "from a table to an answer, whichever module reads it",
     "scale/test_hostile_folders.py": "damaged folders of windows, whichever module reads them",
     "relatives/test_diaries.py": "pgt/relatives/summarizer/diaries.py",

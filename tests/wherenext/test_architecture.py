@@ -59,13 +59,6 @@ def test_no_boxes_overlap_and_arrows_meet_boxes(small: bool) -> None:
             assert boxes[name]["x"] < end < boxes[name]["x"] + boxes[name]["width"], (one, other)
 
 
-def test_shapes_stand_at_their_arrows_and_in_the_words() -> None:
-    found = page(shapes={"encoder": "6: B, L, D", "gate": "<11>"})
-    texts = [tag.get_text() for tag in found.select("svg > text")]
-    assert texts == ["6: B, L, D", "<11>"]
-    assert "encoder 6: B, L, D; gate <11>" in found.svg["aria-label"]  # type: ignore[operator, index]
-
-
 def test_words_are_escaped_and_colours_follow_the_theme() -> None:
     shown = architecture("gate", caption="<b>{{ 7 }}")._repr_mimebundle_()["text/html"]
     assert "<figcaption>&lt;b&gt;&#123;&#123; 7 }}</figcaption>" in shown

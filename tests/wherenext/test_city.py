@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 
 import numpy as np
@@ -81,34 +80,6 @@ def test_visits_happen_at_places_of_the_town(larkmere: City) -> None:
     at = places.set_index("location_id").loc[visits.location_id]
     assert (at.lon.to_numpy() == visits.lon.to_numpy()).all()
     assert (at.kind.to_numpy() == visits.kind.to_numpy()).all()
-
-
-def test_no_place_stands_in_the_river(larkmere: City) -> None:
-    def inside(ring: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        hit = np.zeros(len(x), dtype=bool)
-        for (x0, y0), (x1, y1) in itertools.pairwise(ring):
-            crosses = (y0 > y) != (y1 > y)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                hit ^= crosses & (x < (x1 - x0) * (y - y0) / (y1 - y0) + x0)
-        return hit
-
-    for feature in larkmere.base["features"]:
-        if feature["properties"]["kind"] in ("river", "lake"):
-            ring = np.array(feature["geometry"]["coordinates"][0])
-            wet = inside(ring, larkmere.places.lon.to_numpy(), larkmere.places.lat.to_numpy())
-            assert not wet.any(), larkmere.places[wet]
-
-
-def test_people_live_in_homes_and_work_at_work(larkmere: City) -> None:
-    kind = larkmere.places.set_index("location_id").kind
-    people = larkmere.people
-    assert people.user_id.tolist() == sorted(larkmere.visits.user_id.unique())
-    assert (kind[people.home] == "home").all()
-    for role, wanted in (("worker", "work"), ("student", "school")):
-        assert (kind[people.work[people.role == role]] == wanted).all()
-    assert (people.work[people.role == "other"] == -1).all()
-    firsts = larkmere.visits.groupby("user_id").location_id.first()
-    assert (firsts.to_numpy() == people.home.to_numpy()).all()
 
 
 def test_life_changes_happen_while_tracked_and_show_in_the_visits(larkmere: City) -> None:

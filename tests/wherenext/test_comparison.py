@@ -73,16 +73,6 @@ def test_the_mean_change_is_the_mean_over_windows_and_seeds(results: Results) ->
     assert changes.table()["mean"]["good"] > 10 > -10 > changes.table()["mean"]["bad"]
 
 
-def test_with_one_seed_the_interval_is_that_of_people_alone(results: Results) -> None:
-    """Then only people are drawn, as `pgt.metrics.interval_of_mean` does."""
-    one = compare(
-        results, {"good": {"variant": "good", "seed": 2}}, PLAIN | {"seed": 2}, draws=9000
-    )
-    low, high = (float(end[0]) for end in one.interval())
-    runs = [list(results.ranks(model="m", variant=v, seed=2)) for v in ("good", "plain")]
-    assert (low, high) == pytest.approx(interval_of_mean(runs[0], against=runs[1]), abs=0.3)
-
-
 def test_all_intervals_over_people_and_seeds_are_one(results: Results) -> None:
     """The comparison, the runs in pairs, and the results file: the same draws, the same ends."""
     good, plain = ({"model": "m", "variant": variant} for variant in ("good", "plain"))
@@ -105,13 +95,6 @@ def test_together_the_intervals_are_wider_and_hold_more_often(results: Results) 
     factor = np.quantile(np.abs(changes.deviations).max(0), 0.95)
     outside = (np.abs(changes.deviations) > factor).any(0).mean()
     assert outside == pytest.approx(0.05, abs=0.001)
-
-
-def test_one_that_never_differs_has_no_width(results: Results) -> None:
-    same = compare(results, {"same": PLAIN}, PLAIN)
-    assert not same.seeds.any() and not same.draws.any()
-    low, high = same.together()
-    assert low[0] == high[0] == 0 and not same.false_alarms().any()
 
 
 def test_what_cannot_be_compared_is_refused(results: Results) -> None:

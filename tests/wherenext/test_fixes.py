@@ -77,20 +77,6 @@ def test_a_visits_fixes_lie_in_its_time_and_at_its_place(city: City, perfect: pd
         assert (own.tracked_at.array > theirs.finished_at.iloc[row].array).all()
 
 
-def test_movement_is_continuous_and_has_a_plausible_speed(
-    perfect: pd.DataFrame, streets: Streets
-) -> None:
-    for _, own in perfect.groupby("user_id"):
-        xy = streets.plane.metres(own.lon, own.lat)
-        step = np.hypot(*np.diff(xy, axis=0).T)
-        seconds = own.tracked_at.diff().dt.total_seconds().to_numpy()[1:]
-        steady = seconds == 30
-        assert steady.mean() > 0.99
-        assert (step[steady] / 30).max() < 25
-        walking = (own.visit == -1).to_numpy()[1:] & steady
-        assert np.median(step[walking]) / 30 > 1
-
-
 def test_who_has_time_walks_and_who_has_none_goes_faster(city: City, streets: Streets) -> None:
     start, end = streets.corners[[10, 900]]
     shortest = streets.route(start, end)

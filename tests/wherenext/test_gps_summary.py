@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from wherenext import gps_summary
-from wherenext.gps_summary import CLASSES, FEWEST, Tally, histogram, measured
+from wherenext.gps_summary import CLASSES, FEWEST, histogram, measured
 from wherenext.results import read_results
 
 from pgt import gps
 from pgt.io.fixes import read_fixes
 
-from ..gps_helpers import METRE, commuter, fixes_at
+from ..gps_helpers import commuter
 
 ALLOWED = {
     "table", "what", "low", "high", "n", "people", "distance", "minutes", "value", "timezone",
@@ -45,23 +45,6 @@ def test_classes_of_few_people_are_joined_and_nothing_is_lost() -> None:
         assert sum(row["n"] for row in rows) == counts.to_numpy().sum()
         assert [row["low"] for row in rows[1:]] == [row["high"] for row in rows[:-1]]
         assert rows[0]["low"] == 0 and rows[-1]["high"] is None
-
-
-def test_silence_and_the_two_middles_are_measured() -> None:
-    # Ten minutes of walking up, four silent hours, one fix, and away.
-    walk = np.arange(0, 601, 60)
-    seconds = [*walk, 600 + 4 * 3600, 600 + 4 * 3600 + 60]
-    lat = 48.2 + METRE * np.array([*np.arange(11) * 10.0, 100.0, 5000.0])
-    tally = Tally()
-    tally.look("ann", fixes_at(seconds, 16.37, lat, "ann"))
-    assert tally.found[(200.0, 30.0)] == 1
-    assert tally.stayed == pytest.approx((600 + 4 * 3600 + 60) / 3600)
-    assert tally.silent == pytest.approx(4)
-    longest = tally.parts["longest silence in a staypoint, minutes"][0]
-    assert longest[CLASSES["longest silence in a staypoint, minutes"].index(240)] == 1
-    # 100 m stands twice among the fixes: 50 m is the mean of the different, 54.2 that of all.
-    apart = tally.parts["metres between two middles of a staypoint"][0]
-    assert apart[CLASSES["metres between two middles of a staypoint"].index(2)] == 1
 
 
 def test_the_report_of_commuters() -> None:

@@ -160,16 +160,6 @@ def test_without_coordinates_there_is_no_map(
     json.dumps(shown.data)
 
 
-def test_a_model_without_parts_has_no_switches_for_them() -> None:
-    data = prepare(random_visits(1, users=4, visits=130))
-    model = PointerGeneratorTransformer(
-        tiny_config(data, without=("generator", "user"), n_layers=1)
-    ).eval()
-    switches = set(build(model, data.train).data["switches"])
-    assert not switches & {"generator", "pointer", "gate", "user", "one_layer"}
-    assert {"time", "position_bias"} <= switches
-
-
 def test_wrong_arguments_are_refused(own: tuple[PointerGeneratorTransformer, Dataset]) -> None:
     model, data = own
     with pytest.raises(DataError, match="There is no window 99999"):

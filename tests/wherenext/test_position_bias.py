@@ -13,7 +13,6 @@ from wherenext import recency_world
 from wherenext.position_bias import by_position, faster_bias, freeze_bias, refit
 
 from pgt.config import ModelConfig, TrainConfig
-from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
@@ -69,16 +68,6 @@ def test_what_the_content_says_of_positions_is_not_read_as_bias(data: Dataset) -
     np.testing.assert_allclose(bias, curve - curve.mean(), atol=1e-5)
     np.testing.assert_allclose(after, before, atol=1e-4)
     assert np.abs(before).max() > 0.01  # an untrained content says something, too
-
-
-def test_without_a_bias_everything_is_content(data: Dataset) -> None:
-    model = model_for(data, without=("position_bias",))
-    bias, content = by_position(model, data.test, UPTO)
-    assert (bias == 0).all() and np.abs(content).max() > 0
-    with pytest.raises(DataError, match="no position bias"):
-        freeze_bias(model, np.zeros(5))
-    with pytest.raises(DataError, match="no pointer"):
-        by_position(model_for(data, without=("pointer",)), data.test, UPTO)
 
 
 def test_a_faster_bias_takes_longer_steps_and_the_rest_does_not(data: Dataset) -> None:

@@ -36,13 +36,6 @@ def test_the_kernel_can_be_found_in_the_visits(kernel: np.ndarray) -> None:
     assert np.abs(found - kernel).max() < 0.02
 
 
-def test_who_copies_the_third_to_last_visit_copies_nothing_else() -> None:
-    data = windows_of(np.array([0.0, 0.0, 1.0]), people=5)
-    for part in (data.train, data.test):
-        third = part.features[0].numpy()[part.target + 1 - 3]
-        assert (third == part.targets)[part.in_window].all()
-
-
 def test_windows_show_all_that_is_remembered_and_nothing_that_is_out_of_sight() -> None:
     data = windows_of(recency_world.fading(), people=20, novelty=0.3)
     for part in (data.train, data.valid, data.test):
