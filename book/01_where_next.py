@@ -103,7 +103,7 @@ print(f"Person {person}: {len(visits)} visits to {n_places} places")
 # %% tags=["hide-input"]
 import matplotlib.dates as mdates
 import matplotlib.pyplot as plt
-from wherenext.viz.figures import COPIED, GENERATED, MUTED, TRUTH, show
+from wherenext.figures import COPIED, GENERATED, MUTED, TRUTH, show
 
 fig, ax = plt.subplots(figsize=(7.2, 3.8))
 looks = {
@@ -243,7 +243,7 @@ Markdown(
 # rows.)
 
 # %%
-from wherenext.city.realism import REFERENCE, realism
+from wherenext.realism import REFERENCE, realism
 
 heads = {
     "town": town.name,
@@ -359,7 +359,7 @@ plots.mixture(
 # the network and finds out whether it does what its name promises.
 
 # %% tags=["hide-input"]
-from wherenext.viz.architecture import architecture
+from wherenext.architecture import architecture
 
 architecture(
     caption="The whole network, from a window of visits to an answer. Blue: "

@@ -28,8 +28,8 @@ import pandas as pd
 from IPython.display import Markdown
 from sklearn.cluster import DBSCAN
 from wherenext import city, gps_summary
-from wherenext.city.fixes import simulate_fixes, true_visits
 from wherenext.exercises import check
+from wherenext.fixes import simulate_fixes, true_visits
 from wherenext.gps_matching import match, recovery
 from wherenext.results import read_results
 
@@ -86,9 +86,8 @@ from matplotlib.collections import (
     PolyCollection,
 )
 from matplotlib.patches import Ellipse
-from wherenext.city.streets import Streets
-from wherenext.viz import touch
-from wherenext.viz.figures import (
+from wherenext import touch
+from wherenext.figures import (
     COPIED,
     EXTRA,
     GATE,
@@ -99,6 +98,7 @@ from wherenext.viz.figures import (
     TRUTH,
     show,
 )
+from wherenext.fixes import Streets
 
 plane = Streets(town.base).plane
 
@@ -933,8 +933,9 @@ folder = os.environ.get(gps.FIXES)
 if folder:
     import warnings
 
-    from pgt.errors import DataNote
     from pgt.io.fixes import read_fixes
+
+    from pgt.errors import DataNote
 
     # `pgt` doubts times in UTC so far from Greenwich; here we want them.
     warnings.simplefilter("ignore", DataNote)

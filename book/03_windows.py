@@ -26,8 +26,8 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 from wherenext import city
-from wherenext.city.realism import REFERENCE
 from wherenext.exercises import check
+from wherenext.realism import REFERENCE
 from wherenext.results import read_results
 
 from pgt.visits import local_day, local_minute
@@ -85,7 +85,7 @@ print(
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-from wherenext.viz.figures import EXTRA, INK, MUTED, PAPER, TRUTH, show
+from wherenext.figures import EXTRA, INK, MUTED, PAPER, TRUTH, show
 from wherenext.viz.maps import KIND_COLOURS
 
 fig, ax = plt.subplots(figsize=(7.4, 4.2))
@@ -601,7 +601,7 @@ table = pd.DataFrame(rows).rename(columns=lambda k: k.replace("_", " "))
 table.T.rename_axis("window 0")
 
 # %% tags=["hide-input"]
-from wherenext.viz.batch_drawing import batch_drawing
+from wherenext.batch_drawing import batch_drawing
 
 batch_drawing(
     columns["test"]["location"],

@@ -189,8 +189,9 @@ fair = fair_accuracy(better, tied)
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-from wherenext.viz import plots, prediction_map, touch
-from wherenext.viz.figures import COPIED, EXTRA, MUTED, TRUTH, show
+from wherenext import touch
+from wherenext.figures import COPIED, EXTRA, MUTED, TRUTH, show
+from wherenext.viz import plots, prediction_map
 
 rows = {
     "ties lost": ([ties_lost], "<", EXTRA),

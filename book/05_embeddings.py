@@ -56,7 +56,7 @@ table
 # the first task is to give every visit a vector.
 
 # %% tags=["hide-input"]
-from wherenext.viz.architecture import architecture
+from wherenext.architecture import architecture
 
 architecture(
     "embeddings",
@@ -153,7 +153,7 @@ for name in indices.columns.drop(["user", "recency"]):
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-from wherenext.viz.figures import COPIED, GENERATED, INK, MUTED, TRUTH, show
+from wherenext.figures import COPIED, GENERATED, INK, MUTED, TRUTH, show
 
 fig, ax = plt.subplots(figsize=(7.4, 3.0))
 top = indices.max().clip(lower=1).to_numpy()

@@ -57,7 +57,7 @@ print(f"{L} visits, D = {D}, H = {H} heads")
 # weights itself.
 
 # %% tags=["hide-input"]
-from wherenext.viz.architecture import architecture
+from wherenext.architecture import architecture
 
 architecture(
     "position",
@@ -129,7 +129,7 @@ for k in range(60):  # constant along each diagonal
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-from wherenext.viz.figures import (
+from wherenext.figures import (
     COPIED,
     GENERATED,
     INK,

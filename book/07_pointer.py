@@ -53,7 +53,7 @@ i = story(test)  # the window that the chapters share
 # ([Windows](03_windows.ipynb)).
 
 # %% tags=["hide-input"]
-from wherenext.viz.architecture import architecture
+from wherenext.architecture import architecture
 
 architecture(
     "context",
@@ -217,7 +217,7 @@ print(f"gradient along the common height: {float(free.grad.sum()):.1e}")
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-from wherenext.viz.figures import COPIED, MUTED, show
+from wherenext.figures import COPIED, MUTED, show
 
 shapes = {
     "no bias": torch.zeros_like(bias),
@@ -396,7 +396,7 @@ prediction_map.window_map(
 # the same trained pointer answers, computed in this page. The whole model waits in [chapter 26](26_playground.ipynb).
 
 # %% tags=["hide-input"]
-from wherenext.viz.live import playground
+from wherenext.live import playground
 
 playground(small="pointer", window=i)
 

@@ -53,7 +53,7 @@ i = story(test)  # the window that the chapters share
 # score for every place of the town, made from the context, then a softmax.
 
 # %% tags=["hide-input"]
-from wherenext.viz.architecture import architecture
+from wherenext.architecture import architecture
 
 architecture(
     "gate",
@@ -113,8 +113,7 @@ assert size["generator"] == V * D + V
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 from IPython.display import Markdown
-from wherenext.viz import plots
-from wherenext.viz.figures import (
+from wherenext.figures import (
     COPIED,
     EXTRA,
     GATE,
@@ -124,6 +123,7 @@ from wherenext.viz.figures import (
     TRUTH,
     show,
 )
+from wherenext.viz import plots
 
 fig, ax = plt.subplots(figsize=(7.0, 2.5))
 colour = {"generator": GENERATED, "pointer": COPIED, "gate": GATE}
@@ -730,7 +730,7 @@ Markdown(
 # the gate is nearly 0. Then untick *set it by hand* and delete visits: how does the gate respond? (The whole model waits in [chapter 26](26_playground.ipynb).)
 
 # %% tags=["hide-input"]
-from wherenext.viz.live import playground
+from wherenext.live import playground
 
 playground(small="gate", window=i)
 

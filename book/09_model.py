@@ -57,7 +57,7 @@ print(f"{size.n_locations:,} location ids, {size.n_users} user ids")
 # First follow one window through the trained model, with its own numbers.
 
 # %% tags=["hide-input"]
-from wherenext.viz.walkthrough import walkthrough
+from wherenext.walkthrough import walkthrough
 
 places = city.load().places
 names = dict(zip(places.location_id, places.name, strict=True))
@@ -294,7 +294,7 @@ walk
 # visit again.
 
 # %% tags=["hide-input"]
-from wherenext.viz.architecture import architecture
+from wherenext.architecture import architecture
 
 parts = "visits embeddings projection position - encoder"  # - is inside it
 parts += " context pointer copies generator gate mixture"
@@ -363,7 +363,7 @@ counts.map("{:,}".format)
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 from IPython.display import Markdown
-from wherenext.viz.figures import COPIED, GATE, GENERATED, MUTED, show
+from wherenext.figures import COPIED, GATE, GENERATED, MUTED, show
 
 small = ["time", "weekday", "recency", "duration", "position from end"]
 groups = {

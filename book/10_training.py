@@ -61,8 +61,7 @@ pd.Series(data.counts(), name="windows").to_frame().T
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 from IPython.display import Markdown
-from wherenext.viz import plots
-from wherenext.viz.figures import (
+from wherenext.figures import (
     COPIED,
     EXTRA,
     GATE,
@@ -73,6 +72,7 @@ from wherenext.viz.figures import (
     TRUTH,
     show,
 )
+from wherenext.viz import plots
 
 boxes = {  # name: (x, y, colour, what comes out)
     "window": (0.0, 1, MUTED, "(B, L)"),

@@ -37,9 +37,9 @@ from IPython.display import Markdown
 from scipy.optimize import minimize_scalar
 from wherenext import city
 from wherenext.exercises import check
+from wherenext.figures import EXTRA, GATE, INK, MUTED, TRUTH, show
 from wherenext.gates import gates
 from wherenext.results import read_results
-from wherenext.viz.figures import EXTRA, GATE, INK, MUTED, TRUTH, show
 from wherenext.window_features import NUMBERS, features_of, forecast
 
 from pgt.calibration import (

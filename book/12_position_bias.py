@@ -40,9 +40,9 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown
-from wherenext import city
-from wherenext.city import recency_world
+from wherenext import city, recency_world
 from wherenext.exercises import check
+from wherenext.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
 from wherenext.position_bias import (
     bias_of,
     by_position,
@@ -50,7 +50,6 @@ from wherenext.position_bias import (
     refit,
 )
 from wherenext.results import read_results
-from wherenext.viz.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
 
 from pgt.checkpoint import load_model, shipped
 from pgt.config import CITY, PRESETS, ModelConfig
@@ -462,7 +461,7 @@ Markdown(
 #
 # The town is a hard case, so take the simplest world there can be. One visit in five goes to a brand-new place, and windows
 # with such a target are left out. All others are copies: with probability $\kappa_p$ people go where they were $p$ visits ago,
-# $p = 1, \ldots, 20$. We call $\kappa_p$ the *kernel* of the world. There are two such worlds (`wherenext.city.recency_world`). In one,
+# $p = 1, \ldots, 20$. We call $\kappa_p$ the *kernel* of the world. There are two such worlds (`wherenext.recency_world`). In one,
 # $\kappa_p$ fades by a fifth with every step; in the other it is flat: no recency. A pointer with
 # $a_i = \kappa_{p_i}$ predicts as well as anybody can, so
 #
@@ -978,7 +977,7 @@ Markdown(
 # bias. Multiply the bias: does the first guess change? ([Chapter 26](26_playground.ipynb) has the whole model.)
 
 # %% tags=["hide-input"]
-from wherenext.viz.live import playground
+from wherenext.live import playground
 
 playground(small="bias")
 

@@ -37,9 +37,9 @@ from IPython.display import Markdown
 from scipy.stats import entropy, spearmanr
 from wherenext import city
 from wherenext.exercises import check
+from wherenext.figures import COPIED, MUTED, TRUTH, show
 from wherenext.gates import gates
 from wherenext.viz import prediction_map
-from wherenext.viz.figures import COPIED, MUTED, TRUTH, show
 from wherenext.viz.flow_map import flow_map, flows
 
 from pgt.checkpoint import load_model, shipped

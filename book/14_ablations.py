@@ -146,8 +146,8 @@ measured = {
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-from wherenext.viz import touch
-from wherenext.viz.figures import COPIED, GENERATED, MUTED, show
+from wherenext import touch
+from wherenext.figures import COPIED, GENERATED, MUTED, show
 
 share = {"sharex": True, "sharey": True}
 figure, panels = plt.subplots(1, len(sets), figsize=(7.4, 4.6), **share)

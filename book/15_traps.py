@@ -32,8 +32,8 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib import pyplot as plt
 from wherenext import city
+from wherenext.figures import COPIED, GENERATED, MUTED, TRUTH, show
 from wherenext.results import read_results
-from wherenext.viz.figures import COPIED, GENERATED, MUTED, TRUTH, show
 
 from pgt.baselines import fit_baseline
 from pgt.config import WindowConfig

@@ -64,7 +64,7 @@ torch.set_num_threads(1)
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-from wherenext.viz.figures import (
+from wherenext.figures import (
     COPIED,
     EXTRA,
     GATE,

@@ -29,9 +29,7 @@ from matplotlib import pyplot as plt
 from matplotlib.patches import FancyBboxPatch
 from wherenext import city, side_by_side
 from wherenext.comparison import compare
-from wherenext.results import read_results
-from wherenext.summaries import write_diaries
-from wherenext.viz.figures import (
+from wherenext.figures import (
     COPIED,
     EXTRA,
     GATE,
@@ -42,6 +40,8 @@ from wherenext.viz.figures import (
     TRUTH,
     show,
 )
+from wherenext.results import read_results
+from wherenext.summaries import write_diaries
 
 from pgt import summarizer as summarizer
 from pgt.baselines import ContextKernel

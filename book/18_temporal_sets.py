@@ -54,7 +54,7 @@ print(results.header["command"])
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
 from matplotlib.patches import FancyBboxPatch
-from wherenext.viz.figures import (
+from wherenext.figures import (
     COPIED,
     GATE,
     GENERATED,

@@ -182,7 +182,7 @@ assert torch.equal(relative_bias(part.table, 18), part.bias(none)[0])
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-from wherenext.viz.figures import COPIED, EXTRA, GENERATED, MUTED, show
+from wherenext.figures import COPIED, EXTRA, GENERATED, MUTED, show
 
 first = build("recent_and_first", seed=1).encoder.layers[0].attention
 turned = build("rope", seed=1).encoder.layers[0].attention

@@ -29,8 +29,8 @@ from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
 from wherenext import city, disagreement, pointer_variants
 from wherenext.exercises import check
+from wherenext.figures import COPIED, EXTRA, GENERATED, MUTED, show
 from wherenext.results import read_results
-from wherenext.viz.figures import COPIED, EXTRA, GENERATED, MUTED, show
 
 from pgt.baselines import ContextKernel, fit_baseline
 from pgt.checkpoint import load_model, shipped

@@ -26,8 +26,8 @@ from IPython.display import Markdown
 from matplotlib import pyplot as plt
 from wherenext import city
 from wherenext.exercises import check
+from wherenext.figures import COPIED, EXTRA, GENERATED, INK, MUTED, show
 from wherenext.results import read_results
-from wherenext.viz.figures import COPIED, EXTRA, GENERATED, INK, MUTED, show
 
 from pgt.contextual import HISTORY_FEATURES
 from pgt.history import with_history, with_pseudo_unknowns

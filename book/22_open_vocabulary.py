@@ -127,7 +127,7 @@ assert torch.allclose(answer.sum(1), torch.ones(1))
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-from wherenext.viz.figures import COPIED, EXTRA, GENERATED, INK, MUTED, TRUTH, show
+from wherenext.figures import COPIED, EXTRA, GENERATED, INK, MUTED, TRUTH, show
 
 labels = ["2 home", "3 office", "4 gym", "5 library", "6 new café"]
 fig, axes = plt.subplots(figsize=(7.0, 2.5))

@@ -297,7 +297,7 @@ Markdown(
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-from wherenext.viz.figures import COPIED, GENERATED, INK, MUTED
+from wherenext.figures import COPIED, GENERATED, INK, MUTED
 
 GROUPINGS = {
     "target": "the target is the …",
@@ -830,8 +830,9 @@ Markdown(
 # %%
 import os
 
-from pgt.baselines import baselines
 from pgt.io.sources import GEOLIFE_WINDOWS, has_data, read_windows_folder
+
+from pgt.baselines import baselines
 from pgt.metrics import evaluate, summarize
 from pgt.windows import prepare
 
@@ -869,7 +870,7 @@ import tempfile
 from pathlib import Path
 
 from wherenext import city
-from wherenext.city.checkins import as_checkins, sampled
+from wherenext.worlds import as_checkins, sampled
 
 folder = Path(tempfile.mkdtemp())
 own = sampled(city.load().visits.drop(columns="split"), people=40)

@@ -25,10 +25,10 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 from wherenext import city
-from wherenext.city.worlds import world
 from wherenext.exercises import check
+from wherenext.figures import COPIED, GENERATED, INK, MUTED, TRUTH, show
 from wherenext.results import read_results
-from wherenext.viz.figures import COPIED, GENERATED, INK, MUTED, TRUTH, show
+from wherenext.worlds import world
 
 import pgt
 

@@ -36,7 +36,7 @@ import torch
 from IPython.display import Markdown
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.viz.figures import COPIED, GENERATED, show
+from wherenext.figures import COPIED, GENERATED, show
 
 from pgt import visits as tables
 from pgt.baselines import ContextKernel

@@ -25,7 +25,7 @@ except ImportError:  # on Colab
 # before a guess to go there. Point at a visit, a guess or a bar, and all that belongs to the same place lights up.
 
 # %%
-from wherenext.viz.live import playground
+from wherenext.live import playground
 
 playground()
 
@@ -154,7 +154,7 @@ change.round(1) + 0.0  # no minus zeros
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-from wherenext.viz.figures import COPIED, GENERATED, MUTED, show
+from wherenext.figures import COPIED, GENERATED, MUTED, show
 
 figure, axes = plt.subplots(figsize=(7.0, 4.2))
 at = np.arange(len(change))
@@ -225,7 +225,7 @@ Markdown(
 # %% tags=["hide-input"]
 from importlib import resources
 
-script = resources.files("wherenext.viz").joinpath("web", "live.js")
+script = resources.files("wherenext").joinpath("web", "live.js")
 lines = script.read_text(encoding="utf-8").splitlines()
 
 

@@ -19,8 +19,7 @@ from docutils import nodes
 from reading import code_cells
 from sphinx.application import Sphinx
 from sphinx.util import logging
-from wherenext.exercises import ANSWERS
-from wherenext.exercises.answer import Answer
+from wherenext.exercises import ANSWERS, Answer
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +38,7 @@ def form(answer: Answer) -> dict[str, Any] | None:
 
     Examples
     --------
-    >>> from wherenext.exercises.answer import Field
+    >>> from wherenext.exercises import Field
     >>> form(Answer([25.0], (([4.0], "that is the root."),), fields=(Field("Share", "%"),)))
     {'fields': [{'label': 'Share', 'unit': '%', 'within': 0.05}], 'right': [25.0], 'slips': \
 [{'answer': [4.0], 'why': 'that is the root.'}], 'hint': 'One decimal is enough.', 'then': ''}

@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 from evidence import sources
+from wherenext.page_text import safe_html
 from wherenext.results import Results, read_results
-from wherenext.viz.page_text import safe_html
 
 WIDTH, ROW, TOP = 400, 34, 8  # units of a panel, of a row, above the first row
 LEFT, RIGHT = 168, 44  # units for the names, and for the numbers

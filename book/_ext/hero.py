@@ -13,7 +13,7 @@ import pandas as pd
 from game import Question, questions
 from ground import HEIGHT, WIDTH, Frame, Ground, apart
 from wherenext import city as towns
-from wherenext.viz.page_text import safe_html, safe_json
+from wherenext.page_text import safe_html, safe_json
 
 DAYS = 8  # of the strip beside a place: today, and the seven before
 STRIP = 24 * DAYS, 20  # units: an hour is one

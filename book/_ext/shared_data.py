@@ -16,11 +16,11 @@ import re
 from pathlib import Path
 
 from sphinx.application import Sphinx
-from wherenext.viz.page_text import safe_json
+from wherenext.page_text import safe_json
 
 FOLDER = "_static/data"
 LARGE = 4000  # characters; what is smaller stays where it is
-# As `wherenext.viz.web_figure.scripted` writes it.
+# As `wherenext.web_figure.scripted` writes it.
 SCRIPT = re.compile(r"<script>\n\(\(\) => \{\nconst page = (\{.*\});\n")
 SHARED = ("model", "ground")  # of a figure's data: what several figures have, and no script changes
 RASTER = re.compile(r'(?<=href=")data:image/(png|webp);base64,([^"]+)(?=")')

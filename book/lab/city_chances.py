@@ -11,9 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from wherenext.city import City
-from wherenext.city.days import DAY, Life
-from wherenext.city.hours import Town
-from wherenext.city.people import Behaviour
+from wherenext.people import DAY, Behaviour, Life, Town
 
 from lab.entropy import entropy_of
 from pgt.errors import DataError

@@ -7,11 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import pandas as pd
-from wherenext import city
-from wherenext.city.checkins import sampled
-
-from lab.provenance import fingerprint
-from pgt.config import Anchor, Protocol, WindowConfig
 from pgt.io.sources import (
     GEOLIFE,
     GEOLIFE_WINDOWS,
@@ -21,6 +16,11 @@ from pgt.io.sources import (
     read_visits,
     read_windows_folder,
 )
+from wherenext import city
+from wherenext.worlds import sampled
+
+from lab.provenance import fingerprint
+from pgt.config import Anchor, Protocol, WindowConfig
 from pgt.visits import split_by_days
 from pgt.windows import PreparedDataset, prepare
 

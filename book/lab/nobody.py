@@ -37,7 +37,7 @@ import numpy as np
 import pandas as pd
 from pgt.predictor.experts import Experts
 from pgt.predictor.fitting import FINE_TUNING, remembering
-from wherenext.city.worlds import WorldConfig
+from wherenext.worlds import WorldConfig
 
 from lab import data_sets, runs
 from lab.data_sets import DATA

@@ -22,7 +22,7 @@ from typing import Any
 
 import pandas as pd
 from wherenext import city
-from wherenext.city.checkins import as_checkins, sampled
+from wherenext.worlds import as_checkins, sampled
 
 from lab.reports import Report, Row
 from pgt import metrics

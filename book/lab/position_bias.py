@@ -27,9 +27,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from wherenext import city
-from wherenext.city import recency_world
-from wherenext.city.people import Behaviour
+from wherenext import city, recency_world
+from wherenext.people import Behaviour
 from wherenext.position_bias import by_position, faster_bias, freeze_bias
 
 from lab import data_sets, models

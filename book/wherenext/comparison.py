@@ -25,21 +25,11 @@ NOT_CONFIRMED, CANNOT_TELL = "not confirmed", "cannot tell"
 
 @dataclass(frozen=True)
 class Changes:
-    """How much each variant differs from one model, in points of a metric.
+    """How much each of K variants differs from one model, in points of a metric."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        K variants.
-    seeds : ndarray
-        (K, S) the change with each seed.
-    draws : ndarray
-        (K, R) the change in each resample; column r is the same people and seeds for all.
-    """
-
-    names: tuple[str, ...]
-    seeds: np.ndarray
-    draws: np.ndarray
+    names: tuple[str, ...]  # K variants
+    seeds: np.ndarray  # (K, S) the change with each seed
+    draws: np.ndarray  # (K, R) in each resample; column r is the same people and seeds for all
 
     @property
     def mean(self) -> np.ndarray:
@@ -48,10 +38,7 @@ class Changes:
 
     @property
     def deviations(self) -> np.ndarray:
-        """(K, R) each resample's distance from the mean, in standard errors.
-
-        A variant that never differs, not in one window, has zeros.
-        """
+        """(K, R) each resample's distance from the mean, in standard errors."""
         away = self.draws - self.draws.mean(1, keepdims=True)
         error = away.std(1, keepdims=True)
         return np.divide(away, error, out=np.zeros_like(away), where=error > 0)
@@ -63,8 +50,8 @@ class Changes:
     def together(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """(K,) ends of intervals that hold for all K changes at once with this probability.
 
-        The largest distance of a resample, over all variants, is in this share of the resamples
-        no more than the half-width, counted in standard errors (the "max-t" of Westfall and Young
+        The largest distance of a resample, over all variants, is in this share of the resamples no
+        more than the half-width, counted in standard errors (the "max-t" of Westfall and Young
         1993).
         """
         factor = np.quantile(np.abs(self.deviations).max(0), level)
@@ -89,16 +76,9 @@ class Changes:
 
 
 def compare(
-    results: Results,
-    variants: Mapping[str, Mapping[str, Any]],
-    base: Mapping[str, Any],
-    *,
-    metric: str = "acc@1",
-    group: str = "all",
-    draws: int = 2000,
-    seed: int = 0,
-    **where: Any,
-) -> Changes:
+    results: Results, variants: Mapping[str, Mapping[str, Any]], base: Mapping[str, Any], *,
+    metric: str = "acc@1", group: str = "all", draws: int = 2000, seed: int = 0, **where: Any,
+) -> Changes:  # fmt: skip
     """Compare variants with a base, paired by window and by seed.
 
     Parameters
@@ -107,21 +87,14 @@ def compare(
     variants : mapping of str to mapping
         What chooses the runs of each, as in ``{"geglu": {"variant": "geglu"}}``.
     base : mapping
-        What chooses the runs that they are compared with; a model without seeds has one run, which
-        counts for every seed.
-    metric : str
-        One of `pgt.metrics.MEANS`.
-    group : str
-        One of `pgt.metrics.GROUPS`.
+        What chooses the runs that they are compared with; a model without seeds counts for every
+        seed.
+    metric, group : str
+        Of `pgt.metrics.MEANS` and `pgt.metrics.GROUPS`.
     draws : int
         How many resamples.
     where
         What all of them share, such as ``data="city"``.
-
-    Raises
-    ------
-    DataError
-        When a variant has no run, or other seeds or windows than the base.
 
     Examples
     --------
@@ -142,11 +115,13 @@ def compare(
     for name, found in after.items():
         if set(found) not in ({None}, set(seeds)):
             raise DataError(f"{name} has seeds {sorted(found)}, the base has {sorted(seeds)}.")
-        if any(not np.array_equal(run.user_id, first.user_id) for run in found.values()):
+        if any(not run.index.equals(first.index) for run in found.values()):
             raise DataError(f"{name} was scored on other windows than the base.")
-        changes.append([_of(found, s).gain - _of(before, s).gain for s in seeds])
+        changes.append([_gain(found, s) - _gain(before, s) for s in seeds])
     values = 100 * np.array(changes)  # (K, S, W)
-    drawn = resampled_means(np.moveaxis(values, 0, -1), first.user_id, draws=draws, seed=seed)
+    drawn = resampled_means(
+        np.moveaxis(values, 0, -1), first.index.to_numpy(), draws=draws, seed=seed
+    )
     return Changes(tuple(after), values.mean(2), drawn.T)
 
 
@@ -154,19 +129,12 @@ def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1, margin: fl
     """A word for a claim that something raises a metric (1), lowers it (-1), or is no help (0).
 
     Raises or lowers: "confirmed" when the whole interval lies on the claimed side of zero,
-    "contradicted" when it lies on the other. Otherwise "not confirmed" when the interval leaves
-    out a change of ``margin`` points in the claimed direction, so that the data say: no such
-    effect; and "cannot tell" when it does not.
+    "contradicted" when it lies on the other. Otherwise "not confirmed" when the interval leaves out
+    a change of ``margin`` points in the claimed direction, and "cannot tell" when it does not. No
+    help: "contradicted" above zero, "confirmed" when a gain of ``margin`` points is left out.
 
-    No help: "contradicted" when the interval lies above zero, "confirmed" when it leaves out a
-    gain of ``margin`` points, "cannot tell" otherwise.
-
-    Examples
-    --------
     >>> verdict(0.2, 1.4), verdict(-2.0, -0.1), verdict(-0.5, 0.6), verdict(-0.5, 1.6)
     ('confirmed', 'contradicted', 'not confirmed', 'cannot tell')
-    >>> verdict(-2.0, -0.1, expected=-1), verdict(-2.0, 0.6, expected=0)
-    ('confirmed', 'confirmed')
     """
     if expected == 0:
         return CONTRADICTED if low > 0 else CONFIRMED if high < margin else CANNOT_TELL
@@ -179,19 +147,11 @@ def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1, margin: fl
     return NOT_CONFIRMED if high < margin else CANNOT_TELL
 
 
-@dataclass(frozen=True)
-class _Run:
-    """One run's windows: whose, and what each contributes to the metric."""
-
-    user_id: np.ndarray
-    gain: np.ndarray
-
-
 def _hits(
     runs: list[pd.DataFrame], chosen: dict[str, Any], metric: str, group: str
-) -> dict[Any, _Run]:
-    """The chosen runs by seed (None where there is none)."""
-    found: dict[Any, _Run] = {}
+) -> dict[Any, pd.Series]:
+    """The chosen runs by seed (None where there is none): by person, what each window adds."""
+    found: dict[Any, pd.Series] = {}
     for run in runs:
         about = run.iloc[0]
         if any(about[column] != value for column, value in chosen.items()):
@@ -200,11 +160,12 @@ def _hits(
         if seed in found:
             raise DataError(f"{chosen} is more than one run with seed {seed}; choose one model.")
         part = run[group_mask(run, group)]
-        found[seed] = _Run(part.user_id.to_numpy(), gains(part)[metric].to_numpy())
+        found[seed] = pd.Series(gains(part)[metric].to_numpy(), part.user_id.to_numpy())
     if not found:
         raise DataError(f"There is no run with {chosen}.")
     return found
 
 
-def _of(runs: dict[Any, _Run], seed: Any) -> _Run:
-    return runs[seed] if seed in runs else runs[None]
+def _gain(runs: dict[Any, pd.Series], seed: Any) -> np.ndarray:
+    """A run's gains; a model without seeds has one run for all."""
+    return np.asarray(runs[seed if seed in runs else None])

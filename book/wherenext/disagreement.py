@@ -26,16 +26,11 @@ def visit_weights(
 ) -> tuple[np.ndarray, pd.DataFrame]:
     """The gate of every window, and every visit in it with the weight that each model gives it.
 
-    Returns
-    -------
-    gate : ndarray
-        (W,) 0 to 1.
-    visits : DataFrame
-        A row for each visit of each window, oldest first: ``window`` (number), ``row`` (of
-        ``windows.visits``), ``age`` (visits back, 1 = the last), ``same_before`` (the visit before
-        it was to the place where the person is now), ``apart`` (minutes of the day between its
-        start and now, at most 720), ``count`` (visits to its place in the window), and ``pgt`` and
-        ``kernel``, the weights; each sums to one over a window.
+    A row for each visit of each window, oldest first: ``window`` (number), ``row`` (of
+    ``windows.visits``), ``age`` (visits back, 1 = the last), ``same_before`` (the visit before it
+    was to the place where the person is now), ``apart`` (minutes of the day between its start and
+    now), ``count`` (visits to its place in the window), and ``pgt`` and ``kernel``, the weights;
+    each sums to one over a window.
     """
     model.eval()
     gate, parts = np.zeros(len(windows)), []
@@ -71,33 +66,12 @@ def visit_features(batch: Batch) -> dict[str, torch.Tensor]:
 
 
 def factors(visits: pd.DataFrame, weight: str) -> dict[str, float]:
-    """By what factor a weight over visits rises with each feature, the others held.
+    """By what factor a weight over visits rises with each of `VISIT_FEATURES`, the others held.
 
-    A least-squares fit of the logarithm of the weight on `VISIT_FEATURES` within windows: every
-    window has its own constant, so only differences between visits of one window count.
-
-    Parameters
-    ----------
-    visits : DataFrame
-        As `visit_weights` returns it.
-    weight : str
-        Its column with the weights, which are positive.
-
-    Returns
-    -------
-    dict
-        A factor for each of `VISIT_FEATURES`: the previous place the same or not, begun within an
-        hour of now or not, and for each doubling of age and of count; and ``explained``, the share
-        of the variance within windows, 0 to 1.
-
-    Examples
-    --------
-    >>> toy = pd.DataFrame({"window": 0, "same_before": [True, False] * 4,
-    ...                     "apart": [0, 0, 90, 90] * 2, "age": range(1, 9),
-    ...                     "count": [1, 1, 1, 1, 2, 2, 2, 2]})
-    >>> toy["w"] = 3.0 ** toy.same_before
-    >>> {name: round(value, 3) for name, value in factors(toy, "w").items()}
-    {'same_before': 3.0, 'same_hour': 1.0, 'log2_age': 1.0, 'log2_count': 1.0, 'explained': 1.0}
+    A least-squares fit of the logarithm of the (positive) weight within windows: every window has
+    its own constant. The features: the previous place the same or not, begun within an hour of now
+    or not, and each doubling of age and of count. ``explained`` is the share of the variance within
+    windows.
     """
     table = pd.DataFrame(
         {

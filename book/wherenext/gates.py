@@ -14,15 +14,12 @@ from pgt.windows import Windows
 def gates(
     model: PointerGeneratorTransformer, windows: Windows, batch_size: int = 512
 ) -> pd.DataFrame:
-    """The gate of every window, beside what may explain it.
+    """The gate of every window, one row each, beside what may explain it.
 
-    Returns
-    -------
-    DataFrame
-        One row a window, in order: ``user_id``, ``gate``, ``target_probability`` and its two
-        sources ``pointer_probability`` and ``generator_probability`` (before the gate),
-        ``correct``, ``in_window``, ``known``, ``length`` (visits), ``unique_share`` (different
-        locations / visits), ``hour`` and ``weekday`` (1 = Monday) of the last visit.
+    ``user_id``, ``gate``, ``target_probability`` and its two sources ``pointer_probability`` and
+    ``generator_probability`` (before the gate), ``correct``, ``in_window``, ``known``, ``length``
+    (visits), ``unique_share`` (different places / visits), ``hour`` and ``weekday`` (1 = Monday) of
+    the last visit.
     """
     model.eval()
     n = len(windows)

@@ -1,8 +1,7 @@
 """What the way from fixes to visits does to real recordings: counts and coarse histograms.
 
-No person, place or moment can be recognized in it:
-every count stands for all people together, and a class of a histogram to which fewer than five
-people contribute is joined with its neighbour.
+No person, place or moment can be recognized in it: every count stands for all people together, and
+a class to which fewer than `FEWEST` people contribute is joined with its neighbour.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pgt.gps.locations import HaversineOrder
 
 from pgt import gps
-from pgt.gps.locations import HaversineOrder
 from pgt.units import EARTH_RADIUS, microseconds
 
 Row = dict[str, Any]
@@ -100,22 +99,7 @@ class Tally:
 
 
 def histogram(what: str, counts: pd.DataFrame) -> Iterator[Row]:
-    """One row a class, of counts by person and class; classes of few people are joined.
-
-    Parameters
-    ----------
-    what : str
-        One of `CLASSES`.
-    counts : DataFrame
-        (people, classes).
-
-    Examples
-    --------
-    >>> few = pd.DataFrame([[1, 0, 0, 0, 0]] * 6 + [[0, 1, 0, 0, 0]] * 2)
-    >>> [(row["low"], row["high"], row["n"], row["people"])
-    ...  for row in histogram("locations of a person", few)]
-    [(0, None, 8, 8)]
-    """
+    """One row a class, of (people, classes) counts; classes of few people are joined."""
     groups: list[list[int]] = []
     for k in range(counts.shape[1]):
         if groups and _people(counts, groups[-1]) < FEWEST:

@@ -1,7 +1,7 @@
 """The predictor live: a page in which somebody drops a file of visits, and the networks answer.
 
-The networks compute in plain JavaScript (``pgt/viz/web/nobody_*.js``), so the page needs no server
-and no network, and the file stays where it is. A page can also be made with visits already in it.
+The networks compute in plain JavaScript (``wherenext/web/predictor_*.js``), so no server
+or network is needed, and the file stays where it is. A page can also be made with visits in it.
 Its answers are those of `pgt.NextLocation.predict` for that person alone. Only for somebody with
 more than twice `PAST` visits can the experts be weighed a little differently: here the latest
 windows count, there as many drawn at random.
@@ -15,29 +15,27 @@ from string import Template
 from typing import Any
 
 import pandas as pd
-
-from pgt import files
-from pgt.contextual import ContextualPointer
-from pgt.errors import DataError
 from pgt.io.columns import ALIASES
 from pgt.io.forms import OTHERS
 from pgt.predictor.asking import RECENT
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, PRIOR, STEPS
+
+from pgt import files
+from pgt.contextual import ContextualPointer
+from pgt.errors import DataError
 from pgt.visits import COORDINATES, REQUIRED
 from wherenext import city as towns
-from wherenext.viz.basemap import CROSS, DIAMOND, SOLID, frame
-from wherenext.viz.live_data import MOST_PEOPLE
-from wherenext.viz.page_text import safe_html
-from wherenext.viz.web_figure import WebFigure, scripted, web
+from wherenext.live import MOST_PEOPLE, SIGNS, frame
+from wherenext.page_text import safe_html
+from wherenext.web_figure import WebFigure, scripted, web
 from wherenext.weights_json import pack
 
 SAMPLE = 5  # of the simulated town, the person of chapter 24
-SHEETS = ("page_parts.css", "map.css", "live.css", "nobody.css")
+SHEETS = ("page_parts.css", "live.css", "predictor.css")
 SCRIPTS = (
-    "page_parts.js", "live.js", "map_names.js", "nobody_history.js", "nobody_features.js",
-    "nobody_model.js", "nobody_times.js", "nobody_read.js", "map.js", "map_marks.js",
-    "nobody_map.js", "nobody_draw.js", "nobody_page.js",
+    "page_parts.js", "live.js", "predictor_model.js", "predictor_read.js", "live_map.js",
+    "predictor_draw.js", "predictor_page.js",
 )  # fmt: skip
 # In the order of `lab.pretraining.pretrain`.
 EXPERTS = ("trained in all worlds", "trained in worlds of diaries")
@@ -54,30 +52,17 @@ HOLDS = (
 
 @dataclass(frozen=True, repr=False)
 class Live(WebFigure):
-    """A page that answers, for the notebook to display or to be saved.
-
-    Attributes
-    ----------
-    data : dict
-        What the page holds: networks, the names of columns, and the visits it begins with.
-    title, caption : str
-        For screen readers and for those who see it.
-    """
+    """A page that answers, for the notebook to display or to be saved."""
 
     data: dict[str, Any]
     title: str
     caption: str
 
     def _repr_html_(self) -> str:
-        body = Template(web("nobody.html")).substitute(
-            id=self.data["id"],
-            title=safe_html(self.title),
-            caption=safe_html(self.caption),
-            frame=frame(MAP, "Show what is likely"),
-            solid=SOLID,
-            cross=CROSS,
-            diamond=DIAMOND,
-        )
+        body = Template(web("predictor.html")).substitute(
+            SIGNS, id=self.data["id"], title=safe_html(self.title),
+            caption=safe_html(self.caption), frame=frame(MAP, "Show what is likely"),
+        )  # fmt: skip
         return scripted(body, self.data, SHEETS, SCRIPTS)
 
 
@@ -86,27 +71,10 @@ def live(
 ) -> Live:
     """The networks of a predictor in a page of their own.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        As ``NextLocation.bundle_`` has it.
-    visits : DataFrame, optional
-        Checked visits that the page holds and begins with, up to `MOST_PEOPLE` people; without
-        them, it begins with one person of the simulated town.
-    title, caption : str
-        Instead of those of the pretrained networks.
+    ``bundle`` is a predictor's ``bundle_``. ``visits`` are checked ones that the page holds and
+    begins with, up to `MOST_PEOPLE` people; without them, it begins with one person of the
+    simulated town.
 
-    Returns
-    -------
-    Live
-
-    Raises
-    ------
-    DataError
-        The networks have parts that the page cannot compute.
-
-    Examples
-    --------
     >>> import pgt
     >>> page = live(pgt.NextLocation.pretrained().bundle_)
     >>> page.data["sample"], len(page.data["model"]["next_place"])
@@ -127,7 +95,7 @@ def live(
         "novelty": {"mean": bundle.novelty.mean, "strength": bundle.novelty.strength},
     }  # fmt: skip
     data = {
-        "id": "pgt-live-nobody", "model": model, "experts": [str(one) for one in named],
+        "id": "pgt-live-predictor", "model": model, "experts": [str(one) for one in named],
         "reading": {"columns": {ours: [ours.replace("_", ""), *names]
                                 for ours, names in ALIASES.items()},
                     "others": [[magic.decode("latin-1"), *words] for magic, *words in _others()]},
@@ -138,13 +106,7 @@ def live(
 
 
 def packed(network: ContextualPointer) -> dict[str, Any]:
-    """One network as plain values, with the features that it uses.
-
-    Raises
-    ------
-    DataError
-        It has parts that the page cannot compute.
-    """
+    """One network as plain values, with the features that it uses."""
     config = network.config
     if config.encoder or config.content or config.interaction or config.target_time == "hour":
         raise DataError(
@@ -163,9 +125,8 @@ def sample() -> pd.DataFrame:
     town = towns.load()
     names = town.places.set_index("location_id").name
     mine = town.visits[town.visits.user_id == SAMPLE]
-    return mine.assign(
-        user_id="a simulated person of Larkmere", location_id=mine.location_id.map(names)
-    )
+    named = mine.location_id.map(names)
+    return mine.assign(user_id="a simulated person of Larkmere", location_id=named)
 
 
 def most(visits: pd.DataFrame) -> pd.DataFrame:

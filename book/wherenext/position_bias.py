@@ -22,23 +22,14 @@ from pgt.windows import Windows
 
 
 def pointer_of(model: PointerGeneratorTransformer) -> Pointer:
-    """A model's pointer.
-
-    Raises
-    ------
-    DataError
-        When it has none.
-    """
+    """A model's pointer, or a DataError."""
     if model.pointer is None:
         raise DataError("This model has no pointer; build it without without=('pointer',).")
     return model.pointer
 
 
 def bias_of(model: PointerGeneratorTransformer, upto: int) -> Tensor:
-    """(upto,) the bias at positions 1 … ``upto``; zeros where there is none.
-
-    Entry 0 of the model's table belongs to padding and is never part of it.
-    """
+    """(upto,) the bias at positions 1 … ``upto``, without padding's; zeros where there is none."""
     bias = pointer_of(model).position_bias
     if upto > model.config.max_len:
         raise DataError(f"upto={upto} is beyond the model's max_len={model.config.max_len}.")
@@ -49,24 +40,8 @@ def bias_of(model: PointerGeneratorTransformer, upto: int) -> Tensor:
 def by_position(model: PointerGeneratorTransformer, windows: Windows, upto: int) -> np.ndarray:
     """(2, upto) bias and mean content by position 1 … ``upto``, each with mean zero.
 
-    Only windows with at least ``upto`` visits count, so that every position is a mean over the
-    same windows. Position 1 is the last visit; padding has no column.
-
-    Raises
-    ------
-    DataError
-        When no window is that long.
-
-    Examples
-    --------
-    >>> from wherenext.city import recency_world
-    >>> from pgt.config import ModelConfig
-    >>> from pgt.windows import prepare
-    >>> data = prepare(recency_world.simulate_copying(recency_world.flat(), people=3))
-    >>> v = data.vocabulary
-    >>> model = PointerGeneratorTransformer(ModelConfig(v.n_locations, v.n_users)).eval()
-    >>> by_position(model, data.test, 20).shape
-    (2, 20)
+    Only windows with at least ``upto`` visits count, so that every position is a mean over the same
+    windows. Position 1 is the last visit.
     """
     bias = bias_of(model, upto)
     long = windows.subset(windows.lengths >= upto)
@@ -102,18 +77,8 @@ class _Times(nn.Module):
 def faster_bias(model: PointerGeneratorTransformer, times: float) -> Iterator[None]:
     """While it lasts, training moves the position bias ``times`` as far with each step.
 
-    Adam's steps have a length of their own, whatever the gradient's. So a parameter that is kept
-    in a unit ``times`` as large learns at ``times`` the rate. Afterwards the model is an ordinary
-    one again.
-
-    Examples
-    --------
-    >>> from pgt.config import ModelConfig
-    >>> model = PointerGeneratorTransformer(ModelConfig(50, 5))
-    >>> with faster_bias(model, 100):
-    ...     pass  # fit(model, ...)
-    >>> model.pointer.position_bias.shape
-    torch.Size([151])
+    Adam's steps have a length of their own, whatever the gradient's. So a parameter that is kept in
+    a unit ``times`` as large learns at ``times`` the rate.
     """
     pointer = pointer_of(model)
     parametrize.register_parametrization(pointer, "position_bias", _Times(times))
@@ -141,24 +106,10 @@ def freeze_bias(model: PointerGeneratorTransformer, curve: np.ndarray) -> None:
 def refit(
     model: PointerGeneratorTransformer, windows: Windows, *, penalty: float = 1e-4
 ) -> tuple[np.ndarray, float]:
-    """The best position bias if everything else stays as it is.
+    """The best position bias if everything else stays as it is: the change, and the gain in loss.
 
-    Parameters
-    ----------
-    model : PointerGeneratorTransformer
-        Is not changed.
-    windows : Windows
-        On which the mean loss, without label smoothing, is made small.
-    penalty : float
-        Times the sum of squared changes: holds still what the windows do not determine, such as
-        the common height of the curve.
-
-    Returns
-    -------
-    change : ndarray
-        (max_len,) what to add to the bias at positions 1, 2, …
-    gain : float
-        By how much the mean loss falls, in nats a window.
+    The change is (max_len,), to be added at positions 1, 2, …; the gain in nats a window.
+    ``penalty`` times the sum of squared changes holds still what the windows do not determine.
     """
     weight, position, hit, gate, generated = _parts(model, windows)
     change = torch.zeros(model.config.max_len + 1, requires_grad=True)  # 0 is padding's

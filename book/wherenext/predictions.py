@@ -26,12 +26,12 @@ LEAST = 1e-9
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a model says about the windows of one split."""
+    """What a model says about the N windows of one split, and V places."""
 
     log_probs: np.ndarray  # (N, V), -inf for what is no answer; of the kernel, its votes' shares
-    named: np.ndarray  # (N, V) of bool, see `nameable`
-    target: np.ndarray  # (N,) columns of ``log_probs``
-    users: np.ndarray  # (N,) whose
+    named: np.ndarray  # (N, V) bool, `pgt.calibration.nameable`
+    target: np.ndarray  # (N,) columns of `log_probs`
+    users: np.ndarray  # (N,)
     early: np.ndarray  # (N,) whether in the first half of the person's windows of the split
 
     @property
@@ -55,9 +55,10 @@ class Predictions:
 
 @torch.no_grad()
 def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions:
-    """Ask a model for the probabilities of all places; the context kernel's votes are made to be.
+    """Ask a model for the log-probabilities of all places; the context kernel's votes are made to
+    be.
 
-    ``n_known`` is how many places have trained weights; 0 for a model that only copies.
+    ``n_known`` says how many places have trained weights; 0 for a model that only copies.
     """
     size = len(windows), windows.vocabulary.n_locations
     table, copied = np.full(size, -np.inf, dtype=np.float32), np.zeros(size, dtype=bool)

@@ -24,23 +24,12 @@ def results_folder() -> Path:
 
 @dataclass(frozen=True)
 class Results:
-    """A results file, opened.
-
-    Attributes
-    ----------
-    name : str
-    header : dict
-        How it was made.
-    rows : DataFrame
-        One row per data, protocol, model, variant, seed, split and group; metrics in percent.
-    folder : Path
-        Where the file, and the ranks beside it, lie.
-    """
+    """A results file, opened."""
 
     name: str
-    header: dict[str, Any]
-    rows: pd.DataFrame
-    folder: Path
+    header: dict[str, Any]  # how it was made
+    rows: pd.DataFrame  # one per data, protocol, model, variant, seed, split, group; in percent
+    folder: Path  # where the file, and the ranks beside it, lie
 
     def select(self, group: str = "all", split: str = "test", **where: Any) -> pd.DataFrame:
         """Rows of one group and split, and of one model, variant, … when given."""
@@ -50,13 +39,7 @@ class Results:
         return self.rows[keep]
 
     def mean(self, metric: str = "acc@1", **where: Any) -> float:
-        """Mean over seeds.
-
-        Examples
-        --------
-        >>> read_results("city").mean("acc@1", model="kernel") > 0
-        True
-        """
+        """Mean over seeds."""
         chosen = self.select(**where)
         if chosen.empty:
             raise KeyError(f"{self.name}.json has no row with {where}.")
@@ -79,24 +62,16 @@ class Results:
     def interval(
         self, metric: str = "acc@1", group: str = "all", *, seeds: bool = True, **where: Any
     ) -> tuple[float, float]:
-        """95 % interval of the mean over seeds, by resampling people and, if several, seeds.
-
-        With ``seeds=False`` only people are resampled.
-        """
+        """95 % interval of the mean over seeds, by resampling people and, if several, seeds."""
         runs = list(self.ranks(**where))
         if not runs:
             raise KeyError(f"{self.name}.ranks.parquet has no run with {where}.")
         return interval_of_mean(runs, metric, group=group, seeds=seeds)
 
     def difference(
-        self,
-        one: dict[str, Any],
-        other: dict[str, Any],
-        metric: str = "acc@1",
-        group: str = "all",
-        *,
-        seeds: bool = True,
-    ) -> tuple[float, float, float]:
+        self, one: dict[str, Any], other: dict[str, Any], metric: str = "acc@1",
+        group: str = "all", *, seeds: bool = True,
+    ) -> tuple[float, float, float]:  # fmt: skip
         """Mean of ``one`` minus mean of ``other``, with its 95 % interval.
 
         Paired by window and, where both have several, by seed; then a seed that only one of them
@@ -113,23 +88,18 @@ class Results:
 
 
 def read_results(name: str, folder: Path | None = None) -> Results:
-    """Open ``book/results/NAME.json``.
+    """Open ``book/results/NAME.json``, or a file of another folder.
 
     Parameters
     ----------
     name : str
         Without its ending, such as "city" or "geolife".
     folder : Path, optional
-        Where to look for it, unless among the results that come with the package.
+        Where to look for it, unless among the results that come with the book.
 
     Returns
     -------
     Results
-
-    Raises
-    ------
-    DataError
-        When there is no such file, or it is damaged.
 
     Examples
     --------

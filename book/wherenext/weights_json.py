@@ -2,7 +2,7 @@
 
 Every weight becomes a whole number of 24 bits times its tensor's unit: three bytes where a
 float32 has four, and hardly less exact, for a float32 has 24 significant bits as well. The bytes
-stand in the JSON as base64. `pgt/live.js` reads them back, and so does `unpack`.
+stand in the JSON as base64. `live.js` reads them back, and so does `unpack`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ from pgt.config import PARTS
 from pgt.errors import DataError
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.vocabulary import Vocabulary
 
-FORMAT = "pgt-live-1"
 LARGEST = 2**23 - 1  # of a signed number of 24 bits
 ONE_LAYER = "one_layer"  # not a part of the configuration, but a row of the ablations
 SWITCHES = (*PARTS, ONE_LAYER)
@@ -31,43 +29,14 @@ TABLES = PARTS[:6]
 
 
 def pack(
-    model: PlaceModel,
-    *,
-    rows: Mapping[str, Sequence[int]] | None = None,
+    model: PlaceModel, *, rows: Mapping[str, Sequence[int]] | None = None,
     leave_out: Collection[str] = (),
-) -> dict[str, Any]:
-    """Write a model as plain values, ready for JSON.
+) -> dict[str, Any]:  # fmt: skip
+    """Write a model as plain values, ready for JSON: ``config``, ``tensors`` and ``data`` (base64).
 
-    Parameters
-    ----------
-    model : PlaceModel
-        PGT, or a contextual pointer.
-    rows : mapping of str to sequence of int, optional
-        Of these tensors only these rows, for a page that needs no others.
-    leave_out : collection of str
-        Parts without which the page lives: ``"generator"``, ``"gate"``.
-
-    Returns
-    -------
-    dict
-        ``config``, ``tensors`` (by name: ``shape``, ``at`` = where its first number stands,
-        ``unit``, perhaps ``rows``) and ``data`` (base64, three bytes a number, lowest first).
-
-    Raises
-    ------
-    DataError
-        When a weight is no number.
-
-    Examples
-    --------
-    >>> from pgt.config import ModelConfig
-    >>> model = PointerGeneratorTransformer(ModelConfig(n_locations=5, n_users=2))
-    >>> packed = pack(model)
-    >>> packed["tensors"]["generator.weight"]["shape"]
-    [5, 64]
-    >>> gap = unpack(packed)["generator.weight"] - model.generator.weight
-    >>> bool(gap.abs().max() < 1e-7)
-    True
+    Of the tensors named in ``rows`` only these rows are kept, and parts in ``leave_out`` not at
+    all, for a page that needs no others. A tensor has ``shape``, ``at`` (where its first number
+    stands), ``unit``, perhaps ``rows``.
     """
     tensors: dict[str, dict[str, Any]] = {}
     parts: list[np.ndarray] = []
@@ -110,37 +79,16 @@ def unpack(packed: Mapping[str, Any]) -> dict[str, Tensor]:
     return tensors
 
 
-def as_json(model: PointerGeneratorTransformer, vocabulary: Vocabulary) -> dict[str, Any]:
-    """A whole model with its vocabulary: what ``python -m pgt export --out`` writes."""
-    if differs := vocabulary.differs(model.config):
-        raise DataError(f"{differs.capitalize()}; load both from one file.")
-    words = {
-        "locations": list(vocabulary.locations),
-        "users": list(vocabulary.users),
-        "n_known": vocabulary.n_known,
-    }
-    return {"format": FORMAT, "vocabulary": words, **pack(model)}
-
-
 def switch_off(
     model: PointerGeneratorTransformer, parts: Collection[str]
 ) -> PointerGeneratorTransformer:
-    """A copy of a trained model with parts silenced, as the switches of the live model do it.
+    """A copy of a trained model with parts of `SWITCHES` silenced, as the live model does it.
 
     An embedding gives zeros, positions add nothing, the bias is zero, the gate is one half; without
-    pointer or generator the other one is the model; ``"one_layer"`` skips all layers but the
-    first. The other weights stay what they became *with* the part, so this asks how much the
-    trained model leans on it. What a model makes of itself without it, only training can tell.
+    pointer or generator the other one is the model; ``"one_layer"`` skips all layers but the first.
+    The other weights stay what they became *with* the part: so this asks how much the trained model
+    leans on it. What a model makes of itself without it, only training can tell.
 
-    Parameters
-    ----------
-    model : PointerGeneratorTransformer
-        Is not changed.
-    parts : collection of str
-        Of `SWITCHES`.
-
-    Examples
-    --------
     >>> from pgt.config import ModelConfig
     >>> model = PointerGeneratorTransformer(ModelConfig(n_locations=5, n_users=2))
     >>> switch_off(model, ["gate"]).gate is None

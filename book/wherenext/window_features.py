@@ -17,24 +17,13 @@ PENALTIES = (1.0, 3.0, 10.0, 30.0)
 
 
 def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
-    """Simple facts about every window, all of them known before its target.
+    """Simple facts about every window, all of them known before its target; one row each, in order.
 
-    Returns
-    -------
-    DataFrame
-        One row a window, in order. Numbers: ``length`` (visits), ``unique_share`` (different
-        places / visits), ``top_share`` and ``here_share`` (share of the visits that were to the
-        most frequent place, and to the place of the last visit), ``here_first`` (1 if the last
-        visit is the only one to its place), ``days`` (different days), ``stay`` (hours that the
-        last visit lasted). Names: ``user_id``, ``hour`` (0 to 23, at the end of the last visit),
-        ``weekday`` (1 = Monday, of the last visit).
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> test = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact").test
-    >>> bool(features_of(test).top_share.between(0, 1).all())
-    True
+    Numbers: ``length`` (visits), ``unique_share`` (different places / visits), ``top_share`` and
+    ``here_share`` (share of the visits to the most frequent place, and to the last visit's),
+    ``here_first`` (1 if the last visit is the only one to its place), ``days`` (different days),
+    ``stay`` (hours of the last visit). Names: ``user_id``, ``hour`` (0 to 23, at the end of the
+    last visit), ``weekday`` (1 = Monday).
     """
     columns = (*NUMBERS, *NAMES[1:])
     table = {name: np.zeros(len(windows)) for name in columns}
@@ -71,21 +60,11 @@ def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
 
 
 def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, np.ndarray]:
-    """Probabilities of an outcome from these features alone, by logistic regression.
+    """By split, "valid" and "test", (W,) probabilities of an outcome from these features alone.
 
-    Numbers are scaled; every person, hour and weekday has a weight of its own. Fitted on the
+    Logistic regression; every person, hour and weekday has a weight of its own. Fitted on the
     training windows, with the penalty that gives the smallest loss on the validation windows.
-
-    Parameters
-    ----------
-    data : Dataset
-    outcome : callable
-        Gives (W,) yes or no for some windows, say ``lambda windows: windows.in_window``.
-
-    Returns
-    -------
-    dict
-        By split, "valid" and "test": (W,) probabilities.
+    ``outcome`` gives (W,) yes or no for some windows, say ``lambda windows: windows.in_window``.
     """
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
@@ -111,10 +90,7 @@ def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, n
 
 
 def first_visits(data: Dataset) -> dict[str, np.ndarray]:
-    """By split, (W,) a forecast from features that the target is where its person has never been.
-
-    Learned from training windows, and the same for every model.
-    """
+    """By split, (W,) a forecast that the target is where its person has never been."""
     return forecast(with_history(data), lambda windows: is_new(windows)[windows.target])
 
 

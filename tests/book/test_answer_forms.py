@@ -10,8 +10,7 @@ from typing import Any
 import answers
 import numpy as np
 import pytest
-from wherenext.exercises import ANSWERS, answer_to
-from wherenext.exercises.answer import Answer, Field
+from wherenext.exercises import ANSWERS, Answer, Field, answer_to
 
 from .sphinx_helpers import Built, build
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import shared_data
-from wherenext.viz.page_text import safe_json
-from wherenext.viz.web_figure import scripted
+from wherenext.page_text import safe_json
+from wherenext.web_figure import scripted
 
 ABOVE = "../_static/data/"
 GROUND = {"layers": [["road", 1, "M0 0L9 9" * 1000]], "labels": [[1, 2, "</script> & {{ 1 }}"]]}

@@ -12,8 +12,7 @@ from typing import Any
 
 import answers
 import pytest
-from wherenext.exercises import answer_to
-from wherenext.exercises.answer import Answer, Field
+from wherenext.exercises import Answer, Field, answer_to
 
 from ..helpers import ROOT
 from .conftest import watched

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from wherenext import city
-from wherenext.viz.live import SMALL, playground
+from wherenext.live import KEPT, playground
 from wherenext.weights_json import SWITCHES, switch_off
 
 from pgt.checkpoint import load_model, shipped
@@ -66,7 +66,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def small_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("small")
-    return {kind: playground(small=kind).save(folder / f"{kind}.html") for kind in SMALL}
+    return {kind: playground(small=kind).save(folder / f"{kind}.html") for kind in KEPT}
 
 
 @pytest.fixture(scope="module")
@@ -579,7 +579,7 @@ def test_the_slider_of_a_small_version_stands_beside_what_it_changes(
         assert abs(box(page, "guesses")["y"] - top) < 20
 
 
-@pytest.mark.parametrize("small", SMALL)
+@pytest.mark.parametrize("small", KEPT)
 def test_nothing_of_the_list_is_cut_off_in_the_books_column(
     live: Any, small_files: dict[str, Path], small: str
 ) -> None:
@@ -716,7 +716,7 @@ def test_a_day_is_rolled_out_always_to_the_likeliest(live: Any) -> None:
             assert state(page)["visits"][-1] == visit
 
 
-@pytest.mark.parametrize("kind", ["full", *SMALL])
+@pytest.mark.parametrize("kind", ["full", *KEPT])
 def test_all_probability_is_accounted_for(
     live: Any, small_files: dict[str, Path], page_file: Path, kind: str
 ) -> None:
@@ -736,7 +736,7 @@ def test_all_probability_is_accounted_for(
 # ---- The small versions ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("small", SMALL)
+@pytest.mark.parametrize("small", KEPT)
 def test_the_python_line_of_a_small_version_shares_its_state(
     live: Any, small_files: dict[str, Path], small: str, tmp_path: Path
 ) -> None:
@@ -752,7 +752,7 @@ def test_the_python_line_of_a_small_version_shares_its_state(
         assert state(page) == expected
 
 
-@pytest.mark.parametrize("kind", ["full", *SMALL])
+@pytest.mark.parametrize("kind", ["full", *KEPT])
 def test_the_legend_explains_what_is_drawn(
     live: Any, small_files: dict[str, Path], page_file: Path, kind: str
 ) -> None:
@@ -772,7 +772,7 @@ def test_the_legend_explains_what_is_drawn(
         assert "".join(dots).count("M") == sum(data["spots"][place] for place in can_be_added)
 
 
-@pytest.mark.parametrize("kind", ["full", *SMALL])
+@pytest.mark.parametrize("kind", ["full", *KEPT])
 def test_on_paper_it_is_dark_on_white_and_whole(
     live: Any, small_files: dict[str, Path], page_file: Path, kind: str
 ) -> None:

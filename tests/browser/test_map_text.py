@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from wherenext.viz import live, maps, prediction_map
+from wherenext import live
+from wherenext.viz import maps, prediction_map
 from wherenext.viz.basemap import MapFigure
 from wherenext.viz.flow_map import flow_map
 from wherenext.viz.person_map import person_map

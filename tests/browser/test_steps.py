@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from wherenext import city
-from wherenext.viz.walkthrough import walkthrough
+from wherenext.walkthrough import walkthrough
 
 from pgt.checkpoint import load_model, shipped
 from pgt.look import story

@@ -11,9 +11,8 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from wherenext import city
-from wherenext.viz import touch
-from wherenext.viz.figures import show
+from wherenext import city, touch
+from wherenext.figures import show
 
 from pgt.baselines import ContextKernel
 from pgt.metrics import evaluate, summarize

@@ -15,9 +15,7 @@ from lab import predictability as report_of
 from lab.city_chances import _Witnessed, choice_probabilities
 from lab.context_matching import ContextMatch, repeat_rate
 from wherenext import city
-from wherenext.city.days import Life
-from wherenext.city.hours import Town
-from wherenext.city.people import Behaviour
+from wherenext.people import Behaviour, Life, Town
 from wherenext.results import read_results
 
 from pgt.errors import DataError

@@ -20,8 +20,8 @@ from lab.position_bias import (
     untrained,
     world,
 )
-from wherenext.city import recency_world
-from wherenext.city.people import Behaviour
+from wherenext import recency_world
+from wherenext.people import Behaviour
 from wherenext.results import read_results
 
 from pgt.windows import Dataset, prepare

@@ -13,7 +13,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup, NavigableString, Tag
-from wherenext.viz import live, maps, prediction_map
+from wherenext import live
+from wherenext.viz import maps, prediction_map
 from wherenext.viz.basemap import MapFigure, dot, map_figure, of_town
 from wherenext.viz.flow_map import flow_map
 from wherenext.viz.person_map import person_map

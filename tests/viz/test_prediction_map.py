@@ -14,7 +14,7 @@ import torch
 from wherenext import city
 from wherenext.viz.basemap import SCRIPTS, MapFigure
 from wherenext.viz.prediction_map import film, film_map, window_map
-from wherenext.viz.web_figure import web
+from wherenext.web_figure import web
 
 from pgt.config import ModelConfig
 from pgt.look import Look, look

@@ -2,36 +2,81 @@
 
 A chapter asks ``check.exercise("1.2", mine)``, so that the answer does not stand beside the
 question. It comes with the slips that are easy to make, each with a sentence that says what went
-wrong. The built book asks for the same answers in forms (``book/_ext/answers.py``).
+wrong. The built book asks for the same answers in forms (``book/_ext/answers.py``). Where it can,
+an answer is computed in another way than the chapter's folded solution.
 """
 
 from __future__ import annotations
 
-from pgt.errors import DataError
-from wherenext.exercises import (  # noqa: F401  (each adds its answers)
-    chapter_four,
-    chapter_two,
-    part_five,
-    part_four,
-    part_one,
-    part_three,
-    part_two,
-)
-from wherenext.exercises.answer import ANSWERS, Answer
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-__all__ = ["ANSWERS", "answer_to"]
+from pgt.errors import DataError
+
+
+@dataclass(frozen=True)
+class Field:
+    """One of the things that an exercise asks for, as a form in the built page shows it."""
+
+    label: str
+    unit: str = ""  # as in "%"; empty for a pure number
+    digits: int = 1  # decimals that are asked for
+    choices: tuple[str, ...] = ()  # where the answer is a word: the words to choose from
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The right answer to an exercise, and known wrong ones."""
+
+    value: Any  # a number, an array-like of numbers, or a tuple of words
+    slips: tuple[tuple[Any, str], ...] = ()  # a wrong answer, and what went wrong
+    atol: float = 1e-6  # largest difference that still counts as equal
+    fields: tuple[Field, ...] = ()  # one for each number or word; without them there is no form
+    then: str = ""  # what follows from the right answer; the form shows it
+    code: bool = False  # whether finding it takes code
+
+
+ANSWERS: dict[str, Callable[[], Answer]] = {}
+Worked = tuple[Any, dict[str, Any]]  # the right answer; by what went wrong, the wrong one
+
+
+def works_out(
+    number: str,
+    fields: Sequence[str] = (),
+    *,
+    digits: int | Sequence[int] = 1,
+    choices: tuple[str, ...] = (),
+    atol: float = 1e-6,
+    code: bool = False,
+) -> Callable[[Callable[[], Worked]], None]:
+    """Register what works out an exercise, say "1.2"; its docstring says what follows from it.
+
+    A field is a label, perhaps with a unit in brackets, as in "Acc@1 [%]".
+    """
+    shown = []
+    for i, text in enumerate(fields):
+        label, _, unit = text.removesuffix("]").partition(" [")
+        asked = digits if isinstance(digits, int) else digits[i]
+        shown.append(Field(label, unit, asked, choices))
+
+    def register(function: Callable[[], Worked]) -> None:
+        @cache
+        def answer() -> Answer:
+            value, slips = function()
+            pairs = tuple((wrong, why) for why, wrong in slips.items())
+            then = " ".join((function.__doc__ or "").split())
+            return Answer(value, pairs, atol, tuple(shown), then, code)
+
+        ANSWERS[number] = answer
+
+    return register
 
 
 def answer_to(number: str) -> Answer:
-    """Work out the answer to exercise `number`, say "1.2".
+    """Work out the answer to an exercise.
 
-    Raises
-    ------
-    DataError
-        When the exercise has no answer that can be checked.
-
-    Examples
-    --------
     >>> answer_to("8.1").value[1]
     0.6
     """
@@ -41,3 +86,6 @@ def answer_to(number: str) -> Answer:
             f"Exercise {number!r} has no answer to check against; use one of {', '.join(numbers)}."
         )
     return ANSWERS[number]()
+
+
+from wherenext.exercises import later_parts, part_one  # noqa: E402, F401  (they register answers)

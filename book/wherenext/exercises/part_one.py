@@ -1,18 +1,38 @@
-"""Answers to the exercises of Part I, on visits and windows and without a model.
-
-Where it can, an answer is computed in another way than the chapter's folded solution.
-"""
+"""Answers to the exercises of Part I, on fixes, visits, windows and baselines, without a model."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import numpy as np
 import pandas as pd
 
-from pgt.visits import local_day
-from pgt.windows import Windows
-from wherenext.exercises.answer import ANSWERS, Answer, Field
-from wherenext.exercises.answer import visits as all_visits
-from wherenext.exercises.answer import windows as windows_of
+from pgt import gps
+from pgt.config import Protocol
+from pgt.metrics import summarize
+from pgt.units import local_day
+from pgt.visits import spread
+from pgt.windows import Dataset, Windows, prepare
+from wherenext import city
+from wherenext.exercises import Worked, works_out
+from wherenext.fixes import simulate_fixes, true_visits
+from wherenext.gps_matching import match, recovery
+
+DAYS, PEOPLE = 28, 8  # of chapter 2
+SIZES = (16, 64, 128, 512)  # of a batch
+TIES = "ties still go to the smallest place number."
+
+
+@cache
+def town() -> city.City:
+    """The simulated town; do not change it."""
+    return city.load()
+
+
+@cache
+def windows_of(days: int = 7, protocol: Protocol = "exact") -> Dataset:
+    """The town's windows."""
+    return prepare(town().visits, days=days, protocol=protocol)
 
 
 def _seen(windows: Windows) -> list[tuple[np.ndarray, int]]:
@@ -28,98 +48,72 @@ def _by_count(places: np.ndarray) -> np.ndarray:
     return values[np.lexsort((first, -counts))]
 
 
-@ANSWERS.to("1.1")
-def _kinds() -> Answer:
-    share = all_visits().groupby("kind").explored.mean()
-    total = all_visits().groupby("kind").explored.sum()
+KINDS = tuple(sorted(town().visits.kind.unique()))
+
+
+@works_out(
+    "1.1", [f"{often} often explored" for often in ("Most", "Least")], choices=KINDS, code=True
+)
+def _kinds() -> Worked:
+    """Home and work are returned to; the next shop is often a new one."""
+    explored = town().visits.groupby("kind").explored
+    share, total = explored.mean(), explored.sum()
     most, least = str(share.idxmax()), str(share.idxmin())
-    return Answer(
-        (most, least),
-        (
-            ((least, most), "the two are exchanged: the most explored kind comes first."),
-            (
-                (str(total.idxmax()), str(total.idxmin())),
-                "you counted explorations; a kind with many visits has many of those. "
-                "Divide by the visits.",
-            ),
-        ),
-        fields=tuple(
-            Field(label, choices=tuple(sorted(share.index)))
-            for label in ("Most often explored", "Least often explored")
-        ),
-        then="Home and work are returned to; the next shop is often a new one.",
-        code=True,
-    )
+    return (most, least), {
+        "the two are exchanged: the most explored kind comes first.": (least, most),
+        "you counted explorations; a kind with many visits has many of those. "
+        "Divide by the visits.": (str(total.idxmax()), str(total.idxmin())),
+    }
 
 
-@ANSWERS.to("1.2")
-def _newest_of_equals() -> Answer:
+@works_out("1.2", ["Test windows in which the rule is right [%]"], code=True)
+def _newest_of_equals() -> Worked:
+    """A way to break ties is a part of the rule, and it is seldom written down."""
     seen = _seen(windows_of().test)
     newest, oldest, smallest = (
         100 * np.mean([_by_count(order(places))[0] == target for places, target in seen])
         for order in (lambda x: x, lambda x: x[::-1], np.sort)
     )
-    slips = {
-        smallest: "ties still go to the smallest place number.",
-        oldest: "ties go to the oldest visit; you want the newest.",
-    }
     if smallest == oldest:  # by chance they are right equally often
-        slips = {oldest: "ties go to the oldest visit, or to the smallest place number; you want "
-                         "the newest visit."}  # fmt: skip
-    return Answer(
-        newest,
-        tuple(slips.items()),
-        fields=(Field("Test windows in which the rule is right", "%"),),
-        then="A way to break ties is a part of the rule, and it is seldom written down.",
-        code=True,
-    )
+        return newest, {"ties go to the oldest visit, or to the smallest place number; you want "
+                        "the newest visit.": oldest}  # fmt: skip
+    return newest, {TIES: smallest, "ties go to the oldest visit; you want the newest.": oldest}
 
 
-@ANSWERS.to("1.3")
-def _honest() -> Answer:
-    visits = all_visits()
+@works_out("1.3", ["Largest difference [percentage points]"], code=True)
+def _honest() -> Worked:
+    """The town's probabilities come true as often as they say, up to chance."""
+    visits = town().visits
 
     def gap(bins: pd.Series) -> float:
         table = visits.groupby(bins, observed=True)[["p_explore", "explored"]].mean()
         return 100 * float((table.p_explore - table.explored).abs().max())
 
-    return Answer(
-        gap(pd.qcut(visits.p_explore, 10, duplicates="drop")),
-        (
-            (
-                gap(pd.cut(visits.p_explore, 10)),
-                "your bins are equally wide; make them equally full, with pd.qcut.",
-            ),
-        ),
-        fields=(Field("Largest difference", "percentage points"),),
-        then="The town's probabilities come true as often as they say, up to chance.",
-        code=True,
-    )
+    wide = gap(pd.cut(visits.p_explore, 10))
+    return gap(pd.qcut(visits.p_explore, 10, duplicates="drop")), {
+        "your bins are equally wide; make them equally full, with pd.qcut.": wide
+    }
 
 
-@ANSWERS.to("1.4")
-def _short_list() -> Answer:
+@works_out(
+    "1.4", [f"A list of {k} [%]" for k in ("one", "two", "three", "four", "five")], code=True
+)
+def _short_list() -> Worked:
+    """The second place helps most, for home and work take turns."""
     hits = np.zeros((2, 5))
     seen = _seen(windows_of().test)
     for places, target in seen:
         for row, ordered in enumerate((_by_count(places), _by_count(np.sort(places)))):
             hits[row] += [target in ordered[:k] for k in range(1, 6)]
     right, sorted_ = 100 * hits / len(seen)
-    return Answer(
-        right,
-        (
-            (sorted_, "ties still go to the smallest place number."),
-            (np.diff(right, prepend=0), "these are the gains of each place; add them up."),
-        ),
-        fields=tuple(Field(f"A list of {k}", "%") for k in ("one", "two", "three", "four", "five")),
-        then="The second place helps most, for home and work take turns.",
-        code=True,
-    )
+    gains = np.diff(right, prepend=0)
+    return right, {TIES: sorted_, "these are the gains of each place; add them up.": gains}
 
 
-@ANSWERS.to("1.5")
-def _law() -> Answer:
-    visits = all_visits()
+@works_out("1.5", ["γ, with a ρ for each person"], digits=2, atol=0.01, code=True)
+def _law() -> Worked:
+    """One line for all people is flatter, for it mixes the curious with everybody else."""
+    visits = town().visits
     new = ~visits.duplicated(["user_id", "location_id"])
     known = new.groupby(visits.user_id).cumsum() - new
     keep = (known > 1).to_numpy()
@@ -137,35 +131,99 @@ def _law() -> Answer:
     while high - low > 1e-6:
         middle = (low + high) / 2
         low, high = (middle, high) if slope(middle) > 0 else (low, middle)
-    return Answer(
-        low,
-        atol=0.01,
-        fields=(Field("γ, with a ρ for each person", digits=2),),
-        then="One line for all people is flatter, for it mixes the curious with everybody else.",
-        code=True,
-    )
+    return low, {}
 
 
-@ANSWERS.to("3.1")
-def _how_many_days() -> Answer:
+@cache
+def _truth() -> pd.DataFrame:
+    """The first four weeks of the people with most visits in theirs."""
+    visits = true_visits(town(), town().people.user_id.tolist(), days=DAYS)
+    return visits[visits.user_id.isin(visits.user_id.value_counts().index[:PEOPLE])]
+
+
+@cache
+def _fixes(noise_m: float = 5.0) -> pd.DataFrame:
+    people = sorted(_truth().user_id.unique().tolist())
+    return simulate_fixes(town(), people, days=DAYS, every_s=60, noise_m=noise_m)
+
+
+@works_out("2.1", ["East-west [m]", "North-south [m]"], atol=0.1)
+def _half_axes() -> Worked:
+    """The circle has become an ellipse, more than twice as long as it is wide."""
+    lat, lon = np.radians([60, 25])
+    right, swapped = [20 * np.cos(lat), 20 / np.cos(lon)], [20 * np.cos(lon), 20 / np.cos(lat)]
+    return right, {
+        "the two are exchanged: east-west comes first.": right[::-1],
+        "the shrinking comes from the latitude, the stretching from the longitude.": swapped,
+    }
+
+
+@works_out("2.2", ["With the different positions [m]", "With all fixes [m]"], atol=0.01, code=True)
+def _middles() -> Worked:
+    """A receiver without noise repeats its position, and repeated fixes must count."""
+    fixes = _fixes(noise_m=0.0)
+    stays = gps.generate_staypoints(fixes)
+    # Each fix's staypoint, since a staypoint's fixes are consecutive rows.
+    row, within = spread(stays.n_fixes.to_numpy())
+    own = fixes.iloc[stays.first_fix.to_numpy()[row] + within]
+    middles = own[["lon", "lat"]].groupby(row).mean()
+    pairs = [match(table, _truth()).metres for table in (stays, stays.assign(**middles))]
+    right, means = ([float(metres.agg(how)) for metres in pairs] for how in ("median", "mean"))
+    return right, {
+        "the two are exchanged: the different positions come first.": right[::-1],
+        "these are means; a few far ones decide them. Take medians.": means,
+    }
+
+
+@works_out("2.3", ["Recall [%]", "Precision [%]"], atol=0.01, code=True)
+def _generous() -> Worked:
+    """The price is a vocabulary in which most places appear once."""
+    stays = gps.generate_staypoints(_fixes())
+
+    def scores(min_samples: int) -> list[float]:
+        found = gps.merge_staypoints(*gps.generate_locations(stays, min_samples=min_samples))
+        return recovery(found, _truth(), people=False).loc[0, ["recall", "precision"]].tolist()
+
+    return scores(1), {
+        "the two are exchanged: recall comes first.": scores(1)[::-1],
+        "that is min_samples=2, as published.": scores(2),
+    }
+
+
+@works_out("2.4", ["Ends late by [minutes]", "F1 [%]"], atol=0.01, code=True)
+def _ends() -> Worked:
+    """Most of the error goes, and hardly any stay."""
+    fixes = _fixes()
+    stays = gps.generate_staypoints(fixes)
+
+    def scores(ended: pd.Series) -> list[float]:
+        table = recovery(stays.assign(finished_at=ended), _truth(), people=False)
+        return table.loc[0, ["end_late", "f1"]].tolist()
+
+    row = stays.first_fix + stays.n_fixes - 1
+    last = fixes.tracked_at.iloc[row].reset_index(drop=True)
+    silent = stays.finished_at - last > pd.Timedelta(hours=2)
+    every = scores(last)
+    return scores(stays.finished_at.mask(silent, last)), {
+        "these are the ends as published.": scores(stays.finished_at),
+        "you moved all ends; only those after more than two hours of silence should move.": every,
+    }
+
+
+@works_out(
+    "3.1", [f"In the window, {d} day{'s' * (d > 1)} [%]" for d in (1, 3, 7, 14, 28)], code=True
+)
+def _how_many_days() -> Worked:
+    """More history finds more targets, but it costs windows: the start must be longer."""
     exact, published = (
         [100 * windows_of(days, protocol).test.in_window.mean() for days in (1, 3, 7, 14, 28)]
         for protocol in ("exact", "published")
     )
-    return Answer(
-        exact,
-        ((published, "these are the windows of the published protocol; use the exact one."),),
-        fields=tuple(
-            Field(f"In the window, {days}", "%")
-            for days in ("1 day", "3 days", "7 days", "14 days", "28 days")
-        ),
-        then="More history finds more targets, but it costs windows: the start must be longer.",
-        code=True,
-    )
+    return exact, {"these are the windows of the published protocol; use the exact one.": published}
 
 
 def _test() -> pd.DataFrame:
-    visits = all_visits()
+    visits = town().visits
     return visits[visits.split == "test"].reset_index(drop=True)
 
 
@@ -181,35 +239,30 @@ def _starts(visits: pd.DataFrame, at: np.ndarray, width: float) -> dict[int, int
     return starts
 
 
-@ANSWERS.to("3.2")
-def _utc() -> Answer:
+@works_out(
+    "3.2",
+    ["Windows", "Common windows that begin elsewhere [%]", "Visits on another day [%]"],
+    digits=(0, 1, 1),
+    code=True,
+)
+def _utc() -> Worked:
+    """Few visits change their day, and more windows change their beginning."""
     test = _test()
     local = local_day(test.started_at).to_numpy()
     utc = local_day(test.started_at.dt.tz_convert("UTC")).to_numpy()
     ours, theirs = _starts(test, local, 7), _starts(test, utc, 7)
-    both = ours.keys() & theirs.keys()
-    elsewhere = 100 * np.mean([ours[k] != theirs[k] for k in both])
-    return Answer(
-        [len(theirs), elsewhere, 100 * np.mean(local != utc)],
-        (
-            (
-                [len(ours), 0, 0],
-                "nothing has moved; tz_convert('UTC') changes the clock, and the day must be "
-                "taken after it.",
-            ),
-        ),
-        fields=(
-            Field("Windows", digits=0),
-            Field("Common windows that begin elsewhere", "%"),
-            Field("Visits on another day", "%"),
-        ),
-        then="Few visits change their day, and more windows change their beginning.",
-        code=True,
-    )
+    elsewhere = 100 * np.mean([ours[k] != theirs[k] for k in ours.keys() & theirs.keys()])
+    return [len(theirs), elsewhere, 100 * np.mean(local != utc)], {
+        "nothing has moved; tz_convert('UTC') changes the clock, and the day must be "
+        "taken after it.": [len(ours), 0, 0]
+    }
 
 
-@ANSWERS.to("3.3")
-def _padding() -> Answer:
+@works_out(
+    "3.3", [f"Size {s}, {how} [%]" for s in SIZES for how in ("random", "in pools")], code=True
+)
+def _padding() -> Worked:
+    """The longest of many random windows is long, so random batches waste at any size."""
     lengths = windows_of(7, "published").train.lengths
     order = np.random.default_rng(0).permutation(len(lengths))
 
@@ -223,34 +276,30 @@ def _padding() -> Answer:
             seats += sum(part[k : k + size].max() * len(part[k : k + size]) for k in cuts)
         return 100 * (1 - lengths.sum() / seats)
 
-    right = [[share(size, pool) for pool in (0, 32)] for size in (16, 64, 128, 512)]
+    right = [[share(size, pool) for pool in (0, 32)] for size in SIZES]
     turned = [row[::-1] for row in right]
-    return Answer(
-        right,
-        ((turned, "the columns are exchanged: random first, then pools of 32."),),
-        fields=tuple(
-            Field(f"Size {size}, {how}", "%")
-            for size in (16, 64, 128, 512)
-            for how in ("random", "in pools")
-        ),
-        then="The longest of many random windows is long, so random batches waste at any size.",
-        code=True,
-    )
+    return right, {"the columns are exchanged: random first, then pools of 32.": turned}
 
 
-@ANSWERS.to("3.4")
-def _hours() -> Answer:
+@works_out("3.4")
+def _hours() -> Worked:
     test = _test()
     minutes = (test.started_at - test.started_at.min()).dt.total_seconds().to_numpy() / 60
     by_hours = _starts(test, minutes, 168 * 60)
     by_days = _starts(test, local_day(test.started_at).to_numpy(), 7)
     value, other = (np.array([list(s.values()), list(s)]) for s in (by_hours, by_days))
-    return Answer(value, ((other, "these windows still count calendar days."),))
+    return value, {"these windows still count calendar days.": other}
 
 
-@ANSWERS.to("3.5")
-def _reach_back() -> Answer:
-    visits = all_visits()
+@works_out(
+    "3.5",
+    ["Windows gained", "In the window, of the new [%]", "In the window, of the old [%]"],
+    digits=(0, 1, 1),
+    code=True,
+)
+def _reach_back() -> Worked:
+    """It is another test set, so its scores cannot stand beside published ones."""
+    visits = town().visits
     days, places = local_day(visits.started_at).to_numpy(), visits.location_id.to_numpy()
     rows = np.flatnonzero(visits.split == "test")
     inside = {k: f for k, f in _starts(visits, days, 7).items() if visits.split.iat[k] == "test"}
@@ -258,22 +307,13 @@ def _reach_back() -> Answer:
     found = pd.Series({k: places[k] in places[f:k] for k, f in inside.items()})
     new = ~found.index.isin(list(old))
     value = [int(new.sum()), 100 * found[new].mean(), 100 * found[~new].mean()]
-    slip = [len(found), 100 * found.mean(), 100 * found[~new].mean()]
-    return Answer(
-        value,
-        ((slip, "you counted all windows; leave out those there were before."),),
-        fields=(
-            Field("Windows gained", digits=0),
-            Field("In the window, of the new", "%"),
-            Field("In the window, of the old", "%"),
-        ),
-        then="It is another test set, so its scores cannot stand beside published ones.",
-        code=True,
-    )
+    every = [len(found), 100 * found.mean(), value[2]]
+    return value, {"you counted all windows; leave out those there were before.": every}
 
 
-@ANSWERS.to("3.6")
-def _by_hand() -> Answer:
+@works_out("3.6", ["Windows", "Visits in the longest"], digits=0)
+def _by_hand() -> Worked:
+    """A gap costs twice: the days themselves, and the windows after it that stay too thin."""
     days = np.array([1, 3, 3, 7, 8, 10, 10, 18, 19, 20])
     one = pd.DataFrame({"user_id": 0}, index=range(len(days)))
 
@@ -281,13 +321,39 @@ def _by_hand() -> Answer:
         starts = _starts(one, days, width)
         return [len(starts), max(target - first for target, first in starts.items())]
 
-    return Answer(
-        asked(7),
-        (
-            ([4, 5], "day 7 is too early: seven days must have passed since the first day."),
-            ([6, 5], "after the long gap no window holds three visits."),
-            (asked(6), "the seventh day before the target's is still in the window."),
-        ),
-        fields=(Field("Windows", digits=0), Field("Visits in the longest", digits=0)),
-        then="A gap costs twice: the days themselves, and the windows after it that stay too thin.",
-    )
+    return asked(7), {
+        "day 7 is too early: seven days must have passed since the first day.": [4, 5],
+        "after the long gap no window holds three visits.": [6, 5],
+        "the seventh day before the target's is still in the window.": asked(6),
+    }
+
+
+@works_out("4.1", ["Acc@1 [%]", "Acc@10 [%]"], code=True)
+def _favourite() -> Worked:
+    """The rule does not know where the person is, but its list of ten reaches beyond the window."""
+    train, test = windows_of().train.visits, windows_of().test
+    counts = train.groupby("user_id").location_id.value_counts()
+    targets = test.visits.location_id.to_numpy()[test.target]
+    rows = []
+    for user, target in zip(test.users, targets, strict=True):
+        own = counts[user] if user in counts.index.get_level_values(0) else pd.Series(dtype=float)
+        score = own.get(target, 0)
+        tied = int((own == score).sum()) if score > 0 else 0
+        rows.append((user, target, -1, int((own > score).sum()), tied, True, True))
+    names = ["user_id", "target", "predicted", "better", "tied", "known", "in_window"]
+    scores = summarize(pd.DataFrame(rows, columns=names), ["all"]).iloc[0]
+    value = [scores["acc@1"], scores["acc@10"]]
+    return value, {"the two are exchanged: Acc@1 first.": value[::-1]}
+
+
+@works_out("4.6", ["Acc@1", "Acc@3", "MRR"], digits=2, atol=0.005)
+def _three_tied() -> Worked:
+    """If the order of columns broke the ties, Acc@3 of this window would be 1 or 0."""
+    ranks = np.array([2, 3, 4])  # that the target may have: one place is ahead, three are level
+    first = [1 / 3, 2 / 3, (1 + 1 / 2 + 1 / 3) / 3]
+    return [credit.mean() for credit in (ranks <= 1, ranks <= 3, 1 / ranks)], {
+        "you let the target win its ties; take the mean over all orders.": [0, 1, 1 / 2],
+        "you let the target lose its ties; take the mean over all orders.": [0, 0, 1 / 4],
+        "that is the mean rank; the mean is taken of the credit at each rank.": [0, 1, 1 / 3],
+        "one place is ahead of all three, so the best rank is the second.": first,
+    }

@@ -1,6 +1,6 @@
 """The ground under every map, and a map as a figure: its words, a legend, a table with the same.
 
-A map is SVG that a script of ``pgt/viz/web`` draws, with the colours of the page, light or dark. It
+A map is SVG that a script of ``wherenext/web`` draws, with the colours of the page, light or dark; it
 has no tiles and needs no network. Whatever comes from data reaches the page as JSON or escaped, and
 the scripts set it as text.
 """
@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from wherenext.city import City
-from wherenext.viz.page_text import safe_html, safe_json
-from wherenext.viz.web_figure import WebFigure, scripted
+from wherenext.page_text import safe_html, safe_json
+from wherenext.web_figure import WebFigure, scripted
 
 # What lies below the data, from the ground up, with the width of its lines in pixels.
 GROUND = {"district": 1.0, "park": 1.0, "river": 1.0, "lake": 1.0, "street": 1.5, "rail": 2.0}
@@ -115,7 +115,7 @@ class MapFigure(WebFigure):
     data : dict
         What the scripts draw, ready for JSON.
     script : str
-        The file of ``pgt/viz/web`` that draws it.
+        The file of ``wherenext/web`` that draws it.
     body : str
         HTML: the map and what stands around it.
     title, caption : str
@@ -189,7 +189,7 @@ def map_figure(
         length of a degree east by one north), ``names``, a ``ground`` of `ground_of` or none, and
         whatever else it draws. `of_town` has the first four.
     script : str
-        A file of ``pgt/viz/web``.
+        A file of ``wherenext/web``.
     title, caption : str
     table : DataFrame
         The same in numbers.

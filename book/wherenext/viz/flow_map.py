@@ -16,8 +16,8 @@ import torch
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows
 from wherenext.city import City
+from wherenext.page_text import options
 from wherenext.viz.basemap import MapFigure, arch, dot, map_figure, of_town
-from wherenext.viz.page_text import options
 
 SHOWN = 24  # flows a layer
 

@@ -1,4 +1,4 @@
-"""The figures that chapters share; each returns a `wherenext.viz.figures.Shown`."""
+"""The figures that chapters share; each returns a `wherenext.figures.Shown`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib import pyplot as plt
 
 from pgt.look import Look
-from wherenext.viz.figures import COPIED, EXTRA, GENERATED, MUTED, TRUTH, Shown, show
+from wherenext.figures import COPIED, EXTRA, GENERATED, MUTED, TRUTH, Shown, show
 
 
 def history(table: pd.DataFrame, *, best_epoch: int, alt: str, caption: str) -> Shown:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from pgt.look import Look
 from wherenext.city import City
+from wherenext.page_text import options
 from wherenext.viz.basemap import (
     CROSS,
     DIAMOND,
@@ -25,7 +26,6 @@ from wherenext.viz.basemap import (
     map_figure,
     of_town,
 )
-from wherenext.viz.page_text import options
 
 LEGEND = (
     (DISC, "pointer attention, per place"),

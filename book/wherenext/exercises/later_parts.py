@@ -1,0 +1,264 @@
+"""Answers to the exercises of Parts II to V: the model, what it knows, and what lies beyond it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pgt.calibration import brier
+from pgt.config import PRESETS, ModelConfig
+from pgt.model import PointerGeneratorTransformer
+from wherenext.exercises import Worked, works_out
+from wherenext.exercises.part_one import windows_of
+
+
+@works_out("5.1", ["Locations for 1.3 million", "Numbers in ours"], digits=0, atol=0.5)
+def _numbers_of_tables() -> Worked:
+    """The two statements cannot both hold; it is an erratum of the documents."""
+    vocabulary = windows_of().vocabulary
+    model = PointerGeneratorTransformer(ModelConfig(vocabulary.n_locations, vocabulary.n_users))
+    numbers = sum(weight.numel() for weight in model.embeddings.parameters())
+    width, places = model.config.d_model, 1_300_000 / 64
+    return [places, numbers], {
+        "LayerNorm has a scale and a shift for each number.": [places, numbers - 2 * width],
+        "the projection has a bias, too.": [places, numbers - width],
+    }
+
+
+@works_out("6.1", ["Parameters of one layer"], digits=0, atol=0.5)
+def _one_layer() -> Worked:
+    """The number of heads is not in it: heads divide the width and add nothing."""
+    layer = PointerGeneratorTransformer(ModelConfig(2, 2)).encoder.layers[0]
+    numbers = sum(weight.numel() for weight in layer.parameters())
+    biases = sum(weight.numel() for weight in layer.parameters() if weight.ndim == 1)
+    norms = 4 * ModelConfig(2, 2).d_model
+    return numbers, {
+        "these are the matrices; their biases and two norms are missing.": numbers - biases,
+        "the two norms have a scale and a shift for each number.": numbers - norms,
+    }
+
+
+@works_out("7.1", [f"Place {place}" for place in range(5)], digits=2)
+def _pointed() -> Worked:
+    """Place 2 wins with the tallest bar; one more such visit to place 4 would turn it."""
+    right = np.array([0.0, 0.0, 5.0, 1.0, 4.0])  # places 0 to 4, by e to the score
+    leaking = right + math.exp(7.0) * np.eye(5)[0]
+    return right / right.sum(), {
+        "the padding has taken a share; its score must not count.": leaking / leaking.sum(),
+        "place 4 was visited twice, and collects both weights.": [0, 0, 0.5, 0.1, 0.2],
+        "these are the weights before they are divided by their sum.": [0, 0, 5, 1, 4],
+    }
+
+
+@works_out(
+    "8.1",
+    ["The first place wins above a gate of", "Responsibility of the pointer"],
+    digits=2,
+    atol=0.005,
+)
+def _turning() -> Worked:
+    """The pointer's favourite wins below an even gate already, because the generator gives it
+    something, too.
+    """
+    turn = (0.7 - 0.1) / (0.7 + 0.7 - 0.1)  # where 0.7 g + 0.1 (1 - g) = 0.7 (1 - g)
+    taken = "you took the gate for the weight of generating; it is that of copying."
+    return [turn, 0.6], {taken: [1 - turn, 0.4]}
+
+
+@works_out("9.1", ["Places"], digits=0, atol=0.5)
+def _nine_tenths() -> Worked:
+    """With more places than that, nearly all of the model is two tables of them."""
+    few = 100
+    model = PointerGeneratorTransformer(ModelConfig(few, 2_000, **PRESETS["diy"].model))
+    per_place = 2 * model.config.d_model + 1  # a row here, a row and a bias there
+    rest = 9 * (model.n_parameters() - few * per_place)
+    bias = "the generator has a bias for each place, too."
+    return rest // per_place + 1, {bias: rest // (per_place - 1) + 1}
+
+
+@works_out(
+    "9.5",
+    ["What changes the answer"],
+    choices=("padding", "neighbours", "batch order", "visit order"),
+)
+def _what_matters() -> Worked:
+    """Position, recency and the last visit's role all follow the order of the visits."""
+    return ("visit order",), {
+        "masks keep attention off the padding, and the context is read at the last real visit.":
+            ("padding",),
+        "each window has a row of its own; a longer one beside it only adds padding.":
+            ("neighbours",),
+        "the rows move, and each brings its answer along.": ("batch order",),
+    }  # fmt: skip
+
+
+@works_out("10.1", ["A hit [nats]", "A miss [nats]"], digits=2, atol=0.01)
+def _nats() -> Worked:
+    """One miss costs as much as 4.1 hits."""
+    places = windows_of().vocabulary.n_locations
+    inside, outside = -math.log(0.09), -math.log(0.1 / (places - 10))
+    bits = [inside / math.log(2), outside / math.log(2)]
+    return [inside, outside], {
+        "the two are exchanged: the hit comes first.": [outside, inside],
+        "these are bits; nats have the natural logarithm.": bits,
+        "the remaining tenth is shared by all the other places.": [inside, -math.log(0.1)],
+    }
+
+
+@works_out("11.1", ["Brier score", "Reliability", "Resolution", "Uncertainty"], digits=4)
+def _four_forecasts() -> Worked:
+    """The parts add up: reliability minus resolution plus uncertainty is the score."""
+    four = brier([0.2, 0.2, 0.8, 0.8], [0, 0, 1, 0], bins=2)
+    score, reliable, resolved, spread = (
+        four.score, four.reliability, four.resolution, four.uncertainty,
+    )  # fmt: skip
+    return [score, reliable, resolved, spread], {
+        "reliability and resolution are exchanged: reliability is how far the forecasts "
+        "are from what happened in their group.": [score, resolved, reliable, spread],
+        "the score is the mean of the squares, without a root.":
+            [math.sqrt(score), reliable, resolved, spread],
+        "one case of four happened, so the uncertainty is that of a quarter.":
+            [score, reliable, resolved, 0.25],
+    }  # fmt: skip
+
+
+@works_out("12.1", ["Steps until it has halved", "Factor between 1 and 15"], atol=0.01)
+def _falling() -> Worked:
+    """What looks mild at each step is a large factor over a whole window."""
+    half, factor = math.log(2) / -math.log(0.8), 0.8**-14
+    return [half, factor], {
+        "from position 1 to position 15 there are fourteen steps.": [half, 0.8**-15],
+        "that is the other way round; say how many times as much.": [half, 1 / factor],
+        "each step takes a fifth of what is left, not of the beginning.": [0.5 / 0.2, factor],
+    }
+
+
+@works_out("13.5", ["Change without the first", "Change without the third"], digits=2, atol=0.005)
+def _taken_out() -> Worked:
+    """The visit with most attention is the one whose loss helps."""
+    gate, here, other = 0.8, 0.3, 0.5  # attention on the visit itself, and on the one elsewhere
+    copied = 1 - other
+
+    def change(left: float, kept: float) -> float:
+        return gate * (left / kept - copied)
+
+    first, third = change(copied - here, 1 - here), change(copied, 1 - other)
+    return [first, third], {
+        "the gate multiplies what is copied.": [first / gate, third / gate],
+        "the attention of the others adds up to one again.": [-gate * here, 0],
+        "the sign is the other way round: after minus before.": [-first, -third],
+        "that is the attention alone, which is the naive reading.": [-here, -other],
+    }
+
+
+@works_out("14.1", ["The reason"], choices=("rare", "seldom first", "pointer", "gate"))
+def _never_first() -> Worked:
+    """What a part is worth depends on what is counted: look at Acc@10, too."""
+    return ("seldom first",), {
+        "they are not rare: look at the share of targets in the window.": ("rare",),
+        "the pointer has no place outside the window to give probability to.": ("pointer",),
+        "a gate can only weigh two answers; without the generator there is one.": ("gate",),
+    }
+
+
+@works_out("15.5", ["As they are [%]", "Merged [%]"], atol=0.05)
+def _two_ceilings() -> Worked:
+    """The ceiling has risen, and no place has become easier to name."""
+    unknown, of_known = 1 / 5, 4 / 5
+    right = [100 * ((1 - unknown) * of_known + unknown * share) for share in (2 / 5, 19 / 20)]
+    return right, {
+        "the two groups differ in size; weigh each by its share of targets.": [60.0, 87.5],
+        "the two are exchanged: as they are comes first.": right[::-1],
+    }
+
+
+@works_out("17.1", ["Copied by the summarizer", "Copied by PGT"], digits=2)
+def _copied() -> Worked:
+    """Both are shares of probability, and neither of them counts words."""
+    swapped = "the two are exchanged: one gate weighs generating, the other copying."
+    return [0.1, 0.9], {swapped: [0.9, 0.1]}
+
+
+@works_out("17.2", ["From this many visits on"], digits=0, atol=0.5)
+def _encoder_or_lstm() -> Worked:
+    """Its projections and its feed-forward network alone are more work than the BiLSTM."""
+    return 1, {}
+
+
+@works_out("18.1", ["Recall@3", "NDCG@3", "Hit ratio@3"], digits=2, atol=0.001)
+def _first_and_fourth() -> Worked:
+    """One list has three different scores, so a paper must say which it means."""
+    best = 1 + 1 / math.log2(3)
+    ndcg, fourth = 1 / best, (1 + 1 / math.log2(5)) / best
+    return [1 / 2, ndcg, 1.0], {
+        "the best order would have both elements on top; divide by it.": [1 / 2, 1.0, 1.0],
+        "that is precision; recall divides by the size of the true set.": [1 / 3, ndcg, 1.0],
+        "the fourth rank is not among the first three.": [1 / 2, fourth, 1.0],
+    }
+
+
+@works_out("20.1", ["The third alone", "All three"], digits=2, atol=0.005)
+def _three_reasons() -> Worked:
+    """One strong reason is enough to raise a visit, whatever the others say."""
+    e = math.exp
+    weight = e(0) + e(-1) + e(-3)
+    return [(e(0) + e(-1) + e(1)) / weight, e(1)], {
+        "the reasons are added after the exponential, not before it.": [e(4), e(3)],
+        "only the third part of the sum rises by that factor.": [e(4), e(1)],
+    }
+
+
+@works_out(
+    "21.1", ["Two Saturdays agree", "Best guess", "Lower end", "Upper end"], digits=2, atol=0.005
+)
+def _saturdays() -> Worked:
+    """The ends meet only if one place is certain."""
+    chances = (0.5, 0.3, 0.2)
+    agree, best = sum(p * p for p in chances), max(chances)
+    root = math.sqrt(agree)
+    return [agree, best, agree, root], {
+        "two Saturdays agree in any of three places.": [best, best, best, math.sqrt(best)],
+        "the ends are exchanged: of a number below one the root is larger.": [
+            agree,
+            best,
+            root,
+            agree,
+        ],
+    }
+
+
+@works_out("22.1", ["Answers", "The three together", "At most"], digits=(0, 2, 2), atol=0.005)
+def _new_places() -> Worked:
+    """A place that training never showed can have as much as the gate, and no more."""
+    gate, attention = 0.6, 0.25
+    answers, together = 1003, gate * attention
+    by_number = [answers, gate * 3 / 7, gate]
+    return [answers, together, gate], {
+        "four of the seven are known, and among the thousand.": [1007, together, gate],
+        "what the pointer gives is multiplied by the gate.": [answers, attention, 1.0],
+        "their share is their attention, not their number among the places.": by_number,
+    }
+
+
+@works_out("24.2", ["The first expert's weight"], digits=2, atol=0.005)
+def _share() -> Worked:
+    """Three visits are enough to move an even weight that far."""
+    first, second = 0.5 * 0.4 * 0.5, 0.25 * 0.2 * 0.5
+    sums = 0.5 + 0.4 + 0.5, 0.25 + 0.2 + 0.5
+    return first / (first + second), {
+        "that is the second expert's share.": second / (first + second),
+        "that is how many times as likely; a share lies below 1.": first / second,
+        "probabilities of several visits are multiplied, not added.": sums[0] / sum(sums),
+    }
+
+
+@works_out("25.1", ["One array [GB]", "A stretch [MB]"], digits=2, atol=0.001)
+def _sizes() -> Worked:
+    """A stretch is small whatever the number of places, and that is why it exists."""
+    every, stretch = 4 * 128 * 1_000_000, 4 * 2**20
+    powers = [every / 2**30, stretch / 2**20]
+    return [every / 1e9, stretch / 1e6], {
+        "these are powers of two; the exercise counts in powers of ten.": powers,
+        "these are numbers and not bytes; each number has four.": [every / 4e9, stretch / 4e6],
+    }

@@ -1,0 +1,149 @@
+"""Figures that a page can show in light and in dark, and that say what they show.
+
+A matplotlib figure becomes inline SVG whose ink, paper and palette are CSS variables with
+fallbacks, so the same picture follows the theme of the book and stays legible in any notebook.
+Every figure carries alt text and a caption.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import matplotlib as mpl
+from cycler import cycler
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from wherenext.page_text import framed, safe_html
+
+INK, PAPER, GRID, MUTED = "#1b1f24", "#ffffff", "#d9dde2", "#5f6b7a"
+# One meaning, one colour, through the whole book; told apart by colour-blind readers as well.
+COPIED, GENERATED, TRUTH, GATE, EXTRA = "#0b68a8", "#c04f00", "#007a5a", "#8a3f8f", "#8a6d00"
+PALETTE = (COPIED, GENERATED, TRUTH, GATE, EXTRA)
+VARIABLES = {
+    INK: "--pgt-ink", PAPER: "--pgt-paper", GRID: "--pgt-grid", MUTED: "--pgt-muted",
+    COPIED: "--pgt-copied", GENERATED: "--pgt-generated", TRUTH: "--pgt-truth",
+    GATE: "--pgt-gate", EXTRA: "--pgt-extra",
+}  # fmt: skip
+SEQUENTIAL = "cividis"
+NUMBER = re.compile(r"-?\d+\.\d+")
+# Lengths on the page; not the factors of a scale, which multiply others.
+LENGTHS = re.compile(r'(?<= )(?:d|x|y|x1|x2|y1|y2|width|height)="[^"]*"|translate\([^)]*\)')
+GROUP = re.compile(r'<g id="[\w.]+_\d+"')  # named by matplotlib; nothing refers to these names
+MARK = r'<use [^<>]*? style="{}"/>'
+MARKS = re.compile(MARK.format('(?P<style>[^"]*)') + f"(?:{MARK.format('(?P=style)')})+")
+
+
+# Whoever imports this module has the book's style.
+mpl.rcParams.update(
+    {
+        "figure.figsize": (7.0, 3.6), "figure.dpi": 110, "figure.facecolor": PAPER,
+        "figure.constrained_layout.use": True, "savefig.facecolor": PAPER,
+        "axes.facecolor": PAPER, "axes.edgecolor": MUTED, "axes.labelcolor": INK,
+        "axes.titlecolor": INK, "axes.titlesize": 11, "axes.titleweight": "bold",
+        "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False,
+        "axes.grid": True, "axes.axisbelow": True, "axes.prop_cycle": cycler(color=PALETTE),
+        "grid.color": GRID, "grid.linewidth": 0.7, "text.color": INK, "xtick.color": INK,
+        "ytick.color": INK, "legend.frameon": False, "font.size": 10, "lines.linewidth": 2,
+        "font.family": "DejaVu Sans", "image.cmap": SEQUENTIAL,
+        "svg.fonttype": "path",
+    }
+)  # fmt: skip
+
+
+def themed_svg(figure: Figure, alt: str) -> str:
+    """Draw the figure as SVG with CSS variables for its colours.
+
+    Its hatchings and clippings have names of their own, made from the alt text: a name that two
+    figures of a page share means the first one, and if that is hidden, nothing is drawn.
+    """
+    buffer = io.StringIO()
+    with plt.rc_context({"svg.hashsalt": alt}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = themed(lighter(re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)))
+    # Width and height give way to the page; the viewBox keeps the proportions.
+    return re.sub(r'(<svg[^>]*?) height="[^"]*"([^>]*?) width="[^"]*"', r"\1\2", text, count=1)
+
+
+def lighter(svg: str) -> str:
+    """The picture with fewer bytes: to a hundredth of a point, it is the same.
+
+    >>> lighter('<g id="patch_1">\\n <path d="M 1.234567 2 \\nL 30.996 4 \\n"/>\\n</g>')
+    '<g><path d="M1.23 2L31 4"/></g>'
+    """
+    svg = re.sub(r">\s+<", "><", re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL))
+    svg = re.sub(r'(?<= d=")[^"]*', lambda found: re.sub(r"\s*([A-Za-z\n])\s*", r"\1",
+                 " ".join(found[0].split())), svg)  # fmt: skip
+    svg = LENGTHS.sub(lambda found: NUMBER.sub(_short, found[0]), svg)
+    return MARKS.sub(_share_style, GROUP.sub("<g", svg)).replace("xlink:href=", "href=")
+
+
+def _short(found: re.Match[str]) -> str:
+    """A number with two decimals, unless that is nothing."""
+    text = f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text
+
+
+def _share_style(found: re.Match[str]) -> str:
+    """Marks of one style in a group that has it; each hides what it covers, as before."""
+    style = found["style"]
+    if re.search(r"(?<!-)opacity", style):
+        return found[0]  # of a group, it would be that of all marks together
+    return f'<g style="{style}">' + found[0].replace(f' style="{style}"', "") + "</g>"
+
+
+def themed(text: str) -> str:
+    """Put CSS variables for the book's colours, with the colours as their fallbacks."""
+    for colour, variable in VARIABLES.items():
+        text = text.replace(colour, f"var({variable}, {colour})")
+    return text
+
+
+class Shown:
+    """A figure with alt text and caption, for the notebook to display."""
+
+    def __init__(self, svg: str, png: bytes, alt: str, caption: str, width: float) -> None:
+        self.svg, self.png, self.alt, self.caption, self.width = svg, png, alt, caption, width
+
+    def picture(self) -> str:
+        """The drawing as HTML, with its alt text and without its caption."""
+        label = safe_html(self.alt)
+        svg = self.svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+        return f'<div class="pgt-scroll" style="max-width:{self.width:.0f}px">{svg}</div>'
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        page = framed(self.picture(), self.caption)
+        return {"text/html": page, "image/png": self.png, "text/plain": self.alt}
+
+
+def show(figure: Figure, *, alt: str, caption: str) -> Shown:
+    """Finish a figure: give it alt text and a caption, and close it.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    alt : str
+        What a reader who cannot see it needs to know: what is plotted, and what it shows.
+    caption : str
+        One or two sentences below it.
+
+    Examples
+    --------
+    >>> figure, axes = plt.subplots()
+    >>> shown = show(figure, alt="An empty pair of axes.", caption="Nothing yet.")
+    >>> "aria-label" in shown._repr_mimebundle_()["text/html"]
+    True
+    """
+    for name, text in (("alt", alt), ("caption", caption)):
+        if not text.strip():
+            raise ValueError(f"A figure needs {name}; say in a sentence what it shows.")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=150)
+    width = figure.get_size_inches()[0] * 110
+    shown = Shown(themed_svg(figure, alt), buffer.getvalue(), alt, caption, width)
+    plt.close(figure)
+    return shown

@@ -1,0 +1,297 @@
+"""The live model: a trained model in a page of its own, without server or network.
+
+The model computes in plain JavaScript (`live.js`, its forward pass). `live_map.js` draws the map
+and `live_draw.js` the rest; `live_page.js` has the state and what changes it. All of it and the
+weights stand in one piece of HTML, which a notebook shows as an output and `Playground.save` writes
+as a file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import Template
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from pgt.checkpoint import load_model, shipped
+from pgt.config import PARTS
+from pgt.errors import DataError
+from pgt.look import story
+from pgt.model import PointerGeneratorTransformer
+from pgt.units import local_day, local_minute
+from pgt.windows import FEATURES, Windows, prepare
+from wherenext import city as towns
+from wherenext.page_text import safe_html
+from wherenext.web_figure import WebFigure, scripted, web
+from wherenext.weights_json import ONE_LAYER, pack
+
+Small = Literal["pointer", "gate", "bias"]
+SHEETS = ("page_parts.css", "live.css")
+SCRIPTS = (
+    "page_parts.js", "live.js", "live_map.js", "live_light.js", "live_draw.js", "live_page.js",
+)  # fmt: skip
+TITLES = {
+    "full": "The live model: a town, its people, and where they go next",
+    "pointer": "A live pointer: change the visits and see where it points",
+    "gate": "A live gate: change the visits or the gate and see what the mixture becomes",
+    "bias": "A live position bias: multiply it and see what the pointer does",
+}
+CAPTIONS = {
+    "full": "The trained model, computed in this page. Places, people and their visits are "
+    "simulated.",
+    "pointer": "The trained pointer, computed in this page. Delete a visit, change its hour, or "
+    "add one by clicking a place.",
+    "gate": "The trained model, computed in this page. The gate is the model's, until you set it "
+    "by hand.",
+    "bias": "The trained pointer, computed in this page. The bias can be multiplied; its keys "
+    "and queries stay as they are.",
+}
+LABEL = (
+    "Map of the places. Arrow keys move it, plus and minus zoom; places can be added by name below."
+)
+# Switches that a small version keeps.
+KEPT = {
+    "pointer": ("position_bias", "time", "recency", "position_from_end", "sinusoid"),
+    "gate": ("pointer", "generator", "gate"),
+    "bias": ("position_bias", "recency", "position_from_end", "sinusoid"),
+}
+MOST_PEOPLE = 100  # in one page; those with the most windows or visits
+MONDAY = 4  # 1970-01-05, as days since 1970-01-01
+UNIT = 1e-5  # of a map, in degrees: about a metre
+# What lies below the data, from the ground up, with the width of its lines in pixels.
+GROUND = {"district": 1.0, "park": 1.0, "river": 1.0, "lake": 1.0, "street": 1.5, "rail": 2.0}
+WIDE_STREETS = {"avenue": 4.0, "promenade": 3.0}
+# Signs for a legend: SVG in a box from -8 to 8.
+SIGNS = {
+    "disc": '<circle r="6" class="attention"/>',
+    "solid": '<circle r="6" class="solid"/>',
+    "ring": '<circle r="6" pathLength="100" class="solid" stroke-dasharray="50 100"/>'
+    '<circle r="6" pathLength="100" class="dashed" stroke-dasharray="0 50 9 8 9 8 9 8"/>',
+    "cross": '<path d="M-5-5L5 5M5-5L-5 5" class="here"/>',
+    "diamond": '<path d="M0-7L7 0 0 7-7 0z" class="truth"/>',
+    "path": '<path d="M-7 5L0-4 7 4" class="path"/>',
+}
+
+
+def frame(label: str, everything: str) -> str:
+    """The place of a map: what it is called, and its button that shows all."""
+    return Template(web("live_map.html").rstrip()).substitute(
+        label=safe_html(label), all=safe_html(everything)
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Playground(WebFigure):
+    """A live model, for the notebook to display or to be saved as a page."""
+
+    data: dict[str, Any]
+    title: str
+    caption: str
+
+    def _repr_html_(self) -> str:
+        body = Template(web("live.html")).substitute(
+            SIGNS, id=self.data["id"], kind=self.data["kind"],
+            title=safe_html(self.title), caption=safe_html(self.caption),
+            open=" open" if self.data["kind"] == "full" else "",
+            frame=frame(LABEL, "Show all visits"),
+        )  # fmt: skip
+        return scripted(body, self.data, SHEETS, SCRIPTS)
+
+
+def playground(
+    *, small: Small | None = None, window: int | None = None, state: str = ""
+) -> Playground:
+    """The shipped model of the simulated town, live.
+
+    Parameters
+    ----------
+    small : {"pointer", "gate", "bias"}, optional
+        A small version, with one person and the part that a chapter is about.
+    window : int, optional
+        Of the test windows, the one to begin with; by default the book's story window.
+    state : str
+        A shared state, as the page's button "Share this state" gives it.
+
+    Examples
+    --------
+    >>> shown = playground(small="pointer")
+    >>> shown.data["kind"], len(shown.data["people"])
+    ('pointer', 1)
+    """
+    model, vocabulary = load_model(shipped("city"))
+    town = towns.load()
+    windows = prepare(town.visits, vocabulary=vocabulary).test
+    return build(
+        model, windows, places=town.places, ground=town.base["features"],
+        roles=town.people.set_index("user_id").role, small=small,
+        window=story(windows) if window is None else window, state=state,
+    )  # fmt: skip
+
+
+def build(
+    model: PointerGeneratorTransformer, windows: Windows, *, places: pd.DataFrame | None = None,
+    ground: Sequence[dict[str, Any]] = (), roles: pd.Series | None = None,
+    small: Small | None = None, window: int = 0, state: str = "", title: str = "",
+    caption: str = "",
+) -> Playground:  # fmt: skip
+    """Any trained model with windows of its own vocabulary, live; see `playground`.
+
+    ``places`` have ``location_id``, ``name``, ``lon``, ``lat``; without spots there is no map.
+    ``ground`` (GeoJSON features) lies below them; ``roles``, by ``user_id``, add to a person's
+    name.
+    """
+    vocabulary = windows.vocabulary
+    if model.config.n_locations != vocabulary.n_locations:
+        raise DataError("The windows have other places; make them with the model's vocabulary.")
+    if small is not None and small not in KEPT:
+        raise DataError(f"small is {small!r}; choose of {', '.join(KEPT)}.")
+    if small is not None and model.pointer is None:
+        raise DataError("This model has no pointer, which every small version shows.")
+    if not 0 <= window < len(windows):
+        raise DataError(f"There is no window {window}; there are {len(windows)}, from 0.")
+    # How `playground` is called for this page, without the state.
+    call = "" if small is None else f'small="{small}", window={window}, '
+    rows: dict[str, Any] = {}
+    here: list[int] | None = None
+    if small is not None:  # only the windows of the person whose window it is
+        mine = np.flatnonzero(windows.users == windows.users[window])
+        windows, window = windows.subset(mine), int(np.searchsorted(mine, window))
+        ids = windows.features[0].numpy()[1:]
+        low, high = int(windows.first.min()), int(windows.target.max()) + 1
+        here = sorted({0, 1, *np.unique(ids[low:high]).tolist()})
+        rows = {"embeddings.tables.location.weight": here}
+    people = people_of(windows, roles)
+    if small is not None:
+        rows["embeddings.tables.user.weight"] = [0, people[0]["user"]]
+    leave_out = ("generator", "gate") if small in ("pointer", "bias") else ()
+    pointer_alone = bool(leave_out) or model.generator is None
+    about = places_of(windows, places)
+    if small in ("pointer", "bias"):  # nothing else can be named
+        keep = set(here or ())
+        for part in ("names", "spots"):
+            about[part] = [one if i in keep else None for i, one in enumerate(about[part])]
+    corner, on_map = about.pop("corner"), any(spot is not None for spot in about["spots"])
+    kind = small or "full"
+    data = {
+        "id": f"pgt-live-{kind}", "kind": kind, "fingerprint": vocabulary.fingerprint()[:6],
+        "call": call, "state": state, "start": start_of(windows, window),
+        "people": people, **about, "here": here,
+        "ground": ground_of(ground, corner) if on_map else None,
+        "switches": [part for part in switches_of(model) if part in KEPT.get(kind, (part,))],
+        "rings": not pointer_alone,
+        "has_both": not pointer_alone and model.pointer is not None,
+        "model": pack(model, rows=rows, leave_out=leave_out),
+    }  # fmt: skip
+    return Playground(data, title or TITLES[kind], caption or CAPTIONS[kind])
+
+
+def places_of(windows: Windows, places: pd.DataFrame | None) -> dict[str, Any]:
+    """Names and spots by vocabulary id, ``known`` (the last known id), and the map's ``shrink``.
+
+    A spot is [east, north] in `UNIT` from the south-west corner, or None where ``places`` does not
+    have it; then a place is called by its id.
+    """
+    vocabulary = windows.vocabulary
+    table = pd.DataFrame({"location_id": list(vocabulary.locations)})
+    if places is not None:
+        columns = [c for c in ("location_id", "name", "lon", "lat") if c in places.columns]
+        unique = places[columns].drop_duplicates("location_id")
+        table = table.merge(unique, on="location_id", how="left")
+    titles = table.location_id.astype(str)
+    if "name" in table.columns:
+        titles = table["name"].where(table["name"].notna(), titles).astype(str)
+    # Names that stand twice are numbered, so that a name leads to one place.
+    again = titles.groupby(titles).cumcount()
+    titles = titles.where(again == 0, titles + " (" + (again + 1).astype(str) + ")")
+    spots: list[list[int] | None] = [None] * (len(titles) + 2)
+    corner, shrink = [0.0, 0.0], 1.0
+    if "lon" in table.columns and "lat" in table.columns and table.lon.notna().any():
+        corner = [float(table.lon.min()), float(table.lat.min())]
+        shrink = math.cos(math.radians(float(table.lat.mean())))
+        east, north = (table.lon - corner[0]) / UNIT, (table.lat - corner[1]) / UNIT
+        for i in np.flatnonzero(table.lon.notna() & table.lat.notna()):
+            spots[i + 2] = [round(float(east[i])), round(float(north[i]))]
+    return {
+        "names": [None, None, *titles], "spots": spots, "known": 1 + vocabulary.n_known,
+        "corner": corner, "shrink": round(shrink, 5),
+    }  # fmt: skip
+
+
+def ground_of(features: Sequence[dict[str, Any]], corner: Sequence[float]) -> dict[str, Any]:
+    """A base map (GeoJSON features) as SVG paths in `UNIT` from a corner, and its districts' names.
+
+    ``layers``: [kind, width in pixels, path] each, from the ground up; ``labels``: [east, north,
+    name] each.
+    """
+    layers: dict[tuple[str, float], list[str]] = {}
+    labels: list[list[Any]] = []
+    for feature in features:
+        about, geometry = feature["properties"], feature["geometry"]
+        kind = about["kind"]
+        if kind not in GROUND:
+            continue
+        area = geometry["type"] == "Polygon"
+        line = np.asarray(geometry["coordinates"][0] if area else geometry["coordinates"])
+        corners = np.rint((line - corner) / UNIT).astype(int)
+        path = f"M{corners[0][0]} {corners[0][1]}l"
+        path += " ".join(f"{x} {y}" for x, y in np.diff(corners, axis=0))
+        width = WIDE_STREETS.get(str(about.get("level")), GROUND[kind])
+        layers.setdefault((kind, width), []).append(path + ("z" if area else ""))
+        if kind == "district":
+            labels.append([*corners.mean(0).round().astype(int).tolist(), str(about["name"])])
+    order = sorted(layers, key=lambda layer: (list(GROUND).index(layer[0]), layer[1]))
+    return {"layers": [[k, w, "".join(layers[k, w])] for k, w in order], "labels": labels}
+
+
+def _whose(windows: Windows) -> list[Any]:
+    """Whose visits a page holds: the `MOST_PEOPLE` people with the most windows."""
+    return sorted(pd.Series(windows.users).value_counts().head(MOST_PEOPLE).index)
+
+
+def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str, Any]]:
+    """Everybody's visits and moments.
+
+    ``user`` (vocabulary id); ``monday`` (days since 1970 of the Monday from which ``at`` counts);
+    ``visits`` ([place, at, stay] each, in minutes); ``moments`` ([first visit, target] each, as
+    rows of ``visits``).
+    """
+    table = windows.visits
+    day, minute = (f(table.started_at).to_numpy() for f in (local_day, local_minute))
+    stay = (table.finished_at - table.started_at).dt.total_seconds().floordiv(60).to_numpy()
+    features = dict(zip(FEATURES, windows.features.numpy()[:, 1:], strict=True))
+    people = []
+    for user in _whose(windows):
+        mine = np.flatnonzero(windows.users == user)
+        low, high = int(windows.first[mine].min()), int(windows.target[mine].max()) + 1
+        monday = int(day[low] - (day[low] - MONDAY) % 7)
+        at = (day[low:high] - monday) * 1440 + minute[low:high]
+        visits = np.stack([features["location"][low:high], at, stay[low:high]], axis=1)
+        moments = np.stack([windows.first[mine], windows.target[mine]], axis=1) - low
+        role = "" if roles is None or user not in roles.index else f", {roles[user]}"
+        people.append(
+            {"name": f"Person {user}{role}", "user": int(features["user"][low]), "monday": monday,
+             "visits": visits.astype(int).tolist(), "moments": moments.tolist()}
+        )  # fmt: skip
+    return people
+
+
+def start_of(windows: Windows, i: int) -> list[int]:
+    """Which person and which of their moments window ``i`` is."""
+    users, user = _whose(windows), windows.users[i]
+    if user not in users:
+        raise DataError(f"Window {i} is of a person whom the page leaves out; choose another one.")
+    return [users.index(user), int((windows.users[:i] == user).sum())]
+
+
+def switches_of(model: PointerGeneratorTransformer) -> list[str]:
+    """The parts that a model has, and that can so be switched off."""
+    config = model.config
+    missing = {"position_bias"} if not config.has("pointer") else set()
+    if not (config.has("pointer") and config.has("generator")):
+        missing |= {"pointer", "generator", "gate"}
+    parts = [part for part in PARTS if config.has(part) and part not in missing]
+    return parts + ([ONE_LAYER] if config.n_layers > 1 else [])

@@ -1,0 +1,52 @@
+"""Text and numbers from data on their way into a page: shown as they are, never run.
+
+Whatever a map, a legend, a title or a live page takes from data goes through `safe_html` or
+`safe_json`. They guard three languages at once: HTML, JavaScript, and Jinja. The last one because
+branca reads what a map element wrote as a template once more, so that ``{{ … }}`` in the name of
+a place would run as Python.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+# In JSON an opening brace is followed by one of these only inside a string.
+_JINJA = re.compile(r"\{(?=[{%#])")
+
+
+def safe_html(text: object) -> str:
+    """Text, or anything as `str` writes it, without a tag, a quote or an opening brace.
+
+    >>> safe_html("The <b>Owl</b> {{ 7*191 }}")
+    'The &lt;b&gt;Owl&lt;/b&gt; &#123;&#123; 7*191 }}'
+    """
+    return html.escape(str(text), quote=True).replace("{", "&#123;")
+
+
+def safe_json(value: Any) -> str:
+    """JSON in one line of ASCII for a script of a page: no text in it ends the script or is a
+    template.
+
+    >>> print(safe_json({"name": "</script>"}))
+    {"name":"\\u003c/script\\u003e"}
+    """
+    text = json.dumps(value, separators=(",", ":"))
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return _JINJA.sub(r"\\u007b", text)
+
+
+def framed(picture: str, caption: str) -> str:
+    """A picture in a figure of the page, with its caption below."""
+    below = f"<figcaption>{safe_html(caption)}</figcaption>"
+    return f'<figure class="pgt-figure">{picture}{below}</figure>'
+
+
+def options(names: Iterable[object]) -> str:
+    """What can be chosen from a list, with the numbers of the names as values."""
+    return "".join(
+        f'<option value="{i}">{safe_html(name)}</option>' for i, name in enumerate(names)
+    )

@@ -1,0 +1,266 @@
+"""One prediction put into words and pictures, step by step; `walkthrough` shows them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from wherenext.html_marks import bar, heat, number, sigmoid, table
+from wherenext.page_text import safe_html
+from wherenext.trace import Trace
+
+TOP = 7  # places that are listed
+FACTS = {  # short names for the seven facts
+    "location": "place", "user": "person", "time": "hour", "weekday": "day", "recency": "ago",
+    "duration": "stay", "position_from_end": "back",
+}  # fmt: skip
+SIGNS = "Teal is above zero, ochre below."
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: a title, the parts of the network that work, a sentence or two, and a picture."""
+
+    title: str
+    parts: tuple[str, ...]
+    says: str
+    picture: str
+
+
+def steps_of(found: Trace, names: Mapping[object, str]) -> Iterator[Step]:
+    """All steps, in order; ``names`` has what places are called, by ``location_id``."""
+    writer = _Writer(found, names)
+    yield writer.window()
+    yield from writer.vectors()
+    yield writer.attention()
+    yield writer.context()
+    yield from writer.pointer()
+    yield from writer.places()
+
+
+class _Writer:
+    """Puts a trace into words and pictures."""
+
+    def __init__(self, found: Trace, names: Mapping[object, str]) -> None:
+        self.trace, self.look, self.visits = found, found.look, found.look.visits
+        self.names = names
+        places = self.visits.location_id
+        self.letters = {place: _letter(n) for n, place in enumerate(places.unique())}
+        # As "11 A": a visit's number, and the letter of its place.
+        self.rows = [f"{n} {self.letters[place]}" for n, place in enumerate(places, start=1)]
+
+    def name(self, location_id: object) -> str:
+        """What a place is called."""
+        unnamed = "an unknown place" if location_id is None else f"place {location_id}"
+        return self.names.get(location_id, unnamed)
+
+    def place(self, location_id: object, before: str = "") -> str:
+        """A place with its letter, if it has one, and its name, as HTML."""
+        name = safe_html(self.name(location_id))
+        letter = self.letters.get(location_id)
+        mark = f'<b class="letter">{letter}</b> ' if letter else ""
+        return f'<span class="place">{mark}{before}{name}</span>'
+
+    def window(self) -> Step:
+        """The raw visits."""
+        rows = [
+            [f'<span class="visit"><span>{n}</span>{self.place(visit.location_id)}</span>',
+             f"{visit.started_at:%a %H:%M} – {visit.finished_at:%H:%M}"]
+            for n, visit in enumerate(self.visits.itertuples(), start=1)
+        ]  # fmt: skip
+        return Step(
+            "The visits", ("visits",),
+            f"One person, {len(rows)} visits to {len(self.letters)} places. Each place gets a "
+            "letter. Where next?",
+            table(["visit", "from – to"], rows),
+        )  # fmt: skip
+
+    def vectors(self) -> Iterator[Step]:
+        """Whole numbers, embeddings, projection, sinusoid."""
+        found = self.trace
+        rows = [
+            [name, *(str(found.ids[fact][n]) for fact in FACTS)] for n, name in enumerate(self.rows)
+        ]
+        yield Step(
+            "Whole numbers", ("embeddings",),
+            "Every fact becomes a whole number: which row to look up in its table of vectors.",
+            table(["visit", *FACTS.values()], rows),
+        )  # fmt: skip
+        width, last = found.embedded.shape[1], self.rows[-1]
+        wide = [(FACTS[name], size) for name, size in found.widths.items()]
+        heads = [*wide[:2], ("the other five", sum(size for _, size in wide[2:]))]
+        yield Step(
+            "Seven vectors", ("embeddings",),
+            f"The seven vectors of a visit, side by side: {width} numbers. Visits to one place "
+            f"have the same vector of the place. {SIGNS}",
+            heat(found.embedded, self.rows, f"{width} numbers a visit.", heads=heads, high=18)
+            + self.begins(found.embedded, f"Visit {last} begins"),
+        )  # fmt: skip
+        d = found.projected.shape[1]
+        yield Step(
+            "One vector", ("projection",),
+            f"A linear layer and a normalisation make {d} numbers of them. {SIGNS}",
+            heat(found.projected, self.rows, f"{d} numbers for each visit.", high=18)
+            + self.begins(found.projected, f"Visit {last} begins"),
+        )  # fmt: skip
+        waves = found.placed - found.projected
+        yield Step(
+            "Where in the row", ("position",),
+            "The sinusoid (above) is added, so that order counts. Below: the sum.",
+            heat(waves, self.rows, "The sinusoid of each visit.")
+            + heat(found.placed, self.rows, "The sum for each visit.")
+            + self.begins(found.placed, f"Visit {last} begins"),
+        )  # fmt: skip
+
+    def begins(self, matrix: np.ndarray, start: str) -> str:
+        """The first numbers of the last visit."""
+        numbers = "; ".join(number(value) for value in matrix[-1, :5])
+        return f'<p class="numbers">{safe_html(start)} {numbers}; …</p>'
+
+    def attention(self) -> Step:
+        """All heads; the script shows one of them, without it the most selective is seen."""
+        weights = self.look.self_attention  # (layers, H, L, L)
+        layers, heads, length, _ = weights.shape
+        best = int(weights[:, :, -1].max(-1).argmax())
+        columns = [(name.split()[0], 1) for name in self.rows]
+        options, maps = [], []
+        for n, one in enumerate(weights.reshape(-1, length, length)):
+            name = f"layer {n // heads + 1}, head {n % heads + 1}"
+            most = int(one[-1].argmax())
+            sentence = (
+                f"Here visit {self.rows[-1]} looks most at visit {self.rows[most]}: "
+                f"{number(one[-1, most])}."
+            )
+            picture = heat(one, self.rows, f"Attention of {name}. {sentence}", heads=columns,
+                           high=24, written=length <= 12)  # fmt: skip
+            hidden = "" if n == best else " hidden"
+            options.append(f'<option value="{n}"{"" if hidden else " selected"}>{name}</option>')
+            maps.append(
+                f'<div data-head="{n}"{hidden}>{picture}<p class="numbers">{sentence}</p></div>'
+            )
+        choice = f'<label class="choice">Attention of <select>{"".join(options)}</select></label>'
+        return Step(
+            "Attention", ("encoder",),
+            f"A row is a visit that looks, a column one that is looked at; each row sums to one. "
+            f"The {layers} layers have {heads} heads each; this is one of them.",
+            f'<div class="heads">{choice}{"".join(maps)}</div>',
+        )  # fmt: skip
+
+    def context(self) -> Step:
+        """What leaves the encoder."""
+        encoded = self.trace.encoded
+        return Step(
+            "The context", ("context",),
+            "What the encoder makes of each visit. The last row is the context: generator and gate "
+            "see nothing else.",
+            heat(encoded, self.rows, f"{encoded.shape[1]} numbers for each visit.", high=18)
+            + self.begins(encoded, "The context begins"),
+        )  # fmt: skip
+
+    def pointer(self) -> Iterator[Step]:
+        """Scores with the position bias, weights, and their sums."""
+        scores, bias = self.trace.scores, self.trace.bias
+        rows = [
+            [name, number(score, 3), number(plus, 3), number(score + plus, 3)]
+            for name, score, plus in zip(self.rows, scores, bias, strict=True)
+        ]
+        yield Step(
+            "Scores and position bias", ("pointer", "bias"),
+            "The context asks, every visit answers: query times key, divided by √D. The bias of "
+            "the visit's position is added.",
+            table(["visit", "query · key / √D", "+ bias", "= score"], rows),
+        )  # fmt: skip
+        weights = self.visits.attention.to_numpy()
+        rows = [
+            [name, bar((weight / weights.max(), "copied")), number(weight, 3)]
+            for name, weight in zip(self.rows, weights, strict=True)
+        ]
+        yield Step(
+            "Pointer weights", ("pointer",),
+            "A softmax turns the scores into weights, which sum to one.",
+            table(["visit", "", "weight"], rows),
+        )  # fmt: skip
+        copies, rows = self.trace.copies, []
+        for place, total in copies.items():
+            own = weights[(self.visits.location_id == place).to_numpy()]
+            terms = " + ".join(number(weight, 3) for weight in own)
+            sums = f"<small>{terms}</small>" if len(own) > 1 else ""
+            sentence = self.place(place) + bar((total / copies.max(), "copied")) + sums
+            rows.append([sentence, number(total, 3)])
+        yield Step(
+            "Copies", ("copies",),
+            "The weights of visits to one place are added up. No other place can be copied.",
+            table(["place", "copied"], rows),
+        )  # fmt: skip
+
+    def places(self) -> Iterator[Step]:
+        """Generator, gate, mixture and answer."""
+        gate, generated = self.look.gate, self.trace.generated
+        first, truth = generated.head(TOP), self.look.target.location_id
+        sentence = ""
+        if truth in generated.index:  # else it is one of the places that are merged into one
+            rank = int(generated.index.get_loc(truth)) + 1
+            sentence = (
+                f" The place where they went is number {rank:,}, with "
+                f"{number(generated[truth], 4)}."
+            )
+        rows = [
+            [self.place(place) + bar((p / first.max(), "generated")), number(p, 4)]
+            for place, p in first.items()
+        ]
+        yield Step(
+            "The generator", ("generator",),
+            f"From the context, a probability for each of {len(generated):,} places. These are the "
+            f"{len(first)} likeliest; all others share {number(1 - first.sum(), 3)}.{sentence}",
+            table(["place", "generated"], rows),
+        )  # fmt: skip
+        yield Step(
+            "The gate", ("gate",),
+            f"From the context, one number: {number(self.trace.logit)}. Its sigmoid is the gate, "
+            f"{number(gate, 3)}: the share that is copied. The rest is generated.",
+            sigmoid(self.trace.logit) + bar((gate, "copied"), (1 - gate, "generated"))
+            + f'<p class="ends"><span>copied {number(gate, 3)}</span>'
+            f"<span>generated {number(1 - gate, 3)}</span></p>",
+        )  # fmt: skip
+        mixed = self.look.candidates.head(TOP)
+        longest = float(mixed.probability.max())
+        rows = [
+            [self.place(one.location_id)
+             + bar((one.copied / longest, "copied"), (one.generated / longest, "generated")),
+             number(one.copied, 4), number(one.generated, 4), number(one.probability, 4)]
+            for one in mixed.itertuples()
+        ]  # fmt: skip
+        yield Step(
+            "The mixture", ("mixture",),
+            f"Each place gets {number(gate, 3)} of what is copied plus {number(1 - gate, 3)} of "
+            "what is generated.",
+            table(["place", "copied", "gen.", "sum"], rows),
+        )  # fmt: skip
+        yield self.answer(mixed)
+
+    def answer(self, mixed: pd.DataFrame) -> Step:
+        """The guess, and what it was worth."""
+        truth, given = self.look.target.location_id, self.look.target_probability
+        rows = [
+            [self.place(one.location_id, "✓ " if one.is_target else "")
+             + bar((one.probability, "truth" if one.is_target else "other")),
+             f"{number(100 * one.probability, 1)} %"]
+            for one in mixed.itertuples()
+        ]  # fmt: skip
+        right = bool(mixed.is_target.iloc[0])
+        return Step(
+            "The answer", ("answer",),
+            f"They went to {self.name(truth)}. The model's first guess was "
+            f"{'right' if right else 'wrong'}. It gave this place {number(100 * given, 1)} %, "
+            f"so the loss is −ln {number(given, 4)} = {number(-math.log(given), 3)} nats.",
+            table(["place", "probability"], rows),
+        )  # fmt: skip
+
+
+def _letter(n: int) -> str:
+    """A, B, … Z, A2, B2, …"""
+    return chr(ord("A") + n % 26) + (str(n // 26 + 1) if n >= 26 else "")

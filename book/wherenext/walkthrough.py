@@ -1,0 +1,76 @@
+"""One window's way through the network, step by step, with the numbers of a trained model.
+
+All steps are written as HTML, so that they can be read without a script; `steps.js` then shows one
+at a time, with buttons, a slider, the arrow keys and the boxes of the network to go from one to the
+next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pgt.model import PointerGeneratorTransformer
+from pgt.windows import Windows
+from wherenext.architecture import Part, drawing
+from wherenext.page_text import safe_html
+from wherenext.steps import Step, steps_of
+from wherenext.trace import Trace, trace
+from wherenext.web_figure import WebFigure, web
+
+
+@dataclass(frozen=True, repr=False)
+class Walkthrough(WebFigure):
+    """The steps, for the notebook to display or to be saved as a page."""
+
+    trace: Trace
+    steps: tuple[Step, ...]
+    title: str
+    caption: str
+
+    def _repr_html_(self) -> str:
+        last = len(self.steps)
+        panels = "".join(
+            f'<div class="step" id="pgt-step-{n}" data-parts="{" ".join(step.parts)}" '
+            f'role="group" aria-labelledby="pgt-step-{n}-title"><p class="step-title" '
+            f'id="pgt-step-{n}-title"><b>{n}</b> {safe_html(step.title)}</p>'
+            f"<p>{safe_html(step.says)}</p>{step.picture}</div>"
+            for n, step in enumerate(self.steps, start=1)
+        )
+        return (
+            f"<style>{web('steps.css')}</style>\n"
+            f'<figure class="pgt-steps" aria-label="{safe_html(self.title)}">'
+            '<div class="steps-bar" hidden><button type="button" data-by="-1">◀ Back</button>'
+            f'<input type="range" min="1" max="{last}" value="1" aria-label="Step">'
+            '<button type="button" data-by="1">Next ▶</button></div>'
+            '<p class="steps-told" role="status"></p>'
+            f'<div class="steps-body"><div class="steps-map">{self._network()}</div>'
+            f'<div class="steps-panels">{panels}</div></div>'
+            f"<figcaption>{safe_html(self.caption)}</figcaption></figure>\n"
+            f"<script>\n(() => {{\n{web('steps.js')}}})();\n</script>"
+        )
+
+    def _network(self) -> str:
+        """The small drawing; a box leads to the first step of its part."""
+
+        def link(part: Part) -> str:
+            number_of = (n for n, step in enumerate(self.steps, 1) if part.name in step.parts)
+            return f"#pgt-step-{next(number_of)}"
+
+        return drawing((), "The network. Each box leads to its step.", link, small=True)
+
+
+def walkthrough(
+    model: PointerGeneratorTransformer,
+    windows: Windows,
+    i: int,
+    names: Mapping[object, str] | None = None,
+) -> Walkthrough:
+    """Follow window ``i`` through a whole model; ``names`` has what places are called, by id."""
+    found = trace(model, windows, i)
+    steps = tuple(steps_of(found, names or {}))
+    title = f"One window's way through the network in {len(steps)} steps"
+    caption = (
+        "One prediction of the trained model with its own numbers, from the visits to the answer."
+    )
+    return Walkthrough(found, steps, title, caption)

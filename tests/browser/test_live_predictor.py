@@ -1,0 +1,493 @@
+"""The model trained on nobody in a page: the package's numbers, from a file that is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pgt.predictor.estimator import NextLocation
+from pgt.predictor.fitted import Question
+from wherenext import city
+from wherenext.live_predictor import as_text, live
+
+from pgt.visits import check
+
+from ..helpers import random_visits
+from .conftest import watched
+from .test_axe import axe as axe  # a fixture
+from .test_axe import violations
+
+pytestmark = pytest.mark.browser
+CLOSE = 1e-5  # float32 there, float64 here; measured: 3e-7
+
+ANSWER = """
+([text, at]) => {
+  const { model, readTable, timeOf, askAbout, asOf } = document.querySelector(".pgt-own").own;
+  const person = readTable(text, "a table").people[0], about = askAbout(model, person.visits);
+  const time = at === null ? null : timeOf(at);
+  const begun = time ? person.visits.filter((visit) => visit.start <= time.moment).length
+    : person.visits.length;
+  const asked = time ? asOf(model, about, begun, time.moment) : about;
+  const answer = asked.answer(begun, time && time.wall);
+  return { ...answer, places: answer.places.map(([place, p]) => [person.titles[place - 2], p]) };
+}
+"""
+DROP = """
+([name, text]) => {
+  const files = new DataTransfer();
+  files.items.add(new File([text], name, { type: "text/csv" }));
+  const box = document.querySelector(".pgt-own [data-own=drop]");
+  for (const kind of ["dragenter", "dragover", "drop"]) {
+    const more = { dataTransfer: files, bubbles: true, cancelable: true };
+    box.dispatchEvent(new DragEvent(kind, more));
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def model() -> NextLocation:
+    return NextLocation.pretrained()
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory, model: NextLocation) -> Path:
+    return live(model.bundle_).save(tmp_path_factory.mktemp("nobody") / "live.html")
+
+
+@pytest.fixture(scope="module")
+def histories() -> dict[str, pd.DataFrame]:
+    """People whom the page must answer as the package does."""
+    visits = city.load().visits
+    counts = visits.user_id.value_counts()
+    busy, usual, few = (check(visits[visits.user_id == counts.index[i]]) for i in (0, 30, 60))
+    last = random_visits(seed=1, users=1, visits=450, places=240)
+    return {
+        "more visits and places than the memory": check(last),
+        "a busy person": busy,
+        "a usual person": usual,
+        "a person with few visits": few,
+        "three visits": usual.head(3),
+        "a single visit": usual.head(1),
+        "check-ins without ends": usual.assign(finished_at=usual.started_at),
+        "one place only": usual.head(40).assign(location_id="home"),
+        "visits that overlap": usual.assign(finished_at=usual.finished_at + pd.Timedelta(hours=5)),
+    }
+
+
+@pytest.fixture
+def opened(browser: Any, page_file: Path) -> Any:
+    """A function that opens the page from disk; afterwards nothing was asked for or went wrong."""
+
+    @contextmanager
+    def open_page(file: Path = page_file, width: int = 1280, **options: Any) -> Iterator[Any]:
+        with watched(browser, width=width, **options) as (page, asked, wrong):
+            page.on("dialog", lambda dialog: wrong.append(dialog.message))
+            page.goto(file.as_uri(), wait_until="load")
+            ready(page)
+            yield page
+            assert asked == [file.as_uri()]
+            assert wrong == []
+
+    return open_page
+
+
+def ready(page: Any) -> None:
+    page.wait_for_function("!document.querySelector('.pgt-own').dataset.busy")
+
+
+def said(page: Any, name: str) -> str:
+    text: str = page.locator(f"[data-own={name}]").inner_text()
+    return text
+
+
+def top(page: Any) -> list[list[str]]:
+    """The rows of the ten likeliest places."""
+    rows: list[list[str]] = page.locator("[data-own=top] tr").evaluate_all(
+        "all => all.map(r => [r.querySelector('th').innerText, r.lastChild.innerText])"
+    )
+    return rows
+
+
+def answers(expected: pd.DataFrame) -> list[list[str]]:
+    """The package's answer, written as such rows."""
+    return [[str(row.location_id), f"{row.probability:.3f}"] for row in expected.itertuples()]
+
+
+def give(page: Any, text: str, name: str = "mine.csv") -> None:
+    """Choose a file, as a person does with the button."""
+    page.set_input_files(
+        "[data-own=file]", {"name": name, "mimeType": "text/csv", "buffer": text.encode()}
+    )
+    page.wait_for_function(
+        "name => document.querySelector('[data-own=wrong]').textContent !== ''"
+        " || document.querySelector('[data-own=read]').textContent.startsWith(name)",
+        arg=name,
+    )
+    ready(page)
+
+
+def test_every_answer_is_that_of_the_package(
+    opened: Any, model: NextLocation, histories: dict[str, pd.DataFrame]
+) -> None:
+    with opened() as page:
+        for about, visits in histories.items():
+            middle, last = visits.started_at.iloc[len(visits) // 2], visits.started_at.iloc[-1]
+            later = [middle + pd.Timedelta(minutes=11), last + pd.Timedelta(hours=7)]
+            for at in (None, *later):
+                expected = model.predict(visits, top=10_000, at=at)
+                moment = None if at is None else at.isoformat()
+                found = page.evaluate(ANSWER, [as_text(visits), moment])
+                by_place = dict(found["places"])
+                names = expected.location_id.astype(str)
+                ours = names.map(by_place).to_numpy(dtype=float)
+                theirs = expected.probability.to_numpy(dtype=float)
+                assert len(by_place) == len(expected), about
+                assert np.abs(ours - theirs).max() < CLOSE, (about, at)
+                # The same order, except where float32 sees no difference.
+                assert (np.diff(ours) < 1e-6).all(), (about, at)
+                new = expected.somewhere_new.iloc[0]
+                assert found["somewhereNew"] == pytest.approx(new, abs=1e-9), about
+                whole = sum(by_place.values()) + found["somewhereNew"]
+                assert whole == pytest.approx(1, abs=1e-9)
+
+
+def test_the_experts_are_weighed_alike(
+    opened: Any, model: NextLocation, histories: dict[str, pd.DataFrame]
+) -> None:
+    visits = histories["a busy person"]
+    weighed, _, _ = model.fitted_.asked(Question(visits))  # type: ignore[attr-defined]
+    with opened() as page:
+        found = page.evaluate(ANSWER, [as_text(visits), None])
+    assert np.abs(np.array(found["weights"]) - weighed.weights.numpy()).max() < CLOSE
+    assert abs(found["weights"][0] - 0.5) > 0.05  # the past has said something
+
+
+def test_it_is_alive_before_a_file_is_there(opened: Any) -> None:
+    with opened() as page:
+        assert said(page, "read").startswith("A sample, not a real person")
+        before = said(page, "told")
+        assert "first guess is" in before and "They went to" in before
+        assert page.locator("[data-live=map] circle.solid").count() > 3
+        page.locator("[data-own=next]").click()
+        ready(page)
+        assert said(page, "told") != before
+        height = page.evaluate("document.documentElement.scrollHeight")
+        assert height <= 800  # one screen
+
+
+def test_a_file_that_is_dropped_is_read_and_answered(
+    opened: Any, model: NextLocation, histories: dict[str, pd.DataFrame]
+) -> None:
+    visits = histories["a usual person"]
+    with opened() as page:
+        page.evaluate(DROP, ["mine.csv", as_text(visits)])
+        page.wait_for_function(
+            "document.querySelector('[data-own=read]').textContent.startsWith('mine.csv')"
+        )
+        ready(page)
+        count = f"{len(visits):,} visits of 1 person to {visits.location_id.nunique()} places"
+        assert count in said(page, "read")
+        assert top(page) == answers(model.predict(visits, top=10))
+        # One step back in time, somebody knows what came next, and it is judged.
+        page.locator("[data-own=back]").click()
+        ready(page)
+        went = str(visits.location_id.iloc[-1])
+        assert f"They went to {went}" in said(page, "told")
+        page.locator("[data-own=again]").click()
+        ready(page)
+        assert said(page, "read").startswith("A sample")
+
+
+def test_the_score_is_what_one_by_one_gives(opened: Any, model: NextLocation) -> None:
+    visits = check(random_visits(seed=3, users=1, visits=25, places=4))
+    right = []
+    for count in range(1, len(visits)):
+        guess = model.predict(visits.head(count), top=5).location_id.tolist()
+        truth = visits.location_id.iloc[count]
+        right.append([guess[0] == truth, truth in guess])
+    with opened() as page:
+        give(page, as_text(visits))
+        cells = page.locator("[data-own=score] tr").first.locator("td").all_inner_texts()
+    assert cells == [f"{100 * share:.0f} %" for share in np.mean(right, axis=0)]
+
+
+def test_the_time_of_the_next_visit_counts(
+    opened: Any, model: NextLocation, histories: dict[str, pd.DataFrame]
+) -> None:
+    visits = histories["a usual person"]
+    with opened() as page:
+        give(page, as_text(visits))
+        page.select_option("[data-own=time]", "chosen")
+        page.select_option("[data-own=weekday]", "3")
+        page.select_option("[data-own=hour]", "18")
+        ready(page)
+        end = visits.finished_at.iloc[-1]
+        days = [end.normalize() + pd.Timedelta(days=d, hours=18) for d in range(8)]
+        at = next(day for day in days if day >= end and day.day_of_week == 2)
+        rows = top(page)
+    expected = model.predict(visits, top=10, at=at)
+    assert rows == answers(expected) and rows != answers(model.predict(visits, top=10))
+
+
+def test_times_in_utc_are_read_by_the_clocks_of_the_browser(
+    opened: Any, model: NextLocation
+) -> None:
+    visits = check(random_visits(users=1))  # through the last Sunday of March
+    abroad = visits.copy()
+    for name in ("started_at", "finished_at"):
+        abroad[name] = abroad[name].dt.tz_convert("UTC")
+    with opened(timezone_id="Europe/Vienna") as page:
+        give(page, as_text(abroad))
+        assert "clocks of Europe/Vienna" in page.locator("[data-own=zoned]").inner_text()
+        at_home = top(page)
+        page.locator("[data-own=local]").uncheck()
+        ready(page)
+        as_written = top(page)
+    assert at_home == answers(model.predict(visits, top=10))
+    assert as_written == answers(model.predict(abroad, top=10)) != at_home
+
+
+@pytest.mark.parametrize(
+    "evil",
+    [
+        "</script><img src=x onerror=alert(1)>{{7*191}}",
+        "</style><style>*{display:none}</style> red;} url(javascript:alert(1))",
+        "javascript:alert(1)//expression(alert(1))",
+    ],
+)
+def test_hostile_text_in_a_file_is_text(opened: Any, evil: str) -> None:
+    rows = "".join(
+        f'"{evil}","{evil}{n % 2}",2024-05-{1 + n:02d} 09:00,2024-05-{1 + n:02d} 10:00,1{n % 2},4\n'
+        for n in range(9)
+    )
+    with opened() as page:
+        give(
+            page, "user_id,location_id,started_at,finished_at,lon,lat\n" + rows, name=f"{evil}.csv"
+        )
+        ready(page)
+        assert evil in said(page, "told") and evil in said(page, "read")
+        assert page.locator(".pgt-own img").count() == 0
+        assert evil in page.locator("[data-own=person] option").first.inner_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a,b\n1,2\n", "has no column for the place (it has a, b); rename that column to"),
+        ("place,b\n1,2\n", "has no column for when a visit begins"),
+        ("lon,lat,time\n1,2,2024-01-01 00:00\n", "make visits of it first"),
+        ("place,time,start\n1,2,3\n", 'Both "time" and "start" could be started_at'),
+        ("place,place,time\n1,2,3\n", 'Column "place" appears twice'),
+        ("place,time\n1,1714500000\n", "has no row that can be used"),
+        ("place,time\n", "has a header line and no visits"),
+        ("", "is empty"),
+        ('{"a": 1}', "is JSON"),
+        ("PK\x03\x04zip", "is a zip archive"),
+        ("place,time\n1,2024-05-01 09:00\n1,2024-05-01 10:00Z\n", "in some rows and none in"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_gets_one_sentence_and_changes_nothing(
+    opened: Any, text: str, sentence: str
+) -> None:
+    with opened() as page:
+        before = said(page, "told"), said(page, "read")
+        give(page, text)
+        assert sentence in said(page, "wrong")
+        assert (said(page, "told"), said(page, "read")) == before
+
+
+def test_a_row_that_cannot_be_used_is_counted_with_its_reason(opened: Any) -> None:
+    text = (
+        "\ufeffVenue;Check-in time;Check-out time\r\n"
+        "home;2024-05-01T08:00+02:00;2024-05-01T09:00+02:00\r\n"
+        '"the ""Owl""\nand Fox";2024-05-01T10:00+02:00;2024-05-01T11:00+02:00\r\n'
+        "home;yesterday;2024-05-01T09:00+02:00\r\n"
+        "home;2024-05-02T08:00+02:00;2024-05-02T07:00+02:00\r\n"
+        ";2024-05-02T08:00+02:00;2024-05-02T09:00+02:00\r\n"
+        "home;2024-05-01T08:00+02:00;2024-05-01T09:00+02:00\r\n"
+        "home;2024-02-30T08:00+02:00;2024-03-01T09:00+02:00\r\n"
+    )
+    with opened() as page:
+        give(page, text)
+        read = said(page, "read")
+        assert "2 visits of 1 person to 2 places, 1 May 2024" in read
+        assert "2 rows left out: a time that is not ISO 8601" in read and "(line 5 first)" in read
+        for why in ("it ends before it begins", "location_id is empty", "stands twice"):
+            assert (
+                f"1 row left out: {why}" in read or f"1 row left out: the same visit {why}" in read
+            )
+        assert 'the "Owl" and Fox' in " ".join(said(page, "told").split())
+
+
+# How far apart two marks of the map are, in pixels of the screen, and how many lie on the map.
+SPREAD = """
+() => {
+  const svg = document.querySelector("[data-live=map]"), frame = svg.getBoundingClientRect();
+  const marks = [...svg.querySelectorAll(".marks circle.solid")].map((c) => {
+    const box = c.getBoundingClientRect();
+    return [box.x + box.width / 2 - frame.x, box.y + box.height / 2 - frame.y];
+  });
+  const inside = marks.filter(([x, y]) => x > 0 && x < frame.width && y > 0 && y < frame.height);
+  const span = (values) => Math.max(...values) - Math.min(...values);
+  const view = svg.viewBox.baseVal.width, wide = span(marks.map(([x]) => x));
+  const metres = 1.11319 * view * wide / frame.width;
+  return { marks: marks.length, inside: inside.length, wide, view, metres };
+}
+"""
+
+
+def two_towns(west: float, east: float) -> pd.DataFrame:
+    """Somebody who goes back and forth between two places at these longitudes."""
+    visits = check(city.load().visits.query("user_id == 5")).head(12)
+    visits["location_id"] = ["left", "right"] * 6
+    return visits.assign(user_id="me", lon=[west, east] * 6, lat=10.0)
+
+
+def test_the_map_can_be_zoomed_and_goes_back_to_what_is_likely(opened: Any) -> None:
+    with opened() as page:
+        before = page.evaluate(SPREAD)
+        assert before["inside"] == before["marks"] > 3
+        page.locator("[data-live=in]").click()
+        assert page.evaluate(SPREAD)["wide"] == pytest.approx(before["wide"] / 0.7, rel=0.05)
+        page.locator("[data-live=fit]").click()
+        assert page.evaluate(SPREAD) == before
+
+
+def test_a_map_keeps_its_zoom_when_it_is_hidden_for_a_while(opened: Any) -> None:
+    with opened() as page:
+        page.locator("[data-live=in]").click()
+        before = page.evaluate(SPREAD)["view"]
+        page.evaluate("document.querySelector('.pgt-own').style.display = 'none'")
+        page.wait_for_function("document.querySelector('[data-live=map]').clientWidth === 0")
+        page.evaluate("document.querySelector('.pgt-own').style.display = ''")
+        page.wait_for_function(f"({SPREAD})().inside > 0")
+        assert page.evaluate(SPREAD)["view"] == before
+
+
+# How many names of the map are written, and how many of them are cut off or touch another one.
+NAMES = """
+() => {
+  const frame = document.querySelector("[data-live=map]").getBoundingClientRect();
+  const all = [...document.querySelectorAll("[data-live=map] .names text")]
+    .map((one) => one.getBoundingClientRect());
+  const cut = all.filter((one) => one.left < frame.left || one.right > frame.right);
+  const line = 3; // pixels above and below the letters
+  const met = all.filter((a, i) => all.some((b, j) => i < j && a.left < b.right && b.left < a.right
+    && a.top + line < b.bottom - line && b.top + line < a.bottom - line));
+  return [all.length, cut.length + met.length];
+}
+"""
+
+
+def test_names_on_the_map_are_whole_and_do_not_touch(opened: Any) -> None:
+    with opened(width=1000) as page:
+        found = []
+        for _ in range(12):
+            found.append(page.evaluate(NAMES))
+            page.locator("[data-own=next]").click()
+            ready(page)
+    assert sum(n for n, _ in found) > 50
+    assert [wrong for _, wrong in found] == [0] * 12
+
+
+def test_zooming_out_shows_more_however_the_places_lie(opened: Any) -> None:
+    north = two_towns(16.4, 16.4)
+    north["lat"] = [48.2, 48.3] * 6
+    with opened() as page:
+        page.locator("[data-live=out]").click()  # whatever is there, or not yet
+        give(page, as_text(north))
+        ready(page)
+        before = page.evaluate(SPREAD)["view"]
+        page.locator("[data-live=out]").click()
+        assert page.evaluate(SPREAD)["view"] > before
+
+
+def test_the_tip_of_one_person_is_not_left_to_the_next(opened: Any) -> None:
+    one = two_towns(16.4, 16.5)
+    with opened() as page:
+        give(page, as_text(pd.concat([one, one.assign(user_id="you", location_id="there")])))
+        ready(page)
+        box = page.locator("[data-live=map] .marks circle.solid").first.bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert page.locator("[data-live=tip]").is_visible()
+        page.select_option("[data-own=person]", "1")
+        ready(page)
+        assert page.locator("[data-live=tip]").is_hidden()
+
+
+@pytest.mark.parametrize(("west", "east"), [(0.0, 0.01), (179.995, -179.995), (-10.0, 10.0)])
+def test_both_of_two_places_are_seen_wherever_they_are(
+    opened: Any, west: float, east: float
+) -> None:
+    with opened() as page:
+        give(page, as_text(two_towns(west, east)))
+        ready(page)
+        found = page.evaluate(SPREAD)
+        assert found["inside"] == found["marks"] == 2
+        assert 300 < found["wide"] < 532  # most of the map's width
+        scale = page.locator("[data-live=scale]")
+        assert 40 < scale.bounding_box()["width"] < 116
+        length, unit = scale.inner_text().split()
+        per_pixel = found["metres"] / found["wide"]
+        metres = float(length) * (1000 if unit == "km" else 1)
+        assert metres / per_pixel == pytest.approx(scale.bounding_box()["width"], abs=6)
+
+
+def test_without_coordinates_the_latest_visits_stand_for_the_map(opened: Any) -> None:
+    with opened() as page:
+        give(page, as_text(two_towns(0, 1).drop(columns=["lon", "lat"])))
+        ready(page)
+        assert page.locator("[data-live=frame]").is_hidden()
+        assert page.locator("[data-own=visits] li").count() == 8
+
+
+def test_a_map_that_was_hidden_is_whole_when_it_is_seen(
+    opened: Any, page_file: Path, tmp_path: Path
+) -> None:
+    text = page_file.read_text(encoding="utf-8")
+    hidden = tmp_path / "hidden.html"
+    style = "<style>body:not(.seen) .pgt-own{display:none!important}</style>"
+    hidden.write_text(text.replace("</head>", f"{style}</head>"), encoding="utf-8")
+    with opened() as page:
+        expected = page.evaluate(SPREAD)
+    with opened(hidden) as page:
+        page.evaluate("document.body.classList.add('seen')")
+        page.wait_for_function(f"({SPREAD})().wide > 100")
+        found = page.evaluate(SPREAD)
+    assert found["inside"] == found["marks"] == expected["marks"]
+    assert found["wide"] == pytest.approx(expected["wide"], rel=0.02)
+
+
+def test_it_works_by_keyboard(opened: Any) -> None:
+    with opened() as page:
+        before = said(page, "told")
+        page.locator("[data-own=count]").focus()
+        page.keyboard.press("ArrowRight")
+        ready(page)
+        assert said(page, "told") != before
+        page.keyboard.press("End")
+        ready(page)
+        assert "nobody knows yet" in said(page, "told")
+        assert page.locator("[data-own=next]").is_disabled()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(opened: Any, axe: str, scheme: str) -> None:
+    with opened(color_scheme=scheme) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(d => (d.open = true))")
+        found = [one for one in violations(page, axe) if not one.startswith("page-has-heading-one")]
+        assert found == []
+
+
+def test_a_phone_is_wide_enough(opened: Any) -> None:
+    with opened(width=390) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.select_option("[data-own=time]", "chosen")
+        ready(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390

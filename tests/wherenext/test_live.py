@@ -1,0 +1,173 @@
+"""What the live model's page is told, and how it is put together."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from wherenext import city, live
+from wherenext.live import KEPT, SCRIPTS, Playground, build, playground
+from wherenext.weights_json import unpack
+
+from pgt.batch import Batch
+from pgt.checkpoint import load_model, shipped
+from pgt.errors import DataError
+from pgt.model import PointerGeneratorTransformer
+from pgt.windows import Dataset, Windows, prepare
+
+from ..helpers import random_visits, tiny_config
+
+EVIL = "</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def shown() -> Playground:
+    return playground()
+
+
+@pytest.fixture(scope="module")
+def city_windows() -> Windows:
+    _, vocabulary = load_model(shipped("city"))
+    return prepare(city.load().visits, vocabulary=vocabulary).test
+
+
+def window_of(data: dict[str, object], person: int, moment: int) -> tuple[list[list[int]], int]:
+    """The visits of a moment as the page has them, and the place that follows."""
+    people = data["people"]
+    assert isinstance(people, list)
+    visits, (first, target) = people[person]["visits"], people[person]["moments"][moment]
+    return visits[first:target], visits[target][0]
+
+
+def features(visits: list[list[int]]) -> dict[str, list[int]]:
+    """What the page makes of visits, for the model."""
+    last = visits[-1][1] // 1440
+    return {
+        "location": [place for place, _, _ in visits],
+        "time": [1 + at % 1440 // 15 for _, at, _ in visits],
+        "weekday": [1 + at // 1440 % 7 for _, at, _ in visits],
+        "duration": [1 + min(99, stay // 30) for _, _, stay in visits],
+        "days_ago": [last - at // 1440 for _, at, _ in visits],
+    }
+
+
+def test_every_moment_is_the_window_that_the_model_gets(
+    shown: Playground, city_windows: Windows
+) -> None:
+    users = sorted(set(city_windows.users))
+    assert len(shown.data["people"]) == len(users)
+    rng = np.random.default_rng(0)
+    for i in [*rng.choice(len(city_windows), 60, replace=False), 0, len(city_windows) - 1]:
+        person = users.index(city_windows.users[i])
+        moment = int(np.flatnonzero(city_windows.users == city_windows.users[i]).tolist().index(i))
+        visits, target = window_of(shown.data, person, moment)
+        batch: Batch = city_windows.batch([i])
+        for name, values in features(visits).items():
+            assert getattr(batch, name)[0].tolist() == values, name
+        assert int(batch.target[0]) == target
+        assert int(batch.user[0]) == shown.data["people"][person]["user"]
+
+
+def test_it_begins_with_the_story_and_knows_all_places(shown: Playground) -> None:
+    _, vocabulary = load_model(shipped("city"))
+    data = shown.data
+    assert len(data["names"]) == len(data["spots"]) == vocabulary.n_locations
+    assert data["known"] == 1 + vocabulary.n_known
+    named = [name for name in data["names"] if name]
+    assert len(named) == len(set(named)) == len(vocabulary.locations), "two places share a name"
+    town = city.load().places.set_index("location_id")
+    first = vocabulary.locations[0]
+    east, north = data["spots"][2]
+    corner = town.loc[list(vocabulary.locations), ["lon", "lat"]].min()
+    assert town.lon[first] == pytest.approx(corner.lon + east * 1e-5, abs=1e-5)
+    assert town.lat[first] == pytest.approx(corner.lat + north * 1e-5, abs=1e-5)
+
+
+def test_the_page_is_one_file_below_two_megabytes_and_asks_for_nothing(
+    shown: Playground, tmp_path: Path
+) -> None:
+    page = shown.save(tmp_path / "live.html")
+    text = page.read_text(encoding="utf-8")
+    assert page.stat().st_size < 2_000_000
+    assert not re.search(r"<(script|link|img|iframe)[^>]*\b(src|href)=", text)
+    assert not re.search(r"\b(fetch|XMLHttpRequest|import)\s*\(|@import|url\(", text)
+    assert set(re.findall(r"https?://[^\s\"'`]+", text)) == {"http://www.w3.org/2000/svg"}
+
+
+@pytest.mark.parametrize("small", KEPT)
+def test_small_versions_are_of_one_person_and_weigh_less(small: live.Small) -> None:
+    part = playground(small=small)
+    data = part.data
+    assert len(data["people"]) == 1
+    seen = {place for place, _, _ in data["people"][0]["visits"]}
+    assert seen <= set(data["here"])
+    assert set(data["switches"]) == set(KEPT[small])
+    again = eval(f"playground({data['call']})", {"playground": playground})
+    assert again.data == data
+    size = len(part._repr_html_())
+    assert size < (600_000 if small != "gate" else 1_200_000)
+    weights = unpack(data["model"])
+    assert ("generator.weight" in weights) == (small == "gate")
+    model, _ = load_model(shipped("city"))
+    table = model.embeddings.tables["location"].weight.detach().double()
+    kept = weights["embeddings.tables.location.weight"][sorted(seen)]
+    assert torch.allclose(kept, table[sorted(seen)], atol=1e-6)
+
+
+def test_text_from_data_stays_text() -> None:
+    town = city.load()
+    places = town.places.assign(name=EVIL)
+    model, vocabulary = load_model(shipped("city"))
+    windows = prepare(town.visits, vocabulary=vocabulary).test
+    text = build(
+        model, windows, places=places, small="pointer", title=EVIL, caption=EVIL, state=EVIL
+    ).html()
+    assert "<img src=x" not in text
+    assert text.count("</script>") == 2  # the page's own two
+
+
+def test_the_scripts_write_no_html() -> None:
+    from importlib import resources
+
+    for name in SCRIPTS:
+        source = resources.files("wherenext").joinpath("web").joinpath(name).read_text("utf-8")
+        assert "innerHTML" not in source and "insertAdjacentHTML" not in source, name
+        assert "</script" not in source, name
+
+
+# ---- Somebody's own model --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def own() -> tuple[PointerGeneratorTransformer, Dataset]:
+    data = prepare(random_visits(1, users=4, visits=130))
+    torch.manual_seed(0)
+    return PointerGeneratorTransformer(tiny_config(data, target_time="day")).eval(), data
+
+
+def test_without_coordinates_there_is_no_map(
+    own: tuple[PointerGeneratorTransformer, Dataset],
+) -> None:
+    model, data = own
+    shown = build(model, data.train)
+    assert shown.data["ground"] is None
+    assert shown.data["names"][2] == str(data.vocabulary.locations[0])
+    json.dumps(shown.data)
+
+
+def test_wrong_arguments_are_refused(own: tuple[PointerGeneratorTransformer, Dataset]) -> None:
+    model, data = own
+    with pytest.raises(DataError, match="There is no window 99999"):
+        build(model, data.train, window=99_999)
+    with pytest.raises(DataError, match="choose of pointer, gate, bias"):
+        build(model, data.train, small="tiny")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="There is no window 0; there are 0"):
+        build(model, data.train.subset(np.zeros(len(data.train), dtype=bool)))
+    bigger = replace(data.train, vocabulary=replace(data.vocabulary, locations=(1, 2, 3)))
+    with pytest.raises(DataError, match="make them with the model's vocabulary"):
+        build(model, bigger)

@@ -1,0 +1,120 @@
+"""The position bias, set by hand: what is read, hurried, held and fitted is what is there."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from wherenext import recency_world
+from wherenext.position_bias import by_position, faster_bias, freeze_bias, refit
+
+from pgt.config import ModelConfig, TrainConfig
+from pgt.model import PointerGeneratorTransformer
+from pgt.train import fit
+from pgt.windows import Dataset, prepare
+
+UPTO = recency_world.MEMORY
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return prepare(
+        recency_world.simulate_copying(recency_world.fading(), people=40), protocol="exact"
+    )
+
+
+def model_for(data: Dataset, **changes: Any) -> PointerGeneratorTransformer:
+    """A small model for the copying world, untrained."""
+    torch.manual_seed(0)
+    vocabulary = data.vocabulary
+    config = ModelConfig(
+        vocabulary.n_locations, vocabulary.n_users, d_model=16, n_heads=1, n_layers=1,
+        d_feedforward=32, dropout=0.0, max_len=30,
+    )  # fmt: skip
+    return PointerGeneratorTransformer(replace(config, **changes)).eval()
+
+
+def silent(data: Dataset, curve: np.ndarray, **changes: Any) -> PointerGeneratorTransformer:
+    """A pointer whose content says nothing, with a bias set by hand."""
+    model = model_for(data, **changes)
+    assert model.pointer is not None and model.pointer.position_bias is not None
+    with torch.no_grad():
+        model.pointer.query.weight.zero_()
+        model.pointer.query.bias.zero_()
+        model.pointer.position_bias[1 : len(curve) + 1] = torch.as_tensor(curve).float()
+    return model
+
+
+def test_a_bias_set_by_hand_is_read_back(data: Dataset) -> None:
+    curve = np.sin(np.arange(UPTO))
+    bias, content = by_position(silent(data, curve), data.test, UPTO)
+    np.testing.assert_allclose(bias, curve - curve.mean(), atol=1e-6)
+    np.testing.assert_allclose(content, 0, atol=1e-5)
+
+
+def test_what_the_content_says_of_positions_is_not_read_as_bias(data: Dataset) -> None:
+    """Bias and content add up to the mean log-weight, whoever says it."""
+    model = model_for(data)
+    assert model.pointer is not None and model.pointer.position_bias is not None
+    _, before = by_position(model, data.test, UPTO)
+    curve = -0.3 * np.arange(UPTO)
+    with torch.no_grad():
+        model.pointer.position_bias[1 : UPTO + 1] = torch.as_tensor(curve).float()
+    bias, after = by_position(model, data.test, UPTO)
+    np.testing.assert_allclose(bias, curve - curve.mean(), atol=1e-5)
+    np.testing.assert_allclose(after, before, atol=1e-4)
+    assert np.abs(before).max() > 0.01  # an untrained content says something, too
+
+
+def test_a_faster_bias_takes_longer_steps_and_the_rest_does_not(data: Dataset) -> None:
+    few = data.train.subset(np.arange(128))
+    config = TrainConfig(
+        max_epochs=1, warmup_epochs=1, learning_rate=1e-3, weight_decay=0.0, clip=1e9
+    )
+    moved = {}
+    for times in (1, 50):
+        model = model_for(data)
+        before = copy.deepcopy(model.state_dict())
+        with faster_bias(model, times):
+            fit(model, few, data.valid, config, progress=False)
+        after = model.state_dict()
+        assert after.keys() == before.keys()
+        assert isinstance(model.pointer.position_bias, torch.nn.Parameter)  # type: ignore[union-attr]
+        moved[times] = {name: after[name] - before[name] for name in after}
+    bias = "pointer.position_bias"
+    assert moved[1][bias][1:20].abs().max() > 1e-4
+    torch.testing.assert_close(moved[50][bias], 50 * moved[1][bias], rtol=1e-3, atol=1e-5)
+    assert moved[50][bias][0] == 0
+    others = (name for name in moved[1] if name != bias and "key.bias" not in name)
+    for name in others:
+        torch.testing.assert_close(moved[50][name], moved[1][name], rtol=1e-3, atol=1e-6)
+
+
+def test_a_frozen_bias_is_unchanged_by_training(data: Dataset) -> None:
+    model = model_for(data)
+    freeze_bias(model, np.array([0.5, -0.5, 0.25]))
+    assert model.pointer is not None and model.pointer.position_bias is not None
+    held = model.pointer.position_bias.detach().clone()
+    assert held[:6].tolist() == [0, 0.5, -0.5, 0.25, 0.25, 0.25]
+    keys = model.pointer.key.weight.detach().clone()
+    fit(model, data.train, data.valid, TrainConfig(max_epochs=1, warmup_epochs=0), progress=False)
+    assert torch.equal(model.pointer.position_bias, held)
+    assert not torch.equal(model.pointer.key.weight, keys)
+
+
+def test_a_refit_finds_the_kernel_and_then_nothing_more(data: Dataset) -> None:
+    copied = data.train.subset(data.train.in_window)
+    model = silent(data, np.zeros(UPTO), without=("generator",))
+    before = copy.deepcopy(model.state_dict())
+    change, gain = refit(model, copied)
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    truth = np.log(recency_world.fading())
+    found = change[:UPTO] - change[:UPTO].mean()
+    assert np.abs(found - (truth - truth.mean()))[:8].max() < 0.2
+    assert gain > 0.1
+    again, little = refit(silent(data, change, without=("generator",)), copied)
+    assert little < 0.01 * gain and np.ptp(again[:12]) < 0.05

@@ -1,0 +1,60 @@
+"""The copying worlds are what they claim: the kernel that went in is the one that comes out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from wherenext import recency_world
+
+from pgt.errors import DataError
+from pgt.windows import Dataset, Windows, prepare
+
+
+def windows_of(kernel: np.ndarray, **options: int | float) -> Dataset:
+    visits = recency_world.simulate_copying(kernel, **{"people": 60, **options})  # type: ignore[arg-type]
+    return prepare(visits, protocol="exact")
+
+
+def estimated(windows: Windows, memory: int, rounds: int = 200) -> np.ndarray:
+    """(memory,) the likeliest kernel behind copied targets, by expectation and maximisation."""
+    batch = windows.subset(windows.in_window).batch(np.arange(windows.in_window.sum()))
+    at = batch.length[:, None].numpy() - 1 - np.arange(memory)
+    place = np.take_along_axis(batch.location.numpy(), at, axis=1)  # (W, memory), last visit first
+    hit = place == batch.target[:, None].numpy()
+    kernel = np.full(memory, 1 / memory)
+    for _ in range(rounds):
+        share = hit * kernel
+        kernel = (share / share.sum(1, keepdims=True)).mean(0)
+    return kernel
+
+
+@pytest.mark.parametrize(
+    "kernel", [recency_world.fading(), recency_world.flat(), recency_world.fading(0.5, 5)]
+)
+def test_the_kernel_can_be_found_in_the_visits(kernel: np.ndarray) -> None:
+    found = estimated(windows_of(kernel).train, len(kernel))
+    assert np.abs(found - kernel).max() < 0.02
+
+
+def test_windows_show_all_that_is_remembered_and_nothing_that_is_out_of_sight() -> None:
+    data = windows_of(recency_world.fading(), people=20, novelty=0.3)
+    for part in (data.train, data.valid, data.test):
+        assert part.lengths.min() >= recency_world.MEMORY
+        assert part.lengths.max() <= recency_world.APART
+        assert part.in_window.mean() == pytest.approx(0.7, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "novelty", "sentence"),
+    [
+        ([0.5, 0.4], 0.2, "divide by its sum"),
+        ([1.5, -0.5], 0.2, "probabilities"),
+        ([[0.5, 0.5]], 0.2, "row"),
+        ([1 / 40] * 40, 0.2, "at most"),
+        ([0.5, 0.5], 0.0, "between 0 and 1"),
+        ([0.5, 0.5], 1.0, "between 0 and 1"),
+    ],
+)
+def test_what_is_no_world_is_refused(kernel: list[float], novelty: float, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        recency_world.simulate_copying(np.array(kernel), novelty=novelty)

@@ -1,0 +1,112 @@
+"""A model taken out of PyTorch, as numbers of three bytes; and its parts, switched off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from wherenext.weights_json import SWITCHES, pack, switch_off, unpack
+
+from pgt.batch import Batch
+from pgt.checkpoint import load_model, shipped
+from pgt.config import PARTS, ModelConfig
+from pgt.errors import DataError
+from pgt.model import PointerGeneratorTransformer
+from pgt.windows import prepare
+
+from ..helpers import random_visits
+
+SIZE = {"n_locations": 60, "n_users": 5, "d_model": 16, "n_heads": 2, "d_feedforward": 24}
+
+
+def small(**more: Any) -> PointerGeneratorTransformer:
+    torch.manual_seed(3)
+    model = PointerGeneratorTransformer(ModelConfig(**{**SIZE, "max_len": 20, **more})).eval()
+    if model.pointer is not None and model.pointer.position_bias is not None:
+        torch.nn.init.normal_(model.pointer.position_bias)
+    return model
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    """Windows of a few people who go to fewer places than the model knows."""
+    return prepare(random_visits(1, users=4, visits=130)).train.batch(range(12), max_len=20)
+
+
+def test_a_weight_comes_back_to_24_bits() -> None:
+    model, _ = load_model(shipped("city"))
+    back = unpack(pack(model))
+    own = model.state_dict()
+    assert list(back) == list(own)
+    for name, weight in own.items():
+        step = float(weight.abs().max()) / (2**23 - 1)
+        gap = (back[name] - weight.double()).abs().max()
+        assert gap <= 0.51 * step, name
+    assert (back["embeddings.tables.location.weight"][0] == 0).all(), "padding is no longer zero"
+
+
+def test_a_model_of_zeros_can_be_packed() -> None:
+    model = small()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.zero_()
+    assert all((value == 0).all() for value in unpack(pack(model)).values())
+
+
+def test_rows_that_were_left_out_come_back_as_zeros() -> None:
+    model = small()
+    name = "embeddings.tables.location.weight"
+    packed = pack(model, rows={name: [0, 7, 3]}, leave_out=("generator", "gate"))
+    back = unpack(packed)
+    assert not [key for key in back if key.startswith(("generator", "gate"))]
+    table = model.state_dict()[name].double()
+    assert torch.allclose(back[name][[7, 3]], table[[7, 3]], atol=1e-6)
+    rest = [row for row in range(len(table)) if row not in (7, 3)]
+    assert (back[name][rest] == 0).all()
+    assert len(packed["data"]) < 0.9 * len(pack(model)["data"])
+
+
+def test_weights_that_are_no_numbers_are_refused() -> None:
+    model = small()
+    with torch.no_grad():
+        model.generator.bias[2] = float("nan")
+    with pytest.raises(DataError, match=r"generator\.bias"):
+        pack(model)
+
+
+def test_every_switch_changes_the_prediction_and_not_the_model(batch: Batch) -> None:
+    model = small()
+    with torch.no_grad():
+        before = model(batch).log_probs
+        for part in SWITCHES:
+            after = switch_off(model, [part])(batch).log_probs.exp()
+            assert torch.allclose(after.sum(1), torch.ones(len(batch)), atol=1e-5), part
+            assert (after - before.exp()).abs().max() > 1e-6, part
+        assert torch.equal(model(batch).log_probs, before)
+
+
+def test_a_silent_gate_is_one_half_and_a_lone_half_is_the_model(batch: Batch) -> None:
+    model = small()
+    with torch.no_grad():
+        whole = model(batch)
+        assert (switch_off(model, ["gate"])(batch).gate == 0.5).all()
+        alone = switch_off(model, ["generator"])(batch)
+        assert torch.allclose(alone.log_probs.exp(), whole.pointer_log_probs.exp(), atol=1e-6)
+        alone = switch_off(model, ["pointer"])(batch)
+        assert torch.allclose(alone.log_probs, whole.generator_log_probs, atol=1e-5)
+
+
+def test_a_silent_embedding_is_one_that_says_nothing(batch: Batch) -> None:
+    model = switch_off(small(), PARTS[:6])
+    moved = replace(batch, time=batch.time.flip(0), user=batch.user.flip(0))
+    with torch.no_grad():
+        assert torch.equal(model(batch).log_probs, model(moved).log_probs)
+
+
+def test_wrong_switches_are_refused() -> None:
+    with pytest.raises(DataError, match="no part 'wheel'"):
+        switch_off(small(), ["wheel"])
+    with pytest.raises(DataError, match="nothing is left"):
+        switch_off(small(), ["pointer", "generator"])
