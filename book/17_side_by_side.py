@@ -949,8 +949,8 @@ Markdown(
 )
 
 # %% [markdown]
-# All rows, with the cells that were compared (the [errata](https://where-next-book.github.io/where-next/book/errata.html)
-# say which code and which section answer each):
+# All rows, with the cells that were compared ([one page](https://where-next-book.github.io/where-next/book/documents.html)
+# says which code and which chapter answer each):
 
 # %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show all rows", "code_prompt_hide": "Hide all rows"}
 for title in by_table.index:

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Temporal sets
+# # Temporal sets: masked self-attention over baskets (DNNTSP)
 #
 # Can a network with a graph, attention and a gate beat a list of what you usually buy?
 #

@@ -9,14 +9,19 @@ whose results are not there, is a warning, and warnings fail the build.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import pandas as pd
 from docutils import nodes
 from front_chart import own_rows
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
+from wherenext.comparison import compare, verdict
 from wherenext.results import Results, read_results
+
+from pgt.config import ABLATIONS
 
 Fact = tuple[str, Callable[[Results], str]]
 
@@ -35,7 +40,7 @@ def lead(
     def written(results: Results) -> str:
         same = {"target_time": "unknown", **where}
         points, low, high = results.difference(one | same, other | same, metric, group)
-        return f"{points:+.1f} [{low:.1f}, {high:.1f}]".replace("-", "−")
+        return _interval(points, low, high)
 
     return written
 
@@ -43,6 +48,61 @@ def lead(
 def gain(more: dict[str, Any], less: dict[str, Any], **where: Any) -> Callable[[Results], str]:
     """As `lead`, without the interval."""
     return lambda results: lead(more, less, **where)(results).partition(" ")[0]
+
+
+def change(
+    one: dict[str, Any], other: dict[str, Any], column: str = "acc@1"
+) -> Callable[[Results], str]:
+    """How far rows are from others, in points, on average over the seeds that both have."""
+
+    def written(results: Results) -> str:
+        rows = results.rows
+        values = [
+            rows[(rows[list(where)] == pd.Series(where)).all(axis=1)].set_index("seed")[column]
+            for where in (one, other)
+        ]
+        return f"{(values[0] - values[1]).mean():+z.1f}".replace("-", "−")
+
+    return written
+
+
+def judged(variant: str) -> Callable[[Results], str]:
+    """What chapter 19 says of a proposal on GeoLife, and the interval that holds for all at once."""
+
+    def written(results: Results) -> str:
+        row = proposals(results.folder).loc[variant]
+        word = verdict(row.low_all, row.high_all, CLAIMED.get(variant, 1))
+        return f"{word}: {_interval(row['mean'], row.low_all, row.high_all)}"
+
+    return written
+
+
+@cache
+def proposals(folder: Path) -> pd.DataFrame:
+    """Every proposal against plain PGT on GeoLife, as chapter 19 compares them."""
+    results = read_results("improvements", folder)
+    own = results.rows[results.rows.model == "improved"].variant.unique()
+    variants = {v: {"model": "improved", "variant": v} for v in own}
+    plain = variants.pop("plain")
+    del variants["no_smoothing"]  # the documents' settings for GeoLife have none
+    return compare(results, variants, plain, draws=4000, data="geolife").table()
+
+
+def without(variant: str) -> Callable[[Results], str]:
+    """How DNNTSP on the baskets differs with one of its parts changed, in points of NDCG@10."""
+
+    def written(results: Results) -> str:
+        rows = results.select("gain", data="dc", variant=variant)
+        ends = [
+            results.select(f"gain {end}", data="dc", variant=variant) for end in ("low", "high")
+        ]
+        return _interval(*(float(r["ndcg@10"].item()) for r in (rows, *ends)))
+
+    return written
+
+
+def _interval(points: float, low: float, high: float) -> str:
+    return f"{points:+z.1f} [{low:z.1f}, {high:z.1f}]".replace("-", "−")
 
 
 def mean(results: Results, **where: Any) -> float:
@@ -80,6 +140,49 @@ FACTS: dict[str, Fact] = {
     "new-york-nobody": ("last_visit", percent(model="predictor", **NEW_YORK)),
     "contextual": ("beyond", percent(**MEMORY, **GEOLIFE)),
     "new-york-contextual": ("last_visit", percent(**MEMORY, **NEW_YORK)),
+}
+
+# Those of the page on the design documents: Acc@1 on GeoLife in points, unless it says otherwise.
+CLAIMED: dict[str, Literal[-1, 0, 1]] = {"post_norm": -1, "augmented": -1, "rope": 0}
+PROPOSALS = (
+    "relative_bias", "geglu", "post_norm", "multi_scale_time", "adaptive_embeddings",
+    "adaptive_reversed", "cross_attention", "experts", "recent_and_first", "focal", "balanced",
+    "more_smoothing", "many_heads", "mixture_of_softmaxes", "adaptive_softmax", "rope",
+    "four_layers", "augmented", "all_five",
+)  # fmt: skip
+PUBLISHED: dict[str, Any] = {"data": "geolife", "protocol": "published", "target_time": "day"}
+SUMMARY = {"what": "pointer-generator", "search": "greedy"}
+TOWN = {"data": "city", "split": "test", "group": "all", "model": "pgt"}
+FACTS |= {
+    variant.replace("_", "-"): (
+        "ablations",
+        lead({"variant": variant}, {"variant": "full"}, **PUBLISHED),
+    )
+    for variant in ABLATIONS
+    if variant != "full"
+}
+FACTS |= {name.replace("_", "-"): ("improvements", judged(name)) for name in PROPOSALS}
+FACTS |= {
+    f"sets-{name.replace('_', '-')}": ("temporal_sets", without(name))
+    for name in ("no_graph", "no_attention", "no_time", "no_gate", "mean_heads")
+}
+COVERED, BEAM = {"what": "pointer-generator, coverage"}, {"search": "beam"}
+PLAIN_S2S = {"what": "sequence to sequence"}
+FACTS |= {
+    "no-bias": (
+        "position_bias",
+        change(
+            {"what": "city", "variant": "bias off"}, {"what": "city", "variant": "as documented"}
+        ),
+    ),
+    "decoder": (
+        "side_by_side",
+        change(TOWN | {"variant": "with decoder"}, TOWN | {"variant": "full"}),
+    ),
+    "bilstm": ("improvements", lead({"variant": "bilstm"}, {"variant": "plain"}, data="geolife")),
+    "summary-pointer": ("summarizer", change(SUMMARY, SUMMARY | PLAIN_S2S, "rouge1")),
+    "summary-coverage": ("summarizer", change(SUMMARY | COVERED, SUMMARY, "repeated_3")),
+    "summary-beam": ("summarizer", change(SUMMARY | BEAM, SUMMARY, "rouge1")),
 }
 
 

@@ -12,7 +12,6 @@ from contents import contents
 from front_chart import chart
 from hero import fragment
 from results_tables import experiments, speeds
-from sources_map import folded
 from sphinx.application import Sphinx
 
 # The id of a place -> what writes it, from the repository and the pages that can be linked.
@@ -21,7 +20,6 @@ PLACES: dict[str, Callable[[Path, set[str]], str]] = {
     "experiments": experiments,
     "front-chart": lambda root, _: chart(root / "book" / "results"),
     "front-game": lambda *_: fragment(),
-    "documents": lambda *_: folded(),
     "speed": lambda root, _: speeds(root),
 }
 
