@@ -92,5 +92,5 @@ def as_markdown(entries: Sequence[Entry], document: str) -> str:
 
 def _linked(code: str) -> str:
     module, _, path = code.partition(":")
-    folder = "book/" if module.startswith("lab.") else ""
+    folder = "" if module.startswith("pgt.") else "book/"
     return f"[`{path}`]({toc.REPOSITORY}{folder}{module.replace('.', '/')}.py)"
