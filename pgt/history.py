@@ -167,8 +167,8 @@ def with_history(data: Data, memory: int = 0, older: int = 0) -> Data:
 
     Examples
     --------
-    >>> import wherenext.city, pgt.windows
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
+    >>> import pgt
+    >>> data = pgt.prepare(pgt.load_city(), protocol="exact")
     >>> batch = with_history(data, memory=100, older=50).test.batch([0, 1])
     >>> bool((batch.length >= data.test.batch([0, 1]).length).all())
     True

@@ -97,6 +97,11 @@ def padded(
     elements = [list(dict.fromkeys(e for one in history for e in one)) for history in histories]
     if not all(elements):
         raise DataError(f"Sequence {elements.index([])} has no element; leave it out.")
+    if not {e for own in (*elements, *targets) for e in own} <= set(range(n_elements)):
+        raise DataError(
+            f"An element is outside 0 to {n_elements - 1}; number the elements from 0 and give "
+            "n_elements."
+        )
     n, t = max(map(len, elements), default=0), max(map(len, histories), default=0)
     s = max([1, *(len(set(target)) for target in targets)])
     ids = np.full((len(histories), n), NOBODY)

@@ -14,16 +14,17 @@ from wherenext.predictions import Predictions, collect
 from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
+from pgt.calibration import expected_calibration_error
 from pgt.windows import Dataset, prepare
 
-from ..analysis.test_temperature import made
+from ..test_calibration import answers
 
 USERS = 25
 
 
 def said(seed: int, n: int = 1500) -> Predictions:
     """Log-probabilities of twelve places, the last of which cannot be named."""
-    log_probs, target = made(seed, n)
+    log_probs, target = answers(seed, n)
     named = log_probs > -np.inf
     named[:, -1] = False
     users = np.random.default_rng(seed).integers(0, USERS, n)
@@ -133,3 +134,18 @@ def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
             assert len(own[own.table == "temperature"]) == max(seeds, 1)
             assert set(own.stage.dropna()) == set(confidence.STAGES)
     assert rows.n.dropna().min() >= 100 and rows.people.dropna().min() >= 20
+
+
+def test_the_floor_is_what_honest_forecasts_show_and_it_sinks_with_their_number() -> None:
+    rng = np.random.default_rng(4)
+    p = rng.beta(4, 2, 4000)
+    error = []
+    for _ in range(60):
+        y = rng.uniform(size=len(p)) < p
+        error.append(expected_calibration_error(p, y))
+    mean, high = confidence.floor_of_error(p)
+    assert mean == pytest.approx(np.mean(error), rel=0.1)
+    assert np.mean(np.array(error) < high) == pytest.approx(0.95, abs=0.07)
+    assert confidence.floor_of_error(np.tile(p, 16))[0] == pytest.approx(mean / 4, rel=0.1)
+    # And what is not honest stands above it.
+    assert expected_calibration_error(p, y * (rng.uniform(size=len(p)) < 0.8)) > high

@@ -1,4 +1,4 @@
-"""Scores of probabilities: identities, known answers, and forecasts of known quality."""
+"""Scores of probabilities, a temperature, sets: identities, known answers, kept promises."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from pgt import calibration
 from pgt.errors import DataError
+
+N, PLACES = 6000, 12
 
 
 def made(
@@ -144,9 +146,9 @@ def test_somebody_drawn_twice_is_two_people() -> None:
 @pytest.mark.parametrize(
     ("p", "y", "words"),
     [
-        ([0.2, 1.4], [0, 1], "between 0 and 1"),
-        ([0.2, float("nan")], [0, 1], "between 0 and 1"),
-        ([0.2, 0.4], [0, 2], "neither 0 nor 1"),
+        ([0.2, 1.4], [0, 1], "from 0 to 1"),
+        ([0.2, float("nan")], [0, 1], "from 0 to 1"),
+        ([0.2, 0.4], [0, 2], "0 or 1"),
         ([0.2], [0, 1], "one length"),
         ([], [], "something in them"),
     ],
@@ -154,3 +156,116 @@ def test_somebody_drawn_twice_is_two_people() -> None:
 def test_what_is_no_forecast_is_refused(p: list[float], y: list[int], words: str) -> None:
     with pytest.raises(DataError, match=words):
         calibration.brier(p, y)
+
+
+# ---- One temperature ---------------------------------------------------------------------------
+
+
+def answers(seed: int = 0, n: int = N) -> tuple[np.ndarray, np.ndarray]:
+    """(n, PLACES) calibrated log-probabilities, some places impossible, and their targets."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(scale=2.0, size=(n, PLACES))
+    scores[rng.uniform(size=scores.shape) < 0.3] = -np.inf
+    scores[:, 0] = 0.0
+    log_probs = calibration.scale(scores, 1.0)
+    return log_probs, drawn(log_probs, rng)
+
+
+def drawn(log_probs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(n,) targets, each place as often as it is said to be."""
+    up_to = np.exp(log_probs).cumsum(1)
+    return (rng.uniform(size=len(up_to))[:, None] > up_to / up_to[:, -1:]).sum(1)
+
+
+@pytest.mark.parametrize("factor", [1.0, 3.0, 0.5])
+def test_the_temperature_undoes_what_was_done_to_the_scores(factor: float) -> None:
+    log_probs, target = answers()
+    said = calibration.scale(factor * log_probs, 1.0)
+    found = calibration.temperature(said, target)
+    assert found == pytest.approx(factor, rel=0.06)
+    assert calibration.scale(said, factor) == pytest.approx(log_probs)
+    loss = [calibration.losses(calibration.scale(said, t), target).mean()
+            for t in (0.9 * found, found, 1.1 * found)]  # fmt: skip
+    assert loss[1] < min(loss[0], loss[2])
+
+
+@pytest.mark.parametrize("t", [0.1, 0.7, 2.0, 30.0])
+def test_a_temperature_changes_no_order_and_no_impossibility(t: float) -> None:
+    log_probs, _ = answers(n=500)
+    other = calibration.scale(log_probs, t)
+    assert np.exp(other).sum(1) == pytest.approx(1)
+    assert ((other == -np.inf) == (log_probs == -np.inf)).all()
+    possible = np.where(log_probs == -np.inf, -1e9, log_probs)
+    hotter = np.where(other == -np.inf, -1e9, other)
+    assert (possible.argsort(1) == hotter.argsort(1)).all()
+    assert ((other.max(1) <= log_probs.max(1) + 1e-12) == (t >= 1)).mean() > 0.99
+
+
+def test_impossible_targets_do_not_move_the_temperature() -> None:
+    log_probs, target = answers()
+    nowhere = np.hstack([log_probs, np.full((N, 1), -np.inf)])
+    some = np.arange(N) < N // 4
+    found = calibration.temperature(nowhere, np.where(some, PLACES, target))
+    assert found == pytest.approx(calibration.temperature(log_probs[~some], target[~some]))
+    assert np.isinf(calibration.losses(nowhere, np.full(N, PLACES))).all()
+    with pytest.raises(DataError, match="No target"):
+        calibration.temperature(nowhere, np.full(N, PLACES))
+
+
+@pytest.mark.parametrize(
+    ("table", "t", "words"),
+    [
+        ([[0.0, 0.0]], 0.0, "above 0"),
+        ([[-np.inf, -np.inf]], 1.0, "above -inf"),
+        ([[np.nan, 0.0]], 1.0, "above -inf"),
+        ([0.0, 0.0], 1.0, "one row a window"),
+    ],
+)
+def test_what_is_no_table_or_temperature_is_refused(table: list, t: float, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        calibration.scale(table, t)
+
+
+# ---- Sets --------------------------------------------------------------------------------------
+
+
+def kept(alpha: float, spoilt: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Sets of the second half by a threshold of the first, and whether they hold the target."""
+    log_probs, target = answers(seed=11, n=8000)
+    scores = calibration.simple_scores(np.exp(calibration.scale(log_probs, 1 / spoilt)))
+    half = len(scores) // 2
+    limit = calibration.threshold(calibration.of_target(scores[:half], target[:half]), alpha)
+    held = (scores[half:] <= limit) & np.isfinite(scores[half:])
+    return held, held[np.arange(half), target[half:]]
+
+
+@pytest.mark.parametrize("spoilt", [1.0, 4.0, 0.2])
+@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3])
+def test_the_promise_is_kept_however_poor_the_model(alpha: float, spoilt: float) -> None:
+    _, covered = kept(alpha, spoilt)
+    luck = np.sqrt(2 * alpha * (1 - alpha) / len(covered))  # both halves have theirs
+    assert covered.mean() == pytest.approx(1 - alpha, abs=3 * luck)
+
+
+def test_who_promises_more_gives_larger_sets_that_hold_the_smaller() -> None:
+    small, mid, large = (kept(alpha)[0] for alpha in (0.3, 0.1, 0.02))
+    assert (small <= mid).all() and (mid <= large).all()
+    assert small.sum() < mid.sum() < large.sum()
+
+
+def test_the_finite_sample_correction_is_there() -> None:
+    """With nine windows and 90 %, only the strangest will do: any smaller and it is 80 %."""
+    rng = np.random.default_rng(0)
+    hits = [rng.uniform() <= calibration.threshold(rng.uniform(size=9), 0.1) for _ in range(4000)]
+    assert np.mean(hits) == pytest.approx(0.9, abs=0.015)
+    assert calibration.threshold(np.arange(1.0, 100), 0.1) == 90
+    assert calibration.threshold(np.arange(8.0), 0.1) == np.inf
+    with pytest.raises(DataError, match="between 0 and 1"):
+        calibration.threshold([0.1], 1.0)
+
+
+def test_an_impossible_answer_is_in_no_set_and_its_windows_count() -> None:
+    scores = calibration.simple_scores(np.array([[0.9, 0.1, 0.0]] * 100))
+    assert scores[0] == pytest.approx([0.1, 0.9, np.inf])
+    own = calibration.of_target(scores, np.where(np.arange(100) < 30, 2, 0))
+    assert calibration.threshold(own, 0.1) == np.inf  # seven in ten is all that can be had

@@ -9,7 +9,7 @@ from lab import coverage
 from pgt import calibration
 from pgt.errors import DataError
 
-from .test_temperature import drawn, made
+from ..test_calibration import answers, drawn
 
 METHODS = ("simple", "adaptive", "drawn")
 
@@ -23,7 +23,7 @@ def scored(method: str, log_probs: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def tables(n: int = 8000) -> tuple[np.ndarray, np.ndarray]:
-    return made(seed=11, n=n)
+    return answers(seed=11, n=n)
 
 
 def kept(method: str, alpha: float, spoilt: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -57,17 +57,6 @@ def test_who_promises_more_gives_larger_sets_that_hold_the_smaller(method: str) 
     small, mid, large = (kept(method, alpha)[0] for alpha in (0.3, 0.1, 0.02))
     assert (small <= mid).all() and (mid <= large).all()
     assert small.sum() < mid.sum() < large.sum()
-
-
-def test_the_finite_sample_correction_is_there() -> None:
-    """With nine windows and 90 %, only the strangest will do: any smaller and it is 80 %."""
-    rng = np.random.default_rng(0)
-    hits = [rng.uniform() <= calibration.threshold(rng.uniform(size=9), 0.1) for _ in range(4000)]
-    assert np.mean(hits) == pytest.approx(0.9, abs=0.015)
-    assert calibration.threshold(np.arange(1.0, 100), 0.1) == 90
-    assert calibration.threshold(np.arange(8.0), 0.1) == np.inf
-    with pytest.raises(DataError, match="between 0 and 1"):
-        calibration.threshold([0.1], 1.0)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -9,17 +9,30 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from wherenext import city
 
 from pgt.batch import Batch
 from pgt.errors import DataError
-from pgt.history import NOT_SEEN, HistoryBatch, HistoryWindows, with_history
+from pgt.history import (
+    NOT_SEEN,
+    HistoryBatch,
+    HistoryWindows,
+    as_if_earlier,
+    with_history,
+    with_pseudo_unknowns,
+)
 from pgt.visits import SPLITS, split_by_days
-from pgt.windows import FEATURES, Dataset, PreparedDataset, prepare
+from pgt.vocabulary import UNKNOWN
+from pgt.windows import FEATURES, Dataset, prepare
 
-from ..helpers import minutes, random_visits
+from .helpers import minutes, random_visits
 
 MEMORIES = [(0, 0), (5, 0), (40, 0), (8, 3), (8, 1000)]
+BEFORE = ("before", "two_before", "end_before", "stay_before", "gap_before")
+
+
+def same(one: Batch, two: Batch, kind: type[Batch] = HistoryBatch) -> bool:
+    """Whether two batches are equal in all fields of a kind."""
+    return all(torch.equal(getattr(one, f.name), getattr(two, f.name)) for f in fields(kind))
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +61,8 @@ def test_without_a_memory_a_history_is_its_window(data: Dataset) -> None:
         windows, seen = getattr(data, split), histories(data, split, 0, 0)
         index = np.arange(len(windows))
         plain, past = windows.batch(index), seen.batch(index)
-        for field in fields(Batch):
-            assert torch.equal(getattr(plain, field.name), getattr(past, field.name)), field.name
-        for name in ("before", "two_before", "end_before", "stay_before", "gap_before"):
+        assert same(plain, past, Batch)
+        for name in BEFORE:
             assert (getattr(past, name)[:, 0] == NOT_SEEN).all(), name  # it lies before the window
         assert (past.two_before[:, 1] == NOT_SEEN).all()
         assert torch.equal(past.before[:, 1:], plain.location[:, :-1] * (past.location[:, 1:] > 0))
@@ -123,20 +135,7 @@ def test_what_came_before_a_visit(data: Dataset, split: str, memory: int) -> Non
             assert batch.weekday[i, k] == table.started_at[row].day_of_week + 1
 
 
-def test_nobody_sees_the_future_or_somebody_else(data: Dataset) -> None:
-    for split in SPLITS:
-        seen = histories(data, split, 30, 30)
-        table = seen.visits
-        rows = seen.rows(np.arange(len(seen))).numpy()
-        for i, target in enumerate(seen.target):
-            own = rows[i][rows[i] >= 0]
-            assert (own < target).all() and (np.diff(own) > 0).all()
-            assert set(table.user_id[own]) == {table.user_id[target]}
-            order = SPLITS.index(split)
-            assert {SPLITS.index(name) for name in table.split[own]} <= set(range(order + 1))
-
-
-def test_changing_the_future_changes_nothing(data: Dataset) -> None:
+def test_changing_the_future_changes_nothing() -> None:
     visits = random_visits(1, visits=100, places=20)
     cut = visits.groupby("user_id").cumcount() >= 92
     other = visits.assign(location_id=visits.location_id.where(~cut, visits.location_id.iloc[0]))
@@ -144,18 +143,8 @@ def test_changing_the_future_changes_nothing(data: Dataset) -> None:
         cast(HistoryWindows, with_history(prepare(v, protocol="exact"), 20, 20).valid) for v in
         (visits, other)
     )  # fmt: skip
-    one, two = before.batch(np.arange(len(before))), after.batch(np.arange(len(after)))
-    for field in fields(HistoryBatch):
-        assert torch.equal(getattr(one, field.name), getattr(two, field.name)), field.name
-
-
-def test_a_whole_past_has_every_place(data: Dataset) -> None:
-    seen = histories(data, "test", 8, 1000)
-    table, ids = seen.visits, seen.vocabulary.encode_locations(seen.visits.location_id)
-    batch = seen.batch(np.arange(len(seen)))
-    for i, target in enumerate(seen.target):
-        own = (table.user_id == table.user_id[target]) & (np.arange(len(table)) < target)
-        assert set(ids[own]) == set(batch.location[i, : int(batch.length[i])].tolist())
+    index = np.arange(len(before))
+    assert same(before.batch(index), after.batch(index))
 
 
 def test_a_batch_is_cut_moved_and_selected(data: Dataset) -> None:
@@ -169,54 +158,10 @@ def test_a_batch_is_cut_moved_and_selected(data: Dataset) -> None:
     assert torch.equal(part.batch([0]).location, seen.batch([2]).location)
     assert isinstance(whole.to("cpu"), HistoryBatch) and isinstance(seen.to("cpu"), HistoryWindows)
     nothing = seen.subset(np.empty(0, dtype=int))
-    assert (
-        len(nothing) == 0 and len(nothing.batch(np.arange(0))) == 0 and not list(nothing.batches(8))
-    )
-
-
-def test_a_summary_stands_for_the_visits_that_are_not_listed(data: Dataset) -> None:
-    for memory, older in ((8, 1000), (3, 2)):
-        seen = histories(data, "valid", memory, older)
-        ids = seen.vocabulary.encode_locations(seen.visits.location_id)
-        batch = seen.batch(np.arange(len(seen)))
-        for i, target in enumerate(seen.target):
-            n = int(batch.length[i])
-            place, stands = batch.location[i, :n], batch.stands_for[i, :n]
-            summaries = place[stands > 0].tolist()
-            assert len(summaries) == len(set(summaries)) <= older  # each place once
-            assert not set(summaries) & set(place[stands == 0].tolist())
-            assert (stands[-memory:] == 0).all() and (
-                batch.age[i, : len(summaries)] >= memory
-            ).all()
-            if older == 1000:  # nothing is lost: listed and stood for, all visits are counted
-                own = (seen.visits.user_id == seen.visits.user_id[target])[:target].sum()
-                near, far = ids[target - memory : target], ids[target - own : target - memory]
-                assert int(stands.sum()) + memory + np.isin(far, near).sum() == own
-
-
-def test_every_batch_is_gathered_on_its_device(data: Dataset) -> None:
-    """The device "meta" holds no numbers and refuses to mix with others."""
-    seen = histories(data, "test", 30, 10)
-    moved = seen.to("meta")
-    for batch in (seen.batch([0, 1]).to("meta"), moved.batch([0, 1])):
-        assert isinstance(batch, HistoryBatch)
-        assert {getattr(batch, field.name).device.type for field in fields(HistoryBatch)} == {
-            "meta"
-        }
-        shape = seen.batch([0, 1]).location.shape
-        assert batch.location.shape == shape == batch.most_recent(1000).age.shape
-
-
-@pytest.mark.parametrize("max_len", [None, 7])
-def test_batches_go_through_all_windows_once(data: Dataset, max_len: int | None) -> None:
-    seen = histories(data, "test", 30, 10)
-    batches = list(seen.batches(8, shuffle=np.random.default_rng(0), max_len=max_len))
-    index = torch.cat([batch.index for batch in batches])
-    assert sorted(index.tolist()) == list(range(len(seen)))
-    assert (torch.cat([batch.target for batch in batches]).numpy() == seen.targets[index]).all()
-    for batch in batches:
-        length = seen.lengths[batch.index]
-        assert (batch.length.numpy() == np.minimum(length, max_len or length)).all()
+    assert len(nothing) == 0 and not list(nothing.batches(8))
+    # The device "meta" holds no numbers and refuses to mix with others.
+    for batch in (seen.batch([0, 1]).to("meta"), seen.to("meta").batch([0, 1])):
+        assert {getattr(batch, f.name).device.type for f in fields(HistoryBatch)} == {"meta"}
 
 
 def test_one_visit_and_visits_that_overlap() -> None:
@@ -237,32 +182,12 @@ def test_one_visit_and_visits_that_overlap() -> None:
     assert (batch.gap_before[~batch.padding] >= NOT_SEEN).all()
 
 
-def test_a_persons_very_first_visit_has_nothing_before_it(data: Dataset) -> None:
-    for split in SPLITS:
-        seen = histories(data, split, 1000, 0)
-        batch = seen.batch(np.arange(len(seen)))
-        own = seen.visits.groupby("user_id").cumcount().to_numpy()[seen.target]
-        assert (batch.length.numpy() == own).all()  # the whole past, and so its first visit
-        for name in ("before", "two_before", "end_before", "stay_before", "gap_before"):
-            assert (getattr(batch, name)[:, 0] == NOT_SEEN).all(), name
-            assert (getattr(batch, name)[:, 2][batch.length > 2] != NOT_SEEN).all(), name
-
-
-def test_the_citys_windows_stay_as_they_are() -> None:
-    data = prepare(city.load().visits, protocol="exact")
-    seen = cast(HistoryWindows, with_history(data).test)
-    index = np.arange(0, len(data.test), 7)
-    plain, past = data.test.batch(index, max_len=40), seen.batch(index, max_len=40)
-    assert plain.padding.any()
-    for field in fields(Batch):
-        assert torch.equal(getattr(plain, field.name), getattr(past, field.name)), field.name
-
-
-def test_bad_numbers_are_refused(data: Dataset) -> None:
-    with pytest.raises(DataError, match="must not be negative"):
-        with_history(data, -1)
-    with pytest.raises(DataError, match="need a memory"):
-        with_history(data, 0, 5)
+@pytest.mark.parametrize(
+    ("memory", "older", "words"), [(-1, 0, "must not be negative"), (0, 5, "need a memory")]
+)
+def test_bad_numbers_are_refused(data: Dataset, memory: int, older: int, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        with_history(data, memory, older)
 
 
 @pytest.mark.parametrize("memory", [0, 20])
@@ -279,10 +204,8 @@ def test_splits_out_of_order_are_refused(memory: int, order: tuple[str, ...], wo
     visits = split_by_days(random_visits(1, visits=100))
     part = visits.groupby("user_id").cumcount() * len(order) // 100
     wrong = visits.split.where(visits.user_id != 3, part.map(dict(enumerate(order))))
-    with pytest.raises(DataError, match=words) as found:
+    with pytest.raises(DataError, match=words):
         with_history(prepare(visits.assign(split=wrong), min_visits=1), memory)
-    assert "split_by_days" in str(found.value)
-    assert str(found.value).endswith(".") and str(found.value).count(". ") == 0  # one sentence
 
 
 def test_splits_may_be_empty_or_touch() -> None:
@@ -306,7 +229,7 @@ def test_windows_that_remember_are_refused(data: Dataset) -> None:
     once = with_history(data, 20, 5)
     half = Dataset(data.train, data.valid, once.test, data.vocabulary)
     for again in (once, half):
-        with pytest.raises(DataError, match=r"remember already; .* pgt\.windows\.prepare\.$"):
+        with pytest.raises(DataError, match="remember already"):
             with_history(again, 20, 5)
 
 
@@ -321,5 +244,103 @@ def test_a_memory_is_made_of_the_windows_as_they_are(data: Dataset, memory: int)
     assert batch.target_weekday.tolist() == [7, 7]
     assert torch.equal(batch.location, plain.location)
     assert not torch.equal(batch.weekday, plain.weekday)
-    assert isinstance(data, PreparedDataset)
-    assert with_history(data, memory).config == data.config
+
+
+# ---- Pseudo-unknown places ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def finders() -> Dataset:
+    """People who find new places all the time."""
+    return prepare(random_visits(3, visits=120, places=60), protocol="published")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_new_places_become_unknown_and_others_stay(finders: Dataset, whole: bool) -> None:
+    train, later = finders.train, as_if_earlier(finders.train, 0.5, whole_windows=whole)
+    number = train.visits.groupby("user_id").cumcount()
+    half = number < 0.5 * train.visits.groupby("user_id").user_id.transform("size")
+    known = set(train.visits.location_id[half])
+    ids = later.features[0, 1:].numpy()
+    for place, then, now in zip(
+        train.visits.location_id, train.features[0, 1:].numpy(), ids, strict=True
+    ):
+        assert now == (then if place in known else UNKNOWN)
+    assert (ids == UNKNOWN).any() and not (train.features[0, 1:] == UNKNOWN).any()
+    asked = later.first if whole else later.target
+    assert len(later) and not half.to_numpy()[asked].any()
+
+
+@pytest.mark.parametrize(("memory", "older"), [(0, 0), (30, 10)])
+def test_rehearsal_adds_windows_that_keep_to_themselves(
+    finders: Dataset, memory: int, older: int
+) -> None:
+    taught = with_pseudo_unknowns(finders, memory, older, shares=(0.4, 0.7))
+    size = len(finders.train.visits)
+    rows = taught.rows(np.arange(len(taught))).numpy()
+    copies = taught.target // size
+    assert set(copies) == {0, 1, 2}
+    for i in range(len(taught)):
+        assert set(rows[i][rows[i] >= 0] // size) == {copies[i]}
+    assert (taught.targets == UNKNOWN).any() and (copies == 0).sum() == len(finders.train)
+    first = taught.batch(np.flatnonzero(copies == 0))
+    assert not (first.target == UNKNOWN).any()
+    batch = taught.batch(np.arange(len(taught)))
+    assert (batch.target.numpy() == taught.targets).all()
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_without_a_memory_the_whole_window_lies_after_the_moment(
+    finders: Dataset, share: float
+) -> None:
+    taught = with_pseudo_unknowns(finders, shares=(share,))
+    size = len(finders.train.visits)
+    of = finders.train.visits.groupby("user_id")
+    late = of.cumcount() >= share * of.user_id.transform("size")
+    batch = taught.batch(np.arange(len(taught)))
+    again = np.flatnonzero(taught.target >= size)
+    rows = taught.rows(again).numpy()
+    assert late.to_numpy()[rows[rows >= 0] - size].all()
+    # As in the splits: a window of the copy is one of the plain ones, all later ones are there.
+    plain = finders.train.first[late.to_numpy()[finders.train.first]]
+    assert (taught.first[again] - size == plain).all() and len(again) < len(finders.train)
+    assert (batch.before[:, 0] == NOT_SEEN).all()
+
+
+def test_with_a_memory_all_later_targets_are_asked(finders: Dataset) -> None:
+    share = 0.5
+    taught = with_pseudo_unknowns(finders, 1000, 10, shares=(share,))
+    size = len(finders.train.visits)
+    of = finders.train.visits.groupby("user_id")
+    late = (of.cumcount() >= share * of.user_id.transform("size")).to_numpy()
+    again = np.flatnonzero(taught.target >= size)
+    expected = finders.train.target[late[finders.train.target]]
+    assert (taught.target[again] - size == expected).all()
+    # The past before the moment is remembered, and of that no place is unknown.
+    batch = taught.batch(again)
+    row = torch.from_numpy(taught.rows(again).numpy()) - size
+    early = torch.from_numpy(~late)[row.clamp(min=0)] & (row >= 0)
+    assert early.any() and (batch.location[early] > UNKNOWN).all()
+    assert (batch.location[~early & (row >= 0)] == UNKNOWN).any()
+    # What came before a visit is told in the words of the same copy.
+    following = batch.before[:, 1:][~batch.padding[:, 1:]]
+    assert (following == batch.location[:, :-1][~batch.padding[:, 1:]]).all()
+
+
+def test_no_share_is_no_pseudo_unknown(finders: Dataset) -> None:
+    plain, none = (
+        with_history(finders, 20, 5).train,
+        with_pseudo_unknowns(finders, 20, 5, shares=()),
+    )
+    index = np.arange(len(plain))
+    assert len(none) == len(plain) and (none.in_window == plain.in_window).all()
+    assert same(plain.batch(index), none.batch(index))
+
+
+def test_text_ids_are_rehearsed_too(finders: Dataset) -> None:
+    visits = random_visits(3, visits=120, places=60)
+    named = prepare(visits.assign(location_id="place " + visits.location_id.astype(str)))
+    assert (
+        (with_pseudo_unknowns(named).targets == UNKNOWN)
+        == (with_pseudo_unknowns(finders).targets == UNKNOWN)
+    ).all()

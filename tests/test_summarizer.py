@@ -11,13 +11,10 @@ from torch import Tensor
 
 from pgt.summarizer import (
     DOCUMENT,
-    PAD,
     SMALL,
     START,
     STOP,
     UNK,
-    AdditiveAttention,
-    Encoder,
     PointerGenerator,
     SummarizerTraining,
     TextBatch,
@@ -69,37 +66,15 @@ def test_it_has_as_many_parameters_as_the_paper_says() -> None:
     assert sizes == [21_499_600, 21_499_600 + 1153, 21_499_600 + 1153 + 512]
 
 
-def test_the_preset_has_the_dimensions_of_the_document() -> None:
-    config = DOCUMENT
-    assert (config.n_words, config.embedding, config.hidden) == (50_000, 128, 256)
-    assert (config.max_source, config.max_summary, config.beam) == (400, 100, 4)
-    assert config.coverage_weight == 1
-
-
 def test_the_mixture_sums_to_one_over_the_extended_vocabulary(batch: TextBatch) -> None:
     model = model_of()
-    distribution = model.distribution(model(batch), batch)
+    output = model(batch)
+    distribution = model.distribution(output, batch)
     assert distribution.shape[-1] == len(WORDS) + 2
     assert torch.allclose(distribution.sum(-1), torch.ones(()).double(), atol=1e-12)
     assert (distribution >= 0).all()
-
-
-def test_a_lent_word_that_is_not_in_the_source_has_no_probability(batch: TextBatch) -> None:
-    model = model_of()
-    distribution = model.distribution(model(batch), batch)
-    # The third source lends one word, the others two; without a pointer nothing is lent.
-    assert batch.lent[2] == ["Elm"]
-    assert (distribution[2, :, len(WORDS) + 1] == 0).all()
-    assert (distribution[2, :, len(WORDS)] > 0).all()
-    bare = model_of(pointer=False)
-    assert (bare.distribution(bare(batch), batch)[..., len(WORDS) :] == 0).all()
-
-
-def test_a_word_twice_in_the_source_gets_both_shares(batch: TextBatch) -> None:
-    model = model_of()
-    output = model(batch)
-    elm = ((1 - output.p_gen[2, 0]) * output.attention[2, 0, 1:3].sum()).item()
-    assert model.distribution(output, batch)[2, 0, len(WORDS)].item() == pytest.approx(elm)
+    picked = distribution.gather(-1, batch.target[..., None])[..., 0]
+    assert torch.allclose(model.of_target(output, batch), picked, atol=1e-14)
 
 
 def test_padding_and_batch_mates_change_nothing(batch: TextBatch) -> None:
@@ -119,17 +94,6 @@ def test_padding_and_batch_mates_change_nothing(batch: TextBatch) -> None:
     assert torch.allclose(model.loss(batch).total, torch.stack(losses).mean(), atol=1e-12)
 
 
-def test_what_stands_at_padding_does_not_matter(batch: TextBatch) -> None:
-    model = model_of()
-    before = model(batch)
-    with torch.no_grad():
-        model.embedding.weight[PAD] += 5
-    after = model(batch)
-    shown = batch.taught
-    assert torch.allclose(before.attention[shown], after.attention[shown], atol=1e-12)
-    assert torch.allclose(before.p_gen[shown], after.p_gen[shown], atol=1e-12)
-
-
 def test_the_attention_shown_is_the_attention_used(batch: TextBatch) -> None:
     """Put weight by hand where the attention says: the same context, the same mixture."""
     model = model_of()
@@ -144,14 +108,6 @@ def test_the_attention_shown_is_the_attention_used(batch: TextBatch) -> None:
         copied = said[:, len(WORDS) :].sum(1)
         lent = batch.extended >= len(WORDS)
         assert torch.allclose(copied, (1 - p_gen) * (attention * lent).sum(1), atol=1e-12)
-
-
-def test_coverage_is_the_sum_of_past_attention(batch: TextBatch) -> None:
-    output = model_of()(batch)
-    past = output.attention.cumsum(1) - output.attention
-    assert torch.allclose(output.coverage, past, atol=1e-12)
-    again = torch.minimum(output.attention, output.coverage).sum(-1)
-    assert (again[:, 0] == 0).all() and (again <= 1 + 1e-12).all()
 
 
 def test_coverage_changes_where_it_looks_and_begins_without_effect(batch: TextBatch) -> None:
@@ -234,21 +190,6 @@ def test_the_loss_is_that_of_a_slow_loop(batch: TextBatch) -> None:
     assert model.loss(batch).total.item() == pytest.approx(slow, rel=1e-12)
 
 
-def test_the_probability_of_the_target_is_that_of_the_distribution(batch: TextBatch) -> None:
-    model = model_of()
-    output = model(batch)
-    whole = model.distribution(output, batch)
-    picked = whole.gather(-1, batch.target[..., None])[..., 0]
-    assert torch.allclose(model.of_target(output, batch), picked, atol=1e-14)
-
-
-def test_a_lent_word_goes_in_as_unknown() -> None:
-    model = model_of()
-    lent = torch.tensor([len(WORDS), len(WORDS) + 3])
-    assert torch.equal(model.embed(lent), model.embed(torch.tensor([UNK, UNK])))
-    assert not torch.equal(model.embed(torch.tensor(5)), model.embed(torch.tensor(UNK)))
-
-
 def test_without_a_pointer_a_name_is_trained_to_be_unknown(batch: TextBatch) -> None:
     model = model_of(pointer=False)
     output = model(batch)
@@ -267,51 +208,10 @@ def test_the_two_ways_to_mask_are_equal() -> None:
     one, other = masked_softmax(scores, padding), renormalised_softmax(scores, padding)
     assert torch.allclose(one, other, atol=1e-14)
     assert (one[padding] == 0).all() and (other[padding] == 0).all()
-
-
-def test_but_one_of_them_divides_zero_by_zero() -> None:
-    scores = torch.tensor([[0.0, 1.0, 200.0]])
-    padding = torch.tensor([[False, False, True]])
-    assert renormalised_softmax(scores, padding).isnan().any()
-    assert torch.allclose(masked_softmax(scores, padding)[0, :2].sum(), torch.ones(()))
-
-
-def test_the_encoder_reads_both_ways() -> None:
-    torch.manual_seed(0)
-    encoder = Encoder(4, 3).double()
-    x = torch.randn(1, 6, 4).double()
-    states, (h, c) = encoder(x, torch.tensor([6]))
-    changed = x.clone()
-    changed[0, 3] += 1
-    moved = (encoder(changed, torch.tensor([6]))[0] - states).abs()[0]  # (6, 6)
-    assert (moved[:3, :3] == 0).all() and (moved[3:, :3].sum(1) > 0).all()
-    assert (moved[4:, 3:] == 0).all() and (moved[:4, 3:].sum(1) > 0).all()
-    assert torch.equal(h[0], torch.cat([states[0, -1, :3], states[0, 0, 3:]]))
-    assert c.shape == h.shape
-
-
-def test_texts_of_one_length_need_no_packing() -> None:
-    torch.manual_seed(0)
-    encoder, x = Encoder(4, 3).double(), torch.randn(2, 6, 4).double()
-    states, last = encoder(x, torch.tensor([6, 6]))
-    mates, ends = encoder(
-        torch.cat([x, torch.zeros(1, 6, 4).double()]), torch.tensor([6, 6, 2])
-    )  # packed
-    assert torch.allclose(states, mates[:2], atol=1e-14)
-    for one, other in zip(last, ends, strict=True):
-        assert torch.allclose(one, other[:2], atol=1e-14)
-
-
-def test_the_second_bias_stays_zero(batch: TextBatch) -> None:
-    model, _ = fit_summarizer(TINY, SummarizerTraining(3, 2, batch=2), WORDS, PAIRS)
-    for name, parameter in model.named_parameters():
-        if "bias_hh" in name:
-            assert (parameter == 0).all() and not parameter.requires_grad
-
-
-def test_attention_sees_the_cell_as_well() -> None:
-    assert isinstance(model_of().decoder.attention, AdditiveAttention)
-    assert model_of().decoder.attention.of_state.in_features == 2 * TINY.hidden
+    # But one of them divides zero by zero.
+    far, last = torch.tensor([[0.0, 1.0, 200.0]]), torch.tensor([[False, False, True]])
+    assert renormalised_softmax(far, last).isnan().any()
+    assert torch.allclose(masked_softmax(far, last).sum(), torch.ones(()))
 
 
 # ---- Words ------------------------------------------------------------------------------------
@@ -333,24 +233,12 @@ def test_the_decoder_is_given_what_it_should_have_said(batch: TextBatch) -> None
     assert (batch.given.lt(len(WORDS))).all() and (batch.source.lt(len(WORDS))).all()
 
 
-def test_long_texts_are_cut() -> None:
-    cut = text_batch(PAIRS, WORDS, max_source=4, max_summary=3)
-    assert cut.source.shape == (3, 4) and cut.target.shape == (3, 3)
-    assert not (cut.target == STOP).any()
-
-
 def test_every_text_is_in_an_epoch_once() -> None:
     many = [([f"w{k}"] * (k % 7 + 1), ["at"]) for k in range(103)]
     epoch = batches(many, WORDS, TINY, 4, seed=1)
     seen = sorted(lent[0] for batch in epoch for lent in batch.lent)
     assert seen == sorted(f"w{k}" for k in range(103))
     assert max(map(len, epoch)) == 4
-
-
-@pytest.mark.parametrize("change", [{"n_words": 4}, {"hidden": 0}, {"coverage_weight": -1.0}])
-def test_a_bad_config_says_so(change: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=next(iter(change))):
-        replace(SMALL, **change)  # type: ignore[arg-type]
 
 
 # ---- Training and writing ---------------------------------------------------------------------
@@ -388,23 +276,8 @@ def test_training_is_deterministic_and_keeps_phases(optimizer: str) -> None:
     (one, table), (other, _) = (fit_summarizer(TINY, training, WORDS, PAIRS) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
     assert table.phase.value_counts().to_dict() == {"without coverage": 4, "with coverage": 2}
-
-
-def test_gradients_are_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-    clip = torch.nn.utils.clip_grad_norm_
-
-    def spy(parameters: list[torch.nn.Parameter], bound: float) -> Tensor:
-        found = clip(parameters, bound)
-        seen.append(
-            math.sqrt(sum(float(p.grad.norm()) ** 2 for p in parameters if p.grad is not None))
-        )
-        return found
-
-    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", spy)
-    training = SummarizerTraining(5, 0, batch=3, clip=0.01)
-    fit_summarizer(TINY, training, WORDS, PAIRS)
-    assert len(seen) == 5 and max(seen) <= 0.01 + 1e-6
+    for name, parameter in one.named_parameters():
+        assert "bias_hh" not in name or (not parameter.any() and not parameter.requires_grad)
 
 
 def by_hand(model: PointerGenerator, pair: tuple[list[str], list[str]]) -> list[int]:
@@ -456,14 +329,6 @@ def test_a_beam_never_ends_below_greedy(batch: TextBatch, seed: int) -> None:
         assert (many.finished, many.score) >= (one.finished, one.score)
 
 
-def test_a_beam_without_the_greedy_draft_can_end_below_it() -> None:
-    model, single = model_of(9, noise=1.5), text_batch(PAIRS[:1], WORDS)
-    (one,), (two,) = beam_search(model, single, 1), beam_search(model, single, 2, keep_greedy=False)
-    assert one.finished and two.finished and two.score < one.score - 0.1
-    (kept,) = beam_search(model, single, 2)
-    assert kept.numbers == one.numbers
-
-
 def test_a_beam_as_wide_as_everything_finds_the_best(batch: TextBatch) -> None:
     """All summaries of at most three words, tried one by one."""
     model = model_of(5, max_summary=3)
@@ -474,11 +339,6 @@ def test_a_beam_as_wide_as_everything_finds_the_best(batch: TextBatch) -> None:
     every += [(a, b, STOP) for a in range(size) for b in range(size) if STOP not in (a, b)]
     best = max(log_prob(model, PAIRS[1], one) / len(one) for one in every)
     assert found.score == pytest.approx(best, abs=1e-9)
-
-
-def test_the_fewest_words_are_kept(batch: TextBatch) -> None:
-    for draft in beam_search(model_of(1), batch, 2, min_words=6):
-        assert len(draft.numbers) >= 6
 
 
 def test_drafts_of_a_batch_are_those_of_each_alone(trained: PointerGenerator, batch: TextBatch

@@ -1,0 +1,85 @@
+"""What a model can name, and the one answer for all that it cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from wherenext import predictions
+
+from pgt import calibration
+
+from ..test_calibration import PLACES, answers
+
+
+def test_somewhere_new_gets_exactly_what_cannot_be_named() -> None:
+    log_probs, target = answers(n=800)
+    named = np.random.default_rng(1).uniform(size=log_probs.shape) < 0.6
+    named[:, 0] = True
+    own = predictions.with_unseen(log_probs, named)
+    p = np.exp(own)
+    assert p.sum(1) == pytest.approx(1)
+    assert np.where(named, p[:, :-1], 0) == pytest.approx(np.where(named, np.exp(log_probs), 0))
+    assert p[:, -1] == pytest.approx(np.where(named, 0, np.exp(log_probs)).sum(1), abs=1e-8)
+    assert (own[:, :-1][~named] == -np.inf).all()
+    column = predictions.answer_of(target, named)
+    there = named[np.arange(800), target]
+    assert (column[there] == target[there]).all() and (column[~there] == PLACES).all()
+    assert np.isfinite(calibration.losses(own, column)).all()
+
+
+def test_a_forecast_of_somewhere_new_shrinks_the_places_alike() -> None:
+    log_probs, _ = answers(n=300)
+    named = log_probs > -np.inf
+    new = np.random.default_rng(2).uniform(size=300)
+    p = np.exp(predictions.with_unseen(log_probs, named, new))
+    assert p[:, -1] == pytest.approx(new)
+    assert p[:, :-1] == pytest.approx(np.exp(log_probs) * (1 - new)[:, None])
+    # Nothing is left for it by a model that names all: it comes last, and is possible still.
+    least = predictions.with_unseen(log_probs, named)[:, -1]
+    assert np.isfinite(least).all() and (np.exp(least) < 1e-8).all()
+    assert np.isfinite(predictions.with_unseen(log_probs, named, np.ones(300))[:, 0]).all()
+
+
+def test_what_can_be_named() -> None:
+    said = np.log([[0.1, 0.1, 0.2, 0.2, 0.2, 0.2]])
+    said[0, 2] = -np.inf
+    copied = np.array([[False, True, False, False, False, True]])
+    found = predictions.nameable(said, copied, n_known=2)
+    # Ids 0 and 1 are no places; 2 is impossible; 3 trained; 4 neither copied nor trained.
+    assert found.tolist() == [[False, False, False, True, False, True]]
+    assert predictions.nameable(said, copied, n_known=0).sum() == 1
+
+
+def test_the_top_is_a_place_even_where_new_is_likelier() -> None:
+    best = predictions.top(np.log([[0.1, 0.2, 0.7], [0.3, 0.1, 0.6]]), np.array([1, 2]))
+    assert best.confidence.tolist() == pytest.approx([0.2, 0.3])
+    assert best.hit.tolist() == [True, False]
+
+
+def test_tempering_repairs_the_reliability_of_the_top() -> None:
+    log_probs, target = answers(n=30_000)
+    said = predictions.with_unseen(calibration.scale(log_probs, 1 / 3), log_probs > -np.inf)
+    right = predictions.with_unseen(log_probs, log_probs > -np.inf)
+
+    def error(table: np.ndarray) -> float:
+        best = predictions.top(table, target)
+        return calibration.expected_calibration_error(best.confidence, best.hit)
+
+    assert error(right) < 0.015 < 0.1 < error(said)
+
+
+def test_recalibrated_forecasts_have_the_mean_and_the_slope_of_what_happens() -> None:
+    rng = np.random.default_rng(3)
+    p = rng.beta(2, 4, 20_000)
+    y = (rng.uniform(size=len(p)) < p).astype(float)
+    bent = 1 / (1 + np.exp(-(1.0 + 2.0 * calibration.logit(p))))
+    assert predictions.recalibrated(bent, y, bent) == pytest.approx(p, abs=0.03)
+    assert predictions.recalibrated(bent, np.zeros(len(p)), bent[:3]).tolist() == [0, 0, 0]
+
+
+def test_of_two_forecasts_the_one_that_knows_is_heard() -> None:
+    rng = np.random.default_rng(6)
+    p, noise = rng.beta(2, 4, 20_000), rng.uniform(size=20_000)
+    y = (rng.uniform(size=len(p)) < p).astype(float)
+    both = np.column_stack([noise, p])
+    assert predictions.recalibrated(both, y, both[:500]) == pytest.approx(p[:500], abs=0.04)
