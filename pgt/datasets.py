@@ -182,7 +182,7 @@ def read(
         return raw.drop_attrs() if hasattr(raw, "drop_attrs") else raw
     table = _named(raw, columns or {}, person, _name(source))
     for zone in (timezone, file_timezone):
-        _require_zone(zone)
+        require_zone(zone)
     place = "location_id" in table.columns
     if not place:
         _require_fixes(table, _name(source))
@@ -738,7 +738,7 @@ def _degrees(table: pd.DataFrame, name: str, strict: bool) -> pd.Series:
 # --- by which clock ----------------------------------------------------------------------------
 
 
-def _require_zone(zone: str | None) -> None:
+def require_zone(zone: str | None) -> None:
     try:
         pd.Timestamp(0, tz="UTC").tz_convert(zone)
     except (LookupError, ValueError, OSError, TypeError) as error:
