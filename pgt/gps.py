@@ -24,7 +24,13 @@ from pgt.errors import DataError, note
 from pgt.plausibility import note_doubts
 from pgt.units import EARTH_RADIUS, microseconds
 from pgt.visits import (
-    LIMITS, SPLITS, check, first_row, person_rows, plain_types, split_by_days, spread
+    LIMITS,
+    SPLITS,
+    check,
+    person_rows,
+    plain_types,
+    split_by_days,
+    spread,
 )  # fmt: skip
 from pgt.windows import prepare
 
@@ -194,8 +200,8 @@ def generate_staypoints(
     either way that fix is the next first one. A silence longer than ``gap_minutes`` also starts
     anew, and what was open before it is no staypoint. With ``max_gap``, a silence between two fixes
     at the same place is part of the stay if it lasts no longer, and before any other the stay ends
-    at its last fix. ``finished_at`` is when the person was first seen elsewhere, ``lon`` and ``lat``
-    are the mean of the *different* positions; the fixes are the ``n_fixes`` from row ``first_fix``.
+    at its last fix. ``finished_at`` is when the person was first seen elsewhere, ``lon`` and
+    ``lat`` are the mean of the *different* positions, of the ``n_fixes`` from row ``first_fix``.
 
     >>> fixes = pd.DataFrame({"user_id": 1, "lon": 116.3, "lat": [39.90, 39.90, 39.91],
     ...     "tracked_at": pd.to_datetime([1_200_000_000, 1_200_001_800, 1_200_003_600],
@@ -387,7 +393,7 @@ def merge_staypoints(
 
     Staypoints at no location, and those of at most ``activity_minutes``, are left out first; two
     neighbours are one visit if the second begins at most ``merge_minutes`` after the first has
-    ended. A visit lies at its location's centre; without ``places``, where its first staypoint does.
+    ended. A visit lies at its location's centre; without ``places``, at its first staypoint.
     """
     require_stays(staypoints, "location_id")
     lasts = staypoints.finished_at - staypoints.started_at
