@@ -145,8 +145,8 @@ def _put_near(fixes: pd.DataFrame) -> pd.DataFrame:
     good = fixes[["lon", "lat"]].where(~fixes.poor)
     own = good.groupby(fixes.user_id)
     sides = [own.ffill(), own.bfill()]
-    here = np.stack(_on_sphere(fixes.lon, fixes.lat))
-    away = np.stack([np.linalg.norm(np.stack(_on_sphere(s.lon, s.lat)) - here, axis=0)
+    here = np.stack(on_sphere(fixes.lon, fixes.lat))
+    away = np.stack([np.linalg.norm(np.stack(on_sphere(s.lon, s.lat)) - here, axis=0)
                      for s in sides]) * EARTH_RADIUS  # fmt: skip
     side = np.nan_to_num(away, nan=np.inf).argmin(0)
     near = fixes.poor & (np.nanmin(away, axis=0, initial=np.inf) <= fixes.accuracy)
@@ -162,7 +162,7 @@ def _leaps(fixes: pd.DataFrame) -> np.ndarray:
     found = np.zeros(len(fixes), dtype=bool)
     if len(fixes) < 3:
         return found
-    points = np.stack(_on_sphere(fixes.lon, fixes.lat))
+    points = np.stack(on_sphere(fixes.lon, fixes.lat))
     seconds = np.diff(microseconds(fixes.tracked_at)) / 1e6
     step = EARTH_RADIUS * np.linalg.norm(np.diff(points), axis=0)
     over = EARTH_RADIUS * np.linalg.norm(points[:, 2:] - points[:, :-2], axis=0)
@@ -266,13 +266,13 @@ def _silences(
         return np.zeros_like(cut), cut
     long, rows = cut.copy(), np.flatnonzero(own & (gap > min(gap_minutes, 60 * max_gap)))
     lon, lat = (fixes[name].to_numpy(dtype=float) for name in ("lon", "lat"))
-    before, after = (np.stack(_on_sphere(lon[rows + i], lat[rows + i])) for i in (0, 1))
+    before, after = (np.stack(on_sphere(lon[rows + i], lat[rows + i])) for i in (0, 1))
     near = EARTH_RADIUS * np.linalg.norm(after - before, axis=0) < distance
     cut[rows] = gap[rows] > np.where(near, 60 * max_gap, gap_minutes)
     return long & ~cut, cut
 
 
-def _on_sphere(lon: Any, lat: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def on_sphere(lon: Any, lat: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Three coordinates on the unit sphere, where straight lines are easier than great circles."""
     east, north = (np.radians(np.asarray(one, dtype=float)) for one in (lon, lat))
     flat = np.cos(north)
@@ -284,7 +284,7 @@ def _departures(lon: np.ndarray, lat: np.ndarray, distance: float) -> Iterator[i
     # On the unit sphere, a great circle of d metres has the chord 2 sin(d / 2R).
     reach = float(2 * np.sin(min(distance / (2 * EARTH_RADIUS), np.pi / 2))) ** 2
     # Through a memoryview single numbers are read faster than from an array, without a copy.
-    views: list[Any] = [memoryview(axis) for axis in _on_sphere(lon, lat)]  # type: ignore[arg-type]
+    views: list[Any] = [memoryview(axis) for axis in on_sphere(lon, lat)]  # type: ignore[arg-type]
     x0, y0, z0 = (axis[0] for axis in views)
     for i, (x, y, z) in enumerate(zip(*views, strict=True)):
         if (x - x0) ** 2 + (y - y0) ** 2 + (z - z0) ** 2 >= reach:

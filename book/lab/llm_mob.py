@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from wherenext.windows_folder import from_environment
 
 from lab import data_sets, models, runs
 from lab.models import Run
 from lab.reports import Report
 from pgt.config import TargetTime
-from pgt.io.sources import from_environment
 from pgt.metrics import gains, interval_of_mean
 from pgt.windows import Windows
 

@@ -31,7 +31,7 @@ from lab.models import Run
 from lab.reports import Report
 from lab.runs import SEEDS
 from pgt import metrics
-from pgt.gps.sphere import on_sphere
+from pgt.gps import on_sphere
 from pgt.metrics import ends, resampled_means
 from pgt.units import EARTH_RADIUS
 from pgt.visits import SPLITS

@@ -1,1 +1,0 @@
-"""Files in, files out: tables of visits, position fixes, archives, downloads, exported models."""
