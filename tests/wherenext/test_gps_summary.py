@@ -12,7 +12,7 @@ from wherenext.gps_summary import CLASSES, FEWEST, Tally, histogram, measured
 from wherenext.results import read_results
 
 from pgt import gps
-from pgt.io.fixes import read_fixes
+from pgt.datasets import read_fixes
 
 from ..gps_helpers import METRE, commuter, fixes_at
 
@@ -88,7 +88,7 @@ def test_the_silence_before_the_end_of_a_stay_counts() -> None:
 
 def test_the_report_of_commuters() -> None:
     frames = [commuter(f"p{k}", days=100).assign(lon=16 + 0.1 * k) for k in range(6)]
-    rows = pd.DataFrame(measured(iter(frames)))
+    rows = pd.DataFrame(measured(pd.concat(frames)))
     assert set(rows.columns) <= ALLOWED
     lengths = rows[rows.what == "minutes of a staypoint"]
     assert lengths.n.sum() == 6 * (2 * 100 + 1)
