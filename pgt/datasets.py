@@ -20,11 +20,10 @@ import numpy as np
 import pandas as pd
 import pooch
 import pyarrow.parquet as pq
-from timezonefinder import TimezoneFinder
 
 from pgt import files, recordings
 from pgt.errors import DataError, note
-from pgt.plausibility import note_doubts
+from pgt.plausibility import note_doubts, zones_at
 from pgt.recordings import UNREADABLE, File, reason
 from pgt.visits import REQUIRED, TIMES, called, check, first_row, plain_types
 
@@ -612,7 +611,7 @@ def by_local_clocks(table: pd.DataFrame, ahead: pd.Series | None = None) -> pd.D
     In one zone, times are in it; in several, they stay in UTC and ``utc_offset`` says how many
     minutes each visit's clocks are ahead.
     """
-    zones = _zones_at(table) if "lon" in table.columns else pd.Series(dtype=str)
+    zones = zones_at(table.lon, table.lat) if "lon" in table.columns else pd.Series(dtype=str)
     found, there = zones.dropna().unique(), pd.Series(0.0, index=table.index)
     for zone, rows in zones.groupby(zones).groups.items():
         at = table.started_at[rows]
@@ -633,16 +632,6 @@ def by_local_clocks(table: pd.DataFrame, ahead: pd.Series | None = None) -> pd.D
 
 def _in_zone(table: pd.DataFrame, zone: Any) -> pd.DataFrame:
     return table.assign(**{name: table[name].dt.tz_convert(zone) for name in TIMES})
-
-
-def _zones_at(table: pd.DataFrame) -> pd.Series:
-    """The time zone of each position, by name, to about a kilometre."""
-    at = table[["lon", "lat"]].apply(pd.to_numeric, errors="coerce").round(2)
-    known = at[(at.lon.abs() <= 180) & (at.lat.abs() <= 90)].drop_duplicates()
-    finder = TimezoneFinder()
-    zone = [finder.timezone_at(lng=x, lat=y) for x, y in known.to_numpy(dtype=float)]
-    found = at.merge(known.assign(zone=zone), on=["lon", "lat"], how="left")
-    return found.zone.set_axis(at.index)
 
 
 def _moments(
