@@ -933,9 +933,9 @@ folder = os.environ.get(gps.FIXES)
 if folder:
     import warnings
 
-    from pgt.io.fixes import read_fixes
-
+    from pgt import read_fixes
     from pgt.errors import DataNote
+
 
     # `pgt` doubts times in UTC so far from Greenwich; here we want them.
     warnings.simplefilter("ignore", DataNote)
@@ -1136,12 +1136,12 @@ table.astype(float).round(1)
 
 # %% [markdown]
 # **Exercise 5** (project). Record yourself for a month with any app that exports GPX, and keep a diary of your true stays for the
-# last week. `pgt.io.fixes.read_fixes` reads the file. Which of the faults of this chapter do you find, and which thresholds recover
+# last week. `pgt.read_fixes` reads the file. Which of the faults of this chapter do you find, and which thresholds recover
 # your diary best? Keep the file to yourself.
 #
 # <details class="solution"><summary>Solution 5</summary>
 #
-# `next(read_fixes("me.gpx"))` gives a table like `fixes`. Put the diary in a table with `user_id`, `started_at`, `finished_at`, `lon`,
+# `pgt.read_fixes("me.gpx")` gives a table like `fixes`. Put the diary in a table with `user_id`, `started_at`, `finished_at`, `lon`,
 # `lat`. Then call `recovery(staypoints, diary)`. A week is a few dozen stays, so a difference of two of them is
 # not a finding. Look at repeated positions first (`fixes.duplicated(["lon", "lat"]).mean()`), then at silences.
 #

@@ -830,7 +830,7 @@ Markdown(
 # %%
 import os
 
-from pgt.io.sources import GEOLIFE_WINDOWS, has_data, read_windows_folder
+from wherenext.windows_folder import GEOLIFE_WINDOWS, has_data, read_windows_folder
 
 from pgt.baselines import baselines
 from pgt.metrics import evaluate, summarize

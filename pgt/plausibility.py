@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
+from timezonefinder import TimezoneFinder
 
 from pgt.errors import note
 from pgt.visits import local_clock
@@ -24,7 +25,7 @@ CELL, DIAGONAL = 0.1, 5.0
 # Clocks: from so many visits of a person on, the five quietest hours tell when it is night; with 30
 # people, the six quietest half hours do, whose middle lies between 2 and 5:30 by local clocks.
 NIGHT, VISITS, PEOPLE, NIGHTS = 5, 300, 30, (2.0, 5.5)
-HOURS = 3.5  # that no country's clocks are further from the sun's
+HOURS = 2.0  # that clocks which people live by are at most from those of the zone
 # Fragments: so large a share of visits begins within minutes of one to the same place.
 MINUTES, FRAGMENTS = 15, 0.3
 
@@ -163,19 +164,18 @@ def _places(visits: pd.DataFrame) -> Iterator[str]:
                 "swap lon and lat in these rows if they are wrong.",
             )  # fmt: skip
             visits = visits[~mirrored]
-        against = pd.Series(far_from_sun(visits), index=visits.index, dtype=bool)
-        if against.any():
-            part = visits[against]
-            swapped = part.assign(lon=part.lat, lat=part.lon)
-            or_swapped = bool((part.lon.abs() <= 90).all()) and not far_from_sun(swapped).any()
-            yield (
-                f"{len(part):,} visits of {part.user_id.nunique()} people lie around longitude "
-                f"{part.lon.median():.0f}, where the clocks of {part.started_at.dt.tz} are hours "
-                f"away from the sun's: {'are lon and lat swapped, or ' if or_swapped else ''}"
-                "are these not local times? Name the zone of the places with timezone= "
-                "(--timezone)."
-            )
-            return
+        swapped, off = _against_clocks(visits)
+        for rows, what in ((swapped, "lon and lat look swapped; swap the columns."),
+                           (off, "are these not local times? Name the zone of the places with "
+                                 "timezone= (--timezone).")):  # fmt: skip
+            if rows.any():
+                part = visits[rows]
+                yield (
+                    f"{len(part):,} visits ({part.user_id.nunique()} people) lie around longitude "
+                    f"{part.lon.median():.1f} and latitude {part.lat.median():.1f}, where the "
+                    f"clocks are not those of {part.started_at.dt.tz}: {what}"
+                )
+                return
     if len(late := _asleep_by_day(visits)):
         yield (
             f"{len(late):,} of {visits.user_id.nunique():,} people ({late[0]!r}"
@@ -202,11 +202,40 @@ def _mirrored(visits: pd.DataFrame) -> np.ndarray:
     return paired & (east == (n_east < n_paired / 2)[person])
 
 
-def far_from_sun(visits: pd.DataFrame) -> np.ndarray:
-    """(N,) whether the clocks of a visit's person are hours away from the sun over their places."""
+def _against_clocks(visits: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) twice: visits of people whose places fit their clocks swapped, and not at all."""
     ahead = (local_clock(visits, "started_at") - _utc(visits)).dt.total_seconds() / 3600
-    apart = (ahead - visits.lon / 15 + 12) % 24 - 12  # around the clock
-    return (apart.groupby(visits.user_id).transform("median").abs() > HOURS).to_numpy()
+    people = visits.assign(ahead=ahead).groupby("user_id")[["lon", "lat", "ahead"]].median()
+    moment = visits.started_at.iloc[len(visits) // 2]
+    here = zones_at(people.lon, people.lat)
+    there = zones_at(people.lat, people.lon.where(people.lon.abs() <= 90))
+    apart = [
+        (zones.map(lambda zone: _offset(zone, moment), na_action="ignore") - people.ahead).abs()
+        for zones in (here, there)
+    ]  # hours
+    tz = str(visits.started_at.dt.tz)
+    at_sea = here.str.startswith("Etc/") & ~there.str.startswith("Etc/", na=True)
+    swapped = ((there == tz) & (here != tz)) | (at_sea & (apart[1] <= 1))
+    off = apart[0] > HOURS
+    return visits.user_id.map(swapped).to_numpy(), visits.user_id.map(off).to_numpy()
+
+
+def _offset(zone: str, moment: pd.Timestamp) -> float:
+    return moment.tz_convert(zone).utcoffset().total_seconds() / 3600
+
+
+def zones_at(lon: pd.Series, lat: pd.Series) -> pd.Series:
+    """The time zone of each position, by name, to about a kilometre; at sea one by longitude.
+
+    >>> zones_at(pd.Series([16.37]), pd.Series([48.21])).tolist()
+    ['Europe/Vienna']
+    """
+    at = pd.DataFrame({"lon": lon, "lat": lat}).apply(pd.to_numeric, errors="coerce").round(2)
+    known = at[(at.lon.abs() <= 180) & (at.lat.abs() <= 90)].drop_duplicates()
+    finder = TimezoneFinder()
+    zone = [finder.timezone_at(lng=x, lat=y) for x, y in known.to_numpy(dtype=float)]
+    found = at.merge(known.assign(zone=pd.Series(zone, known.index, dtype="str")), how="left")
+    return found.zone.set_axis(at.index)
 
 
 def _utc(visits: pd.DataFrame) -> pd.Series:
@@ -228,12 +257,13 @@ def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
         night_in_utc = (middle + offset) % 24 <= 7
         if abs(offset) >= 3 and sums.min() < 0.1 * counts.sum() and 7.5 <= middle <= 22.5:
             found += [user] if night_in_utc else []
-    if not found and len(sizes) >= PEOPLE and len(visits) >= VISITS:
-        offset = float(ahead.median())
-        if abs(offset) >= 2 and _night_is_that_of_utc(local, offset):
-            return sizes.index.tolist()
     # A few may sleep at any time; a file that was read wrongly is wrong for many of its people.
-    return found if len(found) * 5 >= (sizes >= VISITS).sum() else []
+    if found and len(found) * 5 >= (sizes >= VISITS).sum():
+        return found
+    offset, enough = float(ahead.median()), len(sizes) >= PEOPLE and len(visits) >= VISITS
+    if enough and abs(offset) >= 2 and _night_is_that_of_utc(local, offset):
+        return sizes.index.tolist()
+    return []
 
 
 def _night_is_that_of_utc(local: pd.Series, offset: float) -> bool:

@@ -225,7 +225,7 @@ def local_clock(visits: pd.DataFrame, name: str) -> pd.Series:
     if "utc_offset" not in visits.columns:
         return times.dt.tz_localize(None)
     ahead = pd.to_timedelta(visits.utc_offset, unit="min")
-    return times.dt.tz_convert("UTC").dt.tz_localize(None) + ahead
+    return (times.dt.tz_convert("UTC").dt.tz_localize(None) + ahead).rename(name)
 
 
 def local_day(times: pd.Series) -> pd.Series:

@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import pandas as pd
-from pgt.io.sources import (
+from wherenext import city
+from wherenext.windows_folder import (
     GEOLIFE,
     GEOLIFE_WINDOWS,
     NEW_YORK,
     from_environment,
     has_data,
-    read_visits,
     read_windows_folder,
 )
-from wherenext import city
 from wherenext.worlds import sampled
 
 from lab.provenance import fingerprint
 from pgt.config import Anchor, Protocol, WindowConfig
+from pgt.datasets import read_visits
 from pgt.visits import split_by_days
 from pgt.windows import PreparedDataset, prepare
 

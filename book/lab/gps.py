@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wherenext.gps_summary import ZONES, measured
+from wherenext.windows_folder import from_environment
 
 from lab.reports import Report, Row
-from pgt.gps.pipeline import FIXES
-from pgt.io.fixes import read_fixes
-from pgt.io.sources import from_environment
+from pgt.datasets import read_fixes
+from pgt.gps import FIXES
 
 
 def _rows() -> Iterator[Row]:
-    yield from measured(read_fixes(from_environment(FIXES), progress=True))
+    yield from measured(read_fixes(from_environment(FIXES)))
 
 
 def _data(rows: list[Row]) -> list[Row]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pgt.io.sources import from_environment
+from wherenext.windows_folder import from_environment
 
 from lab import data_sets, models, runs
 from lab.models import Run

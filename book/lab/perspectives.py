@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pgt.gps.sphere import on_sphere
 
 from lab import data_sets, models, runs
 from lab.models import Run
 from lab.reports import Report
 from lab.runs import SEEDS
 from pgt import metrics
+from pgt.gps import on_sphere
 from pgt.metrics import ends, resampled_means
 from pgt.units import EARTH_RADIUS
 from pgt.visits import SPLITS

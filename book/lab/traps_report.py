@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pgt.io.fixes import read_fixes
-from pgt.io.sources import from_environment
 from wherenext.results import read_results
+from wherenext.windows_folder import from_environment
 
 from lab import data_sets, traps, traps_gps
 from lab.reports import Report
 from lab.traps import Row
 from pgt import gps
+from pgt.datasets import read_fixes
 
 
 def measured() -> Iterator[tuple[str, Iterable[Row]]]:

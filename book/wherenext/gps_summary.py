@@ -6,15 +6,15 @@ a class to which fewer than `FEWEST` people contribute is joined with its neighb
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pgt.gps.locations import HaversineOrder
 
 from pgt import gps
+from pgt.gps import HaversineOrder
 from pgt.units import EARTH_RADIUS, microseconds
 
 Row = dict[str, Any]
@@ -47,15 +47,6 @@ class Tally:
         """Count one person's values by class."""
         counts, _ = np.histogram(values, [*CLASSES[what], np.inf])
         self.parts.setdefault(what, []).append(pd.Series(counts, name=user))
-
-    def watch(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        """Hand on the frames, and look at each."""
-        for frame in frames:
-            fixes, _ = gps.clean_fixes(frame)
-            for user, own in fixes.groupby("user_id"):
-                self.look(user, own.reset_index(drop=True))
-            del fixes
-            yield frame
 
     def look(self, user: Any, fixes: pd.DataFrame) -> None:
         """Count what one person's clean fixes show."""
@@ -122,10 +113,12 @@ def _people(counts: pd.DataFrame, classes: Sequence[int]) -> int:
     return int((counts.iloc[:, list(classes)].sum(axis=1) > 0).sum())
 
 
-def measured(frames: Iterable[pd.DataFrame]) -> Iterator[Row]:
-    """All rows, from position fixes, one person after the other."""
+def measured(fixes: pd.DataFrame) -> Iterator[Row]:
+    """All rows, from position fixes."""
     tally = Tally()
-    tracks = gps.staypoints_and_triplegs(tally.watch(frames))
+    for user, own in gps.clean_fixes(fixes)[0].groupby("user_id"):
+        tally.look(user, own.reset_index(drop=True))
+    tracks = gps.staypoints_and_triplegs(fixes)
     yield from tally.rows()
     for zone in ZONES:
         for order in ORDERS:

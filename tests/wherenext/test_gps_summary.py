@@ -7,12 +7,12 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from pgt.io.fixes import read_fixes
 from wherenext import gps_summary
 from wherenext.gps_summary import CLASSES, FEWEST, histogram, measured
 from wherenext.results import read_results
 
 from pgt import gps
+from pgt.datasets import read_fixes
 
 from ..gps_helpers import commuter
 
@@ -49,7 +49,7 @@ def test_classes_of_few_people_are_joined_and_nothing_is_lost() -> None:
 
 def test_the_report_of_commuters() -> None:
     frames = [commuter(f"p{k}", days=100).assign(lon=16 + 0.1 * k) for k in range(6)]
-    rows = pd.DataFrame(measured(iter(frames)))
+    rows = pd.DataFrame(measured(pd.concat(frames)))
     assert set(rows.columns) <= ALLOWED
     lengths = rows[rows.what == "minutes of a staypoint"]
     assert lengths.n.sum() == 6 * (2 * 100 + 1)
