@@ -933,8 +933,9 @@ folder = os.environ.get(gps.FIXES)
 if folder:
     import warnings
 
-    from pgt.errors import DataNote
     from pgt.io.fixes import read_fixes
+
+    from pgt.errors import DataNote
 
     # `pgt` doubts times in UTC so far from Greenwich; here we want them.
     warnings.simplefilter("ignore", DataNote)

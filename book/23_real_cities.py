@@ -830,8 +830,9 @@ Markdown(
 # %%
 import os
 
-from pgt.baselines import baselines
 from pgt.io.sources import GEOLIFE_WINDOWS, has_data, read_windows_folder
+
+from pgt.baselines import baselines
 from pgt.metrics import evaluate, summarize
 from pgt.windows import prepare
 

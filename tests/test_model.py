@@ -15,14 +15,15 @@ from wherenext.results import read_results
 
 from pgt.batch import Batch
 from pgt.config import ABLATIONS, PARTS, PRESETS, ModelConfig, TrainConfig, WindowConfig, ablate
-from pgt.encoder import EncoderLayer, sinusoids
 from pgt.model import (
     Embeddings,
+    EncoderLayer,
     Output,
     Pointer,
     PointerGeneratorTransformer,
     logits_of,
     recency,
+    sinusoids,
 )
 from pgt.sparse import DenseLogits, LinearLogits, cross_entropy
 from pgt.windows import Dataset, prepare

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from pgt.io.tables import REQUIRED, read, write
 
 from pgt import files as files
 from pgt.errors import DataError
-from pgt.io.tables import REQUIRED, read, write
 from pgt.visits import check, overlaps, require_near, split_by_days
 
 from .helpers import ZONE, at, random_visits

@@ -7,11 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import pandas as pd
-from wherenext import city
-from wherenext.city.checkins import sampled
-
-from lab.provenance import fingerprint
-from pgt.config import Anchor, Protocol, WindowConfig
 from pgt.io.sources import (
     GEOLIFE,
     GEOLIFE_WINDOWS,
@@ -21,8 +16,13 @@ from pgt.io.sources import (
     read_visits,
     read_windows_folder,
 )
+from wherenext import city
+from wherenext.city.checkins import sampled
+
+from lab.provenance import fingerprint
+from pgt.config import Anchor, Protocol, WindowConfig
 from pgt.visits import split_by_days
-from pgt.windows import PreparedDataset, prepare
+from pgt.windows import Dataset, prepare
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ DATA = _DATA | {f"{key}_{other}": replace(_DATA[key], anchor=other)
 
 
 @cache
-def dataset(key: str) -> PreparedDataset:
+def dataset(key: str) -> Dataset:
     """The windows of an entry of `DATA`, prepared once a process."""
     return prepare(DATA[key].load(), config=DATA[key].config)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wherenext.gps_summary import ZONES, measured
-
-from lab.reports import Report, Row
 from pgt.gps.pipeline import FIXES
 from pgt.io.fixes import read_fixes
 from pgt.io.sources import from_environment
+from wherenext.gps_summary import ZONES, measured
+
+from lab.reports import Report, Row
 
 
 def _rows() -> Iterator[Row]:

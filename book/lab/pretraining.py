@@ -16,6 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from pgt.predictor.answers import strangeness
+from pgt.predictor.asking import new_places
+from pgt.predictor.bundle import NO_PLACES, Bundle, Novelty
+from pgt.predictor.experts import Experts
 from wherenext.city.worlds import USERS, WorldConfig, world
 
 from pgt.baselines import ContextKernel
@@ -31,10 +35,6 @@ from pgt.contextual import (
 )
 from pgt.history import HistoryWindows, is_new, with_history
 from pgt.metrics import evaluate, gains
-from pgt.predictor.answers import strangeness
-from pgt.predictor.asking import new_places
-from pgt.predictor.bundle import NO_PLACES, Bundle, Novelty
-from pgt.predictor.experts import Experts
 from pgt.train import fit
 from pgt.windows import Dataset, Windows, prepare
 

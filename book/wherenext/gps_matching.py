@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pgt.gps.locations import require_stays
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, homogeneity_completeness_v_measure
 from sklearn.metrics.pairwise import haversine_distances
 
 from pgt.errors import DataError
-from pgt.gps.locations import require_stays
 from pgt.units import EARTH_RADIUS, microseconds
 from pgt.visits import first_row
 

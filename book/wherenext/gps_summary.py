@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pgt.gps.locations import HaversineOrder
 
 from pgt import gps
-from pgt.gps.locations import HaversineOrder
 from pgt.units import EARTH_RADIUS, microseconds
 
 Row = dict[str, Any]

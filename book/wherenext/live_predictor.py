@@ -15,15 +15,15 @@ from string import Template
 from typing import Any
 
 import pandas as pd
-
-from pgt import files
-from pgt.contextual import ContextualPointer
-from pgt.errors import DataError
 from pgt.io.columns import ALIASES
 from pgt.io.forms import OTHERS
 from pgt.predictor.asking import RECENT
 from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, PRIOR, STEPS
+
+from pgt import files
+from pgt.contextual import ContextualPointer
+from pgt.errors import DataError
 from pgt.visits import COORDINATES, REQUIRED
 from wherenext import city as towns
 from wherenext.viz.basemap import CROSS, DIAMOND, SOLID, frame

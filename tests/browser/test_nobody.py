@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from pgt.predictor.estimator import NextLocation
+from pgt.predictor.fitted import Question
 from wherenext import city
 from wherenext.live_predictor import as_text, live
 
-from pgt.predictor.estimator import NextLocation
-from pgt.predictor.fitted import Question
 from pgt.visits import check
 
 from ..helpers import random_visits

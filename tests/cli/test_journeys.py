@@ -14,10 +14,9 @@ from xml.sax.saxutils import escape
 
 import pandas as pd
 import pytest
+from pgt.cli.parser import main
 from wherenext import city
 from wherenext.city.checkins import as_checkins, sampled
-
-from pgt.cli.parser import main
 
 from ..helpers import ROOT
 

@@ -15,7 +15,7 @@ from pgt.batch import Batch
 from pgt.errors import DataError
 from pgt.history import NOT_SEEN, HistoryBatch, HistoryWindows, with_history
 from pgt.visits import SPLITS, split_by_days
-from pgt.windows import FEATURES, Dataset, PreparedDataset, prepare
+from pgt.windows import FEATURES, Dataset, prepare
 
 from ..helpers import minutes, random_visits
 
@@ -304,7 +304,7 @@ def test_splits_may_be_empty_or_touch() -> None:
 
 def test_windows_that_remember_are_refused(data: Dataset) -> None:
     once = with_history(data, 20, 5)
-    half = Dataset(data.train, data.valid, once.test, data.vocabulary)
+    half = Dataset(data.train, data.valid, once.test, data.vocabulary, data.config)
     for again in (once, half):
         with pytest.raises(DataError, match=r"remember already; .* pgt\.windows\.prepare\.$"):
             with_history(again, 20, 5)
@@ -321,5 +321,5 @@ def test_a_memory_is_made_of_the_windows_as_they_are(data: Dataset, memory: int)
     assert batch.target_weekday.tolist() == [7, 7]
     assert torch.equal(batch.location, plain.location)
     assert not torch.equal(batch.weekday, plain.weekday)
-    assert isinstance(data, PreparedDataset)
+    assert isinstance(data, Dataset)
     assert with_history(data, memory).config == data.config

@@ -7,12 +7,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from wherenext import city
-
 from pgt.doubts.places import PEOPLE, SEVERAL, looks_like_utc
 from pgt.doubts.visits import doubts
-from pgt.errors import DataNote
 from pgt.io.sources import GEOLIFE, NEW_YORK, from_environment, has_data, read_visits
+from wherenext import city
+
+from pgt.errors import DataNote
 from pgt.visits import check
 
 from .test_visits import visits

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from wherenext import city
-
-import pgt
 from pgt.cli.parser import main
 from pgt.doubts.visits import APART, ENOUGH, FAR, doubts, note
-from pgt.errors import DataNote
 from pgt.io.sources import read_visits
 from pgt.io.tables import write
 from pgt.predictor.frames import as_visits
+from wherenext import city
+
+import pgt
+from pgt.errors import DataNote
 from pgt.visits import check
 
 from ..helpers import routine_visits, stop_the_calendar

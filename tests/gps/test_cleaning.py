@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
+from pgt.gps.cleaning import REASONS, clean_fixes
 
 from pgt.errors import DataError
-from pgt.gps.cleaning import REASONS, clean_fixes
 from pgt.units import microseconds
 
 from ..gps_helpers import fixes_at, wander

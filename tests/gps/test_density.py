@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from pgt.gps.density import density_clusters
 from sklearn.cluster import DBSCAN
 
 from pgt.gps import density
-from pgt.gps.density import density_clusters
 from pgt.units import EARTH_RADIUS
 
 EPS = 20 / EARTH_RADIUS

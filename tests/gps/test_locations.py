@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from pgt.gps.locations import generate_locations, merge_staypoints
 
 from pgt.errors import DataError
-from pgt.gps.locations import generate_locations, merge_staypoints
 from pgt.visits import check
 
 from ..gps_helpers import METRE, haversine

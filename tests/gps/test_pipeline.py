@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
 from pgt.cli.parser import main
-from pgt.errors import DataError
-from pgt.gps import FIXES, GpsResult, fixes_to_visits, staypoints_and_triplegs, tracks_to_visits
 from pgt.io.fixes import read_fixes
 from pgt.io.sources import GEOLIFE
 from pgt.io.tables import read
+
+from pgt.errors import DataError
+from pgt.gps import FIXES, GpsResult, fixes_to_visits, staypoints_and_triplegs, tracks_to_visits
 from pgt.visits import check
 from pgt.windows import prepare
 

@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-
-from pgt.errors import DataError
 from pgt.gps.cleaning import clean_fixes
 from pgt.gps.staypoints import generate_staypoints
+
+from pgt.errors import DataError
 
 from ..gps_helpers import METRE, fixes_at, haversine, wander
 

@@ -7,12 +7,12 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from pgt.io.fixes import read_fixes
 from wherenext import gps_summary
 from wherenext.gps_summary import CLASSES, FEWEST, Tally, histogram, measured
 from wherenext.results import read_results
 
 from pgt import gps
-from pgt.io.fixes import read_fixes
 
 from ..gps_helpers import METRE, commuter, fixes_at
 

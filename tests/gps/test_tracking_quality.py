@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-
-from pgt.errors import DataError
 from pgt.gps.cleaning import clean_fixes
 from pgt.gps.staypoints import generate_staypoints
 from pgt.gps.tracking_quality import generate_triplegs, tracking_quality
+
+from pgt.errors import DataError
 
 from ..gps_helpers import wander
 

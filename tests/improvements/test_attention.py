@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from pgt import improvements
 from pgt.config import ModelConfig
-from pgt.encoder import EncoderLayer, SelfAttention
 from pgt.improvements import (
     DISTANCES,
     RECENT,
@@ -22,6 +21,7 @@ from pgt.improvements import (
     RotarySelfAttention,
     improved,
 )
+from pgt.model import EncoderLayer, SelfAttention
 from pgt.windows import prepare
 
 from ..helpers import random_visits, tiny_config

@@ -11,7 +11,6 @@ import torch.nn.functional as F
 
 from pgt.batch import QUARTERS, Batch
 from pgt.config import ModelConfig
-from pgt.encoder import EncoderLayer
 from pgt.improvements import (
     FREQUENT,
     MEDIUM,
@@ -28,7 +27,7 @@ from pgt.improvements import (
     cropped,
     occurrences,
 )
-from pgt.model import Pointer
+from pgt.model import EncoderLayer, Pointer
 from pgt.windows import Dataset, prepare
 
 from ..helpers import changed, random_visits, tiny_config

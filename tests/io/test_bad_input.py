@@ -16,16 +16,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pgt.cli.parser import main
+from pgt.io.tables import read, write
+from pgt.scale.buckets import bucket
+from pgt.scale.preparing import prepare as prepare_buckets
 from safetensors.torch import save_file
 
 from pgt.checkpoint import save_model
-from pgt.cli.parser import main
 from pgt.config import TrainConfig, WindowConfig
 from pgt.errors import DataError
-from pgt.io.tables import read, write
 from pgt.predict import predict
-from pgt.scale.buckets import bucket
-from pgt.scale.preparing import prepare as prepare_buckets
 from pgt.train import fit
 from pgt.visits import check, overlaps
 from pgt.windows import prepare

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from pgt.cli.parser import main
-from pgt.errors import DataError
 from pgt.io.delta import require_no_delta
 from pgt.io.fixes import people_in, read_fixes
 from pgt.io.sources import read_visits
@@ -17,6 +15,8 @@ from pgt.predictor.frames import as_visits
 from pgt.scale.buckets import bucket
 from pgt.scale.duck import files_of
 from pgt.scale.storage import Folder
+
+from pgt.errors import DataError
 
 from ..gps_helpers import commuter
 from ..helpers import routine_visits

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from pgt.cli.parser import main
-from pgt.errors import DataError
 from pgt.io import resume
 from pgt.io.download import LICENCE, NAME, download_geolife
 from pgt.io.fixes import read_fixes
+
+from pgt.errors import DataError
 
 from .test_fixes import some_fixes
 

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from pgt.cli.parser import main
+from pgt.io import onnx
+from pgt.io.onnx import OUTPUTS, feed, write_onnx
 from wherenext.weights_json import SWITCHES, as_json, pack, switch_off, unpack
 
 from pgt.batch import Batch
 from pgt.checkpoint import load_model, save_model, shipped
-from pgt.cli.parser import main
 from pgt.config import PARTS, ModelConfig, WindowConfig
 from pgt.errors import DataError
-from pgt.io import onnx
-from pgt.io.onnx import OUTPUTS, feed, write_onnx
 from pgt.model import PointerGeneratorTransformer
 from pgt.vocabulary import Vocabulary
 

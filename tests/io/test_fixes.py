@@ -14,11 +14,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from pgt.errors import DataError
 from pgt.io import fixes_columns, fixes_table
 from pgt.io.fixes import read_fixes
 from pgt.io.fixes_base import NO_POSITION, NO_TIME, Report
+
+from pgt.errors import DataError
 
 from ..helpers import stop_the_calendar
 

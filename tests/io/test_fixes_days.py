@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-from pgt.errors import DataError
 from pgt.io import fixes_days
 from pgt.io.fixes import people_in, read_fixes
 from pgt.io.fixes_base import Report
 from pgt.io.fixes_days import FEWEST, one_after_another
 from pgt.scale.engines import engine
 from pgt.scale.fixes import fixes_to_visits
+
+from pgt.errors import DataError
 
 HEAD = '<?xml version="1.0"?><gpx version="1.1" creator="x" '
 HEAD += 'xmlns="http://www.topografix.com/GPX/1/1"><metadata><time>2030-01-01T00:00:00Z</time>'

@@ -12,13 +12,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-
 from pgt.cli.parser import main
-from pgt.errors import DataError
 from pgt.io.fixes import people_in, read_fixes
 from pgt.io.fixes_base import NO_TIME, Report
 from pgt.io.tables import write
 from pgt.scale.fixes import fixes_to_visits as on_engine
+
+from pgt.errors import DataError
 
 from ..gps_helpers import commuter
 from ..helpers import mutated, refusal

@@ -18,10 +18,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-
 from pgt.cli.parser import main
-from pgt.errors import DataError
 from pgt.io.sources import read_visits
+
+from pgt.errors import DataError
 
 from ..helpers import mutated, refusal
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as dataset
 import pytest
-
-from pgt.errors import DataError
 from pgt.io import unpacking
 from pgt.io.parquet_folder import is_parquet_folder, rows
 from pgt.io.sources import read_visits
 from pgt.io.tables import write
+
+from pgt.errors import DataError
 from pgt.visits import check
 
 from ..helpers import random_visits

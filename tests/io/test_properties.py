@@ -25,6 +25,13 @@ import pytest
 import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from pgt.io.fixes import read_fixes
+from pgt.io.fixes_base import Report
+from pgt.io.sources import read_visits
+from pgt.io.tables import write
+from pgt.predictor.bundle import Bundle
+from pgt.predictor.estimator import NextLocation
+from pgt.scale import buckets, mapped, preparing
 from wherenext import city
 from wherenext.results import read_results
 
@@ -35,16 +42,9 @@ from pgt.errors import DataError
 from pgt.files import folder as shipped
 from pgt.files import read, read_info
 from pgt.files import write as write_tensors
-from pgt.io.fixes import read_fixes
-from pgt.io.fixes_base import Report
-from pgt.io.sources import read_visits
-from pgt.io.tables import write
 from pgt.model import PointerGeneratorTransformer
-from pgt.predictor.bundle import Bundle
-from pgt.predictor.estimator import NextLocation
-from pgt.scale import buckets, mapped, preparing
 from pgt.train import fit
-from pgt.windows import PreparedDataset, prepare
+from pgt.windows import Dataset, prepare
 
 from ..helpers import model_of, refusal, routine_visits, tiny_config
 from .test_fixes import geolife, gpx, some_fixes, zipped
@@ -290,7 +290,7 @@ def _small() -> PointerGeneratorTransformer:
 
 
 @cache
-def _data() -> PreparedDataset:
+def _data() -> Dataset:
     return prepare(_visits())
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from wherenext import city
-
 from pgt.io.forms import tables_of
 from pgt.io.recordings import is_recording
+from wherenext import city
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from pgt.io.sources import NEW_YORK, is_windows_folder, read_visits, read_windows_folder
+from pgt.io.tables import write
 from wherenext import city
 
 from pgt.errors import DataError
-from pgt.io.sources import NEW_YORK, is_windows_folder, read_visits, read_windows_folder
-from pgt.io.tables import write
 from pgt.visits import SPLITS, check, split_by_days
 from pgt.windows import prepare
 

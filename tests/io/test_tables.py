@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
 from pgt.io.tables import read
 from pgt.io.times import neat, parse_times, utc_offset
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-
 from pgt.io.times import moment_of, moments, neat, parse_times, strict
 
 AT = "2024-05-01 09:00"

@@ -6,10 +6,10 @@ import sys
 
 import pandas as pd
 import pytest
-
-from pgt.errors import DataError
 from pgt.io.trackintel import to_trackintel, with_centers
 from pgt.predictor.frames import as_visits
+
+from pgt.errors import DataError
 from pgt.visits import check
 
 from ..helpers import routine_visits

@@ -21,7 +21,7 @@ from torch import Tensor
 from pgt.batch import Batch
 from pgt.checkpoint import read
 from pgt.config import TrainConfig
-from pgt.encoder import Dropout
+from pgt.counter_random import Dropout
 from pgt.metrics import evaluate, gains
 from pgt.train import fit
 from pgt.windows import Dataset, prepare

@@ -9,15 +9,15 @@ from typing import Any
 import pandas as pd
 import pytest
 from lab.own_city import EPOCHS, SEEDS, SHARE
+from pgt.cli.parser import main
+from pgt.doubts.places import far_from_sun
+from pgt.io.columns import ALIASES, recognized
+from pgt.io.tables import read
 from wherenext import city
 from wherenext.city.checkins import as_checkins, sampled
 from wherenext.results import read_results
 
-from pgt.cli.parser import main
-from pgt.doubts.places import far_from_sun
 from pgt.errors import DataError
-from pgt.io.columns import ALIASES, recognized
-from pgt.io.tables import read
 
 Said = pytest.CaptureFixture[str]
 

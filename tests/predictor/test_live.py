@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pgt.predictor.bundle import NO_PLACES, Bundle
+from pgt.predictor.estimator import NextLocation
+from pgt.predictor.experts import Experts
+from pgt.predictor.frames import as_visits
 from wherenext.live_predictor import MOST_PEOPLE, SCRIPTS, as_text, live, most
 from wherenext.weights_json import unpack
 
 from pgt.contextual import ContextualConfig, ContextualPointer
 from pgt.errors import DataError
-from pgt.predictor.bundle import NO_PLACES, Bundle
-from pgt.predictor.estimator import NextLocation
-from pgt.predictor.experts import Experts
-from pgt.predictor.frames import as_visits
 from pgt.visits import check
 
 from ..helpers import random_visits, routine_visits

@@ -7,14 +7,14 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
-
-from pgt import contextual
-from pgt.contextual import ContextualPointer
-from pgt.history import HistoryBatch, HistoryWindows
 from pgt.predictor.asking import ask, past
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.experts import Experts
 from pgt.predictor.together import together
+
+from pgt import contextual
+from pgt.contextual import ContextualPointer
+from pgt.history import HistoryBatch, HistoryWindows
 from pgt.visits import check
 
 from ..helpers import random_visits

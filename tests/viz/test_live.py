@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pgt.cli.parser import main
+from pgt.io.tables import write
 from wherenext import city
 from wherenext.viz import live
 from wherenext.viz.live import KEPT, SCRIPTS, SMALL, Playground, build, playground
@@ -18,9 +20,7 @@ from wherenext.weights_json import unpack
 
 from pgt.batch import Batch
 from pgt.checkpoint import load_model, save_model, shipped
-from pgt.cli.parser import main
 from pgt.errors import DataError
-from pgt.io.tables import write
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Dataset, Windows, prepare
 
