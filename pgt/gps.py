@@ -23,12 +23,13 @@ from sklearn.cluster import DBSCAN
 from pgt.datasets import by_local_clocks
 from pgt.errors import DataError, note
 from pgt.plausibility import note_doubts
-from pgt.units import EARTH_RADIUS, microseconds
 from pgt.visits import (
+    EARTH_RADIUS,
     LIMITS,
     SPLITS,
     check,
     first_row,
+    microseconds,
     person_rows,
     plain_types,
     split_by_days,

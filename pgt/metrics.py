@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -24,26 +24,15 @@ METRICS = (*MEANS, "f1")
 
 
 class Predictor(Protocol):
-    """Anything that scores every location; one that is a `Ranker` too is asked for ranks."""
+    """Anything that scores every location; what has ``rank(batch)`` is asked for that instead."""
 
     def scores(self, batch: Batch) -> Tensor:
         """(B, V) the higher the likelier; -inf means "not an answer"."""
         ...
 
 
-@runtime_checkable
-class Ranker(Protocol):
-    """Anything that ranks the target of every window of a batch."""
-
-    def rank(self, batch: Batch) -> Ranked:
-        """Where the targets stand, and the best places."""
-        ...
-
-
 @torch.no_grad()
-def evaluate(
-    predictor: Predictor | Ranker, windows: Windows, batch_size: int = 512
-) -> pd.DataFrame:
+def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> pd.DataFrame:
     """Rank the target of every window.
 
     Parameters
@@ -72,8 +61,8 @@ def evaluate(
     windows.vocabulary.check_model(predictor)
     better, tied, predicted = np.zeros((3, len(windows)), dtype=np.int64)
     for batch in windows.batches(batch_size):
-        if isinstance(predictor, Ranker):
-            found = predictor.rank(batch)
+        if hasattr(predictor, "rank"):
+            found: Ranked = predictor.rank(batch)
         else:
             found = rank_all(predictor.scores(batch), batch.target, batch.index)
         at = batch.index.cpu()

@@ -322,7 +322,7 @@ def fit(
                     run.store(path)
                 if after_epoch is not None:
                     after_epoch(row)
-                bar.set_postfix({name: f"{row[name]:.3f}" for name in ("valid_loss", "valid_acc@1")})
+                bar.set_postfix({name: row[name] for name in ("valid_loss", "valid_acc@1")})
                 bar.update()
     model.to("cpu")
     model.load_state_dict(run.best)

@@ -183,19 +183,9 @@ class Windows:
 
         With ``shuffle`` they are shuffled first, and sorted within pools of ``pool`` batches only.
         """
-        for index in self.batch_indices(batch_size, shuffle, max_len, pool):
-            yield self.batch(index, max_len)
-
-    def batch_indices(
-        self,
-        batch_size: int,
-        shuffle: np.random.Generator | None = None,
-        max_len: int | None = None,
-        pool: int = 32,
-    ) -> Iterator[np.ndarray]:
-        """The windows' numbers in each of the `batches`, for processes that share a batch."""
         lengths = self.lengths if max_len is None else np.minimum(self.lengths, max_len)
-        return by_length(lengths, batch_size, shuffle, pool)
+        for index in by_length(lengths, batch_size, shuffle, pool):
+            yield self.batch(index, max_len)
 
 
 @dataclass(frozen=True)

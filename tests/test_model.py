@@ -453,7 +453,7 @@ def test_the_default_values_are_those_that_results_were_measured_with() -> None:
 
 def test_configuration_survives_json() -> None:
     config = ModelConfig(10, 3, without=("gate", "user"), target_time="day")
-    assert ModelConfig.from_dict(config.to_dict()) == config
+    assert ModelConfig.from_dict(asdict(config)) == config
 
 
 def test_every_part_can_be_removed_alone(data: Dataset, batch: Batch) -> None:

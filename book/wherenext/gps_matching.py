@@ -17,8 +17,7 @@ from sklearn.metrics import adjusted_rand_score, homogeneity_completeness_v_meas
 from sklearn.metrics.pairwise import haversine_distances
 
 from pgt.errors import DataError
-from pgt.units import EARTH_RADIUS, microseconds
-from pgt.visits import first_row
+from pgt.visits import EARTH_RADIUS, first_row, microseconds
 
 MINUTE = 60e6  # microseconds
 

@@ -16,7 +16,7 @@ import pandas as pd
 from pgt.gps.locations import HaversineOrder
 
 from pgt import gps
-from pgt.units import EARTH_RADIUS, microseconds
+from pgt.visits import EARTH_RADIUS, microseconds
 
 Row = dict[str, Any]
 

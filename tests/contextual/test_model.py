@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -46,7 +46,7 @@ def data() -> Dataset:
 def config(data: Dataset, **changes: Any) -> ContextualConfig:
     """A small configuration."""
     known = data.vocabulary.n_known + 2
-    base = {name: getattr(tiny_config(data), name) for name in tiny_config(data).to_dict()}
+    base = {name: getattr(tiny_config(data), name) for name in asdict(tiny_config(data))}
     return ContextualConfig(
         **{**base, "n_trained_ids": known, "recent": 12, "interaction": 8, **changes}
     )
@@ -394,7 +394,7 @@ def test_the_kernels_reasons_leave_others_and_the_interplay_alone(data: Dataset)
 
 def test_a_configuration_survives_json(data: Dataset) -> None:
     one = config(data, features=("age", "clock"), target_time="hour", without=("gate",))
-    read = ContextualConfig.from_dict(json.loads(json.dumps(one.to_dict())))
+    read = ContextualConfig.from_dict(json.loads(json.dumps(asdict(one))))
     assert read == one and hash(read) == hash(one) and read.inner == one.inner
 
 

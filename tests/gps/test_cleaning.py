@@ -10,7 +10,7 @@ import pytest
 from pgt.gps.cleaning import REASONS, clean_fixes
 
 from pgt.errors import DataError
-from pgt.units import microseconds
+from pgt.visits import microseconds
 
 from ..gps_helpers import fixes_at, wander
 

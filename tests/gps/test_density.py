@@ -8,7 +8,7 @@ from pgt.gps.density import density_clusters
 from sklearn.cluster import DBSCAN
 
 from pgt.gps import density
-from pgt.units import EARTH_RADIUS
+from pgt.visits import EARTH_RADIUS
 
 EPS = 20 / EARTH_RADIUS
 

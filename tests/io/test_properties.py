@@ -40,7 +40,7 @@ from pgt.config import TrainConfig
 from pgt.contextual import ContextualConfig, ContextualPointer, load_contextual
 from pgt.errors import DataError
 from pgt.files import folder as shipped
-from pgt.files import read, read_info
+from pgt.files import read
 from pgt.files import write as write_tensors
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
@@ -452,7 +452,7 @@ def test_a_tampered_header_is_read_or_refused(name: str, tmp_path: Path) -> None
             path.write_text(json.dumps(other))
         else:
             write_tensors(path, tensors, other)
-            read_or_refused(read_info, path)
+            read_or_refused(read, path)
         read_or_refused(reader, path)
 
     tried()

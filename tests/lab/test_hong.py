@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -364,7 +364,7 @@ def test_training_goes_on_after_a_kill(kind: str, tmp_path: Any) -> None:
 @both
 def test_configuration_survives_a_dictionary(kind: str) -> None:
     config = NeuralConfig(kind, 10, 3, n_layers=1)  # type: ignore[arg-type]
-    assert NeuralConfig.from_dict(config.to_dict()) == config
+    assert NeuralConfig.from_dict(asdict(config)) == config
     assert type(neural(config)) is {"lstm": LSTMBaseline, "mhsa": MHSABaseline}[kind]
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.signal import lfilter
 
 from pgt.errors import DataError
-from pgt.units import microseconds
+from pgt.visits import microseconds
 from wherenext.city.simulation import City
 from wherenext.city.streets import Streets
 

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 from pgt.errors import DataError
-from pgt.units import EARTH_RADIUS
+from pgt.visits import EARTH_RADIUS
 
 METRES_PER_DEGREE = EARTH_RADIUS * np.pi / 180
 NEAR = 160.0  # street corners this near are joined even if no street is drawn between them
