@@ -937,6 +937,7 @@ if folder:
     from pgt.errors import DataNote
 
 
+
     # `pgt` doubts times in UTC so far from Greenwich; here we want them.
     warnings.simplefilter("ignore", DataNote)
     real = pd.DataFrame(gps_summary.measured(read_fixes(folder)))

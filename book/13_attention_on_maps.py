@@ -48,7 +48,7 @@ from pgt.look import look
 from pgt.metrics import ends, resampled_means
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
-from pgt.units import around_the_clock
+from pgt.visits import around_the_clock
 from pgt.windows import build, prepare
 
 # %%

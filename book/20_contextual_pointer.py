@@ -38,7 +38,7 @@ from pgt.history import with_history
 from pgt.look import story
 from pgt.metrics import evaluate, summarize
 from pgt.train import fit
-from pgt.units import around_the_clock
+from pgt.visits import around_the_clock
 from pgt.windows import prepare
 
 torch.set_num_threads(1)

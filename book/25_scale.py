@@ -488,6 +488,7 @@ from torch.nn.parallel import DistributedDataParallel
 from pgt.config import ModelConfig
 from pgt.model import PointerGeneratorTransformer
 from pgt.sparse import cross_entropy
+from pgt.visits import by_length
 from pgt.windows import prepare
 
 table, out = sys.argv[1:]
@@ -501,7 +502,7 @@ model = PointerGeneratorTransformer(ModelConfig(*size, dropout=0.0))
 model = DistributedDataParallel(model)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 order = np.random.default_rng(0)  # the same in every process
-for index in data.train.batch_indices(129, order, None):
+for index in by_length(data.train.lengths, 129, order, 32):
     batch = data.train.batch(index[rank::world])
     losses = cross_entropy(model(batch).log_probs, batch.target, 0.03)
     optimizer.zero_grad()
@@ -538,7 +539,7 @@ torch.manual_seed(0)
 config = ModelConfig(words.n_locations, words.n_users, dropout=0.0)
 alone = PointerGeneratorTransformer(config)
 order = np.random.default_rng(0)
-batch = data.train.batch(next(data.train.batch_indices(129, order, None)))
+batch = data.train.batch(next(tables.by_length(data.train.lengths, 129, order, 32)))
 cross_entropy(alone(batch).log_probs, batch.target, 0.03).mean().backward()
 
 together = load_file(work / "gradients")

@@ -1,8 +1,6 @@
 """Baselines: what a model must beat to be worth its parameters.
 
-Each has ``fit(train)``, ``scores(batch)``, (B, V) with -inf for "not an answer", and
-``rank(batch)``, which ranks the targets without writing these down. The first three are in every
-paper; the context kernel is in none, and is the hardest to beat.
+Three are in every paper; the context kernel is in none, and is the hardest to beat.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -19,15 +17,12 @@ from torch import Tensor
 from pgt.batch import Batch
 from pgt.errors import DataError
 from pgt.sparse import Ranked, SharedRest, Slots, Transitions, add_up, rank_places
-from pgt.units import around_the_clock
+from pgt.visits import around_the_clock
 from pgt.windows import Windows
 
 
 class Rule(ABC):
-    """What the baselines share: few places have a score of their own, all others none.
-
-    `fit` sets ``n_locations``, V.
-    """
+    """What the baselines share: few places have a score of their own, all others none."""
 
     n_locations: int
 
@@ -79,10 +74,9 @@ class MostFrequent(Rule):
     --------
     >>> import pgt
     >>> data = pgt.prepare(pgt.load_city())
-    >>> rule = MostFrequent().fit(data.train)
     >>> batch = data.test.batch([0])
-    >>> place = int(rule.scores(batch).argmax())
-    >>> place == int(batch.location.mode().values)
+    >>> place = MostFrequent().fit(data.train).scores(batch).argmax()
+    >>> bool(place == batch.location.mode().values)
     True
     """
 
@@ -93,10 +87,7 @@ class MostFrequent(Rule):
 
 
 class Markov(Rule):
-    """First-order Markov chain: where people went from here in training.
-
-    A person's own transitions come first; where there are none, everybody's; where there are
-    none either, the places most visited.
+    """First-order Markov chain: where the person, or else everybody, went from here in training.
 
     Examples
     --------
@@ -107,19 +98,18 @@ class Markov(Rule):
     '21 %'
     """
 
-    def fit(self, train: Windows) -> Markov:
+    def fit(self, train: Windows) -> Self:
         """Count the transitions between consecutive visits of the training split."""
         size = train.vocabulary.n_locations
         location, user = train.features[:2, 1:].long()
         same = user[1:] == user[:-1]
         here, there, who = location[:-1][same], location[1:][same], user[1:][same]
-        self.n_locations = size
         visits = torch.bincount(location, minlength=size).float()  # (V,)
         popularity = visits / visits.sum() * 1e-6
         self.popularity = SharedRest(popularity.masked_fill(popularity == 0, -math.inf))
         self.everybody = Transitions.count(here, there, size)
         self.own = Transitions.count(who * size + here, there, size)
-        return self
+        return super().fit(train)
 
     @property
     def rest(self) -> SharedRest:
@@ -147,16 +137,7 @@ class ContextKernel(Rule):
                    + clock · exp(-|start_i - now| / width))
 
     age counts visits back from the last one (0), "here" is the location of the last visit, now
-    is when it ended, and times of day are compared around the clock.
-
-    Attributes
-    ----------
-    decay, base, same, clock : float
-        Weights without unit.
-    width : float
-        Minutes.
-    n_locations : int
-        Size of the vocabulary; `fit` sets it.
+    is when it ended; times of day are compared around the clock, ``width`` is in minutes.
 
     Examples
     --------
@@ -177,7 +158,7 @@ class ContextKernel(Rule):
     GRID: ClassVar[dict[str, tuple[float, ...]]] = {
         "decay": (0.9, 0.95, 0.98, 0.99, 1.0),
         "base": (0.03, 0.1, 0.3, 1.0),
-        "same": (1.0,),
+        "same": (1.0,),  # only the ratios of the weights matter
         "clock": (0.0, 0.5, 1.0, 2.0, 3.0, 5.0),
         "width": (30.0, 60.0, 100.0, 150.0, 240.0),
     }
@@ -187,14 +168,9 @@ class ContextKernel(Rule):
         return replace(self, n_locations=train.vocabulary.n_locations)
 
     def choose(self, valid: Windows) -> ContextKernel:
-        """Choose the numbers with the best Acc@1 on validation windows, among `GRID`.
-
-        ``same`` stays 1, since only the ratios of the weights matter.
-        """
-        kernels = []
-        for option in itertools.product(*self.GRID.values()):
-            numbers: dict[str, Any] = dict(zip(self.GRID, option, strict=True))
-            kernels.append(replace(self, **numbers))
+        """Choose the numbers with the best Acc@1 on validation windows, among `GRID`."""
+        options = itertools.product(*self.GRID.values())
+        kernels = [ContextKernel(*numbers, self.n_locations) for numbers in options]
         hits = [0.0] * len(kernels)
         for batch in valid.batches(256):
             slots = Slots.of(batch.location, batch.padding)
@@ -238,11 +214,6 @@ def baselines() -> dict[str, Baseline]:
         "markov": Markov(),
         "kernel": ContextKernel(),
     }
-
-
-def looking_back(name: str, visits: int) -> str:
-    """What tables call a baseline that looks at a person's last visits instead of a week."""
-    return f"{name.replace('_', ' ')}, {visits} visits"
 
 
 def fit_baseline(name: str, train: Windows, valid: Windows) -> Baseline:

@@ -14,31 +14,27 @@ DURATIONS = 100  # half hours: 1 = under 30 min .. 100 = 49.5 h and more, 0 is p
 
 @dataclass(frozen=True)
 class Batch:
-    """Windows as padded tensors; padding is on the right and is 0 everywhere.
+    """Windows as padded tensors of integers; padding is on the right and is 0 everywhere.
 
-    Every field is an integer tensor. (B, L): ``location``; ``time`` (1..96 quarters of an hour);
-    ``weekday`` (1 = Monday); ``duration`` (1..100 half hours); ``days_ago`` (whole days from the
-    visit to the *last* visit, both by their start); ``start_minute`` (minute of the day). (B,):
-    ``user``, ``length``, ``now_minute`` (minute of the day at which the last visit ended) and
-    ``index`` (the window's number in its `Windows`). About the target, (B,): ``target`` (its
-    location), ``target_time``, ``target_weekday`` and ``gap_days`` (days from the last visit's day
-    to the target's): a model may read the last three only if it says so in its configuration.
+    A model may read the last three fields only if its configuration says so.
     """
 
+    # (B, L), of each visit
     location: Tensor
-    time: Tensor
+    time: Tensor  # quarter of an hour of the start
     weekday: Tensor
-    duration: Tensor
-    days_ago: Tensor
-    start_minute: Tensor
+    duration: Tensor  # half hours
+    days_ago: Tensor  # days from its start to the start of the last visit
+    start_minute: Tensor  # of the day
+    # (B,), of each window
     user: Tensor
     length: Tensor
-    now_minute: Tensor
-    index: Tensor
-    target: Tensor
+    now_minute: Tensor  # of the day, at which the last visit ended
+    index: Tensor  # the window's number in its `Windows`
+    target: Tensor  # the location that is asked for
     target_time: Tensor
     target_weekday: Tensor
-    gap_days: Tensor
+    gap_days: Tensor  # from the last visit's day to the target's
 
     def __len__(self) -> int:
         return len(self.length)

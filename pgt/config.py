@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from pgt.errors import DataError
@@ -23,10 +23,7 @@ BELOW_ONE = 0.999999
 
 
 def check_range(config: Any, **bounds: tuple[float, float]) -> None:
-    """Refuse settings that are no numbers or lie outside of their bounds, which are included.
-
-    Whole numbers must be Python's own: a configuration is written into files, as JSON.
-    """
+    """Refuse settings that are no numbers, or lie outside of their bounds, which are included."""
     for one in fields(config):
         if one.name not in bounds:
             continue
@@ -47,18 +44,16 @@ def check_choice(config: Any, **choices: tuple[Any, ...]) -> None:
 
 @dataclass(frozen=True)
 class WindowConfig:
-    """Everything that shapes the windows: days of history, and at least so many visits.
-
-    ``protocol``: what becomes of places that the training visits never show: one location
-    "unknown" (id 1), as in the literature ("published"), or each its own id ("exact").
-    ``anchor``: which day the history goes back from, the target's, as in the literature, or the
-    last visit's. Seen from the target's day, a long pause leaves a short window, so its length
-    hints at when the next visit will be. Left out: the target's day if published, else the last.
-    """
+    """Everything that shapes the windows: days of history, and at least so many visits."""
 
     days: int = 7
     min_visits: int = 3
+    # Places that the training visits never show are one location "unknown" (id 1), as in the
+    # literature ("published"), or each has its own id ("exact").
     protocol: Protocol = "published"
+    # The day that the history goes back from: the target's, as in the literature (the window's
+    # length then hints at when the next visit will be), or the last visit's. Left out: the
+    # target's day if published, else the last visit's.
     anchor: Anchor | None = None
 
     def __post_init__(self) -> None:
@@ -69,15 +64,6 @@ class WindowConfig:
     def goes_back_from(self) -> Anchor:
         """The anchor, or the protocol's own if it was left out."""
         return self.anchor or ("target_day" if self.protocol == "published" else "last_visit")
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON; `from_dict` reads it."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, raw: dict[str, Any]) -> WindowConfig:
-        """Read what `to_dict` wrote."""
-        return cls(**raw)
 
 
 @dataclass(frozen=True)
@@ -93,18 +79,9 @@ class ModelConfig:
     max_len : int
         The most visits the model looks at; of longer windows it keeps the most recent ones.
     target_time : {"unknown", "day"}
-        What the model knows of the target's time: nothing (recency counts back from the last
-        visit), or its day (recency counts back from the target's day, as the design documents
-        have it). Only the contextual pointer can know its "hour" or its "time".
+        What it knows of the target: nothing, or its day, from which recency counts back.
     without : tuple of str
-        Parts to remove, of `PARTS`. Without an embedding its columns are gone; without the gate
-        the mixture is half and half; without the pointer or the generator the other one is the
-        model.
-
-    Raises
-    ------
-    DataError
-        When a field is out of its range, or nothing would be left to predict with.
+        Parts to remove, of `PARTS`. Without the gate the mixture is half and half.
 
     Examples
     --------
@@ -148,13 +125,9 @@ class ModelConfig:
         """Whether a part is there."""
         return part not in self.without
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON; `from_dict` reads it."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> ModelConfig:
-        """Read what `to_dict` wrote."""
+        """Read what `dataclasses.asdict` wrote, from JSON or not."""
         return cls(**{**raw, "without": tuple(raw["without"])})
 
 
@@ -166,33 +139,22 @@ class TrainConfig:
     ----------
     learning_rate, weight_decay, betas, eps
         Of AdamW.
-    batch_size : int
-        Windows a step.
-    label_smoothing : float
-        Share of the target's probability that is spread over all V locations.
-    warmup_epochs, max_epochs : int
-        The rate rises linearly from 0, then falls along a cosine to 0 at ``max_epochs``.
-    patience : int
-        Stop after so many epochs without a better validation score.
+    batch_size, label_smoothing
+        Windows a step; share of the probability that is spread over all V locations.
+    warmup_epochs, max_epochs, patience
+        The rate rises linearly, then falls along a cosine to 0 at ``max_epochs``; training stops
+        after so many epochs without a better validation score, which is the ``monitor``.
     clip : float
         Longest gradient, as a norm.
-    monitor : {"loss", "acc@1"}
-        What "better" means on validation.
     seed : int
         Of shuffling and dropout. (Initial weights are the model's: seed before building it.)
     amp : {"auto", "on", "off"}
         bf16 in the encoder; auto is on for GPUs that have it.
 
-    Raises
-    ------
-    DataError
-        When a field is out of its range.
-
     Examples
     --------
-    >>> config = TrainConfig(max_epochs=3, warmup_epochs=1)
-    >>> config.batch_size, config.learning_rate
-    (128, 0.00065)
+    >>> TrainConfig(max_epochs=3, warmup_epochs=1).batch_size
+    128
     """
 
     learning_rate: float = 6.5e-4

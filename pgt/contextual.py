@@ -27,14 +27,13 @@ from pgt.batch import Batch
 from pgt.checkpoint import read_parts
 from pgt.config import ModelConfig, TargetTime, TrainConfig
 from pgt.counter_random import Dropout
-from pgt.encoder import Encoder
 from pgt.errors import DataError
 from pgt.files import built
 from pgt.history import NOT_SEEN, HistoryBatch
 from pgt.mixture import Mixture, MixtureModel
-from pgt.model import Embeddings, Gate, Generator, Output, Pointer, logits_of
+from pgt.model import Embeddings, Encoder, Gate, Generator, Output, Pointer, logits_of
 from pgt.sparse import Logits, Slots, at_least_float32, log_mixture, scatter_log_probs
-from pgt.units import MINUTES_OF_DAY, around_the_clock
+from pgt.visits import MINUTES_OF_DAY, around_the_clock
 from pgt.vocabulary import UNKNOWN, Vocabulary
 
 # ---- Facts about a past visit --------------------------------------------------------------------

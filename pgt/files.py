@@ -30,8 +30,7 @@ Model = TypeVar("Model", bound=nn.Module)
 def whole(path: str | Path) -> Iterator[Path]:
     """Give another name of the same folder to write under, and move what is there to ``path``.
 
-    When the block raises, what it wrote goes away, and what was at ``path`` stays. Every call has
-    a name of its own, so that two writers at once cannot mix.
+    When the block raises, what it wrote goes away, and what was at ``path`` stays.
     """
     path = Path(path)
     half = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -137,15 +136,28 @@ def write(path: str | Path, tensors: dict[str, Tensor], info: dict[str, Any]) ->
 
 def read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what `write` wrote; a DataError says what is missing, cut short, changed or strange."""
-    with _opened(Path(path)) as (handle, info):
-        tensors = {name: handle.get_tensor(name) for name in handle.keys()}  # noqa: SIM118
-        header = handle.metadata()
-    expected = header.get("sha256")  # files of earlier versions have none
-    if expected is not None and expected != checksum(tensors, header["info"]):
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"There is no checkpoint {path}; train one with python -m pgt train.")
+    try:
+        with safe_open(path, framework="pt") as handle:
+            header = handle.metadata() or {}
+            if header.get("format") != FORMAT:
+                raise DataError(f"{path.name} is a safetensors file, but no checkpoint of pgt.")
+            tensors = {name: handle.get_tensor(name) for name in handle.keys()}  # noqa: SIM118
+        info = json.loads(header["info"])
+        if not isinstance(info, dict):
+            raise ValueError("its header is no table of names")
+        known = header.get("sha256")  # files of earlier versions have none
+        if known is not None and known != checksum(tensors, header["info"]):
+            raise ValueError("its checksum does not fit what is in it")
+    except DataError:
+        raise
+    except (SafetensorError, LookupError, ValueError, RecursionError, OSError) as error:
+        reason = " ".join(str(error).splitlines()[:1]) or type(error).__name__
         raise DataError(
-            f"{Path(path).name} is damaged: its checksum does not fit what is in it; copy it again "
-            "or train anew."
-        )
+            f"{path.name} is cut short or damaged ({reason}); copy it again or train anew."
+        ) from error
     return tensors, info
 
 
@@ -158,35 +170,6 @@ def checksum(tensors: Mapping[str, Tensor], info: str) -> str:
         if value.numel():  # an empty one cannot be seen as bytes
             found.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return found.hexdigest()
-
-
-def read_info(path: str | Path) -> dict[str, Any]:
-    """Read the header alone, which is quick however large the model is; raises as `read`."""
-    with _opened(Path(path)) as (_, info):
-        return info
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """The open file and its header; what goes wrong while it is read is one sentence."""
-    if not path.is_file():
-        raise DataError(f"There is no checkpoint {path}; train one with python -m pgt train.")
-    try:
-        with safe_open(path, framework="pt") as handle:
-            header = handle.metadata() or {}
-            if header.get("format") != FORMAT:
-                raise DataError(f"{path.name} is a safetensors file, but no checkpoint of pgt.")
-            info = json.loads(header["info"])
-            if not isinstance(info, dict):
-                raise ValueError("its header is no table of names")
-            yield handle, info
-    except DataError:
-        raise
-    except (SafetensorError, LookupError, ValueError, RecursionError, OSError) as error:
-        reason = " ".join(str(error).splitlines()[:1]) or type(error).__name__
-        raise DataError(
-            f"{path.name} is cut short or damaged ({reason}); copy it again or train anew."
-        ) from error
 
 
 @contextmanager
@@ -216,7 +199,7 @@ class _Undrawn(TorchFunctionMode):
 
 
 def built(make: Callable[[], Model], tensors: dict[str, Tensor], name: str) -> Model:
-    """Make a model for these tensors, in evaluation mode, once it is known that they fit.
+    """Make a model for these tensors, in evaluation mode.
 
     A header can claim any size, so the shapes are compared before memory is asked for.
     """
@@ -242,12 +225,9 @@ def load_weights(model: nn.Module, tensors: dict[str, Tensor], name: str) -> Non
 def check_shapes(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor], name: str) -> None:
     """Refuse tensors of other names or shapes than a model's own."""
     for key in sorted(own.keys() | tensors.keys()):
-        if key not in tensors:
-            raise DataError(f"{name} lacks the weights '{key}'; it is of another configuration.")
-        if key not in own:
-            raise DataError(f"{name} has weights '{key}' that this model does not have.")
-        if own[key].shape != tensors[key].shape:
+        here, there = (tuple(x[key].shape) if key in x else "not there" for x in (own, tensors))
+        if here != there:
             raise DataError(
-                f"'{key}' is {tuple(tensors[key].shape)} in {name} but {tuple(own[key].shape)} in "
-                "this model; it belongs to another vocabulary or configuration."
+                f"'{key}' is {there} in {name} but {here} in this model; it belongs to another "
+                "vocabulary or configuration."
             )

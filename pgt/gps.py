@@ -22,8 +22,8 @@ from sklearn.cluster import DBSCAN
 from pgt.datasets import by_local_clocks, require_zone
 from pgt.errors import DataError, note
 from pgt.plausibility import note_doubts
-from pgt.units import EARTH_RADIUS, microseconds
 from pgt.visits import (
+    EARTH_RADIUS,
     LIMITS,
     SPLITS,
     check,

@@ -23,8 +23,15 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from pgt.batch import QUARTERS, WEEKDAYS, Batch
 from pgt.config import ModelConfig
 from pgt.counter_random import Dropout
-from pgt.encoder import EncoderLayer, SelfAttention
-from pgt.model import Embeddings, Generator, Pointer, PointerGeneratorTransformer, recency
+from pgt.model import (
+    Embeddings,
+    EncoderLayer,
+    Generator,
+    Pointer,
+    PointerGeneratorTransformer,
+    SelfAttention,
+    recency,
+)
 from pgt.sparse import Loss, at_least_float32, cross_entropy
 from pgt.windows import Windows
 
@@ -34,7 +41,7 @@ FREQUENT, MEDIUM = 1000, 100  # occurrences in the training windows, the documen
 SHORTEST = 3  # visits
 
 
-# ---- Which visit may look at which: instead of `pgt.encoder.SelfAttention` -----------------------
+# ---- Which visit may look at which: instead of `pgt.model.SelfAttention` -----------------------
 
 
 class BiasedSelfAttention(SelfAttention):

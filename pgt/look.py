@@ -1,7 +1,4 @@
-"""Look inside: what one forward pass used, as tidy tables.
-
-Every number here comes from the same call of the model that made the prediction.
-"""
+"""Look inside: what the forward pass that made a prediction used, as tidy tables."""
 
 from __future__ import annotations
 
@@ -19,37 +16,21 @@ from pgt.windows import Windows
 
 @dataclass(frozen=True)
 class Look:
-    """One window, opened: the ``visits`` seen, oldest first, and the likeliest ``candidates``.
+    """One window, opened: what one forward pass saw, and what it was made of."""
 
-    A visit has ``position_from_end`` (1 = last) and ``attention`` (the pointer's weight; sums to
-    one); older places that a window remembers stand before them. A candidate's ``probability`` is
-    ``copied`` (gate · pointer) + ``generated`` ((1 - gate) · generator). ``gate`` is the pointer's
-    weight; ``self_attention`` is (layers, H, L, L), rows attend to columns.
-    """
-
-    visits: pd.DataFrame
-    candidates: pd.DataFrame
+    visits: pd.DataFrame  # oldest first, with position_from_end (1 = last) and attention
+    candidates: pd.DataFrame  # probability = copied (gate · pointer) + generated
     gate: float
     target: pd.Series
     target_probability: float
-    self_attention: np.ndarray
+    self_attention: np.ndarray  # (layers, H, L, L), rows attend to columns
 
 
 @torch.no_grad()
 def look(model: Any, windows: Windows, i: int, top: int = 10) -> Look:
     """Open window ``i``, and list the ``top`` likeliest candidates.
 
-    The model is PGT, a contextual pointer, or experts (what is shown is then their mixture, each
-    with its weight); the last two need windows of `pgt.history.with_history`.
-
-    Examples
-    --------
-    >>> import pgt
-    >>> data = pgt.prepare(pgt.load_city())
-    >>> v = data.vocabulary
-    >>> model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(v.n_locations, v.n_users))
-    >>> round(float(look(model, data.test, 0).visits.attention.sum()), 5)
-    1.0
+    The model is PGT, a contextual pointer, or experts, of which the mixture is shown.
     """
     networks, vocabulary = getattr(model, "networks", [model]), windows.vocabulary
     if not hasattr(networks[0], "pointer"):
@@ -96,16 +77,13 @@ def _wide(network: Any, n_locations: int) -> Any:
 
 
 def story(windows: Windows) -> int:
-    """The window that Part II of the book follows, found by rule.
-
-    The first one with 9 to 12 visits to 4 to 6 places, none of which makes up more than half of
-    them, whose target occurs at least twice and is not where the person is now.
-    """
+    """The window that Part II of the book follows: a short one of few places, found by rule."""
     for i in np.flatnonzero((windows.lengths >= 9) & (windows.lengths <= 12) & windows.in_window):
         places = windows.visits_of(int(i)).location_id
         counts = places.value_counts()
         target = windows.target_of(int(i)).location_id
-        few, again = 4 <= len(counts) <= 6, counts[target] >= 2 and places.iloc[-1] != target
-        if few and again and counts.iloc[0] <= len(places) / 2:
+        # Four to six places, none of them more than half; it returns to one that it has left.
+        few = 4 <= len(counts) <= 6 and counts.iloc[0] <= len(places) / 2
+        if few and counts[target] >= 2 and places.iloc[-1] != target:
             return int(i)
     raise ValueError("No window fits the story; any other will do as well.")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -24,26 +24,15 @@ METRICS = (*MEANS, "f1")
 
 
 class Predictor(Protocol):
-    """Anything that scores every location; one that is a `Ranker` too is asked for ranks."""
+    """Anything that scores every location; what has ``rank(batch)`` is asked for that instead."""
 
     def scores(self, batch: Batch) -> Tensor:
         """(B, V) the higher the likelier; -inf means "not an answer"."""
         ...
 
 
-@runtime_checkable
-class Ranker(Protocol):
-    """Anything that ranks the target of every window of a batch."""
-
-    def rank(self, batch: Batch) -> Ranked:
-        """Where the targets stand, and the best places."""
-        ...
-
-
 @torch.no_grad()
-def evaluate(
-    predictor: Predictor | Ranker, windows: Windows, batch_size: int = 512
-) -> pd.DataFrame:
+def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> pd.DataFrame:
     """Rank the target of every window.
 
     Parameters
@@ -57,61 +46,45 @@ def evaluate(
     Returns
     -------
     DataFrame
-        One row a window, in the windows' order: ``user_id``, ``target`` and ``predicted``
-        (vocabulary ids), ``better``, ``tied`` (see `pgt.sparse.rank`), ``known``,
-        ``in_window``. Where several locations share the top score, ``predicted`` is a random one
-        of them (the same at every call).
-
-    Raises
-    ------
-    DataError
-        When the windows' vocabulary is another than the model's.
+        One row a window: ``user_id``, ``target`` and ``predicted`` (vocabulary ids), ``better``
+        and ``tied`` (see `pgt.sparse.Ranked`), ``known``, ``in_window``.
 
     Examples
     --------
     >>> import pgt
     >>> data = pgt.prepare(pgt.load_city())
-    >>> ranks = evaluate(pgt.MostFrequent().fit(data.train), data.test)
-    >>> len(ranks) == len(data.test)
-    True
-    >>> bool((ranks.tied > 1).any())  # several places are visited equally often
+    >>> len(evaluate(pgt.MostFrequent().fit(data.train), data.test)) == len(data.test)
     True
     """
     if not hasattr(windows, "batches"):
         raise DataError(f"windows is a {type(windows).__name__}; give windows, such as data.test.")
-    if batch_size < 1:
-        raise DataError(f"batch_size is {batch_size}; it must be at least 1.")
     windows.vocabulary.check_model(predictor)
-    n = len(windows)
-    better, tied, predicted = (np.zeros(n, dtype=np.int64) for _ in range(3))
+    better, tied, predicted = np.zeros((3, len(windows)), dtype=np.int64)
     for batch in windows.batches(batch_size):
-        if isinstance(predictor, Ranker):
-            found = predictor.rank(batch)
+        if hasattr(predictor, "rank"):
+            found: Ranked = predictor.rank(batch)
         else:
             found = rank_all(predictor.scores(batch), batch.target, batch.index)
-        at = batch.index.cpu().numpy()
-        for column, value in ((better, found.better), (tied, found.tied),
-                              (predicted, found.predicted)):  # fmt: skip
-            column[at] = value.cpu().numpy()
-    targets = windows.targets
+        at = batch.index.cpu()
+        better[at], tied[at] = found.better.cpu(), found.tied.cpu()
+        predicted[at] = found.predicted.cpu()
     return pd.DataFrame(
         {
             "user_id": windows.users,
-            "target": targets,
+            "target": windows.targets,
             "predicted": predicted,
             "better": better,
             "tied": tied,
-            "known": windows.vocabulary.is_known(targets),
+            "known": windows.vocabulary.is_known(windows.targets),
             "in_window": windows.in_window,
         }
     )
 
 
 def gains(ranks: pd.DataFrame) -> pd.DataFrame:
-    """What each window contributes to each mean metric (`MEANS`), 0 to 1, ties counted fairly.
+    """What each window contributes to each mean metric (`MEANS`), 0 to 1.
 
-    A target that shares its score with others is credited with the average over all orders of
-    the tied locations: two tied for the first place are each half a hit at 1.
+    Two targets tied for the first place are each half a hit: all orders of the tied count alike.
     """
     better = ranks.better.to_numpy()
     answered = ranks.tied.to_numpy() > 0
@@ -128,18 +101,13 @@ def gains(ranks: pd.DataFrame) -> pd.DataFrame:
 
 def group_mask(ranks: pd.DataFrame, group: str) -> np.ndarray:
     """(W,) which windows belong to one of `GROUPS`."""
-    known, inside = ranks.known.to_numpy(), ranks.in_window.to_numpy()
-    masks = {
-        "all": np.ones(len(ranks), dtype=bool),
-        "known": known,
-        "unknown": ~known,
-        "in_window": inside,
-        "not_in_window": ~inside,
-    }
-    return masks[group]
+    if group == "all":
+        return np.ones(len(ranks), dtype=bool)
+    column = {"unknown": "known", "not_in_window": "in_window"}.get(group, group)
+    return ranks[column].to_numpy() == (column == group)
 
 
-def weighted_f1(target: np.ndarray, predicted: np.ndarray) -> float:
+def weighted_f1(target: ArrayLike, predicted: ArrayLike) -> float:
     """F1 of each location's top-1 predictions, weighted by how often it is the target."""
     from sklearn.metrics import f1_score
 
@@ -147,7 +115,7 @@ def weighted_f1(target: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFrame:
-    """One row a group: n and every metric in percent (NaN for an empty group).
+    """One row a group: ``n`` and every metric of `METRICS` in percent (NaN for an empty group).
 
     Parameters
     ----------
@@ -159,7 +127,6 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
     Returns
     -------
     DataFrame
-        Columns ``group``, ``n`` and `METRICS`.
 
     Examples
     --------
@@ -172,78 +139,41 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
     rows = []
     for group in groups:
         mask = group_mask(ranks, group)
-        row: dict[str, object] = {"group": group, "n": int(mask.sum())}
-        if mask.any():
-            row |= {name: 100 * float(all_gains.loc[mask, name].mean()) for name in MEANS}
-            part = ranks[mask]
-            row["f1"] = 100 * weighted_f1(part.target.to_numpy(), part.predicted.to_numpy())
-        else:
-            row |= dict.fromkeys(METRICS, np.nan)
-        rows.append(row)
+        means = 100 * all_gains.loc[mask, list(MEANS)].mean()
+        part = ranks[mask]
+        f1 = 100 * weighted_f1(part.target, part.predicted) if mask.any() else np.nan
+        rows.append({"group": group, "n": len(part), **means, "f1": f1})
     return pd.DataFrame(rows)
-
-
-BLOCK = 2**18  # people that are drawn at once, over all draws of a block: a few MiB
-
-
-def resample_people(n_people: int, draws: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Draw as many people as there are, with replacement, ``draws`` times.
-
-    Yields blocks (D, n_people) of numbers of people; their size does not change what is drawn.
-    """
-    block = max(1, BLOCK // max(1, n_people))
-    for first in range(0, draws, block):
-        yield rng.integers(n_people, size=(min(block, draws - first), n_people))
 
 
 def resampled_means(
     values: ArrayLike, users: ArrayLike, *, draws: int = 2000, seed: int = 0
 ) -> np.ndarray:
-    """(draws, ...) means over seeds and windows when people, and seeds, are drawn anew.
+    """(draws, ...) means of (S, W, ...) values over seeds and windows, people and seeds redrawn.
 
-    ``values`` are (S, W, ...) for S seeds, W windows and any measures, ``users`` the (W,) windows'
-    people. NaN are left out, and must stand in the same places for all seeds. Seeds are drawn,
-    independently of people, where there is more than one. All measures get the same draws.
+    ``users`` are the (W,) windows' people. NaN are left out, the same ones for all seeds.
     """
     values = np.asarray(values, dtype=float)
     person, people = pd.factorize(np.asarray(users))
-    if values.shape[1] != len(person) or not len(person):
-        raise ValueError(f"Values {values.shape} and the people of {len(person)} windows.")
-    n_seeds, measures = values.shape[0], values.shape[2:]
-    sums = _sums(values.reshape(n_seeds, len(person), -1), person, len(people))  # (P, S + 1, M)
-    rng = np.random.default_rng(seed)
-    shares = np.ones((draws, 1))
-    if n_seeds > 1:
-        shares = _how_often(rng.integers(n_seeds, size=(draws, n_seeds)), n_seeds) / n_seeds
-    means = np.empty((draws, sums.shape[2]))
-    first = 0
-    for chosen in resample_people(len(people), draws, rng):
-        at = slice(first, first := first + len(chosen))
-        times = _how_often(chosen, len(people))
-        found = (times @ sums.reshape(len(people), -1)).reshape(len(chosen), *sums.shape[1:])
-        with np.errstate(invalid="ignore"):
-            means[at] = np.einsum("ds,dsm->dm", shares[at], found[:, :-1]) / found[:, -1]
-    return means.reshape(draws, *measures)
-
-
-def _sums(values: np.ndarray, person: np.ndarray, n_people: int) -> np.ndarray:
-    """(P, S + 1, M) what a person's windows add up to with each seed; last, how many they are."""
-    there = ~np.isnan(values)
-    if (there != there[0]).any():
+    n_seeds, measures = len(values), values.shape[2:]
+    if (np.isnan(values) != np.isnan(values[0])).any():
         raise ValueError("NaN stand in other places for other seeds.")
-    sums = np.empty((n_people, len(values) + 1, values.shape[2]))
-    for s, m in np.ndindex(sums.shape[1:]):
-        counted = there[0, :, m]
-        own = np.where(counted, values[s, :, m], 0.0) if s < len(values) else counted
-        sums[:, s, m] = np.bincount(person, weights=own, minlength=n_people)
-    return sums
-
-
-def _how_often(chosen: np.ndarray, n: int) -> np.ndarray:
-    """(D, n) how often each of n was chosen in each of D rows, as floats."""
-    rows = len(chosen)
-    flat = (chosen + n * np.arange(rows)[:, None]).ravel() if rows > 1 else chosen.ravel()
-    return np.bincount(flat, minlength=rows * n).reshape(rows, n).astype(float)
+    flat = np.moveaxis(values, 1, 0).reshape(len(person), -1)  # (W, S * M)
+    of_person = pd.DataFrame(flat).groupby(person)
+    # What each person's windows add up to, and how many they are: (P, 2 * S * M)
+    table = np.hstack([of_person.sum(), of_person.count()])
+    rng = np.random.default_rng(seed)
+    seeds = np.zeros((draws, 1), dtype=int)
+    if n_seeds > 1:
+        seeds = rng.integers(n_seeds, size=(draws, n_seeds))
+    means = np.empty((draws, flat.shape[1] // n_seeds))
+    for draw in range(draws):
+        chosen = rng.integers(len(people), size=len(people))
+        times = np.bincount(chosen, minlength=len(people))
+        total, number = (times @ table).reshape(2, n_seeds, -1)
+        with np.errstate(invalid="ignore"):
+            means[draw] = total[seeds[draw]].mean(0) / number[0]
+    return means.reshape(draws, *measures)
 
 
 def ends(draws: ArrayLike, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
@@ -259,8 +189,6 @@ def interval(
 ) -> tuple[float, float]:  # fmt: skip
     """Confidence interval of a metric in percent, by resampling people (percentile interval).
 
-    One run says nothing of other seeds; for several runs see `interval_of_mean`.
-
     Parameters
     ----------
     ranks : DataFrame
@@ -268,34 +196,22 @@ def interval(
     metric : str
         One of `pgt.metrics.MEANS`.
     against : DataFrame, optional
-        The ranks of another predictor on the same windows: the interval is then that of the
-        paired difference ``ranks - against``.
+        Another predictor's ranks of the same windows, to be taken off, window by window.
     group : str
         One of `pgt.metrics.GROUPS`.
-    level : float
-        How much of the bootstrap's distribution the interval covers, 0 to 1.
-    n_resamples, seed : int
-        Of the bootstrap.
+    level, n_resamples, seed
+        The share that the interval covers, 0 to 1; of the bootstrap.
 
     Returns
     -------
     low, high : float
         Percent; NaN for an empty group.
 
-    Raises
-    ------
-    ValueError
-        For another metric, or when the two tables are not of the same windows.
-
     Examples
     --------
     >>> import pgt
     >>> data = pgt.prepare(pgt.load_city())
-    >>> kernel = pgt.evaluate(pgt.ContextKernel().fit(data.train), data.test)
-    >>> frequent = pgt.evaluate(pgt.MostFrequent().fit(data.train), data.test)
-    >>> low, high = interval(kernel, against=frequent)
-    >>> 0 < low < high
-    True
+    >>> low, high = interval(pgt.evaluate(pgt.ContextKernel().fit(data.train), data.test))
     """
     other = None if against is None else [against]
     return interval_of_mean([ranks], metric, against=other, group=group, level=level,
@@ -307,12 +223,10 @@ def interval_of_mean(
     against: Sequence[pd.DataFrame] | None = None, group: str = "all", seeds: bool = True,
     level: float = 0.95, n_resamples: int = 2000, seed: int = 0,
 ) -> tuple[float, float]:  # fmt: skip
-    """As `interval`, for the mean over several runs (seeds) on the same windows.
+    """As `interval`, for the mean over several runs (seeds), which are resampled like people.
 
-    People and, where there are several, runs are resampled (without ``seeds``, only people are, as
-    if these runs were the only ones there could be). With ``against``, the interval of the
-    difference of the two means: the runs are paired in the order given and drawn in pairs, and a
-    single run, such as a rule's, counts for every run of the other.
+    Runs are compared in pairs, in their order; a single one counts for every run of the other.
+    Without ``seeds``, these runs are the only ones there could be.
     """
     users = runs[0].user_id.to_numpy()
     if any(not np.array_equal(run.user_id, users) for run in (*runs, *(against or ()))):
@@ -343,20 +257,10 @@ FEW = 5  # fewer people carry no interval by people
 
 
 def compare(ranked: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Score several models on the same windows, the first beside the others.
+    """Score several models on the same windows, the first beside the others, in percent.
 
-    Parameters
-    ----------
-    ranked : mapping
-        By name, ranks of `evaluate`.
-
-    Returns
-    -------
-    DataFrame
-        By ``model`` and ``group`` (`GROUPS`): ``n`` windows, ``acc@1`` with ``low`` and ``high``
-        (95 % interval, people resampled), ``acc@5``, ``acc@10`` and ``mrr``, in percent;
-        ``people``; and by how many points the first model's acc@1 is above the row's, paired:
-        ``lead``, ``lead_low``, ``lead_high``. Fewer than five people have no interval.
+    ``lead`` is by how many points the first model's acc@1 is above the row's; ``low`` and ``high``
+    are 95 % intervals by people, of whom there must be at least `FEW`.
     """
     first = next(iter(ranked.values()))
     tables = []

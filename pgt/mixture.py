@@ -20,8 +20,7 @@ from pgt.sparse import IMPOSSIBLE, KEPT, Logits, LogitsRest, Ranked, best_first,
 class Mixture:
     """P(l) = g · P_pointer(l) + (1 - g) · P_generator(l), not written out for all V places.
 
-    The pointer can name the window's places only, so every other place has the generator's
-    probability alone. With its logits z, lse = log Σ exp z, c = log (1 - g) and a = log g::
+    With the generator's logits z, lse = log Σ exp z, c = log (1 - g) and a = log g::
 
         log P_v = c + z_v - lse                              v not in the window
         log P_s = log(exp(a + pointer_s) + exp(c + z_s - lse))     s in the window
@@ -66,10 +65,7 @@ class Mixture:
 
     @torch.no_grad()
     def rank(self, target: Tensor, index: Tensor, k: int = 1) -> Ranked:
-        """Where the (B,) targets stand among all places, and the best ones.
-
-        ``index`` is the (B,) windows' numbers; of the places outside the window, ``k`` are listed.
-        """
+        """Rank the (B,) targets of windows of (B,) numbers, and list ``k`` places besides."""
         nothing = self.gate_logit.new_full((len(target),), -math.inf)
         if self.logits is None:
             return rank_places(self.place, self.copied, target, index)
@@ -91,10 +87,9 @@ class Mixture:
         return rank_places(self.place, slot, target, index, rest, base[:, -1], k)
 
     def best(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The likeliest places; padding (id 0), to which a generator gives a score too, is none.
+        """The likeliest places: (B, K <= k) log-probabilities, places, and the pointer's share.
 
-        (B, K) log-probabilities, the best first, with K <= k and -inf where there are no more;
-        the places; and the share of each probability that the pointer gives, 0 to 1.
+        Padding (id 0), to which a generator gives a score too, is none.
         """
         any_target = self.place.new_zeros(len(self.gate_logit))
         found = self.rank(any_target, any_target, k + 1)
@@ -113,8 +108,8 @@ class Mixture:
         return column, inside
 
     def _summary(self, target: Tensor, total: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-probabilities at the slots (B, S); the generator's share there and at the target
-        (B, S + 1); Σ of the logarithms of the generator's shares (B,).
+        """(B, S) log-probabilities at the slots, (B, S + 1) the generator's share there and at the
+        target, and (B,) the sum of the logarithms of its shares.
         """
         copied = self.copied
         if self.logits is None:

@@ -1,7 +1,7 @@
 """The Pointer-Generator Transformer.
 
-Reads top to bottom: embeddings, (`pgt.encoder`), pointer, generator, gate, and the model that
-mixes a distribution copied from the window with one generated over the whole vocabulary:
+Reads top to bottom: embeddings, encoder, pointer, generator, gate, and the model that mixes a
+distribution copied from the window with one generated over the whole vocabulary:
 
     P(l) = g · P_pointer(l) + (1 - g) · P_generator(l)
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.config import ModelConfig
-from pgt.encoder import Encoder
+from pgt.counter_random import Dropout
 from pgt.mixture import Mixture, MixtureModel
 from pgt.sparse import (
     DenseLogits,
@@ -47,18 +47,16 @@ class Output:
 
 
 class Embeddings(nn.Module):
-    """Seven embeddings, concatenated, projected to D and normalised.
+    """Seven embeddings of a visit, concatenated, projected to D and normalised.
 
-    Location and user have D dimensions, the five others D / 4 each. Index 0 is padding in every
-    table (and, for users, a person whom training has not seen) and embeds to zero.
-    Source: design documents, model architecture §2.
+    Row 0 is padding (or a person whom training has not seen) and stays zero.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
         wide, narrow = config.d_model, config.d_model // 4
-        tables = {
+        sizes = {
             "location": (config.n_locations, wide),
             "user": (config.n_users, wide),
             "time": (QUARTERS + 1, narrow),
@@ -67,15 +65,11 @@ class Embeddings(nn.Module):
             "duration": (DURATIONS + 1, narrow),
             "position_from_end": (config.max_len + 1, narrow),
         }
+        sizes = {name: size for name, size in sizes.items() if config.has(name)}
         self.tables = nn.ModuleDict(
-            {
-                name: nn.Embedding(rows, width, padding_idx=0)
-                for name, (rows, width) in tables.items()
-                if config.has(name)
-            }
+            {name: nn.Embedding(*size, padding_idx=0) for name, size in sizes.items()}
         )
-        total = sum(width for name, (_, width) in tables.items() if config.has(name))
-        self.project = nn.Linear(total, config.d_model)
+        self.project = nn.Linear(sum(width for _, width in sizes.values()), config.d_model)
         self.norm = nn.LayerNorm(config.d_model)
 
     def forward(self, batch: Batch) -> Tensor:
@@ -101,11 +95,90 @@ def recency(batch: Batch, target_time: str) -> Tensor:
     return (days.clamp(0, RECENCIES - 1) + 1).masked_fill(batch.padding, 0)  # (B, L)
 
 
-class Pointer(nn.Module):
-    """Scaled dot-product attention from the last visit to all visits, plus a position bias.
+def sinusoids(n: int, d: int) -> Tensor:
+    """(n, d) the positional encoding of Vaswani et al. (2017), §3.5: even sine, odd cosine."""
+    position = torch.arange(n, dtype=torch.float64)[:, None]
+    frequency = torch.exp(torch.arange(0, d, 2, dtype=torch.float64) * (-math.log(10000.0) / d))
+    angle = position * frequency  # (n, d / 2)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
 
-    Source: design documents, model architecture §5. The bias has one entry per position from the
-    end, 1 … max_len; entry 0 belongs to padding and stays 0.
+
+class SelfAttention(nn.Module):
+    """Multi-head attention, written out: the attention that maps show is the one that is used."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.n_heads = config.n_heads
+        self.project = nn.Linear(config.d_model, 3 * config.d_model)
+        self.out = nn.Linear(config.d_model, config.d_model)
+        self.dropout = Dropout(config.dropout)
+        nn.init.xavier_uniform_(self.project.weight)  # as nn.MultiheadAttention begins
+        nn.init.zeros_(self.project.bias)
+        nn.init.zeros_(self.out.bias)
+
+    def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, L, D) -> (B, L, D), and the weights (B, H, L, L) before dropout."""
+        b, n, d = x.shape
+        heads = self.project(x).view(b, n, 3, self.n_heads, d // self.n_heads)
+        query, key, value = heads.permute(2, 0, 3, 1, 4)  # each (B, H, L, D / H)
+        scores = (query / math.sqrt(d // self.n_heads)) @ key.transpose(-2, -1)  # (B, H, L, L)
+        weights = scores.masked_fill(padding[:, None, None], -math.inf).softmax(-1)
+        mixed = self.dropout(weights) @ value  # (B, H, L, D / H)
+        return self.out(mixed.transpose(1, 2).reshape(b, n, d)), weights
+
+
+class EncoderLayer(nn.Module):
+    """Pre-norm, as ``nn.TransformerEncoderLayer(norm_first=True, activation="gelu")``."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        d = config.d_model
+        self.norm_attention = nn.LayerNorm(d)
+        self.attention = SelfAttention(config)
+        self.norm_feedforward = nn.LayerNorm(d)
+        self.feedforward = nn.Sequential(
+            nn.Linear(d, config.d_feedforward),
+            nn.GELU(),
+            Dropout(config.dropout),
+            nn.Linear(config.d_feedforward, d),
+            Dropout(config.dropout),
+        )
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, L, D) -> (B, L, D), and the attention (B, H, L, L)."""
+        attended, weights = self.attention(self.norm_attention(x), padding)
+        x = x + self.dropout(attended)
+        return x + self.feedforward(self.norm_feedforward(x)), weights
+
+
+class Encoder(nn.Module):
+    """Sinusoidal positions, then a stack of pre-norm layers."""
+
+    positions: Tensor
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([EncoderLayer(config) for _ in range(config.n_layers)])
+        positions = sinusoids(config.max_len, config.d_model) * config.has("sinusoid")
+        self.register_buffer("positions", positions, persistent=False)
+
+    def forward(
+        self, x: Tensor, padding: Tensor, attention: bool = False
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """(B, L, D) -> (B, L, D), and each layer's attention if it is asked for."""
+        x, seen = x + self.positions[: x.shape[1]], []
+        for layer in self.layers:
+            x, weights = layer(x, padding)
+            if attention:
+                seen.append(weights)
+        return x, tuple(seen)
+
+
+class Pointer(nn.Module):
+    """Attention from the last visit to all visits, plus a learned bias for each position.
+
+    The bias has an entry for each position from the end; entry 0 is padding's and stays 0.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -127,14 +200,14 @@ class Pointer(nn.Module):
 
 
 class Generator(nn.Linear):
-    """A score for every location of the vocabulary (design documents, §6)."""
+    """A score for every location of the vocabulary."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config.d_model, config.n_locations)
 
 
 class Gate(nn.Sequential):
-    """A two-layer network: the logit of how much to trust the pointer (design documents, §7)."""
+    """A two-layer network: the logit of how much to trust the pointer."""
 
     def __init__(self, config: ModelConfig) -> None:
         d = config.d_model
@@ -170,10 +243,7 @@ class PointerGeneratorTransformer(MixtureModel):
         self.gate = Gate(config) if both and config.has("gate") else None
 
     def forward(self, batch: Batch, attention: bool = False) -> Output:
-        """Predict every window of a batch, each of at least one visit, and write everything down.
-
-        With ``attention``, that includes the encoder's attention weights.
-        """
+        """Predict every window of a batch; with ``attention``, write down the encoder's, too."""
         batch = batch.most_recent(self.config.max_len)
         context, log_weights, seen = self._encoded(batch, attention)
         # Half precision is for the encoder; probabilities are float32 at least.
@@ -187,11 +257,8 @@ class PointerGeneratorTransformer(MixtureModel):
             generator = F.log_softmax(at_least_float32(self.generator(context)), dim=-1)  # (B, V)
 
         logit = self._gate_logit(context)  # (B,)
-        if self.pointer is None:
-            log_probs = generator
-        elif self.generator is None:
-            log_probs = pointer
-        else:
+        log_probs = pointer
+        if self.generator is not None:
             log_probs = log_mixture(logit, pointer, generator)  # (B, V)
         return Output(log_probs, logit.sigmoid(), weights, pointer, generator, seen)
 

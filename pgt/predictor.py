@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from pgt import contextual, datasets, files
-from pgt.baselines import ContextKernel, fit_baseline, looking_back
+from pgt.baselines import ContextKernel, fit_baseline
 from pgt.calibration import threshold
 from pgt.config import TargetTime
 from pgt.contextual import IN_WORDS, MEMORY, OLDER, ContextualConfig, ContextualPointer
@@ -106,7 +106,7 @@ class NextLocation:
     def save(self, path: str | Path) -> None:
         """Write one safetensors file, whole or not at all; there is no visit in it."""
         tensors = {"calibration": torch.from_numpy(self.calibration).float()}
-        models = {part: [one.config.to_dict() for one in self.experts[part].experts]
+        models = {part: [asdict(one.config) for one in self.experts[part].experts]
                   for part in NETWORKS}  # fmt: skip
         info = {"predictor": FORMAT, "models": models, "memory": MEMORY, "older": OLDER,
                 "novelty": self.novelty, "notes": self.notes}  # fmt: skip
@@ -254,11 +254,11 @@ class NextLocation:
         ours = self.experts["next_place"].weighed(data.train)
         often = fit_baseline("most_frequent", data.train, valid)
         ranked = {"contextual": evaluate(ours, data.test),
-                  looking_back("most_frequent", MEMORY): evaluate(often, data.test),
+                  f"most frequent, {MEMORY} visits": evaluate(often, data.test),
                   "most frequent, 7 days": evaluate(often, week.test)}  # fmt: skip
         if len(valid):
             kernel = fit_baseline("kernel", data.train, valid)
-            ranked[looking_back("kernel", MEMORY)] = evaluate(kernel, data.test)
+            ranked[f"kernel, {MEMORY} visits"] = evaluate(kernel, data.test)
         return compare(ranked)
 
     def _read(self, source: Any) -> pd.DataFrame:

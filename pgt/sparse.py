@@ -1,8 +1,7 @@
 """Distributions over V places without a number for each, exact ranks, and counted transitions.
 
-The design documents print ``log(g · P_pointer + (1 - g) · P_generator + 1e-10)``. The constant
-flattens everything below it: a place with probability 1e-14 gets log 1e-10, and no gradient. Here
-the same sum is taken with log-sum-exp and needs no constant.
+The design documents print ``log(g · P_pointer + (1 - g) · P_generator + 1e-10)``, which flattens
+all that lies below the constant. Here the same sum is taken with log-sum-exp and needs none.
 """
 
 from __future__ import annotations
@@ -26,14 +25,10 @@ IMPOSSIBLE = math.log(1e-10)  # of the constant that the design documents add
 
 @dataclass(frozen=True)
 class Slots:
-    """Each window's different places, once, in the order of their ids.
+    """Each window's different places, once, in the order of their ids."""
 
-    ``of_visit`` is (B, L) the slot of each visit, ``place`` (B, L) the place of each slot; -1
-    where there is none, and for the slot of the padding.
-    """
-
-    of_visit: Tensor
-    place: Tensor
+    of_visit: Tensor  # (B, L) the slot of each visit; -1 at padding
+    place: Tensor  # (B, L) the place of each slot, -1 where there is none
 
     @classmethod
     def of(cls, location: Tensor, padding: Tensor) -> Slots:
@@ -48,10 +43,7 @@ class Slots:
 
 
 def scatter_log_probs(log_weights: Tensor, location: Tensor, n_locations: int) -> Tensor:
-    """Add up the weight of each location's visits: log Σ_{i: location_i = l} w_i.
-
-    (B, L) log-weights, -inf at padding, and (B, L) locations -> (B, V), -inf where there is none.
-    """
+    """(B, L) log-weights of visits -> (B, V) log Σ of each location's, -inf for those not seen."""
     shape = (len(location), n_locations)
     # The largest log-weight of each location is taken out before exponentiating, as in
     # log-sum-exp, so that even a weight of e^-200 keeps its logarithm and its gradient.
@@ -66,10 +58,7 @@ def scatter_log_probs(log_weights: Tensor, location: Tensor, n_locations: int) -
 
 
 def log_mixture(gate_logit: Tensor, pointer: Tensor, generator: Tensor) -> Tensor:
-    """log(g · exp(pointer) + (1 - g) · exp(generator)) with g = sigmoid(gate_logit).
-
-    (B,), and (B, V) log-probabilities twice; -inf is allowed in one of the two.
-    """
+    """(B, V) log(g · exp(pointer) + (1 - g) · exp(generator)) with g = sigmoid(gate_logit)."""
     copied = F.logsigmoid(gate_logit)[:, None] + pointer  # (B, V)
     generated = F.logsigmoid(-gate_logit)[:, None] + generator
     return torch.logaddexp(copied, generated)
@@ -94,10 +83,7 @@ class DenseLogits:
         return self.z.shape[1]
 
     def summary(self, at: Tensor, total: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """(B, K) columns -> log Σ exp z (B,), Σ z (B,; 0 unless wanted), z at the columns (B, K).
-
-        Differentiable.
-        """
+        """(B,) log Σ exp z, (B,) Σ z (0 unless wanted), and z at (B, K) columns."""
         sums = self.z.sum(1) if total else self.z.new_zeros(len(self.z))
         return self.z.logsumexp(1), sums, self.z.gather(1, at)
 
@@ -207,8 +193,7 @@ Loss = Callable[[Tensor, Tensor, float], Tensor]
 def cross_entropy(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
     """(B, V), (B,) -> (B,) cross-entropy in nats with label smoothing (Szegedy et al. 2016).
 
-    The smoothed target is (1 - ε) · one-hot + ε / V. Locations that a model cannot name (-inf)
-    count as log 1e-10, the constant of the design documents, without gradient.
+    Locations that a model cannot name (-inf) count as log 1e-10, without gradient.
     """
     log_probs = log_probs.masked_fill(log_probs == -math.inf, IMPOSSIBLE)
     own = log_probs.gather(1, target[:, None]).squeeze(1)  # (B,)
@@ -219,18 +204,13 @@ def cross_entropy(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.
 
 @dataclass(frozen=True)
 class Ranked:
-    """What is known of a batch's answers without all their scores.
+    """What is known of a batch's answers without all their scores."""
 
-    (B,) how many places score ``better`` than the target, and how many are ``tied`` with it, itself
-    included (0: it is no answer at all); (B,) the ``predicted`` place, one of the best, chosen by
-    the window's number; (B, K) the best places and their values, -inf where there are no more.
-    """
-
-    better: Tensor
-    tied: Tensor
-    predicted: Tensor
-    value: Tensor
-    place: Tensor
+    better: Tensor  # (B,) how many places score higher than the target
+    tied: Tensor  # (B,) how many the same, itself included; 0: it is no answer at all
+    predicted: Tensor  # (B,) one of the best, chosen by the window's number
+    value: Tensor  # (B, K) the best scores, -inf where there are no more
+    place: Tensor  # (B, K) and their places
 
 
 def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -260,11 +240,9 @@ def rank_places(
     elsewhere: Tensor | None = None,
     k: int = 1,
 ) -> Ranked:
-    """Rank by the scores of a window's own places and of all the others together.
+    """Rank by the scores of (B, S) own places, each once a row (-1 = none), and of the ``rest``.
 
-    (B, S) places, each once a row (-1 = none), and their own scores; (B,) targets and windows'
-    numbers; the ``rest`` of the places, without which they are no answers, with (B,) what it
-    scores the target ``elsewhere``; beside all own places, at most ``k`` others are listed.
+    ``elsewhere`` is what the rest scores the targets; ``k`` others are listed at most.
     """
     used = place >= 0
     own = own.masked_fill(~used, -math.inf)
@@ -300,10 +278,8 @@ class LogitsRest:
     first: int  # the id of column 0
 
     def scan(self, than: Tensor, without: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Count and choose among all places except (B, S) some, of which -1 is none.
-
-        Gives how many score higher than a (B,) score and how many the same, (B,), and the best
-        k of them: (B, K) values, -inf where there are no more, and places.
+        """Count and choose among all places except (B, S) some: (B,) how many score higher than a
+        (B,) score, (B,) how many the same, (B, K) the best, -inf where there are no more.
         """
         better = torch.zeros(len(than), dtype=torch.int64, device=than.device)
         tied = torch.zeros_like(better)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,11 +23,14 @@ from pgt.errors import DataError
 REQUIRED = ("user_id", "location_id", "started_at", "finished_at")
 TIMES = ("started_at", "finished_at")
 LIMITS = {"lon": 180.0, "lat": 90.0}
+EARTH_RADIUS = 6_371_000.0  # metres, as in trackintel
+MINUTES_OF_DAY = 1440
 SPLITS = ("train", "valid", "test")
 # Nanoseconds since 1970 in 64 bits end in these years; a day's room is left for zones.
 YEARS = (1678, 2261)
 
 Id = int | str
+Minutes = TypeVar("Minutes", Tensor, np.ndarray)
 
 
 # --- the columns -----------------------------------------------------------------------------
@@ -237,6 +240,21 @@ def local_day(times: pd.Series) -> pd.Series:
 def local_minute(times: pd.Series) -> pd.Series:
     """Minute of the local day, 0 to 1439."""
     return times.dt.hour * 60 + times.dt.minute
+
+
+def microseconds(times: pd.Series) -> np.ndarray:
+    """Microseconds since 1970, int64, of moments with a time zone, in whatever resolution."""
+    return times.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy("datetime64[us]").view("i8")
+
+
+def around_the_clock(one: Minutes, other: Minutes) -> Minutes:
+    """Minutes between two times of day, 0 … 720: minutes of the day, of shapes that broadcast.
+
+    >>> around_the_clock(np.array([10, 600]), np.array([1430, 0])).tolist()
+    [20, 600]
+    """
+    half = MINUTES_OF_DAY // 2
+    return half - abs(half - abs(one - other))
 
 
 def split_by_days(

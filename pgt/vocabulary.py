@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.config import Protocol
-from pgt.errors import DataError, DataNote
+from pgt.errors import DataError, note
 from pgt.visits import first_visits, marks_of
 
 PADDING = 0
@@ -22,18 +21,16 @@ UNKNOWN = 1
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Locations and people as integers.
+    """Locations and people as integers: 0 is padding, or a person whom training has not seen.
 
-    Location ids: 0 padding, 1 unknown, 2 … ``n_known`` + 1 the locations of the training visits,
-    and, under the exact protocol, the other places after them. People: 0 a person whom training
-    has not seen, 1 … the others. ``people`` has of each of ``users`` a short hash of the first
-    visits, which nobody can turn back; empty where it is not known.
+    Location 1 is "unknown"; then come those of the training visits, and then, under the exact
+    protocol, the other places.
     """
 
     locations: tuple[int | str, ...]
     users: tuple[int | str, ...]
     n_known: int
-    people: tuple[str, ...] = field(default=(), compare=False)
+    people: tuple[str, ...] = field(default=(), compare=False)  # hashes of their first visits
 
     @classmethod
     def build(cls, visits: pd.DataFrame, protocol: Protocol = "published") -> Vocabulary:
@@ -89,11 +86,7 @@ class Vocabulary:
         return (ids >= 2) & (ids < 2 + self.n_known)
 
     def check_visits(self, visits: pd.DataFrame) -> None:
-        """Refuse visits to none of these places, and warn where only the ids are the same.
-
-        Ids such as 1, 2, 3, and words such as "home", are other people and other places in every
-        data set. A person is the same who begins with the visits that the training has of them.
-        """
+        """Refuse visits to none of these places, and warn where only the ids are the same."""
         places = visits.location_id
         shared = places[self.encode_locations(places) > UNKNOWN].unique()
         if len(places) and not len(shared):
@@ -106,29 +99,27 @@ class Vocabulary:
         if len(known) == 0:
             words = [one for one in map(str, shared) if not any(map(str.isdigit, one))]
             if pd.api.types.is_integer_dtype(places) or 2 * len(words) > len(shared):
-                text = (
+                note(
                     "The model was trained on none of these people, and the places are numbers or "
                     "common words: make sure that they mean the same places as in the training, "
                     "else the answers mean nothing."
                 )
-                warnings.warn(text, DataNote, stacklevel=3)
         elif self.people:
+            # Who is the same begins with the visits that the training has of them.
             known = known[known.split == "train"] if "split" in known.columns else known
             own, found = dict(zip(self.users, self.people, strict=True)), first_visits(known)
-            begins_the_same = [own[user] == mark for user, mark in marks_of(found).items()]
-            if 2 * sum(begins_the_same) < len(begins_the_same):
-                text = (
-                    f"{sum(begins_the_same) or 'None'} of the {len(begins_the_same)} people whose "
-                    "ids are also in the training begin with the visits that they have there: "
-                    "unless these are later visits of the same people, their ids mean other people "
-                    "and places, and the answers mean nothing."
+            same = [own[user] == mark for user, mark in marks_of(found).items()]
+            if 2 * sum(same) < len(same):
+                note(
+                    f"{sum(same) or 'None'} of the {len(same)} people whose ids are also in the "
+                    "training begin with the visits that they have there: unless these are later "
+                    "visits of the same people, their ids mean other people and places, and the "
+                    "answers mean nothing."
                 )
-                warnings.warn(text, DataNote, stacklevel=3)
 
     def check_model(self, model: Any) -> None:
         """Refuse a model that was made for other places or people than these.
 
-        Sizes are compared, and the places and people themselves where the model is from a file.
         A model without weights for places fits any, such as a rule that counts a person's visits.
         """
         config = getattr(model, "config", model if getattr(model, "rest", None) else None)
@@ -154,7 +145,7 @@ class Vocabulary:
         return ""
 
     def to_json(self, *, people: bool = False) -> str:
-        """Write as JSON, with the marks of ``people`` or without; `from_json` reads both."""
+        """Write as JSON, with ``people`` or without; `from_json` reads both."""
         ids = {"locations": self.locations, "users": self.users, "n_known": self.n_known}
         return json.dumps(ids | ({"people": self.people} if people and self.people else {}))
 

@@ -57,20 +57,6 @@ def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
     return torch.from_numpy(table)
 
 
-def with_moments(
-    visits: pd.DataFrame, last: np.ndarray, at: pd.Timestamp | None, vocabulary: Vocabulary
-) -> tuple[Tensor, Tensor]:
-    """Encode visits (9, N + 2; empty columns at both ends), and when each person is asked (9, P).
-
-    That is at ``at``, or at the end of the last visit; only its clock and calendar are taken.
-    """
-    there = visits.iloc[last]
-    time = there.finished_at if at is None else at.tz_convert(visits.started_at.dt.tz)
-    features = encode(visits, vocabulary)
-    moments = encode(there.assign(started_at=time, finished_at=time), vocabulary)[:, 1:]
-    return torch.cat([features, torch.zeros_like(features[:, :1])], 1), moments
-
-
 def gather(table: Tensor, names: Sequence[str], at: Tensor, *wanted: str) -> list[Tensor]:
     """Rows of these names at some columns: int64 for models, of a table that is kept as int32."""
     return [table[names.index(name)].take(at).long() for name in wanted]
@@ -94,9 +80,6 @@ class Windows:
     --------
     >>> import pgt
     >>> windows = pgt.prepare(pgt.load_city()).test
-    >>> seen, target = windows.visits_of(0), windows.target_of(0)
-    >>> bool((seen.started_at < target.started_at).all())
-    True
     >>> windows.batch([0, 1]).location.shape[0]
     2
     """
@@ -198,27 +181,16 @@ class Windows:
     ) -> Iterator[Batch]:
         """Go once through all windows, those of like length together, which saves padding.
 
-        They are sorted by length as a whole, or, when ``shuffle`` is given, shuffled first and
-        sorted within pools of ``pool`` batches, which come in random order.
+        With ``shuffle`` they are shuffled first, and sorted within pools of ``pool`` batches only.
         """
-        for index in self.batch_indices(batch_size, shuffle, max_len, pool):
-            yield self.batch(index, max_len)
-
-    def batch_indices(
-        self,
-        batch_size: int,
-        shuffle: np.random.Generator | None = None,
-        max_len: int | None = None,
-        pool: int = 32,
-    ) -> Iterator[np.ndarray]:
-        """The windows' numbers in each of the `batches`, for processes that share a batch."""
         lengths = self.lengths if max_len is None else np.minimum(self.lengths, max_len)
-        return by_length(lengths, batch_size, shuffle, pool)
+        for index in by_length(lengths, batch_size, shuffle, pool):
+            yield self.batch(index, max_len)
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Windows of the three splits (``train``, ``valid``, ``test``) over one ``vocabulary``.
+    """Windows of the three splits over one ``vocabulary``; ``config`` says how they were made.
 
     Examples
     --------
@@ -232,17 +204,11 @@ class Dataset:
     valid: Windows
     test: Windows
     vocabulary: Vocabulary
+    config: WindowConfig
 
     def counts(self) -> dict[str, int]:
         """Windows per split."""
         return {name: len(getattr(self, name)) for name in SPLITS}
-
-
-@dataclass(frozen=True)
-class PreparedDataset(Dataset):
-    """A data set that knows how `prepare` made its windows."""
-
-    config: WindowConfig
 
 
 def prepare(
@@ -253,22 +219,18 @@ def prepare(
     protocol: Protocol = DEFAULT.protocol,
     vocabulary: Vocabulary | None = None,
     config: WindowConfig | None = None,
-) -> PreparedDataset:
-    """Turn visits into the windows of the three splits.
-
-    They are built inside each split (Hong et al. 2023): the first days of each yield none.
+) -> Dataset:
+    """Turn visits into the windows of the three splits, built inside each (Hong et al. 2023).
 
     Parameters
     ----------
     visits : DataFrame
-        As `pgt.visits.check` wants it; without a ``split`` column it is split by each person's
-        days (`pgt.visits.split_by_days`). A `DataNote` warns of what looks like a mistake.
+        As `pgt.visits.check` wants it; without a ``split`` column, `pgt.visits.split_by_days`
+        makes one. A `DataNote` warns of what looks like a mistake.
     days, min_visits, protocol
-        As in `pgt.config.WindowConfig`. A target also needs ``days`` days between the person's
-        first day in the split and the day that the history goes back from.
+        As in `pgt.config.WindowConfig`.
     vocabulary : Vocabulary, optional
-        Use this one (a trained model's) instead of the training visits'; the protocol is then
-        the one that it was built with. A `DataNote` warns if only its ids are those of the visits.
+        Use this one (a trained model's) instead of the training visits'.
     config : WindowConfig, optional
         In place of ``days``, ``min_visits`` and ``protocol``.
 
@@ -276,18 +238,11 @@ def prepare(
     -------
     Dataset
 
-    Raises
-    ------
-    DataError
-        When visits or configuration cannot be used, or no location is one of ``vocabulary``.
-
     Examples
     --------
     >>> import pgt
-    >>> visits = pgt.load_city()
-    >>> published, exact = prepare(visits), prepare(visits, protocol="exact")
-    >>> exact.vocabulary.n_locations > published.vocabulary.n_locations
-    True
+    >>> prepare(pgt.load_city(), days=3).config.days
+    3
     """
     alone = WindowConfig(days, min_visits, protocol)
     if config is not None and alone != DEFAULT:
@@ -302,22 +257,30 @@ def prepare(
         if vocabulary.n_known < len(vocabulary.locations):
             config = replace(config, protocol="exact")
     parts = {name: build(visits[visits.split == name], vocabulary, config) for name in SPLITS}
-    return PreparedDataset(**parts, vocabulary=vocabulary, config=config)
+    return Dataset(**parts, vocabulary=vocabulary, config=config)
 
 
 def build(visits: pd.DataFrame, vocabulary: Vocabulary, config: WindowConfig = DEFAULT) -> Windows:
     """Build the windows of one split's visits, sorted by person and time, all at once."""
     visits = visits.reset_index(drop=True)
     features = encode(visits, vocabulary)
-    start_day = features.numpy()[FEATURES.index("start_day"), 1:]
-    person, begins = person_rows(visits.user_id)
-    # The visit whose day the history goes back from; a person's first visit has none before it.
+    first, tracked = history_starts(visits.user_id, features, config)
     rows = np.arange(len(visits), dtype=np.int32)
-    back_from = rows if config.goes_back_from == "target_day" else np.maximum(rows - 1, begins)
-    tracked = start_day[back_from] - start_day[begins]
-    span = int(np.ptp(start_day)) + config.days + 1 if len(visits) else 1
-    # Out-of-order days cannot happen: visits are sorted by start within a person.
-    key = start_day - start_day.min(initial=0) + person * span
-    first = np.searchsorted(key, key[back_from] - config.days).astype(np.int32)
     usable = (rows - first >= config.min_visits) & (tracked >= config.days)
     return Windows(visits, features, first[usable], rows[usable], vocabulary)
+
+
+def history_starts(
+    user: pd.Series, features: Tensor, config: WindowConfig
+) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) the first row of each visit's history, and the person's days before it goes back."""
+    start_day = features.numpy()[FEATURES.index("start_day"), 1:]
+    person, begins = person_rows(user)
+    # The visit whose day the history goes back from; a person's first visit has none before it.
+    rows = np.arange(len(user), dtype=np.int32)
+    back_from = rows if config.goes_back_from == "target_day" else np.maximum(rows - 1, begins)
+    # People one after the other on one line of days, further apart than any history reaches.
+    span = int(np.ptp(start_day)) + config.days + 1 if len(user) else 1
+    key = start_day - start_day.min(initial=0) + person * span
+    first = np.searchsorted(key, key[back_from] - config.days).astype(np.int32)
+    return first, start_day[back_from] - start_day[begins]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -98,9 +99,9 @@ def test_what_lies_at_the_edge_of_a_range_is_taken() -> None:
 
 def test_a_configuration_comes_back_from_json() -> None:
     model = ModelConfig(9, 2, without=("gate", "user"))
-    assert ModelConfig.from_dict(model.to_dict() | {"without": ["gate", "user"]}) == model
+    assert ModelConfig.from_dict(asdict(model) | {"without": ["gate", "user"]}) == model
     windows = WindowConfig(days=3, protocol="exact", anchor="target_day")
-    assert WindowConfig.from_dict(windows.to_dict()) == windows
+    assert WindowConfig(**asdict(windows)) == windows
 
 
 def test_the_history_goes_back_from_the_protocols_own_day_unless_it_is_said() -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from pgt.config import ModelConfig
-from pgt.encoder import Encoder, EncoderLayer, SelfAttention
+from pgt.model import Encoder, EncoderLayer, SelfAttention
 
 LENGTHS = torch.tensor([9, 1, 4, 7])
 

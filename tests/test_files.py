@@ -21,7 +21,7 @@ from wherenext import city
 
 from pgt import files
 from pgt.errors import DataError
-from pgt.files import checksum, read, read_info, whole, write, write_text
+from pgt.files import checksum, read, whole, write, write_text
 
 from .helpers import ROOT
 
@@ -245,12 +245,9 @@ def test_a_file_of_an_earlier_version_has_no_checksum(tmp_path: Path) -> None:
     assert torch.equal(read(path)[0]["x"], torch.ones(2))
 
 
-def test_the_header_alone_is_read_without_the_tensors(tmp_path: Path) -> None:
-    path = tmp_path / "model.safetensors"
-    write(path, {"x": torch.ones(3)}, {"n": 1})
-    assert read_info(path) == {"n": 1}
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"There is no checkpoint .*none\.safetensors; train one"):
-        read_info(tmp_path / "none.safetensors")
+        read(tmp_path / "none.safetensors")
 
 
 def test_everybody_may_read_what_was_written(tmp_path: Path) -> None:
@@ -283,14 +280,14 @@ def test_the_first_line_of_a_reason_is_said(
     path = tmp_path / "m.safetensors"
     write(path, {"x": torch.ones(3)}, [7])  # type: ignore[arg-type]
     with pytest.raises(DataError, match=r"damaged \(its header is no table of names\);"):
-        read_info(path)
+        read(path)
 
     def fails(*_: object, **__: object) -> None:
         raise SafetensorError("one\ntwo")
 
     monkeypatch.setattr(files, "safe_open", fails)
     with pytest.raises(DataError, match=r"is cut short or damaged \(one\);"):
-        read_info(path)
+        read(path)
 
 
 # --- what comes with the package lies where it is looked for, in the repository and in a wheel

@@ -227,7 +227,7 @@ def test_splits_may_be_empty_or_touch() -> None:
 
 def test_windows_that_remember_are_refused(data: Dataset) -> None:
     once = with_history(data, 20, 5)
-    half = Dataset(data.train, data.valid, once.test, data.vocabulary)
+    half = Dataset(data.train, data.valid, once.test, data.vocabulary, data.config)
     for again in (once, half):
         with pytest.raises(DataError, match="remember already"):
             with_history(again, 20, 5)

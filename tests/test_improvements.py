@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from pgt import improvements
 from pgt.batch import QUARTERS, Batch
 from pgt.config import ModelConfig, TrainConfig
-from pgt.encoder import EncoderLayer, SelfAttention
 from pgt.improvements import (
     DISTANCES,
     FREQUENT,
@@ -45,7 +44,7 @@ from pgt.improvements import (
     improved,
     occurrences,
 )
-from pgt.model import Generator, Pointer, PointerGeneratorTransformer
+from pgt.model import EncoderLayer, Generator, Pointer, PointerGeneratorTransformer, SelfAttention
 from pgt.sparse import cross_entropy
 from pgt.train import fit
 from pgt.windows import Dataset, prepare

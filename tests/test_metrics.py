@@ -14,7 +14,6 @@ import torch
 from sklearn.metrics import f1_score
 from torch import Tensor
 
-from pgt import metrics
 from pgt.baselines import MostFrequent
 from pgt.batch import Batch
 from pgt.metrics import (
@@ -28,7 +27,6 @@ from pgt.metrics import (
     group_mask,
     interval,
     interval_of_mean,
-    resample_people,
     resampled_means,
     summarize,
     weighted_f1,
@@ -254,18 +252,6 @@ def test_two_thousand_draws_unless_more_or_fewer_are_wanted() -> None:
     assert len(usual) == 2_000 and np.array_equal(usual, resampled_means(values, users, seed=0))
 
 
-def test_blocks_change_neither_draws_nor_means(monkeypatch: pytest.MonkeyPatch) -> None:
-    values, users = np.random.default_rng(4).normal(size=(3, 70)), np.arange(70) // 2
-    whole = resampled_means(values, users, draws=40)
-    drawn = np.concatenate(list(resample_people(35, 40, np.random.default_rng(0))))
-    for size in (1, 35 * 2, 35 * 7, 35 * 40):
-        monkeypatch.setattr(metrics, "BLOCK", size)
-        blocks = list(resample_people(35, 40, np.random.default_rng(0)))
-        assert max(block.size for block in blocks) <= max(35, size)
-        assert np.array_equal(np.concatenate(blocks), drawn)
-        assert resampled_means(values, users, draws=40) == pytest.approx(whole)
-
-
 def test_memory_does_not_grow_with_the_draws() -> None:
     users = np.arange(50_000)
     values = np.random.default_rng(0).normal(size=(1, 50_000))
@@ -302,9 +288,9 @@ def test_lists_are_understood() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="people of 2 windows"):
+    with pytest.raises(ValueError):
         resampled_means(np.ones((1, 3)), [1, 2])
-    with pytest.raises(ValueError, match="people of 0 windows"):
+    with pytest.raises(ValueError):
         resampled_means(np.ones((1, 0)), [])
 
 

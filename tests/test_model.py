@@ -15,14 +15,15 @@ from wherenext.results import read_results
 
 from pgt.batch import Batch
 from pgt.config import ABLATIONS, PARTS, PRESETS, ModelConfig, TrainConfig, WindowConfig, ablate
-from pgt.encoder import EncoderLayer, sinusoids
 from pgt.model import (
     Embeddings,
+    EncoderLayer,
     Output,
     Pointer,
     PointerGeneratorTransformer,
     logits_of,
     recency,
+    sinusoids,
 )
 from pgt.sparse import DenseLogits, LinearLogits, cross_entropy
 from pgt.windows import Dataset, prepare
@@ -452,7 +453,7 @@ def test_the_default_values_are_those_that_results_were_measured_with() -> None:
 
 def test_configuration_survives_json() -> None:
     config = ModelConfig(10, 3, without=("gate", "user"), target_time="day")
-    assert ModelConfig.from_dict(config.to_dict()) == config
+    assert ModelConfig.from_dict(asdict(config)) == config
 
 
 def test_every_part_can_be_removed_alone(data: Dataset, batch: Batch) -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt.units import (
+from pgt.visits import (
     EARTH_RADIUS,
     MINUTES_OF_DAY,
     around_the_clock,

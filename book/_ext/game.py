@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from pgt.predictor.estimator import NextLocation
 from wherenext import city as towns
 from wherenext.city import City
 from wherenext.results import read_results
@@ -22,7 +23,6 @@ from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.contextual import MEMORY
 from pgt.history import with_history
-from pgt.predictor.estimator import NextLocation
 from pgt.windows import Dataset, Windows, prepare
 
 QUESTIONS = 12

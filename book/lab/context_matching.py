@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.history import HistoryWindows
-from pgt.units import MINUTES_OF_DAY, around_the_clock
+from pgt.visits import MINUTES_OF_DAY, around_the_clock
 from pgt.windows import FEATURES
 
 

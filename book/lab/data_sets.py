@@ -22,7 +22,7 @@ from lab.provenance import fingerprint
 from pgt.config import Anchor, Protocol, WindowConfig
 from pgt.datasets import read_visits
 from pgt.visits import split_by_days
-from pgt.windows import PreparedDataset, prepare
+from pgt.windows import Dataset, prepare
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ DATA = _DATA | {f"{key}_{other}": replace(_DATA[key], anchor=other)
 
 
 @cache
-def dataset(key: str) -> PreparedDataset:
+def dataset(key: str) -> Dataset:
     """The windows of an entry of `DATA`, prepared once a process."""
     return prepare(DATA[key].load(), config=DATA[key].config)
 

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from lab.hong_config import NeuralConfig
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.counter_random import Dropout
-from pgt.encoder import sinusoids
 from pgt.mixture import PlaceModel
+from pgt.model import sinusoids
 from pgt.sparse import at_least_float32
 
 

@@ -40,7 +40,7 @@ from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.visits import check, local_day, split_by_days
 from pgt.vocabulary import Vocabulary
-from pgt.windows import Dataset, Windows, build, encode
+from pgt.windows import DEFAULT, Dataset, Windows, build, encode
 
 DATA_SETS = {"geolife_exact": "geolife_exact", "city": "city"}  # and their results files
 FOLDS = 5
@@ -98,7 +98,7 @@ def without(visits: pd.DataFrame, new: np.ndarray) -> Dataset:
     vocabulary = Vocabulary.build(kept, "exact")
     parts = {name: build(kept[kept.split == name], vocabulary) for name in ("train", "valid")}
     test = questions(kept[kept.split == "test"], vocabulary)
-    return Dataset(**parts, test=test, vocabulary=vocabulary)
+    return Dataset(**parts, test=test, vocabulary=vocabulary, config=DEFAULT)
 
 
 def so_far(windows: Windows) -> np.ndarray:

@@ -33,8 +33,7 @@ from lab.runs import SEEDS
 from pgt import metrics
 from pgt.gps import on_sphere
 from pgt.metrics import ends, resampled_means
-from pgt.units import EARTH_RADIUS
-from pgt.visits import SPLITS
+from pgt.visits import EARTH_RADIUS, SPLITS
 from pgt.windows import Dataset
 
 DATA_SETS = ("city", "geolife_exact", "new_york")

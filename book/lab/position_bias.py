@@ -110,7 +110,7 @@ def world(what: str, seed: int) -> Dataset:
         return prepare(people.visits, protocol="exact")
     data = prepare(recency_world.simulate_copying(KERNELS[what], seed=seed), protocol="exact")
     train, valid, test = (copied(windows) for windows in (data.train, data.valid, data.test))
-    return Dataset(train, valid, test, data.vocabulary)
+    return Dataset(train, valid, test, data.vocabulary, data.config)
 
 
 def copied(windows: Windows) -> Windows:

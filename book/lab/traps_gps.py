@@ -17,8 +17,7 @@ from lab.traps import Row, accuracy, row
 from pgt import gps
 from pgt.baselines import ContextKernel
 from pgt.metrics import ends, evaluate, gains, resampled_means
-from pgt.units import EARTH_RADIUS
-from pgt.visits import local_minute
+from pgt.visits import EARTH_RADIUS, local_minute
 from pgt.windows import Windows, prepare
 
 # How the same fixes are turned into visits: as published, and with one or both errors put right.

@@ -13,7 +13,7 @@ import torch
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch
 from pgt.model import PointerGeneratorTransformer
-from pgt.units import around_the_clock
+from pgt.visits import around_the_clock
 from pgt.windows import Windows
 
 CLOSE = 60  # minutes: "the same hour"

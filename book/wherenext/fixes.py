@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 from pgt.errors import DataError
-from pgt.units import EARTH_RADIUS, microseconds
+from pgt.visits import EARTH_RADIUS, microseconds
 from wherenext.city import City
 
 SPEEDS = (1.4, 4.2, 9.0)  # metres a second: on foot, by bicycle, by bus or car

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pgt.gps.locations import require_stays
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, homogeneity_completeness_v_measure
 from sklearn.metrics.pairwise import haversine_distances
 
 from pgt.errors import DataError
 from pgt.gps import require_stays
-from pgt.units import EARTH_RADIUS, microseconds
-from pgt.visits import first_row
+from pgt.visits import EARTH_RADIUS, first_row, microseconds
 
 MINUTE = 60e6  # microseconds
 
@@ -41,7 +41,9 @@ def match(
             raise DataError("Row labels repeat; number the rows with .reset_index(drop=True).")
         lost = ~np.isfinite(table[["lon", "lat"]].astype(float)).all(axis=1)
         if lost.any():
-            raise DataError(f"There is no position in {first_row(table, lost)}; drop it, or fill it in.")
+            raise DataError(
+                f"There is no position in {first_row(table, lost)}; drop it, or fill it in."
+            )
     pairs = pd.DataFrame(
         {"found": pd.Series(pd.NA, truth.index, dtype=object), "minutes": 0.0, "metres": np.nan,
          "start_error": np.nan, "end_error": np.nan}

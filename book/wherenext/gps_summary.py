@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pgt.gps.locations import HaversineOrder
 
 from pgt import gps
 from pgt.gps import HaversineOrder
-from pgt.units import EARTH_RADIUS, microseconds
+from pgt.visits import EARTH_RADIUS, microseconds
 
 Row = dict[str, Any]
 

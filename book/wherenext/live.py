@@ -22,7 +22,7 @@ from pgt.config import PARTS
 from pgt.errors import DataError
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
-from pgt.units import local_day, local_minute
+from pgt.visits import local_day, local_minute
 from pgt.windows import FEATURES, Windows, prepare
 from wherenext import city as towns
 from wherenext.page_text import safe_html

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from pgt.config import ModelConfig
-from pgt.encoder import Encoder
 from pgt.improvements import RecurrentEncoder
+from pgt.model import Encoder
 from pgt.windows import Windows
 
 Kind = Literal["bilstm", "transformer"]

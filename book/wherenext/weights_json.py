@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import copy
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def pack(
         tensors[name] = about | {"unit": unit}
         at += values.size
     data = base64.b64encode(np.concatenate(parts).tobytes()).decode()
-    config = model.config.to_dict() | {"without": list(model.config.without)}
+    config = asdict(model.config) | {"without": list(model.config.without)}
     return {"config": config, "tensors": tensors, "data": data}
 
 

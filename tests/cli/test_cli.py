@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pgt.cli.parser import EXAMPLES, main
+from pgt.io.tables import write
 
 from pgt import train as training_run
 from pgt.checkpoint import load_model, load_windows_config, read, save_model
 from pgt.cli import predictor
-from pgt.cli.parser import EXAMPLES, main
 from pgt.config import WindowConfig
-from pgt.io.tables import write
 from pgt.metrics import GROUPS, evaluate, summarize
 from pgt.predict import predict
 from pgt.visits import check

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 import pytest
-
 from pgt.cli.parser import parser
+
 from pgt.config import PRESETS
 
 # Nothing happens without these: they have no default that could be named.

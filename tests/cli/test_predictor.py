@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
-from pgt.checkpoint import save_model
 from pgt.cli.parser import main
 from pgt.cli.predictor import verdict
-from pgt.contextual import HISTORY_FEATURES, TARGET_FEATURES
-from pgt.files import folder
 from pgt.io.tables import write
 from pgt.predictor.answers import IN_WORDS
 from pgt.predictor.estimator import NextLocation
+
+from pgt.checkpoint import save_model
+from pgt.contextual import HISTORY_FEATURES, TARGET_FEATURES
+from pgt.files import folder
 from pgt.visits import check
 from pgt.windows import prepare
 

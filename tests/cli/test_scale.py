@@ -11,12 +11,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-
-from pgt.checkpoint import read
 from pgt.cli.parser import main
 from pgt.io.tables import write
 from pgt.scale.mapped import open_prepared
 from pgt.scale.storage import require
+
+from pgt.checkpoint import read
 from pgt.windows import prepare
 
 from ..helpers import ROOT, routine_visits, run_python

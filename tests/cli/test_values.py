@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Callable
 
 import pytest
-
-from pgt import config, visits
-from pgt.cli import choices, values
 from pgt.cli.parser import main
 from pgt.predictor.estimator import MODELS
 from pgt.scale import engines
+
+from pgt import config, visits
+from pgt.cli import choices, values
 
 from ..helpers import run_python
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pgt.cli.parser import main
+from pgt.io.tables import write
 from safetensors.torch import save_file
 
 from pgt.checkpoint import load_model, load_windows_config, read, save_model
-from pgt.cli.parser import main
 from pgt.errors import DataError
-from pgt.io.tables import write
 from pgt.windows import prepare
 
 from ..helpers import model_of, refusal, routine_visits, tiny_config

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from torch import Tensor
 from pgt.batch import Batch
 from pgt.checkpoint import read
 from pgt.config import TrainConfig
-from pgt.encoder import Dropout
+from pgt.counter_random import Dropout
 from pgt.metrics import evaluate, gains
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
@@ -364,7 +364,7 @@ def test_training_goes_on_after_a_kill(kind: str, tmp_path: Any) -> None:
 @both
 def test_configuration_survives_a_dictionary(kind: str) -> None:
     config = NeuralConfig(kind, 10, 3, n_layers=1)  # type: ignore[arg-type]
-    assert NeuralConfig.from_dict(config.to_dict()) == config
+    assert NeuralConfig.from_dict(asdict(config)) == config
     assert type(neural(config)) is {"lstm": LSTMBaseline, "mhsa": MHSABaseline}[kind]
 
 

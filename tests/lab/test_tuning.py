@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ def test_every_model_has_the_same_chances(data: Dataset) -> None:
         assert corners[0].training == corners[1].training == corners[2].training
         for settings, model in zip(corners, MODELS, strict=True):
             network, training = build(model, settings, data.vocabulary, seed=3)
-            known = {**network.config.to_dict(), **vars(training)}
+            known = {**asdict(network.config), **vars(training)}
             assert {name: known[name] for name in LEVELS} == at
             assert training.seed == 3
             assert known.get("target_time", "unknown") == "unknown"

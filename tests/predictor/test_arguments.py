@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from pgt.predictor.arguments import moment, number, one_of, required, whole
 
 from pgt.errors import DataError
-from pgt.predictor.arguments import moment, number, one_of, required, whole
 
 VIENNA = "Europe/Vienna"
 

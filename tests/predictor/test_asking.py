@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pgt.predictor.asking import ask, new_places, past
 
 from pgt.errors import DataError
 from pgt.history import with_history
-from pgt.predictor.asking import ask, new_places, past
 from pgt.visits import check
 from pgt.windows import prepare
 

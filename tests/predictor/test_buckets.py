@@ -10,10 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-
-from pgt.config import WindowConfig
-from pgt.errors import DataError
-from pgt.predictor import buckets, experts, scoring
 from pgt.predictor.asking import past
 from pgt.predictor.contextual import Contextual
 from pgt.predictor.estimator import NextLocation
@@ -22,6 +18,10 @@ from pgt.predictor.fitted import Question
 from pgt.scale.buckets import bucket
 from pgt.scale.engines import engine
 from pgt.scale.preparing import prepare
+
+from pgt.config import WindowConfig
+from pgt.errors import DataError
+from pgt.predictor import buckets, experts, scoring
 from pgt.visits import check
 
 from ..helpers import random_visits

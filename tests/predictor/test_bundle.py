@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from pgt.predictor.bundle import Bundle, Novelty
+from pgt.predictor.estimator import PRETRAINED
 
 from pgt import checkpoint
 from pgt.errors import DataError
 from pgt.files import folder
-from pgt.predictor.bundle import Bundle, Novelty
-from pgt.predictor.estimator import PRETRAINED
 
 SHIPPED = folder("checkpoints") / PRETRAINED
 

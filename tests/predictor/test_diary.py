@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-
-from pgt.errors import DataError
 from pgt.predictor.asking import ask
 from pgt.predictor.diary import SPARE, Diary
+
+from pgt.errors import DataError
 from pgt.visits import check
 
 from ..helpers import random_visits

@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pgt.predictor.contextual import Contextual
+from pgt.predictor.estimator import NextLocation
+from pgt.predictor.experts import Experts
+from pgt.predictor.fitted import Question
 from sklearn.base import clone
 
 import pgt
 from pgt.errors import DataError
 from pgt.metrics import evaluate
 from pgt.predictor import answers, scoring
-from pgt.predictor.contextual import Contextual
-from pgt.predictor.estimator import NextLocation
-from pgt.predictor.experts import Experts
-from pgt.predictor.fitted import Question
 from pgt.visits import check
 
 from ..helpers import random_visits, routine_visits

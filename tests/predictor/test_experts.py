@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 from lab.pretraining import blank
-
-from pgt.history import HistoryWindows
 from pgt.predictor.asking import Asked, ask, past
 from pgt.predictor.experts import Experts
+
+from pgt.history import HistoryWindows
 from pgt.visits import check
 
 from ..helpers import routine_visits

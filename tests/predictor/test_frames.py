@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-
-import pgt
-from pgt.errors import DataError
 from pgt.io.tables import write
 from pgt.io.trackintel import to_trackintel
 from pgt.predictor.frames import as_visits
+
+import pgt
+from pgt.errors import DataError
 from pgt.visits import check
 
 from ..helpers import ZONE, random_visits, routine_visits

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-
 from pgt.predictor.estimator import NextLocation
+
 from pgt.visits import check
 
 from ..helpers import ZONE, routine_visits

@@ -11,6 +11,11 @@ import pandas as pd
 import pytest
 import torch
 import wherenext.city
+from pgt.predictor.asking import ask
+from pgt.predictor.closed import Closed
+from pgt.predictor.estimator import MODELS, NextLocation
+from pgt.predictor.fitted import Question
+from pgt.predictor.rules import Latest, OwnPast
 from wherenext import city
 
 import pgt
@@ -19,11 +24,6 @@ from pgt.baselines import baselines, fit_baseline
 from pgt.errors import DataError
 from pgt.metrics import evaluate
 from pgt.predictor import closed
-from pgt.predictor.asking import ask
-from pgt.predictor.closed import Closed
-from pgt.predictor.estimator import MODELS, NextLocation
-from pgt.predictor.fitted import Question
-from pgt.predictor.rules import Latest, OwnPast
 from pgt.visits import check
 
 from ..helpers import random_visits, routine_visits

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 import torch
 import wherenext.city
-
-import pgt
 from pgt.cli.parser import main
 from pgt.predictor.asking import ask
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.experts import Experts
 from pgt.predictor.onnx import OUTPUTS, feed, write_onnx
+
+import pgt
 from pgt.visits import check
 
 from ..helpers import random_visits

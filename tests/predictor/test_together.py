@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 import pytest
 import torch
-
-from pgt import contextual
-from pgt.contextual import ContextualPointer
-from pgt.history import HistoryBatch, HistoryWindows
 from pgt.predictor.asking import ask, past
 from pgt.predictor.estimator import NextLocation
 from pgt.predictor.experts import Experts
 from pgt.predictor.together import together
+
+from pgt import contextual
+from pgt.contextual import ContextualPointer
+from pgt.history import HistoryBatch, HistoryWindows
 from pgt.visits import check
 
 from ..helpers import random_visits
@@ -53,7 +54,7 @@ def test_experts_of_other_kinds_stay_as_they_are(model: NextLocation) -> None:
         {"interaction": 4}, {"scaled": False}, {"content": True, "encoder": True},
     )  # fmt: skip
     for change in changes:
-        kind = type(first.config).from_dict(first.config.to_dict() | change)
+        kind = type(first.config).from_dict(asdict(first.config) | change)
         for networks in ([ContextualPointer(kind)] * 2, [first, ContextualPointer(kind)]):
             experts = Experts(networks)
             assert together(experts) is experts

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from pgt.predictor.estimator import NextLocation
 
 from pgt.errors import DataError
-from pgt.predictor.estimator import NextLocation
 from pgt.visits import check
 
 from ..helpers import routine_visits

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pgt.city.fixes import simulate_fixes
+import wherenext.city
+from wherenext.city.fixes import simulate_fixes
 
-import pgt
 from pgt.__main__ import main
 from pgt.baselines import Last as Last
 from pgt.checkpoint import shipped
 from pgt.gps import fixes_to_visits
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
-city = cache(pgt.city.load)
+city = cache(wherenext.city.load)
 
 
 def town() -> pd.DataFrame:

@@ -10,8 +10,7 @@ import pandas as pd
 from pgt import gps
 from pgt.config import Protocol
 from pgt.metrics import summarize
-from pgt.units import local_day
-from pgt.visits import spread
+from pgt.visits import local_day, spread
 from pgt.windows import Dataset, Windows, prepare
 from wherenext import city
 from wherenext.exercises import Worked, works_out
