@@ -27,6 +27,7 @@ from pgt.visits import (
     LIMITS,
     SPLITS,
     check,
+    microseconds,
     person_rows,
     plain_types,
     split_by_days,

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pgt.gps.locations import HaversineOrder
 
 from pgt import gps
 from pgt.gps import HaversineOrder

@@ -7,7 +7,6 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from pgt.io.fixes import read_fixes
 from wherenext import gps_summary
 from wherenext.gps_summary import CLASSES, FEWEST, histogram, measured
 from wherenext.results import read_results
