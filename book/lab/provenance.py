@@ -23,8 +23,8 @@ STAGE = Path(wherenext.__file__).resolve().parent
 
 # Where a mark stops. Windows, with and without a memory, carry a fingerprint of all that a model
 # sees of them, so code that makes the same windows in another way is no change. A model that a
-# report takes from `lab.models` has a mark of its own. A command hands a file of the predictor to
-# `pgt.cli.predictor`; what is measured of the commands is PGT. The rest keeps and tells results.
+# report takes from `lab.models` has a mark of its own. The rest keeps and tells
+# results.
 STOPS = frozenset(
     {
         "wherenext.city:load",
@@ -41,7 +41,6 @@ STOPS = frozenset(
         "lab.runs:kept",
         "lab.runs:code_of",
         "pgt.checkpoint",
-        "pgt.cli.predictor",
         "pgt.files",
         "wherenext.results",
         "lab.reports",
