@@ -22,7 +22,7 @@ from pgt.datasets import ALIASES
 from pgt.errors import DataError
 from pgt.predictor import PAST, PRIOR, RECENT, STEPS, NextLocation
 from pgt.recordings import MAGIC
-from pgt.visits import COORDINATES, REQUIRED
+from pgt.visits import REQUIRED
 from wherenext import city as towns
 from wherenext.viz.basemap import CROSS, DIAMOND, SOLID, frame
 from wherenext.viz.live_data import MOST_PEOPLE
@@ -127,7 +127,7 @@ def live(
     data = {
         "id": "pgt-live-nobody", "model": model, "experts": [str(one) for one in named],
         "reading": {"columns": {ours: [ours.replace("_", ""), *" ".join(ALIASES[ours]).split()]
-                                for ours in (*REQUIRED, *COORDINATES)},
+                                for ours in (*REQUIRED, "lon", "lat")},
                     "others": [[magic.decode("latin-1"), *words] for magic, *words in _others()]},
         "sample": visits is None, "name": "a simulated person" if visits is None else "your visits",
         "table": as_text(sample() if visits is None else visits),
@@ -174,7 +174,7 @@ def most(visits: pd.DataFrame) -> pd.DataFrame:
 
 def as_text(visits: pd.DataFrame) -> str:
     """Visits as CSV with local times and their offset, which the page reads as it reads a file."""
-    columns = [name for name in (*REQUIRED, *COORDINATES) if name in visits.columns]
+    columns = [name for name in (*REQUIRED, "lon", "lat") if name in visits.columns]
     table = visits[columns].copy()
     for name in ("started_at", "finished_at"):
         table[name] = [time.isoformat() for time in table[name]]
