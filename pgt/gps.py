@@ -2,14 +2,13 @@
 
 A *position fix* is one measured position at one moment. A *staypoint* is a stretch of fixes that
 stay near the first of them for long enough. Staypoints that lie together are one *location*, and
-staypoints in a row at one location are one *visit*. The functions have trackintel's names, and give
-what trackintel gives. `visits` goes the whole way for anybody's fixes, `fixes_to_visits` by the
-protocol of Hong et al. (2023), step by step and with people left out as there.
+staypoints in a row at one location are one *visit*. The steps have trackintel's names, and give
+what trackintel gives. `visits` goes the whole way for anybody's fixes; `fixes_to_visits` goes it by
+the protocol of Hong et al. (2023), and tells who and what was left out at which step.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from inspect import signature
@@ -20,12 +19,18 @@ import numpy as np
 import pandas as pd
 from sklearn.cluster import DBSCAN
 
-from pgt.datasets import by_local_clocks
+from pgt.datasets import by_local_clocks, require_zone
 from pgt.errors import DataError, note
 from pgt.plausibility import note_doubts
 from pgt.units import EARTH_RADIUS, microseconds
 from pgt.visits import (
-    LIMITS, SPLITS, check, first_row, person_rows, plain_types, split_by_days, spread
+    LIMITS,
+    SPLITS,
+    check,
+    person_rows,
+    plain_types,
+    split_by_days,
+    spread,
 )  # fmt: skip
 from pgt.windows import prepare
 
@@ -37,8 +42,10 @@ STAY_COLUMNS = ("user_id", "started_at", "finished_at", "lon", "lat")
 EARLIEST = pd.Timestamp("2001-01-01", tz="UTC")
 # Worse fixes are kept out: metres (a stay is 200 m wide), and a dilution that is called poor.
 MAX_ACCURACY, MAX_HDOP = 200.0, 20.0
+POOR = f"accuracy worse than {MAX_ACCURACY:g} m"
 LEAP = 50.0  # metres a second, there and back
 DAY = np.timedelta64(1, "D")
+DROPPED, SILENCES = "dropped: ", ("long silences joined", "long silences that cut")
 HaversineOrder = Literal["right", "swapped"]
 
 
@@ -46,35 +53,14 @@ HaversineOrder = Literal["right", "swapped"]
 
 
 def clean_fixes(
-    fixes: pd.DataFrame, *, now: pd.Timestamp | None = None, leaps: bool = False
+    fixes: pd.DataFrame, *, now: pd.Timestamp | None = None, mend: bool = False
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Keep the fixes that can be used, in order, and count the others by reason.
+    """Keep the fixes that can be used, by user and time, and count the others by reason.
 
-    Parameters
-    ----------
-    fixes : DataFrame
-        ``user_id``, ``tracked_at`` (times with a zone), ``lon``, ``lat`` (degrees), in any order;
-        other columns are kept. What ``accuracy`` (metres), ``hdop`` and ``valid`` say of a fix
-        counts, unless they would keep out more than half.
-    now : Timestamp, optional
-        Times after this moment are "in the future" (default: the present).
-    leaps : bool
-        Keep out positions at 0/0, and lone leaps: far away and back at once.
+    What ``accuracy`` (metres), ``hdop`` and ``valid`` say of a fix counts, unless they would keep
+    out more than half. With ``mend``, positions at 0/0 and lone leaps (far away and back at once)
+    are kept out as well, and a poor fix within whose accuracy a good neighbour lies is put there.
 
-    Returns
-    -------
-    fixes : DataFrame
-        Sorted by user and time (fixes of one moment stay in their order), numbered from 0.
-    dropped : Series
-        One count per reason; a fix with several faults counts under the first.
-
-    Raises
-    ------
-    DataError
-        A column is missing or of the wrong kind.
-
-    Examples
-    --------
     >>> fixes = pd.DataFrame({"user_id": 1, "lon": 116.3, "lat": [39.9, 400.2],
     ...     "tracked_at": pd.to_datetime([1_200_000_060, 1_200_000_000], unit="s", utc=True)})
     >>> good, dropped = clean_fixes(fixes)
@@ -92,78 +78,87 @@ def clean_fixes(
         "longitude beyond ±180": np.abs(lon) > LIMITS["lon"],
         "time before 2001": (fixes.tracked_at < EARLIEST).to_numpy(),
         "time in the future": (fixes.tracked_at > now).to_numpy(),
+        "position 0/0": mend & (lon == 0) & (lat == 0),
         **_poor(fixes),
     }
-    if leaps:
-        faults["position 0/0"] = (lon == 0) & (lat == 0)
+    poor = faults.pop(POOR, None) if mend else None
     counts, good = {}, np.ones(len(fixes), dtype=bool)
     for reason, fault in faults.items():
         counts[reason] = int((good & fault).sum())
         good &= ~fault
-    kept = _plain_ids(fixes if good.all() else fixes[good])
+    kept = fixes if poor is None else fixes.assign(poor=poor)
+    kept = _plain_ids(kept if good.all() else kept[good])
     kept = kept.sort_values(["user_id", "tracked_at"], kind="stable")
     # A fix can only be there again among those of the same moment, which are few.
-    at = microseconds(kept.tracked_at)
     tied = np.zeros(len(kept) + 1, dtype=bool)
-    tied[1:-1] = np.diff(at) == 0
+    tied[1:-1] = np.diff(microseconds(kept.tracked_at)) == 0
     tied = tied[1:] | tied[:-1]
     again = tied.copy()
     again[tied] = kept.loc[tied, [*FIX_COLUMNS]].duplicated().to_numpy()
     counts["the same fix again"] = int(again.sum())
     kept = kept[~again].reset_index(drop=True)
-    if leaps:
-        far = _leaps(kept)
-        counts["a leap away and back"] = int(far.sum())
-        kept = kept[~far].reset_index(drop=True)
+    if mend:
+        if poor is not None:
+            kept = _put_near(kept)
+            counts[POOR] = int(kept.poor.sum())
+            kept = kept[~kept.poor].drop(columns="poor").reset_index(drop=True)
+        leaps = _leaps(kept)
+        counts["a leap away and back"] = int(leaps.sum())
+        kept = kept[~leaps].reset_index(drop=True)
     return kept, pd.Series(counts, name="fixes")
 
 
 def _require_fixes(fixes: pd.DataFrame) -> pd.DataFrame:
-    """Refuse a table that is not one of position fixes; the values are `clean_fixes`'s business."""
-    if not isinstance(fixes, pd.DataFrame):
-        raise DataError(
-            f"A {type(fixes).__name__} is no table of pandas; pgt.read_fixes(table) makes one of "
-            "other tables and of files."
-        )
+    """Refuse what is no table of position fixes; the values are `clean_fixes`'s business."""
+    fixes = plain_types(fixes) if isinstance(fixes, pd.DataFrame) else pd.DataFrame()
     missing = [name for name in FIX_COLUMNS if name not in fixes.columns]
-    if missing:
-        have = ", ".join(map(str, fixes.columns)) or "no columns"
+    if missing or not isinstance(fixes.tracked_at.dtype, pd.DatetimeTZDtype):
+        what = f"has no column '{missing[0]}'" if missing else "has no times with a zone"
         raise DataError(
-            f"Column '{missing[0]}' is missing (the table has {have}); position fixes need "
-            f"{', '.join(FIX_COLUMNS)}: pgt.read_fixes(table) knows the usual other names."
+            f"The table {what}; pgt.read_fixes(table, timezone=...) makes position fixes of tables "
+            f"and files, with {', '.join(FIX_COLUMNS)}."
         )
-    fixes = plain_types(fixes)
-    if not isinstance(fixes.tracked_at.dtype, pd.DatetimeTZDtype):
-        raise DataError(
-            f"Column 'tracked_at' holds {fixes.tracked_at.dtype}, not times with a zone; "
-            "pgt.read_fixes(table, timezone='UTC') reads them."
-        )
-    for name in ("lon", "lat"):
-        if not pd.api.types.is_numeric_dtype(fixes[name]):
-            raise DataError(f"Column '{name}' holds text; it must be degrees, as numbers.")
+    if text := [name for name in ("lon", "lat") if fixes[name].dtype.kind not in "fiu"]:
+        raise DataError(f"Column '{text[0]}' holds text; it must be degrees, as numbers.")
     return fixes
 
 
 def _poor(fixes: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Fixes that their own record calls poor, by reason; columns that call most poor are noted."""
+    """Fixes that their own record calls poor, by reason; a column that calls most so is noted."""
     found = {}
     for name, reason, bad in (
-        ("accuracy", f"accuracy worse than {MAX_ACCURACY:g} m", lambda x: x > MAX_ACCURACY),
-        ("hdop", f"hdop above {MAX_HDOP:g}", lambda x: x > MAX_HDOP),
         ("valid", "marked as not valid", lambda x: ~x.astype(bool)),
+        ("hdop", f"hdop above {MAX_HDOP:g}", lambda x: x > MAX_HDOP),
+        ("accuracy", POOR, lambda x: x > MAX_ACCURACY),
     ):
         if name in fixes.columns and len(fixes):
             rows = bad(fixes[name]).to_numpy(dtype=bool)
+            found[reason] = rows if rows.mean() <= 0.5 else np.zeros_like(rows)
             if rows.mean() > 0.5:
                 note(f"column '{name}' would keep out {int(rows.sum()):,} of {len(fixes):,} fixes "
                      f"({reason}), so it was not used.", stacklevel=4)  # fmt: skip
-            else:
-                found[reason] = rows
     return found
 
 
+def _put_near(fixes: pd.DataFrame) -> pd.DataFrame:
+    """Put poor fixes at the nearer of the good ones before and after, if it is near enough."""
+    good = fixes[["lon", "lat"]].where(~fixes.poor)
+    own = good.groupby(fixes.user_id)
+    sides = [own.ffill(), own.bfill()]
+    here = np.stack(_on_sphere(fixes.lon, fixes.lat))
+    away = np.stack([np.linalg.norm(np.stack(_on_sphere(s.lon, s.lat)) - here, axis=0)
+                     for s in sides]) * EARTH_RADIUS  # fmt: skip
+    side = np.nan_to_num(away, nan=np.inf).argmin(0)
+    near = fixes.poor & (np.nanmin(away, axis=0, initial=np.inf) <= fixes.accuracy)
+    moved = {
+        name: fixes[name].where(~near, np.where(side == 0, sides[0][name], sides[1][name]))
+        for name in ("lon", "lat")
+    }
+    return fixes.assign(**moved, poor=fixes.poor & ~near)
+
+
 def _leaps(fixes: pd.DataFrame) -> np.ndarray:
-    """(F,) fixes further than 200 m from both neighbours, which lie together, faster than is so."""
+    """(F,) fixes over 200 m from both neighbours, which lie together, faster than anybody is."""
     found = np.zeros(len(fixes), dtype=bool)
     if len(fixes) < 3:
         return found
@@ -171,8 +166,7 @@ def _leaps(fixes: pd.DataFrame) -> np.ndarray:
     seconds = np.diff(microseconds(fixes.tracked_at)) / 1e6
     step = EARTH_RADIUS * np.linalg.norm(np.diff(points), axis=0)
     over = EARTH_RADIUS * np.linalg.norm(points[:, 2:] - points[:, :-2], axis=0)
-    user = fixes.user_id.to_numpy()
-    fast = (step > 200) & (step > LEAP * seconds)
+    user, fast = fixes.user_id.to_numpy(), (step > 200) & (step > LEAP * seconds)
     found[1:-1] = fast[:-1] & fast[1:] & (over < 200) & (user[2:] == user[:-2])
     return found
 
@@ -193,92 +187,55 @@ def _plain_ids(fixes: pd.DataFrame) -> pd.DataFrame:
 def generate_staypoints(
     fixes: pd.DataFrame,
     *,
-    distance: float = 200.0,
+    distance: float = 200.0,  # metres, along the great circle
     minutes: float = 30.0,
     gap_minutes: float = 24 * 60,
-    max_gap: float | None = None,
+    max_gap: float | None = None,  # hours
     include_last: bool = True,
 ) -> pd.DataFrame:
-    """Find where each person stayed.
+    """Find where each person stayed, in fixes as `clean_fixes` returns them (Li et al. 2008).
 
     From a first fix on, the fixes nearer to it than ``distance`` belong together. The first one
     that is not ends them: after at least ``minutes`` they are a staypoint, else they are dropped;
-    either way that fix is the next first one. A recording gap longer than ``gap_minutes`` also
-    starts anew, and what was open before it is no staypoint.
+    either way that fix is the next first one. A silence longer than ``gap_minutes`` also starts
+    anew, and what was open before it is no staypoint. With ``max_gap``, a silence between two fixes
+    at the same place is part of the stay if it lasts no longer, and before any other the stay ends
+    at its last fix. ``finished_at`` is when the person was first seen elsewhere, ``lon`` and
+    ``lat`` are the mean of the *different* positions, of the ``n_fixes`` from row ``first_fix``.
 
-    Parameters
-    ----------
-    fixes : DataFrame
-        As `clean_fixes` returns them.
-    distance : float
-        Metres, along the great circle.
-    minutes : float
-        From the first fix to the one that ends the staypoint.
-    gap_minutes : float
-        The longest silence between two fixes that a staypoint may span.
-    max_gap : float, optional
-        Hours. With it, the longest silence between two fixes at the same place that is a stay
-        there; and what was open before a longer one is a staypoint up to its last fix.
-    include_last : bool
-        Whether a stay that is still open at a person's last fix counts.
-
-    Returns
-    -------
-    DataFrame
-        ``user_id``, ``started_at``, ``finished_at`` (when the person was first seen elsewhere),
-        ``lon``, ``lat`` (the mean of the *different* positions, in degrees), ``n_fixes``,
-        ``first_fix`` (row of ``fixes``; the staypoint's fixes are the ``n_fixes`` rows from there).
-
-    Raises
-    ------
-    DataError
-        The fixes are not clean, or a setting makes no sense.
-
-    Notes
-    -----
-    Li, Zheng, Xie, Chen, Liu and Ma (2008), "Mining user similarity based on location history",
-    with the settings of Hong et al. (2023) as defaults.
-
-    Examples
-    --------
-    >>> at = pd.to_datetime([0, 40, 50], unit="min", origin="2024-05-01", utc=True)
-    >>> fixes = pd.DataFrame({"user_id": 1, "tracked_at": at, "lon": 116.3,
-    ...                       "lat": [39.9, 39.9, 40.0]})
-    >>> len(generate_staypoints(fixes)), generate_staypoints(fixes).n_fixes[0]
-    (1, np.int64(2))
+    >>> fixes = pd.DataFrame({"user_id": 1, "lon": 116.3, "lat": [39.90, 39.90, 39.91],
+    ...     "tracked_at": pd.to_datetime([1_200_000_000, 1_200_001_800, 1_200_003_600],
+    ...                                  unit="s", utc=True)})
+    >>> generate_staypoints(fixes)[["lat", "n_fixes"]].values.tolist()
+    [[39.9, 2.0]]
     """
-    fixes = _require_fixes(fixes)
     if not (distance > 0 and minutes > 0 and gap_minutes > 0):
         raise DataError(
-            f"distance={distance:g}, minutes={minutes:g} and gap_minutes={gap_minutes:g} must be "
-            "above 0."
+            f"distance={distance:g}, minutes={minutes:g} and gap_minutes={gap_minutes:g} must all "
+            "be above 0."
         )
+    fixes = _require_fixes(fixes)
+    at, (user, people) = fixes.tracked_at, pd.factorize(fixes.user_id)
     lon, lat = (fixes[name].to_numpy(dtype=float) for name in ("lon", "lat"))
-    at, micro = fixes.tracked_at, microseconds(fixes.tracked_at)
-    _, begins = person_rows(fixes.user_id)
-    bounds = [*np.unique(begins).tolist(), len(fixes)]
-    bad = at.isna() | ~((np.abs(lon) <= LIMITS["lon"]) & (np.abs(lat) <= LIMITS["lat"]))
-    if bad.any():
+    micro, turn = microseconds(at), np.flatnonzero(np.diff(user)) + 1
+    bounds = [0, *turn.tolist(), len(fixes)] if len(fixes) else [0]
+    placed = (np.abs(lat) <= LIMITS["lat"]) & (np.abs(lon) <= LIMITS["lon"]) & at.notna()
+    back = (np.delete(np.diff(micro), turn - 1) < 0).any()
+    if not placed.all() or (user < 0).any() or back or len(people) < len(bounds) - 1:
         raise DataError(
-            f"A fix has no time or position in {first_row(fixes, bad)}; pgt.gps.clean_fixes(fixes) "
-            "keeps it out."
+            "The fixes are not sorted by user and time, or some have no user, time or position on "
+            "Earth; pgt.gps.clean_fixes(fixes) sorts them, and counts and drops such fixes."
         )
-    same = begins[1:] == begins[:-1]
-    if ((np.diff(micro) < 0) & same).any() or fixes.user_id.nunique() != len(bounds) - 1:
-        raise DataError(
-            "The fixes are not sorted by person and time; pgt.gps.clean_fixes(fixes) sorts them."
-        )
-    _, cut = silences(fixes, distance=distance, gap_minutes=gap_minutes, max_gap=max_gap)
+    cuts = np.flatnonzero(_silences(fixes, distance, gap_minutes, max_gap)[1]) + 1
     shortest, last, found = round(minutes * 60e6), set(bounds), []
-    cuts = np.flatnonzero(cut) + 1
     for low, high in pairwise(sorted({*bounds, *cuts.tolist()})):
         start = low
         for i in _departures(lon[low:high], lat[low:high], distance):
             if micro[low + i] - micro[start] >= shortest:
                 found.append((start, low + i, low + i))
             start = low + i
-        ends = (include_last and high in last) or (max_gap is not None and high not in last)
-        if ends and micro[high - 1] - micro[start] >= shortest:
+        counts = include_last if high in last else max_gap is not None
+        if counts and micro[high - 1] - micro[start] >= shortest:
             found.append((start, high, high - 1))
     # A staypoint's first fix, the one behind its last, and the one that ends it.
     first, stop, end = np.array(found, dtype=np.int64).reshape(-1, 3).T
@@ -297,21 +254,21 @@ def generate_staypoints(
     ).astype({"user_id": fixes.user_id.dtype})
 
 
-def silences(
-    fixes: pd.DataFrame, *, distance: float, gap_minutes: float, max_gap: float | None
+def _silences(
+    fixes: pd.DataFrame, distance: float, gap_minutes: float, max_gap: float | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(F - 1,) twice: long silences between two fixes that a stay spans, and those that cut it."""
+    """(F - 1,) twice: silences above ``gap_minutes`` that a stay spans, and those that cut it."""
     gap = np.diff(microseconds(fixes.tracked_at)) / 60e6  # minutes
-    own = fixes.user_id.to_numpy()[1:] == fixes.user_id.to_numpy()[:-1]
-    long = own & (gap > gap_minutes)
+    user = fixes.user_id.to_numpy()
+    own = user[1:] == user[:-1]
+    cut = own & (gap > gap_minutes)
     if max_gap is None:
-        return np.zeros_like(long), long
-    rows = np.flatnonzero(own & (gap > min(gap_minutes, 60 * max_gap)))
+        return np.zeros_like(cut), cut
+    long, rows = cut.copy(), np.flatnonzero(own & (gap > min(gap_minutes, 60 * max_gap)))
     lon, lat = (fixes[name].to_numpy(dtype=float) for name in ("lon", "lat"))
     before, after = (np.stack(_on_sphere(lon[rows + i], lat[rows + i])) for i in (0, 1))
-    near = np.zeros_like(long)
-    near[rows] = EARTH_RADIUS * np.linalg.norm(after - before, axis=0) < distance
-    cut = np.where(near, own & (gap > 60 * max_gap), long)
+    near = EARTH_RADIUS * np.linalg.norm(after - before, axis=0) < distance
+    cut[rows] = gap[rows] > np.where(near, 60 * max_gap, gap_minutes)
     return long & ~cut, cut
 
 
@@ -323,36 +280,16 @@ def _on_sphere(lon: Any, lat: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _departures(lon: np.ndarray, lat: np.ndarray, distance: float) -> Iterator[int]:
-    """Go from fix to fix and name each that is ``distance`` or more from the last one named.
-
-    Most fixes need no look: who is d metres away from somewhere cannot be ``distance`` away from
-    it before having gone the missing metres. So from each fix looked at, the next one is found by
-    bisection in the length of the path. On the unit sphere, a great circle of d metres has the
-    chord 2 sin(d / 2R); chords, too, obey the triangle inequality.
-    """
-    reach = float(2 * np.sin(min(distance / (2 * EARTH_RADIUS), np.pi / 2)))
-    points = _on_sphere(lon, lat)
-    path = np.zeros(len(lon))
-    np.cumsum(np.sqrt(sum(np.diff(axis) ** 2 for axis in points)), out=path[1:])
+    """Go from fix to fix and name each that is ``distance`` or more from the last one named."""
+    # On the unit sphere, a great circle of d metres has the chord 2 sin(d / 2R).
+    reach = float(2 * np.sin(min(distance / (2 * EARTH_RADIUS), np.pi / 2))) ** 2
     # Through a memoryview single numbers are read faster than from an array, without a copy.
-    views: list[Any] = [memoryview(axis) for axis in (*points, path)]  # type: ignore[arg-type]
-    xs, ys, zs, gone = views
-    # More than all rounding in the sum, so that none can jump over a departure.
-    slack = 4 * len(gone) * np.finfo(float).eps * max(1.0, gone[-1])
-    x0, y0, z0 = xs[0], ys[0], zs[0]
-    i, missing = 0, reach
-    while True:
-        i = bisect_left(gone, gone[i] + missing - slack, i + 1)
-        if i >= len(gone):
-            return
-        dx, dy, dz = xs[i] - x0, ys[i] - y0, zs[i] - z0
-        away = dx * dx + dy * dy + dz * dz
-        if away >= reach * reach:
-            x0, y0, z0 = xs[i], ys[i], zs[i]
-            missing = reach
+    views: list[Any] = [memoryview(axis) for axis in _on_sphere(lon, lat)]  # type: ignore[arg-type]
+    x0, y0, z0 = (axis[0] for axis in views)
+    for i, (x, y, z) in enumerate(zip(*views, strict=True)):
+        if (x - x0) ** 2 + (y - y0) ** 2 + (z - z0) ** 2 >= reach:
+            x0, y0, z0 = x, y, z
             yield i
-        else:
-            missing = reach - away**0.5
 
 
 def _middle(lon: np.ndarray, lat: np.ndarray) -> tuple[float, float]:
@@ -389,39 +326,19 @@ def _require_settings(eps: float, min_samples: int, haversine_order: str) -> Non
 def generate_locations(
     staypoints: pd.DataFrame,
     *,
-    eps: float = 20.0,
+    eps: float = 20.0,  # metres
     min_samples: int = 2,
     haversine_order: HaversineOrder = "right",
     per_user: bool = False,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Cluster staypoints into locations (DBSCAN over great-circle distances).
+    """Cluster staypoints into locations (DBSCAN): those within ``eps`` are neighbours.
 
-    Parameters
-    ----------
-    staypoints : DataFrame
-        As `generate_staypoints` returns them.
-    eps : float
-        Metres: two staypoints this near are neighbours.
-    min_samples : int
-        A staypoint with at least so many neighbours, itself included, founds a location.
-    haversine_order : {"right", "swapped"}
-        scikit-learn's haversine expects (latitude, longitude). "swapped" hands it (longitude,
-        latitude), as trackintel does, on which the published figures rest: at Beijing's latitude
-        ``eps`` is then stretched north-south and squeezed east-west.
-    per_user : bool
-        Cluster each person's staypoints alone. By default people share locations, as in the
-        published protocol.
+    A staypoint with ``min_samples`` neighbours, itself included, founds a location. People share
+    locations, as in the published protocol, unless ``per_user``. scikit-learn's haversine expects
+    (latitude, longitude); "swapped" hands it (longitude, latitude), as trackintel does, on which
+    the published figures rest: ``eps`` is then stretched north-south and squeezed east-west.
+    ``location_id`` counts from 0 in order of discovery, and is empty at none.
 
-    Returns
-    -------
-    staypoints : DataFrame
-        Sorted by person and time, with ``location_id`` (Int64; empty: at no location).
-    locations : DataFrame
-        ``location_id`` (from 0, in order of first discovery), ``lon``, ``lat`` (the mean of its
-        different staypoints, degrees), ``n_staypoints``, ``n_users``.
-
-    Examples
-    --------
     >>> at = pd.to_datetime([0, 3600, 7200], unit="s", utc=True)
     >>> stays = pd.DataFrame({"user_id": 1, "started_at": at, "finished_at": at,
     ...                       "lon": 116.3, "lat": [39.9, 39.90001, 40.0]})
@@ -472,26 +389,11 @@ def merge_staypoints(
     activity_minutes: float = 25.0,
     merge_minutes: float = 1.0,
 ) -> pd.DataFrame:
-    """Merge a person's consecutive staypoints at one location into visits.
+    """Merge a person's staypoints in a row at one location into visits (`pgt.visits.check`).
 
     Staypoints at no location, and those of at most ``activity_minutes``, are left out first; two
-    neighbours at one location are one visit if the second begins at most ``merge_minutes`` after
-    the first has ended. (trackintel's ``merge_staypoints`` without triplegs.)
-
-    Parameters
-    ----------
-    staypoints, places : DataFrame
-        As `generate_locations` returns them. Without ``places``, a visit lies where its first
-        staypoint does instead of at its location's centre.
-    activity_minutes, merge_minutes : float
-        By default those of Hong et al. (2023). With staypoints of 30 minutes and more the first
-        has no effect.
-
-    Returns
-    -------
-    DataFrame
-        A table of visits (`pgt.visits.check`): ``user_id``, ``location_id``, ``started_at``,
-        ``finished_at``, ``lon``, ``lat``, and ``n_staypoints``, how many were merged.
+    neighbours are one visit if the second begins at most ``merge_minutes`` after the first has
+    ended. A visit lies at its location's centre; without ``places``, at its first staypoint.
     """
     require_stays(staypoints, "location_id")
     lasts = staypoints.finished_at - staypoints.started_at
@@ -527,7 +429,6 @@ def generate_triplegs(
 
     A tripleg is a run of at least two of a person's fixes outside staypoints, not all at one
     position, without a silence longer than ``gap_minutes``. ``staypoints`` are those of ``fixes``.
-    The result has ``user_id``, ``started_at``, ``finished_at``, ``n_fixes``.
     """
     n, first = len(fixes), staypoints.first_fix.to_numpy()
     edges = np.zeros(n + 1, dtype=np.int64)
@@ -560,53 +461,30 @@ def generate_triplegs(
 def tracking_quality(
     staypoints: pd.DataFrame, triplegs: pd.DataFrame, *, weeks: int = 10
 ) -> pd.DataFrame:
-    """Measure, per person, the days tracked and the share of the time covered.
+    """Per person, the whole ``days`` tracked, and the ``windows`` of so many weeks with a record.
 
-    A window of ``weeks`` slides in steps of a week from the person's first day, as long as it
-    ends within the whole weeks of tracking. Its quality is the time that staypoints and triplegs,
-    cut at midnight of their zone, cover in it; windows without any are left out.
-
-    Returns
-    -------
-    DataFrame
-        ``user_id``, ``days`` (whole days from first to last), ``windows`` (their number),
-        ``quality`` (their mean, 0 to 1 unless records overlap; NaN without a window).
+    A window slides in steps of a week from the person's first day, as long as it ends within the
+    whole weeks of tracking. Records are staypoints and triplegs, cut at midnight of their zone. The
+    published filter by quality asks for one such window, whatever share of it is covered.
     """
     if weeks < 1:
         raise DataError(f"weeks={weeks} must be at least 1.")
-    names = ["user_id", "started_at", "finished_at"]
-    parts = [part[names] for part in (staypoints, triplegs) if len(part)]
-    if not parts:
-        return pd.DataFrame({"user_id": [], "days": [], "windows": [], "quality": []})
-    records = pd.concat(parts, ignore_index=True)
-    wall = {
-        name: records[name].dt.tz_localize(None).to_numpy("datetime64[us]") for name in names[1:]
-    }
+    records = pd.concat([staypoints, triplegs], ignore_index=True)
     rows = []
-    for person, at in records.groupby("user_id", sort=True).indices.items():
-        start, end = wall["started_at"][at], wall["finished_at"][at]
+    for person, own in records.groupby("user_id", sort=True):
+        start, end = (own[name].dt.tz_localize(None).to_numpy("datetime64[us]")
+                      for name in ("started_at", "finished_at"))  # fmt: skip
         days = int((end.max() - start.min()) // DAY)
-        shares = _shares(start, end, weeks, days // 7)
-        rows.append((person, days, len(shares), np.mean(shares) if shares else np.nan))
-    return pd.DataFrame(rows, columns=["user_id", "days", "windows", "quality"])
-
-
-def _shares(start: np.ndarray, end: np.ndarray, weeks: int, tracked_weeks: int) -> list[float]:
-    """The covered share of each sliding window that holds a record, these cut at midnight."""
-    first = start.astype("datetime64[D]")
-    last = np.maximum(first, (end - np.timedelta64(1, "us")).astype("datetime64[D]"))
-    row, number = spread((last - first).astype(np.int64) + 1)
-    day = (first[row] + number).astype(start.dtype)
-    start, end = np.maximum(start[row], day), np.minimum(end[row], day + DAY)
-    first_day = start.min().astype("datetime64[D]").astype(start.dtype)
-    shares = []
-    for i in range(tracked_weeks - weeks + 1):
-        low = first_day + i * 7 * DAY
-        high = low + weeks * 7 * DAY
-        inside = (start >= low) & (end < high)
-        if inside.any():
-            shares.append(float((end - start)[inside].sum() / (high - low)))
-    return shares
+        first = start.astype("datetime64[D]")
+        last = np.maximum(first, (end - np.timedelta64(1, "us")).astype("datetime64[D]"))
+        row, number = spread((last - first).astype(np.int64) + 1)
+        day = first[row] + number
+        whole = np.minimum(end[row], (day + DAY).astype(start.dtype))  # where each piece ends
+        low = first.min() + np.arange(max(0, days // 7 - weeks + 1)) * 7 * DAY
+        high = (low + weeks * 7 * DAY).astype(start.dtype)
+        held = [((day >= a) & (whole < b)).any() for a, b in zip(low, high, strict=True)]
+        rows.append((person, days, sum(held)))
+    return pd.DataFrame(rows, columns=["user_id", "days", "windows"])
 
 
 # --- the whole way -----------------------------------------------------------------------------
@@ -617,41 +495,26 @@ class Tracks:
     """Where people stayed and when they moved, in UTC, and what could not be used.
 
     ``people`` is by ``user_id``: ``n_fixes`` (kept), ``n_staypoints``; ``dropped`` counts fixes by
-    reason, ``silent`` the long silences that a stay spans and those that cut one.
+    reason, ``silences`` those of more than a day that a stay spans, or that cut one.
     """
 
     staypoints: pd.DataFrame
     triplegs: pd.DataFrame
     people: pd.DataFrame
     dropped: pd.Series
-    silent: dict[str, int]
+    silences: dict[str, int]
 
 
 @dataclass(frozen=True)
 class GpsResult:
-    """The visits that came out, and what became of everything that went in.
+    """The visits that came out, and what became of everything that went in."""
 
-    Attributes
-    ----------
-    visits : DataFrame
-        As `pgt.visits.check` returns them, with ``split``: the people who remain.
-    counts : DataFrame
-        One row per step: ``step``, ``n``, and ``people`` (Int64; empty where nobody is counted).
-    people : DataFrame
-        One row per person: ``user_id``, ``n_fixes`` (kept), ``n_staypoints``, ``days`` (tracked),
-        ``n_visits`` and ``left``, the reason why the person is not in ``visits`` ("" if they are).
-    staypoints, locations : DataFrame
-        As `generate_locations` returns them; of people who were left out before, too.
-    all_visits : DataFrame
-        The visits before the last filter, with an empty ``split`` for the people it removes.
-    """
-
-    visits: pd.DataFrame
-    counts: pd.DataFrame
-    people: pd.DataFrame
-    staypoints: pd.DataFrame
+    visits: pd.DataFrame  # as of `pgt.visits.check`, with ``split``: the people who remain
+    counts: pd.DataFrame  # a row per step: ``step``, ``n``, ``people`` (empty: nobody is counted)
+    people: pd.DataFrame  # a row per person; ``left`` says why they are not in ``visits``
+    staypoints: pd.DataFrame  # everybody's, with ``location_id``
     locations: pd.DataFrame
-    all_visits: pd.DataFrame
+    all_visits: pd.DataFrame  # before the last filter, whose people have an empty ``split``
 
 
 def visits(
@@ -659,48 +522,28 @@ def visits(
 ) -> pd.DataFrame:
     """Turn anybody's position fixes into visits; nobody is left out who has a place.
 
-    Parameters
-    ----------
-    fixes : DataFrame
-        As `pgt.read_fixes` returns them.
-    timezone : str, optional
-        The local zone; without it, it is found from the coordinates.
-    max_gap : float
-        Hours: the longest silence between two fixes at the same place that is a stay there.
-    **settings
-        Of `staypoints_and_triplegs` and `tracks_to_visits`, such as ``eps``.
+    The zone is found from the coordinates if ``timezone`` does not name it; a silence between two
+    fixes at the same place is a stay there up to ``max_gap`` hours. Other settings are those of
+    `fixes_to_visits`, such as ``eps``. ``attrs["counts"]`` lists (step, number, people) of all that
+    was kept and kept out, ``attrs["left"]`` says why people are missing.
 
-    Returns
-    -------
-    DataFrame
-        Visits as `pgt.visits.check` returns them. ``attrs["counts"]`` lists (step, number, people)
-        of all that was kept and kept out, ``attrs["left"]`` says why people are missing.
-
-    Examples
-    --------
     >>> at = pd.date_range("2024-01-01", "2024-01-09", freq="10min", tz="UTC")
     >>> fixes = pd.DataFrame({"user_id": "ann", "tracked_at": at, "lon": 16.37,
     ...                       "lat": 48.2 + 0.01 * (at.hour // 6 % 2)})
-    >>> table = visits(fixes)
-    >>> len(table), table.started_at.dt.tz
-    (32, zoneinfo.ZoneInfo(key='Europe/Vienna'))
+    >>> len(visits(fixes, timezone="Europe/Vienna"))
+    32
     """
-    known = signature(staypoints_and_triplegs).parameters
-    first = {name: settings.pop(name) for name in [*settings] if name in known}
-    settings = {"everybody": True, "timezone": timezone, **settings}
-    _require_protocol(**settings)
-    tracks = staypoints_and_triplegs(fixes, max_gap=max_gap, leaps=True, **first)
-    found = tracks_to_visits(tracks, **settings)
-    lost = {reason: int(n) for reason, n in tracks.dropped.items() if n}
-    if lost:
-        n = sum(lost.values())
-        note(f"{n:,} of {len(fixes):,} fixes are kept out: "
-             f"{', '.join(f'{n:,} {reason}' for reason, n in lost.items())}.")  # fmt: skip
-    if any(tracks.silent.values()):
+    options = {"everybody": True, "timezone": timezone, "max_gap": max_gap, "mend": True}
+    found = fixes_to_visits(fixes, **(options | settings))
+    lost = found.counts[found.counts.step.str.startswith(DROPPED)]
+    if len(lost):
+        what = ", ".join(f"{row.n:,} {row.step.removeprefix(DROPPED)}" for row in lost.itertuples())
+        note(f"{lost.n.sum():,} of {len(fixes):,} fixes are kept out: {what}.")
+    joined, cut = (int(found.counts.n[found.counts.step == one].sum()) for one in SILENCES)
+    if joined + cut:
         note(
-            f"{tracks.silent['joined']} silences of more than a day at one place are stays there "
-            f"(up to max_gap={max_gap:g} hours); {tracks.silent['cut']} longer ones, or between "
-            "two places, end a stay at its last fix."
+            f"{joined} silences of more than a day at one place are stays there (up to max_gap="
+            f"{max_gap:g} hours, --max-gap); {cut} others end a stay at its last fix."
         )
     table = found.visits.drop(columns="split")
     left = found.people["left"].value_counts()
@@ -714,59 +557,21 @@ def visits(
 def fixes_to_visits(fixes: pd.DataFrame, **settings: Any) -> GpsResult:
     """Turn position fixes into visits by the protocol of Hong et al. (2023), and tell each step.
 
-    Parameters
-    ----------
-    fixes : DataFrame
-        As `pgt.read_fixes` returns them.
-    **settings
-        Of `staypoints_and_triplegs` and `tracks_to_visits`; above all ``timezone`` and
-        ``haversine_order``.
-
-    Examples
-    --------
-    A person at two places in turn, recorded every ten minutes for four months:
-
-    >>> at = pd.date_range("2024-01-01", "2024-04-30", freq="10min", tz="UTC")
-    >>> fixes = pd.DataFrame({"user_id": "ann", "tracked_at": at, "lon": 16.37,
-    ...                       "lat": 48.2 + 0.01 * (at.hour // 6 % 2)})
-    >>> result = fixes_to_visits(fixes, timezone="Europe/Vienna")
-    >>> len(result.locations), len(result.visits)
-    (2, 480)
+    The settings are those of `staypoints_and_triplegs` and `tracks_to_visits`, above all
+    ``timezone`` and ``haversine_order``.
     """
-    known = signature(staypoints_and_triplegs).parameters
-    first = {name: settings.pop(name) for name in [*settings] if name in known}
-    _require_protocol(**settings)
+    own = signature(staypoints_and_triplegs).parameters
+    first = {name: settings.pop(name) for name in [*settings] if name in own}
     return tracks_to_visits(staypoints_and_triplegs(fixes, **first), **settings)
-
-
-def _require_protocol(**protocol: Any) -> None:
-    """Refuse settings of `tracks_to_visits` that cannot be, before the long work."""
-    given = signature(tracks_to_visits).bind(None, **protocol)
-    given.apply_defaults()
-    _in_zone(pd.DataFrame(columns=["started_at", "finished_at"]), given.arguments["timezone"])
-    _require_settings(*(given.arguments[n] for n in ("eps", "min_samples", "haversine_order")))
-
-
-def _in_zone(table: pd.DataFrame, timezone: str | None) -> pd.DataFrame:
-    """The same table with its starts and ends in a time zone; UTC where none is named."""
-    try:
-        return table.assign(
-            **{name: pd.to_datetime(table[name], utc=True).dt.tz_convert(timezone or "UTC")
-               for name in ("started_at", "finished_at")}
-        )  # fmt: skip
-    except (LookupError, ValueError, OSError) as error:
-        raise DataError(
-            f"'{timezone}' is no known time zone; use an IANA name such as Europe/Vienna."
-        ) from error
 
 
 def staypoints_and_triplegs(
     fixes: pd.DataFrame, *, distance: float = 200.0, minutes: float = 30.0,
-    gap_minutes: float = 24 * 60, max_gap: float | None = None, leaps: bool = False,
+    gap_minutes: float = 24 * 60, max_gap: float | None = None, mend: bool = False,
     now: pd.Timestamp | None = None,
 ) -> Tracks:  # fmt: skip
-    """Clean the fixes, find staypoints and triplegs; parameters as of the single steps."""
-    clean, dropped = clean_fixes(fixes, now=now, leaps=leaps)
+    """Clean the fixes, find staypoints and triplegs; settings as of the single steps."""
+    clean, dropped = clean_fixes(fixes, now=now, mend=mend)
     if clean.empty:
         why = ", ".join(f"{reason}: {n}" for reason, n in dropped.items() if n)
         raise DataError(
@@ -774,22 +579,29 @@ def staypoints_and_triplegs(
             "and is the unit of the times right?"
             if why else "There are no position fixes; check the file or folder."
         )  # fmt: skip
-    rule: dict[str, Any] = {"distance": distance, "gap_minutes": gap_minutes, "max_gap": max_gap}
-    stays = generate_staypoints(clean, minutes=minutes, **rule)
-    joined, cut = silences(clean, **rule) if max_gap else (np.zeros(1, bool), np.zeros(1, bool))
-    whose = _plain_ids(plain_types(fixes[fixes.user_id.notna()])).user_id.unique()
-    people = clean.user_id.value_counts().reindex(sorted(whose), fill_value=0)
+    stays = generate_staypoints(
+        clean, distance=distance, minutes=minutes, gap_minutes=gap_minutes, max_gap=max_gap
+    )
+    joined, cut = _silences(clean, distance, gap_minutes, max_gap)
+    numbers = (int(joined.sum()), int(cut.sum())) if max_gap else (0, 0)
+    everybody = _plain_ids(plain_types(fixes[["user_id"]].dropna())).user_id.unique()
+    people = clean.user_id.value_counts().reindex(sorted(everybody), fill_value=0)
     people = people.rename_axis("user_id").to_frame("n_fixes")
     people["n_staypoints"] = stays.user_id.value_counts().reindex(people.index, fill_value=0)
-    silent = {"joined": int(joined.sum()), "cut": int(cut.sum())}
     legs = generate_triplegs(clean, stays)
-    return Tracks(_in_zone(stays, "UTC"), _in_zone(legs, "UTC"), people, dropped, silent)
+    return Tracks(_in_zone(stays, "UTC"), _in_zone(legs, "UTC"), people, dropped,
+                  dict(zip(SILENCES, numbers, strict=True)))  # fmt: skip
+
+
+def _in_zone(table: pd.DataFrame, timezone: str) -> pd.DataFrame:
+    names = ("started_at", "finished_at")
+    return table.assign(**{name: table[name].dt.tz_convert(timezone) for name in names})
 
 
 def tracks_to_visits(
     tracks: Tracks,
     *,
-    timezone: str | None = "UTC",
+    timezone: str | None = "UTC",  # decides where days begin; None finds it from the coordinates
     haversine_order: HaversineOrder = "right",
     everybody: bool = False,
     min_days: int = 50,
@@ -804,31 +616,13 @@ def tracks_to_visits(
 ) -> GpsResult:
     """Take the steps after the fixes, which are quick: other settings need no second reading.
 
-    Parameters
-    ----------
-    tracks : Tracks
-        As `staypoints_and_triplegs` returns them.
-    timezone : str or None
-        The local zone, which decides where days begin; None finds it from the coordinates. The
-        published figures rest on "UTC".
-    everybody : bool
-        Keep people however briefly they were tracked: no filter by days, quality or windows.
-    min_days, quality_weeks : int
-        People stay who were tracked for more than ``min_days`` days, with at least one window of
-        ``quality_weeks`` weeks (`tracking_quality`).
-    haversine_order, eps, min_samples, per_user
-        See `generate_locations`. The published figures rest on "swapped".
-    activity_minutes, merge_minutes
-        See `merge_staypoints`.
-    days, min_visits : int
-        See `pgt.windows.prepare`. People stay who have such a window in all three splits.
-
-    Raises
-    ------
-    DataError
-        Nobody or nothing is left after some step; the sentence says which and why.
+    Unless ``everybody`` is kept, people stay who were tracked for more than ``min_days`` days, with
+    a window of ``quality_weeks`` weeks (`tracking_quality`), and who have windows of ``days`` days
+    and ``min_visits`` visits (`pgt.prepare`) in all three splits. Other settings are those of
+    `generate_locations` and `merge_staypoints`. Published figures rest on "UTC" and "swapped".
     """
-    stays, legs = _in_zone(tracks.staypoints, timezone), _in_zone(tracks.triplegs, timezone)
+    require_zone(timezone)
+    stays, legs = (_in_zone(t, timezone or "UTC") for t in (tracks.staypoints, tracks.triplegs))
     tally = _Tally(tracks)
     tally.step("staypoints", stays)
     quality = tracking_quality(stays, legs, weeks=quality_weeks).set_index("user_id")
@@ -860,9 +654,7 @@ def tracks_to_visits(
     table = merge_staypoints(
         here, places, activity_minutes=activity_minutes, merge_minutes=merge_minutes
     )
-    if timezone is None:
-        table = by_local_clocks(table)
-    table = split_by_days(check(table))
+    table = split_by_days(check(table if timezone else by_local_clocks(table)))
     tally.step("visits", table)
     n_visits = table.user_id.value_counts()
     tally.people["n_visits"] = n_visits.reindex(tally.people.index, fill_value=0)
@@ -922,11 +714,9 @@ class _Tally:
         self.people = people.assign(days=0, windows=0, n_visits=0, left="")
         kept = int(people.n_fixes.sum())
         self.steps.append(("fixes read", kept + int(dropped.sum()), len(people)))
-        self.steps += [(f"dropped: {reason}", int(n), None) for reason, n in dropped.items() if n]
+        self.steps += [(DROPPED + reason, int(n), None) for reason, n in dropped.items() if n]
         self.steps.append(("fixes kept", kept, int((people.n_fixes > 0).sum())))
-        for what, n in self.tracks.silent.items():
-            if n:
-                self.steps.append((f"silences of more than a day, {what}", n, None))
+        self.steps += [(what, n, None) for what, n in self.tracks.silences.items() if n]
         self.leave(people.n_fixes == 0, "no fix that can be used")
         self.leave(people.n_staypoints == 0, "no staypoint")
 

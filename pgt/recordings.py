@@ -1,7 +1,7 @@
 """Recordings and exports: GPX, GeoLife, Google Timeline, OwnTracks, in files, folders and archives.
 
-Every reader here makes a table with our names of what one file holds; `pgt.datasets` gathers them.
-Files are never unpacked to disk, and an archive whose members lead elsewhere is refused whole.
+Every reader makes a table of what one file holds; `pgt.datasets` gathers them. Nothing is unpacked
+to disk, and an archive whose members lead elsewhere is refused whole.
 """
 
 from __future__ import annotations
@@ -18,49 +18,44 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
-from xml.parsers import expat
 
 import gpxpy
 import gpxpy.gpx
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv
 
 from pgt.errors import DataError
 
 # What is packed may unpack to 256 MiB, or to 100 times its size; all of an archive to 64 GiB.
 UNPACKED, TIMES_PACKED, WHOLE = 256 * 2**20, 100, 64 * 2**30
-# Elements within elements: GPX needs five. What nests without end would end the process.
-DEEPEST = 100
 # A flipped bit can break a reader anywhere; whatever it raises, the file is what is wrong.
 UNREADABLE: tuple[type[Exception], ...] = (
     ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError,
     OSError, RecursionError, RuntimeError, SyntaxError, TypeError, ValueError, pa.ArrowException,
-    zipfile.BadZipFile, zlib.error, expat.ExpatError, gpxpy.gpx.GPXException,
+    zipfile.BadZipFile, zlib.error, gpxpy.gpx.GPXException,
 )  # fmt: skip
-
 # Endings, in the order in which the kinds of a folder are preferred: one kind is read.
 KINDS = {
     "plt": "GeoLife", "gpx": "GPX", "rec": "OwnTracks", "json": "JSON", "parquet": "Parquet",
-    "pq": "Parquet", "csv": "table", "tsv": "table", "txt": "text",
+    "csv": "table", "tsv": "table", "txt": "text",
 }  # fmt: skip
-# What others have that we do not read: what it is, what GPSBabel calls it, or what to do.
-FOREIGN = {
-    "fit": ("a FIT file", "garmin_fit"), "tcx": ("TCX", "gtrnctr"), "kml": ("KML", "kml"),
-    "kmz": ("KMZ, a zip of KML", "kml"), "geojson": ("GeoJSON", "geojson"),
-    "nmea": ("NMEA", "nmea"),
-}  # fmt: skip
+# What is not read, and what GPSBabel, which makes GPX of it, calls it.
+FOREIGN = {"fit": "garmin_fit", "tcx": "gtrnctr", "kml": "kml", "kmz": "kml", "geojson": "geojson",
+           "nmea": "nmea"}  # fmt: skip
+ROOTS = {b"<gpx": "gpx", b"<kml": "kml", b"<trainingcenterdatabase": "tcx",
+         b'"featurecollection"': "geojson", b"$gpgga": "nmea", b"$gprmc": "nmea"}  # fmt: skip
 MAGIC = (
-    (b"\xfd7zXZ\x00", "packed with xz", "unpack it with xz -d"),
-    (b"BZh", "packed with bzip2", "unpack it with bunzip2"),
+    (b"\xfd7zxz", "packed with xz", "unpack it with xz -d"),
+    (b"bzh", "packed with bzip2", "unpack it with bunzip2"),
     (b"\x28\xb5\x2f\xfd", "packed with zstd", "unpack it with zstd -d"),
     (b"\xd0\xcf\x11\xe0", "an old Excel file", "save the sheet as CSV"),
-    (b"SQLite format 3", "an SQLite data base (so is .gpkg)", "export the table as CSV"),
-    (b"\x89HDF", "HDF5", "write the table as Parquet"),
-    (b"ARROW1", "Arrow or Feather", "write the table as Parquet"),
+    (b"sqlite format 3", "an SQLite data base (so is .gpkg)", "export the table as CSV"),
+    (b"\x89hdf", "HDF5", "write the table as Parquet"),
+    (b"arrow1", "Arrow or Feather", "write the table as Parquet"),
     (b"<!doctype", "a page of the web", "download the file itself"),
     (b"<html", "a page of the web", "download the file itself"),
+    (b"<?xml", "XML and no GPX", "export it as GPX or CSV"),
 )
 
 
@@ -79,7 +74,6 @@ class File:
 
     name: str
     load: Callable[[], bytes]
-    path: Path | None = None  # where it lies on disk, as it is
 
     @property
     def ending(self) -> str:
@@ -88,19 +82,17 @@ class File:
 
     @property
     def stem(self) -> str:
-        """The name without its endings."""
-        name = PurePosixPath(self.name).name
-        return PurePosixPath(re.sub(r"\.gz$", "", name, flags=re.IGNORECASE)).stem
+        """The name without its folder and endings."""
+        return re.sub(r"\.\w+(\.gz)?$", "", PurePosixPath(self.name).name, flags=re.IGNORECASE)
 
     def bytes(self) -> bytes:
         """The content, unpacked where it is packed with gzip."""
         try:
             data = self.load()
-            if not data.startswith(b"\x1f\x8b"):
-                return data
             most = max(UNPACKED, TIMES_PACKED * len(data))
-            with gzip.open(io.BytesIO(data)) as packed:
-                data = packed.read(most + 1)
+            if data.startswith(b"\x1f\x8b"):
+                with gzip.open(io.BytesIO(data)) as packed:
+                    data = packed.read(most + 1)
         except UNREADABLE as error:
             raise DataError(
                 f"{self.name} cannot be read ({reason(error)}); copy or download it again."
@@ -116,16 +108,12 @@ class File:
 def files_of(path: Path) -> list[File]:
     """The files at a path: itself, or those of the folder or archive, without hidden ones."""
     if path.is_dir():
-        below = (file for file in sorted(path.rglob("*")) if file.is_file())
-        return [
-            File(name.as_posix(), file.read_bytes, file)
-            for file in below if not _hidden(name := file.relative_to(path))
-        ]  # fmt: skip
+        below = [(file, file.relative_to(path)) for file in sorted(path.rglob("*"))]
+        return [File(name.as_posix(), file.read_bytes) for file, name in below
+                if file.is_file() and not _hidden(name)]  # fmt: skip
     with open(path, "rb") as handle:
-        start = handle.read(4)
-    if start == b"PK\x03\x04":
-        return list(_members(path))
-    return [File(path.name, path.read_bytes, path)]
+        is_zip = handle.read(4) == b"PK\x03\x04"
+    return list(_members(path)) if is_zip else [File(path.name, path.read_bytes)]
 
 
 def _hidden(name: PurePosixPath) -> bool:
@@ -136,103 +124,88 @@ def _members(path: Path) -> Iterator[File]:
     """Files in an archive, or a refusal of the whole archive: one bad member is enough."""
     try:
         archive = zipfile.ZipFile(path)
-        infos = archive.infolist()
     except UNREADABLE as error:
         raise DataError(
             f"{path.name} is no complete zip archive ({reason(error)}); download it again."
         ) from error
-    if any(info.filename == "xl/workbook.xml" for info in infos):
+    infos = sorted(archive.infolist(), key=lambda info: info.filename)
+    if "xl/workbook.xml" in archive.namelist():
         raise DataError(f"{path.name} is an Excel file; save the sheet as CSV.")
-    names = set()
+    seen = Counter(info.filename for info in infos)
     for info in infos:
         # ``filename`` ends at a null byte and has the system's separators turned into slashes.
         name = info.orig_filename.replace("\\", "/")
-        wrong = None
-        if name.startswith("/") or name[1:2] == ":":
-            wrong = "has an absolute path"
-        elif ".." in name.split("/") or "\0" in name:
-            wrong = "leads out of its folder"
-        elif stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
-            wrong = "is a link or a device"
-        elif info.flag_bits & 1:
-            wrong = "is encrypted"
-        elif info.file_size > max(UNPACKED, TIMES_PACKED * info.compress_size):
-            wrong = f"would unpack to {info.file_size / 2**20:,.0f} MiB"
-        elif name in names:
-            wrong = "stands in it twice"
-        if wrong:
+        wrong = {
+            "has an absolute path": name.startswith("/") or name[1:2] == ":",
+            "leads out of its folder": ".." in name.split("/") or "\0" in name,
+            "is a link or a device":
+                stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR),
+            "is encrypted": info.flag_bits & 1,
+            "stands in it twice": seen[info.filename] > 1,
+            f"would unpack to {info.file_size / 2**20:,.0f} MiB":
+                info.file_size > max(UNPACKED, TIMES_PACKED * info.compress_size),
+        }  # fmt: skip
+        for what in (what for what, is_so in wrong.items() if is_so):
             raise DataError(
-                f"{path.name} is not safe to read: its member {info.orig_filename!r} {wrong}; get "
+                f"{path.name} is not safe to read: its member {info.orig_filename!r} {what}; get "
                 "the archive again, or unpack it yourself and give the folder."
             )
-        names.add(name)
     if sum(info.file_size for info in infos) > WHOLE:
         raise DataError(f"{path.name} would unpack to more than 64 GiB; unpack it yourself.")
-    for info in sorted(infos, key=lambda info: info.filename):
+    for info in infos:
         if not info.is_dir() and not _hidden(PurePosixPath(info.filename)):
             yield File(info.filename, lambda info=info: archive.read(info))  # type: ignore[misc]
 
 
 def kind_of(file: File) -> str:
     """The kind of a single file by its content, or a sentence on what it is and what to do."""
-    data = file.bytes() if file.ending != "parquet" else b"PAR1"
-    start = data[:4096].lstrip(b"\xef\xbb\xbf \r\n\t").lower()
-    if not data.strip():
+    data = file.bytes()
+    start = data[:4096].replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    if not start:
         raise DataError(f"{file.name} is empty; it needs a header line and rows.")
-    if data.startswith(b"PAR1"):
+    if start.startswith(b"par1"):
         return "Parquet"
-    plain = start.replace(b"\0", b"")  # of UTF-16
-    roots = {b"<gpx": "gpx", b"<kml": "kml", b"<trainingcenterdatabase": "tcx"}
-    ending = next((end for root, end in roots.items() if root in plain), file.ending)
-    if data[8:12] == b".FIT":
-        ending = "fit"
-    if plain.startswith(b"$gp") or plain.startswith(b"$gn"):
-        ending = "nmea"
-    if start.startswith((b"{", b"[")) and ending not in ("geojson", "rec"):
-        if b'"featurecollection"' not in data[:100_000].lower().replace(b" ", b""):
-            return "JSON"
-        ending = "geojson"
+    ending = next((end for root, end in ROOTS.items() if root in start), file.ending)
+    ending = "fit" if data[8:12] == b".FIT" else ending
     if ending in FOREIGN:
         raise DataError(f"{file.name} is {foreign(ending)}")
+    if ending in ("gpx", "plt", "rec"):
+        return KINDS[ending]
     for magic, what, remedy in MAGIC:
-        if start.startswith(magic.lower()):
+        if start.startswith(magic):
             raise DataError(f"{file.name} is {what}, not a table; {remedy}.")
-    if b"<?xml" in plain[:40] and ending != "gpx":
-        raise DataError(f"{file.name} is XML and no GPX; export it as GPX or CSV.")
-    if ending not in KINDS:
-        return "table"
-    return "table" if KINDS[ending] in ("text", "JSON", "Parquet") else KINDS[ending]
+    return "JSON" if start.startswith((b"{", b"[")) else "table"
 
 
 def foreign(ending: str) -> str:
     """What a kind of file is, and how it becomes GPX."""
-    what, babel = FOREIGN[ending]
-    out = f"gpsbabel -t -i {babel} -f FILE.{ending} -o gpx -F FILE.gpx"
-    return f"{what}, which is not read; make GPX of it, for example with GPSBabel: {out}"
+    return (
+        f"{ending.upper()}, which is not read; make GPX of it, for example with GPSBabel: "
+        f"gpsbabel -t -i {FOREIGN[ending]} -f FILE.{ending} -o gpx -F FILE.gpx"
+    )
 
 
 def chosen(files: list[File], name: str) -> tuple[str, list[File], str]:
     """The kind of a folder that is read, its files, and a sentence on those that are not.
 
-    Of a Google export the visits are read, not the raw positions beside them.
+    Of a Google export the visits are read, not the raw positions or settings beside them.
     """
-    if not files:
-        raise DataError(f"{name} holds no files; give a folder with recordings or tables.")
-    kinds = {KINDS[file.ending] for file in files if file.ending in KINDS}
-    kind = next((kind for kind in dict.fromkeys(KINDS.values()) if kind in kinds), None)
-    if kind is None:
-        for ending in FOREIGN:
-            if any(file.ending == ending for file in files):
-                raise DataError(f"{name} holds {foreign(ending)}")
-        raise DataError(
-            f"{name} holds nothing that is read ({_counted(files)}); give GPX, GeoLife, a Google "
-            "or OwnTracks export, or tables as .csv or .parquet."
-        )
+    kinds = {KINDS.get(file.ending) for file in files}
+    kind = next((kind for kind in KINDS.values() if kind in kinds), "")
     mine = [file for file in files if KINDS.get(file.ending) == kind]
-    if kind == "JSON":
-        timeline = [file for file in mine if _is_timeline(file.name)]
-        records = [file for file in mine if _is_records(file.name)]
-        mine = timeline or records or mine
+    for wanted in (r"\d{4}_[a-z]+|timeline|location-history", r"records|location history"):
+        named = [file for file in mine if re.fullmatch(wanted, file.stem.lower())]
+        mine = named if kind == "JSON" and named else mine
+        if mine is named:
+            break
+    if not mine:
+        for file in files:
+            if file.ending in FOREIGN:
+                raise DataError(f"{name} holds {foreign(file.ending)}")
+        raise DataError(
+            f"{name} holds nothing that is read ({_counted(files) or 'no files'}); give GPX, "
+            "GeoLife, a Google or OwnTracks export, or tables as .csv or .parquet."
+        )
     rest = [file for file in files if file not in mine]
     return kind, mine, f"not read in {name}: {_counted(rest)}." if rest else ""
 
@@ -242,72 +215,28 @@ def _counted(files: list[File]) -> str:
     return ", ".join(f"{n} {ending}" for ending, n in counts.most_common())
 
 
-def _is_timeline(name: str) -> bool:
-    last = PurePosixPath(name).name.lower()
-    monthly = re.fullmatch(r"\d{4}_[a-z]+\.json", last)
-    return bool(monthly) or last in ("timeline.json", "location-history.json")
-
-
-def _is_records(name: str) -> bool:
-    return PurePosixPath(name).name.lower() in ("records.json", "location history.json")
-
-
-# --- GPX -------------------------------------------------------------------------------------
+# --- one file --------------------------------------------------------------------------------
 
 
 def gpx(file: File) -> pd.DataFrame:
     """Track points; waypoints and routes are places somebody marked or planned."""
-    text = _xml_text(file.bytes())
-    _require_harmless(text)
-    points = [
-        point for track in gpxpy.parse(text).tracks for part in track.segments
-        for point in part.points
-    ]  # fmt: skip
-    frame = pd.DataFrame(
-        {
-            "tracked_at": pd.to_datetime([point.time for point in points], utc=True),
-            "lon": np.array([point.longitude for point in points], dtype=float),
-            "lat": np.array([point.latitude for point in points], dtype=float),
-            "hdop": np.array([point.horizontal_dilution for point in points], dtype=float),
-        }
-    )
-    return frame.drop(columns="hdop") if frame.hdop.isna().all() else frame
-
-
-def _xml_text(data: bytes) -> str:
-    """XML as text, by its mark or by the encoding that it declares."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text = data.decode("utf-16")
-    else:
-        declared = re.match(rb"\s*<\?xml[^>]*encoding=[\"']([\w.-]+)", data)
-        text = data.decode(declared[1].decode() if declared else "utf-8").lstrip("\ufeff")
-    return re.sub(r"^\s*<\?xml.*?\?>", "", text, count=1, flags=re.DOTALL)
-
-
-def _require_harmless(text: str) -> None:
-    """Refuse XML that nests too deep, or that has entities of its own."""
-    depth = 0
-
-    def begins(_name: str, _attributes: dict[str, Any]) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > DEEPEST:
-            raise ValueError(f"it has elements more than {DEEPEST} deep")
-
-    def ends(_name: str) -> None:
-        nonlocal depth
-        depth -= 1
-
-    def declares(name: str, *_: Any) -> None:
-        raise ValueError(f"it declares an entity '{name}', which no GPX needs")
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler = begins, ends
-    parser.EntityDeclHandler = declares
-    parser.Parse(text, True)
-
-
-# --- GeoLife ---------------------------------------------------------------------------------
+    data = file.bytes()
+    declared = re.match(rb"[^<]*<\?xml[^>]*encoding=[\"']([\w.-]+)", data)
+    mark = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    text = data.decode("utf-16" if mark else declared[1].decode() if declared else "utf-8")
+    if "<!ENTITY" in text:
+        raise ValueError("it declares an entity, which no GPX needs")
+    # The library copies extensions by recursion, which what nests without end would end.
+    text = re.sub(r"<(\w+:)?extensions\b.*?</(\w+:)?extensions\s*>", "", text, flags=re.DOTALL)
+    content = gpxpy.parse(re.sub(r"^[^<]*<\?xml.*?\?>", "", text, count=1, flags=re.DOTALL))
+    points = [point for track in content.tracks for part in track.segments for point in part.points]
+    columns = {
+        "tracked_at": pd.to_datetime([point.time for point in points], utc=True),
+        "lon": [point.longitude for point in points],
+        "lat": [point.latitude for point in points],
+        "hdop": [point.horizontal_dilution for point in points],
+    }
+    return pd.DataFrame(columns).dropna(axis=1, how="all")
 
 
 def plt(file: File) -> pd.DataFrame:
@@ -315,54 +244,27 @@ def plt(file: File) -> pd.DataFrame:
     data = file.bytes()
     if not data.startswith(b"Geolife trajectory"):
         raise ValueError("it does not begin with the line 'Geolife trajectory'")
-    body = data.split(b"\n", 6)[6:]
-    if not body or not body[0].strip():
-        return pd.DataFrame({"tracked_at": [], "lon": [], "lat": []})
-    table = pa.csv.read_csv(
-        pa.BufferReader(body[0]),
-        read_options=pa.csv.ReadOptions(
-            column_names=["lat", "lon", "zero", "feet", "days", "date", "time"]
-        ),
-        convert_options=pa.csv.ConvertOptions(
-            column_types={"lat": "float64", "lon": "float64", "date": "string", "time": "string"},
-            include_columns=["lat", "lon", "date", "time"],
-        ),
-    ).to_pandas()
+    table = pd.read_csv(
+        io.BytesIO(data), skiprows=6, names=["lat", "lon", "zero", "feet", "days", "date", "time"],
+        usecols=["lat", "lon", "date", "time"], dtype={"date": "str", "time": "str"},
+    )  # fmt: skip
     at = pd.to_datetime(table.date + "T" + table.time, format="ISO8601", utc=True, errors="coerce")
     return table[["lon", "lat"]].assign(tracked_at=at, trajectory=file.stem)
-
-
-def plt_user(file: File) -> str:
-    """Whose trajectory it is: the folder above ``Trajectory``."""
-    above = PurePosixPath(file.name).parts[:-1]
-    return above[-2] if len(above) > 1 and above[-1] == "Trajectory" else (above or [file.stem])[-1]
-
-
-# --- OwnTracks -------------------------------------------------------------------------------
 
 
 def owntracks(file: File) -> pd.DataFrame:
     """A recorder's .rec: a line a message, with JSON behind the last tab."""
     rows = []
     for line in file.bytes().decode().splitlines():
-        try:
-            said = json.loads(line.rpartition("\t")[2])
-        except ValueError:
-            continue
-        if isinstance(said, dict) and said.get("_type", "location") == "location" and "tst" in said:
-            topic = str(said.get("topic", "")).split("/")
-            user = topic[1] if len(topic) > 2 else None
-            rows.append((user, said["tst"], said.get("lon"), said.get("lat"), said.get("acc")))
+        said = json.loads(line.rpartition("\t")[2]) if line.endswith("}") else {}
+        if "tst" in said and "lat" in said:
+            user = [*str(said.get("topic", "")).split("/"), None, None][1]
+            rows.append((user, said["tst"], said.get("lon"), said["lat"], said.get("acc")))
     frame = pd.DataFrame(rows, columns=["user_id", "tracked_at", "lon", "lat", "accuracy"])
-    frame["tracked_at"] = pd.to_datetime(frame.tracked_at.astype(float), unit="s", utc=True)
-    for name in ("lon", "lat", "accuracy"):
-        frame[name] = frame[name].astype(float)
     return frame if frame.user_id.notna().all() else frame.drop(columns="user_id")
 
 
-# --- Google Timeline, and JSON as a table ----------------------------------------------------
-
-PAIR = re.compile(r"^(?:geo:)?\s*(-?\d+(?:\.\d+)?)\s*°?\s*,\s*(-?\d+(?:\.\d+)?)\s*°?")
+PAIR = r"(?:geo:)?\s*(-?\d+(?:\.\d+)?)\s*°?\s*,\s*(-?\d+(?:\.\d+)?)"  # latitude, longitude
 
 
 def from_json(file: File) -> pd.DataFrame:
@@ -370,105 +272,85 @@ def from_json(file: File) -> pd.DataFrame:
     text = file.bytes().decode("utf-8-sig")
     try:
         content = json.loads(text)
-    except ValueError:
+    except ValueError:  # a record a line
         content = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if isinstance(content, dict) and isinstance(content.get("locations"), list):
-        return _records(content["locations"])
     if isinstance(content, dict):
-        for name in ("semanticSegments", "timelineObjects"):
-            if isinstance(content.get(name), list):
-                return _stays(content[name])
-        raise ValueError(f"it holds {', '.join(map(repr, list(content)[:4])) or 'nothing'}, and is "
-                         "neither a Google export nor a list of records")  # fmt: skip
+        for name in ("semanticSegments", "timelineObjects", "locations"):
+            content = content.get(name, content) if isinstance(content, dict) else content
     if not (isinstance(content, list) and all(isinstance(one, dict) for one in content)):
-        raise ValueError("it is no list of records")
-    if any({"visit", "activity", "timelinePath"} & one.keys() for one in content):
+        raise ValueError("it is neither a Google export nor a list of records")
+    if any({"visit", "activity", "timelinePath", "placeVisit"} & one.keys() for one in content):
         return _stays(content)
-    return pd.json_normalize(content)
-
-
-def _records(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    table = pd.DataFrame.from_records(rows)
-    names = [name for name in ("timestamp", "timestampMs", "latitudeE7", "longitudeE7", "accuracy")
-             if name in table.columns]  # fmt: skip
-    table = table[names]
-    if {"timestamp", "timestampMs"} <= {*names}:
-        old = pd.to_datetime(table.timestampMs.astype(float), unit="ms", utc=True)
-        table = table.assign(timestamp=table.timestamp.fillna(old.astype(str)))
-        table = table.drop(columns="timestampMs")
+    table = pd.json_normalize(content)
+    if {"timestampMs", "latitudeE7"} <= {*table}:  # of positions, older ones
+        old = pd.to_datetime(table.timestampMs.astype(float), unit="ms", utc=True).astype(str)
+        table["timestamp"] = table.timestamp.fillna(old) if "timestamp" in table else old
+    if "latitudeE7" in table:
+        table = table[table.columns.intersection(
+            ["timestamp", "latitudeE7", "longitudeE7", "accuracy"])]  # fmt: skip
     return table
 
 
 def _stays(segments: list[dict[str, Any]]) -> pd.DataFrame:
-    """Visits of an export: of stays within stays (a shop within a mall), the outer one."""
+    """Visits of an export; of stays within stays (a shop within a mall), the outer one."""
     rows: list[tuple[Any, ...]] = []
     for one in segments:
         if "placeVisit" in one:  # monthly, older
-            visit, place = one["placeVisit"], one["placeVisit"].get("location", {})
-            span = visit.get("duration", {})
-            start, end = (
-                span.get(f"{name}Timestamp") or _ms(span.get(f"{name}TimestampMs"))
-                for name in ("start", "end")
-            )
-            lat, lon = (_e7(place.get(f"{name}E7", visit.get(f"center{name[:3].title()}E7")))
-                        for name in ("latitude", "longitude"))  # fmt: skip
-            name = place.get("placeId") or place.get("name")
-        elif "visit" in one and str(one["visit"].get("hierarchyLevel", 0)) in ("0", "0.0"):
-            place = one["visit"].get("topCandidate", {})
-            start, end = one.get("startTime"), one.get("endTime")
-            where = place.get("placeLocation", {})
-            found = PAIR.match(str(where.get("latLng", "") if isinstance(where, dict) else where))
+            place, span = (one["placeVisit"].get(name, {}) for name in ("location", "duration"))
+            ms = [span.get(f"{edge}TimestampMs") for edge in ("start", "end")]
+            start, end = (span.get(f"{edge}Timestamp") for edge in ("start", "end"))
+            if start is None and None not in ms:
+                start, end = (pd.Timestamp(int(n), unit="ms", tz="UTC").isoformat() for n in ms)
+            lat, lon = (place.get(f"{name}E7", np.nan) / 1e7 for name in ("latitude", "longitude"))
+        elif "visit" in one and str(one["visit"].get("hierarchyLevel", 0)) == "0":
+            place, start, end = one["visit"].get("topCandidate", {}), *map(one.get, TIMES)
+            where = place.get("placeLocation", "")
+            found = re.match(PAIR, where.get("latLng", "") if isinstance(where, dict) else where)
             lat, lon = map(float, found.groups()) if found else (np.nan, np.nan)
-            name = place.get("placeId") or place.get("placeID")
         else:
             continue
-        if not name and np.isfinite(lat):
-            name = f"{lat:.4f},{lon:.4f}"
-        rows.append((name or None, start, end, lon, lat))
-    columns = ["location_id", "started_at", "finished_at", "lon", "lat"]
-    table = pd.DataFrame(rows, columns=columns)
-    known = table.lon.notna().all()
-    return table if known else table.drop(columns=["lon", "lat"])
+        name = place.get("placeId") or place.get("placeID") or place.get("name")
+        there = f"{lat:.4f},{lon:.4f}" if np.isfinite(lat) else None
+        rows.append((name or there, start, end, lon, lat))
+    table = pd.DataFrame(rows, columns=["location_id", "started_at", "finished_at", "lon", "lat"])
+    return table.drop(columns=["lon", "lat"]) if table.lon.isna().any() else table
 
 
-def _ms(value: Any) -> str | None:
-    return None if value is None else pd.Timestamp(int(value), unit="ms", tz="UTC").isoformat()
-
-
-def _e7(value: Any) -> float:
-    return np.nan if value is None else float(value) / 1e7
+TIMES = ("startTime", "endTime")
 
 
 # --- whose files they are --------------------------------------------------------------------
 
 
-def owners(files: list[File], folder: str) -> tuple[list[str], str]:
+def owners(files: list[File], folder: str, kind: str) -> tuple[list[Any], str]:
     """The person of each file of a folder that does not say whose it is, and a sentence.
 
     A sub-folder is a person; a file right in the folder is one, too, unless the names differ in
     their digits alone, as dates do: those are one person's days.
     """
     parts = [PurePosixPath(file.name).parts for file in files]
+    if kind == "GeoLife":
+        names = [([*part[:-1]] or [file.stem])[-1 if part[-2:-1] != ("Trajectory",) else -2]
+                 for part, file in zip(parts, files, strict=True)]  # fmt: skip
+        return [*map(int, names)] if all(map(str.isdecimal, names)) else names, ""
+    if kind == "JSON":
+        return [folder] * len(files), ""
     while len({part[0] for part in parts}) == 1 and all(len(part) > 1 for part in parts):
         folder, parts = parts[0][0], [part[1:] for part in parts]
     flat = [file.stem for file, part in zip(files, parts, strict=True) if len(part) == 1]
-    days = len(flat) > 1 and _are_days(flat)
-    people = [
-        part[0] if len(part) > 1 else folder if days else file.stem
-        for file, part in zip(files, parts, strict=True)
-    ]
-    if not days:
-        return people, ""
-    return people, (
-        f"the {len(flat)} files of {folder} ({flat[0]}, …) look like one person's days and are "
+    days = len(flat) > 1 and are_days(flat)
+    people = [part[0] if len(part) > 1 else folder if days else file.stem
+              for file, part in zip(files, parts, strict=True)]  # fmt: skip
+    return people, days * (
+        f"the {len(flat)} files of {folder} ({flat[0] if flat else ''}, …) look like one person's days and are "
         "read as such; if they are several people's, put each one's files into a folder."
     )
 
 
-def _are_days(names: list[str]) -> bool:
+def are_days(names: list[str]) -> bool:
     """Whether names differ in their digits alone, as dates and numbers of recordings do.
 
-    >>> _are_days(["2024-05-01", "2024-05-02"]), _are_days(["person 1", "person 2"])
+    >>> are_days(["2024-05-01", "2024-05-02"]), are_days(["person 1", "person 2"])
     (True, False)
     """
     shapes = {re.sub(r"\d+", "#", name) for name in names}
@@ -477,9 +359,7 @@ def _are_days(names: list[str]) -> bool:
 
 def one_after_another(frames: list[pd.DataFrame]) -> bool:
     """Whether five or more recordings hardly overlap in time, as those of one person do."""
-    spans = [(f.tracked_at.min(), f.tracked_at.max()) for f in frames if f.tracked_at.notna().any()]
-    if len(spans) < 5:
-        return False
-    starts, ends = (np.array([t.value for t in side]) for side in zip(*sorted(spans), strict=True))
-    after = starts[1:] < np.maximum.accumulate(ends)[:-1]
-    return bool((np.r_[False, after] | np.r_[after, False]).mean() <= 0.2)
+    spans = sorted((f.tracked_at.min(), f.tracked_at.max()) for f in frames)
+    starts, ends = (pd.Series(side) for side in zip(*spans, strict=True))
+    after = starts < ends.cummax().shift()
+    return len(spans) >= 5 and (after | after.shift(-1, fill_value=False)).mean() <= 0.2
