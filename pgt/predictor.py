@@ -273,7 +273,7 @@ class NextLocation:
     def _asked(self, source: Any, at: Any, user: Any) -> tuple[Experts, Questions]:
         """The networks, weighed by everybody's past, and the questions of those who are asked."""
         table = self._read(source)
-        when = None if at is None else moment(at, table.started_at.dt.tz)
+        when = None if at is None else moment(at, table)
         asked, past = ask(until(table, when), when, self.novelty)
         experts = self.experts["next_place" if at is None else "at_a_time"].weighed(past)
         if user is not None:
