@@ -247,16 +247,12 @@ Markdown(
 # once without the ends of its visits:
 
 # %%
-from pgt.predictor.experts import Experts
-from pgt.predictor.fitting import seen
-
-diary = seen(visits).train
 no_ends = visits.assign(finished_at=visits.started_at)
-checkins = seen(no_ends).train
-experts = model.bundle_.next_place
+experts = model.experts["next_place"]
 shares = {}
-for name, past in {"a diary": diary, "without its ends": checkins}.items():
-    assert isinstance(experts, Experts)
+for name, table in {"a diary": visits, "without its ends": no_ends}.items():
+    windows = pgt.prepare(table, protocol="exact")
+    past = pgt.with_history(windows, memory=100, older=100).train
     shares[name] = experts.weighed(past).weights.tolist()
 kinds = ["learned from all worlds", "learned from diaries"]
 shown = 100 * pd.DataFrame(shares, index=kinds)
@@ -417,7 +413,7 @@ Markdown(
     "the untouched model? With all windows, fine-tuning gets "
     f"{tuned_to('geolife')} on GeoLife and {tuned_to('new york')} in New "
     "York. "
-    "`NextLocation().fit(visits)` tries both on your validation days, and "
+    "`model.fit(visits)` tries both on your validation days, and "
     "the untouched model as well, and keeps the best."
 )
 

@@ -10,7 +10,7 @@
 
 # %% tags=["hide-input"]
 try:
-    import pgt  # noqa: F401
+    import pgt
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
         "pip",
@@ -67,7 +67,7 @@ from wherenext.live_predictor import live
 
 from pgt import NextLocation
 
-live(NextLocation.pretrained().bundle_)
+live(NextLocation.pretrained())
 
 # %% [markdown]
 # Move the slider back: for every visit the page shows what the model expected from the visits before it, and where the
@@ -102,8 +102,9 @@ from wherenext.exercises import check
 from wherenext.results import read_results
 from wherenext.weights_json import pack, switch_off, unpack
 
+from pgt.batch import Batch
 from pgt.checkpoint import load_model, shipped
-from pgt.config import ABLATIONS
+from pgt.config import ABLATIONS, PRESETS
 from pgt.windows import prepare
 
 torch.set_num_threads(1)
@@ -277,16 +278,14 @@ print(f"largest difference of a probability: {gap:.0e}")
 #
 # ## Take it with you
 #
-# ```
-# python -m pgt live --out live.html                                 a page for anybody's file
-# python -m pgt live visits.csv --out mine.html                      the same, with visits in it
-# python -m pgt export --html city.html                              the playground, as one file
-# python -m pgt export --model mine.safetensors --out mine.json      weights and vocabulary
-# python -m pgt export --model mine.safetensors --visits mine.parquet --html mine.html
-# python -m pgt export --model mine.safetensors --onnx mine.onnx     for onnxruntime and others
+# ```python
+# live(NextLocation.pretrained()).save("live.html")                  # a page for anybody's file
+# live(NextLocation.pretrained(), visits).save("mine.html")          # the same, with visits in it
+# playground().save("city.html")                                     # the playground, as one file
+# build(model, data.test, places=places).save("model.html")          # the playground of your own PGT
 # ```
 #
-# The page opens from disk, by a double click. The last line needs `pip install onnx onnxscript onnxruntime`.
+# `build` stands beside `playground`; exercise 4 uses it. Every page opens from disk, by a double click.
 #
 # > **Pitfall.** A page of your own model holds the visits of its test windows, with places and hours, in plain text,
 # > and so does a page that was made with visits in it. Before you send it to somebody, think about whose visits they are.
@@ -296,9 +295,52 @@ print(f"largest difference of a probability: {gap:.0e}")
 #
 # > **Pitfall.** Our first ONNX file worked on its example of two windows and refused any other number of windows. The
 # > model asks for `len(batch)`, and Python's `len` must return a plain integer: the exporter saw a 2 and took it for a
-# > constant. So a test on the shapes of the example proves nothing. We test ours on one window
+# > constant. So a test on the shapes of the example proves nothing. Try yours on one window
 # > and on sixty-four, on short ones and on long ones.
 #
+# This writes our model; it needs `pip install onnx onnxscript onnxruntime`. Sizes that may change are named as `Dim`, and
+# `strict` makes the exporter follow `len`.
+
+# %%
+VISITS = ("location", "time", "weekday", "duration", "days_ago")
+
+
+class Plain(torch.nn.Module):
+    """The model between tensors; ONNX knows no classes."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, user, length, *visits):
+        unused = ("gap_days", "now_minute", "index", "target")
+        unused += ("target_time", "target_weekday")
+        given = dict.fromkeys(unused, torch.zeros_like(user))
+        given |= dict(zip(VISITS, visits, strict=True))
+        given["start_minute"] = torch.zeros_like(visits[0])
+        return self.model(Batch(user=user, length=length, **given)).log_probs
+
+
+def tensors_of(batch):
+    return tuple(getattr(batch, n) for n in ("user", "length", *VISITS))
+
+
+RUN = False  # True writes city.onnx here
+if RUN:
+    windows = torch.export.Dim("windows")
+    length = torch.export.Dim("visits", max=model.config.max_len)
+    sizes = ({0: windows}, {0: windows}, ({0: windows, 1: length},) * 5)
+    traced = torch.export.export(
+        Plain(model).eval(),
+        tensors_of(test.batch([0, 1])),
+        dynamic_shapes=sizes,
+        strict=True,
+    )
+    names = ["user", "length", *VISITS]
+    options = {"dynamo": True, "optimize": False, "input_names": names}
+    torch.onnx.export(traced, **options).save("city.onnx")
+
+# %% [markdown]
 # ## What to remember
 #
 # - A model this small needs no server: a forward pass of fewer than two hundred lines of JavaScript, and weights as text.
@@ -449,14 +491,17 @@ pd.DataFrame(coarse).T.rename_axis("bits").round(2)
 # @title Solution 4
 RUN = False  # True simulates, trains (minutes) and writes town.html here
 if RUN:
-    from pgt.cli.parser import main as pgt_main
+    from wherenext import city
+    from wherenext.live import build
 
-    for line in (
-        "city town --seed 11",
-        "prepare town town.parquet",
-        "train town.parquet --out town.safetensors --preset city",
-        "export --model town.safetensors --visits town.parquet "
-        "--html town.html",
-    ):
-        pgt_main(line.split())
+    town = city.simulate("small", seed=11)
+    data = pgt.prepare(town.visits, protocol="exact")
+    sizes = data.vocabulary.n_locations, data.vocabulary.n_users
+    config = PRESETS["city"]
+    mine = pgt.PointerGeneratorTransformer(
+        pgt.ModelConfig(*sizes, **config.model)
+    )
+    pgt.fit(mine, data.train, data.valid, config.training)
+    page = build(mine.eval(), data.test, places=town.places)
+    page.save("town.html")
 print("then open town.html")

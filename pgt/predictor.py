@@ -96,9 +96,11 @@ class NextLocation:
             )
         with files.fitting(name):
             found = tensors.pop("calibration").double().numpy()
+            configs = {part: [ContextualConfig.from_dict(raw) for raw in info["models"][part]]
+                       for part in NETWORKS}  # fmt: skip
             experts = files.built(lambda: nn.ModuleDict({
-                part: Experts([ContextualPointer(ContextualConfig.from_dict(raw)) for raw in some])
-                for part, some in info["models"].items()
+                part: Experts([ContextualPointer(one) for one in some])
+                for part, some in configs.items()
             }), tensors, name)  # fmt: skip
             mean, strength = map(float, info["novelty"])
             return cls(experts, (mean, strength), found, dict(info["notes"]), timezone)
@@ -240,8 +242,7 @@ class NextLocation:
     def score(self, visits: Any) -> pd.DataFrame:
         """How good it is on the last part of each person's days, the rules beside it.
 
-        The table is as of `pgt.metrics.compare`. Windows are those of the exact protocol; experts
-        are weighed by those of the training part.
+        The table is as of `pgt.metrics.compare`; the windows are those of the exact protocol.
         """
         week = prepare(self._read(visits), protocol="exact")
         data = with_history(week, MEMORY, OLDER)
@@ -251,10 +252,9 @@ class NextLocation:
                 "record); give more visits."
             )
         valid = data.valid.subset(sample(len(data.valid), KERNEL))
-        ours = self.experts["next_place"].weighed(data.train)
         often = fit_baseline("most_frequent", data.train, valid)
-        ranked = {"contextual": evaluate(ours, data.test),
-                  f"most frequent, {MEMORY} visits": evaluate(often, data.test),
+        ranked = {"contextual": evaluate(self.experts["next_place"].weighed(data.train), data.test),
+                  looking_back("most_frequent", MEMORY): evaluate(often, data.test),
                   "most frequent, 7 days": evaluate(often, week.test)}  # fmt: skip
         if len(valid):
             kernel = fit_baseline("kernel", data.train, valid)
@@ -273,7 +273,7 @@ class NextLocation:
     def _asked(self, source: Any, at: Any, user: Any) -> tuple[Experts, Questions]:
         """The networks, weighed by everybody's past, and the questions of those who are asked."""
         table = self._read(source)
-        when = None if at is None else moment(at, table.started_at.dt.tz)
+        when = None if at is None else moment(at, table)
         asked, past = ask(until(table, when), when, self.novelty)
         experts = self.experts["next_place" if at is None else "at_a_time"].weighed(past)
         if user is not None:

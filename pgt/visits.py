@@ -407,18 +407,23 @@ def until(visits: pd.DataFrame, at: pd.Timestamp | None) -> pd.DataFrame:
     return visits.assign(finished_at=ended).reset_index(drop=True)
 
 
-def moment(at: Any, zone: Any) -> pd.Timestamp:
-    """What somebody wrote, by the clocks of a zone; an hour that is skipped ends at once."""
+def moment(at: Any, visits: pd.DataFrame) -> pd.Timestamp:
+    """What somebody wrote, by the clocks of a table; an hour that is skipped ends at once."""
     try:
-        found = pd.Timestamp(at)
+        found, zone = pd.Timestamp(at), visits.started_at.dt.tz
         if found.tz is not None:
             return found.tz_convert(zone)
-        return found.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+        local = found.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
     except (TypeError, ValueError, OverflowError):
         raise DataError(
             f"at is {at!r}; write a moment as ISO 8601 has it, such as 2024-05-01T12:00+02:00, or "
             "without an offset for local time."
         ) from None
+    if "utc_offset" in visits.columns:
+        raise DataError(
+            f"The table has the clocks of several zones; write at with an offset, as in {at}+02:00."
+        )
+    return local
 
 
 def nobody_before(at: pd.Timestamp | None, user: Any = None) -> DataError:

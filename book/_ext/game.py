@@ -23,6 +23,7 @@ from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.contextual import MEMORY
 from pgt.history import with_history
+from pgt.predictor import NextLocation
 from pgt.windows import Dataset, Windows, prepare
 
 QUESTIONS = 12

@@ -28,13 +28,13 @@ import torch
 
 from lab import data_sets, models, nobody
 from lab.newcomers import folds
-from lab.pretraining import blank
 from lab.reports import Report
 from lab.runs import SEEDS
 from pgt.contextual import TRAINING
 from pgt.metrics import ends, resampled_means
 from pgt.mixture import evaluating
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor import new_network
 from pgt.train import fit
 from pgt.windows import Dataset
 
@@ -62,7 +62,7 @@ def _pgt(data: Dataset, seed: int, half: int) -> Any:
 
 
 def _contextual(data: Dataset, seed: int, half: int) -> Any:
-    model = blank(seed, "unknown")
+    model = new_network(seed, "unknown")
     fit(model, data.train, data.valid, replace(TRAINING, seed=seed), progress=False)
     return model
 

@@ -8,9 +8,6 @@ from hashlib import sha256
 from typing import Any
 
 import torch
-from pgt.predictor.bundle import Bundle
-from pgt.predictor.estimator import PRETRAINED
-from pgt.predictor.fitting import remembering
 from wherenext import pointer_variants
 
 from lab import data_sets
@@ -24,6 +21,7 @@ from pgt.history import with_history
 from pgt.improvements import IMPROVEMENTS, improved
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor import NextLocation
 from pgt.sparse import Loss, cross_entropy
 from pgt.train import fit
 from pgt.vocabulary import Vocabulary
@@ -174,15 +172,14 @@ def _with_history(key: str, run: Run) -> Dataset:
 
 def _shipped(key: str, run: Run) -> Trained:
     """The predictor as it comes, its experts weighed by what these people did in training."""
-    data, path = _remembered(key, run), folder("checkpoints") / PRETRAINED
-    # Windows with a history, as `remembering` made them.
-    model = Bundle.load(path).next_place.weighed(data.train)  # type: ignore[arg-type]
+    data, path = _remembered(key, run), folder("checkpoints") / "nobody.safetensors"
+    model = NextLocation.load(path).experts["next_place"].weighed(data.train)
     weights = [round(weight, 3) for weight in model.weights.tolist()]
     return model, {"file": sha256(path.read_bytes()).hexdigest()[:12], "weights": weights}
 
 
 def _remembered(key: str, run: Run) -> Dataset:
-    return remembering(data_sets.dataset(key))
+    return with_history(data_sets.dataset(key), contextual.MEMORY, contextual.OLDER)
 
 
 def _augmented(key: str, run: Run) -> Dataset:

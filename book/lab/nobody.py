@@ -21,7 +21,8 @@ writes ``book/results/nobody.json``. The networks have seen simulated worlds alo
 In percent and points, with 95 % intervals of Acc@1 from people, and seeds where there are several,
 resampled. No person, place or moment can be recognized in the rows.
 
-The shipped weights are those of seed 42: ``lab.pretraining.pretrain(42)`` makes them again.
+The weights that are shipped are those of seed 42: ``lab.pretraining.pretrain().save(FILE)`` makes
+them again.
 """
 
 from __future__ import annotations
@@ -36,21 +37,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pgt.predictor.experts import Experts
-from pgt.predictor.fitting import FINE_TUNING, remembering
+from pgt.predictor.fitting import FINE_TUNING
 from wherenext.worlds import WorldConfig
 
 from lab import data_sets, runs
 from lab.data_sets import DATA
 from lab.models import Run
-from lab.pretraining import Pretraining, blank, diaries, expert, simulated
-from lab.provenance import code_hash
+from lab.pretraining import Pretraining, diaries, expert, simulated
 from lab.reports import Report
 from lab.runs import SEEDS
 from pgt import checkpoint
-from pgt.contextual import TRAINING, ContextualPointer
+from pgt.contextual import MEMORY, OLDER, TRAINING, ContextualPointer
 from pgt.files import built
-from pgt.history import HistoryWindows
+from pgt.history import HistoryWindows, with_history
 from pgt.metrics import evaluate, gains, interval, interval_of_mean, summarize
+from pgt.predictor import FINE_TUNING, Experts, new_network
 from pgt.train import fit
 from pgt.windows import Dataset
 
@@ -76,7 +77,7 @@ Row = dict[str, Any]
 @cache
 def seen(key: str) -> Dataset:
     """Windows of an entry of `lab.data_sets.DATA`, with the past that the predictor looks at."""
-    return remembering(data_sets.dataset(key))
+    return with_history(data_sets.dataset(key), MEMORY, OLDER)
 
 
 @cache
@@ -92,7 +93,7 @@ def learned(plan: Pretraining, kind: str, seed: int) -> ContextualPointer:
     path = Path(tempfile.gettempdir()) / "pgt-runs" / name
     if path.is_file():
         tensors, _ = checkpoint.read(path)
-        return built(lambda: blank(seed, "unknown"), tensors, name)
+        return built(lambda: new_network(seed, "unknown"), tensors, name)
     data = worlds(plan) if kind == NAMES[0] else diaries(worlds(plan))
     model = expert(data, "unknown", replace(plan.training, seed=seed))
     checkpoint.write(path, model.state_dict(), {})
@@ -111,7 +112,7 @@ def zero_shot(key: str) -> Iterator[Row]:
     ranks: dict[str, list[pd.DataFrame]] = {name: [] for name in ("predictor", *NAMES)}
     for seed in SEEDS:
         both = Experts([learned(FULL, name, seed) for name in NAMES]).weighed(data.train)
-        alone = zip(NAMES, (Experts([one]).eval() for one in both.networks), strict=True)
+        alone = zip(NAMES, (Experts([one]).eval() for one in both.experts), strict=True)
         for name, model in (("predictor", both), *alone):
             found = evaluate(model, data.test)
             found["user_id"] = pd.factorize(found.user_id)[0]  # as `lab.runs.ranks_of` has it
@@ -121,7 +122,7 @@ def zero_shot(key: str) -> Iterator[Row]:
                 yield _about(
                     key, table="zero-shot", model=name, variant="full", seed=seed, **row,
                     low=low, high=high, weight=float(both.weights[0]),
-                    parameters=sum(one.n_parameters() for one in model.networks),
+                    parameters=sum(one.n_parameters() for one in model.experts),
                 )  # fmt: skip
     for name, found_of in ranks.items():
         low, high = interval_of_mean(found_of)
@@ -173,10 +174,11 @@ def curve(key: str) -> Iterator[Row]:
             train = _some(data.train, n, seed)
             valid = _some(data.valid, max(25, n // 4), seed)
             both = Experts([learned(FULL, name, seed) for name in NAMES])
-            ready = both.weighed(train).best
+            weighed = both.weighed(train)
+            ready = weighed.experts[int(weighed.weights.argmax())]
             fit(ready, train, valid, replace(FINE_TUNING, seed=seed), progress=False)
             ranks["fine-tuned"].append(evaluate(ready, data.test))
-            anew = blank(seed, "unknown")
+            anew = new_network(seed, "unknown")
             fit(anew, train, valid, replace(TRAINING, seed=seed), progress=False)
             ranks["trained"].append(evaluate(anew, data.test))
         for name, found in ranks.items():

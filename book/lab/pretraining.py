@@ -15,33 +15,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from pgt.predictor.answers import strangeness
-from pgt.predictor.asking import new_places
-from pgt.predictor.bundle import NO_PLACES, Bundle, Novelty
-from pgt.predictor.experts import Experts
+from torch import nn
 from wherenext.worlds import USERS, WorldConfig, world
 
-from pgt.baselines import ContextKernel
 from pgt.config import TargetTime, TrainConfig, WindowConfig
-from pgt.contextual import (
-    ALONE,
-    MEMORY,
-    OLDER,
-    TRAINING,
-    ContextualConfig,
-    ContextualPointer,
-    like_kernel,
-)
-from pgt.history import HistoryWindows, is_new, with_history
+from pgt.contextual import MEMORY, OLDER, TRAINING
+from pgt.history import with_history
 from pgt.metrics import evaluate, gains
+from pgt.predictor import NETWORKS, Experts, NextLocation, new_network, promises
 from pgt.train import fit
 from pgt.windows import Dataset, Windows, prepare
-
-SHAPE: dict[str, Any] = ALONE | {"n_components": 6}
-NETWORKS: dict[str, TargetTime] = {"next_place": "unknown", "at_a_time": "time"}
-CALIBRATION = 2000  # numbers in a file
-ENOUGH = 50  # fewer windows tell nothing of what to take, and carry no promise
 
 
 @dataclass(frozen=True)
@@ -103,28 +86,18 @@ def _some(windows: Windows, n: int) -> Windows:
     return windows.subset(np.sort(np.concatenate(kept)))
 
 
-def blank(seed: int, target_time: TargetTime) -> ContextualPointer:
-    """A network with its first weights: three of its components are the kernel's."""
-    torch.manual_seed(seed)
-    config = ContextualConfig(**NO_PLACES, **SHAPE, target_time=target_time)
-    model = ContextualPointer(config)
-    assert model.scorer is not None
-    like_kernel(model.scorer, ContextKernel())
-    return model
-
-
 def expert(
     data: Dataset, target_time: TargetTime, training: TrainConfig, *, progress: bool = False
-) -> ContextualPointer:
+) -> Any:
     """Train one network from its first weights: in worlds of one kind, or on real people."""
-    model = blank(training.seed, target_time)
-    fit(model, data.train, data.valid, training, progress=progress)
-    return model
+    network = new_network(training.seed, target_time)
+    fit(network, data.train, data.valid, training, progress=progress)
+    return network
 
 
 def pretrain(
     seed: int = 42, plan: Pretraining | None = None, *, workers: int = 1, progress: bool = True
-) -> Bundle:
+) -> NextLocation:
     """Simulate worlds and train the predictor in them.
 
     Parameters
@@ -139,31 +112,21 @@ def pretrain(
 
     Returns
     -------
-    Bundle
+    NextLocation
         Calibrated on the worlds that were held out.
     """
     plan = plan or Pretraining()
     data = simulated(plan, workers)
-    networks: dict[str, Any] = {}
+    experts: dict[str, Any] = {}
     for name, target_time in NETWORKS.items():
         parts = (data, diaries(data))
         training = replace(plan.training, seed=seed)
-        experts = [expert(part, target_time, training, progress=progress) for part in parts]
-        networks[name] = Experts(experts).eval()
-    held_out = calibrated(networks, data.valid)
-    score = 100 * gains(evaluate(networks["next_place"], data.valid))["acc@1"].mean()
-    held_out.notes |= {
+        networks = [expert(part, target_time, training, progress=progress) for part in parts]
+        experts[name] = Experts(networks)
+    both = nn.ModuleDict(experts).eval()
+    score = 100 * gains(evaluate(both["next_place"], data.valid))["acc@1"].mean()
+    notes = {
         "trained on": f"{plan.worlds} simulated worlds, {len(data.train)} windows, no real person",
         "seed": seed, "held-out worlds": plan.held_out, "acc@1 there": round(float(score), 1),
     }  # fmt: skip
-    return held_out
-
-
-def calibrated(networks: dict[str, Any], windows: Windows) -> Bundle:
-    """Put networks and promises together; the promises are made on windows of no training."""
-    assert isinstance(windows, HistoryWindows)
-    new = new_places(windows)
-    novelty = Novelty.fit(new, is_new(windows)[windows.target])
-    strange = np.sort(strangeness(networks["next_place"], windows, novelty(new)))
-    at = np.linspace(0, len(strange) - 1, min(CALIBRATION, len(strange))).round().astype(int)
-    return Bundle(**networks, memory=MEMORY, older=OLDER, novelty=novelty, calibration=strange[at])
+    return NextLocation(both, *promises(both, data.valid), notes)

@@ -114,7 +114,7 @@ def measured(key: str) -> Iterator[Row]:
     """The rows of an entry of `lab.data_sets.DATA`."""
     data = seen(key)
     assert isinstance(data.train, HistoryWindows)
-    model = NextLocation.pretrained().bundle_.next_place.weighed(data.train)
+    model = NextLocation.pretrained().experts["next_place"].weighed(data.train)
     ours = evaluate(model, data.test)
     codes, users = pd.factorize(ours.user_id)
     people = habits(data_sets.dataset(key).train.visits).reindex(users)
@@ -132,4 +132,6 @@ REPORT = Report(
     question="Which people does the predictor that was trained on nobody serve, and whom not?",
     rows=_rows,
     data=REAL,
+    starts=("measured", "pgt.predictor:Experts"),
+    models=("kernel_memory",),
 )

@@ -15,16 +15,14 @@ from string import Template
 from typing import Any
 
 import pandas as pd
-from pgt.io.columns import ALIASES
-from pgt.io.forms import OTHERS
-from pgt.predictor.asking import RECENT
-from pgt.predictor.bundle import Bundle
-from pgt.predictor.experts import PAST, PRIOR, STEPS
 
 from pgt import files
-from pgt.contextual import ContextualPointer
+from pgt.contextual import MEMORY, OLDER, ContextualPointer
+from pgt.datasets import ALIASES
 from pgt.errors import DataError
-from pgt.visits import COORDINATES, REQUIRED
+from pgt.predictor import PAST, PRIOR, RECENT, STEPS, NextLocation
+from pgt.recordings import MAGIC
+from pgt.visits import REQUIRED
 from wherenext import city as towns
 from wherenext.live import MOST_PEOPLE, SIGNS, frame
 from wherenext.page_text import safe_html
@@ -67,22 +65,28 @@ class Live(WebFigure):
 
 
 def live(
-    bundle: Bundle, visits: pd.DataFrame | None = None, *, title: str = "", caption: str = ""
-) -> Live:
+    predictor: NextLocation, visits: pd.DataFrame | None = None, *, title: str = "",
+    caption: str = "",
+) -> Live:  # fmt: skip
     """The networks of a predictor in a page of their own.
 
-    ``bundle`` is a predictor's ``bundle_``. ``visits`` are checked ones that the page holds and
-    begins with, up to `MOST_PEOPLE` people; without them, it begins with one person of the
-    simulated town.
+    Parameters
+    ----------
+    predictor : NextLocation
+    visits : DataFrame, optional
+        Checked visits that the page holds and begins with, up to `MOST_PEOPLE` people; without
+        them, it begins with one person of the simulated town.
+    title, caption : str
+        Instead of those of the pretrained networks.
 
     >>> import pgt
-    >>> page = live(pgt.NextLocation.pretrained().bundle_)
+    >>> page = live(pgt.NextLocation.pretrained())
     >>> page.data["sample"], len(page.data["model"]["next_place"])
     (True, 2)
     """
     if visits is not None and visits.user_id.nunique() > MOST_PEOPLE:
         visits = most(visits)
-    networks = {"next_place": bundle.next_place.networks, "at_a_time": bundle.at_a_time.networks}
+    networks = {name: list(part.experts) for name, part in predictor.experts.items()}
     n_experts = len(networks["next_place"])
     named = EXPERTS if n_experts == len(EXPERTS) else range(1, n_experts + 1)
     every = [network for part in networks.values() for network in part]
@@ -90,14 +94,14 @@ def live(
         "knots": {name: feature.knots for network in every
                   for name, feature in _scorer(network).known.items()},
         "facts": {network.config.target_time: list(_scorer(network).facts) for network in every},
-        "memory": bundle.memory, "older": bundle.older, "recent": RECENT,
+        "memory": MEMORY, "older": OLDER, "recent": RECENT,
         "past": PAST, "prior": PRIOR, "steps": STEPS,
-        "novelty": {"mean": bundle.novelty.mean, "strength": bundle.novelty.strength},
+        "novelty": dict(zip(("mean", "strength"), predictor.novelty, strict=True)),
     }  # fmt: skip
     data = {
-        "id": "pgt-live-predictor", "model": model, "experts": [str(one) for one in named],
-        "reading": {"columns": {ours: [ours.replace("_", ""), *names]
-                                for ours, names in ALIASES.items()},
+        "id": "pgt-live-nobody", "model": model, "experts": [str(one) for one in named],
+        "reading": {"columns": {ours: [ours.replace("_", ""), *" ".join(ALIASES[ours]).split()]
+                                for ours in (*REQUIRED, "lon", "lat")},
                     "others": [[magic.decode("latin-1"), *words] for magic, *words in _others()]},
         "sample": visits is None, "name": "a simulated person" if visits is None else "your visits",
         "table": as_text(sample() if visits is None else visits),
@@ -137,7 +141,7 @@ def most(visits: pd.DataFrame) -> pd.DataFrame:
 
 def as_text(visits: pd.DataFrame) -> str:
     """Visits as CSV with local times and their offset, which the page reads as it reads a file."""
-    columns = [name for name in (*REQUIRED, *COORDINATES) if name in visits.columns]
+    columns = [name for name in (*REQUIRED, "lon", "lat") if name in visits.columns]
     table = visits[columns].copy()
     for name in ("started_at", "finished_at"):
         table[name] = [time.isoformat() for time in table[name]]
@@ -150,6 +154,9 @@ def _scorer(network: ContextualPointer) -> Any:
 
 def _others() -> Iterable[tuple[Any, ...]]:
     """How files begin that are no table of text; the page reads no Parquet."""
-    yield from OTHERS
+    yield b"PK\x03\x04", "a zip archive (so is .xlsx)", "unpack it, or save the sheet as CSV"
+    yield from MAGIC
+    yield from ((sign, "JSON", "write the table as CSV") for sign in (b"{", b"["))
+    yield b"<?xml", "XML", "write the table as CSV"
     yield b"PAR1", "Parquet", "write the table as CSV"
     yield b"\x1f\x8b", "packed with gzip", "unpack it"

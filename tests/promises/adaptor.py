@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import wherenext.city
-from wherenext.city.fixes import simulate_fixes
+from wherenext.fixes import simulate_fixes
 
 from pgt.__main__ import main
 from pgt.baselines import Last as Last

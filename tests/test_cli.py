@@ -1,0 +1,345 @@
+"""The command line: every command, its words, its exit status, and one sentence for bad input."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import pgt
+from pgt import cli, datasets, files
+from pgt.checkpoint import shipped
+from pgt.predictor import NextLocation
+from pgt.visits import check
+
+from .helpers import ZONE, environment, routine_visits, run_python
+
+Said = pytest.CaptureFixture[str]
+COMMANDS = ("visits", "predict", "explain", "map", "evaluate", "train", "city")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of five people, one of one person, and one without the column that says who."""
+    here = tmp_path_factory.mktemp("cli")
+    table = check(routine_visits(users=5, days=40)).assign(lon=16.37, lat=48.2)
+    datasets.write(table, here / "visits.csv")
+    datasets.write(table[table.user_id == 1], here / "one.csv")
+    datasets.write(table[table.user_id == 1].drop(columns="user_id"), here / "mine.csv")
+    return here
+
+
+def run(*arguments: object) -> int:
+    return cli.main([str(one) for one in arguments])
+
+
+# --- every command -----------------------------------------------------------------------------
+
+
+def test_there_are_seven_commands(capsys: Said) -> None:
+    with pytest.raises(SystemExit) as end:
+        run("--help")
+    said = capsys.readouterr().out
+    assert end.value.code == 0
+    assert tuple(re.findall(r"^    ([a-z]+) ", said, re.MULTILINE)) == COMMANDS
+    for name in COMMANDS:
+        with pytest.raises(SystemExit) as end:
+            run(name, "--help")
+        assert end.value.code == 0 and f"python -m pgt {name}" in capsys.readouterr().out
+
+
+def test_help_is_there_at_once() -> None:
+    said = run_python("-c", "import sys, pgt.cli; pgt.cli.parser(); print('torch' in sys.modules)")
+    assert said.stdout.strip() == "False", said.stderr
+
+
+def test_predict_says_what_the_predictor_says(folder: Path, capsys: Said) -> None:
+    assert run("predict", folder / "visits.csv", "--top", 2, "--at", "2024-05-09 11:00") == 0
+    said = capsys.readouterr().out
+    expected = NextLocation.pretrained().predict(
+        folder / "visits.csv", top=2, at="2024-05-09 11:00"
+    )
+    people = re.findall(r"^user (\S+), after the visit of 2024-05-09 08:00$", said, re.MULTILINE)
+    assert people == expected.user_id.astype(str).unique().tolist()
+    rows = re.findall(r"^  (\d)\. (\S+)  ([\d.]+)$", said, re.MULTILINE)
+    assert rows == [
+        (str(row.rank), str(row.location_id), f"{row.probability:.3f}")
+        for row in expected.itertuples()
+    ]
+    assert said.count("somewhere new") == 5
+
+
+def test_an_answer_is_written_as_a_table(folder: Path, tmp_path: Path, capsys: Said) -> None:
+    expected = NextLocation.pretrained().predict(folder / "visits.csv", user=3)
+    for name in ("next.csv", "next.parquet"):
+        out = tmp_path / name
+        assert run("predict", folder / "visits.csv", "--user", 3, "--out", out) == 0
+        assert "1 people; written to" in capsys.readouterr().out
+        read = pd.read_csv(out) if name.endswith("csv") else pd.read_parquet(out)
+        assert read.location_id.tolist() == expected.location_id.tolist()
+        assert read.probability.tolist() == pytest.approx(expected.probability.tolist())
+
+
+def test_one_person_needs_no_name(folder: Path, tmp_path: Path, capsys: Said) -> None:
+    for name in ("one.csv", "mine.csv"):
+        assert run("explain", folder / name, "--top", 1) == 0
+        assert re.match(r"\d+: 0\.\d+, \d+ visits\n", capsys.readouterr().out)
+    assert run("predict", folder / "mine.csv", "--person", "ann") == 0
+    assert "user ann, after" in capsys.readouterr().out
+    assert run("explain", folder / "visits.csv") == 2
+    assert "name one with --user" in capsys.readouterr().err
+
+
+def test_explain_says_first_what_spoke_for_the_first_place(folder: Path, capsys: Said) -> None:
+    assert run("explain", folder / "visits.csv", "--user", 1, "--top", 2, "--reasons", 3) == 0
+    said = capsys.readouterr().out
+    found = NextLocation.pretrained().explain(folder / "visits.csv", 1, top=2)
+    places = said.split("\n")[:-1]
+    titles = [line for line in places if not line.startswith(" ")]
+    assert [title.split(":")[0] for title in titles] == [
+        str(place) for place in found.location_id.unique()
+    ]
+    effects = [float(x) for x in re.findall(r"^ +([+-][\d.]+) points", said, re.MULTILINE)]
+    assert effects[0] == pytest.approx(found.effect.iloc[0], abs=0.06) and effects[0] > 0
+    assert len(effects) <= 12
+
+
+def test_map_writes_one_page(folder: Path, tmp_path: Path, capsys: Said) -> None:
+    out = tmp_path / "map.html"
+    assert run("map", folder / "visits.csv", "--user", 1, "--out", out) == 0
+    assert f"written to {out}" in capsys.readouterr().out
+    text = out.read_text(encoding="utf-8")
+    assert text.lstrip().lower().startswith("<!doctype html>") and "guess" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["map.html"]
+
+
+def test_evaluate_shows_the_score(folder: Path, capsys: Said) -> None:
+    assert run("evaluate", folder / "visits.csv") == 0
+    said = capsys.readouterr().out
+    score = NextLocation.pretrained().score(folder / "visits.csv")
+    n = score.n.iloc[0]
+    assert said.startswith(f"test: {n} windows of 5 of 5 people, in percent; [95 % interval")
+    for row in score[score.group == "all"].itertuples():
+        name = "predictor" if row.model == "contextual" else row.model
+        assert re.search(rf"^ *{name} +all +{n} +{row._4:.1f} +\[", said, re.MULTILINE)
+    assert run("evaluate", folder / "one.csv") == 0
+    said = capsys.readouterr().out
+    assert "of 1 of 1 people" in said and "[1" not in said.partition("\n")[2]
+    assert said.rstrip().endswith("fewer than five people carry no interval by people.")
+
+
+@pytest.mark.parametrize(
+    ("lead", "low", "high", "says"),
+    [
+        (2.0, 0.5, 3.5, "Use the predictor."),
+        (-2.0, -3.5, -0.5, "Use the rule, or fit the predictor"),
+        (0.0, -1.0, 1.0, "within chance"),
+        (2.0, -0.1, 4.0, "within chance"),
+        (-2.0, -4.0, 0.0, "within chance"),
+        (9.0, float("nan"), float("nan"), "no advice"),
+    ],
+)
+def test_advice_is_what_the_interval_carries(
+    lead: float, low: float, high: float, says: str
+) -> None:
+    rows = {
+        "model": ["contextual", "often", "kernel"], "acc@1": [30.0, 10.0, 30.0 - lead],
+        "lead": [0, 20.0, lead], "lead_low": [0, 18.0, low], "lead_high": [0, 22.0, high],
+    }  # fmt: skip
+    said = cli.verdict(pd.DataFrame(rows))
+    assert says in said and "30.0 %" in said and "(kernel)" in said
+    advice = ("Use the predictor.", "Use the rule", "within chance", "no advice")
+    assert sum(one in said for one in advice) == 1
+
+
+def test_train_writes_what_predict_takes(folder: Path, tmp_path: Path, capsys: Said) -> None:
+    table = check(routine_visits(users=4, days=75))
+    datasets.write(table, tmp_path / "v.parquet")
+    out = tmp_path / "mine.safetensors"
+    assert run("train", tmp_path / "v.parquet", "--out", out, "--seed", 3, "--quiet") == 0
+    said, noise = capsys.readouterr()
+    assert noise == "" and all(name in said for name in ("pretrained", "fine_tuned", "trained"))
+    model = NextLocation.load(out)
+    assert model.notes["seed"] == 3
+    assert f"taken: {model.notes['taken'].replace('_', ' ')}; written to {out}" in said
+    assert run("predict", folder / "visits.csv", "--model", out, "--user", 1, "--top", 1) == 0
+    first = model.predict(folder / "visits.csv", user=1, top=1)
+    assert f"1. {first.location_id[0]}  {first.probability[0]:.3f}" in capsys.readouterr().out
+
+
+def test_training_shows_its_progress(tmp_path: Path, capsys: Said) -> None:
+    datasets.write(check(routine_visits(users=4, days=75)), tmp_path / "v.parquet")
+    assert run("train", tmp_path / "v.parquet", "--out", tmp_path / "m.safetensors") == 0
+    assert re.search(r"training: +\d+%.* \d+/\d+ ", "".join(capsys.readouterr()))
+
+
+def test_too_few_visits_leave_the_predictor_as_it_is(tmp_path: Path, capsys: Said) -> None:
+    datasets.write(check(routine_visits(users=1, days=5)), tmp_path / "v.csv")
+    out = tmp_path / "m.safetensors"
+    assert run("train", tmp_path / "v.csv", "--out", out) == 0
+    assert "stays as it is" in capsys.readouterr().out
+    assert NextLocation.load(out).notes["taken"] == "pretrained"
+
+
+def test_the_town_is_written_and_read(tmp_path: Path, capsys: Said) -> None:
+    assert run("city", tmp_path / "visits.csv") == 0
+    assert "all simulated, written to" in capsys.readouterr().out
+    town, read = datasets.load_city(), pgt.read_visits(tmp_path / "visits.csv")
+    columns = ["user_id", "location_id", "split", "lon", "lat"]
+    pd.testing.assert_frame_equal(read[columns], town[columns], check_dtype=False)
+    assert (read.started_at == town.started_at).all()
+    assert (read.finished_at == town.finished_at).all()
+
+
+def test_visits_of_any_file(folder: Path, tmp_path: Path, capsys: Said) -> None:
+    theirs = pd.read_csv(folder / "visits.csv").rename(columns={"location_id": "spot"})
+    theirs.to_csv(tmp_path / "theirs.csv", index=False)
+    out = tmp_path / "ours.parquet"
+    assert run(
+        "visits", tmp_path / "theirs.csv", "--columns", "location_id=spot", "--out", out
+    ) == 0  # fmt: skip
+    assert "people: 5, places: 15" in capsys.readouterr().out
+    assert len(pd.read_parquet(out)) == len(theirs)
+
+
+def test_visits_are_found_in_recorded_positions(tmp_path: Path, capsys: Said) -> None:
+    """Two weeks between two places, a fix every ten minutes."""
+    at = pd.date_range("2024-05-01", "2024-05-15", freq="10min", tz="UTC")
+    fixes = pd.DataFrame({"time": at, "lat": 48.2 + 0.05 * (at.hour // 12), "lon": 16.37})
+    fixes.to_csv(tmp_path / "track.csv", index=False)
+    track, out = tmp_path / "track.csv", tmp_path / "v.csv"
+    assert run("visits", track, "--person", "me", "--timezone", ZONE, "--out", out) == 0
+    said, noise = capsys.readouterr()
+    assert "people: 1, places: 2" in said and f"{len(fixes):,} positions" in noise
+    assert pd.read_csv(out).user_id.unique().tolist() == ["me"]
+    assert run("predict", track, "--person", "me", "--timezone", ZONE) == 0
+    assert "user me, after" in capsys.readouterr().out
+    assert run("visits", out, "--eps", 30, "--out", tmp_path / "again.csv") == 2
+    assert "--eps is about positions; leave it out" in capsys.readouterr().err
+
+
+# --- bad input ---------------------------------------------------------------------------------
+
+BAD = {
+    "no such file": (["predict", "nothing.csv"], "no file"),
+    "an empty file": (["predict", "empty.csv"], "empty"),
+    "text": (["predict", "text.csv"], "text.csv"),
+    "no such person": (["predict", "visits.csv", "--user", "ann"], "no user 'ann'"),
+    "no such time": (["predict", "visits.csv", "--at", "soon"], "at is 'soon'"),
+    "too early": (["predict", "visits.csv", "--at", "1999-01-01"], "later moment"),
+    "no such zone": (["predict", "visits.csv", "--timezone", "Mars"], "Mars"),
+    "no such column": (["predict", "visits.csv", "--columns", "user_id=x"], "x"),
+    "no such model": (["predict", "visits.csv", "--model", "none.safetensors"], "no checkpoint"),
+    "a model that is none": (["predict", "visits.csv", "--model", "visits.csv"], "visits.csv"),
+    "a PGT": (["predict", "visits.csv", "--model", str(shipped("city"))], "pgt.load_model"),
+    "an ending": (["predict", "visits.csv", "--out", "next.xlsx"], "end in .csv or .parquet"),
+    "a folder": (["predict", "visits.csv", "--out", "folder.csv"], "is a folder"),
+    "what is read": (["predict", "visits.csv", "--out", "visits.csv"], "write to another name"),
+    "a page": (["map", "one.csv", "--out", "map.pdf"], "end in .html"),
+    "no positions": (["map", "placeless.csv", "--out", "map.html"], "lon"),
+    "few visits": (["evaluate", "few.csv"], "no test windows"),
+    "a model's name": (["train", "visits.csv", "--out", "m.bin"], "end in .safetensors"),
+    "no folder": (["city", "visits.csv/x/y.csv"], "visits.csv"),
+}
+
+
+@pytest.fixture(scope="module")
+def broken(folder: Path) -> Path:
+    (folder / "empty.csv").write_text("")
+    (folder / "text.csv").write_text("Dear diary,\ntoday I went nowhere.\n")
+    (folder / "folder.csv").mkdir()
+    table = pd.read_csv(folder / "one.csv")
+    table.drop(columns=["lon", "lat"]).to_csv(folder / "placeless.csv", index=False)
+    table.head(4).to_csv(folder / "few.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_sentence_and_status_2(
+    broken: Path, name: str, capsys: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(broken)
+    before = {path: path.stat().st_mtime_ns for path in broken.rglob("*")}
+    arguments, says = BAD[name]
+    assert run(*arguments) == 2
+    said, noise = capsys.readouterr()
+    lines = [line for line in noise.splitlines() if not line.startswith("pgt: note: ")]
+    assert said == "" and len(lines) == 1 and lines[0].startswith("pgt: ") and says in lines[0]
+    assert {path: path.stat().st_mtime_ns for path in broken.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [], ["prediction"], ["predict"], ["predict", "v.csv", "--top", "0"],
+        ["predict", "v.csv", "--top", "1.5"], ["predict", "v.csv", "--columns", "user_id"],
+        ["train", "v.csv"], ["train", "v.csv", "--out", "m", "--seed", "-1"], ["export"],
+        ["map", "v.csv"], ["visits", "v.csv", "--out", "o.csv", "--eps", "wide"],
+    ],
+)  # fmt: skip
+def test_wrong_options_are_status_2(arguments: list[str], capsys: Said) -> None:
+    with pytest.raises(SystemExit) as end:
+        run(*arguments)
+    assert end.value.code == 2 and "usage: pgt" in capsys.readouterr().err
+
+
+def test_a_write_that_fails_leaves_what_was_there(
+    folder: Path, tmp_path: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "next.csv"
+    out.write_text("as before")
+
+    def full(table: pd.DataFrame, path: Path) -> None:
+        Path(path).write_text("half of")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "write_csv", full)
+    assert run("predict", folder / "visits.csv", "--out", out) == 2
+    noise = capsys.readouterr().err
+    assert "No space left on device" in noise and "as it was" in noise
+    assert out.read_text() == "as before" and list(tmp_path.iterdir()) == [out]
+
+
+def test_a_note_is_said_once(folder: Path, tmp_path: Path, capsys: Said) -> None:
+    table = pd.read_csv(folder / "one.csv")
+    pd.concat([table, table.head(3)]).to_csv(tmp_path / "twice.csv", index=False)
+    assert run("predict", tmp_path / "twice.csv") == 0
+    notes = re.findall("^pgt: note: .*", capsys.readouterr().err, re.MULTILINE)
+    assert any("3 visits stand twice" in note for note in notes) and len(notes) == len({*notes})
+
+
+def test_names_cannot_move_the_cursor(folder: Path, tmp_path: Path, capsys: Said) -> None:
+    table = pd.read_csv(folder / "one.csv")
+    evil = table.assign(user_id="ann\x1b[2J", location_id="\u202ehome" + table.location_id.map(str))
+    evil.to_csv(tmp_path / "evil.csv", index=False)
+    assert run("predict", tmp_path / "evil.csv") == 0
+    said = capsys.readouterr().out
+    assert "ann\\x1b[2J" in said and "\\u202ehome" in said
+    assert "\x1b" not in said and "\u202e" not in said
+
+
+def test_a_reader_who_has_seen_enough(folder: Path) -> None:
+    """As `python -m pgt predict visits.csv | head -1` does, and whatever the terminal's letters."""
+    started = subprocess.Popen(
+        [sys.executable, "-m", "pgt", "predict", str(folder / "visits.csv")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=environment() | {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert started.stdout is not None and started.stderr is not None
+    started.stdout.close()
+    noise = started.stderr.read().decode()
+    started.stderr.close()
+    assert started.wait() == 1 and "Traceback" not in noise
+
+
+def test_a_stop_is_status_130(folder: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(NextLocation, "predict", stopped)
+    assert run("predict", folder / "visits.csv") == 130
+    assert capsys.readouterr().err.strip() == "pgt: stopped"

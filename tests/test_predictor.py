@@ -1,0 +1,462 @@
+"""The predictor: any visits, probabilities that add up, and what is saved is what is loaded."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from pgt import files
+from pgt.calibration import threshold
+from pgt.checkpoint import shipped
+from pgt.contextual import IN_WORDS, MEMORY, OLDER, ContextualConfig, ContextualPointer
+from pgt.errors import DataError
+from pgt.history import with_history
+from pgt.metrics import FEW, compare, evaluate
+from pgt.predictor import (
+    NETWORKS,
+    PRIOR,
+    Experts,
+    NextLocation,
+    ask,
+    likeliest,
+    new_network,
+    sample,
+    share_of_new,
+    share_of_truth,
+)
+from pgt.visits import check
+from pgt.windows import prepare
+
+from .helpers import random_visits, routine_visits
+
+SHIPPED = files.folder("checkpoints") / "nobody.safetensors"
+
+
+@pytest.fixture(scope="module")
+def model() -> NextLocation:
+    return NextLocation.pretrained()
+
+
+@pytest.fixture(scope="module")
+def visits() -> pd.DataFrame:
+    return check(routine_visits(users=5, days=40))
+
+
+# --- answers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", [None, "2024-05-01 12:00"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_all_probability_is_accounted_for(model: NextLocation, seed: int, at: str | None) -> None:
+    visits = check(random_visits(seed))
+    answer = model.predict(visits, top=1000, at=at)
+    groups = answer.groupby("user_id")
+    assert set(answer.user_id) == set(visits.user_id)
+    assert np.allclose(groups.probability.sum() + groups.somewhere_new.first(), 1, atol=1e-5)
+    assert (groups.probability.diff().dropna() <= 1e-9).all()
+    assert groups["rank"].agg(list).map(lambda rank: rank == [*range(1, len(rank) + 1)]).all()
+    been = visits.groupby("user_id").location_id.agg(set)
+    assert groups.location_id.agg(set).equals(been)
+    assert not answer.duplicated(["user_id", "location_id"]).any()
+    few = model.predict(visits, top=2, at=at)
+    pd.testing.assert_frame_equal(few, answer[answer["rank"] <= 2].reset_index(drop=True))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_somebody_with_few_visits_gets_an_answer(
+    model: NextLocation, visits: pd.DataFrame, n: int
+) -> None:
+    few = visits.groupby("user_id").head(n)
+    answer = model.predict(few).groupby("user_id")
+    assert answer.location_id.agg(set).equals(few.groupby("user_id").location_id.agg(set))
+    total = answer.probability.sum() + answer.somewhere_new.first()
+    assert np.allclose(total, 1, atol=1e-6) and (answer.somewhere_new.first() > 0).all()
+
+
+def test_names_order_and_columns_change_nothing(model: NextLocation, visits: pd.DataFrame) -> None:
+    whole = model.predict(visits)
+    text = visits.assign(location_id="place " + visits.location_id.astype(str))
+    other = model.predict(text)
+    assert np.array_equal(whole.probability, other.probability)
+    assert ("place " + whole.location_id.astype(str) == other.location_id).all()
+    shuffled = model.predict(visits.sample(frac=1, random_state=1))
+    pd.testing.assert_frame_equal(whole, shuffled)
+    theirs = visits.rename(columns={"user_id": "uid", "location_id": "venue"})
+    pd.testing.assert_frame_equal(whole, model.predict(theirs))
+
+
+@pytest.mark.parametrize("at", [None, "2024-04-20 12:00"])
+def test_who_else_is_asked_changes_nothing(
+    model: NextLocation, visits: pd.DataFrame, at: str | None
+) -> None:
+    """Everybody's past weighs the networks, whoever is asked about; batch mates have no say."""
+    whole, sets = model.predict(visits, at=at), model.predict_set(visits, at=at)
+    for user in visits.user_id.unique():
+        mine = model.predict(visits, at=at, user=str(user))
+        among = whole[whole.user_id == user].reset_index(drop=True)
+        pd.testing.assert_frame_equal(mine, among, atol=1e-6)
+        mine = model.predict_set(visits, at=at, user=user)
+        among = sets[sets.user_id == user].reset_index(drop=True)
+        pd.testing.assert_frame_equal(mine, among, atol=1e-6, check_dtype=False)
+
+
+def test_a_routine_is_found(model: NextLocation, visits: pd.DataFrame) -> None:
+    late = visits.groupby("user_id").tail(1)
+    first = model.predict(visits.drop(late.index), top=1).set_index("user_id").location_id
+    assert (first == late.set_index("user_id").location_id).mean() >= 0.75
+
+
+def test_a_moment_is_by_the_tables_clock(model: NextLocation, visits: pd.DataFrame) -> None:
+    end = visits.started_at.max()
+    one, other = (model.predict(visits, at=end + pd.Timedelta(hours=h)) for h in (1, 9))
+    assert not np.allclose(one.probability, other.probability, atol=1e-3)
+    local = str((end + pd.Timedelta(hours=9)).tz_localize(None))
+    utc = (end + pd.Timedelta(hours=9)).tz_convert("UTC").isoformat()
+    for same in (local, utc):
+        pd.testing.assert_frame_equal(model.predict(visits, at=same), other)
+    before = end - pd.Timedelta(days=10)
+    late = model.predict(visits, at=before)
+    assert (late.after <= before).all()
+    known = visits[visits.started_at <= before]
+    pd.testing.assert_frame_equal(model.predict(known, at=before), late)
+
+
+def test_local_time_is_that_of_the_day(model: NextLocation) -> None:
+    """A zone by name stays one through the change of clocks; of several clocks none is guessed."""
+    winter = pd.date_range("2024-03-01 09:00", periods=60, freq="12h", tz="Europe/Vienna")
+    table = pd.DataFrame({"user_id": 1, "location_id": [1, 2, 3] * 20, "started_at": winter})
+    told = model.predict(table, at="2024-03-29 12:00")
+    pd.testing.assert_frame_equal(told, model.predict(table, at="2024-03-29T11:00Z"))
+    assert str(told.after.dt.tz) == "Europe/Vienna"
+    utc = table.assign(started_at=winter.tz_convert("UTC"), utc_offset=[60] * 30 + [120] * 30)
+    assert len(model.predict(utc, at="2024-03-29T11:00Z"))
+    with pytest.raises(DataError, match="several zones; write at with an offset"):
+        model.predict(utc, at="2024-03-29 12:00")
+
+
+def test_what_comes_later_is_not_looked_at(model: NextLocation, visits: pd.DataFrame) -> None:
+    at = visits.started_at.iloc[100]
+    changed = visits.assign(
+        location_id=visits.location_id.where(visits.started_at <= at, visits.location_id + 1000)
+    )
+    one, other = model.predict(visits, at=at), model.predict(changed, at=at)
+    pd.testing.assert_frame_equal(one, other)
+
+
+def test_coordinates_are_those_of_the_latest_visit(
+    model: NextLocation, visits: pd.DataFrame
+) -> None:
+    assert "lon" not in model.predict(visits).columns
+    moved = visits.assign(lon=16.3, lat=48.2)
+    mine = moved.index[(moved.user_id == 1) & (moved.location_id == 11)]
+    moved.loc[mine[-1], ["lon", "lat"]] = 16.4, 48.3
+    answer = model.predict_set(moved, coverage=0.99, user=1)
+    assert answer.location_id.isna().any()
+    there = answer[answer.location_id == 11].iloc[0]
+    assert (there.lon, there.lat) == (16.4, 48.3)
+    assert answer[answer.location_id.isna()][["lon", "lat"]].isna().all(axis=None)
+
+
+def test_sets_are_all_answers_above_one_probability(
+    model: NextLocation, visits: pd.DataFrame
+) -> None:
+    every = model.predict(visits, top=1000)
+    new = every.drop_duplicates("user_id").assign(location_id=None)
+    new["probability"] = new.somewhere_new
+    sizes = []
+    for coverage in (0.3, 0.6, 0.9, 0.95):
+        found = model.predict_set(visits, coverage=coverage)
+        least = 1 - threshold(model.calibration, 1 - coverage)
+        expected = (every.probability >= least).sum() + (new.probability >= least).sum()
+        assert len(found) == expected and (found.probability >= least).all()
+        assert (found.groupby("user_id").probability.diff().dropna() <= 0).all()
+        sizes.append(len(found))
+    assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
+
+
+# --- reasons -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", [None, "2024-04-20 12:00"])
+def test_effects_are_what_the_answer_loses(
+    model: NextLocation, visits: pd.DataFrame, at: str | None
+) -> None:
+    """Probability = effect + probability without the feature, for every feature and place."""
+    found = model.explain(visits, 1, at=at, top=2)
+    first = model.predict(visits, user=1, at=at, top=2)
+    assert found.location_id.drop_duplicates().tolist() == first.location_id.tolist()
+    assert found.groupby("location_id").effect.agg(lambda e: e.is_monotonic_decreasing).all()
+    part = "next_place" if at is None else "at_a_time"
+    used = model.experts[part].config.used_features
+    assert set(found.feature) == set(used) <= set(IN_WORDS)
+    assert found.effect.abs().max() > 1
+    for feature in ("age", "clock"):
+        without = NextLocation.pretrained()
+        for network in without.experts[part].experts:
+            torch.nn.init.zeros_(network.scorer.tables[feature])
+        # The networks are weighed with the feature: only the answer goes without it.
+        weights = model._asked(visits, at, 1)[0].weights
+        blind = Experts(list(without.experts[part].experts), weights).eval()
+        asked = model._asked(visits, at, 1)[1]
+        less = asked.named(likeliest(blind, asked)).set_index("location_id").probability
+        for row in found[found.feature == feature].itertuples():
+            assert row.effect / 100 + less[row.location_id] == pytest.approx(row.probability)
+            times = (visits.user_id == 1) & (visits.location_id == row.location_id)
+            assert at is not None or row.visits == times.sum()
+
+
+def test_what_is_drawn_is_what_is_said(model: NextLocation, visits: pd.DataFrame) -> None:
+    named = visits.assign(location_id="$" + visits.location_id.astype(str))
+    axes = model.plot(named, 1, top=2, reasons=4)
+    found = model.explain(named, 1, top=2)
+    strongest = found.groupby("about").effect.agg(lambda e: e.abs().max()).nlargest(4)
+    assert {label.get_text() for label in axes.get_yticklabels()} == set(strongest.index)
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend == [f"\\{place}" for place in found.location_id.unique()]
+    drawn = sorted(bar.get_width() for bar in axes.patches)
+    assert np.allclose(drawn, sorted(found[found.about.isin(strongest.index)].effect))
+    axes.figure.canvas.draw()  # a "$" begins no formula
+
+
+# --- experts and novelty -----------------------------------------------------------------------
+
+
+def test_weights_make_the_past_likeliest(model: NextLocation, visits: pd.DataFrame) -> None:
+    _, past = ask(visits, None, model.novelty)
+    experts = model.experts["next_place"]
+    found = experts.weighed(past)
+    likely = np.stack([share_of_truth(one, past) for one in experts.experts], 1)
+    likely = likely[(likely > 0).all(1)]
+
+    def score(weights: np.ndarray) -> float:
+        return float(np.log(likely @ weights).sum() + PRIOR * np.log(weights).mean())
+
+    best = found.weights.double().numpy()
+    assert best.sum() == pytest.approx(1)
+    for share in (0.01, 0.25, 0.5, 0.75, 0.99):
+        assert score(best) >= score(np.array([share, 1 - share])) - 1e-3
+    one = Experts(list(experts.experts)[:1])
+    assert one.weighed(past) is one
+
+
+def test_the_mixture_is_that_of_its_networks(model: NextLocation, visits: pd.DataFrame) -> None:
+    asked, _ = ask(visits, None, model.novelty)
+    experts = Experts(list(model.experts["next_place"].experts), torch.tensor([0.25, 0.75])).eval()
+    batch = asked.windows.batch([0, 1])
+    with torch.no_grad():
+        one, other = (network.mixture(batch).pointer.exp() for network in experts.experts)
+        both = experts.mixture(batch).pointer.exp()
+    torch.testing.assert_close(both, 0.25 * one + 0.75 * other)
+
+
+def test_novelty_is_a_share_drawn_towards_a_mean(model: NextLocation) -> None:
+    at = pd.date_range("2024-01-01", periods=100, freq="h", tz="UTC")
+    home = pd.DataFrame({"user_id": 1, "location_id": 0, "started_at": at, "finished_at": at})
+    away = home.assign(user_id=2, location_id=range(100))
+    asked, _ = ask(check(pd.concat([home, away])), None, model.novelty)
+    assert share_of_new(asked.windows, 0.2, 10).round(6).tolist() == [
+        round(2 / 60, 6), round(52 / 60, 6)
+    ]  # fmt: skip
+
+
+def test_a_question_looks_like_the_window_of_the_next_visit(visits: pd.DataFrame) -> None:
+    """What a network sees of a question is what it sees of the same window with its target."""
+    asked, _ = ask(visits[visits.user_id == 1].iloc[:-1], None, (0.2, 10))
+    data = with_history(prepare(visits.assign(split="test"), protocol="exact"), MEMORY, OLDER)
+    (last,) = np.flatnonzero(data.test.visits.iloc[data.test.target].index == len(
+        visits[visits.user_id <= 1]) - 1)  # fmt: skip
+    one, other = asked.windows.batch([0]), data.test.batch([last])
+    for name in ("time", "weekday", "start_minute", "days_ago", "age", "stay", "gap_before",
+                 "now_minute", "last_stay", "length"):  # fmt: skip
+        assert torch.equal(getattr(one, name), getattr(other, name)), name
+
+
+def test_a_sample_has_everything_if_it_can() -> None:
+    assert sample(3, 5).tolist() == [0, 1, 2]
+    some = sample(1000, 10)
+    assert len(set(some)) == 10 and (np.diff(some) > 0).all() and (sample(1000, 10) == some).all()
+
+
+# --- fitting, scoring, files -------------------------------------------------------------------
+
+
+def test_fitting_takes_what_foretells_best() -> None:
+    visits = check(routine_visits(users=5, days=75))
+    model = NextLocation.pretrained()
+    assert model.fit(visits, seed=1) is model
+    selection = pd.DataFrame(model.notes["selection"]).set_index("candidate")
+    assert selection.index.tolist() == ["pretrained", "fine_tuned", "trained"]
+    assert model.notes["taken"] == selection.mrr.idxmax()
+    assert (np.diff(model.calibration) >= 0).all() and 0 < model.novelty[0] < 1
+    answer = model.predict(visits, top=100)
+    total = answer.groupby("user_id").probability.sum()
+    assert np.allclose(total + answer.groupby("user_id").somewhere_new.first(), 1, atol=1e-5)
+    again = NextLocation.pretrained().fit(visits.sample(frac=1, random_state=0), seed=1)
+    pd.testing.assert_frame_equal(again.predict(visits, top=100), answer)
+
+
+def test_with_too_few_visits_it_stays_as_it_comes(visits: pd.DataFrame) -> None:
+    few = check(routine_visits(users=1, days=12))
+    before = NextLocation.pretrained()
+    fitted = NextLocation.pretrained().fit(few)
+    assert fitted.notes["taken"] == "pretrained" and fitted.novelty == before.novelty
+    pd.testing.assert_frame_equal(fitted.predict(visits), before.predict(visits))
+
+
+def test_the_score_has_the_rules_beside_it(model: NextLocation, visits: pd.DataFrame) -> None:
+    table = model.score(visits)
+    assert table.model.unique().tolist() == [
+        "contextual", "most frequent, 100 visits", "most frequent, 7 days", "kernel, 100 visits"
+    ]  # fmt: skip
+    every = table[table.group == "all"]
+    assert every.people.tolist() == [5] * 4 and every.n.nunique() == 1
+    assert (every.low <= every["acc@1"]).all() and (every["acc@1"] <= every.high).all()
+    assert np.allclose(every.lead, every["acc@1"].iloc[0] - every["acc@1"])
+    assert every.lead.iloc[0] == every.lead_low.iloc[0] == every.lead_high.iloc[0] == 0
+    few = model.score(visits[visits.user_id < FEW - 1])
+    assert few[["low", "high", "lead_low", "lead_high"]].isna().all(axis=None)
+    assert few["acc@1"].notna().any()
+    with pytest.raises(DataError, match="no test windows"):
+        model.score(visits.groupby("user_id").head(4))
+
+
+def test_scores_are_those_of_the_ranks(model: NextLocation, visits: pd.DataFrame) -> None:
+    data = with_history(prepare(visits, protocol="exact"), MEMORY, OLDER)
+    ranks = evaluate(model.experts["next_place"].weighed(data.train), data.test)
+    alone = compare({"contextual": ranks})
+    table = model.score(visits)
+    expected = table[table.model == "contextual"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, expected)
+
+
+def test_what_is_saved_is_what_is_loaded(
+    model: NextLocation, visits: pd.DataFrame, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.safetensors"
+    replace(model, notes={"made": "here"}).save(path)
+    again = NextLocation.load(path)
+    pd.testing.assert_frame_equal(model.predict(visits), again.predict(visits))
+    pd.testing.assert_frame_equal(model.predict_set(visits), again.predict_set(visits))
+    assert (again.novelty, again.notes) == (model.novelty, {"made": "here"})
+    again.save(tmp_path / "again.safetensors")
+    (one, about), (other, same) = files.read(path), files.read(tmp_path / "again.safetensors")
+    assert about == same and one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def _wide(info: dict[str, Any]) -> dict[str, Any]:
+    models = {name: [one | {"n_components": 10**9} for one in some]
+              for name, some in info["models"].items()}  # fmt: skip
+    return info | {"models": models}
+
+
+Change = Callable[[dict[str, Any], dict[str, Any]], Any]
+BROKEN: dict[str, tuple[Change, str]] = {
+    "weights that are no numbers":
+        (lambda t, i: ({n: torch.full_like(v, torch.nan) if "tables" in n else v
+                        for n, v in t.items()}, i), "weights that are no numbers"),
+    "sizes that no memory holds": (lambda t, i: (t, _wide(i)), "in this model"),
+    "an expert too few":
+        (lambda t, i: (t, i | {"models": {n: s[:1] for n, s in i["models"].items()}}),
+         "does not have|in this model"),
+    "no novelty": (lambda t, i: (t, {n: v for n, v in i.items() if n != "novelty"}),
+                   "does not fit this version"),
+    "no networks": (lambda t, i: (t, i | {"models": {}}), "does not fit this version"),
+    "no calibration": (lambda t, i: ({n: v for n, v in t.items() if n != "calibration"}, i),
+                       "does not fit this version"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_cannot_be_a_predictor_is_refused(name: str, tmp_path: Path) -> None:
+    change, says = BROKEN[name]
+    path = tmp_path / "p.safetensors"
+    files.write(path, *change(*files.read(SHIPPED)))
+    with pytest.raises(DataError, match=says):
+        NextLocation.load(path)
+
+
+def test_other_files_are_refused_with_what_opens_them(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"city\.safetensors holds .*pgt\.load_model"):
+        NextLocation.load(shipped("city"))
+    with pytest.raises(DataError, match="There is no checkpoint"):
+        NextLocation.load(tmp_path / "none.safetensors")
+    (tmp_path / "text.safetensors").write_text("nothing")
+    with pytest.raises(DataError, match=r"text\.safetensors is cut short or damaged"):
+        NextLocation.load(tmp_path / "text.safetensors")
+
+
+def test_a_file_holds_no_visit(visits: pd.DataFrame) -> None:
+    secret = visits.assign(location_id="secret place " + visits.location_id.astype(str))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "m.safetensors"
+        NextLocation.pretrained().fit(secret).save(path)
+        assert b"secret place" not in path.read_bytes()
+
+
+def test_a_network_knows_no_place_by_name() -> None:
+    for part, target_time in NETWORKS.items():
+        network = new_network(1, target_time)
+        assert isinstance(network, ContextualPointer)
+        assert network.embeddings is None and network.generator is None, part
+        assert ContextualConfig.from_dict(network.config.to_dict()) == network.config
+
+
+# --- threads and bad input ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_are_left_as_they_were(
+    model: NextLocation, visits: pd.DataFrame, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    mixture = ContextualPointer.mixture
+
+    def watched(self: ContextualPointer, batch: Any) -> Any:
+        seen.append(torch.get_num_threads())
+        return mixture(self, batch)
+
+    monkeypatch.setattr(ContextualPointer, "mixture", watched)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        model.predict(visits)
+        model.predict_set(visits)
+        model.explain(visits, 1)
+        model.score(visits)
+        with pytest.raises(DataError):
+            model.predict(visits, top=0)
+        assert torch.get_num_threads() == threads and set(seen) == {1}
+    finally:
+        torch.set_num_threads(before)
+
+
+BAD: dict[str, tuple[Callable[[NextLocation, pd.DataFrame], Any], str]] = {
+    "no place": (lambda m, v: m.predict(v, top=0), "top is 0; it must be a whole number"),
+    "half a place": (lambda m, v: m.predict(v, top=1.5), r"top is 1\.5"),
+    "no coverage": (lambda m, v: m.predict_set(v, coverage=1.5), r"coverage is 1\.5"),
+    "a coverage in words": (lambda m, v: m.predict_set(v, coverage="0.9"), "coverage is '0.9'"),
+    "nobody": (lambda m, v: m.predict(v, user="ann"), "no user 'ann'"),
+    "nobody to explain": (lambda m, v: m.explain(v, "ann"), "no user 'ann'"),
+    "before everything": (lambda m, v: m.predict(v, at="1999-01-01"), "Nobody .* has a visit"),
+    "before somebody": (lambda m, v: m.predict(v, user=1, at="1999-01-01"), "User 1 has no visit"),
+    "no moment": (lambda m, v: m.predict(v, at="soon"), "at is 'soon'; write a moment"),
+    "no table": (lambda m, v: m.predict(7), "table"),
+    "no column": (lambda m, v: m.predict(v.drop(columns="location_id")), "location_id|lon"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_sentence(model: NextLocation, visits: pd.DataFrame, name: str) -> None:
+    ask_it, says = BAD[name]
+    with pytest.raises(DataError, match=says) as refusal:
+        ask_it(model, visits)
+    assert "\n" not in str(refusal.value)
