@@ -254,7 +254,7 @@ class NextLocation:
         valid = data.valid.subset(sample(len(data.valid), KERNEL))
         often = fit_baseline("most_frequent", data.train, valid)
         ranked = {"contextual": evaluate(self.experts["next_place"].weighed(data.train), data.test),
-                  looking_back("most_frequent", MEMORY): evaluate(often, data.test),
+                  f"most frequent, {MEMORY} visits": evaluate(often, data.test),
                   "most frequent, 7 days": evaluate(often, week.test)}  # fmt: skip
         if len(valid):
             kernel = fit_baseline("kernel", data.train, valid)

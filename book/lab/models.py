@@ -13,7 +13,7 @@ from wherenext import pointer_variants
 from lab import data_sets
 from lab.data_sets import DATA
 from lab.search_space import DOCUMENTED, Settings, build, build_pgt, tuned
-from pgt import metrics
+from pgt import contextual, metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
 from pgt.config import PRESETS, ModelConfig, TargetTime, TrainConfig, ablate
 from pgt.files import folder

@@ -36,14 +36,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pgt.predictor.experts import Experts
-from pgt.predictor.fitting import FINE_TUNING
 from wherenext.worlds import WorldConfig
 
 from lab import data_sets, runs
 from lab.data_sets import DATA
 from lab.models import Run
 from lab.pretraining import Pretraining, diaries, expert, simulated
+from lab.provenance import code_hash
 from lab.reports import Report
 from lab.runs import SEEDS
 from pgt import checkpoint

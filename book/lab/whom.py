@@ -132,6 +132,4 @@ REPORT = Report(
     question="Which people does the predictor that was trained on nobody serve, and whom not?",
     rows=_rows,
     data=REAL,
-    starts=("measured", "pgt.predictor:Experts"),
-    models=("kernel_memory",),
 )
