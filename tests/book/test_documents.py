@@ -1,4 +1,4 @@
-"""The page on the design documents: what it names and links to exists, and no section is left out."""
+"""The page on the design documents: what it links to exists, and no section is left out."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ PAGE = (ROOT / "book" / "documents.md").read_text(encoding="utf-8")
 ERRATA = (ROOT / "book" / "errata.md").read_text(encoding="utf-8")
 LINKS = dict(re.findall(r"^\[(\w+)\]: (\S+)$", PAGE, re.MULTILINE))
 CODE = sorted(set(re.findall(r"\[`([\w.]+)`\]\[(\w+)\]", PAGE)))
-NAMES = """loc_emb user_emb time_emb weekday_emb recency_emb duration_emb pos_from_end_emb input_proj
-    pos_encoding pointer_query pointer_key position_bias scatter_add_ gen_head ptr_gen_gate
-    final_probs PointerNetworkV45 PointerGeneratorTransformer coverage p_gen masked_self_attention
-    aggregate_nodes_temporal_feature global_gated_update LightweightMoE FocalLoss RoPE"""
+NAMES = """loc_emb user_emb time_emb weekday_emb recency_emb duration_emb pos_from_end_emb
+    input_proj pos_encoding pointer_query pointer_key position_bias scatter_add_
+    gen_head ptr_gen_gate final_probs PointerNetworkV45 PointerGeneratorTransformer
+    coverage p_gen masked_self_attention aggregate_nodes_temporal_feature
+    global_gated_update LightweightMoE FocalLoss RoPE"""
 # How many sections a part of the page must have, and how their names begin.
 SECTIONS = {"Architecture": ("§", 11), "Components": ("§", 14), "Original and proposed": ("", 6),
             "Improvements": ("", 10)}  # fmt: skip

@@ -46,9 +46,8 @@ def test_examples_of_the_extensions_run(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(facts.FACTS))
 def test_every_fact_is_a_number_and_is_told(name: str) -> None:
-    assert re.fullmatch(
-        r"([a-z ]+: )?[−+]?[\d,]+(\.\d+)?(\u00a0%)?( of \d+)?( \[.*\])?", facts.fact(name)
-    )
+    shown = r"([a-z ]+: )?[−+]?[\d,]+(\.\d+)?(\u00a0%)?( of \d+)?( \[.*\])?"
+    assert re.fullmatch(shown, facts.fact(name))
     assert f"{{fact}}`{name}`" in TELLING, "a fact that no page tells"
 
 
