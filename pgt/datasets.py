@@ -189,9 +189,7 @@ def read(
     if place:
         return _visits(table, timezone, file_timezone)
     at, _ = _moments(table, "started_at", file_timezone or timezone, strict=False)
-    table = table.assign(started_at=at.dt.as_unit("us")).rename(
-        columns={"started_at": "tracked_at"}
-    )
+    table = table.assign(started_at=at.dt.as_unit("us")).rename(columns={"started_at": "tracked_at"})
     names = ("user_id", "tracked_at", "lon", "lat", "trajectory", "accuracy", "hdop", "valid")
     table = plain_types(table[[name for name in names if name in table.columns]])
     return table.sort_values(["user_id", "tracked_at"], kind="stable", ignore_index=True)
@@ -281,9 +279,7 @@ def local_path(path: str | Path) -> Path:
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
         raise DataError(f"{path} is an address, and only local files are read; download it first.")
     if not Path(path).exists():
-        remedy = (
-            "give one file or a folder" if re.search(r"[*?\[]", str(path)) else "check the path"
-        )
+        remedy = "give one file or a folder" if re.search(r"[*?\[]", str(path)) else "check the path"
         raise DataError(f"There is no file {path}; {remedy}.")
     return Path(path)
 
@@ -373,9 +369,7 @@ def _parquet_folder(path: Path) -> pd.DataFrame:
     try:
         return _e7(pq.read_table(path))
     except UNREADABLE as error:
-        raise DataError(
-            f"{path.name} cannot be read ({reason(error)}); it must be Parquet."
-        ) from error
+        raise DataError(f"{path.name} cannot be read ({reason(error)}); it must be Parquet.") from error
 
 
 def _e7(table: pa.Table) -> pd.DataFrame:
@@ -395,9 +389,7 @@ def _give_owners(
     """Say in every frame whose rows they are, where no column of the file does."""
     alone = [frame for frame in frames if not _says_who(frame, columns)]
     if len(alone) < len(frames) and person is not None:
-        raise DataError(
-            f"{path.name} says itself whose rows they are; leave person (--person) out."
-        )
+        raise DataError(f"{path.name} says itself whose rows they are; leave person (--person) out.")
     given = [frame.attrs.get("file") for frame in alone]
     told = ""
     if person is not None:
@@ -638,9 +630,7 @@ def _with_points(table: pd.DataFrame) -> pd.DataFrame:
             x, y = (pd.Series(known[axis], index=values.index) for axis in "xy")
             return table.assign(lon=x.reindex(table.index), lat=y.reindex(table.index))
         text = table[name].astype("string")
-        found = text.str.extract(r"POINT\s*Z?\s*\(\s*(-?[\d.eE+-]+)\s+(-?[\d.eE+-]+)").astype(
-            "Float64"
-        )
+        found = text.str.extract(r"POINT\s*Z?\s*\(\s*(-?[\d.eE+-]+)\s+(-?[\d.eE+-]+)").astype("Float64")
         if found[0].notna().any():
             return table.assign(lon=found[0].astype(float), lat=found[1].astype(float))
         pair = text.str.extract(recordings.PAIR.pattern).astype("Float64")

@@ -307,7 +307,7 @@ def test_a_clockwork_life_is_predicted() -> None:
     assert pd.Series(accuracy).idxmax() == "kernel"
 
 
-@pytest.mark.parametrize("name", ["last", "most_frequent", "markov", "kernel"])
+@pytest.mark.parametrize("name", ["last", "most_frequent", "kernel"])
 @pytest.mark.parametrize("protocol", ["published", "exact"])
 def test_ranks_without_all_scores_are_those_by_all_scores(name: str, protocol: Any) -> None:
     data = prepare(city.load().visits, protocol=protocol)
