@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import torch
 import torch.nn.functional as F
@@ -137,7 +137,7 @@ class ContextKernel(Rule):
     same: float = 1.0
     clock: float = 3.0
     width: float = 150.0
-    n_locations: int = field(default=0, kw_only=True)
+    n_locations: int = 0
 
     GRID: ClassVar[dict[str, tuple[float, ...]]] = {
         "decay": (0.9, 0.95, 0.98, 0.99, 1.0),
@@ -153,8 +153,10 @@ class ContextKernel(Rule):
 
     def choose(self, valid: Windows) -> ContextKernel:
         """Choose the numbers with the best Acc@1 on validation windows, among `GRID`."""
-        options = itertools.product(*self.GRID.values())
-        kernels = [ContextKernel(*numbers, n_locations=self.n_locations) for numbers in options]
+        kernels = []
+        for option in itertools.product(*self.GRID.values()):
+            numbers: dict[str, Any] = dict(zip(self.GRID, option, strict=True))
+            kernels.append(replace(self, **numbers))
         hits = [0.0] * len(kernels)
         for batch in valid.batches(256):
             slots = Slots.of(batch.location, batch.padding)
