@@ -9,20 +9,20 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from pgt.batch import Batch
-from pgt.errors import DataError
-from pgt.sparse import Ranked, SharedRest, Slots, Transitions, add_up, rank_places
+from pgt.sparse import Ranked, Slots, Transitions, add_up, rank_places
 from pgt.visits import around_the_clock
 from pgt.windows import Windows
 
 
 class Rule(ABC):
-    """What the baselines share: few places have a score of their own, all others none."""
+    """What the baselines share: a window's own places have a score, all others are no answers."""
 
     n_locations: int
 
@@ -35,25 +35,15 @@ class Rule(ABC):
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """(B, S) places, each once a row (-1 = none), and (B, S) their scores."""
 
-    @property
-    def rest(self) -> SharedRest | None:
-        """The scores of all other places; without, they are no answers."""
-        return None
-
     def rank(self, batch: Batch) -> Ranked:
         """Rank the targets of a batch."""
-        place, own = self.own_scores(batch)
-        elsewhere = self.rest.scores[batch.target] if self.rest is not None else None
-        return rank_places(place, own, batch.target, batch.index, self.rest, elsewhere)
+        return rank_places(*self.own_scores(batch), batch.target, batch.index)
 
     def scores(self, batch: Batch) -> Tensor:
         """(B, V) the scores of all places, -inf for "not an answer"."""
         place, own = self.own_scores(batch)
         out = own.new_full((len(batch), 1 + self.n_locations), -math.inf)
-        if self.rest is not None:
-            out[:, 1:] = self.rest.scores
-        # Column 0 takes what belongs to no place.
-        return out.scatter(1, 1 + place, own)[:, 1:]
+        return out.scatter(1, 1 + place, own)[:, 1:]  # column 0 takes what belongs to no place
 
 
 class Last(Rule):
@@ -86,7 +76,7 @@ class MostFrequent(Rule):
         return slots.place, add_up(slots, (~batch.padding).float())
 
 
-class Markov(Rule):
+class Markov:
     """First-order Markov chain: where the person, or else everybody, went from here in training.
 
     Examples
@@ -100,33 +90,27 @@ class Markov(Rule):
 
     def fit(self, train: Windows) -> Self:
         """Count the transitions between consecutive visits of the training split."""
-        size = train.vocabulary.n_locations
+        self.n_locations = size = train.vocabulary.n_locations
         location, user = train.features[:2, 1:].long()
         same = user[1:] == user[:-1]
         here, there, who = location[:-1][same], location[1:][same], user[1:][same]
         visits = torch.bincount(location, minlength=size).float()  # (V,)
-        popularity = visits / visits.sum() * 1e-6
-        self.popularity = SharedRest(popularity.masked_fill(popularity == 0, -math.inf))
+        self.popularity = visits / visits.sum() * 1e-6
         self.everybody = Transitions.count(here, there, size)
         self.own = Transitions.count(who * size + here, there, size)
-        return super().fit(train)
+        return self
 
-    @property
-    def rest(self) -> SharedRest:
-        """A very little of popularity."""
-        return self.popularity
-
-    def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Own count + a little of everybody's + a very little of popularity."""
-        if not hasattr(self, "own"):
-            raise DataError("This Markov chain is not fitted; call fit(train) first.")
+    def scores(self, batch: Batch) -> Tensor:
+        """(B, V) own count + a little of everybody's + a very little of popularity."""
         rows = torch.arange(len(batch))
         here = batch.location[rows, batch.length - 1]  # (B,)
         place, count = self.everybody.after(here)  # (B, S), the person's own are among them
         score = count / count.sum(1, keepdim=True).clamp(min=1) * 1e-3
-        score = score + self.popularity.scores[place.clamp(min=0)].clamp(min=0)
-        own = self.own.count_of(batch.user * self.n_locations + here, place)
-        return place, (score + own).masked_fill(place < 0, -math.inf)
+        score = score + self.popularity[place.clamp(min=0)]
+        score = score + self.own.count_of(batch.user * self.n_locations + here, place)
+        rest = self.popularity.masked_fill(self.popularity == 0, -math.inf)
+        out = F.pad(rest, (1, 0)).repeat(len(batch), 1)  # column 0 takes what is no place
+        return out.scatter(1, 1 + place, score)[:, 1:]
 
 
 @dataclass(frozen=True)
@@ -169,8 +153,10 @@ class ContextKernel(Rule):
 
     def choose(self, valid: Windows) -> ContextKernel:
         """Choose the numbers with the best Acc@1 on validation windows, among `GRID`."""
-        options = itertools.product(*self.GRID.values())
-        kernels = [ContextKernel(*numbers, self.n_locations) for numbers in options]
+        kernels = []
+        for option in itertools.product(*self.GRID.values()):
+            numbers: dict[str, Any] = dict(zip(self.GRID, option, strict=True))
+            kernels.append(replace(self, **numbers))
         hits = [0.0] * len(kernels)
         for batch in valid.batches(256):
             slots = Slots.of(batch.location, batch.padding)

@@ -13,18 +13,15 @@ class DataError(ValueError):
     >>> import pandas as pd
     >>> import pgt
     >>> try:
-    ...     pgt.prepare(pd.DataFrame({"user_id": [1], "location_id": ["home"]}))
+    ...     pgt.prepare(pd.DataFrame())
     ... except pgt.DataError as error:
     ...     print(error)
-    Column 'started_at' is missing (the table has user_id, location_id); rename your columns ...
+    Column 'user_id' is missing (the table has no columns); rename your columns ...
     """
 
 
 class DataNote(UserWarning):
-    """What is allowed in the input but looks like a mistake, or was kept out and counted.
-
-    ``warnings.simplefilter("error", pgt.errors.DataNote)`` makes notes errors.
-    """
+    """What is allowed in the input but looks like a mistake, or was kept out and counted."""
 
 
 def note(text: str, stacklevel: int = 3) -> None:

@@ -192,20 +192,18 @@ def interval(
     Parameters
     ----------
     ranks : DataFrame
-        Of `pgt.metrics.evaluate`.
+        Of `evaluate`.
     metric : str
-        One of `pgt.metrics.MEANS`.
+        Of `MEANS`.
     against : DataFrame, optional
         Another predictor's ranks of the same windows, to be taken off, window by window.
-    group : str
-        One of `pgt.metrics.GROUPS`.
-    level, n_resamples, seed
-        The share that the interval covers, 0 to 1; of the bootstrap.
+    group, level, n_resamples, seed
+        Of `GROUPS`; the share that the interval covers, 0 to 1; of the bootstrap.
 
     Returns
     -------
     low, high : float
-        Percent; NaN for an empty group.
+        NaN for an empty group.
 
     Examples
     --------

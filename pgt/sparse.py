@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -236,7 +235,7 @@ def rank_places(
     own: Tensor,
     target: Tensor,
     index: Tensor,
-    rest: LogitsRest | SharedRest | None = None,
+    rest: LogitsRest | None = None,
     elsewhere: Tensor | None = None,
     k: int = 1,
 ) -> Ranked:
@@ -300,37 +299,6 @@ class LogitsRest:
             place = torch.cat([place, best.indices + self.first + low], 1)
             value, place = best_first(value, place, k)
         return better, tied, value, place
-
-
-@dataclass(frozen=True)
-class SharedRest:
-    """One score (V,) a place, the same for every window, such as its popularity; -inf = none."""
-
-    scores: Tensor
-
-    @cached_property
-    def _order(self) -> tuple[Tensor, Tensor]:
-        """Places, the best first, and the scores the other way round, as searching wants them."""
-        order = self.scores.sort(descending=True, stable=True)
-        return order.indices, order.values.flip(0)
-
-    def scan(self, than: Tensor, without: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """See `LogitsRest.scan`."""
-        place, climbing = self._order
-        up_to = torch.searchsorted(climbing, than.contiguous(), right=True)
-        better = len(climbing) - up_to
-        tied = up_to - torch.searchsorted(climbing, than.contiguous())
-        used = without >= 0
-        left_out = self.scores[without.clamp(min=0)].masked_fill(~used, math.nan)  # (B, S)
-        better = better - (left_out > than[:, None]).sum(1)
-        tied = tied - (left_out == than[:, None]).sum(1)
-        # The best k of those not left out are among the best k + S of all.
-        few = place[: k + without.shape[1]].expand(len(than), -1).contiguous()
-        names = without.sort(1).values
-        at = torch.searchsorted(names, few).clamp(max=max(names.shape[1] - 1, 0))
-        free = names.gather(1, at) != few if names.shape[1] else torch.ones_like(few) > 0
-        best = self.scores[few].masked_fill(~free, -math.inf)
-        return better, tied, *best_first(best, few, k)
 
 
 @dataclass(frozen=True)

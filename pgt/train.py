@@ -272,17 +272,13 @@ def fit(
     Parameters
     ----------
     model : PlaceModel
-        `pgt.PointerGeneratorTransformer`, or a relative of it.
     train, valid : Windows
     config : TrainConfig, optional
     checkpoint : path, optional
         Written after every epoch. When it exists and ``resume``, training goes on from it.
-    resume, device, progress
-        Without a ``device``, CUDA is taken where it is there; ``progress`` shows a bar.
-    after_epoch : callable, optional
-        Gets every new row of the log.
-    loss : callable, optional
-        What training makes small, in place of `pgt.sparse.cross_entropy`.
+    resume, device, progress, after_epoch, loss
+        ``progress`` shows a bar; ``after_epoch`` gets every row of the log; ``loss`` stands in
+        place of `pgt.sparse.cross_entropy`.
 
     Returns
     -------
@@ -291,10 +287,9 @@ def fit(
     Examples
     --------
     >>> import pgt
-    >>> data = pgt.prepare(pgt.load_city())
-    >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
-    >>> model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(*size, d_model=16, n_layers=1))
-    >>> few = data.train.subset([0, 1, 2, 3])
+    >>> few = pgt.prepare(pgt.load_city()).train.subset([0, 1, 2, 3])
+    >>> size = few.vocabulary.n_locations, few.vocabulary.n_users
+    >>> model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(*size))
     >>> len(fit(model, few, few, TrainConfig(max_epochs=2), progress=False).table())
     2
     """
@@ -320,10 +315,11 @@ def fit(
                 row = run.one_epoch()
                 if path is not None:
                     run.store(path)
+                loss_now, accuracy = row["valid_loss"], row["valid_acc@1"]
+                bar.set_postfix_str(f"loss {loss_now:.3f}, Acc@1 {accuracy:.1f} %")
+                bar.update()
                 if after_epoch is not None:
                     after_epoch(row)
-                bar.set_postfix({name: row[name] for name in ("valid_loss", "valid_acc@1")})
-                bar.update()
     model.to("cpu")
     model.load_state_dict(run.best)
     model.eval()

