@@ -556,7 +556,7 @@ class ContextualPointer(MixtureModel):
         seen: tuple[Tensor, ...] = ()
         scores = torch.zeros(batch.location.shape, device=batch.length.device)
         context = encoded = scores.new_empty(len(batch), 0)
-        recent = self._recent(batch)
+        recent = self._recent(batch) if self.embeddings is not None else batch
         if self.embeddings is not None:
             encoded = self.embeddings(recent)  # (B, L', D)
             if self.encoder is not None:
