@@ -40,7 +40,9 @@ RC: Any = {
     "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False,
     "axes.grid": True, "axes.axisbelow": True, "axes.titlepad": 6, "axes.labelsize": 10,
     "grid.color": GRID, "grid.linewidth": 0.7, "text.color": INK, "xtick.color": INK,
-    "ytick.color": INK, "legend.frameon": False, "legend.fontsize": 9, "font.size": 10,
+    "ytick.color": INK, "xtick.labelsize": 10, "ytick.labelsize": 10, "axes.linewidth": 0.8,
+    "patch.force_edgecolor": False, "legend.frameon": False, "legend.fontsize": 9,
+    "legend.title_fontsize": 9, "font.size": 10,
     "lines.linewidth": 2, "font.family": "DejaVu Sans", "image.cmap": SEQUENTIAL,
     "svg.fonttype": "path",
 }  # fmt: skip

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from wherenext.viz.basemap import UNIT, ground_of
+from wherenext.ground import UNIT, svg_ground
 
 WIDTH, HEIGHT = 600, 340  # units of a picture
 MARGIN = 44  # units around what it shows
@@ -64,7 +64,7 @@ class Ground:
         self, features: Sequence[dict[str, Any]], bounds: tuple[float, float, float, float]
     ) -> None:
         self.west, self.south = bounds[:2]
-        self.layers = ground_of(features, (self.west, self.south))["layers"]
+        self.layers = svg_ground(features, (self.west, self.south))["layers"]
 
     def paths(self) -> str:
         """The ground, one path a kind and width, from the ground up; wide streets on top."""

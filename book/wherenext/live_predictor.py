@@ -26,17 +26,17 @@ from pgt.predictor.bundle import Bundle
 from pgt.predictor.experts import PAST, PRIOR, STEPS
 from pgt.visits import COORDINATES, REQUIRED
 from wherenext import city as towns
-from wherenext.viz.basemap import CROSS, DIAMOND, SOLID, frame
+from wherenext.ground import CROSS, DIAMOND, SOLID, frame
 from wherenext.viz.live_data import MOST_PEOPLE
 from wherenext.viz.page_text import safe_html
 from wherenext.viz.web_figure import WebFigure, scripted, web
 from wherenext.weights_json import pack
 
 SAMPLE = 5  # of the simulated town, the person of chapter 24
-SHEETS = ("page_parts.css", "map.css", "live.css", "nobody.css")
+SHEETS = ("page_parts.css", "ground.css", "live.css", "nobody.css")
 SCRIPTS = (
-    "page_parts.js", "live.js", "map_names.js", "nobody_history.js", "nobody_features.js",
-    "nobody_model.js", "nobody_times.js", "nobody_read.js", "map.js", "map_marks.js",
+    "page_parts.js", "live.js", "nobody_history.js", "nobody_features.js",
+    "nobody_model.js", "nobody_times.js", "nobody_read.js", "ground.js",
     "nobody_map.js", "nobody_draw.js", "nobody_page.js",
 )  # fmt: skip
 # In the order of `lab.pretraining.pretrain`.

@@ -11,45 +11,32 @@ import io
 import re
 from typing import Any
 
-import matplotlib as mpl
-from cycler import cycler
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from pgt.colours import (
+    COPIED,
+    EXTRA,
+    GATE,
+    GENERATED,
+    GRID,
+    INK,
+    MUTED,
+    PALETTE,
+    PAPER,
+    SEQUENTIAL,
+    TRUTH,
+    themed,
+)
+from pgt.plots import set_theme
 from wherenext.viz.page_text import framed, safe_html
 from wherenext.viz.svg import lighter
 
-INK, PAPER, GRID, MUTED = "#1b1f24", "#ffffff", "#d9dde2", "#5f6b7a"
-# One meaning, one colour, through the whole book; told apart by colour-blind readers as well.
-COPIED, GENERATED, TRUTH, GATE, EXTRA = "#0b68a8", "#c04f00", "#007a5a", "#8a3f8f", "#8a6d00"
-PALETTE = (COPIED, GENERATED, TRUTH, GATE, EXTRA)
-VARIABLES = {
-    INK: "--pgt-ink", PAPER: "--pgt-paper", GRID: "--pgt-grid", MUTED: "--pgt-muted",
-    COPIED: "--pgt-copied", GENERATED: "--pgt-generated", TRUTH: "--pgt-truth",
-    GATE: "--pgt-gate", EXTRA: "--pgt-extra",
-}  # fmt: skip
-SEQUENTIAL = "cividis"
-
-
-def style() -> None:
-    """Set matplotlib up for the book; called on import of this module."""
-    mpl.rcParams.update(
-        {
-            "figure.figsize": (7.0, 3.6), "figure.dpi": 110, "figure.facecolor": PAPER,
-            "figure.constrained_layout.use": True, "savefig.facecolor": PAPER,
-            "axes.facecolor": PAPER, "axes.edgecolor": MUTED, "axes.labelcolor": INK,
-            "axes.titlecolor": INK, "axes.titlesize": 11, "axes.titleweight": "bold",
-            "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False,
-            "axes.grid": True, "axes.axisbelow": True, "axes.prop_cycle": cycler(color=PALETTE),
-            "grid.color": GRID, "grid.linewidth": 0.7, "text.color": INK, "xtick.color": INK,
-            "ytick.color": INK, "legend.frameon": False, "font.size": 10, "lines.linewidth": 2,
-            "font.family": "DejaVu Sans", "image.cmap": SEQUENTIAL,
-            "svg.fonttype": "path",
-        }
-    )  # fmt: skip
-
-
-style()
+__all__ = [
+    "COPIED", "EXTRA", "GATE", "GENERATED", "GRID", "INK", "MUTED", "PALETTE", "PAPER",
+    "SEQUENTIAL", "TRUTH", "Shown", "show", "themed_svg",
+]  # fmt: skip
+set_theme()
 
 
 def themed_svg(figure: Figure, alt: str) -> str:
@@ -66,19 +53,6 @@ def themed_svg(figure: Figure, alt: str) -> str:
     text = themed(lighter(re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)))
     # Width and height give way to the page; the viewBox keeps the proportions.
     return re.sub(r'(<svg[^>]*?) height="[^"]*"([^>]*?) width="[^"]*"', r"\1\2", text, count=1)
-
-
-def themed(text: str) -> str:
-    """Put CSS variables for the book's colours, with the colours as their fallbacks.
-
-    Examples
-    --------
-    >>> themed('<path stroke="#1b1f24"/>')
-    '<path stroke="var(--pgt-ink, #1b1f24)"/>'
-    """
-    for colour, variable in VARIABLES.items():
-        text = text.replace(colour, f"var({variable}, {colour})")
-    return text
 
 
 class Shown:

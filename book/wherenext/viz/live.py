@@ -1,6 +1,6 @@
 """The live model: a trained model in a page of its own, without server or network.
 
-The model computes in plain JavaScript (`live.js`, its forward pass). `map.js` draws the map
+The model computes in plain JavaScript (`live.js`, its forward pass). `ground.js` draws the map
 and `live_draw.js` the rest; `live_page.js` has the state and what changes it. All of it and the
 weights stand in one piece of HTML, which a notebook shows as an output and `Playground.save` writes
 as a file.
@@ -24,7 +24,7 @@ from pgt.refusals.sizes import require_same_places
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Windows, prepare
 from wherenext import city as towns
-from wherenext.viz.basemap import CROSS, DIAMOND, DISC, PATH, RING, frame, ground_of
+from wherenext.ground import CROSS, DIAMOND, DISC, PATH, RING, frame, svg_ground
 from wherenext.viz.live_data import people_of, places_of, start_of, switches_of
 from wherenext.viz.page_text import safe_html
 from wherenext.viz.web_figure import WebFigure, scripted, web
@@ -32,9 +32,9 @@ from wherenext.weights_json import pack
 
 Small = Literal["pointer", "gate", "bias"]
 SMALL = ("pointer", "gate", "bias")
-SHEETS = ("page_parts.css", "map.css", "live.css")
+SHEETS = ("page_parts.css", "ground.css", "live.css")
 SCRIPTS = (
-    "page_parts.js", "live.js", "map_names.js", "map.js", "map_marks.js", "live_map.js",
+    "page_parts.js", "live.js", "ground.js", "live_map.js",
     "live_light.js", "live_draw.js", "live_page.js",
 )  # fmt: skip
 TITLES = {
@@ -216,7 +216,7 @@ def build(
         "id": f"pgt-live-{kind}", "kind": kind, "fingerprint": vocabulary.fingerprint()[:6],
         "call": call, "state": state, "start": start_of(windows, window),
         "people": people, **about, "here": here,
-        "ground": ground_of(ground or [], corner) if drawn else None,
+        "ground": svg_ground(ground or [], corner) if drawn else None,
         "switches": switches, "rings": not pointer_alone,
         "has_both": not pointer_alone and model.pointer is not None,
         "model": pack(model, rows=rows, leave_out=leave_out),

@@ -13,7 +13,7 @@ from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.units import local_day, local_minute
 from pgt.windows import FEATURES, Windows
-from wherenext.viz.basemap import UNIT
+from wherenext.ground import UNIT
 from wherenext.weights_json import ONE_LAYER
 
 MOST_PEOPLE = 100  # in one page; those with the most windows or visits

@@ -8,6 +8,28 @@ const BARE = { ground: { layers: [], labels: [] } };
 // Of the scale, in metres.
 const STEPS = [1, 2, 3, 4, 5, 6].flatMap((power) => [1, 2, 5].map((n) => n * 10 ** power));
 const STEADY = { "vector-effect": "non-scaling-stroke" }; // a line's width in pixels, at any zoom
+
+// ---- Names: where one can stand, beside its mark, above or below it ----
+
+const NAMES = 8; // so many places are named at most
+const SIZE = 12; // of the letters, in pixels
+
+// Boxes are [left, top, right, bottom], in pixels.
+const meet = (one, other) =>
+  one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
+// Around a spot whose mark reaches `gap` pixels: [x, y of the baseline, anchor, box] each, the best first.
+const seats = ([x, y], gap, text) => {
+  const w = 0.66 * SIZE * text.length + 2, h = SIZE + 2, side = gap + 4;
+  const seat = (left, low, at, anchor) => [at, low, anchor, [left, low - h + 2, left + w, low + 4]];
+  return [
+    seat(x + side, y + 4, x + side, "start"), seat(x - side - w, y + 4, x - side, "end"),
+    seat(x - w / 2, y - side - 2, x, "middle"), seat(x - w / 2, y + side + SIZE, x, "middle"),
+  ];
+};
+const short = (text) => (text.length > 26 ? `${text.slice(0, 25)}…` : text);
+
+// ---- The map ----
+
 // say(place) -> text of a place; name(place). hover(place or null) and add(place), when a place is
 // clicked, may be missing. The map is empty until `put` gives it places.
 const makeMap = (find, { say, name, hover, add }) => {
@@ -103,7 +125,7 @@ const makeMap = (find, { say, name, hover, add }) => {
     draw();
   };
 
-  // ---- Names (map_names.js says where) ----
+  // ---- Names, where `seats` says ----
   const write = (group, [x, y, anchor], text, more = {}) => shape(group, "text", {
     x: view.x + x * pixel(), y: view.y + y * pixel(), "text-anchor": anchor,
     "font-size": SIZE * pixel(), "stroke-width": 3 * pixel(), ...more,
@@ -269,4 +291,69 @@ const makeMap = (find, { say, name, hover, add }) => {
     show();
   }).observe(svg);
   return { marks, spot, pixel, put, paint, writeNames, fit, keep, light, reveal };
+};
+
+// ---- Marks: areas are true to the numbers, a mark of weight 1 has a radius of 30 pixels ----
+
+const marksOn = (map) => {
+  const { marks, pixel } = map;
+  const radius = (weight) => Math.max(3, 30 * Math.sqrt(weight)) * pixel();
+  const circle = (at, r, more) =>
+    shape(marks, "circle", { cx: at[0], cy: at[1], r, ...STEADY, ...more });
+  const disc = (at, weight, more) => circle(at, radius(weight), more);
+  // A ring with the area of the whole; a solid arc is the first part, a dashed one is the rest.
+  const ring = (at, whole, first) => {
+    const r = radius(whole), part = Math.round(100 * Math.min(1, first / whole));
+    const dash = 2 + (12 * pixel()) / r;
+    const turn = `rotate(-90 ${at[0]} ${at[1]})`, dashes = [0, part];
+    for (let from = part; from < 100; from += 2 * dash) {
+      dashes.push(Math.min(dash, 100 - from), dash);
+    }
+    circle(at, r, { class: "halo" });
+    // A line that scales, because browsers do not agree on the dashes of one that keeps its width.
+    const about = { transform: turn, pathLength: 100, "vector-effect": "none" };
+    const arc = (kind, dashing) => {
+      const line = circle(at, r, { ...about, class: kind, "stroke-dasharray": dashing });
+      line.style.strokeWidth = 3.5 * pixel();
+    };
+    if (part < 100) arc("dashed", dashes.join(" "));
+    if (part > 0) arc("solid", `${part} 100`);
+  };
+  const sign = (at, path, kind) => {
+    for (const more of ["halo ", ""]) {
+      shape(marks, "path", {
+        class: more + kind, d: path, transform: `translate(${at[0]} ${at[1]}) scale(${pixel()})`,
+      });
+    }
+  };
+  const line = (path, more) => shape(marks, "path", { d: path, fill: "none", ...STEADY, ...more });
+  return { radius, disc, ring, sign, line };
+};
+
+// One prediction. visits: places, the oldest first; attention: [place, weight] each; top: [place,
+// probability, of it copied] each; truth: a place or null.
+const paintPrediction = (map, { visits, attention, top, truth }) => {
+  const { spot, pixel } = map, draw = marksOn(map);
+  const trail = visits.map(spot), last = visits.at(-1);
+  for (let i = 1; i < trail.length; i++) {
+    if (!trail[i] || !trail[i - 1]) continue;
+    draw.line(`M${trail[i - 1].join(" ")}L${trail[i].join(" ")}`, {
+      class: "path", opacity: 0.12 + 0.68 * (i / (trail.length - 1)) ** 2,
+    });
+  }
+  for (const [place, weight] of attention) {
+    if (spot(place)) draw.disc(spot(place), weight, { class: "attention" });
+  }
+  for (const [place, p, copied] of top) if (spot(place) && p > 0) draw.ring(spot(place), p, copied);
+  if (visits.length && spot(last)) draw.sign(spot(last), "M-6-6L6 6M6-6L-6 6", "here");
+  if (truth !== null && spot(truth)) draw.sign(spot(truth), "M0-11L11 0 0 11-11 0z", "truth");
+  // The likeliest place is named first, because later names give way.
+  const guessed = top.filter((row) => row[1] > 0).map(([place]) => place);
+  const order = [...guessed.slice(0, 1), last, truth, ...guessed, ...attention.map(([place]) => place)];
+  const places = [...new Set(order)].filter((place) => place != null && spot(place));
+  const wide = new Map();
+  for (const [place, weight] of [...attention, ...top]) {
+    wide.set(place, Math.max(wide.get(place) ?? 0, draw.radius(weight) / pixel()));
+  }
+  map.writeNames(places, (place) => Math.max(8, wide.get(place) ?? 0));
 };
