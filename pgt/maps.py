@@ -91,11 +91,12 @@ def places_map(
     """
     visits = _located(visits, "visits", "location_id", *([by] if by else []))
     places = _places(visits, by).sort_values("visits", ascending=False, kind="stable")
-    size = 18 / math.sqrt(places.visits.iloc[0])  # pixels
+    size = 18 / math.sqrt(max(9, places.visits.iloc[0]))  # pixels
     layers, legend = [], []
     if path is not None:
         track = _located(path, "path", near=visits.lon[0])[["lon", "lat"]].to_numpy()
         layers.append(_layer("path", [_mark(track)], PATH))
+        legend.append((PATH, "path"))
     groups = places.groupby(by, sort=False) if by else [("places", places)]
     for (name, group), colour in zip(groups, cycle(COLOURS)):
         style = STYLES["place"] | ({"color": colour, "fillColor": colour} if by else {})
@@ -202,8 +203,9 @@ def flow_map(
 def week_map(moments: pd.DataFrame, **page: Unpack[Page]) -> folium.Map:
     """What is where from ``started_at`` to ``finished_at``, with a slider over the moments.
 
-    All its places are there in grey. The slider stops wherever something begins. Two more columns may say how to draw: ``role``
-    (visit, place, attention, head, guess or truth) and ``share`` (0 to 1, the area of the mark).
+    All its places are there in grey. The slider stops wherever something begins. Two more columns
+    may say how to draw: ``role`` (visit, place, attention, head, guess or truth) and ``share`` (0
+    to 1, the area of the mark).
     """
     moments = _located(moments, "moments", "location_id", "started_at", "finished_at")
     role = moments.get("role", pd.Series("visit", index=moments.index))

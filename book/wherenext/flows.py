@@ -22,11 +22,11 @@ def flows(
 ) -> pd.DataFrame:
     """Shares of visits, attention and answers between groups of places.
 
-    ``group_of`` has the group (a district) of each place, by ``location_id``. A row a pair of groups
-    between which anything flows: ``here`` (the group of the last visit), ``there``, and in percent
-    of all windows ``visits`` (every visit of a window alike), ``attention`` (the pointer's) and
-    ``answers`` (targets); each column adds up to 100. Only windows whose target is in the window
-    count, so that attention could be right everywhere.
+    ``group_of`` has the group (a district) of each place, by ``location_id``. A row a pair of
+    groups between which anything flows: ``here`` (the group of the last visit), ``there``, and in
+    percent of all windows ``visits`` (every visit of a window alike), ``attention`` (the
+    pointer's) and ``answers`` (targets); each column adds up to 100. Only windows whose target is
+    in the window count, so that attention could be right everywhere.
 
     >>> import wherenext.city
     >>> from pgt.config import ModelConfig

@@ -1,4 +1,4 @@
-"""The town's ground, below its maps: as GeoJSON for `pgt.maps`, and as SVG for pages without Leaflet.
+"""The town's ground, below its maps: GeoJSON for `pgt.maps`, and SVG for pages without Leaflet.
 
 The live models and the front page's game draw a map of their own, so that each is one file which
 works without a network; ``web/ground.js`` draws it.
