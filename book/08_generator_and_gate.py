@@ -113,7 +113,6 @@ assert size["generator"] == V * D + V
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 from IPython.display import Markdown
-from wherenext.viz import plots
 from wherenext.viz.figures import (
     COPIED,
     EXTRA,
@@ -124,6 +123,8 @@ from wherenext.viz.figures import (
     TRUTH,
     show,
 )
+
+from pgt import plots
 
 fig, ax = plt.subplots(figsize=(7.0, 2.5))
 colour = {"generator": GENERATED, "pointer": COPIED, "gate": GATE}
@@ -323,9 +324,9 @@ assert (p > 0).all()
 # %% tags=["hide-input"]
 seen = look(model, test, i)
 top = seen.candidates.iloc[0]
-plots.mixture(
-    seen,
-    names,
+ax = plots.mixture(seen.candidates, gate=seen.gate, names=names)
+show(
+    ax.figure,
     alt="Stacked bars of the ten likeliest places of the story window. The "
     f"first, {names[top.location_id]}, has {top.copied:.3f} copied and "
     f"{top.generated:.4f} generated.",
