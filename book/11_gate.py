@@ -32,8 +32,8 @@ RETRAIN = False  # True: train here, about a minute on two cores
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import torch
 import seaborn as sns
+import torch
 from IPython.display import Markdown
 from scipy.optimize import minimize_scalar
 from wherenext import city

@@ -37,8 +37,8 @@ from IPython.display import Markdown
 from scipy.stats import entropy, spearmanr
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.gates import gates
 from wherenext.flows import flows
+from wherenext.gates import gates
 from wherenext.ground import districts, ground, located
 from wherenext.viz.figures import COPIED, MUTED, TRUTH, show
 

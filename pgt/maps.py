@@ -302,8 +302,7 @@ def _located(
         number = pd.to_numeric(table[name], errors="coerce")
         if number.isna().any():
             raise DataError(f"{int(number.isna().sum())} rows of the {what} have no number in "
-                            f"{name!r}; fill it in, or drop them with dropna(subset=['lon', "
-                            "'lat']).")  # fmt: skip
+                            f"{name!r}; fill it in, or leave these rows out.")  # fmt: skip
         if (number.abs() > limit).any():
             raise DataError(f"{name!r} is {number[number.abs() > limit].iloc[0]:g} in the {what}, "
                             f"outside ±{limit} degrees; are lon and lat swapped?")  # fmt: skip
@@ -329,10 +328,17 @@ def _places(visits: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
 def _known(table: pd.DataFrame, what: str, places: pd.DataFrame) -> pd.DataFrame:
     """Guesses or the truth with coordinates, or with those of the places; others are left out."""
     table = _table(table, what, "location_id").rename_axis(index="order").reset_index()
-    if {"lon", "lat"} <= set(table.columns):
-        return _located(table, what, "location_id", near=places.lon.iloc[0])
-    spots = places[["location_id", "lon", "lat", "name_"]]
-    return table.merge(spots, on="location_id").sort_values("order")
+    names = places.set_index("location_id").name_
+    if {"lon", "lat"} <= set(table.columns) and table.lon.notna().any():
+        table = table[table.lon.notna() & table.lat.notna()]
+        found = _located(table, what, "location_id", near=places.lon.iloc[0])
+    else:
+        spots = places[["location_id", "lon", "lat"]]
+        found = table.drop(columns=["lon", "lat"], errors="ignore").merge(spots, on="location_id")
+    if "name" not in table.columns:
+        known = found.location_id.map(names)
+        found["name_"] = known.fillna(found.location_id.astype(str))
+    return found.sort_values("order")
 
 
 # ---- Marks ----------------------------------------------------------------------------------

@@ -64,7 +64,8 @@ vector of an unseen person, and such a place is read as "unknown".""",
   python -m pgt map checkins.csv --user 7 --out map.html            needs no training
   python -m pgt map visits.csv mine.safetensors --user 7 --at "2024-05-07 09:00" --out map.html
 
-The page holds where this person has been: think before you share it.""",
+The page holds where this person has been: think before you share it. It loads Leaflet from a CDN;
+streets come from a tile server, which learns the area, and are off until you switch them on.""",
     "live": """examples:
   python -m pgt live --out live.html                    drop a file of visits into the page
   python -m pgt live visits.csv --timezone Europe/Vienna --out mine.html

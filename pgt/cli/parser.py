@@ -167,6 +167,8 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--user", metavar="ID", required=True, help="whose")
     sub.add_argument("--top", type=values.positive, default=5,
                      help="guesses (default: %(default)s)")  # fmt: skip
+    sub.add_argument("--streets", action="store_true",
+                     help="show streets at once; their server learns the area")  # fmt: skip
     sub.add_argument("--out", type=Path, required=True, metavar="FILE.html")
 
     sub = command("predictor.live", "write a page in which the predictor answers, offline")

@@ -15,6 +15,7 @@ from pgt import checkpoint
 from pgt.cli import scale
 from pgt.cli.values import plain, reading, require_writable
 from pgt.errors import DataError
+from pgt.files import write_text
 from pgt.io import tables
 from pgt.io.recordings import is_recording
 from pgt.predictor import buckets
@@ -89,13 +90,15 @@ def explain(args: argparse.Namespace) -> None:
 
 
 def map(args: argparse.Namespace) -> None:
-    """Write a page with a person's places and the guesses; it needs no network."""
+    """Write a page with a person's places and the guesses."""
     require_writable(args.out, ".html")
     model, visits = _question(args, opened(args), _in_buckets(args))
-    drawn = model.map(visits, args.user, at=args.at, top=args.top)
-    drawn.save(args.out)
-    print(plain(drawn.caption))
+    drawn = model.map(visits, args.user, at=args.at, top=args.top, streets=args.streets)
+    write_text(args.out, drawn.get_root().render())
     print(f"written to {args.out}; open it in a browser")
+    print("It loads Leaflet from a CDN. " + ("Streets are on: their server learns the area."
+          if args.streets else "Streets are off until you switch them on: their server learns "
+          "the area."))  # fmt: skip
 
 
 def live(args: argparse.Namespace) -> None:

@@ -23,7 +23,7 @@ from pgt.visits import until
 
 # Drawing loads matplotlib, which a prediction does not need.
 if TYPE_CHECKING:
-    from wherenext.viz.basemap import MapFigure
+    import folium
     from wherenext.viz.figures import Shown
 
 MODELS = ("contextual", "pgt", *baselines())
@@ -184,28 +184,26 @@ class NextLocation(BaseEstimator):
         found = self.explain(as_visits(visits, timezone=self.timezone), user, at=at, top=top)
         return drawing.reasons(found, user, most=reasons)
 
-    def map(self, visits: Any, user: Any, *, at: Any = None, top: int = 5) -> MapFigure:
-        """Draw a person's places and the guesses on a map, which needs no network.
+    def map(
+        self, visits: Any, user: Any, *, at: Any = None, top: int = 5, streets: bool = False
+    ) -> folium.Map:
+        """Draw a person's places and the guesses; ``save(path)`` of the map writes a page.
 
-        Parameters
-        ----------
-        visits : table or path
-            With ``lon`` and ``lat`` in degrees.
-        user, at, top
-            As for `predict`.
-
-        Returns
-        -------
-        MapFigure
-            For a notebook to display; its ``save(path)`` writes a page.
+        Visits need ``lon`` and ``lat``. With ``streets`` these are shown at once, and a tile server
+        learns the area.
         """
-        from wherenext.viz.person_map import person_map
+        from pgt.maps import places_map
 
         whole(top, "top")
         asked = self._question(visits, at, required(user))
         guesses = self.fitted_model.best(asked, top)
         known = until(asked.of_person, asked.at)
-        return person_map(known, guesses)
+        new = guesses.somewhere_new.iloc[0] if len(guesses) else 1.0
+        caption = (
+            f"The {known.location_id.nunique()} places of {known.user_id.iloc[0]}, and the "
+            f"likeliest next ones. Somewhere new has {new:.0%}."
+        )
+        return places_map(known, guesses, caption=caption, streets=streets)
 
     def score(self, visits: Any, y: None = None) -> pd.DataFrame:
         """How good it is on the last part of each person's days, the rules beside it.

@@ -89,10 +89,12 @@ def test_checkins_to_a_map_in_two_commands(
     assert main(["predict", "checkins.csv", "--user", person, "--top", "3"]) == 0
     first = capsys.readouterr().out.splitlines()[1].split()[1]
     assert main(["map", "checkins.csv", "--user", person, "--out", "map.html"]) == 0
-    assert f"The first guess is {first}." in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "loads Leaflet from a CDN" in said and "Streets are off" in said
     page = Path("map.html").read_text(encoding="utf-8")
-    assert re.search(rf"<td>1</td>\s*<td>{re.escape(first)}</td>", page)
-    assert "https://" not in page
+    assert re.findall(r"<td>(.*?)</td>", page)[0] == first
+    assert main(["map", "checkins.csv", "--user", person, "--streets", "--out", "map.html"]) == 0
+    assert "Streets are on" in capsys.readouterr().out
 
 
 def recorded(folder: Path) -> Path:
@@ -160,7 +162,11 @@ def test_positions_to_an_answer_in_one_command_as_in_two(
     assert main(["explain", "visits.parquet", "--user", "anna"]) == 0
     assert capsys.readouterr().out == why
     assert main(["map", "visits.parquet", "--user", "anna", "--out", "two.html"]) == 0
-    assert Path("one.html").read_text("utf-8") == Path("two.html").read_text("utf-8")
+    one_page, two_page = (
+        re.sub("[0-9a-f]{32}", "", Path(name).read_text("utf-8"))
+        for name in ("one.html", "two.html")
+    )
+    assert one_page == two_page  # but for the names that folium draws by lot
 
     said = one.err.splitlines()
     visits = len(pd.read_parquet("visits.parquet"))
