@@ -130,7 +130,7 @@ def svg_ground(features: Sequence[Mapping[str, Any]], corner: Sequence[float]) -
             layers[kind].append(path)
     wide = ("promenade", "avenue")  # streets
     middles = districts({"features": features})
-    at = np.rint((middles[["lon", "lat"]] - corner) / UNIT).astype(int)
+    at = np.rint((middles[["lon", "lat"]].to_numpy() - corner) / UNIT).astype(int)
     return {
         "layers": [
             ["street" if kind in wide else kind, STYLES[kind].get("weight", 1), "".join(paths)]
@@ -139,7 +139,7 @@ def svg_ground(features: Sequence[Mapping[str, Any]], corner: Sequence[float]) -
         ],
         "labels": [
             [east, north, name]
-            for (east, north), name in zip(at.to_numpy().tolist(), middles.location_id, strict=True)
+            for (east, north), name in zip(at.tolist(), middles.location_id, strict=True)
         ],
     }
 
