@@ -46,7 +46,7 @@ LESS = {"color": TRUTH, "fillColor": TRUTH, "weight": 2, "dashArray": "5 4"}  # 
 SAY = JsCode("""function (feature, layer) {
     if (feature.properties.text) { layer.bindPopup(feature.properties.text); }
 }""")
-ESCAPES = {ord(sign): f"&#{ord(sign)};" for sign in "&<>\"'{}`$\\"}
+ESCAPES = {ord(sign): f"&#{ord(sign)};" for sign in "&<>\"'{}`$\\\n\r\t"}
 
 
 class Page(TypedDict, total=False):
