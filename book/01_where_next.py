@@ -48,13 +48,18 @@ print(
 )
 
 # %% tags=["hide-input"]
-from wherenext.viz import maps, prediction_map
+from wherenext.ground import ground, located
 
-maps.city_map(
-    town,
-    title=f"Map of {town.name}: every visited place, coloured by kind",
-    caption="Every place that somebody visited. The larger the dot, the more "
-    "visits. Point at a dot for its name. Town and names are invented.",
+from pgt.maps import attention_map, places_map, week_map
+
+n_visits = town.visits.groupby("location_id").location_id.transform("size")
+places_map(
+    located(town.visits[n_visits >= 15], town),
+    by="kind",
+    ground=ground(town.base),
+    alt=f"Map of {town.name}: its most visited places, coloured by kind",
+    caption="The places with at least fifteen visits. The larger the dot, the "
+    "more visits. Click a dot for its name. Town and names are invented.",
 )
 
 # %% [markdown]
@@ -132,6 +137,17 @@ show(
     caption="Two weeks of one person. Each bar is a visit, from arrival to "
     "departure. Blue dots: been here before. Orange triangles: first time. "
     "Gaps are hours without a record, normal in such data.",
+)
+
+# %% tags=["hide-input"]
+week = fortnight[day.loc[fortnight.index] > busiest - pd.Timedelta(days=7)]
+week_map(
+    located(week, town),
+    ground=ground(town.base),
+    alt=f"Map of a week: {len(week)} visits to "
+    f"{week.location_id.nunique()} places, one after the other",
+    caption="The second of the two weeks on the map. Play it, or move the "
+    "slider from visit to visit.",
 )
 
 # %% [markdown]
@@ -306,7 +322,7 @@ pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 # Here is the model at work on one window, before we know how it is made. It has read one person's week. (The
 # `vocabulary` is the list of places that the model knows; the loop looks for a long window that the model gets
 # right.) The blue circles are its **pointer attention**: how much it would like to copy each past place. The
-# rings are its final bets, and the green diamond is where the person went.
+# dashed rings are its final bets, and the green ring is where the person went.
 
 # %%
 from pgt.checkpoint import load_model, shipped
@@ -321,23 +337,25 @@ for i in np.flatnonzero(long_enough):
         break
 
 # %% tags=["hide-input"]
-prediction_map.window_map(
-    town,
-    seen,
-    title="Map of one prediction: past visits, pointer attention, "
-    "and the likeliest next places",
-    caption="One prediction. The path fades with age. "
-    "Area of the blue circles: pointer attention.",
+attention_map(
+    located(seen.visits, town),
+    guesses=located(seen.candidates.head(5), town),
+    truth=located(seen.target, town),
+    ground=ground(town.base),
+    alt="Map of one prediction: past places, pointer attention, and the "
+    "likeliest next places",
+    caption="One prediction. Area of the blue circles: pointer attention. "
+    "Lines lead to the last visit, the wider, the more attention.",
 )
 
 # %% tags=["hide-input"]
-from wherenext.viz import plots
+from pgt import plots
 
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
 top = seen.candidates.iloc[0]
-plots.mixture(
-    seen,
-    names,
+ax = plots.mixture(seen.candidates, gate=seen.gate, names=names)
+show(
+    ax.figure,
     alt="Stacked bars of the ten likeliest next places. The first, "
     f"{names[top.location_id]}, has probability {top.probability:.2f}, "
     f"of which {top.copied:.2f} is copied from the window.",

@@ -80,11 +80,7 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(4)
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-from matplotlib.collections import (
-    EllipseCollection,
-    LineCollection,
-    PolyCollection,
-)
+from matplotlib.collections import EllipseCollection
 from matplotlib.patches import Ellipse
 from wherenext import touch
 from wherenext.figures import (
@@ -99,39 +95,11 @@ from wherenext.figures import (
     show,
 )
 from wherenext.fixes import Streets
+from wherenext.ground import ground
+
+from pgt.maps import places_map
 
 plane = Streets(town.base).plane
-
-
-def ground(ax, centre=(0.0, 0.0), half=4600.0, bar=2000):
-    """Streets and water of the town in metres, with a scale bar."""
-    lines, water = [], []
-    for feature in town.base["features"]:
-        kind = feature["properties"]["kind"]
-        shape = feature["geometry"]["coordinates"]
-        if kind == "street":
-            lines.append(plane.metres(*np.array(shape).T))
-        elif kind in ("river", "lake"):
-            water.append(plane.metres(*np.array(shape[0]).T))
-    ax.add_collection(
-        PolyCollection(water, facecolor=MUTED, alpha=0.22, lw=0)
-    )
-    thin = {"alpha": 0.28, "lw": 0.7, "rasterized": True}
-    ax.add_collection(LineCollection(lines, color=MUTED, **thin))
-    (x, y), grid = centre, ax.grid(visible=False)
-    ax.set(xlim=(x - half, x + half), ylim=(y - half, y + half))
-    ax.set(aspect="equal", xticks=[], yticks=[])
-    left, low = x - 0.93 * half, y - 0.9 * half
-    ax.plot([left, left + bar], [low] * 2, color=INK, lw=3, zorder=5)
-    length = f"{bar / 1000:g} km" if bar >= 1000 else f"{bar} m"
-    box = {"facecolor": PAPER, "lw": 0, "pad": 1, "alpha": 0.8}
-    ax.text(left, y - 0.86 * half, length, fontsize=8, zorder=5, bbox=box)
-    for side in ax.spines.values():
-        side.set_visible(False)
-    return grid
-
-
-# %% tags=["hide-input"]
 person = people[0]
 mine = fixes[fixes.user_id == person].reset_index(drop=True)
 clock = mine.tracked_at.dt.tz_convert(town.timezone)
@@ -153,17 +121,15 @@ far = np.hypot(*(xy - xy[0]).T)
 fig, (left, right) = plt.subplots(
     1, 2, figsize=(7.4, 3.3), width_ratios=(1, 1.25)
 )
-middle = (xy.min(0) + xy.max(0)) / 2
-half = np.ptp(xy, axis=0).max() / 2 + 350
-ground(left, middle, half, bar=1000)
-left.plot(*xy.T, ".", ms=2.5, color=COPIED, rasterized=True)
+left.plot(*xy.T / 1000, ".", ms=2.5, color=COPIED, rasterized=True)
+left.set(xlabel="km east", ylabel="km north", aspect="equal")
 right.plot(hour, far / 1000, ".", ms=2, color=COPIED, rasterized=True)
 right.set(xlabel="hour of the day, local time")
 right.set(ylabel="distance from the first fix (km)")
 n_today = int(per_day.n[day])
 show(
     fig,
-    alt="Left: a map with the fixes of one day along a few streets. Right: "
+    alt="Left: the fixes of one day, along a few streets. Right: "
     "distance from the first fix against the hour. Level stretches, with "
     f"holes in them, are joined by steep lines; there are {n_today} visits "
     "that day.",
@@ -173,7 +139,7 @@ show(
 )
 
 # %% [markdown]
-# The map does not show where the person stayed. The plot over time does: in a stay the distance stops changing. We
+# The left picture does not show where the person stayed. The plot over time does: in a stay the distance stops changing. We
 # have to state that so precisely that a machine can find stays in millions of fixes.
 #
 # ## Staypoints: the sliding rule
@@ -349,6 +315,19 @@ for name in ("started_at", "finished_at"):  # in short, so that they fit here
     shown[name] = shown[name].dt.strftime("%d %b %H:%M")
 shown.round(4)
 
+# %% tags=["hide-input"]
+its_day = staypoints.started_at.dt.tz_convert(town.timezone).dt.date == day
+stayed = staypoints[its_day & (staypoints.user_id == person)]
+numbers = [f"staypoint {k}" for k in range(1, len(stayed) + 1)]
+places_map(
+    stayed.assign(location_id=numbers),
+    path=today,
+    ground=ground(town.base),
+    alt=f"Map of one day: the way of the fixes, and {len(stayed)} staypoints",
+    caption=f"The day of person {person} once more: the fixes as a line, the "
+    "staypoints as discs.",
+)
+
 # %% [markdown]
 # ## Locations: DBSCAN
 #
@@ -381,12 +360,11 @@ n_small, n_large = (
     np.array([len(set(found[c])) for c in close]) for found in by_eps.values()
 )
 worth = n_small - n_large + n_small / 9  # where there is something to see
-centre = spots[close[int(np.argmax(worth))]].mean(axis=0)
-inside = (np.abs(spots - centre) < 200).all(axis=1)
+spots = spots - spots[close[int(np.argmax(worth))]].mean(axis=0)
+inside = (np.abs(spots) < 200).all(axis=1)
 colours = (COPIED, GENERATED, GATE, EXTRA, TRUTH)
 drawn, (fig, axes) = [], plt.subplots(1, 2, figsize=(7.4, 3.7))
 for ax, (eps, found) in zip(axes, by_eps.items(), strict=True):
-    ground(ax, centre, 200, bar=100)
     dot = {"s": 26, "zorder": 3}
     for k, one in enumerate(np.unique(found[inside & (found >= 0)])):
         part = inside & (found == one)
@@ -406,9 +384,11 @@ for ax, (eps, found) in zip(axes, by_eps.items(), strict=True):
         ax.add_collection(discs)
     alone = spots[inside & (found < 0)]
     ax.scatter(*alone.T, marker="x", color=INK, lw=1.2, **dot)
-    ax.set_title(f"eps = {eps} m", fontsize=10)
+    ax.set(aspect="equal", xlim=(-200, 200), ylim=(-200, 200))
+    ax.set(title=f"eps = {eps} m", xlabel="metres east")
     groups = len(np.unique(found[inside & (found >= 0)]))
     drawn.append(f"eps {eps} m, groups: {groups}, crosses: {len(alone)}")
+axes[0].set_ylabel("metres north")
 show(
     fig,
     alt="Two maps of the same four hundred metres of town with staypoints: "
@@ -748,13 +728,15 @@ farthest, (fig, axes) = {}, plt.subplots(1, 2, figsize=(7.4, 3.6))
 for ax, metres in zip(axes, (0, 5), strict=True):
     part = steps(record(noise_m=metres))[0]
     here = part.loc[match(part, true).found.loc[at_home].dropna()]
-    ground(ax, spot, 190, bar=50)
-    ax.plot(*spot, "+", label="the home", **cross)
-    xy = plane.metres(here.lon, here.lat).T
+    ax.plot(0, 0, "+", label="the home", **cross)
+    xy = (plane.metres(here.lon, here.lat) - spot).T
     ax.plot(*xy, "o", label="staypoints there", **dots)
-    farthest[metres] = np.hypot(*(xy.T - spot).T).max()
+    farthest[metres] = np.hypot(*xy).max()
+    ax.set(aspect="equal", xlim=(-190, 190), ylim=(-190, 190))
+    ax.set(xlabel="metres east")
     title = f"error of {metres} m" if metres else "no error"
     ax.set_title(f"{title}: {len(here)} staypoints", fontsize=10)
+axes[0].set_ylabel("metres north")
 axes[0].legend(fontsize=8, loc="upper left")
 show(
     fig,

@@ -86,8 +86,10 @@ print(
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 from wherenext.figures import EXTRA, INK, MUTED, PAPER, TRUTH, show
-from wherenext.viz.maps import KIND_COLOURS
 
+from pgt.maps import COLOURS
+
+colour_of = dict(zip(week.kind.unique(), COLOURS, strict=False))
 fig, ax = plt.subplots(figsize=(7.4, 4.2))
 hatches = {"target": "////", "seen": None, "hidden": "...."}
 for row in week.itertuples():
@@ -97,7 +99,7 @@ for row in week.itertuples():
     hours = (row.finished_at - row.started_at).total_seconds() / 3600
     hours = min(hours, 24 - start)
     y = row.day - day[j]
-    colour = KIND_COLOURS.get(row.kind, INK)
+    colour = colour_of[row.kind]
     face = {"target": TRUTH, "seen": colour, "hidden": "none"}[status]
     edge = {"target": PAPER, "seen": face, "hidden": MUTED}[status]
     look = {"facecolor": face, "edgecolor": edge, "hatch": hatches[status]}

@@ -191,7 +191,8 @@ fair = fair_accuracy(better, tied)
 import matplotlib.pyplot as plt
 from wherenext import touch
 from wherenext.figures import COPIED, EXTRA, MUTED, TRUTH, show
-from wherenext.viz import plots, prediction_map
+
+from pgt import plots
 
 rows = {
     "ties lost": ([ties_lost], "<", EXTRA),
@@ -690,31 +691,22 @@ touch.kernel(still, kernel, data.valid, opened=opened, names=names)
 # the same map as the model of [chapter 1](01_where_next.ipynb).
 
 # %% tags=["hide-input"]
-from pgt.look import Look
+from wherenext.ground import ground, located
 
-candidates = {
-    "location_id": share.index,
-    "probability": share.to_numpy(),
-    "copied": share.to_numpy(),
-    "generated": 0.0,
-    "is_target": share.index == goal.location_id,
-}
-opened = Look(
-    visits=seen.assign(attention=(base + after + clock) / votes.sum()),
-    candidates=pd.DataFrame(candidates),
-    gate=1.0,
-    target=goal,
-    target_probability=float(share[goal.location_id]),
-    self_attention=np.zeros((0, 0, 0, 0)),
-)
-prediction_map.window_map(
-    town,
-    opened,
-    title="Map of one window: the kernel's votes as circles, the likeliest "
+from pgt.maps import attention_map
+
+voted = seen.assign(attention=(base + after + clock) / votes.sum())
+likeliest = share.head(5).rename("probability").reset_index()
+attention_map(
+    located(voted, town),
+    guesses=located(likeliest, town),
+    truth=located(goal, town),
+    ground=ground(town.base),
+    alt="Map of one window: the kernel's votes as circles, the likeliest "
     "places as rings, and the true one",
     caption="The kernel's votes in place of the pointer's attention: the "
-    "blue circles. Rings: the five places with the most votes. Green "
-    "diamond: where the person went.",
+    "blue circles. Dashed rings: the five places with the most votes. Green "
+    "ring: where the person went.",
 )
 
 # %% [markdown]
@@ -754,14 +746,14 @@ def bars(name, target_time, data, protocol, caption):
     said = ", ".join(
         f"{model} {value:.1f}" for model, value in values.items()
     )
-    return plots.bars(
+    ax = plots.bars(
         values,
         intervals=intervals,
         highlight=["context kernel"],
         xlabel=f"Acc@1 on test (%), {protocol}",
-        alt=f"{data}, Acc@1: {said} per cent.",
-        caption=caption,
     )
+    alt = f"{data}, Acc@1: {said} per cent."
+    return show(ax.figure, alt=alt, caption=caption)
 
 
 bars(

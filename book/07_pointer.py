@@ -298,14 +298,14 @@ print(f"story window: {possible} of {V:,} places have any probability")
 # runs the model once on a window and returns what it used, as tables.)
 
 # %% tags=["hide-input"]
-from wherenext.viz import plots, prediction_map
+from pgt import plots
 
 seen = look(model, test, i)
 bars, target = seen.visits, seen.target.location_id
 there = bars.attention[bars.location_id == target].sum()
-plots.pointer_strip(
-    seen,
-    names,
+ax = plots.pointer_strip(bars, target, names=names)
+show(
+    ax.figure,
     alt=f"Pointer attention on the {n} visits of the story window, oldest "
     f"first. The tallest bar is {bars.attention.max():.2f}; the visits to "
     f"the true next place, {names[target]}, add up to {there:.2f}.",
@@ -378,17 +378,25 @@ share = 100 * pd.DataFrame(hits).mean()
 share.round(1).rename("% of test windows").to_frame()
 
 # %% [markdown]
-# On the map, a circle's *area* is the sum for its place. (What the legend and the table call copied and generated is
-# the subject of the next chapter.)
+# On the map, a circle's *area* is the sum for its place. Lines lead to the last visit, the wider, the more attention.
+# At the top right you can choose one of the encoder's heads instead: what the last visit looks at. (The dashed rings are
+# the model's answers, the subject of the next chapter.)
 
 # %% tags=["hide-input"]
-prediction_map.window_map(
-    town,
-    seen,
-    title="Map of the story window: past visits, pointer attention per "
-    "place, likeliest places, the true place",
+from wherenext.ground import ground, located
+
+from pgt.maps import attention_map
+
+attention_map(
+    located(seen.visits, town),
+    guesses=located(seen.candidates.head(5), town),
+    truth=located(seen.target, town),
+    heads=seen.self_attention,
+    ground=ground(town.base),
+    alt="Map of the story window: past visits, pointer attention per place, "
+    "likeliest places, the true place",
     caption="The story window. Blue circles: the pointer's sum for each "
-    "place. Green diamond: where the person went.",
+    "place. Green ring: where the person went.",
 )
 
 # %% [markdown]

@@ -123,7 +123,8 @@ from wherenext.figures import (
     TRUTH,
     show,
 )
-from wherenext.viz import plots
+
+from pgt import plots
 
 fig, ax = plt.subplots(figsize=(7.0, 2.5))
 colour = {"generator": GENERATED, "pointer": COPIED, "gate": GATE}
@@ -323,9 +324,9 @@ assert (p > 0).all()
 # %% tags=["hide-input"]
 seen = look(model, test, i)
 top = seen.candidates.iloc[0]
-plots.mixture(
-    seen,
-    names,
+ax = plots.mixture(seen.candidates, gate=seen.gate, names=names)
+show(
+    ax.figure,
     alt="Stacked bars of the ten likeliest places of the story window. The "
     f"first, {names[top.location_id]}, has {top.copied:.3f} copied and "
     f"{top.generated:.4f} generated.",

@@ -72,7 +72,8 @@ from wherenext.figures import (
     TRUTH,
     show,
 )
-from wherenext.viz import plots
+
+from pgt import plots
 
 boxes = {  # name: (x, y, colour, what comes out)
     "window": (0.0, 1, MUTED, "(B, L)"),
@@ -421,9 +422,13 @@ by_accuracy = table["valid_acc@1"].idxmax()
 
 # %% tags=["hide-input"]
 train_loss, valid_loss = table.train_loss, table.valid_loss
-plots.history(
-    table,
-    best_epoch=by_loss,
+fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
+plots.history(table, best_epoch=by_loss, axes=left)
+right.plot(table["valid_acc@1"], color=GENERATED, ls="--")
+right.axvline(by_loss, color=MUTED, lw=1, ls=":")
+right.set(xlabel="epoch", ylabel="validation Acc@1 (%)")
+show(
+    fig,
     alt=f"Left: training loss falls from {train_loss.iloc[0]:.2f} to "
     f"{train_loss.iloc[-1]:.2f} nats; validation loss is lowest in epoch "
     f"{by_loss} and ends at {valid_loss.iloc[-1]:.2f}. Right: validation "

@@ -32,6 +32,7 @@ RETRAIN = False  # True: train here, about a minute on two cores
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 import torch
 from IPython.display import Markdown
 from scipy.optimize import minimize_scalar
@@ -39,9 +40,11 @@ from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import EXTRA, GATE, INK, MUTED, TRUTH, show
 from wherenext.gates import gates
+from wherenext.ground import ground, located
 from wherenext.results import read_results
 from wherenext.window_features import NUMBERS, features_of, forecast
 
+from pgt import plots
 from pgt.calibration import (
     auc,
     auc_within,
@@ -55,6 +58,7 @@ from pgt.calibration import (
 )
 from pgt.checkpoint import load_model, shipped
 from pgt.config import CITY, ModelConfig
+from pgt.maps import value_map
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.windows import prepare
@@ -90,6 +94,7 @@ def opened(windows):
     assert (then.explored == (then.before == 0)).all()
     table["hour"] = here.finished_at.dt.hour  # when the last visit ended
     table["kind"], table["before"] = here.kind, here.before
+    table["location_id"] = here.location_id
     table["returned"] = ~then.explored
     table["p_return"] = 1 - then.p_explore  # before the coin was tossed
     table["same_day"] = here.finished_at.dt.date == then.started_at.dt.date
@@ -108,21 +113,20 @@ test[list(columns)].rename(columns=columns).head(4).round(2)
 
 # %% tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(7.0, 2.9))
-edges = np.linspace(0, 1, 41)
-style = {"density": True, "edgecolor": "white", "lw": 0.3}
-name = "true probability of a return"
-ax.hist(
-    test.p_return,
-    edges,
-    color=TRUTH,
-    alpha=0.6,
-    hatch="///",
-    label=name,
-    **style,
+sns.histplot(
+    test[["p_return", "gate"]].rename(
+        columns={"p_return": "true probability of a return"}
+    ),
+    bins=40,
+    binrange=(0, 1),
+    stat="density",
+    common_norm=False,
+    element="step",
+    palette=[TRUTH, GATE],
+    ax=ax,
 )
-ax.hist(test.gate, edges, color=GATE, alpha=0.75, label="gate", **style)
 ax.set(xlabel="probability", ylabel="density of windows", xlim=(0, 1))
-ax.legend(loc="upper left")
+sns.move_legend(ax, "upper left")
 wide = (test.gate.std(), test.p_return.std())
 assert test.gate.between(0.1, 0.95).all()
 sure_return = 100 * (test.p_return == 1).mean()
@@ -184,6 +188,24 @@ Markdown(
 )
 
 # %% [markdown]
+# Here is the mean gate by the place where the person is. It looks like a map of places. But most of these places are
+# somebody's home or workplace, so it is, above all, a map of people.
+
+# %% tags=["hide-input"]
+by_place = test.groupby("location_id").gate.agg(["mean", "size"])
+often = by_place[by_place["size"] >= 10].reset_index()
+value_map(
+    located(often.rename(columns={"size": "visits"}), town),
+    "mean",
+    label="mean gate",
+    ground=ground(town.base),
+    alt="Map of the mean gate by the place where the person is, from "
+    f"{often['mean'].min():.2f} to {often['mean'].max():.2f}",
+    caption="The mean gate of the windows whose last visit is at a place, "
+    "for places with at least ten test windows; larger discs have more.",
+)
+
+# %% [markdown]
 # ## What would be right?
 #
 # The gate never saw a label. [Chapter 8](08_generator_and_gate.ipynb) derived what it is trained towards. With $z$ for the gate's log-odds, $g = \sigma(z)$, the slope of a window's loss
@@ -226,21 +248,18 @@ pd.DataFrame(
 
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.7), sharex=True, sharey=True)
-lines = (
-    ("gate", GATE, "o-", "gate"),
-    ("p_return", TRUTH, "D--", "the town's own probability"),
-)
+shown = {"gate": "gate", "p_return": "the town's own probability"}
 for ax, (y, text) in zip(axes, outcomes.items(), strict=True):
-    for column, colour, form, label in lines:
-        bins = reliability(test[column], test[y], test.user_id)
-        style = {"color": colour, "ms": 5, "lw": 1.2, "mfc": "none"}
-        ax.plot(bins.forecast, bins.observed, form, label=label, **style)
-        ax.vlines(bins.forecast, bins.low, bins.high, color=colour, lw=1)
-    ax.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=":", label="calibrated")
-    ax.set(xlabel="forecast", title=text[0].upper() + text[1:])
-    ax.set(xlim=(0.2, 1.01), ylim=(0.2, 1.01))
-axes[0].set_ylabel("share that happened")
+    bins = {
+        name: reliability(test[column], test[y], test.user_id)
+        for column, name in shown.items()
+    }
+    plots.reliability(bins, colours=(GATE, TRUTH), axes=ax)
+    ax.set(title=text[0].upper() + text[1:], xlim=(0.2, 1.01))
+    ax.set(xlabel="forecast", ylim=(0.2, 1.01))
+axes[1].set_ylabel("")
 axes[0].legend(loc="lower right", fontsize=8)
+axes[1].get_legend().remove()
 above = reliability(test.gate, test.returned)
 points = 100 * (above.observed - above.forecast).mean()
 show(

@@ -51,6 +51,7 @@ from wherenext.position_bias import (
 )
 from wherenext.results import read_results
 
+from pgt import plots
 from pgt.checkpoint import load_model, shipped
 from pgt.config import CITY, PRESETS, ModelConfig
 from pgt.metrics import evaluate, gains
@@ -130,19 +131,10 @@ LOGITS = "position bias $b_p$ (logits)"
 DIAMOND = {"color": TRUTH, "mfc": "none", "ls": "", "marker": "D"}
 RECENCY = "log of the town's recency"
 
-
-def draw(ax, table, colour, label, style="-"):
-    """One thin line a seed, and their mean."""
-    p = np.arange(1, table.shape[1] + 1)
-    ax.plot(p, table.T, color=colour, lw=0.6, alpha=0.45, ls=style)
-    ax.plot(p, table.mean(0), color=colour, lw=2.2, ls=style, label=label)
-    ax.set_xticks([1, *range(5, table.shape[1] + 1, 5)])
-
-
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.3), sharey=True)
 for ax, (name, table) in zip(axes, learned.items(), strict=True):
-    draw(ax, table, COPIED, "learned, ten seeds and mean")
-    ax.set(title=name[0].upper() + name[1:], xlabel=BACK)
+    plots.position_bias(table, label="learned, ten seeds and mean", axes=ax)
+    ax.set(title=name[0].upper() + name[1:], xlabel=BACK, ylabel="")
 axes[0].plot(range(1, 16), truth, ms=5, label=RECENCY, **DIAMOND)
 axes[0].set_ylabel(LOGITS)
 axes[0].legend(loc="upper right", fontsize=8)
@@ -356,15 +348,14 @@ together = np.corrcoef(fast)[pairs]  # of the curves of two seeds
 low, high = fast.mean(0).argmin() + 1, fast.mean(0).argmax() + 1
 
 # %% tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(7.0, 3.4))
-draw(ax, fast, COPIED, "bias with a hundred times the rate")
+ax = plots.position_bias(fast, label="bias with a hundred times the rate")
 slow = {"color": MUTED, "ls": "--", "lw": 1.5, "label": "as documented, mean"}
 ax.plot(range(1, 16), learned["town"].mean(0), **slow)
 ax.plot(range(1, 16), truth, ms=5, label=RECENCY, **DIAMOND)
 ax.set(xlabel=BACK, ylabel=LOGITS)
 ax.legend(ncols=2, fontsize=8)
 show(
-    fig,
+    ax.figure,
     alt=f"Position bias of ten fast runs: they range from {fast.min():.2f} "
     f"to {fast.max():.2f} logits. Their mean is lowest at position {low} and "
     f"highest at position {high}; two seeds correlate by "
@@ -418,9 +409,9 @@ panels = {
     f"{len(others)} towns": others,
 }
 for ax, (name, table) in zip(axes, panels.items(), strict=True):
-    draw(ax, table, COPIED, "learned")
+    plots.position_bias(table, label="learned", axes=ax)
     ax.plot(range(1, 16), truth, ms=4, label="log of the recency", **DIAMOND)
-    ax.set(title=name, xlabel=BACK)
+    ax.set(title=name, xlabel=BACK, ylabel="")
 axes[0].set_ylabel(LOGITS)
 axes[0].legend(fontsize=8)
 show(
@@ -522,10 +513,13 @@ for row, (what, log) in zip(axes, logs.items(), strict=True):
     for ax, (variant, name) in zip(row, shown.items(), strict=True):
         bias, content = (curves(what, variant, x) for x in "bc")
         total = (bias + content).mean(0)
-        draw(ax, bias, COPIED, "bias")
-        draw(ax, content, EXTRA, "content", "--")
+        plots.position_bias(bias, label="bias", axes=ax)
+        plots.position_bias(
+            content, label="content", colour=EXTRA, style="--", axes=ax
+        )
         ax.plot(at, total, color=INK, lw=1.2, ls=":", label="sum, mean")
         ax.plot(at, log, ms=3, label="truth", **DIAMOND)
+        ax.set(xlabel="", ylabel="")
         if what == "fading kernel":
             ax.set_title(name, fontsize=10)
             off[variant] = np.abs(total - log).mean()
@@ -839,10 +833,14 @@ fig, axes = plt.subplots(2, 2, figsize=(7.4, 5.0), sharex=True, sharey=True)
 text = "log of the recency"
 for row, (what, decay) in zip(axes, kinds.items(), strict=True):
     for ax, way in zip(row, ways, strict=True):
-        draw(ax, curves(what, way), COPIED, "bias")
-        draw(ax, curves(what, way, "c"), EXTRA, "content", "--")
+        plots.position_bias(curves(what, way), label="bias", axes=ax)
+        content = curves(what, way, "c")
+        plots.position_bias(
+            content, label="content", colour=EXTRA, style="--", axes=ax
+        )
         ax.plot(range(1, 16), log_weight(decay), ms=4, label=text, **DIAMOND)
         ax.set_title(f"{what[0].upper()}{what[1:]}: {way}", fontsize=10)
+        ax.set(xlabel="", ylabel="")
     row[0].set_ylabel("logits")
 for ax in axes[1]:
     ax.set_xlabel(BACK)

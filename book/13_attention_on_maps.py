@@ -38,13 +38,14 @@ from scipy.stats import entropy, spearmanr
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, MUTED, TRUTH, show
+from wherenext.flows import flows
 from wherenext.gates import gates
-from wherenext.viz import prediction_map
-from wherenext.viz.flow_map import flow_map, flows
+from wherenext.ground import districts, ground, located
 
 from pgt.checkpoint import load_model, shipped
 from pgt.config import CITY, ModelConfig
 from pgt.look import look
+from pgt.maps import attention_map, flow_map, week_map
 from pgt.metrics import ends, resampled_means
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
@@ -99,14 +100,25 @@ routine = opened[right].sure.idxmax()
 seen = look(model, test, routine)  # one forward pass, opened
 
 # %% tags=["hide-input"]
-prediction_map.window_map(
-    town,
+def window_map(seen, **words):
+    """One window on the map: attention, answers and the truth."""
+    return attention_map(
+        located(seen.visits, town),
+        guesses=located(seen.candidates.head(5), town),
+        truth=located(seen.target, town),
+        heads=seen.self_attention,
+        ground=ground(town.base),
+        **words,
+    )
+
+
+window_map(
     seen,
-    title="Map of a routine prediction: past visits, pointer attention, "
+    alt="Map of a routine prediction: past visits, pointer attention, "
     "likeliest places, the true place",
-    caption="A routine day. Blue discs: pointer attention per place. Rings: "
-    "the likeliest places, by final probability. Green diamond: where the "
-    "person went. All areas are drawn to one scale.",
+    caption="A routine day. Blue discs: pointer attention per place, with "
+    "lines to the last visit. Dashed rings: the likeliest places, by final "
+    "probability. Green ring: where the person went.",
 )
 
 # %% [markdown]
@@ -117,6 +129,10 @@ prediction_map.window_map(
 # $$
 #
 # Circles for single visits would lie exactly on top of each other, and the eye would see only the largest.
+#
+# At the top right of the map you can choose whose attention is drawn: the pointer's, or that of one of the encoder's
+# heads, as the *last* visit looks. A head's lines are many and thin: over single visits the heads mostly average ([chapter
+# 6](06_position_and_encoder.ipynb)). But a place with many visits gets much.
 #
 # ## Was the drawn attention used?
 #
@@ -144,27 +160,42 @@ print(f"200 windows, ten places each: the largest difference is {worst:.1e}")
 #
 # ## A week, step by step
 #
-# Here is the week around the first story. Move the slider and watch the discs follow. The list above the map chooses
-# whose attention is drawn: the pointer's, or that of one of the encoder's heads. A head is drawn as arcs from the *last*
-# visit to those that it looks at. Where a head looks at the last visit itself, or at another visit to the same place, a
-# small ring is drawn. The arcs of a head are many and thin: over single visits the heads mostly average ([chapter
-# 6](06_position_and_encoder.ipynb)). The table below the film adds a head's attention over all visits to a place, so a
-# place with many visits gets much. *Most on one place* is the head with the largest such sum at that moment, with its
-# place; *given* is the probability that the model gave to the place where the person went.
+# Here is the week around the first story. Move the slider and watch the discs follow. At each moment the map shows what
+# the pointer looks at, the three likeliest places, and where the person went.
+
 
 # %% tags=["hide-input"]
+def moment(i):
+    """The marks of one window, from leaving one place to the next one."""
+    seen = look(model, test, int(i))
+    summed = seen.visits.groupby("location_id").attention.sum()
+    marks = {
+        "attention": summed[summed > 0.01].rename("share").reset_index(),
+        "guess": seen.candidates.head(3).rename(
+            columns={"probability": "share"}
+        ),
+        "truth": seen.target.to_frame().T,
+        "visit": seen.visits.tail(1),
+    }
+    table = pd.concat(
+        [part.assign(role=role) for role, part in marks.items()]
+    )
+    table["started_at"] = seen.visits.finished_at.iloc[-1]
+    table["finished_at"] = seen.target.started_at
+    columns = ["location_id", "role", "share", "started_at", "finished_at"]
+    return table[columns]
+
+
 own = np.flatnonzero(test.users == test.users[routine])  # in order of time
 start = test.visits.started_at.iloc[test.target[own]]
 apart = (start - test.visits.started_at.iloc[test.target[routine]]).abs()
 week = own[(apart <= pd.Timedelta(hours=84)).to_numpy()]
-prediction_map.film_map(
-    town,
-    [look(model, test, int(i)) for i in week],
-    title="Map of a week of predictions with a slider over time and a choice "
-    "of attention heads",
+week_map(
+    located(pd.concat([moment(i) for i in week]), town),
+    ground=ground(town.base),
+    alt="Map of a week of predictions with a slider over time",
     caption="One person's week, with the first story in its middle. Step "
-    "through a day with the pointer chosen, then stay at one moment and "
-    "choose the heads in turn.",
+    "through a day.",
 )
 
 # %% [markdown]
@@ -178,12 +209,11 @@ explore = opened[readable & opened.explored].p_explore.idxmax()
 seen, row = look(model, test, explore), opened.loc[explore]
 
 # %% tags=["hide-input"]
-prediction_map.window_map(
-    town,
+window_map(
     seen,
-    title="Map of an exploration: past visits, pointer attention, likeliest "
+    alt="Map of an exploration: past visits, pointer attention, likeliest "
     "places, the true new place",
-    caption="An exploration. The green diamond is a place where the person "
+    caption="An exploration. The green ring is a place where the person "
     "had never been; no blue disc can be there.",
 )
 
@@ -210,10 +240,9 @@ guess = names[seen.candidates.location_id[0]]
 went = names[seen.target.location_id]
 
 # %% tags=["hide-input"]
-prediction_map.window_map(
-    town,
+window_map(
     seen,
-    title="Map of a confident mistake: past visits, pointer attention, "
+    alt="Map of a confident mistake: past visits, pointer attention, "
     "likeliest places, the true place",
     caption=f"A confident mistake: the model was sure of {guess}; the person "
     f"went to {went}.",
@@ -345,11 +374,11 @@ Markdown(
 # ## The whole town at once
 #
 # Each window gives two flows out of the district of its last visit: the attention flows to the districts of the past
-# visits, the person goes on to one district. Add up both over all windows whose target is among their visits. *Trips* (in
-# the table: *answers*) are where people went; *visits* are the past visits, evenly weighted.
+# visits, the person goes on to one district. Add up both over all windows whose target is among their visits. *Answers*
+# are where people went; *visits* are the past visits, evenly weighted.
 #
-# The map opens with the difference. A disc is what stays within a district, an arc leads to another one. Solid blue: the
-# pointer looks there more often than people go. Dashed green: the other way round.
+# The map opens with the difference, attention minus answers. A disc is what stays within a district, an arc leads to another one. Solid blue: the
+# pointer looks there more often than people go. Dashed green: the other way round. The other layers are at the top right.
 
 # %%
 by_district = flows(model, test, places.district)
@@ -357,13 +386,16 @@ stay = by_district[by_district.here == by_district.there]
 stays = stay[["visits", "attention", "answers"]].sum()  # % of all
 
 # %% tags=["hide-input"]
+difference = by_district.attention - by_district.answers
+by_district.insert(2, "difference", difference)
 flow_map(
-    town,
     by_district,
-    title="Map of flows between districts: pointer attention, trips, and the "
+    districts(town.base),
+    ground=ground(town.base),
+    alt="Map of flows between districts: pointer attention, answers, and the "
     "difference of the two",
     caption="All test windows that hold the true place, in per cent of their "
-    "attention and of their trips. Such shares say nothing about any one "
+    "attention and of their answers. Such shares say nothing about any one "
     "person.",
 )
 

@@ -897,7 +897,7 @@ Markdown(
 # [chapter 20](20_contextual_pointer.ipynb), which is given *relations* between each visit and now.
 
 # %% tags=["hide-input"]
-from wherenext.viz.plots import bars
+from pgt import plots
 
 behind = {}
 for name, where in DATA.items():
@@ -917,11 +917,14 @@ values, spans = {}, {}
 for name, (file, which) in asked_of.items():
     values[name] = file.mean(**which, data="geolife")
     spans[name] = file.interval(**which, data="geolife")
-bars(
+ax = plots.bars(
     values,
     intervals=spans,
     highlight=[LAST],
     xlabel="Acc@1 on GeoLife, exact protocol (%)",
+)
+show(
+    ax.figure,
     alt="Bars of Acc@1 on GeoLife with wide intervals: "
     + ", ".join(f"{n} {v:.1f}" for n, v in values.items())
     + " per cent.",

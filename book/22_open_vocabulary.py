@@ -129,19 +129,14 @@ assert torch.allclose(answer.sum(1), torch.ones(1))
 from matplotlib import pyplot as plt
 from wherenext.figures import COPIED, EXTRA, GENERATED, INK, MUTED, TRUTH, show
 
+from pgt import plots
+
 labels = ["2 home", "3 office", "4 gym", "5 library", "6 new café"]
-fig, axes = plt.subplots(figsize=(7.0, 2.5))
-left, right = from_window[0, 2:], (answer - from_window)[0, 2:]
-axes.barh(labels, left, color=COPIED, label="copied from the window")
-look = {"color": GENERATED, "hatch": "///", "edgecolor": "white", "lw": 0}
-axes.barh(labels, right, left=left, label="generated", **look)
-axes.invert_yaxis()
-axes.grid(axis="y", visible=False)
-axes.set(xlabel="probability")
-axes.margins(x=0.1)
+parts = {"copied": from_window[0, 2:], "generated": (answer - from_window)[0, 2:]}
+axes = plots.mixture(pd.DataFrame({"location_id": labels} | parts))
 axes.legend(loc="center right")
 show(
-    fig,
+    axes.figure,
     alt="Stacked bars for five places. Home and office have a copied and a "
     "generated part; gym and library, which are not in the window, only a "
     "generated one; the new café only a copied one, and the longest bar.",
@@ -783,20 +778,15 @@ stages = {
 }
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(figsize=(6.0, 4.6))
-equal = {"color": MUTED, "lw": 1, "ls": ":", "label": "as often as promised"}
-axes.plot([0, 1], [0, 1], **equal)
-looks = ((EXTRA, "s-"), (GENERATED, "^--"), (TRUTH, "o-"))
-errors = {}
-pairs = zip(stages.items(), looks, strict=True)
-for (name, answers), (colour, line) in pairs:
+tables, errors = {}, {}
+for name, answers in stages.items():
     p, hit, errors[name] = sure(answers)
-    table = calibration.reliability(p, hit, test.users)
-    look = {"color": colour, "ms": 5, "lw": 1.5, "label": name}
-    axes.plot(table.forecast, table.observed, line, **look)
+    tables[name] = calibration.reliability(p, hit, test.users)
+    tables[name] = tables[name][["forecast", "observed"]]
+fig, axes = plt.subplots(figsize=(6.0, 4.6))
+plots.reliability(tables, colours=(EXTRA, GENERATED, TRUTH), axes=axes)
 axes.set_xlabel("probability of the likeliest place")
 axes.set(ylabel="how often it is right", xlim=(0, 1), ylim=(0, 1))
-axes.legend(loc="upper left", fontsize=9)
 said = "; ".join(
     f"{name}: calibration error {error:.3f}" for name, error in errors.items()
 )

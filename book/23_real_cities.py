@@ -125,16 +125,21 @@ Markdown(
 # the same place, at a similar time of day, not long ago.
 
 # %% tags=["hide-input"]
-from wherenext.viz import plots
+from wherenext.figures import show
+
+from pgt import plots
 
 intervals = {
     name: published.interval(**which) for name, which in MODELS.items()
 }
-plots.bars(
+axes = plots.bars(
     scores["all"].to_dict(),
     intervals=intervals,
     highlight=["context kernel"],
     xlabel="Acc@1 on GeoLife, published protocol (%)",
+)
+show(
+    axes.figure,
     alt="Horizontal bars of Acc@1 with 95 per cent intervals: "
     + ", ".join(
         f"{name} {value:.1f}" for name, value in scores["all"].items()
@@ -329,7 +334,7 @@ axes.tick_params(axis="y", length=0)
 axes.grid(axis="y", visible=False)
 axes.set_xlabel("Acc@1 of the kernel minus that of PGT (points)")
 best = part("windows").query("by in @GROUPINGS").sort_values("difference")
-plots.show(
+show(
     figure,
     alt="Dots with 95 per cent intervals: the kernel's lead over PGT by kind "
     f"of window. Largest for '{best.group.iloc[-1]}' "
@@ -411,7 +416,7 @@ runs = [
     for model, (name, *_) in CURVES.items()
     for values in [part("clock", model=model).value]
 ]
-plots.show(
+show(
     figure,
     alt="Three lines over the hours between a visit's time of day and now, "
     f"in even shares: {'; '.join(runs)}.",
@@ -540,7 +545,7 @@ panels[0].plot([east - 4, east + 1], [south - 3] * 2, color=INK, lw=3)
 low = {"ha": "center", "va": "bottom", "fontsize": 8}
 panels[0].text(east - 1.5, south - 2.7, "5 km", **low)
 size = f"{now.size_km.iloc[0]:.0f}"
-plots.show(
+show(
     figure,
     alt=f"Three maps of squares of {size} kilometres. The mean gate of "
     "windows that stand in a square runs from "

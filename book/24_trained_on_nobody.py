@@ -27,6 +27,7 @@ from IPython.display import Markdown
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, GENERATED, INK, MUTED, TRUTH, show
+from wherenext.ground import located
 from wherenext.results import read_results
 from wherenext.worlds import world
 
@@ -50,6 +51,12 @@ place = one.location_id.map(names).rename("place")
 pd.concat([one["rank"], place, one.probability.round(2)], axis=1).set_index(
     "rank"
 )
+
+# %% [markdown]
+# `map` draws one person's places and the guesses. It takes your own table as well, with columns `lon` and `lat`.
+
+# %%
+model.map(located(visits, town), user=5)
 
 # %% [markdown]
 # Nothing was trained on this town. (In [chapter 26](26_playground.ipynb) the same model runs on a page, with a file of your own.)

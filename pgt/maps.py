@@ -1,8 +1,8 @@
 """Maps with folium: places and guesses, attention, flows, a week with a slider, values by place.
 
 Every function takes plain tables with ``location_id``, ``lon`` and ``lat`` (degrees; a column
-``name`` names places) and returns a `folium.Map`. Streets come from a tile server, which learns the
-area looked at, so they are a layer that the reader switches on.
+``name`` names places) and returns a `folium.Map`. Its page loads Leaflet from a CDN. Streets come
+from a tile server, which learns the area looked at, so they are a layer to switch on.
 
 branca renders a macro's text a second time as a Jinja template: whatever comes from data passes
 through `_text`, and nowhere else.
@@ -29,23 +29,24 @@ from pgt.errors import DataError
 
 Feature = dict[str, Any]
 COLOURS = (*PALETTE, MUTED, "#d1526f", "#4aa3c7", "#a9713a", INK)  # of kinds
-ROWS = 100  # of the table below a map, at most
-ARC = 14  # points of a bent line
 CIVIDIS = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"]
+ROWS = 100  # of the table below a map, at most
+FAINT = 0.01  # attention below has no line
 # For Leaflet, and for the signs of the legend. Forms differ, not only colours.
 STYLES: dict[str, dict[str, Any]] = {
+    "visit": {"color": PAPER, "weight": 2, "fillColor": INK, "fillOpacity": 1},
     "place": {"color": MUTED, "weight": 1, "fillColor": MUTED, "fillOpacity": 0.45},
     "attention": {"color": COPIED, "weight": 1.5, "fillColor": COPIED, "fillOpacity": 0.45},
     "head": {"color": EXTRA, "weight": 1.5, "fillColor": EXTRA, "fillOpacity": 0.35},
     "guess": {"color": GENERATED, "weight": 3, "dashArray": "6 4", "fillOpacity": 0},
     "truth": {"color": TRUTH, "weight": 5, "fillOpacity": 0},
-    "here": {"color": PAPER, "weight": 2, "fillColor": INK, "fillOpacity": 1},
-    "path": {"color": INK, "weight": 1.5, "opacity": 0.5, "fill": False},
 }
+PATH = {"color": INK, "weight": 1.5, "opacity": 0.5, "fill": False}
+LESS = {"color": TRUTH, "fillColor": TRUTH, "weight": 2, "dashArray": "5 4"}  # below zero
 SAY = JsCode("""function (feature, layer) {
     if (feature.properties.text) { layer.bindPopup(feature.properties.text); }
 }""")
-ESCAPES = {ord(sign): f"&#{ord(sign)};" for sign in "&<>\"'{}`$\\"}
+ESCAPES = {ord(sign): f"&#{ord(sign)};" for sign in "&<>\"'{}`$\\\n\r\t"}
 
 
 class Page(TypedDict, total=False):
@@ -73,44 +74,41 @@ def places_map(
     truth: pd.DataFrame | None = None,
     *,
     by: str | None = None,
+    path: pd.DataFrame | None = None,
     **page: Unpack[Page],
 ) -> folium.Map:
     """A person's places as discs, as large as their visits, and the guesses where they go next.
 
     ``visits`` has a row a visit, in order of time; ``guesses`` are as `pgt.NextLocation.predict`
     returns them, likeliest first, with ``lon`` and ``lat`` where they are not among the visits;
-    ``truth`` has one row. With ``by``, each value of that column is a layer and a colour.
+    ``truth`` has one row. With ``by``, each value of that column is a layer and a colour. ``path``
+    are positions in order of time, drawn as a line: the fixes of a track, say.
 
     >>> import pandas as pd
     >>> visits = pd.DataFrame({"location_id": ["home", "work", "home"],
     ...                        "lon": [16.37, 16.39, 16.37], "lat": [48.2, 48.21, 48.2]})
     >>> places_map(visits).save("map.html")  # doctest: +SKIP
     """
-    visits = _located(visits, "visits")
-    last = visits.iloc[-1]
+    visits = _located(visits, "visits", "location_id", *([by] if by else []))
     places = _places(visits, by).sort_values("visits", ascending=False, kind="stable")
-    size = 18 / math.sqrt(places.visits.iloc[0])  # pixels
-    groups = dict(list(places.groupby(by, sort=False))) if by else {"places": places}
+    size = 18 / math.sqrt(max(9, places.visits.iloc[0]))  # pixels
     layers, legend = [], []
-    for (name, group), colour in zip(groups.items(), cycle(COLOURS)):
+    if path is not None:
+        track = _located(path, "path", near=visits.lon[0])[["lon", "lat"]].to_numpy()
+        layers.append(_layer("path", [_mark(track)], PATH))
+        legend.append((PATH, "path"))
+    groups = places.groupby(by, sort=False) if by else [("places", places)]
+    for (name, group), colour in zip(groups, cycle(COLOURS)):
         style = STYLES["place"] | ({"color": colour, "fillColor": colour} if by else {})
         discs = [
-            _disc(p, max(2.5, size * math.sqrt(p.visits)), p.name_, f"{p.visits} visits")
+            _mark(p, p.name_, f"{p.visits} visits", radius=max(2.5, size * math.sqrt(p.visits)))
             for p in group.itertuples()
         ]
         layers.append(_layer(name, discs, style))
         legend.append((style, str(name) if by else "places, as large as their visits"))
-    table = places[["name_", "visits"]].rename(columns={"name_": "place"})
-    if guesses is not None and len(guesses):
-        known = dict(zip(places.location_id, places.name_, strict=True))
-        names = [known.get(one, one) for one in guesses.location_id]
-        table = pd.DataFrame({"guess": range(1, len(guesses) + 1), "place": names,
-                              "probability": guesses.probability.to_numpy()})  # fmt: skip
-    if not by:
-        layers.append(_layer("last visit", [_disc(last, 5, last.name_, "last visit")],
-                             STYLES["here"]))  # fmt: skip
-        legend.append((STYLES["here"], "last visit"))
-    return _drawn(layers, legend, table, places, page, guesses, truth)
+    table = places.set_index("location_id")[["name_", "visits"]]
+    last = None if by else visits.tail(1)
+    return _drawn(layers, legend, table, places, page, last, guesses, truth)
 
 
 def attention_map(
@@ -127,67 +125,53 @@ def attention_map(
     layers to choose: a weight a visit by name, or the self-attention of `pgt.look.look`,
     (layers, H, L, L), of which the last visit's row is drawn.
     """
-    visits = _located(visits, "visits", "attention")
+    visits = _located(visits, "visits", "location_id", "attention")
     if isinstance(heads, np.ndarray):
         heads = {
             f"layer {layer + 1}, head {head + 1}": heads[layer, head, -1]
             for layer, head in np.ndindex(*heads.shape[:2])
         }
     last, places = visits.iloc[-1], _places(visits)
-    path = _line(visits[["lon", "lat"]].to_numpy().tolist())
-    layers = [_layer("path", [path], STYLES["path"], show=False)]
-    table = places[["name_", "visits"]].rename(columns={"name_": "place"})
+    layers = [_layer("path", [_mark(visits[["lon", "lat"]].to_numpy())], PATH, show=False)]
+    table = places.set_index("location_id")[["name_", "visits"]]
     looks = {"pointer": visits.attention.to_numpy()} | dict(heads or {})
     for name, weights in looks.items():
         if len(weights) != len(visits):
-            raise DataError(
-                f"Head {name!r} has {len(weights)} weights for {len(visits)} visits; give one a "
-                "visit, the oldest first."
-            )
-        weight = pd.Series(weights, dtype=float).groupby(visits.location_id.to_numpy()).sum()
-        table[name] = places.location_id.map(weight).to_numpy()
-        style = STYLES["attention" if name == "pointer" else "head"]
+            raise DataError(f"Head {name!r} has {len(weights)} weights for {len(visits)} visits; "
+                            "give one a visit, the oldest first.")  # fmt: skip
+        weight = pd.Series(weights, dtype=float).groupby(visits.location_id).sum()
+        table[name] = weight
         marks = []
         for place in places.itertuples():
             share = float(weight[place.location_id])
-            said = f"attention {share:.2f}, {place.visits} visits"
-            marks.append(_disc(place, max(2, 30 * math.sqrt(share)), place.name_, said))
-            if place.location_id != last.location_id:
-                bow = _arc(place, last)
-                marks.append(_line(bow, 0.5 + 7 * share, place.name_, said, fill=False))
+            said = (place.name_, f"attention {share:.2f}, {place.visits} visits")
+            marks.append(_mark(place, *said, radius=max(2, 30 * math.sqrt(share))))
+            if place.location_id != last.location_id and share >= FAINT:
+                marks.append(_mark(_arc(place, last), *said, weight=0.5 + 7 * share, fill=False))
+        style = STYLES["attention" if name == "pointer" else "head"]
         layers.append(_layer(name, marks, style, choice=len(looks) > 1, show=name == "pointer"))
     legend = [(STYLES["attention"], "pointer attention, per place")]
     if heads:
         legend.append((STYLES["head"], "one head, from the last visit: choose at the top right"))
-    layers.append(_layer("last visit", [_disc(last, 5, last.name_, "last visit")], STYLES["here"]))
-    legend.append((STYLES["here"], "last visit"))
     table = table.sort_values("pointer", ascending=False)
-    return _drawn(layers, legend, table, places, page, guesses, truth)
+    return _drawn(layers, legend, table, places, page, visits.tail(1), guesses, truth)
 
 
 def flow_map(
-    flows: pd.DataFrame,
-    places: pd.DataFrame,
-    *,
-    largest: int = 24,
-    **page: Unpack[Page],
+    flows: pd.DataFrame, places: pd.DataFrame, *, largest: int = 24, **page: Unpack[Page]
 ) -> folium.Map:
     """Flows between places, or groups of places: ``here``, ``there``, and columns of numbers.
 
     Each column is a layer to choose. Lines bend to the left on their way; discs stay at their
     place; what is below zero is green and dashed. Of each column, the ``largest`` are drawn.
     """
-    places = _places(_located(places, "places"))
+    places = _places(_located(places, "places", "location_id"))
     flows = _table(flows, "flows", "here", "there")
     at = {place.location_id: place for place in places.itertuples()}
-    unknown = [one for one in (*flows.here, *flows.there) if one not in at]
-    if unknown:
+    if unknown := [one for one in (*flows.here, *flows.there) if one not in at]:
         raise DataError(f"The flows name {unknown[0]!r}, which is no location_id of the places; "
                         "add it to the places or drop the flow.")  # fmt: skip
-    columns = [
-        name for name in flows.columns.drop(["here", "there"])
-        if pd.api.types.is_numeric_dtype(flows[name])
-    ]  # fmt: skip
+    columns = flows.drop(columns=["here", "there"]).select_dtypes("number").columns.tolist()
     if not columns:
         raise DataError("The flows have no column of numbers; add one, say the number of trips.")
     layers = []
@@ -198,38 +182,36 @@ def flow_map(
         for here, there, value in zip(part.here, part.there, part[name], strict=True):
             share = abs(value) / most
             said = (f"{at[here].name_} → {at[there].name_}", f"{name}: {value:.3g}")
-            less = {"color": themed(TRUTH), "fillColor": themed(TRUTH), "dashArray": "5 4"}
-            look = less if value < 0 else {}
+            look = _themed(LESS) if value < 0 else {}
             if here == there:
-                marks.append(_disc(at[here], max(2, 24 * math.sqrt(share)), *said, **look))
+                marks.append(_mark(at[here], *said, **look, radius=max(2, 24 * math.sqrt(share))))
             else:
-                bow = _arc(at[here], at[there])
-                marks.append(_line(bow, 0.5 + 8 * share, *said, fill=False, opacity=0.8, **look))
+                look |= {"fill": False, "opacity": 0.8, "weight": 0.5 + 8 * share}
+                marks.append(_mark(_arc(at[here], at[there]), *said, **look))
         layers.append(_layer(name, marks, STYLES["attention"], choice=len(columns) > 1,
                              show=name == columns[0]))  # fmt: skip
     legend = [(STYLES["attention"], "within a place; between places, bending to the left")]
     if (flows[columns] < 0).any(axis=None):
-        legend.append((STYLES["truth"] | {"weight": 2, "dashArray": "5 4"}, "below zero"))
-    order = flows[columns[0]].abs().sort_values(ascending=False).index
-    names = {place.location_id: place.name_ for place in places.itertuples()}
-    table = flows.loc[order[:largest], ["here", "there", *columns]]
-    table = table.assign(here=table.here.map(names), there=table.there.map(names))
+        legend.append((LESS, "below zero"))
+    table = flows.loc[flows[columns[0]].abs().sort_values(ascending=False).index[:largest]]
+    table = table[["here", "there", *columns]].replace(
+        {side: {one: place.name_ for one, place in at.items()} for side in ("here", "there")}
+    )
     return _drawn(layers, legend, table, places, page)
 
 
 def week_map(moments: pd.DataFrame, **page: Unpack[Page]) -> folium.Map:
     """What is where from ``started_at`` to ``finished_at``, with a slider over the moments.
 
-    The slider stops wherever something begins. Two more columns may say how to draw: ``role``
-    (visit, place, attention, head, guess or truth) and ``share`` (0 to 1, the area of the mark).
+    All its places are there in grey. The slider stops wherever something begins. Two more columns
+    may say how to draw: ``role`` (visit, place, attention, head, guess or truth) and ``share`` (0
+    to 1, the area of the mark).
     """
-    moments = _located(moments, "moments", "started_at", "finished_at")
-    role = moments.get("role", pd.Series("visit", index=moments.index)).replace("visit", "here")
-    strange = role[~role.isin(list(STYLES))]
-    if len(strange):
-        raise DataError(f"role is {strange.iloc[0]!r}; it must be visit, place, attention, head, "
-                        "guess or truth.")  # fmt: skip
+    moments = _located(moments, "moments", "location_id", "started_at", "finished_at")
+    role = moments.get("role", pd.Series("visit", index=moments.index))
     share = moments.get("share", pd.Series(np.nan, index=moments.index))
+    if len(strange := role[~role.isin(list(STYLES))]):
+        raise DataError(f"role is {strange.iloc[0]!r}; it must be one of {', '.join(STYLES)}.")
     stops = pd.DatetimeIndex(moments.started_at.drop_duplicates().sort_values())
     first = stops.searchsorted(moments.started_at)
     until = np.maximum(stops.searchsorted(moments.finished_at) - 1, first)  # still there
@@ -240,7 +222,7 @@ def week_map(moments: pd.DataFrame, **page: Unpack[Page]) -> folium.Map:
         radius = 7 if pd.isna(part) else max(2, 30 * math.sqrt(part))
         said = [] if pd.isna(part) else [f"{kind} {part:.2f}"]
         when = f"{place.started_at:%A %H:%M} to {place.finished_at:%A %H:%M}"
-        mark = _disc(place, radius, place.name_, when, *said, **_themed(STYLES[kind]))
+        mark = _mark(place, place.name_, when, *said, **_themed(STYLES[kind]), radius=radius)
         mark["properties"] |= {"start": int(start), "end": int(end)}
         marks.append(mark)
     timeline = Timeline(
@@ -253,17 +235,17 @@ def week_map(moments: pd.DataFrame, **page: Unpack[Page]) -> folium.Map:
     slider = TimelineSlider(auto_play=False, show_ticks=False, steps=max(1, len(stops) - 1),
                             playback_duration=700 * len(stops))  # fmt: skip
     # The slider counts stops, so that an arrow key goes to the next one.
-    words = ", ".join(f'"{_text(f"{stop:%A %H:%M}")}"' for stop in stops)
+    words = ", ".join(f'"{stop:%A %H:%M}"' for stop in stops)
     options: dict[str, Any] = slider.options
     options["format_output"] = JsCode(f"function (stop) {{ return [{words}][stop]; }}")
-    legend = [(STYLES[kind], "visit" if kind == "here" else kind) for kind in role.unique()]
     table = pd.DataFrame({"from": moments.started_at.dt.strftime("%A %H:%M"),
                           "to": moments.finished_at.dt.strftime("%A %H:%M"),
-                          "place": moments.name_})  # fmt: skip
-    if "role" in moments or "share" in moments:
-        table = table.assign(role=role.replace("here", "visit"), share=share)
-    layers: list[MacroElement] = [timeline, slider.add_timelines(timeline)]
-    return _drawn(layers, legend, table, moments, page)
+                          "place": moments.name_, "role": role, "share": share})  # fmt: skip
+    everywhere = [_mark(one, one.name_, radius=4) for one in _places(moments).itertuples()]
+    layers = [_layer("places", everywhere, STYLES["place"]), timeline]
+    layers.append(slider.add_timelines(timeline))
+    legend = [(STYLES[kind], kind) for kind in role.unique()]
+    return _drawn(layers, legend, table.dropna(axis="columns", how="all"), moments, page)
 
 
 def value_map(
@@ -273,25 +255,28 @@ def value_map(
 
     ``label`` says what the number is, with its unit.
     """
-    places = _located(places, "places", value)
+    places = _located(places, "places", "location_id", value)
     if places[value].isna().any() or not pd.api.types.is_numeric_dtype(places[value]):
         raise DataError(f"Column {value!r} must hold a number in every row; drop the other rows.")
     label = label or value
     low, high = float(places[value].min()), float(places[value].max())
     scale = LinearColormap(CIVIDIS, vmin=low, vmax=high if high > low else low + 1)
     visits = places.get("visits", pd.Series(1, index=places.index))
-    size = (14 * (visits / visits.max()) ** 0.5).clip(lower=4) if "visits" in places else visits * 7
+    size = (14 * (visits / visits.max()) ** 0.5).clip(lower=4)
     discs = [
-        _disc(place, radius, place.name_, f"{label}: {number:.3g}", fillColor=scale(number)[:7])
+        _mark(
+            place, place.name_, f"{label}: {number:.3g}", radius=radius, fillColor=scale(number)[:7]
+        )
         for place, radius, number in zip(places.itertuples(), size, places[value], strict=True)
     ]
-    look = STYLES["place"] | {"color": INK, "fillOpacity": 0.9}
-    legend = [(look | {"fillColor": CIVIDIS[0]}, f"{label}: {low:.3g}"),
-              (look | {"fillColor": scale((low + high) / 2)[:7]}, f"{(low + high) / 2:.3g}"),
-              (look | {"fillColor": CIVIDIS[-1]}, f"{high:.3g}")]  # fmt: skip
+    style = STYLES["place"] | {"color": INK, "fillOpacity": 0.9}
+    legend = [
+        (style | {"fillColor": scale(number)[:7]}, f"{words}{number:.3g}")
+        for number, words in ((low, f"{label}: "), ((low + high) / 2, ""), (high, ""))
+    ]
     table = pd.DataFrame({"place": places.name_, label: places[value], "visits": visits})
     table = table.sort_values(label, ascending=False)
-    return _drawn([_layer(label, discs, look)], legend, table, places, page)
+    return _drawn([_layer(label, discs, style)], legend, table, places, page)
 
 
 # ---- Tables ---------------------------------------------------------------------------------
@@ -299,32 +284,34 @@ def value_map(
 
 def _table(table: pd.DataFrame, what: str, *columns: str) -> pd.DataFrame:
     """The table, which has these columns and a row at least."""
-    missing = [name for name in columns if name not in table.columns]
-    if missing:
-        raise DataError(f"A map needs the column {missing[0]!r} in the {what}; add it or rename "
-                        "yours.")  # fmt: skip
+    for name in columns:
+        if name not in table.columns:
+            raise DataError(f"A map needs the column {name!r} in the {what}; add it or rename "
+                            "yours.")  # fmt: skip
     if len(table) == 0:
         raise DataError(f"The {what} are empty, so there is nothing to draw; give a row at least.")
     return table.reset_index(drop=True)
 
 
-def _located(table: pd.DataFrame, what: str, *columns: str) -> pd.DataFrame:
+def _located(
+    table: pd.DataFrame, what: str, *columns: str, near: float | None = None
+) -> pd.DataFrame:
     """The table with true coordinates, and names in ``name_``."""
-    table = _table(table, what, "location_id", "lon", "lat", *columns)
+    table = _table(table, what, "lon", "lat", *columns)
     for name, limit in (("lon", 180), ("lat", 90)):
         number = pd.to_numeric(table[name], errors="coerce")
         if number.isna().any():
             raise DataError(f"{int(number.isna().sum())} rows of the {what} have no number in "
-                            f"{name!r}; fill it in, or drop them with dropna(subset=['lon', "
-                            "'lat']).")  # fmt: skip
+                            f"{name!r}; fill it in, or leave these rows out.")  # fmt: skip
         if (number.abs() > limit).any():
             raise DataError(f"{name!r} is {number[number.abs() > limit].iloc[0]:g} in the {what}, "
                             f"outside ±{limit} degrees; are lon and lat swapped?")  # fmt: skip
         table[name] = number.astype(float)
-    # Counted from the first row, a person at the date line is in one piece.
-    first = table.lon.iloc[0]
+    # Counted from one spot, a person at the date line is in one piece.
+    first = table.lon[0] if near is None else near
     table["lon"] = (first + (table.lon - first + 180) % 360 - 180).round(7)
-    table["name_"] = table["name" if "name" in table.columns else "location_id"].astype(str)
+    if "location_id" in columns:
+        table["name_"] = table["name" if "name" in table.columns else "location_id"].astype(str)
     return table
 
 
@@ -338,16 +325,19 @@ def _places(visits: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     return found.reset_index()
 
 
-def _known(table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
-    """Guesses or the truth with coordinates; those of the places where they have none.
-
-    A guess that lies nowhere is left out.
-    """
-    table = _table(table, "guesses", "location_id").rename_axis(index="order").reset_index()
-    if {"lon", "lat"} <= set(table.columns):
-        return _located(table, "guesses")
-    columns = table.columns.drop(["name_", "visits", "lon", "lat"], errors="ignore")
-    found = table[columns].merge(places, on="location_id", how="inner")
+def _known(table: pd.DataFrame, what: str, places: pd.DataFrame) -> pd.DataFrame:
+    """Guesses or the truth with coordinates, or with those of the places; others are left out."""
+    table = _table(table, what, "location_id").rename_axis(index="order").reset_index()
+    names = places.set_index("location_id").name_
+    if {"lon", "lat"} <= set(table.columns) and table.lon.notna().any():
+        table = table[table.lon.notna() & table.lat.notna()]
+        found = _located(table, what, "location_id", near=places.lon.iloc[0])
+    else:
+        spots = places[["location_id", "lon", "lat"]]
+        found = table.drop(columns=["lon", "lat"], errors="ignore").merge(spots, on="location_id")
+    if "name" not in table.columns:
+        known = found.location_id.map(names)
+        found["name_"] = known.fillna(found.location_id.astype(str))
     return found.sort_values("order")
 
 
@@ -356,47 +346,31 @@ def _known(table: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
 
 def _themed(style: Mapping[str, Any]) -> dict[str, Any]:
     """A style whose colours follow the page."""
-    return {name: themed(value) if isinstance(value, str) else value
-            for name, value in style.items() if value is not None}  # fmt: skip
+    return {
+        name: themed(value) if isinstance(value, str) else value for name, value in style.items()
+    }
 
 
-def _feature(kind: str, coordinates: list[Any], lines: Sequence[object], **style: Any) -> Feature:
-    about: dict[str, Any] = {"style": style} | ({"text": _text(*lines)} if lines else {})
-    geometry = {"type": kind, "coordinates": coordinates}
-    return {"type": "Feature", "geometry": geometry, "properties": about}
+def _mark(at: Any, *lines: object, **style: Any) -> Feature:
+    """A disc at a place, or a line through points (n, 2), with words; sizes in pixels."""
+    point = hasattr(at, "lon")
+    where = np.round((at.lon, at.lat) if point else at, 5).tolist()
+    look = {name: round(v, 1) if isinstance(v, float) else v for name, v in style.items()}
+    return {
+        "type": "Feature",
+        "geometry": {"type": "Point" if point else "LineString", "coordinates": where},
+        "properties": {"style": look} | ({"text": _text(*lines)} if lines else {}),
+    }
 
 
-def _disc(place: Any, radius: float, *lines: object, **style: Any) -> Feature:
-    """A disc with words; ``radius`` in pixels."""
-    at = [round(float(place.lon), 5), round(float(place.lat), 5)]
-    return _feature("Point", at, lines, radius=round(float(radius), 1), **style)
-
-
-def _line(points: list[Any], width: float = 1.5, *lines: object, **style: Any) -> Feature:
-    corners = [[round(float(x), 5), round(float(y), 5)] for x, y in points]
-    return _feature("LineString", corners, lines, weight=round(width, 1), **style)
-
-
-def _arc(here: Any, there: Any) -> list[tuple[float, float]]:
-    """A line from here to there that bends to its left."""
+def _arc(here: Any, there: Any) -> np.ndarray:
+    """A line (12, 2) from here to there that bends to its left."""
     start, end = np.array([here.lon, here.lat]), np.array([there.lon, there.lat])
-    shrink = math.cos(math.radians(here.lat))  # of a degree east
+    shrink = max(0.01, math.cos(math.radians(here.lat)))  # of a degree east
     way = (end - start) * (shrink, 1)
-    peak = (start + end) / 2 + 0.3 * np.array([-way[1] / max(shrink, 0.01), way[0]])
-    t = np.linspace(0, 1, ARC)[:, None]
-    bow = (1 - t) ** 2 * start + 2 * t * (1 - t) * peak + t**2 * end  # (ARC, 2)
-    return [(float(x), float(y)) for x, y in bow]
-
-
-def _guesses(guesses: pd.DataFrame) -> list[Feature]:
-    """Rings, with the rank in their words."""
-    if "probability" not in guesses.columns:
-        raise DataError("A map needs the column 'probability' in the guesses; add it.")
-    rank = guesses["rank"] if "rank" in guesses.columns else guesses.order + 1
-    return [
-        _disc(one, max(4, 26 * math.sqrt(p)), f"{number}. {one.name_}", f"probability {p:.3f}")
-        for one, number, p in zip(guesses.itertuples(), rank, guesses.probability, strict=True)
-    ]
+    peak = (start + end) / 2 + 0.3 * np.array([-way[1] / shrink, way[0]])
+    t = np.linspace(0, 1, 12)[:, None]
+    return np.asarray((1 - t) ** 2 * start + 2 * t * (1 - t) * peak + t**2 * end)
 
 
 def _layer(
@@ -424,8 +398,8 @@ class _Words(MacroElement):
     body { display: flex; flex-direction: column; font: 14px system-ui, sans-serif; }
     .folium-map { flex: 1 0 300px; min-height: 0; background: #e6e3dc; }
     .map-words { flex: none; max-height: 40%; overflow: auto; padding: 4px 6px; }
-    .map-words p { margin: 2px 0; } .map-words th, .map-words td { padding: 0 10px 0 0;
-        text-align: left; }
+    .map-words p { margin: 2px 0; }
+    .map-words :is(th, td) { padding-right: 10px; text-align: left; }
     .map-legend span { margin-right: 14px; } .map-legend svg { vertical-align: -3px; }
     .map-name { font: 600 11px system-ui, sans-serif; white-space: nowrap; color: #5f5a50; }
     </style>{% endmacro %}
@@ -434,7 +408,6 @@ class _Words(MacroElement):
     (function (map) {
         const box = map.getContainer();
         box.setAttribute("role", "group");
-        box.setAttribute("aria-roledescription", "map");
         box.setAttribute("aria-label", box.parentNode.querySelector(".map-words").dataset.alt);
         const slider = box.querySelector(".time-slider"), said = box.querySelector(".time-text");
         if (slider) {
@@ -458,20 +431,40 @@ def _drawn(
     table: pd.DataFrame,
     spots: pd.DataFrame,
     page: Page,
+    last: pd.DataFrame | None = None,
     guesses: pd.DataFrame | None = None,
     truth: pd.DataFrame | None = None,
 ) -> folium.Map:
-    """The map of these layers, guesses and truth, with the spots and the truth in view."""
+    """The map of these layers, last visit, guesses and truth; the view holds spots and truth.
+
+    With guesses, the index of the table is the ``location_id``.
+    """
     layers, legend = list(layers), list(legend)
     if guesses is not None and len(guesses):
-        layers.append(_layer("guesses", _guesses(_known(guesses, spots)), STYLES["guess"]))
+        known = _known(_table(guesses, "guesses", "probability"), "guesses", spots)
+        marks = [
+            _mark(one, f"{one.order + 1}. {one.name_}", f"probability {one.probability:.3f}",
+                  radius=max(4, 26 * math.sqrt(one.probability)))
+            for one in known.itertuples()
+        ]  # fmt: skip
+        layers.append(_layer("guesses", marks, STYLES["guess"]))
         legend.append((STYLES["guess"], "guesses, as large as their probability"))
+        # A guess elsewhere has a row of its own.
+        table = table.reindex(table.index.union(guesses.location_id, sort=False))
+        names = known.set_index("location_id").name_
+        table["name_"] = table.name_.fillna(names).fillna(table.index.to_series())
+        table["probability"] = guesses.set_index("location_id").probability
+        table = table.sort_values("probability", ascending=False, kind="stable")
     if truth is not None:
-        there = _known(truth, spots)
-        marks = [_disc(one, 12, one.name_, "where they went") for one in there.itertuples()]
-        layers.append(_layer("where they went", marks, STYLES["truth"]))
-        legend.append((STYLES["truth"], "where they went"))
-        spots = pd.concat([spots, there])
+        truth = _known(truth, "truth", spots)
+        spots = pd.concat([spots, truth])
+    for name, kind, radius, rows in (
+        ("last visit", "visit", 5, last), ("where they went", "truth", 12, truth),
+    ):  # fmt: skip
+        if rows is not None:
+            marks = [_mark(one, one.name_, name, radius=radius) for one in rows.itertuples()]
+            layers.append(_layer(name, marks, STYLES[kind]))
+            legend.append((STYLES[kind], name))
     chart = folium.Map(tiles=None, control_scale=True, scroll_wheel_zoom=False, zoom_snap=0.25)
     folium.Figure(width="100%", height="520px").add_child(chart)
     if ground := page.get("ground"):
@@ -485,30 +478,34 @@ def _drawn(
     below = 110 if any(isinstance(one, TimelineSlider) for one in layers) else 30  # pixels
     chart.fit_bounds([low.tolist(), high.tolist()], padding_top_left=(30, 30),
                      padding_bottom_right=(30, below), max_zoom=16)  # fmt: skip
+    _Words(_words(legend, table, page)).add_to(chart)
+    return chart
+
+
+def _words(legend: Sequence[tuple[Mapping[str, Any], str]], table: pd.DataFrame, page: Page) -> str:
+    """Legend, caption and table as HTML."""
     caption = page.get("caption", "")
-    lines = [table.columns, *table.head(ROWS).round(3).itertuples(index=False, name=None)]
-    cells = "".join(
-        "<tr>" + "".join(f"<{tag}>{_text(cell)}</{tag}>" for cell in line) + "</tr>"
-        for tag, line in zip(["th"] + ["td"] * ROWS, lines, strict=False)
-    )
+    shown = table.rename(columns={"name_": "place"}).head(ROWS).round(3).convert_dtypes()
+    with pd.option_context("display.max_colwidth", None):
+        cells = shown.astype(object).fillna("").map(_text).rename(columns=_text)
+        cells = cells.to_html(index=False, escape=False, border=0)
     rows = "The same as a table" + (f", the first {ROWS} rows" if len(table) > ROWS else "")
     signs = "".join(f"<span>{_sign(style)} {_text(words)}</span>" for style, words in legend)
-    _Words(
+    return (
         f'<div class="map-words" data-alt="{_text(page.get("alt") or caption or "Map")}">'
         f'<p class="map-legend">{signs}</p><p class="map-caption">{_text(caption)}</p>'
-        f"<details><summary>{rows}</summary><table>{cells}</table></details></div>"
-    ).add_to(chart)
-    return chart
+        f"<details><summary>{rows}</summary>{cells}</details></div>"
+    )
 
 
 def _sign(style: Mapping[str, Any]) -> str:
     """A small disc for the legend, drawn as the map draws it."""
-    look = _themed({"fillOpacity": 0} | dict(style))
+    look = _themed({"fillOpacity": 0, "fillColor": "none", "dashArray": "none"} | dict(style))
     return (
         '<svg width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true"><circle r="5.5" '
         f'stroke="{look["color"]}" stroke-width="{min(look["weight"], 3)}" '
-        f'stroke-dasharray="{look.get("dashArray", "none")}" '
-        f'fill="{look.get("fillColor", "none")}" fill-opacity="{look["fillOpacity"]}"/></svg>'
+        f'stroke-dasharray="{look["dashArray"]}" '
+        f'fill="{look["fillColor"]}" fill-opacity="{look["fillOpacity"]}"/></svg>'
     )
 
 
@@ -521,7 +518,7 @@ def _add_ground(chart: folium.Map, ground: Mapping[str, Any]) -> None:
     for one in ground["features"]:
         about, geometry = one["properties"], one["geometry"]
         if geometry["type"] != "Point":
-            style = about.get("style", _themed(STYLES["path"]))
+            style = about.get("style", _themed(PATH))
             areas.append({"type": "Feature", "geometry": geometry, "properties": {"style": style}})
             continue
         lon, lat = geometry["coordinates"]

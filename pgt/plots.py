@@ -40,7 +40,9 @@ RC: Any = {
     "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False,
     "axes.grid": True, "axes.axisbelow": True, "axes.titlepad": 6, "axes.labelsize": 10,
     "grid.color": GRID, "grid.linewidth": 0.7, "text.color": INK, "xtick.color": INK,
-    "ytick.color": INK, "legend.frameon": False, "legend.fontsize": 9, "font.size": 10,
+    "ytick.color": INK, "xtick.labelsize": 10, "ytick.labelsize": 10, "axes.linewidth": 0.8,
+    "patch.force_edgecolor": False, "legend.frameon": False, "legend.fontsize": 9,
+    "legend.title_fontsize": 9, "font.size": 10,
     "lines.linewidth": 2, "font.family": "DejaVu Sans", "image.cmap": SEQUENTIAL,
     "svg.fonttype": "path",
 }  # fmt: skip
@@ -93,8 +95,9 @@ def gate_values(
 
 
 def position_bias(
-    bias: Any, *, label: str = "", colour: str = COPIED, axes: Axes | None = None
-) -> Axes:
+    bias: Any, *, label: str = "", colour: str = COPIED, style: str = "-",
+    axes: Axes | None = None,
+) -> Axes:  # fmt: skip
     """The pointer's bias by position from the end; position 1 is the last visit.
 
     ``bias`` is (P,) or, one row a seed, (seeds, P): then thin lines are seeds, the thick one is
@@ -106,11 +109,11 @@ def position_bias(
     at = np.arange(1, curves.shape[1] + 1)
     with _axes(axes) as ax:
         if len(curves) > 1:
-            ax.plot(at, curves.T, color=colour, lw=0.6, alpha=0.45)
-        ax.plot(at, curves.mean(0), color=colour, lw=2.2, label=label or None)
+            ax.plot(at, curves.T, color=colour, lw=0.6, alpha=0.45, ls=style)
+        ax.plot(at, curves.mean(0), color=colour, lw=2.2, ls=style, label=label or None)
         ax.set(xlabel="position from the end (visits)", ylabel="position bias (logits)")
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        if label:
+        ax.set_xticks([1, *range(5, curves.shape[1] + 1, 5)])
+        if label and axes is None:
             ax.legend()
     return ax
 
@@ -148,8 +151,9 @@ def attention(
 
 
 def reliability(
-    forecasts: Mapping[str, pd.DataFrame] | pd.DataFrame, *, axes: Axes | None = None
-) -> Axes:
+    forecasts: Mapping[str, pd.DataFrame] | pd.DataFrame, *,
+    colours: Sequence[str] = PALETTE, axes: Axes | None = None,
+) -> Axes:  # fmt: skip
     """A calibration diagram: what was forecast against how often it happened.
 
     Tables have ``forecast`` and ``observed`` (0 to 1), a row a bin, and perhaps ``low`` and
@@ -160,7 +164,7 @@ def reliability(
         ax.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=":", label="calibrated")
         for number, (name, table) in enumerate(tables.items()):
             _column(table, "forecast", "observed")
-            colour, marker = PALETTE[number % 5], MARKERS[number % 5]
+            colour, marker = colours[number % len(colours)], MARKERS[number % 5]
             ax.plot(table.forecast, table.observed, color=colour, marker=marker, ms=5, lw=1.2,
                     mfc="none", label=name or None)  # fmt: skip
             if "low" in table.columns:

@@ -8,9 +8,7 @@ from functools import lru_cache
 import pandas as pd
 import torch
 from wherenext import city
-from wherenext.viz.flow_map import flows
 
-from pgt.look import Look, look
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows, prepare
 
@@ -54,8 +52,6 @@ class Scene:
     town: city.City
     model: PointerGeneratorTransformer
     windows: Windows
-    looks: tuple[Look, ...]
-    flows: pd.DataFrame
 
 
 @lru_cache
@@ -93,6 +89,4 @@ def scene(text: str) -> Scene:
     windows = data.test
     torch.manual_seed(0)
     model = PointerGeneratorTransformer(tiny_config(data)).eval()
-    table = flows(model, windows, town.places.set_index("location_id").district)
-    looks = tuple(look(model, windows, i) for i in range(3))
-    return Scene(text, town, model, windows, looks, table)
+    return Scene(text, town, model, windows)

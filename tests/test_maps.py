@@ -157,8 +157,20 @@ def test_the_ground_lies_below_and_is_no_choice() -> None:
 def test_the_table_below_says_the_same() -> None:
     page = every_map(caption="My <week>")["places"].get_root().render()
     rows = re.findall(r"<td>(.*?)</td>", page)
-    assert rows == ["1", "home", "0.25", "2", "moon", "0.16"]
+    assert rows == [
+        *("home", "2", "0.25"), *("moon", "", "0.16"), *("work", "1", ""), *("gym", "1", ""),
+    ]  # fmt: skip
     assert 'data-alt="My &#60;week&#62;"' in page
+
+
+def test_a_track_is_a_line_below_the_places() -> None:
+    track = pd.DataFrame({"lon": [16.1, 16.15, 16.3], "lat": [48.1, 48.12, 48.2]})
+    shown = layers(maps.places_map(VISITS, path=track))
+    assert next(iter(shown)) != "places" and list(shown).index("path") < list(shown).index("places")
+    (line,) = features(shown["path"])
+    assert line["geometry"]["coordinates"] == track.to_numpy().tolist()
+    with pytest.raises(DataError, match="needs the column 'lat' in the path"):
+        maps.places_map(VISITS, path=track[["lon"]])
 
 
 def test_a_person_at_the_date_line_is_in_one_piece() -> None:
@@ -167,6 +179,9 @@ def test_a_person_at_the_date_line_is_in_one_piece() -> None:
         one for one in maps.places_map(east)._children.values() if isinstance(one, folium.FitBounds)
     )
     assert fit.bounds[1][1] - fit.bounds[0][1] == pytest.approx(0.3)
+    guess = GUESSES[:1].assign(lon=-179.95, lat=48.0)
+    (mark,) = features(layers(maps.places_map(east, guess))["guesses"])
+    assert mark["geometry"]["coordinates"] == [180.05, 48.0]
 
 
 @pytest.mark.parametrize(

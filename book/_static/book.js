@@ -5,7 +5,7 @@
 function makeScrollable() {
   const boxes = document.querySelectorAll(
     ".bd-article pre, .bd-article .output, .bd-article div.math, .pst-scrollable-table-container," +
-      " figure.pgt-figure, figure.pgt-map details, .pgt-scroll"
+      " figure.pgt-figure, .map-words details, .pgt-scroll"
   );
   for (const box of boxes) {
     if (box.scrollWidth > box.clientWidth + 1) {
@@ -93,7 +93,7 @@ prepareFigures();
 
 let folded = [];
 window.addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll("figure.pgt-map details:not([open])")];
+  folded = [...document.querySelectorAll(".map-words details:not([open])")];
   for (const details of folded) details.open = true;
 });
 window.addEventListener("afterprint", () => {

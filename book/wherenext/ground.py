@@ -1,4 +1,4 @@
-"""The town's ground as GeoJSON for `pgt.maps`: seven shapes and the names of the districts."""
+"""The town's ground below its maps: GeoJSON for `pgt.maps`, and where its places lie."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from wherenext.city import City
 
 # From the ground up, as Leaflet draws them; a page may define the colours anew.
 STYLES: dict[str, dict[str, Any]] = {
@@ -27,6 +29,18 @@ FILLS = {
 }
 
 
+def located(table: pd.DataFrame | pd.Series, town: City) -> pd.DataFrame:
+    """A table (or one visit) with ``name``, ``lon`` and ``lat`` of its places, by ``location_id``.
+
+    Rows of a place that the town does not have are left out.
+    """
+    if isinstance(table, pd.Series):
+        table = table.to_frame().T
+    spots = town.places.set_index("location_id")[["name", "lon", "lat"]]
+    table = table[table.location_id.isin(spots.index)]
+    return table.assign(**{column: table.location_id.map(spots[column]) for column in spots})
+
+
 def ground(base: Mapping[str, Any]) -> dict[str, Any]:
     """One feature a kind of ground with its style, and a point with the name of each district.
 
@@ -34,9 +48,7 @@ def ground(base: Mapping[str, Any]) -> dict[str, Any]:
     """
     shapes: dict[str, list[Any]] = {kind: [] for kind in STYLES}
     for feature in base["features"]:
-        about = feature["properties"]
-        kind = about["level"] if about.get("level") in STYLES else about["kind"]
-        if kind in shapes:
+        if (kind := _kind(feature)) in shapes:
             shapes[kind].append(feature["geometry"]["coordinates"])
     features: list[dict[str, Any]] = []
     for kind, coordinates in shapes.items():
@@ -63,3 +75,9 @@ def districts(base: Mapping[str, Any]) -> pd.DataFrame:
         if one["properties"]["kind"] == "district"
     ]
     return pd.DataFrame(rows, columns=["location_id", "lon", "lat"])
+
+
+def _kind(feature: Mapping[str, Any]) -> str:
+    """What lies there; a wide street has a name of its own."""
+    about = feature["properties"]
+    return str(about["level"] if about.get("level") in STYLES else about["kind"])

@@ -19,7 +19,7 @@ MODEL = {"config": {"d": 2}, "data": "abcd" * 5000}
 
 def figure(**data: Any) -> str:
     return scripted(
-        "<p>A figure</p>", {"id": "pgt-live", "names": ["a", None]} | data, [], ["map_figure.js"]
+        "<p>A figure</p>", {"id": "pgt-live", "names": ["a", None]} | data, [], ["page_parts.js"]
     )
 
 

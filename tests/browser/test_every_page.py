@@ -86,10 +86,11 @@ def whole(opened: Visit) -> None:
     assert opened.outside == []
     assert opened.errors == []
     assert opened.page.locator("mjx-merror").count() == 0
-    for handle in opened.page.query_selector_all("figure.pgt-map"):
-        assert (handle.get_attribute("aria-label") or "").strip(), "a map has no name"
-        for part in (".street", ":is(.marks, .dots) > *", ".labels text"):
-            assert handle.query_selector(f"[data-live=map] {part}"), f"a map has no {part}"
+    for chart in opened.page.locator("figure.folium-figure").all():
+        chart.scroll_into_view_if_needed()
+        chart.locator("path.leaflet-interactive").first.wait_for(state="attached")
+        assert (chart.locator(".folium-map").get_attribute("aria-label") or "").strip()
+        assert chart.locator("details td").count(), "a map has no table"
 
 
 def test_a_page_is_whole_without_a_network(desktop: Visit) -> None:

@@ -8,6 +8,10 @@ import pytest
 from matplotlib import pyplot as plt
 from wherenext import figures
 
+from pgt.colours import VARIABLES
+
+from ..helpers import run_python
+
 
 def draw() -> figures.Shown:
     figure, axes = plt.subplots()
@@ -37,9 +41,17 @@ def test_a_figure_without_words_is_refused(missing: str) -> None:
 def test_colours_follow_the_theme_and_have_fallbacks() -> None:
     svg = draw().svg
     for colour in (figures.INK, figures.PAPER, figures.COPIED):
-        bare = svg.count(colour) - svg.count(f"var({figures.VARIABLES[colour]}, {colour})")
+        bare = svg.count(colour) - svg.count(f"var({VARIABLES[colour]}, {colour})")
         assert bare == 0, colour
-        assert f"var({figures.VARIABLES[colour]}, {colour})" in svg
+        assert f"var({VARIABLES[colour]}, {colour})" in svg
+
+
+def test_the_book_gives_every_colour_a_value_in_both_themes() -> None:
+    from pathlib import Path
+
+    css = Path(__file__).resolve().parents[2].joinpath("book/_static/book.css").read_text()
+    for variable in VARIABLES.values():
+        assert css.count(f"{variable}:") >= 2, variable
 
 
 def test_the_same_figure_is_the_same_bytes() -> None:
@@ -65,10 +77,10 @@ def test_marks_share_their_style_unless_they_shine_through(style: str, shared: b
     assert light.count(style) == (1 if shared else 3) and light.count("<use") == 3
 
 
-def test_lengths_are_rounded_and_names_that_something_refers_to_stay() -> None:
-    figure, axes = plt.subplots()
-    axes.bar([1], [0.5], hatch="...", edgecolor="k")
-    light = figures.show(figure, alt="A bar.", caption="A bar.").svg
-    used = set(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', light))
-    assert len(used) > 5 and all(f'id="{a or b}"' in light for a, b in used)
-    assert not re.search(r'="-?\d+\.\d{3,}"', light)
+def test_whoever_imports_the_colours_has_the_books_style() -> None:
+    # A chapter that imports nothing else must not be left with matplotlib's own layout.
+    code = (
+        "import wherenext.figures, matplotlib as m; "
+        "assert m.rcParams['figure.constrained_layout.use'] and m.rcParams['axes.grid']"
+    )
+    assert run_python("-c", code).returncode == 0

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from wherenext import city
-from wherenext.viz.flow_map import SHOWN, flow_map, flows
+from wherenext.flows import flows
 
 from pgt.config import ModelConfig
 from pgt.look import look
@@ -17,8 +14,6 @@ from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits
-
-EVIL = "</script><img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
@@ -70,35 +65,3 @@ def test_without_a_target_in_any_window_there_is_nothing_to_compare(
 
     with pytest.raises(ValueError, match="No window has its target"):
         flows(model, Never(), group_of)  # type: ignore[arg-type]
-
-
-def test_the_map_says_in_its_table_what_it_draws() -> None:
-    town = city.load()
-    names = [
-        str(f["properties"]["name"])
-        for f in town.base["features"]
-        if f["properties"]["kind"] == "district"
-    ]
-    table = pd.DataFrame(
-        {"here": names[0], "there": names, "visits": 1.0, "attention": np.arange(len(names)) + 1.0,
-         "answers": 2.0}
-    )  # fmt: skip
-    shown = flow_map(town, table, title="Flows", caption="All windows.")
-    assert len(shown.table) == min(SHOWN, len(names))
-    assert shown.table.there[0] == names[-1]
-    assert shown.table.difference[0] == pytest.approx(len(names) - 2.0)
-    assert shown.table.difference.abs().is_monotonic_decreasing
-    assert len(shown._repr_html_()) < 80_000 and "<label>Draw <select" in shown.body
-
-
-def test_names_of_districts_stay_text() -> None:
-    town = city.load()
-    base = {**town.base, "features": [dict(f) for f in town.base["features"]]}
-    for feature in base["features"]:
-        feature["properties"] = {**feature["properties"], "name": EVIL}
-    table = pd.DataFrame(
-        {"here": [EVIL], "there": [EVIL], "visits": [1.0], "attention": [2.0], "answers": [1.0]}
-    )
-    shown = flow_map(replace(town, base=base), table, title="Flows", caption="Text.")
-    page = shown._repr_html_()
-    assert "onerror" in page and "</script><img" not in page and "<img src=x" not in page

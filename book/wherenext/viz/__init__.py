@@ -1,1 +1,0 @@
-"""What one looks at: figures, maps, and the model that runs in a page."""
