@@ -70,6 +70,7 @@ YES = ["1", "1.0", "true", "yes", "y"]
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 TWEET = "%a %b %d %H:%M:%S %z %Y"
 DAY_FIRST = r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b"
+ISO = r"\d{4}-?\d{1,2}-?\d{1,2}([T ]\d{1,2}(:?\d\d(:?\d\d([.,]\d+)?)?)?)?"
 OFFSET = r"(\d)\s*(?:(Z|UTC|GMT)|([+-]\d{1,2})(?::?(\d\d))?)\s*$"
 SEPARATORS = ",;\t|"
 GEOLIFE_URL = (
@@ -332,7 +333,7 @@ def _owned(
         names, told = recordings.owners(files_, name, kind)
         if kind == "GPX" and len(set(names)) == len(names):
             times = [frame.rename(columns={"started_at": "tracked_at"}) for frame in alone]
-            told = recordings.one_after_another(times) * (
+            told = bool(recordings.one_after_another(times)) * (
                 f"the {len(names)} files of {name} are read as {len(names)} people, but hardly two "
                 "were recorded at the same time, so they look like one person's: if they are, say "
                 "person='me' (--person me)."
@@ -702,7 +703,7 @@ def _written(
     ahead = ahead.fillna(60 * hours).fillna(0).astype(float)
     # Only what begins like a date is one: "now", a month or a year are no moments.
     text = text.where(~zoned, text.str.replace(OFFSET, r"\1", regex=True))
-    text = text.where(text.str.match(r"\d{4}-?\d{1,2}-?\d{1,2}").fillna(False))
+    text = text.where(text.str.fullmatch(ISO).fillna(False))
     times = pd.to_datetime(text.astype(object), format="ISO8601", errors="coerce")
     bare = times.notna() & ~zoned
     if zoned.any() and bare.any():
