@@ -387,7 +387,7 @@ def _csv(file: File, columns: dict[str, str]) -> pd.DataFrame:
     names = headless or names
     if twice := [name for name in names if name and names.count(name) > 1]:
         raise DataError(f"Column '{twice[0]}' appears twice in {file.name}; keep one of them.")
-    ours = _recognized(names) | {theirs: ours for ours, theirs in columns.items()}
+    ours = _recognized(names, columns) | {theirs: ours for ours, theirs in columns.items()}
     as_text = {name: "str" for name in ours if name in names and ours[name] not in ("lon", "lat")}
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -441,11 +441,13 @@ def _have(table: pd.DataFrame) -> str:
     return ", ".join(str(theirs.get(name, name)) for name in table.columns) or "no columns"
 
 
-def _recognized(names: list[str]) -> dict[str, str]:
+def _recognized(all_names: list[str], columns: dict[str, str] | None = None) -> dict[str, str]:
     """Names in the file -> ours, the surest name first; both coordinates or none."""
+    listed = columns or {}
+    names = [name for name in all_names if name not in listed.values()]
     plain, found = {name: _plain(name) for name in names}, {}
     for ours, tiers in ALIASES.items():
-        for tier in ((ours,), *(tier.split() for tier in tiers)):
+        for tier in () if ours in listed else ((ours,), *(tier.split() for tier in tiers)):
             theirs = [n for n in names if (n == ours or plain[n] in tier) and n not in found]
             if len(theirs) > 1 and ours in REQUIRED and ours not in theirs:
                 raise DataError(
@@ -455,7 +457,7 @@ def _recognized(names: list[str]) -> dict[str, str]:
             if theirs:
                 found[ours if ours in theirs else theirs[0]] = ours
                 break
-    kept = {*found.values()}
+    kept = {*found.values(), *listed}
     if "finished_at" not in kept:  # a label of every fix
         found = {name: ours for name, ours in found.items() if plain[name] != "cluster"}
     if ("lon" in kept) != ("lat" in kept):
@@ -476,8 +478,8 @@ def _named(raw: pd.DataFrame, columns: dict[str, str], source: str) -> pd.DataFr
             raise DataError(
                 f"{source} already has a column '{ours}' beside '{theirs}'; drop one of them."
             )
-    free = [name for name in map(str, table.columns) if name not in mine]
-    found = {n: o for n, o in _recognized(free).items() if o not in mine.values()} | mine
+    listed = {ours: theirs for theirs, ours in mine.items()}
+    found = _recognized([*map(str, table.columns)], listed) | mine
     table = _mended(table, found).rename(columns=found)
     table.attrs["called"] = {ours: name for name, ours in found.items() if ours != name}
     have = {*table.columns}
@@ -612,7 +614,11 @@ def by_local_clocks(table: pd.DataFrame, ahead: pd.Series | None = None) -> pd.D
     In one zone, times are in it; in several, they stay in UTC and ``utc_offset`` says how many
     minutes each visit's clocks are ahead.
     """
-    zones = zones_at(table.lon, table.lat) if "lon" in table.columns else pd.Series(dtype=str)
+    zones = (
+        zones_at(table.lon, table.lat)
+        if {"lon", "lat"} <= {*table.columns}
+        else pd.Series(dtype=str)
+    )
     found, there = zones.dropna().unique(), pd.Series(0.0, index=table.index)
     for zone, rows in zones.groupby(zones).groups.items():
         at = table.started_at[rows]

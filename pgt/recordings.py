@@ -16,7 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 import gpxpy
@@ -116,7 +116,7 @@ def files_of(path: Path) -> list[File]:
     return list(_members(path)) if is_zip else [File(path.name, path.read_bytes)]
 
 
-def _hidden(name: PurePosixPath) -> bool:
+def _hidden(name: PurePath) -> bool:
     return any(part.startswith((".", "_", "~$")) for part in name.parts)
 
 
