@@ -246,9 +246,6 @@ def fetch_geolife(
     return path
 
 
-# --- from a path or a table to rows ------------------------------------------------------------
-
-
 def _name(source: Any) -> str:
     return Path(source).name if isinstance(source, str | Path) else "the table"
 
@@ -331,22 +328,16 @@ def _owned(
     if alone and person is None:
         files_ = [file for file, frame in zip(owned, frames, strict=True) if "user_id" not in frame]
         names, told = recordings.owners(files_, name, kind)
-        if kind == "GPX" and len(set(names)) == len(names):
-            times = [frame.rename(columns={"started_at": "tracked_at"}) for frame in alone]
-            told = bool(recordings.one_after_another(times)) * (
-                f"the {len(names)} files of {name} are read as {len(names)} people, but hardly two "
-                "were recorded at the same time, so they look like one person's: if they are, say "
-                "person='me' (--person me)."
-            )
     if told:
         note(told)
     for frame, one in zip(alone, names, strict=True):
         frame["user_id"] = one
+    table, names = frames[0], frames[0].attrs["called"]
     if frames[1:]:
-        attrs = {"called": frames[0].attrs["called"]}
         for frame in frames:
-            frame.attrs = attrs  # row numbers are those of the whole
-    table = pd.concat(frames, ignore_index=True) if frames[1:] else frames[0]
+            frame.attrs = {}
+        table = pd.concat(frames, ignore_index=True)
+        table.attrs["called"] = names
     if "cluster" in table.attrs["called"].get("location_id", "") and table.user_id.nunique() > 1:
         # scikit-mobility numbers everybody's places alone
         table["location_id"] = table.user_id.astype(str) + "-" + table.location_id.astype(str)
@@ -426,9 +417,6 @@ def _shape(first: list[str], file: str) -> list[str]:
         f"{file} has no header line (it begins with {', '.join(first[:4])}); write one above it, "
         "such as user_id,location_id,started_at,finished_at."
     )
-
-
-# --- what the columns mean ---------------------------------------------------------------------
 
 
 def _plain(name: object) -> str:
@@ -580,9 +568,6 @@ def _degrees(values: pd.Series, theirs: str, strict: bool) -> pd.Series:
     values = values.astype(float)
     whole = (values.dropna() % 1 == 0).all() and (values.abs() > 36_000).any()
     return values / 1e7 if _plain(theirs).endswith("e7") or whole else values
-
-
-# --- by which clock ----------------------------------------------------------------------------
 
 
 def require_zone(zone: str | None) -> None:
