@@ -687,3 +687,11 @@ def test_geolife_is_fetched_once_and_its_hash_is_held(tmp_path: Path) -> None:
             fetch_geolife(tmp_path / "new", accept_terms=True, url=url, known_hash="0" * 64)
         server.shutdown()
     assert fetch_geolife(tmp_path / "home", accept_terms=True, url=url) == path
+
+
+def test_a_table_in_a_zone_by_name_stays_in_it(tmp_path: Path) -> None:
+    for places in (["lon", "lat"], []):
+        table = life()[["user_id", "location_id", "started_at", "finished_at", *places]]
+        table.to_parquet(tmp_path / "v.parquet")
+        for source in (table, tmp_path / "v.parquet"):
+            assert str(read(source).started_at.dt.tz) == ZONE
