@@ -70,6 +70,7 @@ YES = ["1", "1.0", "true", "yes", "y"]
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 TWEET = "%a %b %d %H:%M:%S %z %Y"
 DAY_FIRST = r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b"
+ISO = r"\d{4}-?\d{1,2}-?\d{1,2}([T ]\d{1,2}(:?\d\d(:?\d\d([.,]\d+)?)?)?)?"
 OFFSET = r"(\d)\s*(?:(Z|UTC|GMT)|([+-]\d{1,2})(?::?(\d\d))?)\s*$"
 SEPARATORS = ",;\t|"
 GEOLIFE_URL = (
@@ -245,9 +246,6 @@ def fetch_geolife(
     return path
 
 
-# --- from a path or a table to rows ------------------------------------------------------------
-
-
 def _name(source: Any) -> str:
     return Path(source).name if isinstance(source, str | Path) else "the table"
 
@@ -330,22 +328,16 @@ def _owned(
     if alone and person is None:
         files_ = [file for file, frame in zip(owned, frames, strict=True) if "user_id" not in frame]
         names, told = recordings.owners(files_, name, kind)
-        if kind == "GPX" and len(set(names)) == len(names):
-            times = [frame.rename(columns={"started_at": "tracked_at"}) for frame in alone]
-            told = recordings.one_after_another(times) * (
-                f"the {len(names)} files of {name} are read as {len(names)} people, but hardly two "
-                "were recorded at the same time, so they look like one person's: if they are, say "
-                "person='me' (--person me)."
-            )
     if told:
         note(told)
     for frame, one in zip(alone, names, strict=True):
         frame["user_id"] = one
+    table, names = frames[0], frames[0].attrs["called"]
     if frames[1:]:
-        attrs = {"called": frames[0].attrs["called"]}
         for frame in frames:
-            frame.attrs = attrs  # row numbers are those of the whole
-    table = pd.concat(frames, ignore_index=True) if frames[1:] else frames[0]
+            frame.attrs = {}
+        table = pd.concat(frames, ignore_index=True)
+        table.attrs["called"] = names
     if "cluster" in table.attrs["called"].get("location_id", "") and table.user_id.nunique() > 1:
         # scikit-mobility numbers everybody's places alone
         table["location_id"] = table.user_id.astype(str) + "-" + table.location_id.astype(str)
@@ -386,7 +378,7 @@ def _csv(file: File, columns: dict[str, str]) -> pd.DataFrame:
     names = headless or names
     if twice := [name for name in names if name and names.count(name) > 1]:
         raise DataError(f"Column '{twice[0]}' appears twice in {file.name}; keep one of them.")
-    ours = _recognized(names) | {theirs: ours for ours, theirs in columns.items()}
+    ours = _recognized(names, columns) | {theirs: ours for ours, theirs in columns.items()}
     as_text = {name: "str" for name in ours if name in names and ours[name] not in ("lon", "lat")}
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -427,9 +419,6 @@ def _shape(first: list[str], file: str) -> list[str]:
     )
 
 
-# --- what the columns mean ---------------------------------------------------------------------
-
-
 def _plain(name: object) -> str:
     return re.sub(r"[^a-z0-9]", "", str(name).lower())
 
@@ -440,11 +429,13 @@ def _have(table: pd.DataFrame) -> str:
     return ", ".join(str(theirs.get(name, name)) for name in table.columns) or "no columns"
 
 
-def _recognized(names: list[str]) -> dict[str, str]:
+def _recognized(all_names: list[str], columns: dict[str, str] | None = None) -> dict[str, str]:
     """Names in the file -> ours, the surest name first; both coordinates or none."""
+    listed = columns or {}
+    names = [name for name in all_names if name not in listed.values()]
     plain, found = {name: _plain(name) for name in names}, {}
     for ours, tiers in ALIASES.items():
-        for tier in ((ours,), *(tier.split() for tier in tiers)):
+        for tier in () if ours in listed else ((ours,), *(tier.split() for tier in tiers)):
             theirs = [n for n in names if (n == ours or plain[n] in tier) and n not in found]
             if len(theirs) > 1 and ours in REQUIRED and ours not in theirs:
                 raise DataError(
@@ -454,7 +445,7 @@ def _recognized(names: list[str]) -> dict[str, str]:
             if theirs:
                 found[ours if ours in theirs else theirs[0]] = ours
                 break
-    kept = {*found.values()}
+    kept = {*found.values(), *listed}
     if "finished_at" not in kept:  # a label of every fix
         found = {name: ours for name, ours in found.items() if plain[name] != "cluster"}
     if ("lon" in kept) != ("lat" in kept):
@@ -475,8 +466,8 @@ def _named(raw: pd.DataFrame, columns: dict[str, str], source: str) -> pd.DataFr
             raise DataError(
                 f"{source} already has a column '{ours}' beside '{theirs}'; drop one of them."
             )
-    free = [name for name in map(str, table.columns) if name not in mine]
-    found = {n: o for n, o in _recognized(free).items() if o not in mine.values()} | mine
+    listed = {ours: theirs for theirs, ours in mine.items()}
+    found = _recognized([*map(str, table.columns)], listed) | mine
     table = _mended(table, found).rename(columns=found)
     table.attrs["called"] = {ours: name for name, ours in found.items() if ours != name}
     have = {*table.columns}
@@ -579,9 +570,6 @@ def _degrees(values: pd.Series, theirs: str, strict: bool) -> pd.Series:
     return values / 1e7 if _plain(theirs).endswith("e7") or whole else values
 
 
-# --- by which clock ----------------------------------------------------------------------------
-
-
 def require_zone(zone: str | None) -> None:
     """Refuse a time zone that does not exist."""
     try:
@@ -615,7 +603,11 @@ def by_local_clocks(table: pd.DataFrame, ahead: pd.Series | None = None) -> pd.D
     In one zone, times are in it; in several, they stay in UTC and ``utc_offset`` says how many
     minutes each visit's clocks are ahead.
     """
-    zones = zones_at(table.lon, table.lat) if "lon" in table.columns else pd.Series(dtype=str)
+    zones = (
+        zones_at(table.lon, table.lat)
+        if {"lon", "lat"} <= {*table.columns}
+        else pd.Series(dtype=str)
+    )
     found, there = zones.dropna().unique(), pd.Series(0.0, index=table.index)
     for zone, rows in zones.groupby(zones).groups.items():
         at = table.started_at[rows]
@@ -706,7 +698,7 @@ def _written(
     ahead = ahead.fillna(60 * hours).fillna(0).astype(float)
     # Only what begins like a date is one: "now", a month or a year are no moments.
     text = text.where(~zoned, text.str.replace(OFFSET, r"\1", regex=True))
-    text = text.where(text.str.match(r"\d{4}-?\d{1,2}-?\d{1,2}").fillna(False))
+    text = text.where(text.str.fullmatch(ISO).fillna(False))
     times = pd.to_datetime(text.astype(object), format="ISO8601", errors="coerce")
     bare = times.notna() & ~zoned
     if zoned.any() and bare.any():

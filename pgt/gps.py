@@ -50,9 +50,6 @@ DROPPED, SILENCES = "dropped: ", ("long silences joined", "long silences that cu
 HaversineOrder = Literal["right", "swapped"]
 
 
-# --- clean -------------------------------------------------------------------------------------
-
-
 def clean_fixes(
     fixes: pd.DataFrame, *, now: pd.Timestamp | None = None, mend: bool = False
 ) -> tuple[pd.DataFrame, pd.Series]:
@@ -182,9 +179,6 @@ def _plain_ids(fixes: pd.DataFrame) -> pd.DataFrame:
     return fixes
 
 
-# --- staypoints --------------------------------------------------------------------------------
-
-
 def generate_staypoints(
     fixes: pd.DataFrame,
     *,
@@ -304,9 +298,6 @@ def _middle(lon: np.ndarray, lat: np.ndarray) -> tuple[float, float]:
     return float(mean), float(lat[new].mean())
 
 
-# --- locations and visits ----------------------------------------------------------------------
-
-
 def require_stays(staypoints: pd.DataFrame, *more: str) -> None:
     """Refuse a table without the columns of staypoints."""
     missing = [name for name in (*STAY_COLUMNS, *more) if name not in staypoints.columns]
@@ -420,9 +411,6 @@ def merge_staypoints(
     return table
 
 
-# --- how well people were tracked --------------------------------------------------------------
-
-
 def generate_triplegs(
     fixes: pd.DataFrame, staypoints: pd.DataFrame, *, gap_minutes: float = 15.0
 ) -> pd.DataFrame:
@@ -486,9 +474,6 @@ def tracking_quality(
         held = [((day >= a) & (whole < b)).any() for a, b in zip(low, high, strict=True)]
         rows.append((person, days, sum(held)))
     return pd.DataFrame(rows, columns=["user_id", "days", "windows"])
-
-
-# --- the whole way -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -636,7 +621,16 @@ def tracks_to_visits(
         tally.step("staypoints of people tracked long enough", tally.remaining(stays))
     tracked = tally.remaining(stays)
     if tracked.empty:
-        raise DataError(_nobody(tally.people, min_days, quality_weeks))
+        n = int((tally.people.n_staypoints > 0).sum())
+        raise DataError(
+            f"Nobody is left: of {len(tally.people)} people {n} have staypoints, and the longest "
+            f"tracking is {tally.people.days.max()} days; more than {min_days}, and "
+            f"{quality_weeks} weeks, are asked for. Lower min_days and quality_weeks, or keep "
+            "everybody (everybody=True)."
+            if n and not everybody
+            else f"Nobody is left: none of {len(tally.people)} people has a staypoint (a stay of "
+            "half an hour within 200 m, unless you set it otherwise); give longer recordings."
+        )
     lasting = tracked.finished_at - tracked.started_at > pd.Timedelta(minutes=activity_minutes)
     tally.step(f"staypoints of more than {activity_minutes:g} minutes", tracked[lasting])
     found, places = generate_locations(
@@ -682,22 +676,6 @@ def tracks_to_visits(
         staypoints=stays.merge(found[[*key, "location_id"]], "left", key),
         locations=places,
         all_visits=table.assign(split=table.split.where(table.user_id.isin(final.user_id))),
-    )
-
-
-def _nobody(people: pd.DataFrame, min_days: int, quality_weeks: int) -> str:
-    """Why nobody is left who was tracked, and what helps."""
-    n = int((people.n_staypoints > 0).sum())
-    if n == 0:  # then nobody can be kept, whatever is asked for
-        return (
-            f"Nobody is left: none of {len(people)} people has a staypoint (a stay of half an hour "
-            "within 200 m, unless you set it otherwise); give longer recordings, or check the "
-            "times and coordinates."
-        )
-    return (
-        f"Nobody is left: of {len(people)} people {n} have staypoints, and the longest tracking "
-        f"is {people.days.max()} days; more than {min_days}, and {quality_weeks} weeks, are asked "
-        "for. Lower min_days and quality_weeks, or keep everybody (everybody=True, --everybody)."
     )
 
 

@@ -16,7 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 import gpxpy
@@ -63,9 +63,6 @@ def reason(error: BaseException) -> str:
     """What an error says, in one line without a full stop."""
     text = " ".join(str(error).strip().splitlines()[:1]) or type(error).__name__
     return text.rstrip(". ")[:200]
-
-
-# --- files of a path -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ def files_of(path: Path) -> list[File]:
     return list(_members(path)) if is_zip else [File(path.name, path.read_bytes)]
 
 
-def _hidden(name: PurePosixPath) -> bool:
+def _hidden(name: PurePath) -> bool:
     return any(part.startswith((".", "_", "~$")) for part in name.parts)
 
 
@@ -215,9 +212,6 @@ def _counted(files: list[File]) -> str:
     return ", ".join(f"{n} {ending}" for ending, n in counts.most_common())
 
 
-# --- one file --------------------------------------------------------------------------------
-
-
 def gpx(file: File) -> pd.DataFrame:
     """Track points; waypoints and routes are places somebody marked or planned."""
     data = file.bytes()
@@ -281,14 +275,7 @@ def from_json(file: File) -> pd.DataFrame:
         raise ValueError("it is neither a Google export nor a list of records")
     if any({"visit", "activity", "timelinePath", "placeVisit"} & one.keys() for one in content):
         return _stays(content)
-    table = pd.json_normalize(content)
-    if {"timestampMs", "latitudeE7"} <= {*table}:  # of positions, older ones
-        old = pd.to_datetime(table.timestampMs.astype(float), unit="ms", utc=True).astype(str)
-        table["timestamp"] = table.timestamp.fillna(old) if "timestamp" in table else old
-    if "latitudeE7" in table:
-        table = table[table.columns.intersection(
-            ["timestamp", "latitudeE7", "longitudeE7", "accuracy"])]  # fmt: skip
-    return table
+    return pd.DataFrame(content)
 
 
 def _stays(segments: list[dict[str, Any]]) -> pd.DataFrame:
@@ -303,7 +290,8 @@ def _stays(segments: list[dict[str, Any]]) -> pd.DataFrame:
                 start, end = (pd.Timestamp(int(n), unit="ms", tz="UTC").isoformat() for n in ms)
             lat, lon = (place.get(f"{name}E7", np.nan) / 1e7 for name in ("latitude", "longitude"))
         elif "visit" in one and str(one["visit"].get("hierarchyLevel", 0)) == "0":
-            place, start, end = one["visit"].get("topCandidate", {}), *map(one.get, TIMES)
+            place = one["visit"].get("topCandidate", {})
+            start, end = one.get("startTime"), one.get("endTime")
             where = place.get("placeLocation", "")
             found = re.match(PAIR, where.get("latLng", "") if isinstance(where, dict) else where)
             lat, lon = map(float, found.groups()) if found else (np.nan, np.nan)
@@ -314,12 +302,6 @@ def _stays(segments: list[dict[str, Any]]) -> pd.DataFrame:
         rows.append((name or there, start, end, lon, lat))
     table = pd.DataFrame(rows, columns=["location_id", "started_at", "finished_at", "lon", "lat"])
     return table.drop(columns=["lon", "lat"]) if table.lon.isna().any() else table
-
-
-TIMES = ("startTime", "endTime")
-
-
-# --- whose files they are --------------------------------------------------------------------
 
 
 def owners(files: list[File], folder: str, kind: str) -> tuple[list[Any], str]:
@@ -338,28 +320,17 @@ def owners(files: list[File], folder: str, kind: str) -> tuple[list[Any], str]:
     while len({part[0] for part in parts}) == 1 and all(len(part) > 1 for part in parts):
         folder, parts = parts[0][0], [part[1:] for part in parts]
     flat = [file.stem for file, part in zip(files, parts, strict=True) if len(part) == 1]
-    days = len(flat) > 1 and are_days(flat)
+    shapes = {re.sub(r"\d+", "#", name) if sum(map(str.isdigit, name)) >= 8 else name
+              for name in flat}  # fmt: skip
+    days = len(flat) > 1 and len(shapes) == 1
     people = [part[0] if len(part) > 1 else folder if days else file.stem
               for file, part in zip(files, parts, strict=True)]  # fmt: skip
-    return people, days * (
-        f"the {len(flat)} files of {folder} ({flat[0] if flat else ''}, …) look like one person's days and are "
-        "read as such; if they are several people's, put each one's files into a folder."
+    if days:
+        return people, (
+            f"the {len(flat)} files of {folder} ({flat[0]}, …) look like one person's days and are "
+            "read as such; if they are several people's, put each one's files into a folder."
+        )
+    return people, "" if len(flat) < 2 else (
+        f"the files of {folder} are read as {len(set(people))} people; if they are one person's, "
+        "say person='me' (--person me)."
     )
-
-
-def are_days(names: list[str]) -> bool:
-    """Whether names differ in their digits alone, as dates and numbers of recordings do.
-
-    >>> are_days(["2024-05-01", "2024-05-02"]), are_days(["person 1", "person 2"])
-    (True, False)
-    """
-    shapes = {re.sub(r"\d+", "#", name) for name in names}
-    return len(shapes) == 1 and all(len(re.sub(r"\D", "", name)) >= 8 for name in names)
-
-
-def one_after_another(frames: list[pd.DataFrame]) -> bool:
-    """Whether five or more recordings hardly overlap in time, as those of one person do."""
-    spans = sorted((f.tracked_at.min(), f.tracked_at.max()) for f in frames)
-    starts, ends = (pd.Series(side) for side in zip(*spans, strict=True))
-    after = starts < ends.cummax().shift()
-    return len(spans) >= 5 and (after | after.shift(-1, fill_value=False)).mean() <= 0.2

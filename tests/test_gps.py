@@ -28,7 +28,6 @@ from pgt.gps import (
     tracks_to_visits,
 )
 from pgt.visits import check
-from pgt.windows import prepare
 
 from .gps_helpers import METRE, commuter, fixes_at, haversine, wander
 
@@ -63,16 +62,6 @@ def test_a_bad_fix_is_counted_and_the_others_are_kept(reason: str) -> None:
     assert good.user_id.dtype.kind == "i", "users are whole numbers again"
 
 
-def test_users_as_text_and_numbers_are_refused() -> None:
-    with pytest.raises(DataError, match="mixes text and numbers"):
-        clean_fixes(fixes_at([0, 1], 1.0, 2.0, user=pd.Series(["1", 1], dtype=object)))
-
-
-def test_infinity_is_no_position() -> None:
-    _, dropped = clean_fixes(fixes_at([0, 1], [np.inf, 1], [1, -np.inf]))
-    assert dropped["no position"] == 2
-
-
 def test_all_faults_at_once_add_up() -> None:
     fixes = clean_fixes(wander(1))[0]
     bad = fixes
@@ -85,41 +74,6 @@ def test_all_faults_at_once_add_up() -> None:
     assert dropped[dropped > 0].to_dict() == dict.fromkeys(FAULTS, 1) | {"the same fix again": 3}
     assert len(good) + dropped.sum() == len(bad)
     pd.testing.assert_frame_equal(good, clean_fixes(good)[0])
-
-
-def test_only_the_same_fix_is_dropped_not_the_same_moment() -> None:
-    fixes = fixes_at([0, 0, 0, 0, 9], [1.0, 2.0, 1.0, 1.0, 1.0], 0.0)
-    fixes.loc[3, "user_id"] = 2
-    good, dropped = clean_fixes(fixes)
-    assert dropped["the same fix again"] == 1
-    assert good[["user_id", "lon"]].values.tolist() == [[1, 1], [1, 2], [1, 1], [2, 1]]
-
-
-def test_unsorted_fixes_are_sorted_and_ties_keep_their_order() -> None:
-    parts = [wander(seed, user=user) for seed, user in enumerate("ba")]
-    ordered = clean_fixes(pd.concat(parts[::-1]))[0]
-    assert ordered.tracked_at.duplicated().any()
-    mixed = pd.concat(parts, ignore_index=True)
-    mixed["order"] = np.arange(len(mixed))
-    shuffled = mixed.sample(frac=1, random_state=0)
-    found = clean_fixes(shuffled)[0]
-    assert found.user_id.is_monotonic_increasing
-    assert all(part.tracked_at.is_monotonic_increasing for _, part in found.groupby("user_id"))
-    place = pd.Series(np.arange(len(shuffled)), index=shuffled.order)
-    for _, tie in found.groupby(["user_id", "tracked_at"]):
-        assert place[tie.order].is_monotonic_increasing
-    pd.testing.assert_frame_equal(clean_fixes(mixed)[0][ordered.columns], ordered)
-
-
-def test_now_decides_what_the_future_is() -> None:
-    fixes = fixes_at([0, 3600], 1.0, [1.0, 2.0])
-    good, dropped = clean_fixes(fixes, now=pd.Timestamp("2024-01-01 00:30", tz="UTC"))
-    assert len(good) == 1 and dropped["time in the future"] == 1
-
-
-def test_an_empty_table_is_empty() -> None:
-    good, dropped = clean_fixes(wander(1)[:0])
-    assert len(good) == 0 and dropped.sum() == 0
 
 
 # --- staypoints
@@ -176,17 +130,6 @@ def test_equal_a_slow_loop() -> None:
     assert n > 500
 
 
-def test_a_long_stay_with_jitter_and_a_track_around_the_earth() -> None:
-    # Ten thousand fixes after which the next departure is found across a long, noisy path.
-    rng = np.random.default_rng(1)
-    lat = 40 + rng.normal(0, 15, 10_000) * METRE
-    lon = np.full(10_000, 116.0)
-    lat[5_000:5_400] += np.arange(400) * 50 * METRE
-    lon[7_000:7_100] = rng.uniform(-180, 180, 100)
-    fixes = fixes_at(np.arange(10_000) * 20.0, lon, lat)
-    assert rows(generate_staypoints(fixes), fixes) == slow_stays(fixes, 200, 30, 1440, True)
-
-
 def test_limits_count_as_documented() -> None:
     north = 40 + np.array([0, 199.999, 200.001]) * METRE
     near = fixes_at([0, 1800, 3600], 0.0, north[[0, 1, 0]])
@@ -207,33 +150,6 @@ def test_the_middle_counts_each_position_once() -> None:
     assert generate_staypoints(fixes).lat[0] == pytest.approx(40.0005, abs=1e-9)
 
 
-def test_the_middle_across_the_date_line() -> None:
-    fixes = fixes_at([0, 1800, 2400], [179.9999, -179.9997, 0.0], [0.0, 0.0, 0.0])
-    assert generate_staypoints(fixes).lon[0] == pytest.approx(-179.9999, abs=1e-9)
-
-
-def test_people_do_not_mix() -> None:
-    parts = [wander(seed, user=user) for seed, user in enumerate(("a", "b", "c"))]
-    alone = pd.concat([generate_staypoints(part) for part in parts], ignore_index=True)
-    together = generate_staypoints(pd.concat(parts, ignore_index=True))
-    assert len(together) > 10
-    columns = ["user_id", "started_at", "finished_at", "lon", "lat", "n_fixes"]
-    pd.testing.assert_frame_equal(together[columns], alone[columns])
-
-
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_any_resolution_and_zone_of_times(unit: str) -> None:
-    fixes = wander(3)
-    other = fixes.assign(
-        tracked_at=fixes.tracked_at.dt.floor("s").dt.as_unit(unit).dt.tz_convert("Asia/Shanghai")
-    )
-    expected = generate_staypoints(fixes.assign(tracked_at=fixes.tracked_at.dt.floor("s")))
-    found = generate_staypoints(other)
-    assert found.first_fix.tolist() == expected.first_fix.tolist()
-    assert (found.started_at == expected.started_at).all()
-    assert str(found.started_at.dt.tz) == "Asia/Shanghai"
-
-
 def test_one_fix_or_none_is_no_staypoint() -> None:
     fixes = wander(0)
     for few in (fixes[:1], fixes[:0]):
@@ -247,30 +163,6 @@ def test_settings_that_make_no_sense_are_refused(name: str) -> None:
     for value in (0, -1, float("nan")):
         with pytest.raises(DataError, match="above 0"):
             generate_staypoints(wander(2), **{name: value})
-
-
-@pytest.mark.slow
-def test_equal_trackintel() -> None:
-    ti = pytest.importorskip("trackintel", reason="trackintel is not installed")
-    gpd = pytest.importorskip("geopandas")
-    for seed in range(30):
-        fixes, _ = clean_fixes(wander(seed))
-        points = gpd.GeoDataFrame(
-            fixes[["user_id", "tracked_at"]].rename_axis("id"),
-            geometry=gpd.points_from_xy(fixes.lon, fixes.lat), crs=4326,
-        )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _, theirs = ti.preprocessing.generate_staypoints(
-                ti.Positionfixes(points), dist_threshold=200, time_threshold=30,
-                gap_threshold=24 * 60, include_last=True,
-            )  # fmt: skip
-        ours = generate_staypoints(fixes)
-        assert len(ours) == len(theirs)
-        assert (ours.started_at.to_numpy() == theirs.started_at.to_numpy()).all()
-        assert (ours.finished_at.to_numpy() == theirs.finished_at.to_numpy()).all()
-        np.testing.assert_allclose(ours.lon, theirs.geometry.x, atol=1e-9)
-        np.testing.assert_allclose(ours.lat, theirs.geometry.y, atol=1e-9)
 
 
 # --- locations and visits
@@ -355,12 +247,6 @@ def test_the_centre_of_a_location_crosses_the_date_line() -> None:
     assert places.lon[0] == pytest.approx(-179.99999, abs=1e-9)
 
 
-def test_the_centre_of_a_location_counts_each_position_once() -> None:
-    _, places = generate_locations(stays(16.4, 48.2 + np.array([0, 0, 0, 10]) * METRE))
-    assert places.n_staypoints.tolist() == [4]
-    assert places.lat[0] == pytest.approx(48.2 + 5 * METRE, abs=1e-9)
-
-
 def test_no_staypoints_or_none_together() -> None:
     for table in (stays([], []), stays([1.0, 2.0], [3.0, 4.0])):
         found, places = generate_locations(table)
@@ -391,34 +277,6 @@ def test_merging_needs_the_same_person_place_and_no_gap() -> None:
     first = found.iloc[0]
     assert first.started_at == table.started_at[0] and first.finished_at == table.finished_at[2]
     assert merge_staypoints(table, merge_minutes=2).n_staypoints.tolist() == [4, 1, 1, 2]
-
-
-def test_a_staypoint_elsewhere_does_not_part_what_it_does_not_separate_in_time() -> None:
-    # What is at no location is left out before merging, as in the published protocol.
-    table = stays(16.4, [48.2] * 3, 1, [0, 1, 1])
-    table["location_id"] = pd.array([7, None, 7], dtype="Int64")
-    assert merge_staypoints(table).n_staypoints.tolist() == [2]
-
-
-def test_no_time_and_no_staypoint_is_lost() -> None:
-    for seed in range(5):
-        found, places = generate_locations(scattered(seed))
-        here = found[found.location_id.notna()]
-        table = check(merge_staypoints(found, places))
-        assert table.n_staypoints.sum() == len(here)
-        # Without bridging, the time in visits is the time in staypoints.
-        table = merge_staypoints(found, places, merge_minutes=0)
-        spent = (table.finished_at - table.started_at).sum()
-        assert spent == (here.finished_at - here.started_at).sum()
-        centre = places.set_index("location_id").lat[table.location_id]
-        np.testing.assert_array_equal(table.lat, centre)
-
-
-def test_short_staypoints_are_no_activity() -> None:
-    table = stays(16.4, [48.2] * 2, 1)
-    table["finished_at"] = table.started_at + pd.to_timedelta([25, 26], unit="min")
-    table["location_id"] = pd.array([7, 7], dtype="Int64")
-    assert merge_staypoints(table).started_at.tolist() == [table.started_at[1]]
 
 
 # --- triplegs and quality
@@ -460,12 +318,6 @@ def test_triplegs_equal_a_slow_loop() -> None:
             assert found.finished_at.tolist() == [fixes.tracked_at[leg[-1]] for leg in expected]
             n += len(expected)
     assert n > 300
-
-
-def test_without_fixes_there_is_no_tripleg() -> None:
-    fixes = wander(0)
-    for few in (fixes[:0], fixes[:1]):
-        assert len(generate_triplegs(few, generate_staypoints(few))) == 0
 
 
 def records(seed: int, days: int = 200) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -593,16 +445,6 @@ def test_every_fix_is_counted(frames: pd.DataFrame, journey: GpsResult) -> None:
     assert journey.people.n_fixes.sum() == n_of(journey, "fixes kept")
 
 
-def test_counts_are_those_of_the_tables(journey: GpsResult) -> None:
-    assert n_of(journey, "staypoints") == len(journey.staypoints)
-    located = journey.staypoints.location_id.notna()
-    assert n_of(journey, "staypoints in locations") == located.sum()
-    assert n_of(journey, "locations") == len(journey.locations)
-    assert n_of(journey, "visits") == len(journey.all_visits) == journey.people.n_visits.sum()
-    for name, n in prepare(journey.visits).counts().items():
-        assert n_of(journey, f"{name} windows") == n > 0
-
-
 def test_time_zone_moves_days_not_moments(frames: pd.DataFrame) -> None:
     tracks = staypoints_and_triplegs(frames)
     utc = tracks_to_visits(tracks, everybody=True).visits
@@ -617,14 +459,6 @@ def test_everybody_keeps_whoever_has_a_visit(frames: pd.DataFrame) -> None:
     journey = fixes_to_visits(frames, everybody=True)
     assert set(journey.visits.user_id) == {"ann", "bob", "cy", "six"}
     assert journey.all_visits.split.notna().all()
-
-
-def test_a_person_with_one_visit_works() -> None:
-    fixes = fixes_at([0, 3600], 16.4, 48.2)
-    journey = fixes_to_visits(fixes, everybody=True, min_samples=1)
-    assert len(journey.visits) == 1
-    assert journey.visits.n_staypoints.tolist() == [1]
-    assert prepare(journey.visits).counts() == {"train": 0, "valid": 0, "test": 0}
 
 
 def test_the_last_filter_keeps_an_empty_split(frames: pd.DataFrame) -> None:
@@ -644,7 +478,7 @@ def test_the_last_filter_keeps_an_empty_split(frames: pd.DataFrame) -> None:
         (commuter(1)[:0], "There are no position fixes"),
         (commuter(1).assign(lat=400.0), r"None .* \(latitude beyond ±90: 17280\)"),
         (pd.concat([commuter(1), commuter("1")]), "mixes text and numbers"),
-        (commuter(1, days=20), "longest tracking is 19 days.*--everybody"),
+        (commuter(1, days=20), "longest tracking is 19 days.*everybody=True"),
         (commuter(1)[:1], "none of 1 people has a staypoint.*give longer recordings"),
         (fixes_at([0, 3600], 1.0, 2.0), "longest tracking is 0 days"),
         (commuter(1).drop(columns="lat"), "no column 'lat'; pgt.read_fixes"),
@@ -656,12 +490,6 @@ def test_the_last_filter_keeps_an_empty_split(frames: pd.DataFrame) -> None:
 def test_when_nothing_is_left_it_says_why(fixes: pd.DataFrame, says: str) -> None:
     with pytest.raises(DataError, match=says):
         fixes_to_visits(fixes)
-
-
-def test_no_remedy_is_named_that_was_taken() -> None:
-    with pytest.raises(DataError, match="give longer recordings") as refusal:
-        fixes_to_visits(commuter(1)[:1], everybody=True)
-    assert "--everybody" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ _DATA: dict[str, Data] = {
         GEOLIFE_WINDOWS, "geolife",
     ),
     "geolife_exact": Data(
-        "geolife", lambda: read_visits(from_environment(GEOLIFE)), "exact", GEOLIFE,
+        "geolife", lambda: read_visits(from_environment(GEOLIFE), timezone="UTC"), "exact", GEOLIFE,
         "geolife",
     ),
     "city_large": Data(

@@ -1,0 +1,282 @@
+"""The commonest mistakes get one sentence with a remedy, and every remedy is tried.
+
+Each row: what is wrong, a file and what it holds, how it is read, words of the sentence, and what
+the sentence says to do: another content, or another way to read it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pgt
+from pgt.datasets import read, read_visits
+from pgt.errors import DataError
+from pgt.visits import check
+
+from .helpers import random_visits
+
+H = "user_id,location_id,started_at,finished_at"
+A = "ann,home,2024-05-01T09:00+02:00,2024-05-01T10:00+02:00"
+B = "ann,work,2024-05-02T09:00+02:00,2024-05-02T10:00+02:00"
+GOOD = f"{H}\n{A}\n{B}\n"
+FIXES = "user_id,time,lat,lon\nann,2024-05-01T09:00Z,48.2,16.4\n"
+GPX = '<gpx><trk><trkseg><trkpt lat="1" lon="2"><time>2024-05-01T09:00:00Z</time></trkpt>'
+NAIVE = GOOD.replace("+02:00", "")
+Z = {"timezone": "Europe/Vienna"}
+
+
+def csv(*lines: str) -> str:
+    return "\n".join([*lines, ""])
+
+
+# name, file, content, how, words, and the remedy: content, how
+ROWS: list[tuple[str, str, str | bytes, dict[str, Any], tuple[str, ...], Any, dict[str, Any]]] = [
+    # what it is
+    ("empty", "v.csv", "", {}, ("v.csv is empty", "header line"), GOOD, {}),
+    ("header alone", "v.csv", H + "\n", {}, ("v.csv has no rows",), GOOD, {}),
+    ("Excel", "v.csv", b"\xd0\xcf\x11\xe0", {}, ("an old Excel file", "save the sheet as CSV"),
+     GOOD, {}),
+    ("web page", "v.csv", "<!DOCTYPE html>", {}, ("a page of the web", "download the file itself"),
+     GOOD, {}),
+    ("xz", "v.csv", b"\xfd7zXZ\x00abc", {}, ("packed with xz", "xz -d"), GOOD, {}),
+    ("SQLite", "v.gpkg", b"SQLite format 3\0", {}, ("SQLite", "export the table as CSV"), GOOD, {}),
+    ("KML", "v.kml", "<?xml version='1.0'?><kml></kml>", {},
+     ("v.kml is KML, which is not read", "gpsbabel -t -i kml -f FILE.kml -o gpx"), None, {}),
+    ("TCX", "v.tcx", "<?xml version='1.0'?><TrainingCenterDatabase>", {}, ("TCX", "-i gtrnctr"),
+     None, {}),
+    ("FIT", "v.fit", b"\x0e\x10\x00\x00\x00\x00\x00\x00.FIT", {}, ("FIT", "-i garmin_fit"), None,
+     {}),
+    ("GeoJSON", "v.json", '{"type": "FeatureCollection", "features": []}', {},
+     ("GEOJSON", "-i geojson"), None, {}),
+    ("other JSON", "v.json", '{"a": 1}', {}, ("neither a Google export nor a list of records",),
+     '[{"user": 1, "place": "h", "time": "2024-05-01T09:00Z"}]', {}),
+    ("no GPX after all", "v.gpx", "<gpx><trk>", {}, ("v.gpx cannot be read", "export it again as GPX"),
+     GPX + "</trkseg></trk></gpx>", {}),
+    ("GPX of waypoints", "v.gpx", '<gpx><wpt lat="1" lon="2"/></gpx>', {},
+     ("no rows or track points", "waypoints and routes are no fixes"),
+     GPX + "</trkseg></trk></gpx>", {}),
+    ("half an archive", "v.zip", b"PK\x03\x04 and no more", {}, ("no complete zip archive",), None,
+     {}),
+    ("not UTF-8", "v.csv", GOOD.replace("home", "Café").encode("latin-1"), {},
+     ("line 2 is not UTF-8", "iconv -f WINDOWS-1252 -t UTF-8"),
+     GOOD.replace("home", "Café").encode(), {}),
+    ("no header line", "v.csv", f"{A}\n{B}\n", {}, ("no header line", "write one above it"),
+     f"{H}\n{A}\n{B}\n", {}),
+    # columns
+    ("a column twice", "v.csv", csv(f"{H},user_id", f"{A},ann"), {},
+     ("Column 'user_id' appears twice in v.csv", "keep one"), GOOD, {}),
+    ("more fields than names", "v.csv", csv(H, f"9,{A}", f"9,{B}"), {},
+     ("more fields than the header line", "name every column"), csv(f"n,{H}", f"9,{A}"), {}),
+    ("more fields in one line", "v.csv", csv(H, A, f"{B},x"), {}, ("line 3 has more fields",), GOOD,
+     {}),
+    ("unknown names", "v.csv", csv("who,spot,since", "ann,home,2024-05-01T09:00Z"), {},
+     ("No column of v.csv says where (it has who, spot, since)", "columns={'location_id': ...}"),
+     None, {"columns": {"user_id": "who", "location_id": "spot", "started_at": "since"}}),
+    ("nothing says when", "v.csv", csv("user,place", "ann,home"), {},
+     ("No column of v.csv says when (it has user, place)", "--columns started_at="),
+     csv("user,place,time", "ann,home,2024-05-01T09:00Z"), {}),
+    ("stays without a place", "v.csv", csv("uid,lat,lng,start,end", "a,48,16,2024-05-01T09:00Z,"
+     "2024-05-01T10:00Z"), {}, ("has stays and no column for the place", "pgt.gps.generate_loc"),
+     csv("uid,lat,lng,start,end,place", "a,48,16,2024-05-01T09:00Z,2024-05-01T10:00Z,h"), {}),
+    ("two candidates", "v.csv", csv("user,place,time,timestamp", "a,h,2024-05-01T09:00Z,x"), {},
+     ("Both 'time' and 'timestamp' could be started_at", "columns={'started_at': 'time'}"), None,
+     {"columns": {"started_at": "time"}}),
+    ("a name that is not there", "v.csv", GOOD, {"columns": {"user_id": "uid"}},
+     ("Column 'uid' is not in v.csv (it has user_id, location_id",), None, {}),
+    ("a name that is taken", "v.csv", csv(f"{H},uid", f"{A},7"), {"columns": {"user_id": "uid"}},
+     ("already has a column 'user_id' beside 'uid'", "drop one"), None, {}),
+    ("a person for a table that says who", "v.csv", GOOD, {"person": "me"},
+     ("Column 'user_id' of v says who; leave person (--person) out",), None, {}),
+    ("a position in one column only", "v.csv", csv(f"{H},lon", f"{A},16"), {},
+     ("Column 'lon' needs 'lat' beside it",), csv(f"{H},lon,lat", f"{A},16,48"), {}),
+    # ids and positions
+    ("an empty user", "v.csv", csv(H, A, B.replace("ann", "")), {},
+     ("'user_id' is empty in line 3", "fill it in or drop the row"), GOOD, {}),
+    ("no place at all", "v.csv", csv(H, A.replace("home", "")), {},
+     ("'location_id' is empty in line 2",), GOOD, {}),
+    ("latitude 400", "v.csv", csv(f"{H},lng,lat", f"{A},16.4,48.2", f"{B},16.4,400.17"), {},
+     ("'lat' is 400.17 in line 3, outside ±90", "swapped"),
+     csv(f"{H},lng,lat", f"{A},16.4,48.2", f"{B},16.4,48.2"), {}),
+    ("an empty longitude", "v.csv", csv(f"{H},lng,lat", f"{A},16.4,48.2", f"{B},,48.2"), {},
+     ("'lng' is empty in line 3", "drop both"), GOOD, {}),
+    ("a longitude in words", "v.csv", csv(f"{H},lng,lat", f"{A},far,48.2"), {},
+     ("Column 'lng' holds text", "degrees, as numbers"), csv(f"{H},lng,lat", f"{A},16.4,48.2"), {}),
+    # times
+    ("no zone", "v.csv", NAIVE, {}, ("Times in 'started_at' have no time zone",
+     "timezone='Asia/Shanghai'", "file_timezone='UTC'"), None, Z),
+    ("no zone of fixes", "v.csv", FIXES.replace("Z", ""), {}, ("Times in 'time' have no time zone",),
+     None, {"file_timezone": "UTC"}),
+    ("an unknown zone", "v.csv", NAIVE, {"timezone": "Wien"},
+     ("'Wien' is no known time zone", "Europe/Vienna"), None, Z),
+    ("a zone in some rows", "v.csv", csv(H, A, B.replace("+02:00", "")), {},
+     ("'started_at' has a time zone in some rows and none in line 3", "the same way"), GOOD, {}),
+    ("day first", "v.csv", GOOD.replace("2024-05-01T", "01/05/2024 "), {},
+     ("'started_at' is '01/05/2024 09:00+02:00' in line 2", "day and month cannot be told apart",
+      "ISO 8601"), GOOD, {}),
+    ("no time", "v.csv", GOOD.replace("2024-05-02T09:00+02:00", "tomorrow"), {},
+     ("'started_at' is 'tomorrow' in line 3", "no ISO 8601 time"), GOOD, {}),
+    ("a number that is no time", "v.csv", csv("uid,place,day", "1,2,7"),
+     {"columns": {"started_at": "day"}}, ("'day' is '7' in line 2, which is no ISO 8601 time",),
+     csv("uid,place,day", "1,2,1714554000"), {"columns": {"started_at": "day"}}),
+    ("an end before its start", "v.csv", csv("uid,place,start,end", A, B.replace("T10", "T08")), {},
+     ("'end' lies before 'start' in line 3", "swap the two or drop the row"), GOOD, {}),
+    ("an open end", "v.csv", GOOD.replace("2024-05-02T10", "9999-12-31T10"), {},
+     ("'finished_at' is in the year 9999 in line 3", "the start of the visit"), GOOD, {}),
+    ("an unknown split", "v.csv", csv(f"{H},split", f"{A},exam"), {},
+     ("split is 'exam' in line 2", "train, valid, test"), csv(f"{H},split", f"{A},val"), {}),
+]  # fmt: skip
+
+
+def made(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+@pytest.mark.filterwarnings("ignore")
+def test_a_mistake_gets_one_sentence_whose_remedy_works(row: Any, tmp_path: Path) -> None:
+    _, name, content, how, words, mended, then = row
+    path = made(tmp_path, name, content)
+    with pytest.raises(DataError) as refusal:
+        read(path, **how)
+    said = str(refusal.value)
+    assert "\n" not in said and len(said) < 450
+    for part in words:
+        assert part in said
+    if mended is not None:
+        path = made(tmp_path, name, mended)
+    if mended is not None or then or (how and name == "v.csv"):
+        assert len(read(path, **then))
+
+
+def test_there_are_forty() -> None:
+    assert len(ROWS) >= 40 and len({row[0] for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [("none.csv", "There is no file .*none.csv; check the path"),
+     ("*.csv", r"There is no file .*; check the path \(one file, or one folder\)"),
+     ("s3://bucket/v.csv", "is an address, and only local files are read; download it"),
+     (".", "holds nothing that is read .*give GPX, GeoLife")],
+)  # fmt: skip
+def test_paths_that_are_nothing(path: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=says):
+        read(path if "://" in path else tmp_path / path)
+
+
+def test_what_a_folder_or_an_archive_holds_is_said(tmp_path: Path) -> None:
+    (tmp_path / "ride.kml").write_text("<kml/>")
+    with pytest.raises(DataError, match=r"holds KML, which is not read; make GPX of it"):
+        read(tmp_path)
+    with zipfile.ZipFile(tmp_path / "sheet.xlsx", "w") as archive:
+        archive.writestr("xl/workbook.xml", "")
+    with pytest.raises(DataError, match=r"sheet.xlsx is an Excel file; save the sheet as CSV"):
+        read(tmp_path / "sheet.xlsx")
+
+
+def good() -> pd.DataFrame:
+    return random_visits(1, users=2, visits=10).assign(lon=16.4, lat=48.2)
+
+
+def changed(**columns: Any) -> Callable[[], pd.DataFrame]:
+    return lambda: good().assign(**columns)
+
+
+# A table in memory: how it is made, and words of the sentence.
+TABLES: list[tuple[str, Callable[[], Any], tuple[str, ...]]] = [
+    ("no end", lambda: good().drop(columns="finished_at"),
+     ("Column 'finished_at' is missing", "set finished_at = started_at")),
+    ("no user", lambda: good().drop(columns="user_id"),
+     ("Column 'user_id' is missing (the table has location_id", "--columns user_id=uid")),
+    ("nothing", pd.DataFrame, ("'user_id' is missing", "no columns")),
+    ("no rows", lambda: good().head(0), ("no visits", "check the file")),
+    ("no pandas", lambda: {"user_id": [1]}, ("A dict is no table of pandas", "pgt.read_visits")),
+    ("fractions for ids", changed(user_id=1.5), ("floating-point", ".astype(int)")),
+    ("ids of two types", changed(location_id=pd.Series([1, "a"] * 10, dtype=object)),
+     ("Column 'location_id' mixes types", ".astype(str)")),
+    ("ids that are times", lambda: good().assign(location_id=good().started_at),
+     ("Column 'location_id' holds datetime64", ".astype(str)")),
+    ("true and false for ids", changed(user_id=True), ("Column 'user_id' holds bool",)),
+    ("times in words", lambda: good().assign(started_at=good().started_at.astype(str)),
+     ("Column 'started_at' holds str, not times", "pgt.read_visits(table) reads them")),
+    ("times without zone", lambda: good().assign(started_at=good().started_at.dt.tz_localize(None)),
+     ("Times in 'started_at' have no time zone", "timezone='Asia/Shanghai'")),
+    ("two zones", lambda: good().assign(finished_at=good().finished_at.dt.tz_convert("UTC")),
+     ("different time zones", ".dt.tz_convert")),
+    ("infinite latitude", changed(lat=np.inf), ("'lat' is inf in row 0 (and 19 more)", "drop")),
+    ("twice", lambda: pd.concat([good(), good().iloc[[4]]], ignore_index=True),
+     ("The same visit stands twice, again in row 20", "visits.drop_duplicates()")),
+    ("two columns of one name", lambda: pd.concat([good(), good()[["user_id"]]], axis=1),
+     ("Column 'user_id' appears twice", "keep one")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", TABLES, ids=[row[0] for row in TABLES])
+def test_a_table_that_cannot_be_gets_one_sentence(row: Any) -> None:
+    _, make, words = row
+    with pytest.raises(DataError) as refusal:
+        check(make())
+    for part in words:
+        assert part in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    with pytest.raises(DataError):
+        pgt.prepare(make())
+
+
+def test_the_remedies_for_tables_work() -> None:
+    table = good()
+    assert len(check(table.drop(columns="finished_at").assign(finished_at=table.started_at))) == 20
+    twice = pd.concat([table, table.iloc[[4]]], ignore_index=True)
+    assert len(check(twice.drop_duplicates())) == 20
+    text = table.assign(started_at=table.started_at.astype(str))
+    assert len(read_visits(text.assign(finished_at=table.finished_at))) == 20
+    local = table.assign(finished_at=table.finished_at.dt.tz_convert("UTC"))
+    assert len(check(local.assign(started_at=local.started_at.dt.tz_convert("UTC")))) == 20
+    renamed = table.rename(columns={"user_id": "whose"})
+    assert len(read_visits(renamed, columns={"user_id": "whose"})) == 20
+    assert len(read_visits(renamed.drop(columns="whose"), person="me")) == 20
+    with pytest.raises(DataError, match=r"says who.*say person='me' \(--person me\)"):
+        read_visits(renamed.drop(columns="whose"))
+
+
+def test_a_recording_is_no_table_of_visits_and_the_remedy_makes_one(tmp_path: Path) -> None:
+    at = pd.date_range("2024-05-01", periods=300, freq="10min", tz="UTC")
+    fixes = pd.DataFrame({"time": at.astype(str), "lat": 48.2 + 0.01 * (at.hour // 6 % 2),
+                          "lon": 16.4})  # fmt: skip
+    path = made(tmp_path, "mine.csv", fixes.to_csv(index=False))
+    with pytest.raises(DataError, match=r"pgt\.gps\.visits\(pgt\.read_fixes\(\.\.\.\)\)"):
+        read_visits(path)
+    table = pgt.gps.visits(pgt.read_fixes(path), timezone="Europe/Vienna")
+    assert table.user_id.unique().tolist() == ["mine"] and table.location_id.nunique() == 2
+    with pytest.raises(DataError, match=r"holds visits, not fixes; read it with pgt\.read_visits"):
+        pgt.read_fixes(made(tmp_path, "v.csv", GOOD))
+    stays = pgt.gps.generate_staypoints(pgt.read_fixes(path))
+    with pytest.raises(DataError, match=r"find the places with pgt\.gps\.generate_locations"):
+        read_visits(stays)
+    found, _ = pgt.gps.generate_locations(stays)
+    assert len(read_visits(found, timezone="UTC"))
+
+
+def test_lines_are_counted_as_an_editor_counts(tmp_path: Path) -> None:
+    bad = csv(H, "", A, 'ann,"two\nlines",2024-05-02T09:00+02:00,2024-05-02T10:00+02:00', "",
+              "ann,work,2024-05-03T09:00+02:00,2024-05-03T08:00+02:00")  # fmt: skip
+    with pytest.raises(DataError, match="in line 7;"):
+        read(made(tmp_path, "v.csv", bad))
+    with pytest.raises(DataError, match="in line 7;"):
+        read(made(tmp_path, "v.csv.gz", gzip.compress(bad.encode())))
+
+
+def test_no_pickle_is_read(tmp_path: Path) -> None:
+    good().to_pickle(tmp_path / "v.pkl")
+    with pytest.raises(DataError):
+        read(tmp_path / "v.pkl", **Z)
