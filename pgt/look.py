@@ -78,7 +78,7 @@ def look(model: Any, windows: Windows, i: int, top: int = 10) -> Look:
     >>> round(float(seen.visits.attention.sum()), 5)
     1.0
     """
-    networks, vocabulary = getattr(model, "networks", [model]), windows.vocabulary
+    networks, vocabulary = getattr(model, "experts", [model]), windows.vocabulary
     require_has("model", networks[0], "pointer", "PGT, a contextual pointer or experts, or let "
                 "a rule say its scores(batch) and NextLocation explain")  # fmt: skip
     model.eval()

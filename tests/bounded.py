@@ -110,7 +110,7 @@ def places(_: Path) -> list[int]:
 
 def people(_: Path) -> list[int]:
     """Where 100,000 people go next; all of them at once would need twice as much."""
-    from pgt.predictor.estimator import NextLocation
+    from pgt.predictor import NextLocation
 
     model, n, each = NextLocation.pretrained(), 100_000, 12
     place = np.repeat(3 * np.arange(n), each) + np.tile(np.arange(each) % 3, n)
@@ -119,26 +119,6 @@ def people(_: Path) -> list[int]:
     with room(512):
         found = model.predict(table, top=3)
     # Everybody has had the same days, at places of their own.
-    guesses = (found.location_id - 3 * found.user_id).to_numpy().reshape(n, 3)
-    return [found.user_id.nunique(), len(found), len(np.unique(guesses, axis=0))]
-
-
-def buckets(folder: Path) -> list[int]:
-    """Where 100,000 people of a folder go next, a bucket at a time; their table does not fit."""
-    from pgt.predictor.buckets import predict
-    from pgt.predictor.estimator import NextLocation
-    from pgt.scale.buckets import bucket
-
-    n, each = 100_000, 12
-    place = np.repeat(3 * np.arange(n), each) + np.tile(np.arange(each) % 3, n)
-    table = visits(n, each, place, 300)
-    table.to_parquet(folder / "v.parquet", index=False)
-    model, there = NextLocation.pretrained(), str(folder / "b")
-    bucket([str(folder / "v.parquet")], there, n_buckets=20)
-    model.predict(table.head(each))  # what is loaded once is there
-    del table, place
-    with room(256):
-        found = predict(model, there, top=3)
     guesses = (found.location_id - 3 * found.user_id).to_numpy().reshape(n, 3)
     return [found.user_id.nunique(), len(found), len(np.unique(guesses, axis=0))]
 
@@ -308,7 +288,7 @@ def _named(info: zipfile.ZipInfo, name: str) -> zipfile.ZipInfo:
 CASES: dict[str, Callable[[Path], Any]] = {
     case.__name__: case
     for case in (
-        markov, kernel, places, people, buckets, header, archive_of_a_person, archive_of_many,
+        markov, kernel, places, people, header, archive_of_a_person, archive_of_many,
         deep_gpx, deep_entities, packed_table, packed_header, packed_windows, packed_fixes,
         packed_fixes_shared, parquet_rows, parquet_text,
     )
@@ -317,7 +297,7 @@ CASES: dict[str, Callable[[Path], Any]] = {
 # What the cases import; loaded once, before the forks.
 LOADED = (
     "pgt.baselines", "pgt.checkpoint", "pgt.gps.locations", "pgt.io.fixes", "pgt.io.sources",
-    "pgt.metrics", "pgt.predictor.estimator", "pgt.windows", "pyarrow.parquet", "sklearn.cluster",
+    "pgt.metrics", "pgt.predictor", "pgt.windows", "pyarrow.parquet", "sklearn.cluster",
 )  # fmt: skip
 
 

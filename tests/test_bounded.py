@@ -22,7 +22,6 @@ CASES: dict[str, list[int] | tuple[str, ...]] = {
     "kernel": [5248, 512, 52],
     "places": [40_000, 1, 40_000],
     "people": [100_000, 300_000, 1],
-    "buckets": [100_000, 300_000, 1],
     "header": ("in this model; it belongs to another vocabulary or configuration.",),
     "archive_of_a_person": ("the files of person 0 would unpack to 8,192 MiB", "unpack it"),
     "archive_of_many": ("its members would unpack to 72,192 MiB", "unpack it yourself"),

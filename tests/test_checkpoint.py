@@ -22,9 +22,8 @@ from pgt.errors import DataError, DataNote
 from pgt.files import built, load_weights
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
-from pgt.predictor.estimator import NextLocation
+from pgt.predictor import NextLocation
 from pgt.train import fit
-from pgt.visits import check
 from pgt.windows import Dataset, prepare
 
 from .helpers import ROOT, model_of, random_visits, routine_visits, tiny_config
@@ -77,7 +76,7 @@ def test_a_training_that_may_go_on_does_not_pass_for_a_model_with_windows(
     load_model(path)
     with pytest.raises(DataError, match=r"run\.safetensors does not say .*windows=data\.config"):
         load_windows_config(path)
-    with pytest.raises(DataError, match=r"run\.safetensors does not say .*windows=data\.config"):
+    with pytest.raises(DataError, match=r"run\.safetensors holds .*pgt\.load_model"):
         NextLocation.load(path)
 
 
@@ -129,7 +128,7 @@ def test_the_file_of_a_predictor_names_who_opens_it(
     opened: Callable[[Path], object], tmp_path: Path
 ) -> None:
     path = tmp_path / "p.safetensors"
-    NextLocation("last").fit(check(routine_visits(users=4, days=40))).save(path)
+    NextLocation.pretrained().save(path)
     with pytest.raises(DataError, match=r"pgt\.NextLocation\.load"):
         opened(path)
 

@@ -114,7 +114,7 @@ def test_no_module_takes_a_private_name_of_another(path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "found"),
     [
-        ("from pgt.cli.model import _table, load", ["_table"]),
+        ("from pgt.datasets import _table, load", ["_table"]),
         ("from pgt import city\ncity._wobble(1)", ["_wobble"]),
         ("from torch import _C", []),
         ("from pgt.model import Pointer\nself._own = Pointer.__name__", []),

@@ -18,7 +18,7 @@ from pgt.contextual import ALONE, ContextualConfig, ContextualPointer
 from pgt.errors import DataError
 from pgt.history import with_history
 from pgt.model import PointerGeneratorTransformer
-from pgt.predictor.experts import Experts
+from pgt.predictor import Experts
 from pgt.windows import Dataset, prepare
 
 from .helpers import random_visits

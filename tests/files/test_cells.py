@@ -15,7 +15,7 @@ import pytest
 from wherenext import city
 
 from pgt import files
-from pgt.cli.parser import main
+from pgt.cli import main
 from pgt.io import tables
 from pgt.scale import duck
 

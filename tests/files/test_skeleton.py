@@ -31,8 +31,8 @@ def test_the_predictor_answers_without_the_compiler() -> None:
         "-c",
         "import sys, pandas, pgt\n"
         "at = pandas.Timestamp('2024-05-01 08:00+02:00')\n"
-        "visit = {'user_id': 1, 'location_id': 'home', 'started_at': at}\n"
-        "print(len(pgt.NextLocation.pretrained().update(visit)))\n"
+        "visits = {'user_id': [1], 'location_id': ['home'], 'started_at': [at]}\n"
+        "print(len(pgt.NextLocation.pretrained().predict(pandas.DataFrame(visits))))\n"
         "print('torch._dynamo' in sys.modules)",
         cwd=ROOT,
     )

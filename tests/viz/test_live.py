@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from wherenext import city
@@ -17,10 +16,8 @@ from wherenext.viz.live import KEPT, SCRIPTS, SMALL, Playground, build, playgrou
 from wherenext.weights_json import unpack
 
 from pgt.batch import Batch
-from pgt.checkpoint import load_model, save_model, shipped
-from pgt.cli.parser import main
+from pgt.checkpoint import load_model, shipped
 from pgt.errors import DataError
-from pgt.io.tables import write
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Dataset, Windows, prepare
 
@@ -191,20 +188,3 @@ def test_wrong_arguments_are_refused(own: tuple[PointerGeneratorTransformer, Dat
     bigger = replace(data.train, vocabulary=replace(data.vocabulary, locations=(1, 2, 3)))
     with pytest.raises(DataError, match="make them with the model's vocabulary"):
         build(model, bigger)
-
-
-def test_the_command_makes_a_page_of_ones_own_table(
-    own: tuple[PointerGeneratorTransformer, Dataset], tmp_path: Path
-) -> None:
-    model, data = own
-    table = random_visits(1, users=4, visits=130)
-    spots = pd.Series(table.location_id.unique())
-    table["lon"] = table.location_id.map(dict(zip(spots, 16 + spots / 1000, strict=True)))
-    table["lat"] = 48.0
-    write(table, tmp_path / "v.parquet")
-    save_model(tmp_path / "m.safetensors", model, data.vocabulary, windows=data.config)
-    page = tmp_path / "m.html"
-    command = ["export", "--model", str(tmp_path / "m.safetensors"), "--html", str(page)]
-    assert main([*command, "--visits", str(tmp_path / "v.parquet")]) == 0
-    text = page.read_text(encoding="utf-8")
-    assert "The live model of m" in text and '"layers":[]' in text
