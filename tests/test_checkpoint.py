@@ -22,6 +22,7 @@ from pgt.errors import DataError, DataNote
 from pgt.files import built, load_weights
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor import NextLocation
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
 
@@ -69,6 +70,8 @@ def test_a_training_that_may_go_on_does_not_pass_for_a_model_with_windows(
     load_model(path)
     with pytest.raises(DataError, match=r"run\.safetensors does not say .*windows=data\.config"):
         load_windows_config(path)
+    with pytest.raises(DataError, match=r"run\.safetensors holds .*pgt\.load_model"):
+        NextLocation.load(path)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
@@ -119,7 +122,7 @@ def test_the_file_of_a_predictor_names_who_opens_it(
     opened: Callable[[Path], object], tmp_path: Path
 ) -> None:
     path = tmp_path / "p.safetensors"
-    write(path, {"x": torch.ones(1)}, {"predictor": {}})
+    NextLocation.pretrained().save(path)
     with pytest.raises(DataError, match=r"pgt\.NextLocation\.load"):
         opened(path)
 
