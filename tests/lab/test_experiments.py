@@ -18,13 +18,13 @@ from lab.models import Run
 from lab.reports import pending, stale
 from pandas.testing import assert_frame_equal
 from wherenext.results import read_results, results_folder
+from wherenext.windows_folder import GEOLIFE, from_environment
 
 from pgt import metrics
 from pgt.baselines import ContextKernel
 from pgt.config import PRESETS, Preset, TrainConfig
 from pgt.errors import DataError
 from pgt.files import folder
-from pgt.io.sources import GEOLIFE, from_environment
 from pgt.metrics import interval_of_mean
 from pgt.predictor.estimator import PRETRAINED
 
