@@ -830,10 +830,11 @@ Markdown(
 # %%
 import os
 
+from wherenext.windows_folder import GEOLIFE_WINDOWS, has_data, read_windows_folder
+
 from pgt.baselines import baselines
 from pgt.metrics import evaluate, summarize
 from pgt.windows import prepare
-from wherenext.windows_folder import GEOLIFE_WINDOWS, has_data, read_windows_folder
 
 if has_data(GEOLIFE_WINDOWS):
     real = prepare(read_windows_folder(os.environ[GEOLIFE_WINDOWS]))
