@@ -56,7 +56,8 @@ def local(times: pd.Series) -> list[str]:
 def rows() -> list[Any]:
     table = life()
     return list(table.assign(start=local(table.started_at), end=local(table.finished_at),
-                             u=utc(table.started_at), v=utc(table.finished_at)).itertuples())  # fmt: skip
+                             u=utc(table.started_at),
+                             v=utc(table.finished_at)).itertuples())  # fmt: skip
 
 
 def segments(place: Callable[[Any], dict[str, Any]]) -> list[dict[str, Any]]:
@@ -91,7 +92,8 @@ def monthly(*, ms: bool = False) -> str:
             span = {"startTimestampMs": str(row.started_at.value // 10**6),
                     "endTimestampMs": str(row.finished_at.value // 10**6)}  # fmt: skip
         objects += [{"placeVisit": {"location": {**e7, "placeId": row.location_id},
-                                    "duration": span}}, {"activitySegment": {"duration": span}}]  # fmt: skip
+                                    "duration": span}},
+                    {"activitySegment": {"duration": span}}]  # fmt: skip
     return json.dumps({"timelineObjects": objects})
 
 
@@ -133,7 +135,8 @@ RECORDS = json.dumps({"locations": [
 VISITS: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "ours.csv": (csv_of(ours()), {}),
     "naive.csv": (csv_of(naive()), {"timezone": ZONE}),
-    "UTC.csv": (csv_of(ours(started_at=utc(life().started_at), finished_at=utc(life().finished_at))),
+    "UTC.csv": (csv_of(ours(started_at=utc(life().started_at),
+                            finished_at=utc(life().finished_at))),
                 {}),
     "tabs.tsv": (csv_of(ours(), sep="\t"), {}),
     "commas.csv": (csv_of(ours(), sep=";", decimal=","), {}),
@@ -154,7 +157,8 @@ VISITS: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "me.csv": (csv_of(ours().drop(columns="user_id")), {}),
     "skmob.csv": (csv_of(naive().rename(columns=NAMES)), {"timezone": ZONE}),
     "trackintel.csv": (csv_of(ours(geom=POINTS).drop(columns=["lon", "lat"])), {}),
-    "compass.csv": (csv_of(ours(lat=life().lat.astype(str) + "N", lon=life().lon.astype(str) + "E")),
+    "compass.csv": (csv_of(ours(lat=life().lat.astype(str) + "N",
+                                lon=life().lon.astype(str) + "E")),
                     {}),
     "Timeline.json": (android(), {"person": "me"}),
     "location-history.json": (ios(), {"person": "me"}),
@@ -292,7 +296,8 @@ def rec(table: pd.DataFrame) -> str:
 def e7(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"timestamp": utc(table.tracked_at),
                          "latitudeE7": (table.lat * 1e7).round().astype(int),
-                         "longitudeE7": (table.lon * 1e7).round().astype(int), "accuracy": 13})  # fmt: skip
+                         "longitudeE7": (table.lon * 1e7).round().astype(int),
+                         "accuracy": 13})  # fmt: skip
 
 
 F = fixes()
@@ -314,7 +319,8 @@ FIXES: dict[str, tuple[str | bytes, dict[str, Any]]] = {
         columns={"tracked_at": "UTC_time"})), {"timezone": "Africa/Nairobi"}),
     "file clock.csv": (csv_of(F.assign(tracked_at=F.tracked_at.dt.tz_localize(None))),
                        {"timezone": "Africa/Nairobi", "file_timezone": "UTC"}),
-    "local.csv": (csv_of(F.assign(tracked_at=F.tracked_at.dt.tz_convert(ZONE).dt.tz_localize(None))),
+    "local.csv": (csv_of(F.assign(
+        tracked_at=F.tracked_at.dt.tz_convert(ZONE).dt.tz_localize(None))),
                   {"timezone": ZONE}),
     "signs.csv": (csv_of(pd.DataFrame({
         "INDEX": range(5), "DATE": F.tracked_at.dt.strftime("%y%m%d"),
@@ -548,7 +554,8 @@ def test_visits_that_stand_twice_are_read_once_and_counted(tmp_path: Path) -> No
 # --- nothing but a table or one sentence
 
 STEADY = settings(derandomize=True, deadline=None, database=None, max_examples=40,
-                  suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])  # fmt: skip
+                  suppress_health_check=[HealthCheck.too_slow,
+                                         HealthCheck.data_too_large])  # fmt: skip
 EMPTY = "#N/A|#N/A N/A|#NA|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split("|")
 LETTERS = st.characters(codec="utf-8", exclude_characters="\0")
 WORDS = st.text(LETTERS, min_size=1, max_size=8).filter(

@@ -11,12 +11,8 @@ from pgt.visits import (
     EARTH_RADIUS,
     MINUTES_OF_DAY,
     around_the_clock,
-    local_day,
-    local_minute,
     microseconds,
 )
-
-from .helpers import ZONE
 
 
 def test_times_of_day_are_compared_around_the_clock() -> None:
@@ -35,15 +31,6 @@ def test_a_moment_is_one_number_whatever_zone_and_resolution(unit: str) -> None:
         found = microseconds(moments.dt.tz_convert(zone).dt.as_unit(unit))
         assert found.dtype == np.int64
         assert (found / 1e6).tolist() == [one.timestamp() for one in moments]
-
-
-def test_local_day_and_minute_follow_the_wall_clock() -> None:
-    times = pd.Series(pd.to_datetime(["2024-03-30T22:59Z", "2024-03-30T23:00Z", "2024-03-31T21:59Z",
-                                      "2024-03-31T22:00Z"])).dt.tz_convert(ZONE)  # fmt: skip
-    days = local_day(times)
-    assert (days - days[0]).tolist() == [0, 1, 1, 2]  # 31 March has 23 hours
-    assert local_minute(times).tolist() == [23 * 60 + 59, 0, 23 * 60 + 59, 0]
-    assert local_day(pd.Series([pd.Timestamp("1970-01-01 05:00+08:00")])).tolist() == [0]
 
 
 def test_the_radius_of_the_earth_lies_between_pole_and_equator() -> None:

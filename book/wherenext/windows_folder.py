@@ -1,4 +1,4 @@
-"""Data that the package may not bring: where it lies, and the published protocol's folders of it."""
+"""Data that the package may not bring: where it lies, and folders of the published protocol."""
 
 from __future__ import annotations
 

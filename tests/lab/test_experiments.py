@@ -18,6 +18,7 @@ from lab.models import Run
 from pandas.testing import assert_frame_equal
 from pgt.io.sources import GEOLIFE, from_environment
 from wherenext.results import read_results, results_folder
+from wherenext.windows_folder import GEOLIFE, from_environment
 
 from pgt import metrics
 from pgt.config import PRESETS, Preset, TrainConfig
