@@ -134,6 +134,7 @@ from pgt import plots
 labels = ["2 home", "3 office", "4 gym", "5 library", "6 new café"]
 parts = {"copied": from_window[0, 2:], "generated": (answer - from_window)[0, 2:]}
 axes = plots.mixture(pd.DataFrame({"location_id": labels} | parts))
+axes.margins(x=0.1)
 axes.legend(loc="center right")
 show(
     axes.figure,

@@ -13,7 +13,7 @@ from ..helpers import ROOT
 
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
 WIDTH = 78  # columns that a page of 1280 px shows without scrolling
-DRAWS = re.compile(r"subplots|\bshow\(|plots\.\w+\(|prediction_map\.\w+\(|_map\(|\.bar\(|\balt=")
+DRAWS = re.compile(r"subplots|\bshow\(|plots\.\w+\(|_map\(|\.bar\(|\balt=")
 
 
 def code(chapter: Path) -> Iterator[tuple[str, bool]]:
