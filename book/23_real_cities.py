@@ -11,7 +11,7 @@
 
 # %% tags=["hide-input"]
 try:
-    import pgt  # noqa: F401
+    import pgt
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
         "pip",
@@ -901,9 +901,7 @@ def run(command, keep=""):
 # are. (`run` is `python -m pgt` in a terminal.)
 
 # %%
-run(
-    "prepare checkins.csv visits.parquet --checkins --timezone America/Regina"
-)
+run("visits checkins.csv --out visits.parquet --timezone America/Regina")
 
 # %% [markdown]
 # The package ships a predictor that was trained on simulated people alone; the
@@ -917,34 +915,36 @@ run(f"predict visits.parquet --user {person} --top 3")
 run(f"explain visits.parquet --user {person} --top 1 --reasons 3")
 
 # %% [markdown]
-# Or train the book's model on your people. Two epochs show that it works; leave out `--epochs` for the real thing.
-# `evaluate` puts the baselines beside it, and its last line compares with the best of them. PGT reads seven days; a
-# rule with `100 visits` in its name reads as many instead. (Only the rows of all windows are shown.)
+# `evaluate` puts rules beside the predictor. Its last line says what the difference to the best of them is, and advises
+# only what the interval carries. (Only the rows of all windows are shown.)
 
 # %%
-run(
-    "train visits.parquet --out model.safetensors "
-    "--model pgt --epochs 2 --quiet"
-)
+run("evaluate visits.parquet", keep="interval| all |guess")
+
+# %% [markdown]
+# Or train the book's model on your people, in Python. Two epochs show that it works; leave out `max_epochs` for the
+# real thing.
 
 # %%
-run(
-    "evaluate visits.parquet model.safetensors --baselines",
-    keep="interval| all |minus",
-)
+data = pgt.prepare(pgt.read_visits(folder / "visits.parquet"), protocol="exact")
+sizes = data.vocabulary.n_locations, data.vocabulary.n_users
+model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(*sizes))
+training = pgt.TrainConfig(max_epochs=2)
+pgt.fit(model, data.train, data.valid, training, progress=False)
+pgt.summarize(pgt.evaluate(model, data.test), ["all"]).round(1)
 
 # %% [markdown]
 # If anything is wrong with your table, one sentence says what, and what to do. Times left in UTC raise no error
-# anywhere; where the places have coordinates, `prepare` adds a note.
+# anywhere; where the places have coordinates, the zone is found from them, and a note says so.
 
 # %%
-run("prepare checkins.csv own.parquet")
-run("prepare checkins.csv in_utc.parquet --checkins", keep="note")
+run("predict checkins.csv --columns location_id=Shop")
+run("visits checkins.csv --out found.parquet", keep="note")
 
 # %% [markdown]
 # ### At full size
 #
-# `python book/lab/run.py own_city` takes check-ins of a large simulated town through the same commands.
+# `python book/lab/run.py own_city` takes check-ins of a large simulated town the same way: reading, training PGT, scoring.
 
 # %% tags=["hide-input"]
 large = read_results("own_city")
@@ -964,8 +964,8 @@ epochs = large.header["training"]["epochs"]
 part_of = 100 * gain.columns[0]
 Markdown(
     f"For {about['people']:,} people and {about['check-ins']:,} check-ins, "
-    f"`prepare` took {took['prepare']:.0f} seconds of processor time, "
-    f"`train` {took['train'] / 60:.1f} minutes ({epochs} epochs), `evaluate` "
+    f"reading took {took['prepare']:.0f} seconds of processor time, "
+    f"training {took['train'] / 60:.1f} minutes ({epochs} epochs), scoring "
     f"with the baselines {took['evaluate']:.0f} seconds. The best baseline, "
     f"`{best}`, leads PGT by {hits[best] - hits['pgt']:.1f} points of Acc@1."
     "\n\nHoles in the table cost the kernel most of its lead over counting. "
@@ -984,7 +984,7 @@ Markdown(
 # - Part of what looks like copying skill is the label "unknown". Judge by exact places, or by known ones alone.
 # - Compare window by window, and resample people, not windows.
 # - Choose the cues on validation windows each time: how much a cue is worth depends on the data.
-# - Your own visits take two commands. On a map of people, show only means of many.
+# - Your own visits take one command. On a map of people, show only means of many.
 #
 # ## Exercises
 #
@@ -1062,7 +1062,7 @@ check.same(points.sum(), lead, name="sum of the contributions", atol=0.01)
 #
 # The exact protocol: a prediction "somewhere new" sends you nowhere. The ceiling is the share of test windows whose
 # target is in the window: in the table of `evaluate`, *n* of `in_window` over *n* of `all`. If it is low, more history
-# helps more than a better model: try `--days 28`.
+# helps more than a better model: try `pgt.prepare(visits, days=28)`.
 #
 # </details>
 #

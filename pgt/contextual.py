@@ -209,28 +209,6 @@ IN_WORDS = {
 # ---- Facts about now and then --------------------------------------------------------------------
 
 
-# What each feature asks of a place, for whoever reads an explanation.
-IN_WORDS = {
-    "age": "how many visits ago it was visited",
-    "days": "how many days ago it was visited",
-    "clock": "how near to now the time of day of its visits is",
-    "ahead": "how long it is until the time of day of its visits",
-    "weekday": "on which days of the week it was visited",
-    "stay": "how long its visits lasted",
-    "before": "whether it was visited from where the person is now",
-    "left": "at what time of day the person set out for it",
-    "stayed": "how long the stays before its visits were",
-    "gap": "how long the way to it took",
-    "here": "whether the person is there now, or was just before",
-    "count": "how often it was visited",
-    "unknown": "whether it, or the present place, is unknown",
-    "older": "how many of its visits are long ago",
-    "then_clock": "how near to the time asked about its visits are",
-    "then_weekday": "whether it was visited on such days as the one asked about",
-    "then_gap": "whether the way to it fits the time until then",
-}
-
-
 @dataclass(frozen=True)
 class Fact:
     """Something about now, as an index below ``size``; it scales the features."""

@@ -32,7 +32,7 @@ def look(model: Any, windows: Windows, i: int, top: int = 10) -> Look:
 
     The model is PGT, a contextual pointer, or experts, of which the mixture is shown.
     """
-    networks, vocabulary = getattr(model, "networks", [model]), windows.vocabulary
+    networks, vocabulary = getattr(model, "experts", [model]), windows.vocabulary
     if not hasattr(networks[0], "pointer"):
         raise DataError(
             f"A {type(model).__name__} cannot be looked into; give PGT or a contextual pointer, or "

@@ -110,7 +110,7 @@ def places(_: Path) -> list[int]:
 
 def people(_: Path) -> list[int]:
     """Where 100,000 people go next; all of them at once would need twice as much."""
-    from pgt.predictor.estimator import NextLocation
+    from pgt.predictor import NextLocation
 
     model, n, each = NextLocation.pretrained(), 100_000, 12
     place = np.repeat(3 * np.arange(n), each) + np.tile(np.arange(each) % 3, n)
@@ -295,7 +295,7 @@ CASES: dict[str, Callable[[Path], Any]] = {
 # What the cases import; loaded once, before the forks.
 LOADED = (
     "pgt.baselines", "pgt.checkpoint", "pgt.gps.locations", "pgt.io.fixes", "pgt.io.sources",
-    "pgt.metrics", "pgt.predictor.estimator", "pgt.windows", "pyarrow.parquet", "sklearn.cluster",
+    "pgt.metrics", "pgt.predictor", "pgt.windows", "pyarrow.parquet", "sklearn.cluster",
 )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from pgt.predictor.experts import Experts
 from wherenext.gates import gates
 from wherenext.position_bias import bias_of
 
@@ -19,6 +18,7 @@ from pgt.contextual import ALONE, ContextualConfig, ContextualPointer
 from pgt.errors import DataError
 from pgt.history import with_history
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor import Experts
 from pgt.windows import Dataset, prepare
 
 from .helpers import random_visits

@@ -201,7 +201,7 @@ def test_a_file_whose_windows_go_back_from_the_targets_day_is_refused() -> None:
 
 
 def test_rows_of_the_predictor_are_those_of_the_network_that_is_shipped() -> None:
-    assert pgt.NextLocation.pretrained().bundle_.notes["seed"] == front_chart.SHIPPED
+    assert pgt.NextLocation.pretrained().notes["seed"] == front_chart.SHIPPED
     results = read_results("nobody")
     where = {"data": "geolife", "protocol": "exact", "model": "predictor"}
     rows = results.rows
