@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from pgt.predictor.estimator import NextLocation
 from wherenext import city as towns
 from wherenext.city import City
 from wherenext.results import read_results

@@ -36,8 +36,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pgt.predictor.experts import Experts
-from pgt.predictor.fitting import FINE_TUNING
 from wherenext.worlds import WorldConfig
 
 from lab import data_sets, runs

@@ -25,7 +25,7 @@ from wherenext.worlds import as_checkins, sampled
 
 from lab.reports import Report, Row
 from pgt import datasets, metrics
-from pgt.baselines import baselines, fit_baseline, looking_back
+from pgt.baselines import baselines, fit_baseline
 from pgt.config import PRESETS, ModelConfig
 from pgt.contextual import MEMORY
 from pgt.history import with_history
@@ -91,7 +91,7 @@ def ranked(
         seen = with_history(data, MEMORY)
         for name in ("most_frequent", "kernel"):
             rule = fit_baseline(name, seen.train, seen.valid)
-            found[looking_back(name, MEMORY)] = metrics.evaluate(rule, seen.test)
+            found[f"{name.replace('_', ' ')}, {MEMORY} visits"] = metrics.evaluate(rule, seen.test)
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pgt.cli.parser import main
+from pgt.cli import main
 from pgt.io.tables import write
 from safetensors.torch import save_file
 

@@ -17,7 +17,6 @@ from lab.experiments import EXPERIMENTS, SEEDS, Experiment
 from lab.models import Run
 from pandas.testing import assert_frame_equal
 from pgt.io.sources import GEOLIFE, from_environment
-from pgt.predictor.estimator import PRETRAINED
 from wherenext.results import read_results, results_folder
 
 from pgt import metrics

@@ -7,11 +7,10 @@ import re
 from dataclasses import replace
 from importlib import resources
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
-from pgt.predictor.estimator import NextLocation
-from pgt.predictor.experts import Experts
 from wherenext.live_predictor import MOST_PEOPLE, SCRIPTS, as_text, live, most
 from wherenext.weights_json import unpack
 
