@@ -53,15 +53,10 @@ def _unless_unseen(seen: Tensor, value: Tensor) -> Tensor:
     return torch.where(seen != NOT_SEEN, value.float(), float(NOT_SEEN))
 
 
-def _last(batch: HistoryBatch) -> tuple[Tensor, Tensor]:
-    """(B, 1) the location of the last visit, and of the one before it."""
-    at = batch.length[:, None] - 1
-    return batch.location.gather(1, at), batch.before.gather(1, at)
-
-
 def _same_before(batch: HistoryBatch) -> Tensor:
     """0 = another place before, 1 = the same as now, 2 = and the one earlier too, 3 = only that."""
-    here, there = _last(batch)
+    at = batch.length[:, None] - 1
+    here, there = batch.location.gather(1, at), batch.before.gather(1, at)  # (B, 1)
     one = (batch.before == here) & (batch.before != NOT_SEEN)
     two = (batch.two_before == there) & (batch.two_before != NOT_SEEN)
     return one * 1 + (one & two) * 1 + (~one & two) * 3
@@ -69,7 +64,8 @@ def _same_before(batch: HistoryBatch) -> Tensor:
 
 def _here(batch: HistoryBatch) -> Tensor:
     """0 = elsewhere, 1 = where the person is now, 2 = where they were before."""
-    here, there = _last(batch)
+    at = batch.length[:, None] - 1
+    here, there = batch.location.gather(1, at), batch.before.gather(1, at)  # (B, 1)
     now = batch.location == here
     return now * 1 + (~now & (batch.location == there)) * 2
 
@@ -81,9 +77,9 @@ def _weekdays(one: Tensor, other: Tensor) -> Tensor:
 
 def _now_weekday(batch: HistoryBatch) -> Tensor:
     """(B,) 1 = Monday …: the day on which the last visit ended."""
-    rows, at = torch.arange(len(batch), device=batch.length.device), batch.length - 1
-    days = (batch.start_minute[rows, at] + batch.last_stay) // MINUTES_OF_DAY
-    return (batch.weekday[rows, at] - 1 + days) % 7 + 1
+    at = batch.length[:, None] - 1
+    began, weekday = batch.start_minute.gather(1, at)[:, 0], batch.weekday.gather(1, at)[:, 0]
+    return (weekday - 1 + (began + batch.last_stay) // MINUTES_OF_DAY) % 7 + 1
 
 
 def _count(batch: HistoryBatch) -> Tensor:
@@ -157,7 +153,8 @@ HISTORY_FEATURES: dict[str, Feature] = {
     "count": Feature("listed visits to its place, log2", (0, 1, 2, 3, 4, 5, 6), _count),
     "unknown": Feature(
         "an unknown place: neither, it, the last one, both", (0, 1, 2, 3),
-        lambda batch: (batch.location == UNKNOWN) * 1 + (_last(batch)[0] == UNKNOWN) * 2,
+        lambda batch: (batch.location == UNKNOWN) * 1
+        + (batch.location.gather(1, batch.length[:, None] - 1) == UNKNOWN) * 2,
     ),
     "older": Feature(
         "visits that a summary stands for, log2(1 + visits)", (0, 1, 2, 3, 4, 6),
@@ -207,28 +204,6 @@ IN_WORDS = {
 
 
 # ---- Facts about now and then --------------------------------------------------------------------
-
-
-# What each feature asks of a place, for whoever reads an explanation.
-IN_WORDS = {
-    "age": "how many visits ago it was visited",
-    "days": "how many days ago it was visited",
-    "clock": "how near to now the time of day of its visits is",
-    "ahead": "how long it is until the time of day of its visits",
-    "weekday": "on which days of the week it was visited",
-    "stay": "how long its visits lasted",
-    "before": "whether it was visited from where the person is now",
-    "left": "at what time of day the person set out for it",
-    "stayed": "how long the stays before its visits were",
-    "gap": "how long the way to it took",
-    "here": "whether the person is there now, or was just before",
-    "count": "how often it was visited",
-    "unknown": "whether it, or the present place, is unknown",
-    "older": "how many of its visits are long ago",
-    "then_clock": "how near to the time asked about its visits are",
-    "then_weekday": "whether it was visited on such days as the one asked about",
-    "then_gap": "whether the way to it fits the time until then",
-}
 
 
 @dataclass(frozen=True)
@@ -458,7 +433,7 @@ class AdditiveScorer(nn.Module):
         now = torch.cat(facts, dim=-1) if facts else None  # (B, N)
         scales = None
         if self.scale is not None:
-            scales = (1 + self.scale(now)).view(len(batch), len(self.known), n)  # (B, T, R)
+            scales = (1 + self.scale(now)).view(-1, len(self.known), n)  # (B, T, R)
         total = torch.zeros((*batch.location.shape, n + width), device=batch.length.device)
         for t, (name, feature) in enumerate(self.known.items()):
             low, high, share = hats(feature.of(batch), self.get_buffer(f"knots_{name}"))
@@ -471,11 +446,6 @@ class AdditiveScorer(nn.Module):
         if self.interaction is None or self.out is None:
             return each, torch.zeros_like(each[..., 0])
         return each, self.out(F.gelu(hidden + self.interaction(now)[:, None])).squeeze(-1)
-
-    def forward(self, batch: HistoryBatch) -> Tensor:
-        """(B, L) log-weights, of padding too."""
-        each, together = self.parts(batch)
-        return each.logsumexp(-1) + together
 
 
 class ContextualPointer(MixtureModel):
@@ -555,16 +525,18 @@ class ContextualPointer(MixtureModel):
             )
         seen: tuple[Tensor, ...] = ()
         scores = torch.zeros(batch.location.shape, device=batch.length.device)
-        context = encoded = scores.new_empty(len(batch), 0)
-        recent = self._recent(batch) if self.embeddings is not None else batch
+        context = encoded = scores[:, :0]
+        recent: Batch = batch
         if self.embeddings is not None:
+            recent = self._recent(batch)
             encoded = self.embeddings(recent)  # (B, L', D)
             if self.encoder is not None:
                 encoded, seen = self.encoder(encoded, recent.padding, attention)
             rows = torch.arange(len(batch), device=batch.length.device)
             context = encoded[rows, recent.length - 1]  # (B, D)
         if self.scorer is not None:
-            scores = scores + at_least_float32(self.scorer(batch))  # (B, L)
+            reasons, together = self.scorer.parts(batch)
+            scores = scores + at_least_float32(reasons.logsumexp(-1) + together)  # (B, L)
         if self.pointer is not None:
             own = self.pointer(context, encoded, recent)  # (B, L') sums to one
             scores = scores + _spread_out(own, recent, batch)

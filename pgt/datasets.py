@@ -174,7 +174,7 @@ def read(
     DataError
         When there is nothing to read, or something in it is wrong: it says where.
     """
-    for zone in (timezone, file_timezone):
+    for zone in filter(None, (timezone, file_timezone)):
         require_zone(zone)
     if isinstance(source, str | Path) and (Path(source) / "city.json").is_file():
         return _city(Path(source))
@@ -182,7 +182,7 @@ def read(
     if table.empty:
         raise DataError(f"{_name(source)} has no rows; check the file, or what was filtered.")
     if "location_id" in table.columns:
-        return _visits(table, timezone, file_timezone)
+        return note_doubts(_visits(table, timezone, file_timezone))
     at, _ = _moments(table, "started_at", file_timezone or timezone, strict=False)
     table = _with_numbers(table, strict=False).assign(started_at=at.dt.as_unit("us"))
     names = ["user_id", "started_at", "lon", "lat", "trajectory", "accuracy", "hdop", "valid"]
@@ -209,7 +209,7 @@ def _visits(table: pd.DataFrame, timezone: str | None, clock: str | None) -> pd.
              f"({first_row(table, twice)}).")  # fmt: skip
     visits = check(table[~twice])
     visits.attrs = {"called": table.attrs.get("called", {})}
-    return note_doubts(visits)
+    return visits
 
 
 def write(visits: pd.DataFrame, path: str | Path) -> None:
@@ -582,10 +582,9 @@ def require_zone(zone: str | None) -> None:
 
 def _clocks(table: pd.DataFrame, timezone: str | None, clock: str | None) -> pd.DataFrame:
     """Starts and ends by local clocks: of the zone that is named, of the place, or of their own."""
-    theirs = getattr(table.started_at.dtype, "tz", None)
-    named = getattr(theirs, "key", "UTC") != "UTC"
-    if timezone is None and named and "utc_offset" not in table.columns:
-        timezone = theirs.key  # a table that is in a zone by name stays in it
+    zone = getattr(getattr(table.started_at.dtype, "tz", None), "key", "UTC")
+    if timezone is None and zone != "UTC" and "utc_offset" not in table.columns:
+        timezone = zone  # a table that is in a zone by name stays in it
     start, ahead = _moments(table, "started_at", clock or timezone, strict=True)
     end, _ = _moments(table, "finished_at", clock or timezone, strict=True, after=start)
     if "utc_offset" in table.columns:

@@ -77,7 +77,7 @@ class HistoryWindows(Windows):
     @property
     def lengths(self) -> np.ndarray:
         """(W,) visits that come with each question, summaries included."""
-        return super().lengths + self.older
+        return (self.target - self.first).astype(np.int64) + self.older
 
     @property
     def in_window(self) -> np.ndarray:
@@ -105,8 +105,10 @@ class HistoryWindows(Windows):
             about |= {name: about[name].masked_fill(hidden, NOT_SEEN) for name in names}
         listed = self._on_device(self.first[index])[:, None] <= rows
         (last_stay,) = gather(self.context, CONTEXT, end, "stay")
-        day, minute = self._gather(end, "end_day", "end_minute")  # each (B,)
-        target_day, target_minute = self._gather(end + 1, "start_day", "start_minute")
+        day, minute = gather(self.features, FEATURES, end, "end_day", "end_minute")  # each (B,)
+        target_day, target_minute = gather(
+            self.features, FEATURES, end + 1, "start_day", "start_minute"
+        )
         return HistoryBatch(
             **self._fields(index, rows),
             age=(end[:, None] - 1 - rows) * inside,

@@ -164,8 +164,8 @@ class NextLocation:
             with it, all probabilities add up to 1), ``after`` (when the last visit began), and
             ``lon`` and ``lat`` where the visits have them.
         """
-        experts, asked = self._asked(visits, at, user)
-        return asked.named(likeliest(experts, asked, top))
+        experts, asked = self._asked(self._read(visits), at, user)
+        return asked.named(likeliest(experts.weighed(asked.past), asked, top))
 
     @one_thread()
     def predict_set(
@@ -179,9 +179,9 @@ class NextLocation:
         """
         if isinstance(coverage, str) or not 0 < coverage < 1:
             raise DataError(f"coverage is {coverage!r}; it must lie between 0 and 1, say 0.9.")
-        experts, asked = self._asked(visits, at, user)
+        experts, asked = self._asked(self._read(visits), at, user)
         new = pd.DataFrame({"window": range(len(asked.new)), "place": -1, "probability": asked.new})
-        found = pd.concat([new, likeliest(experts, asked)])
+        found = pd.concat([new, likeliest(experts.weighed(asked.past), asked)])
         found = found[1 - found.probability <= threshold(self.calibration, 1 - coverage)]
         found = found.iloc[np.lexsort((-found.probability, found.window))].reset_index(drop=True)
         return asked.named(found.assign(rank=found.groupby("window").cumcount() + 1))
@@ -195,7 +195,8 @@ class NextLocation:
         with it minus that without it, in percentage points, what spoke for the place first. A
         feature that is left out says of all visits the same. ``visits``: how often it was visited.
         """
-        experts, asked = self._asked(visits, at, user)
+        experts, asked = self._asked(self._read(visits), at, user)
+        experts = experts.weighed(asked.past)
         best = likeliest(experts, asked, top)
         table = asked.named(best)[["location_id", "probability"]].assign(
             visits=[int((asked.place == one).sum()) for one in best.place], rank=best["rank"]
@@ -233,8 +234,8 @@ class NextLocation:
         """
         from pgt.maps import places_map
 
-        experts, asked = self._asked(visits, at, user)
-        guesses = asked.named(likeliest(experts, asked, top))
+        experts, asked = self._asked(self._read(visits), at, user)
+        guesses = asked.named(likeliest(experts.weighed(asked.past), asked, top))
         mine = asked.visits[asked.visits.user_id == guesses.user_id[0]]
         return places_map(mine, guesses, streets=streets)
 
@@ -270,17 +271,15 @@ class NextLocation:
 
         return gps.visits(table, timezone=self.timezone)
 
-    def _asked(self, source: Any, at: Any, user: Any) -> tuple[Experts, Questions]:
-        """The networks, weighed by everybody's past, and the questions of those who are asked."""
-        table = self._read(source)
+    def _asked(self, table: pd.DataFrame, at: Any, user: Any) -> tuple[Experts, Questions]:
+        """The networks, still to be weighed by everybody's past, and the questions."""
         when = None if at is None else moment(at, table)
-        asked, past = ask(until(table, when), when, self.novelty)
-        experts = self.experts["next_place" if at is None else "at_a_time"].weighed(past)
+        asked = ask(until(table, when), when, self.novelty)
         if user is not None:
             asked = asked.of(find_user(table, user))
         if len(asked.new) == 0:
             raise nobody_before(when, user)
-        return experts, asked
+        return self.experts["next_place" if at is None else "at_a_time"], asked
 
 
 class Experts(MixtureModel):
@@ -351,6 +350,7 @@ class Questions:
     """For each person a window whose target is not there yet."""
 
     windows: HistoryWindows
+    past: HistoryWindows  # windows of everybody whose target has happened
     new: np.ndarray  # (W,) how likely the next place is a new one
     last: np.ndarray  # (W,) the row of the person's last visit
     first: np.ndarray  # (W,) the number of the person's first place
@@ -380,10 +380,8 @@ class Questions:
         return out.join(where[known])
 
 
-def ask(
-    visits: pd.DataFrame, at: pd.Timestamp | None, novelty: tuple[float, float]
-) -> tuple[Questions, HistoryWindows]:
-    """Ask of everybody where they go next; and some visits of their later halves, as windows."""
+def ask(visits: pd.DataFrame, at: pd.Timestamp | None, novelty: tuple[float, float]) -> Questions:
+    """Ask of everybody where they go next; and of some visits of their later halves."""
     person, begins = person_rows(visits.user_id)
     codes, names = pd.factorize(visits.location_id)
     place, _ = pd.factorize(person * len(names) + codes)
@@ -404,7 +402,7 @@ def ask(
     features = encode(table, vocabulary)
     windows, past = of_rows(table, features, vocabulary, [target, earlier], MEMORY, OLDER)
     new = share_of_new(windows, *novelty)
-    return Questions(windows, new, last, place[begins[last]], visits, place), past
+    return Questions(windows, past, new, last, place[begins[last]], visits, place)
 
 
 @torch.no_grad()

@@ -146,10 +146,14 @@ class Windows:
         """The fields of a `Batch` whose windows show these rows."""
         names = ("location", "time", "weekday", "duration", "start_minute")
         # Column 0 of the features is padding, hence the + 1.
-        *seen, day = self._gather(rows + 1, *names, "start_day")  # each (B, L)
+        *seen, day = gather(self.features, FEATURES, rows + 1, *names, "start_day")  # each (B, L)
         inside, end = rows >= 0, self._on_device(self.target[index])  # the last visit's column
-        user, now, last_day = self._gather(end, "user", "end_minute", "start_day")  # each (B,)
-        target, time, weekday, then = self._gather(end + 1, *names[:3], "start_day")
+        user, now, last_day = gather(
+            self.features, FEATURES, end, "user", "end_minute", "start_day"
+        )  # each (B,)
+        target, time, weekday, then = gather(
+            self.features, FEATURES, end + 1, *names[:3], "start_day"
+        )
         return {
             **dict(zip(names, seen, strict=True)),
             "days_ago": (last_day[:, None] - day) * inside,
@@ -162,10 +166,6 @@ class Windows:
             "target_weekday": weekday,
             "gap_days": then - last_day,
         }
-
-    def _gather(self, at: Tensor, *names: str) -> list[Tensor]:
-        """Features at columns of the table."""
-        return gather(self.features, FEATURES, at, *names)
 
     def _on_device(self, numbers: np.ndarray) -> Tensor:
         """Integers as int64, where the batches are gathered."""

@@ -44,12 +44,21 @@ def walked(run: Any) -> tuple[set[str], set[tuple[str, str]], int]:
     return {file for file, _ in entered}, entered, deepest
 
 
-def test_a_table_becomes_an_answer_in_few_steps(tmp_path: Path) -> None:
-    path = tmp_path / "visits.csv"
-    datasets.write(check(routine_visits(users=3, days=20)), path)
-    files, functions, depth = walked(lambda: NextLocation.pretrained().predict(path))
+def test_a_table_becomes_an_answer_in_few_steps() -> None:
+    table, model = check(routine_visits(users=3, days=20)), NextLocation.pretrained()
+    files, functions, depth = walked(lambda: model.predict(table))
     names = sorted(f"{Path(file).name}:{name}" for file, name in functions)
-    assert len(files) <= 20, sorted(Path(file).name for file in files)
+    assert len(files) <= 20, sorted(files)
     assert len(functions) <= 90, "\n".join(names)
     assert depth <= 8
     assert {"predictor.py:NextLocation.predict", "predictor.py:ask"} <= set(names)
+
+
+def test_a_file_and_the_networks_add_few(tmp_path: Path) -> None:
+    """From the name of a CSV file, the networks read as well: what the command line does."""
+    path = tmp_path / "visits.csv"
+    datasets.write(check(routine_visits(users=3, days=20)), path)
+    files, functions, depth = walked(lambda: NextLocation.pretrained().predict(path))
+    assert len(files) <= 20, sorted(files)
+    assert len(functions) <= 130, sorted(name for _, name in functions)
+    assert depth <= 9

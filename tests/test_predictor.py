@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -203,9 +203,9 @@ def test_effects_are_what_the_answer_loses(
         for network in without.experts[part].experts:
             torch.nn.init.zeros_(network.scorer.tables[feature])
         # The networks are weighed with the feature: only the answer goes without it.
-        weights = model._asked(visits, at, 1)[0].weights
+        experts, asked = model._asked(visits, at, 1)
+        weights = experts.weighed(asked.past).weights
         blind = Experts(list(without.experts[part].experts), weights).eval()
-        asked = model._asked(visits, at, 1)[1]
         less = asked.named(likeliest(blind, asked)).set_index("location_id").probability
         for row in found[found.feature == feature].itertuples():
             assert row.effect / 100 + less[row.location_id] == pytest.approx(row.probability)
@@ -230,7 +230,7 @@ def test_what_is_drawn_is_what_is_said(model: NextLocation, visits: pd.DataFrame
 
 
 def test_weights_make_the_past_likeliest(model: NextLocation, visits: pd.DataFrame) -> None:
-    _, past = ask(visits, None, model.novelty)
+    past = ask(visits, None, model.novelty).past
     experts = model.experts["next_place"]
     found = experts.weighed(past)
     likely = np.stack([share_of_truth(one, past) for one in experts.experts], 1)
@@ -248,7 +248,7 @@ def test_weights_make_the_past_likeliest(model: NextLocation, visits: pd.DataFra
 
 
 def test_the_mixture_is_that_of_its_networks(model: NextLocation, visits: pd.DataFrame) -> None:
-    asked, _ = ask(visits, None, model.novelty)
+    asked = ask(visits, None, model.novelty)
     experts = Experts(list(model.experts["next_place"].experts), torch.tensor([0.25, 0.75])).eval()
     batch = asked.windows.batch([0, 1])
     with torch.no_grad():
@@ -261,7 +261,7 @@ def test_novelty_is_a_share_drawn_towards_a_mean(model: NextLocation) -> None:
     at = pd.date_range("2024-01-01", periods=100, freq="h", tz="UTC")
     home = pd.DataFrame({"user_id": 1, "location_id": 0, "started_at": at, "finished_at": at})
     away = home.assign(user_id=2, location_id=range(100))
-    asked, _ = ask(check(pd.concat([home, away])), None, model.novelty)
+    asked = ask(check(pd.concat([home, away])), None, model.novelty)
     assert share_of_new(asked.windows, 0.2, 10).round(6).tolist() == [
         round(2 / 60, 6), round(52 / 60, 6)
     ]  # fmt: skip
@@ -269,7 +269,7 @@ def test_novelty_is_a_share_drawn_towards_a_mean(model: NextLocation) -> None:
 
 def test_a_question_looks_like_the_window_of_the_next_visit(visits: pd.DataFrame) -> None:
     """What a network sees of a question is what it sees of the same window with its target."""
-    asked, _ = ask(visits[visits.user_id == 1].iloc[:-1], None, (0.2, 10))
+    asked = ask(visits[visits.user_id == 1].iloc[:-1], None, (0.2, 10))
     data = with_history(prepare(visits.assign(split="test"), protocol="exact"), MEMORY, OLDER)
     (last,) = np.flatnonzero(data.test.visits.iloc[data.test.target].index == len(
         visits[visits.user_id <= 1]) - 1)  # fmt: skip
@@ -407,7 +407,7 @@ def test_a_network_knows_no_place_by_name() -> None:
         network = new_network(1, target_time)
         assert isinstance(network, ContextualPointer)
         assert network.embeddings is None and network.generator is None, part
-        assert ContextualConfig.from_dict(network.config.to_dict()) == network.config
+        assert ContextualConfig.from_dict(asdict(network.config)) == network.config
 
 
 # --- threads and bad input ---------------------------------------------------------------------

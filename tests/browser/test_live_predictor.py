@@ -160,7 +160,7 @@ def test_the_experts_are_weighed_alike(
     opened: Any, model: NextLocation, histories: dict[str, pd.DataFrame]
 ) -> None:
     visits = histories["a busy person"]
-    weighed = model.experts["next_place"].weighed(ask(visits, None, model.novelty)[1])
+    weighed = model.experts["next_place"].weighed(ask(visits, None, model.novelty).past)
     with opened() as page:
         found = page.evaluate(ANSWER, [as_text(visits), None])
     assert np.abs(np.array(found["weights"]) - weighed.weights.numpy()).max() < CLOSE

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pgt.cli.parser import main
 from pgt.io.tables import write
 from safetensors.torch import save_file
 
 from pgt.checkpoint import load_model, load_windows_config, read, save_model
+from pgt.cli import main
 from pgt.errors import DataError
 from pgt.windows import prepare
 
