@@ -16,18 +16,12 @@ from cycler import cycler
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from pgt.colours import (  # noqa: F401  (chapters take them from here)
+    COPIED, EXTRA, GATE, GENERATED, GRID, INK, MUTED, PALETTE, PAPER, SEQUENTIAL, TRUTH, themed,
+)  # fmt: skip
+from pgt.plots import RC
 from wherenext.page_text import framed, safe_html
 
-INK, PAPER, GRID, MUTED = "#1b1f24", "#ffffff", "#d9dde2", "#5f6b7a"
-# One meaning, one colour, through the whole book; told apart by colour-blind readers as well.
-COPIED, GENERATED, TRUTH, GATE, EXTRA = "#0b68a8", "#c04f00", "#007a5a", "#8a3f8f", "#8a6d00"
-PALETTE = (COPIED, GENERATED, TRUTH, GATE, EXTRA)
-VARIABLES = {
-    INK: "--pgt-ink", PAPER: "--pgt-paper", GRID: "--pgt-grid", MUTED: "--pgt-muted",
-    COPIED: "--pgt-copied", GENERATED: "--pgt-generated", TRUTH: "--pgt-truth",
-    GATE: "--pgt-gate", EXTRA: "--pgt-extra",
-}  # fmt: skip
-SEQUENTIAL = "cividis"
 NUMBER = re.compile(r"-?\d+\.\d+")
 # Lengths on the page; not the factors of a scale, which multiply others.
 LENGTHS = re.compile(r'(?<= )(?:d|x|y|x1|x2|y1|y2|width|height)="[^"]*"|translate\([^)]*\)')
@@ -37,20 +31,7 @@ MARKS = re.compile(MARK.format('(?P<style>[^"]*)') + f"(?:{MARK.format('(?P=styl
 
 
 # Whoever imports this module has the book's style.
-mpl.rcParams.update(
-    {
-        "figure.figsize": (7.0, 3.6), "figure.dpi": 110, "figure.facecolor": PAPER,
-        "figure.constrained_layout.use": True, "savefig.facecolor": PAPER,
-        "axes.facecolor": PAPER, "axes.edgecolor": MUTED, "axes.labelcolor": INK,
-        "axes.titlecolor": INK, "axes.titlesize": 11, "axes.titleweight": "bold",
-        "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False,
-        "axes.grid": True, "axes.axisbelow": True, "axes.prop_cycle": cycler(color=PALETTE),
-        "grid.color": GRID, "grid.linewidth": 0.7, "text.color": INK, "xtick.color": INK,
-        "ytick.color": INK, "legend.frameon": False, "font.size": 10, "lines.linewidth": 2,
-        "font.family": "DejaVu Sans", "image.cmap": SEQUENTIAL,
-        "svg.fonttype": "path",
-    }
-)  # fmt: skip
+mpl.rcParams.update(RC | {"axes.prop_cycle": cycler(color=PALETTE)})
 
 
 def themed_svg(figure: Figure, alt: str) -> str:
@@ -94,13 +75,6 @@ def _share_style(found: re.Match[str]) -> str:
     if re.search(r"(?<!-)opacity", style):
         return found[0]  # of a group, it would be that of all marks together
     return f'<g style="{style}">' + found[0].replace(f' style="{style}"', "") + "</g>"
-
-
-def themed(text: str) -> str:
-    """Put CSS variables for the book's colours, with the colours as their fallbacks."""
-    for colour, variable in VARIABLES.items():
-        text = text.replace(colour, f"var({variable}, {colour})")
-    return text
 
 
 class Shown:
