@@ -20,14 +20,13 @@ except ImportError:  # on Colab
     )
 
 # %%
-import os
 from functools import cache
 
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 from sklearn.cluster import DBSCAN
-from wherenext import city, gps_summary
+from wherenext import city
 from wherenext.exercises import check
 from wherenext.fixes import simulate_fixes, true_visits
 from wherenext.gps_matching import match, recovery
@@ -926,23 +925,10 @@ for name, zone in clocks.items():
 # GeoLife is 182 people, most of them around Beijing, recorded by Microsoft Research Asia
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
 # We may not pass on their records, so you see only totals, made by `python book/lab/run.py gps`. If you have the data,
-# set `PGT_GEOLIFE_FIXES` to its folder, and this page computes everything anew. (That takes some minutes.)
+# set `PGT_GEOLIFE_FIXES` to its folder, and that command computes everything anew. (It takes some minutes.)
 
 # %%
-folder = os.environ.get(gps.FIXES)
-if folder:
-    import warnings
-
-    from pgt import read_fixes
-    from pgt.errors import DataNote
-
-
-
-    # `pgt` doubts times in UTC so far from Greenwich; here we want them.
-    warnings.simplefilter("ignore", DataNote)
-    real = pd.DataFrame(gps_summary.measured(read_fixes(folder)))
-else:
-    real = read_results("gps").rows
+real = read_results("gps").rows
 by_table = real.groupby("table")
 tables = {name: part.dropna(axis=1, how="all") for name, part in by_table}
 counts = tables["steps"].pivot_table(
@@ -951,7 +937,8 @@ counts = tables["steps"].pivot_table(
     values="n",
     sort=False,
 )
-columns = [(z, o) for z in gps_summary.ZONES for o in gps_summary.ORDERS]
+zones, orders = ("UTC", "Asia/Shanghai"), ("swapped", "right")
+columns = [(zone, order) for zone in zones for order in orders]
 WORDS = ("fixes kept", "staypoints", "staypoints in locations", "locations")
 shown = counts.loc[[*WORDS, "visits", "test windows"], columns]
 shown.map("{:,.0f}".format).rename_axis(columns=["time zone", "coordinates"])
@@ -983,14 +970,19 @@ Markdown(
 # %%
 def silent_and_placed(fixes):
     """Silent hours (%), staypoints in a location (%), F1 of visits."""
-    tally = gps_summary.Tally()
-    for user, own in fixes.groupby("user_id"):
-        tally.look(user, own.reset_index(drop=True))
+    silent = pd.Timedelta(0)
+    for _, own in fixes.groupby("user_id"):
+        own = own.reset_index(drop=True)
+        pauses = own.tracked_at.diff().shift(-1)  # after each fix
+        pauses = pauses.where(pauses > pd.Timedelta(hours=1), pd.Timedelta(0))
+        for stay in gps.generate_staypoints(own).itertuples():
+            silent += pauses[stay.first_fix :][: stay.n_fixes].sum()
     stays = gps.generate_staypoints(fixes)
+    stayed = (stays.finished_at - stays.started_at).sum()
     located, places = gps.generate_locations(stays)
     in_one = 100 * located.location_id.notna().mean()
     f1 = score(gps.merge_staypoints(located, places)).f1
-    return 100 * tally.silent / tally.stayed, in_one, f1
+    return 100 * silent / stayed, in_one, f1
 
 
 alike = {}

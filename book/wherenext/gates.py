@@ -16,10 +16,8 @@ def gates(
 ) -> pd.DataFrame:
     """The gate of every window, one row each, beside what may explain it.
 
-    ``user_id``, ``gate``, ``target_probability`` and its two sources ``pointer_probability`` and
-    ``generator_probability`` (before the gate), ``correct``, ``in_window``, ``known``, ``length``
-    (visits), ``unique_share`` (different places / visits), ``hour`` and ``weekday`` (1 = Monday) of
-    the last visit.
+    Probabilities of the target are before the gate for pointer and generator; ``unique_share`` is
+    different places / visits, ``hour`` and ``weekday`` (1 = Monday) are the last visit's.
     """
     model.eval()
     n = len(windows)

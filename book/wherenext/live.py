@@ -1,9 +1,7 @@
 """The live model: a trained model in a page of its own, without server or network.
 
-The model computes in plain JavaScript (`live.js`, its forward pass). `live_map.js` draws the map
-and `live_draw.js` the rest; `live_page.js` has the state and what changes it. All of it and the
-weights stand in one piece of HTML, which a notebook shows as an output and `Playground.save` writes
-as a file.
+It computes in plain JavaScript (`live.js`); `live_page.js` has the state, `live_draw.js` and
+`live_map.js` show it. A notebook shows the page as an output, `Playground.save` writes a file.
 """
 
 from __future__ import annotations
@@ -107,17 +105,9 @@ def playground(
 ) -> Playground:
     """The shipped model of the simulated town, live.
 
-    Parameters
-    ----------
-    small : {"pointer", "gate", "bias"}, optional
-        A small version, with one person and the part that a chapter is about.
-    window : int, optional
-        Of the test windows, the one to begin with; by default the book's story window.
-    state : str
-        A shared state, as the page's button "Share this state" gives it.
+    ``small``: with one person and the part that a chapter is about. ``window``: of the test
+    windows, the one to begin with. ``state``: as the page's button "Share this state" gives it.
 
-    Examples
-    --------
     >>> shown = playground(small="pointer")
     >>> shown.data["kind"], len(shown.data["people"])
     ('pointer', 1)
@@ -140,9 +130,8 @@ def build(
 ) -> Playground:  # fmt: skip
     """Any trained model with windows of its own vocabulary, live; see `playground`.
 
-    ``places`` have ``location_id``, ``name``, ``lon``, ``lat``; without spots there is no map.
-    ``ground`` (GeoJSON features) lies below them; ``roles``, by ``user_id``, add to a person's
-    name.
+    ``places``: ``location_id``, ``name``, ``lon``, ``lat``; ``ground`` (GeoJSON features) lies
+    below them; ``roles``, by ``user_id``, add to a person's name.
     """
     vocabulary = windows.vocabulary
     if model.config.n_locations != vocabulary.n_locations:
@@ -192,8 +181,7 @@ def build(
 def places_of(windows: Windows, places: pd.DataFrame | None) -> dict[str, Any]:
     """Names and spots by vocabulary id, ``known`` (the last known id), and the map's ``shrink``.
 
-    A spot is [east, north] in `UNIT` from the south-west corner, or None where ``places`` does not
-    have it; then a place is called by its id.
+    A spot is [east, north] in `UNIT` from the south-west corner; without one there is None.
     """
     vocabulary = windows.vocabulary
     table = pd.DataFrame({"location_id": list(vocabulary.locations)})
@@ -222,11 +210,7 @@ def places_of(windows: Windows, places: pd.DataFrame | None) -> dict[str, Any]:
 
 
 def ground_of(features: Sequence[dict[str, Any]], corner: Sequence[float]) -> dict[str, Any]:
-    """A base map (GeoJSON features) as SVG paths in `UNIT` from a corner, and its districts' names.
-
-    ``layers``: [kind, width in pixels, path] each, from the ground up; ``labels``: [east, north,
-    name] each.
-    """
+    """Features as SVG paths in `UNIT`: ``layers`` ([kind, width, path]) and ``labels``."""
     layers: dict[tuple[str, float], list[str]] = {}
     labels: list[list[Any]] = []
     for feature in features:
@@ -255,9 +239,8 @@ def _whose(windows: Windows) -> list[Any]:
 def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str, Any]]:
     """Everybody's visits and moments.
 
-    ``user`` (vocabulary id); ``monday`` (days since 1970 of the Monday from which ``at`` counts);
-    ``visits`` ([place, at, stay] each, in minutes); ``moments`` ([first visit, target] each, as
-    rows of ``visits``).
+    ``monday``: days since 1970 of the Monday from which ``at`` counts; ``visits``: [place, at,
+    stay], in minutes; ``moments``: [first visit, target], as rows of ``visits``.
     """
     table = windows.visits
     day, minute = (f(table.started_at).to_numpy() for f in (local_day, local_minute))

@@ -1,10 +1,8 @@
 """The predictor live: a page in which somebody drops a file of visits, and the networks answer.
 
-The networks compute in plain JavaScript (``wherenext/web/predictor_*.js``), so no server
-or network is needed, and the file stays where it is. A page can also be made with visits in it.
-Its answers are those of `pgt.NextLocation.predict` for that person alone. Only for somebody with
-more than twice `PAST` visits can the experts be weighed a little differently: here the latest
-windows count, there as many drawn at random.
+They compute in plain JavaScript (`predictor_*.js`), so the file stays where it is. The answers are
+those of `pgt.NextLocation.predict` for that person alone; only for somebody with more than twice
+`PAST` visits, the experts are weighed by the latest windows, and there by some drawn at random.
 """
 
 from __future__ import annotations
@@ -70,14 +68,7 @@ def live(
 ) -> Live:  # fmt: skip
     """The networks of a predictor in a page of their own.
 
-    Parameters
-    ----------
-    predictor : NextLocation
-    visits : DataFrame, optional
-        Checked visits that the page holds and begins with, up to `MOST_PEOPLE` people; without
-        them, it begins with one person of the simulated town.
-    title, caption : str
-        Instead of those of the pretrained networks.
+    The page begins with ``visits`` of up to `MOST_PEOPLE` people, or with a simulated one.
 
     >>> import pgt
     >>> page = live(pgt.NextLocation.pretrained())

@@ -1,8 +1,6 @@
 """Figures that one can touch: a still figure, and controls that draw it anew in the page.
 
-Each has a still one below it (`wherenext.figures.show`), which stays on paper, in a
-notebook that runs no scripts, and wherever JavaScript is off. What the controls need is computed
-before, or is small enough to be computed in the page. No server answers.
+The still one stays on paper and wherever JavaScript is off. No server answers.
 """
 
 from __future__ import annotations
@@ -50,8 +48,7 @@ def kernel(
 ) -> Touch:  # fmt: skip
     """The five numbers of the context kernel, with one window and the accuracy on many.
 
-    The controls begin with the ``chosen`` numbers; ``opened`` is the window that is shown, visit by
-    visit, with the ``names`` of its locations; ``most`` validation windows are counted.
+    They begin as ``chosen``; ``opened`` is the window that is shown; ``most`` others are counted.
     """
     steps = np.unique(np.linspace(0, len(valid) - 1, most).astype(int))
     windows, i = opened
@@ -89,12 +86,10 @@ def stays(
     found: Mapping[tuple[int, int], Sequence[tuple[float, float]]],
     visits: Sequence[tuple[float, float, str]], *, start: tuple[int, int],
 ) -> Touch:  # fmt: skip
-    """The two thresholds of the sliding rule, over one day.
+    """The two thresholds of the sliding rule, over one day; all times are hours.
 
-    ``hours``: when each fix was taken; ``apart``: by radius in metres, how far each fix is from its
-    anchor; ``found``: by (radius, minutes), begin and end of each staypoint, in hours; ``visits``:
-    begin, end and kind of each true visit; ``start``: radius and minutes at which the controls
-    begin.
+    ``apart``: by radius in metres, how far each fix is from its anchor; ``found``: by (radius,
+    minutes), begin and end of each staypoint; ``visits``: begin, end and kind of each true one.
     """
     metres, minutes = sorted(apart), sorted({long for _, long in found})
     data = {

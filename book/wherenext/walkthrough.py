@@ -1,8 +1,6 @@
 """One window's way through the network, step by step, with the numbers of a trained model.
 
-All steps are written as HTML, so that they can be read without a script; `steps.js` then shows one
-at a time, with buttons, a slider, the arrow keys and the boxes of the network to go from one to the
-next.
+All steps are written as HTML that reads without a script; `steps.js` shows one at a time.
 """
 
 from __future__ import annotations

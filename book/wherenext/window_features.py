@@ -17,13 +17,10 @@ PENALTIES = (1.0, 3.0, 10.0, 30.0)
 
 
 def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
-    """Simple facts about every window, all of them known before its target; one row each, in order.
+    """Simple facts about every window, known before its target: `NUMBERS` and `NAMES`.
 
-    Numbers: ``length`` (visits), ``unique_share`` (different places / visits), ``top_share`` and
-    ``here_share`` (share of the visits to the most frequent place, and to the last visit's),
-    ``here_first`` (1 if the last visit is the only one to its place), ``days`` (different days),
-    ``stay`` (hours of the last visit). Names: ``user_id``, ``hour`` (0 to 23, at the end of the
-    last visit), ``weekday`` (1 = Monday).
+    ``top_share`` and ``here_share``: of the visits to the most frequent place, and to the last
+    visit's; ``here_first``: whether it is the only one there; ``stay``: hours of the last visit.
     """
     columns = (*NUMBERS, *NAMES[1:])
     table = {name: np.zeros(len(windows)) for name in columns}
@@ -60,11 +57,9 @@ def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
 
 
 def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, np.ndarray]:
-    """By split, "valid" and "test", (W,) probabilities of an outcome from these features alone.
+    """(W,) probabilities of an outcome on "valid" and "test": logistic regression on them.
 
-    Logistic regression; every person, hour and weekday has a weight of its own. Fitted on the
-    training windows, with the penalty that gives the smallest loss on the validation windows.
-    ``outcome`` gives (W,) yes or no for some windows, say ``lambda windows: windows.in_window``.
+    The penalty is the best on the validation windows; ``outcome`` gives (W,) yes or no.
     """
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression

@@ -1,11 +1,10 @@
-"""The exercises' answers, and checks that say what is wrong with yours.
+"""Checks that say what is wrong with an answer to an exercise.
 
     from wherenext.exercises import check
     check.same(my_attention, expected, name="attention")
 
-prints one line when the answer is right, and raises an `AssertionError` with one sentence when not.
-Where the answer would give the solution away, ``check.exercise("1.2", mine)`` works it out itself.
-As long as `...` stands in the place of an answer, all of them only say "Not yet".
+prints a line when it is right, else raises an `AssertionError` with one sentence. As long as `...`
+stands in the place of an answer, all of them only say "Not yet".
 """
 
 from __future__ import annotations
@@ -36,10 +35,7 @@ def _array(value: Any, name: str) -> np.ndarray:
 
 
 def same(yours: Any, expected: Any, *, name: str = "your answer", atol: float = 1e-6) -> None:
-    """Compare numbers, arrays or tensors.
-
-    Raises an AssertionError that says whether shape, NaN, sign, scale, order or single values are
-    wrong.
+    """Compare numbers, arrays or tensors; an AssertionError says in what way they are wrong.
 
     >>> same([0.25, 0.75], torch.tensor([0.25, 0.75]), name="weights")
     Right: weights.
@@ -112,10 +108,7 @@ def function(
 
 
 def exercise(number: str, yours: Any) -> None:
-    """Check the answer to an exercise, say "1.2", that `wherenext.exercises` can work out.
-
-    ``yours`` is a number, numbers in any array-like, or a tuple of words; `...` where an answer is
-    missing. A known slip is named in the AssertionError.
+    """Check the answer to an exercise: a number, numbers in any array-like, or a tuple of words.
 
     >>> exercise("10.1", (..., ...))
     Not yet: exercise 10.1. Put your answer in the place of the three dots.
