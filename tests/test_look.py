@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from pgt.predictor.experts import Experts
-from wherenext.gates import gates
+from wherenext.window_features import gates
 from wherenext.position_bias import bias_of
 
 from pgt import look as looking

@@ -29,9 +29,7 @@ from wherenext.weights_json import ONE_LAYER, pack
 
 Small = Literal["pointer", "gate", "bias"]
 SHEETS = ("page_parts.css", "live.css")
-SCRIPTS = (
-    "page_parts.js", "live.js", "live_map.js", "live_light.js", "live_draw.js", "live_page.js",
-)  # fmt: skip
+SCRIPTS = ("page_parts.js", "live.js", "live_map.js", "live_draw.js", "live_page.js")
 TITLES = {
     "full": "The live model: a town, its people, and where they go next",
     "pointer": "A live pointer: change the visits and see where it points",
@@ -138,6 +136,8 @@ def build(
         raise DataError("The windows have other places; make them with the model's vocabulary.")
     if small is not None and small not in KEPT:
         raise DataError(f"small is {small!r}; choose of {', '.join(KEPT)}.")
+    if model.config.target_time == "day":
+        raise DataError("The page cannot ask for the day of the next visit, which this model reads.")
     if small is not None and model.pointer is None:
         raise DataError("This model has no pointer, which every small version shows.")
     if not 0 <= window < len(windows):

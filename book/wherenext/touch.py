@@ -31,10 +31,9 @@ class Touch:
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         scripts = ("page_parts.js", "touch.js", f"touch_{self.kind}.js")
         id, picture = f"pgt-touch-{self.kind}", self.still.picture()
-        if self.kind != "seeds":  # the still one gives way to the controls
-            picture = f'<div class="touch-still">{picture}</div>'
         figure = (
-            f'<figure class="pgt-figure pgt-touch" id="{id}" data-kind="{self.kind}">{picture}'
+            f'<figure class="pgt-figure pgt-touch" id="{id}" data-kind="{self.kind}">'
+            f'<div class="touch-still">{picture}</div>'
             f'<div class="touch-body" role="group" aria-label="{safe_html(self.still.alt)}" hidden>'
             f"</div><figcaption>{safe_html(self.still.caption)}</figcaption></figure>"
         )
@@ -103,27 +102,3 @@ def stays(
         "visits": [[round(float(a), 3), round(float(b), 3), str(kind)] for a, b, kind in visits],
     }  # fmt: skip
     return Touch(still, "stays", data)
-
-
-def seeds(
-    still: Shown, tables: Mapping[str, Mapping[str, tuple[float, float, float, Sequence[float]]]],
-    which: Mapping[str, Sequence[int]], *, measure: str, start: str,
-) -> Touch:  # fmt: skip
-    """One seed at a time, beside the mean of all seeds and its interval.
-
-    ``tables``: by name, the rows of a table, each with its mean, both ends of the interval, and
-    what each seed gave; ``which``: by the same name, the seeds in that order; ``measure``: what the
-    numbers are, with their unit; ``start``: the table to begin with.
-    """
-
-    def row(name: str, mean: float, low: float, high: float, each: Sequence[float]) -> Any:
-        mean, low, high, *each = np.round([mean, low, high, *each], 3).tolist()
-        return {"name": name, "mean": mean, "low": low, "high": high, "each": each}
-
-    listed = [
-        {"name": name, "seeds": [*map(int, which[name])],
-         "rows": [row(about, *values) for about, values in table.items()]}
-        for name, table in tables.items()
-    ]  # fmt: skip
-    data = {"tables": listed, "measure": measure, "start": list(tables).index(start)}
-    return Touch(still, "seeds", data)

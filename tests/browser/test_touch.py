@@ -34,13 +34,6 @@ DAY = {
     },
     "visits": [(0.0, 7.9, "home"), (8.1, 8.4, "café"), (9.0, 12.0, EVIL)],
 }  # fmt: skip
-ROWS = {
-    "town": {
-        "no hour": (-0.5, -1.5, 0.5, [-2.0, 1.0]),
-        f"no {EVIL}": (-9.0, -10.0, -8.0, [-9.5, -8.5]),
-    },
-    "village": {"no hour": (0.5, 0.1, 0.9, [0.4, 0.5, 0.6])},
-}
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +52,7 @@ def all_kinds(data: Dataset) -> dict[str, touch.Touch]:
     day = touch.stays(
         still, DAY["hours"], DAY["apart"], DAY["found"], DAY["visits"], start=(200, 10)
     )
-    which = {"town": [42, 1], "village": [1, 2, 3]}
-    table = touch.seeds(still, ROWS, which, measure="points", start="town")
-    return {"kernel": kernel_of(data), "stays": day, "seeds": table}
+    return {"kernel": kernel_of(data), "stays": day}
 
 
 @pytest.fixture(scope="module")
@@ -175,31 +166,7 @@ def test_two_thresholds_choose_the_staypoints(opened: Any) -> None:
         assert EVIL in page.locator("svg.touch-day text").all_text_contents()
 
 
-def test_one_seed_at_a_time_beside_the_mean(opened: Any) -> None:
-    with opened("seeds") as page:
-        one = "all => all.map(e => e.textContent)"
-        shown = page.locator("td.one")
-        assert shown.evaluate_all(one) == ["−2.0", "−9.5"]
-        assert [mean for _, mean in rows(page, 0)] == ["−0.5", "−9.0"]
-        assert said(page).startswith("Seed 42 alone: 2 of 2 rows below zero. Over 2 seeds: 1")
-        where = "all => all.map(e => e.style.left)"
-        dots = page.locator(".dot").evaluate_all(where)
-        seed = page.get_by_role("slider", name="Seed")
-        seed.press("ArrowRight")
-        assert shown.evaluate_all(one) == ["+1.0", "−8.5"] and "Seed 1 alone: 1 of 2" in said(page)
-        assert "other side of zero than the mean: 1" in said(page)
-        assert page.locator(".dot").evaluate_all(where) != dots
-        page.get_by_label("Cover the largest row").check()
-        assert [name for name, _ in rows(page, 0)] == ["no hour"]
-        page.get_by_label("Data").select_option("village")
-        page.get_by_label("Cover the largest row").uncheck()
-        seed.press("End")
-        assert shown.evaluate_all(one) == ["+0.6"] and "Seed 3 alone" in said(page)
-        page.get_by_label("Data").select_option("town")  # it has fewer seeds
-        assert "Seed 1 alone" in said(page)
-
-
-KINDS = ("kernel", "stays", "seeds")
+KINDS = ("kernel", "stays")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -227,6 +194,6 @@ def test_paper_and_a_page_without_scripts_show_the_still_figure(opened: Any, kin
         assert page.locator(still).is_visible() and page.locator(live).is_hidden()
     with opened(kind) as page:
         assert page.locator(live).is_visible()
-        assert page.locator(still).is_visible() == (kind == "seeds")
+        assert page.locator(still).is_hidden()
         page.emulate_media(media="print")
         assert page.locator(still).is_visible() and page.locator(live).is_hidden()

@@ -32,13 +32,8 @@ const visitsOf = (person, moment) => {
 };
 const original = (person, moment) => ({
   person, moment, user: page.people[person].user, visits: visitsOf(person, moment),
-  off: [], times: 1, hand: null, gap: gapOf(person, moment),
+  off: [], times: 1, hand: null,
 });
-// How many days later the next visit begins: only a model that is told the day reads it.
-const gapOf = (person, moment) => {
-  const { visits, moments } = page.people[person], target = moments[moment][1];
-  return page.model.config.target_time === "day" ? day(visits[target][1]) - day(visits[target - 1][1]) : 0;
-};
 // A day of one's own has no moment; `from` is the [person, moment] that it was made of.
 const comesFrom = ({ person, moment, from }) =>
   moment === null ? from ?? [person, 0] : [person, moment];
@@ -50,8 +45,8 @@ const went = (state) => {
   const [person, moment] = comesFrom(state), { visits, moments } = page.people[person];
   return visits[moments[moment][1]][0];
 };
-const asWindow = ({ user, visits, gap }) => ({
-  user, gapDays: gap,
+const asWindow = ({ user, visits }) => ({
+  user,
   visits: visits.map(({ place, at, stay }) => ({
     location: place, minute: ((at % DAY) + DAY) % DAY, weekday: (((day(at) % 7) + 7) % 7) + 1,
     daysAgo: day(visits.at(-1).at) - day(at), stay,
@@ -83,7 +78,6 @@ const write = (state) => {
   if (state.off.length) fields.push("o" + state.off.join("."));
   if (state.times !== 1) fields.push(`t${state.times}`);
   if (state.hand !== null) fields.push(`h${state.hand}`);
-  if (page.model.config.target_time === "day") fields.push(`g${state.gap}`);
   return `${KEY}=${fields.join(",")}`;
 };
 // Text from a link may be anything: what does not fit gives null.
@@ -101,10 +95,11 @@ const read = (text) => {
   const moment = "m" in field ? whenOf(person, field.m) : null;
   if (Number.isNaN(moment) || (moment === null && !("v" in field))) return null;
   const next = { ...original(person, moment ?? 0), moment };
-  if (moment === null) { // links made before `f` was written do not say where the day comes from
-    const [who, when] = (field.f ?? `${person}.0`).split(".");
-    next.from = [whoOf(who), Number.isNaN(whoOf(who)) ? NaN : whenOf(whoOf(who), when)];
-    if (next.from.some(Number.isNaN)) return null;
+  if (moment === null) {
+    const [who, when] = (field.f ?? "").split(".");
+    if (Number.isNaN(whoOf(who))) return null;
+    next.from = [whoOf(who), whenOf(whoOf(who), when)];
+    if (Number.isNaN(next.from[1])) return null;
   }
   if ("v" in field) {
     next.visits = field.v.split("_").filter(Boolean).slice(0, 1000).map((one) => {
@@ -122,7 +117,6 @@ const read = (text) => {
   if (next.off.includes("pointer") && next.off.includes("generator")) return null; // one must stay
   if (TIMES.includes(Number(field.t))) next.times = Number(field.t);
   if (Number(field.h) >= 0 && Number(field.h) <= 1) next.hand = Number(field.h);
-  next.gap = whole(field.g ?? String(next.gap), 10, 0, 30) || 0;
   return next;
 };
 
@@ -173,7 +167,7 @@ const swap = (i, j) => {
     [next.visits[i].place, next.visits[j].place] = [next.visits[j].place, next.visits[i].place];
     editing = j;
   });
-  focusRow(j, j > i ? "later" : "earlier");
+  focusRow(j, "later");
 };
 // How long this person usually stays there (the middle one of their stays), or an hour.
 const usualStay = ({ person }, place) => {
@@ -188,17 +182,17 @@ const append = (next, place) => {
   next.visits.push({ place, at, stay: usualStay(next, place) });
 };
 const addVisit = (place) => {
-  if (!page.known_here.has(place)) return tell(`${name(place)} is not part of this small version.`);
+  if (!known_here.has(place)) return tell(`${name(place)} is not part of this small version.`);
   change((next) => {
     append(next, place);
     editing = next.visits.length - 1;
   });
-  map?.reveal(place);
+  map?.keep(onView());
 };
 const goThere = (place) => {
   editing = null;
   change((next) => append(next, place));
-  map?.reveal(place);
+  map?.keep(onView());
 };
 // Go to the likeliest place again and again, until midnight.
 const LONGEST = 24; // visits
@@ -231,16 +225,18 @@ const focusSearch = (event, otherwise) => {
 
 // ---- Wiring ----------------------------------------------------------------------------------
 
-const map = page.ground ? liveMap(find, page, {
-  add: addVisit,
-  name,
-  hover: (place) => light.set(place),
-  say: (place) => {
-    const seen = place > page.known ? " (not seen in training)" : "";
-    return `${name(place)}${seen}` + (shown ? `: ${three(shown.probabilities[place])}` : "");
-  },
-}) : null;
-const light = makeLight(root, (place) => map?.light(place));
+const known_here = new Set(page.here || page.names.keys()); // what can be added
+const makeTown = () => {
+  const say = (place) => name(place) + (place > page.known ? " (not seen in training)" : "")
+    + (shown ? `: ${three(shown.probabilities[place])}` : "");
+  const map = makeMap(find, { add: addVisit, name, say }), places = [...page.spots.keys()];
+  const here = places.filter((place) => known_here.has(place));
+  map.put(page, [
+    ["unknown", here.filter((place) => place > page.known)], ["known", here.filter((place) => place <= page.known)],
+  ]);
+  return map;
+};
+const map = page.ground ? makeTown() : null;
 find("frame").hidden = find("legend").hidden = !map;
 const alone = page.kind === "pointer" || page.kind === "bias";
 if (page.kind === "full") find("switching").before(find("biasing")); // below both columns
@@ -302,19 +298,14 @@ for (const [part, label] of SWITCHES) {
 find("times").addEventListener("input", (event) => {
   change((next) => (next.times = TIMES[event.target.value]), "times");
 });
-find("gaprow").hidden = page.model.config.target_time !== "day";
-find("gap").addEventListener("change", (event) => {
-  change((next) => (next.gap = within(Math.round(Number(event.target.value)), 0, 30)));
-});
 const byHand = (gesture) => change((next) => {
   next.hand = find("byhand").checked ? Number(find("hand").value) / 100 : null;
 }, gesture);
 find("byhand").addEventListener("change", () => byHand());
 find("hand").addEventListener("input", () => byHand("hand"));
 
-page.known_here = new Set(page.here || page.names.keys());
 const titles = new Map();
-for (const place of page.known_here) if (place > 1) titles.set(page.names[place].toLowerCase(), place);
+for (const place of known_here) if (place > 1) titles.set(page.names[place].toLowerCase(), place);
 for (const place of titles.values()) {
   add$(root.querySelector("datalist"), "option", "", { value: page.names[place] });
 }

@@ -43,7 +43,8 @@ const inZone = (table, timeZone) => {
     ...person,
     visits: person.visits.map((visit) => ({ ...visit, wall: clock(visit.start), wallEnd: clock(visit.end) })),
   }));
-  return { ...table, people };
+  const notes = [...table.notes, `Its times are in UTC and read by the clocks of ${timeZone}, the zone of this browser.`];
+  return { ...table, people, notes };
 };
 
 // A person's own file, read in the page: CSV -> people with their visits, or one sentence.

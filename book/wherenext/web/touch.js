@@ -30,11 +30,7 @@ const slider = (text, { min, max, step, value, write = String }, run) => {
     input.value = next;
     show();
   };
-  const limit = (most) => {
-    input.max = most;
-    show();
-  };
-  return { get: () => Number(input.value), set, limit };
+  return { get: () => Number(input.value), set };
 };
 const button = (text, run) => {
   const made = add$(controls, "button", text, { type: "button" });
@@ -57,11 +53,13 @@ const table = (parent, caption, heads) => {
   }
   return add$(made, "tbody");
 };
-// Stacked shares of a whole: [kind, share] each.
-const stacked = (cell, shares) => {
-  const bar = add$(cell, "div", "", { className: "touch-bar" });
-  for (const [kind, share] of shares) {
-    add$(bar, "i", "", { className: kind }).style.width = `${100 * Math.max(0, share)}%`;
+// What the signs of a drawing stand for: [kind, text] each.
+const addLegend = (keys) => {
+  const legend = add$(stage, "p", "", { className: "touch-legend" });
+  for (const [kind, text] of keys) {
+    const key = add$(legend, "span");
+    add$(key, "i", "", { className: kind });
+    key.append(text);
   }
 };
 const percent = (share) => `${(100 * share).toFixed(1)} %`;

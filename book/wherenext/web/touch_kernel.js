@@ -8,7 +8,6 @@ const votesOf = ({ places, minutes, now }, { decay, base, same, clock, width }) 
     const followed = i > 0 && places[i - 1] === places.at(-1) ? same : 0;
     return [fade * base, fade * followed, fade * clock * Math.exp(-around / width)];
   });
-const sumOf = (values) => values.reduce((a, b) => a + b, 0);
 const totals = (window, numbers) => {
   const found = new Map();
   votesOf(window, numbers).forEach((vote, i) => {
@@ -40,17 +39,12 @@ const numbersOf = () => Object.fromEntries(Object.keys(KNOBS).map((name) => [nam
 const KINDS = ["base", "after", "clock"];
 const places = table(stage, "Where to? The votes, added up by place", ["place", "", "share"]);
 const visits = table(stage, "The votes of each visit, newest first", ["visit", "", "vote"]);
-const legend = add$(stage, "p", "", { className: "touch-legend" });
-for (const [kind, text] of [["base", "base"], ["after", "followed this place"], ["clock", "time of day"]]) {
-  const key = add$(legend, "span");
-  add$(key, "i", "", { className: kind });
-  key.append(text);
-}
+addLegend([["base", "base"], ["after", "followed this place"], ["clock", "time of day"]]);
 const SHOWN = 5; // places
 const addRow = (body, name, shares, text) => {
   const row = add$(body, "tr");
   add$(row, "th", name, { scope: "row", title: name });
-  stacked(add$(row, "td", "", { className: "bars" }), shares);
+  addBar(add$(row, "td", "", { className: "bars" }), shares);
   add$(row, "td", text);
 };
 const draw = () => {
@@ -72,8 +66,7 @@ const draw = () => {
   const rest = sorted.slice(SHOWN);
   if (rest.length) {
     const share = sumOf(rest.map(([, vote]) => sumOf(vote))) / whole;
-    const title = `${rest.length} other place${rest.length === 1 ? "" : "s"}`;
-    addRow(places, title, [["other", share / scale]], percent(share));
+    addRow(places, many(rest.length, "other place"), [["other", share / scale]], percent(share));
   }
   visits.replaceChildren();
   for (let i = votes.length - 1; i >= 0; i--) {

@@ -4,14 +4,7 @@ const HEIGHT = 250, FLOOR = 170, LEFT = 44;
 // The hours from the first fix to the last, in whole hours.
 const FROM = Math.floor(Math.min(...page.hours)), TO = Math.ceil(Math.max(...page.hours, FROM + 1));
 const box = shape(stage, "svg", { role: "img", class: "touch-day" });
-const legend = add$(stage, "p", "", { className: "touch-legend" });
-const KEYS = [["stay", "staypoint"], ["line", "distance from the anchor"], ["truth", "true visit"]];
-for (const [kind, text] of KEYS) {
-  const key = add$(legend, "span");
-  add$(key, "i", "", { className: kind });
-  key.append(text);
-}
-const plural = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
+addLegend([["stay", "staypoint"], ["line", "distance from the anchor"], ["truth", "true visit"]]);
 const draw = () => {
   const metres = page.metres[far.get()], minutes = page.minutes[long.get()];
   const stays = page.stays[far.get()][long.get()], apart = page.apart[far.get()];
@@ -43,7 +36,7 @@ const draw = () => {
     const common = Math.min(end, to) - Math.max(begin, from);
     return common > 0.5 * Math.max(end - begin, to - from);
   })).length;
-  const text = `${plural(stays.length, "staypoint")} where ${plural(page.visits.length, "visit")} were made; `
+  const text = `${many(stays.length, "staypoint")} where ${many(page.visits.length, "visit")} were made; `
     + `${found} of the visits ${found === 1 ? "shares" : "share"} more than half of the time with one staypoint.`;
   said.textContent = text;
   box.setAttribute("aria-label", `Distance from the anchor over the day, at most ${metres} m: ${text}`);
