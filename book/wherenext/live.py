@@ -98,13 +98,11 @@ class Playground(WebFigure):
         return scripted(body, self.data, SHEETS, SCRIPTS)
 
 
-def playground(
-    *, small: Small | None = None, window: int | None = None, state: str = ""
-) -> Playground:
+def playground(*, small: Small | None = None, window: int | None = None) -> Playground:
     """The shipped model of the simulated town, live.
 
     ``small``: with one person and the part that a chapter is about. ``window``: of the test
-    windows, the one to begin with. ``state``: as the page's button "Share this state" gives it.
+    windows, the one to begin with.
 
     >>> shown = playground(small="pointer")
     >>> shown.data["kind"], len(shown.data["people"])
@@ -116,15 +114,14 @@ def playground(
     return build(
         model, windows, places=town.places, ground=town.base["features"],
         roles=town.people.set_index("user_id").role, small=small,
-        window=story(windows) if window is None else window, state=state,
+        window=story(windows) if window is None else window,
     )  # fmt: skip
 
 
 def build(
     model: PointerGeneratorTransformer, windows: Windows, *, places: pd.DataFrame | None = None,
     ground: Sequence[dict[str, Any]] = (), roles: pd.Series | None = None,
-    small: Small | None = None, window: int = 0, state: str = "", title: str = "",
-    caption: str = "",
+    small: Small | None = None, window: int = 0, title: str = "", caption: str = "",
 ) -> Playground:  # fmt: skip
     """Any trained model with windows of its own vocabulary, live; see `playground`.
 
@@ -142,8 +139,6 @@ def build(
         raise DataError("This model has no pointer, which every small version shows.")
     if not 0 <= window < len(windows):
         raise DataError(f"There is no window {window}; there are {len(windows)}, from 0.")
-    # How `playground` is called for this page, without the state.
-    call = "" if small is None else f'small="{small}", window={window}, '
     rows: dict[str, Any] = {}
     here: list[int] | None = None
     if small is not None:  # only the windows of the person whose window it is
@@ -166,8 +161,7 @@ def build(
     corner, on_map = about.pop("corner"), any(spot is not None for spot in about["spots"])
     kind = small or "full"
     data = {
-        "id": f"pgt-live-{kind}", "kind": kind, "fingerprint": vocabulary.fingerprint()[:6],
-        "call": call, "state": state, "start": start_of(windows, window),
+        "id": f"pgt-live-{kind}", "kind": kind, "start": start_of(windows, window),
         "people": people, **about, "here": here,
         "ground": ground_of(ground, corner) if on_map else None,
         "switches": [part for part in switches_of(model) if part in KEPT.get(kind, (part,))],

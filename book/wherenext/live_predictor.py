@@ -33,8 +33,6 @@ SCRIPTS = (
     "page_parts.js", "live.js", "predictor_model.js", "predictor_read.js", "live_map.js",
     "predictor_draw.js", "predictor_page.js",
 )  # fmt: skip
-# In the order of `lab.pretraining.pretrain`.
-EXPERTS = ("trained in all worlds", "trained in worlds of diaries")
 TITLE = "The model trained on nobody, live: drop a file of visits and see where they go next"
 MAP = "Map of this person's places, and where they may go next; the panel beside it says the same"
 CAPTION = (
@@ -78,8 +76,6 @@ def live(
     if visits is not None and visits.user_id.nunique() > MOST_PEOPLE:
         visits = most(visits)
     networks = {name: list(part.experts) for name, part in predictor.experts.items()}
-    n_experts = len(networks["next_place"])
-    named = EXPERTS if n_experts == len(EXPERTS) else range(1, n_experts + 1)
     every = [network for part in networks.values() for network in part]
     model = {name: [packed(network) for network in part] for name, part in networks.items()} | {
         "knots": {name: feature.knots for network in every
@@ -90,7 +86,7 @@ def live(
         "novelty": dict(zip(("mean", "strength"), predictor.novelty, strict=True)),
     }  # fmt: skip
     data = {
-        "id": "pgt-live-nobody", "model": model, "experts": [str(one) for one in named],
+        "id": "pgt-live-nobody", "model": model,
         "reading": {"columns": {ours: [ours.replace("_", ""), *" ".join(ALIASES[ours]).split()]
                                 for ours in (*REQUIRED, "lon", "lat")},
                     "others": [[magic.decode("latin-1"), *words] for magic, *words in _others()]},

@@ -36,7 +36,7 @@ class Walkthrough(WebFigure):
             for n, step in enumerate(self.steps, start=1)
         )
         return (
-            f"<style>{web('steps.css')}</style>\n"
+            f"<style>{web('page_parts.css')}{web('steps.css')}</style>\n"
             f'<figure class="pgt-steps" aria-label="{safe_html(self.title)}">'
             '<div class="steps-bar" hidden><button type="button" data-by="-1">◀ Back</button>'
             f'<input type="range" min="1" max="{last}" value="1" aria-label="Step">'

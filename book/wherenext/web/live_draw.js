@@ -301,8 +301,6 @@ const draw = () => {
     for (const body of ["top", "rest"]) find(body).replaceChildren();
     find("was").textContent = "";
   }
-  find("linkrow").hidden = true;
-  find("copied").textContent = "";
   // A button that has nothing more to do cannot keep the focus.
   if (held?.disabled) (find("moment").disabled ? find("person") : find("moment")).focus();
 };

@@ -66,18 +66,6 @@ const drawAnswer = (find, person, count, answer) => {
   if (others.length) addGuess(find("rest"), "", many(others.length, "other place"), sum, "", scale);
   find("heading").textContent = `Where next: the ${top.length === 10 ? "ten " : ""}likeliest`;
 };
-const drawExperts = (find, { weights, judged }) => {
-  find("speaking").hidden = weights.length < 2;
-  find("judged").textContent = judged
-    ? `(weighed by what each said of ${many(judged, "earlier visit")})` : "(alike: too little is known)";
-  find("experts").replaceChildren();
-  weights.forEach((weight, k) => {
-    const row = add$(find("experts"), "tr");
-    add$(row, "th", page.experts[k], { scope: "row" });
-    addBar(add$(row, "td", "", { className: "bars" }), [["copied", weight]]);
-    add$(row, "td", percent(weight));
-  });
-};
 const drawPlaces = (find, drawMap, person, count, answer) => {
   const here = person.visits[count - 1].place, truth = person.visits[count]?.place ?? null;
   const likely = answer.places.slice(0, 10);
