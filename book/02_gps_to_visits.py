@@ -85,7 +85,6 @@ from matplotlib.collections import (
     PolyCollection,
 )
 from matplotlib.patches import Ellipse
-from wherenext import touch
 from wherenext.figures import (
     COPIED,
     EXTRA,
@@ -257,17 +256,12 @@ print(f"{len(stays_today)} staypoints that day; the truth: {n_today} visits")
 lon, lat = today.lon.to_numpy(), today.lat.to_numpy()
 
 
-def from_anchor(metres):
-    """(F,) metres from each fix to the anchor in force."""
-    anchors, anchor = [], 0
-    for i in range(len(today)):
-        if haversine(lon[anchor], lat[anchor], lon[i], lat[i]) >= metres:
-            anchor = i
-        anchors.append(anchor)
-    return haversine(lon[anchors], lat[anchors], lon, lat)
-
-
-off = from_anchor(200)
+anchors, anchor = [], 0  # of each fix the anchor in force
+for i in range(len(today)):
+    if haversine(lon[anchor], lat[anchor], lon[i], lat[i]) >= 200:
+        anchor = i
+    anchors.append(anchor)
+off = haversine(lon[anchors], lat[anchors], lon, lat)  # (F,) metres
 fig, ax = plt.subplots(figsize=(7.4, 3.2))
 shade = {"ymin": 0.14, "color": EXTRA, "alpha": 0.22, "lw": 0}
 for k, (i, _, end) in enumerate(stays_today):
@@ -278,20 +272,18 @@ ax.plot(hour, off, label="distance from the anchor", **line)
 ax.axhline(200, color=MUTED, ls="--", lw=1)
 ax.text(hour.iloc[0], 207, "200 m", color=MUTED, fontsize=8)
 look = {"color": TRUTH, "hatch": "///", "edgecolor": PAPER, "lw": 0}
-visited = []
 slanted = {"fontsize": 7.5, "va": "top", "rotation": 30, "ha": "center"}
 of_today = own_truth[own_truth.started_at.dt.date == day]
 for k, row in enumerate(of_today.itertuples()):
     times = (row.started_at, row.finished_at)
     begin, end = ((t - midnight).total_seconds() / 3600 for t in times)
-    visited.append((begin, end, row.kind))
     label = "true visit" if k == 0 else None
     ax.barh(-28, end - begin, 22, left=begin, label=label, **look)
     ax.text(begin, -56, row.kind, color=INK, **slanted)
 ax.set(ylim=(-110, 275), yticks=[0, 100, 200])
 ax.set(xlabel="hour of the day, local time", ylabel="metres")
 ax.legend(loc="upper center", ncols=3, fontsize=8.5)
-still = show(
+show(
     fig,
     alt="Distance from the current anchor over the day, always under 200 "
     "metres. On trips it is a saw; in stays it is nearly constant. "
@@ -301,23 +293,22 @@ still = show(
     "finds. Below: the true visits of that day. The height of a flat "
     "line is the distance from the last anchor to the door.",
 )
-radii = (50, 100, 150, 200, 300, 500, 800)  # metres
-durations = (5, 10, 20, 30, 60, 120)  # minutes
-by_threshold = {
-    (far, long): [
-        (hour[i], hour[end]) for i, _, end in find_stays(today, far, long)
-    ]
-    for far in radii
-    for long in durations
-}
-distances = {far: from_anchor(far) for far in radii}
-touch.stays(
-    still, hour, distances, by_threshold, visited, start=(200, 30)
-)
 
 # %% [markdown]
-# On the book's page, two sliders change the two thresholds. Which visits does a longer duration lose?
-# What passes for a staypoint when the radius is large and the duration short?
+# How many staypoints does this day have with other thresholds?
+
+# %%
+counts = {
+    f"{metres} m": {
+        f"{minutes} min": len(find_stays(today, metres, minutes))
+        for minutes in (5, 10, 20, 30, 60, 120)
+    }
+    for metres in (50, 100, 200, 400, 800)
+}
+pd.DataFrame(counts).rename_axis("at least", axis=0)
+
+# %% [markdown]
+# Which visits does a longer duration lose? What passes for a staypoint when the radius is large and the duration short?
 #
 # The last anchor was set 200 m from the anchor before it, somewhere *before* the door. So a staypoint begins
 # a little too early, and some of its fixes lie on the street. Remember this detail.

@@ -1,11 +1,11 @@
-"""Figures that one can touch: a still figure, and controls that draw it anew in the page.
+"""A figure that one can touch: a still one, and controls that draw it anew in the page.
 
 The still one stays on paper and wherever JavaScript is off. No server answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,19 +25,17 @@ class Touch:
     """A still figure with controls, for the notebook to display."""
 
     still: Shown
-    kind: str
     data: dict[str, Any]
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        scripts = ("page_parts.js", "touch.js", f"touch_{self.kind}.js")
-        id, picture = f"pgt-touch-{self.kind}", self.still.picture()
         figure = (
-            f'<figure class="pgt-figure pgt-touch" id="{id}" data-kind="{self.kind}">'
-            f'<div class="touch-still">{picture}</div>'
+            f'<figure class="pgt-figure pgt-touch" id="pgt-touch">'
+            f'<div class="touch-still">{self.still.picture()}</div>'
             f'<div class="touch-body" role="group" aria-label="{safe_html(self.still.alt)}" hidden>'
             f"</div><figcaption>{safe_html(self.still.caption)}</figcaption></figure>"
         )
-        page = scripted(figure, {"id": id, **self.data}, ("page_parts.css", "touch.css"), scripts)
+        data, sheets = {"id": "pgt-touch", **self.data}, ("page_parts.css", "touch.css")
+        page = scripted(figure, data, sheets, ("page_parts.js", "touch.js"))
         return {**self.still._repr_mimebundle_(**options), "text/html": page}
 
 
@@ -66,7 +64,7 @@ def kernel(
             "when": [f"{start:%a %H:%M}" for start in visits.started_at],
         },
     }  # fmt: skip
-    return Touch(still, "kernel", data)
+    return Touch(still, data)
 
 
 def _votes(batch: Batch, row: int) -> dict[str, Any]:
@@ -78,27 +76,3 @@ def _votes(batch: Batch, row: int) -> dict[str, Any]:
         "places": codes.tolist(), "minutes": batch.start_minute[row, :n].int().tolist(),
         "now": int(batch.now_minute[row]), "truth": int(found[0]) if len(found) else -1,
     }  # fmt: skip
-
-
-def stays(
-    still: Shown, hours: Sequence[float], apart: Mapping[int, Sequence[float]],
-    found: Mapping[tuple[int, int], Sequence[tuple[float, float]]],
-    visits: Sequence[tuple[float, float, str]], *, start: tuple[int, int],
-) -> Touch:  # fmt: skip
-    """The two thresholds of the sliding rule, over one day; all times are hours.
-
-    ``apart``: by radius in metres, how far each fix is from its anchor; ``found``: by (radius,
-    minutes), begin and end of each staypoint; ``visits``: begin, end and kind of each true one.
-    """
-    metres, minutes = sorted(apart), sorted({long for _, long in found})
-    data = {
-        "metres": metres, "minutes": minutes, "start": list(start),
-        "hours": np.round(hours, 3).tolist(),
-        "apart": [np.round(apart[far]).astype(int).tolist() for far in metres],
-        "stays": [
-            [np.round(np.reshape(found[far, long], (-1, 2)), 3).tolist() for long in minutes]
-            for far in metres
-        ],
-        "visits": [[round(float(a), 3), round(float(b), 3), str(kind)] for a, b, kind in visits],
-    }  # fmt: skip
-    return Touch(still, "stays", data)

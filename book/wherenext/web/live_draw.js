@@ -4,21 +4,14 @@
 
 const perPlace = (visits, attention) => {
   const sums = new Map();
-  const unread = visits.length - attention.length; // the oldest of a long list
-  visits.slice(unread).forEach(({ place }, i) => sums.set(place, (sums.get(place) || 0) + attention[i]));
+  visits.slice(visits.length - attention.length).forEach(({ place }, i) => sums.set(place, (sums.get(place) || 0) + attention[i]));
   return [...sums].sort((a, b) => b[1] - a[1]);
 };
 // [place, probability, copied part] of the likeliest; 0 is padding and no place.
-const likeliest = (out, n) => {
-  const best = [];
-  out.probabilities.forEach((p, place) => {
-    if (!place || p <= 0 || (best.length === n && p <= best.at(-1)[1])) return;
-    best.push([place, p, out.gate * out.pointer[place]]);
-    best.sort((a, b) => b[1] - a[1]);
-    if (best.length > n) best.pop();
-  });
-  return best;
-};
+const likeliest = ({ probabilities, gate, pointer }, n) => [...probabilities.keys()]
+  .filter((place) => place && probabilities[place] > 0)
+  .sort((a, b) => probabilities[b] - probabilities[a]).slice(0, n)
+  .map((place) => [place, probabilities[place], gate * pointer[place]]);
 
 const drawTop = (out, before) => {
   const rows = likeliest(out, 10), truth = went(state);
@@ -55,8 +48,8 @@ const drawTop = (out, before) => {
   addRow(find("rest"), many(rest, "other place"), ...others((place) => place > 1));
   const buttons = [...find("top").querySelectorAll("button")];
   if (held >= 0) (buttons[held] ?? buttons[0] ?? find("undo")).focus();
-  const first = page.people[comesFrom(state)[0]].name;
-  const thin = state.moment === null ? `read as those of ${first}` : "before your changes";
+  const thin = state.moment === null ? `read as those of ${page.people[comesFrom(state)[0]].name}`
+    : "before your changes";
   const notes = before ? [`The thin line: ${thin}.`] : [];
   if (truth !== null) {
     const p = out.probabilities[truth];
@@ -121,23 +114,22 @@ const editor = (row, i) => {
   const cell = add$(add$(line, "td", "", { colSpan: shown }), "div", "", { className: "fields" });
   line.dataset.editor = i;
   const field = (text, input) => {
-    const label = add$(cell, "label", text + " ");
     input.dataset.do = text;
-    return label.appendChild(input);
+    return add$(cell, "label", text + " ").appendChild(input);
   };
-  const days = add$(document.createElement("div"), "select");
+  const make = (tag, more) => Object.assign(document.createElement(tag), more);
+  const days = make("select");
   const last = day(state.visits.at(-1).at), back = last - day(visit.at);
   for (let ago = Math.min(-1, back); ago <= Math.max(8, back); ago++) {
-    const before = `${ago} day${ago > 1 ? "s" : ""} before`;
-    const when = ago < 0 ? "the day after the last" : ago === 0 ? "the last visit's day" : before;
+    const when = ago < 0 ? "the day after the last" : ago === 0 ? "the last visit's day"
+      : `${many(ago, "day")} before`;
     days.add(new Option(`${weekday((last - ago) * DAY)}, ${when}`, ago, ago === back, ago === back));
   }
   field("Day", days).addEventListener("change", () => {
     const { at } = state.visits[i], then = day(state.visits.at(-1).at) - Number(days.value);
     setVisit(i, { at: at + (then - day(at)) * DAY });
   });
-  const input = (more) => Object.assign(document.createElement("input"), more);
-  const time = input({ type: "time", value: clock(visit.at) });
+  const time = make("input", { type: "time", value: clock(visit.at) });
   // A browser reports every digit as a change, so the time counts once the typing has stopped.
   let counted = time.value;
   const commit = () => {
@@ -155,7 +147,7 @@ const editor = (row, i) => {
     const what = relatedTarget?.dataset.do;
     if (what && !relatedTarget.isConnected) focusRow(editing, what);
   });
-  const stay = input({ type: "number", min: 0, max: 4320, step: "any", value: visit.stay });
+  const stay = make("input", { type: "number", min: 0, max: 4320, step: "any", value: visit.stay });
   field("for minutes", stay).addEventListener("change", () => {
     const minutes = within(Math.round(Number(stay.value)), 0, 4320);
     if (stay.value !== "") setVisit(i, { stay: minutes });
@@ -185,10 +177,10 @@ const drawVisits = (out) => {
   const most = Math.max(0.01, ...(out ? out.attention : []));
   for (const row of body.querySelectorAll("tr[data-visit]")) {
     const i = Number(row.dataset.visit), { place, at, stay } = visits[i];
-    const part = (name) => row.querySelector(`[data-part=${name}]`);
+    const part = (name) => row.querySelector(`.${name}`), bars = part("bars");
     const seen = out ? i - (n - out.attention.length) : -1; // the model reads the most recent ones
     part("when").textContent = `${weekday(at)} ${clock(at)}, ${long(stay)}`;
-    part("attention").replaceChildren();
+    bars.replaceChildren();
     const bias = seen < 0 ? 0 : Math.round(100 * out.bias[seen]) / 100 || 0; // no minus zero
     part("bias").textContent = seen < 0 ? "" : bias.toFixed(2).replace("-", "−");
     for (const button of part("knobs").children) {
@@ -196,26 +188,20 @@ const drawVisits = (out) => {
       button.setAttribute("aria-label", `${button.title}: ${which}`);
     }
     if (seen < 0) continue;
-    addBar(part("attention"), [["copied", out.attention[seen] / most]]);
-    add$(part("attention"), "small", three(out.attention[seen]));
+    addBar(bars, [["copied", out.attention[seen] / most]]);
+    add$(bars, "small", three(out.attention[seen]));
   }
 };
 
 const addRow = (body, i) => {
   const { place } = state.visits[i], row = add$(body, "tr");
   row.dataset.visit = i;
-  const cell = (tag, part, more) => {
-    const element = add$(row, tag, "", more);
-    element.dataset.part = part;
-    return element;
-  };
-  cell("td", "number", { className: "number" }).textContent = state.visits.length - i;
-  const what = cell("th", "what", { scope: "row" });
+  add$(row, "td", state.visits.length - i, { className: "number" });
+  const what = add$(row, "th", "", { scope: "row" });
   add$(what, "span", (place === went(state) ? "✓ " : "") + name(place), { title: name(place) });
-  add$(what, "small").dataset.part = "when";
-  cell("td", "attention", { className: "bars" });
-  cell("td", "bias", { className: "bias" });
-  const knobs = cell("td", "knobs", { className: "knobs" });
+  add$(what, "small", "", { className: "when" });
+  for (const part of ["bars", "bias", "knobs"]) add$(row, "td", "", { className: part });
+  const knobs = row.lastChild;
   const edit = () => {
     editing = editing === i ? null : i;
     draw();
@@ -298,8 +284,7 @@ const draw = () => {
     drawGate(out);
     drawBias(out);
   } else {
-    for (const body of ["top", "rest"]) find(body).replaceChildren();
-    find("was").textContent = "";
+    for (const body of ["top", "rest", "was"]) find(body).replaceChildren();
   }
   // A button that has nothing more to do cannot keep the focus.
   if (held?.disabled) (find("moment").disabled ? find("person") : find("moment")).focus();

@@ -107,8 +107,8 @@ const remove = (i, event) => {
 };
 // The places change seats; times and stays keep theirs, so that the list stays in order of time.
 const swap = (i, j) => {
-  change((next) => {
-    [next.visits[i].place, next.visits[j].place] = [next.visits[j].place, next.visits[i].place];
+  change(({ visits }) => {
+    [visits[i].place, visits[j].place] = [visits[j].place, visits[i].place];
     editing = j;
   });
   focusRow(j, "later");
