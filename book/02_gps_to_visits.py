@@ -20,14 +20,13 @@ except ImportError:  # on Colab
     )
 
 # %%
-import os
 from functools import cache
 
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 from sklearn.cluster import DBSCAN
-from wherenext import city, gps_summary
+from wherenext import city
 from wherenext.exercises import check
 from wherenext.fixes import simulate_fixes, true_visits
 from wherenext.gps_matching import match, recovery
@@ -82,7 +81,6 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(4)
 import matplotlib.pyplot as plt
 from matplotlib.collections import EllipseCollection
 from matplotlib.patches import Ellipse
-from wherenext import touch
 from wherenext.figures import (
     COPIED,
     EXTRA,
@@ -224,17 +222,12 @@ print(f"{len(stays_today)} staypoints that day; the truth: {n_today} visits")
 lon, lat = today.lon.to_numpy(), today.lat.to_numpy()
 
 
-def from_anchor(metres):
-    """(F,) metres from each fix to the anchor in force."""
-    anchors, anchor = [], 0
-    for i in range(len(today)):
-        if haversine(lon[anchor], lat[anchor], lon[i], lat[i]) >= metres:
-            anchor = i
-        anchors.append(anchor)
-    return haversine(lon[anchors], lat[anchors], lon, lat)
-
-
-off = from_anchor(200)
+anchors, anchor = [], 0  # of each fix the anchor in force
+for i in range(len(today)):
+    if haversine(lon[anchor], lat[anchor], lon[i], lat[i]) >= 200:
+        anchor = i
+    anchors.append(anchor)
+off = haversine(lon[anchors], lat[anchors], lon, lat)  # (F,) metres
 fig, ax = plt.subplots(figsize=(7.4, 3.2))
 shade = {"ymin": 0.14, "color": EXTRA, "alpha": 0.22, "lw": 0}
 for k, (i, _, end) in enumerate(stays_today):
@@ -245,20 +238,18 @@ ax.plot(hour, off, label="distance from the anchor", **line)
 ax.axhline(200, color=MUTED, ls="--", lw=1)
 ax.text(hour.iloc[0], 207, "200 m", color=MUTED, fontsize=8)
 look = {"color": TRUTH, "hatch": "///", "edgecolor": PAPER, "lw": 0}
-visited = []
 slanted = {"fontsize": 7.5, "va": "top", "rotation": 30, "ha": "center"}
 of_today = own_truth[own_truth.started_at.dt.date == day]
 for k, row in enumerate(of_today.itertuples()):
     times = (row.started_at, row.finished_at)
     begin, end = ((t - midnight).total_seconds() / 3600 for t in times)
-    visited.append((begin, end, row.kind))
     label = "true visit" if k == 0 else None
     ax.barh(-28, end - begin, 22, left=begin, label=label, **look)
     ax.text(begin, -56, row.kind, color=INK, **slanted)
 ax.set(ylim=(-110, 275), yticks=[0, 100, 200])
 ax.set(xlabel="hour of the day, local time", ylabel="metres")
 ax.legend(loc="upper center", ncols=3, fontsize=8.5)
-still = show(
+show(
     fig,
     alt="Distance from the current anchor over the day, always under 200 "
     "metres. On trips it is a saw; in stays it is nearly constant. "
@@ -268,23 +259,22 @@ still = show(
     "finds. Below: the true visits of that day. The height of a flat "
     "line is the distance from the last anchor to the door.",
 )
-radii = (50, 100, 150, 200, 300, 500, 800)  # metres
-durations = (5, 10, 20, 30, 60, 120)  # minutes
-by_threshold = {
-    (far, long): [
-        (hour[i], hour[end]) for i, _, end in find_stays(today, far, long)
-    ]
-    for far in radii
-    for long in durations
-}
-distances = {far: from_anchor(far) for far in radii}
-touch.stays(
-    still, hour, distances, by_threshold, visited, start=(200, 30)
-)
 
 # %% [markdown]
-# On the book's page, two sliders change the two thresholds. Which visits does a longer duration lose?
-# What passes for a staypoint when the radius is large and the duration short?
+# How many staypoints does this day have with other thresholds?
+
+# %%
+counts = {
+    f"{metres} m": {
+        f"{minutes} min": len(find_stays(today, metres, minutes))
+        for minutes in (5, 10, 20, 30, 60, 120)
+    }
+    for metres in (50, 100, 200, 400, 800)
+}
+pd.DataFrame(counts).rename_axis("at least", axis=0)
+
+# %% [markdown]
+# Which visits does a longer duration lose? What passes for a staypoint when the radius is large and the duration short?
 #
 # The last anchor was set 200 m from the anchor before it, somewhere *before* the door. So a staypoint begins
 # a little too early, and some of its fixes lie on the street. Remember this detail.
@@ -908,23 +898,10 @@ for name, zone in clocks.items():
 # GeoLife is 182 people, most of them around Beijing, recorded by Microsoft Research Asia
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
 # We may not pass on their records, so you see only totals, made by `python book/lab/run.py gps`. If you have the data,
-# set `PGT_GEOLIFE_FIXES` to its folder, and this page computes everything anew. (That takes some minutes.)
+# set `PGT_GEOLIFE_FIXES` to its folder, and that command computes everything anew. (It takes some minutes.)
 
 # %%
-folder = os.environ.get(gps.FIXES)
-if folder:
-    import warnings
-
-    from pgt import read_fixes
-    from pgt.errors import DataNote
-
-
-
-    # `pgt` doubts times in UTC so far from Greenwich; here we want them.
-    warnings.simplefilter("ignore", DataNote)
-    real = pd.DataFrame(gps_summary.measured(read_fixes(folder)))
-else:
-    real = read_results("gps").rows
+real = read_results("gps").rows
 by_table = real.groupby("table")
 tables = {name: part.dropna(axis=1, how="all") for name, part in by_table}
 counts = tables["steps"].pivot_table(
@@ -933,7 +910,8 @@ counts = tables["steps"].pivot_table(
     values="n",
     sort=False,
 )
-columns = [(z, o) for z in gps_summary.ZONES for o in gps_summary.ORDERS]
+zones, orders = ("UTC", "Asia/Shanghai"), ("swapped", "right")
+columns = [(zone, order) for zone in zones for order in orders]
 WORDS = ("fixes kept", "staypoints", "staypoints in locations", "locations")
 shown = counts.loc[[*WORDS, "visits", "test windows"], columns]
 shown.map("{:,.0f}".format).rename_axis(columns=["time zone", "coordinates"])
@@ -965,14 +943,19 @@ Markdown(
 # %%
 def silent_and_placed(fixes):
     """Silent hours (%), staypoints in a location (%), F1 of visits."""
-    tally = gps_summary.Tally()
-    for user, own in fixes.groupby("user_id"):
-        tally.look(user, own.reset_index(drop=True))
+    silent = pd.Timedelta(0)
+    for _, own in fixes.groupby("user_id"):
+        own = own.reset_index(drop=True)
+        pauses = own.tracked_at.diff().shift(-1)  # after each fix
+        pauses = pauses.where(pauses > pd.Timedelta(hours=1), pd.Timedelta(0))
+        for stay in gps.generate_staypoints(own).itertuples():
+            silent += pauses[stay.first_fix :][: stay.n_fixes].sum()
     stays = gps.generate_staypoints(fixes)
+    stayed = (stays.finished_at - stays.started_at).sum()
     located, places = gps.generate_locations(stays)
     in_one = 100 * located.location_id.notna().mean()
     f1 = score(gps.merge_staypoints(located, places)).f1
-    return 100 * tally.silent / tally.stayed, in_one, f1
+    return 100 * silent / stayed, in_one, f1
 
 
 alike = {}

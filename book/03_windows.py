@@ -603,14 +603,22 @@ table = pd.DataFrame(rows).rename(columns=lambda k: k.replace("_", " "))
 table.T.rename_axis("window 0")
 
 # %% tags=["hide-input"]
-from wherenext.batch_drawing import batch_drawing
+import seaborn as sns
+from matplotlib import pyplot as plt
+from wherenext.figures import show
 
-batch_drawing(
-    columns["test"]["location"],
-    first[tiny].tolist(),
-    target[tiny].tolist(),
-    caption="From the table to a batch, with the location ids of these two "
-    "windows. Green: the targets. The other features go the same way.",
+ids = batch["location"].numpy()  # (B, L)
+fig, ax = plt.subplots(figsize=(6.4, 1.6))
+style = {"cmap": "Blues", "vmax": 2, "cbar": False, "linewidths": 2}
+sns.heatmap(ids > 0, annot=ids, fmt="d", ax=ax, **style)
+ax.set(xlabel="visit, the oldest first", ylabel="window")
+show(
+    fig,
+    alt="Two windows in one rectangle of location ids: "
+    + "; ".join(", ".join(map(str, row)) for row in ids)
+    + ". Empty seats hold a zero and are pale.",
+    caption="Two windows in one batch, with their location ids. Pale: empty "
+    "seats, where the mask is 0. The other features go the same way.",
 )
 
 # %% [markdown]

@@ -39,10 +39,14 @@ from scipy.optimize import minimize_scalar
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import EXTRA, GATE, INK, MUTED, TRUTH, show
-from wherenext.gates import gates
 from wherenext.ground import ground, located
 from wherenext.results import read_results
-from wherenext.window_features import NUMBERS, features_of, forecast
+from wherenext.window_features import (
+    NUMBERS,
+    features_of,
+    forecast,
+    gates,
+)
 
 from pgt import plots
 from pgt.calibration import (

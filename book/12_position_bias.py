@@ -40,7 +40,7 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown
-from wherenext import city, recency_world
+from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
 from wherenext.position_bias import (
@@ -98,7 +98,7 @@ def runs(what, variant):
 
 def curves(what, variant, letter="b"):
     """(seeds, positions) the bias (b) or the mean content (c)."""
-    upto = recency_world.MEMORY if "kernel" in what else 15
+    upto = 20 if "kernel" in what else 15
     positions = [f"{letter}{p}" for p in range(1, upto + 1)]
     return runs(what, variant)[positions].to_numpy()
 
@@ -501,10 +501,7 @@ slope_table.round(3) + 0.0  # no zero below zero
 # flat world, too: a window holds a few visits that are too old to be copied, and it cannot tell which. In *Bias frozen at the truth* the bias is $\log \kappa_p$ and does not learn; there is no embedding.
 
 # %% tags=["hide-input"]
-kernels = {
-    "fading kernel": recency_world.fading(),
-    "flat kernel": recency_world.flat(),
-}
+kernels = {"fading kernel": 0.8 ** np.arange(20), "flat kernel": np.ones(20)}
 logs = {what: np.log(kernel) for what, kernel in kernels.items()}
 logs = {what: log - log.mean() for what, log in logs.items()}
 fig, axes = plt.subplots(2, 3, figsize=(7.4, 4.8), sharex=True, sharey=True)

@@ -39,8 +39,8 @@ from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, MUTED, TRUTH, show
 from wherenext.flows import flows
-from wherenext.gates import gates
 from wherenext.ground import districts, ground, located
+from wherenext.window_features import gates
 
 from pgt.checkpoint import load_model, shipped
 from pgt.config import CITY, ModelConfig

@@ -146,7 +146,6 @@ measured = {
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-from wherenext import touch
 from wherenext.figures import COPIED, GENERATED, MUTED, show
 
 share = {"sharex": True, "sharey": True}
@@ -180,7 +179,7 @@ crossing = {
 }
 lowest = {name: min(t, key=lambda v: t[v][0]) for name, t in measured.items()}
 seeds = {len(t[v][3]) for t in measured.values() for v in CLAIMED}
-still = show(
+show(
     figure,
     alt=f"Forest plot of {len(CLAIMED)} ablations. "
     + "; ".join(
@@ -194,25 +193,10 @@ still = show(
     + " seeds and 95 % interval over people and seeds; ticks: single seeds; "
     "open diamonds: what the documents report, by the published protocol.",
 )
-each_seed = {
-    name: sorted(ablations.select(variant="full", **where).seed)
-    for name, where in sets.items()
-}
-named = {
-    name: {v.replace("_", " "): row for v, row in table.items()}
-    for name, table in measured.items()
-}
-touch.seeds(
-    still,
-    named,
-    each_seed,
-    measure=text,
-    start=next(name for name in named if "published" in name),
-)
 
 # %% [markdown]
-# What would you have published with one seed? Choose one above, and compare its marks with the means. Then take
-# another seed.
+# What would you have published with one seed? Choose a tick in each row and compare it with the mean. Then take
+# another tick.
 
 # %% tags=["hide-input"]
 def listed(table, rows):

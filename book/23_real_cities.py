@@ -829,31 +829,7 @@ Markdown(
 #
 # ## Recompute it
 #
-# If you have the windows files, set `PGT_GEOLIFE_WINDOWS` to their folder before you start this
-# notebook. The next cell then scores the baselines again and compares them with the committed file.
-
-# %%
-import os
-
-from wherenext.windows_folder import GEOLIFE_WINDOWS, has_data, read_windows_folder
-
-from pgt.baselines import baselines
-from pgt.metrics import evaluate, summarize
-from pgt.windows import prepare
-
-if has_data(GEOLIFE_WINDOWS):
-    real = prepare(read_windows_folder(os.environ[GEOLIFE_WINDOWS]))
-    assert real.counts() == published.header["data"]["windows"]
-    for name in ("last", "most_frequent", "markov"):
-        ranks = evaluate(baselines()[name].fit(real.train), real.test)
-        again = summarize(ranks, ["all"])["acc@1"].iloc[0]
-        assert abs(again - published.mean(model=name)) < 0.01, name
-    print("Recomputed: the baselines agree with the committed file.")
-else:
-    print("GeoLife is not here; the tables above are the committed ones.")
-
-# %% [markdown]
-# All seeds of the networks take much longer:
+# If you have the windows files, these commands make the committed files anew:
 #
 # ```bash
 # PGT_GEOLIFE_WINDOWS=folder python book/lab/run.py geolife_published

@@ -22,7 +22,7 @@ except ImportError:  # on Colab
 # Below is the whole model of this book, trained on the simulated town. It runs in this page: no server answers, and
 # nothing that you do leaves your machine. Choose a person and a moment. Delete a visit (✕), change its day, hour and
 # duration, or swap its place with a neighbour's (✎). Click a place on the map to make it the latest visit, or the arrow
-# before a guess to go there. Point at a visit, a guess or a bar, and all that belongs to the same place lights up.
+# before a guess to go there.
 
 # %%
 from wherenext.live import playground
@@ -41,11 +41,10 @@ playground()
 # 4. **No order.** Switch off "position from the end", "sinusoids", "days ago" and "position bias", one after the other.
 #    Then swap two visits. What is left that could tell the model which came first?
 # 5. **A day of your own.** "Compose a day", then click the places of a morning. Watch the gate with each click.
-#    Then let the model go on: "Roll out a day" goes to the likeliest place again and again until midnight. A stay lasts
-#    as long as this person usually stays there, because the model predicts only the place.
+#    Then let the model go on: click the arrow before its first guess again and again. A stay lasts as long as this
+#    person usually stays there, because the model predicts only the place.
 #
 # What we saw is folded away after exercise 2. A thin line on the bars keeps what the model said before your changes.
-# "Share this state" gives a link that brings back exactly what you see; in a notebook, it gives a line of Python.
 #
 # | you see | it is | built in |
 # |---|---|---|
@@ -72,8 +71,8 @@ live(NextLocation.pretrained())
 # %% [markdown]
 # Move the slider back: for every visit the page shows what the model expected from the visits before it, and where the
 # person went. "So far" counts how often it was right, beside a rule that names the most visited of the latest places. Then
-# choose when the next visit begins, and watch the list change. "Who speaks" shows the weights of the model's two
-# experts ([chapter 24](24_trained_on_nobody.ipynb)): one has learned from all simulated worlds, one from diaries. The page computes them at every visit, from how well each expert predicted earlier ones.
+# choose when the next visit begins, and watch the list change. Inside, two
+# experts answer ([chapter 24](24_trained_on_nobody.ipynb)): one has learned from all simulated worlds, one from diaries. The page weighs them at every visit by how well each predicted earlier ones.
 #
 # There is much that this model cannot know:
 #

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from wherenext.gates import gates
 from wherenext.position_bias import bias_of
+from wherenext.window_features import gates
 
 from pgt import look as looking
 from pgt.baselines import ContextKernel

@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from wherenext.gates import gates
-from wherenext.window_features import forecast
+from wherenext.window_features import forecast, gates
 
 from lab import data_sets, models, runs
 from lab.data_sets import DATA

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from wherenext.windows_folder import from_environment
 
 from lab import data_sets, models, runs
 from lab.models import Run
@@ -92,7 +91,9 @@ def compare(name: str) -> Iterator[Row]:
     """One of their files beside each of our models."""
     key, told, n_answers = FILES[name]
     windows = data_sets.dataset(key).test
-    answers = pd.read_csv(from_environment(ANSWERS) / f"{name}.csv", dtype={"prediction": str})
+    answers = pd.read_csv(
+        data_sets.from_environment(ANSWERS) / f"{name}.csv", dtype={"prediction": str}
+    )
     theirs, same = their_ranks(answers, windows)
     theirs["user_id"] = pd.factorize(theirs.user_id)[0]
     for model, variant, target_time in WITH_TIME if told else WITHOUT_TIME:

@@ -27,11 +27,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from wherenext import city, recency_world
+from wherenext import city
 from wherenext.people import Behaviour
 from wherenext.position_bias import by_position, faster_bias, freeze_bias
 
-from lab import data_sets, models
+from lab import data_sets, models, recency_world
 from lab.provenance import code_hash
 from lab.reports import Report
 from pgt import checkpoint, metrics

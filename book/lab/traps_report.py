@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from wherenext.results import read_results
-from wherenext.windows_folder import from_environment
 
 from lab import data_sets, traps, traps_gps
 from lab.reports import Report
@@ -35,7 +34,7 @@ def measured() -> Iterator[tuple[str, Iterable[Row]]]:
     yield "mixed protocols", traps.mixed_protocols(visits)
     yield "stopping", traps.stopping()
     yield "chosen on test", traps.chosen_on_test(data_sets.dataset("geolife_exact"))
-    tracks = gps.staypoints_and_triplegs(read_fixes(from_environment(gps.FIXES)))
+    tracks = gps.staypoints_and_triplegs(read_fixes(data_sets.from_environment(gps.FIXES)))
     found = {
         way: gps.tracks_to_visits(tracks, **settings) for way, settings in traps_gps.WAYS.items()
     }

@@ -1,8 +1,4 @@
-"""The whole network in one drawing: from visits to an answer, part by part.
-
-Chapters show it with their own parts lit and the others muted. The drawing is SVG text and lines in
-the book's colours, so it follows the theme, and every box is a link.
-"""
+"""The whole network in one drawing, as SVG; chapters light up their parts, and boxes are links."""
 
 from __future__ import annotations
 
@@ -111,21 +107,11 @@ class Drawing:
 def architecture(
     *lit: str, shapes: Mapping[str, str] | None = None, caption: str, words: bool = True
 ) -> Drawing:
-    """Draw the Pointer-Generator Transformer.
+    """Draw the Pointer-Generator Transformer, with a sentence on each lit part beside it.
 
-    Parameters
-    ----------
-    *lit : str
-        Names of `PARTS` to light up; the others are muted. None: everything is lit.
-    shapes : mapping of str to str, optional
-        What to write at the arrow that leaves a part, such as ``{"encoder": "B, L, D"}``.
-    caption : str
-        Below the drawing.
-    words : bool
-        Whether a sentence on each lit part stands beside it.
+    ``lit`` are names of `PARTS`, the others are muted (none: everything is lit); ``shapes`` is
+    written at the arrows that leave parts, such as ``{"encoder": "B, L, D"}``.
 
-    Examples
-    --------
     >>> shown = architecture("pointer", "bias", caption="You are here.")
     >>> shown.alt.endswith("Lit: pointer, bias.")
     True
@@ -166,10 +152,7 @@ def drawing(
     lit: Collection[str], alt: str, link: Callable[[Part], str], *,
     shapes: Mapping[str, str] | None = None, small: bool = False,
 ) -> str:  # fmt: skip
-    """The drawing as SVG, with some parts lit (none: all); ``link`` says where a box leads.
-
-    Small, it has large names and no second line in the boxes.
-    """
+    """The drawing as SVG; ``link`` says where a box leads. Small, a box has only its large name."""
     high, gap = (38, 15) if small else (41, 22)
 
     def top(part: Part) -> int:

@@ -1,10 +1,7 @@
 """A simulated town whose people tell the truth about every choice.
 
-Larkmere is an invented prairie town. Its people keep the rhythms of real ones
-(`wherenext.realism`), and every visit carries what no recording of real people can: whether it was
-an exploration or a return, and how likely exploration was at that moment. No record of a real
-person is in it. `wherenext.town_map` has its streets and places, `wherenext.people` its people and
-their days.
+Its people keep the rhythms of real ones (`wherenext.realism`), and every visit carries what no
+recording can: whether it was an exploration, and how likely that was. No real person is in it.
 """
 
 from __future__ import annotations
@@ -82,17 +79,8 @@ class City:
 def simulate(preset: str = "small", seed: int = 7, behaviour: Behaviour | None = None) -> City:
     """Simulate Larkmere and its people; the same arguments give the same city.
 
-    Parameters
-    ----------
-    preset : {"small", "large"}
-        "small" is about as big as GeoLife, and the committed city.
-    seed : int
-        Seeds people and places; the map of the town never changes.
-    behaviour : Behaviour, optional
-        Other parameters of behaviour than the usual ones.
+    "small" is about as big as GeoLife, and the committed city; ``seed`` is of people and places.
 
-    Examples
-    --------
     >>> city = simulate("small", seed=7)
     >>> f"{city.visits.explored.mean():.2f}"
     '0.22'
@@ -164,8 +152,6 @@ def save(city: City, folder: str | Path) -> None:
 def load(folder: str | Path | None = None) -> City:
     """Read a city that `save` wrote; without a folder, the one that comes with the book.
 
-    Examples
-    --------
     >>> load().name
     'Larkmere'
     """

@@ -1,9 +1,7 @@
 """What a table of comparisons may say: paired changes, their intervals, and a word for each claim.
 
-Many variants are compared with one model, on the same windows, with the same seeds. So all changes
-are resampled together: one draw takes people, and takes seeds, and gives a change of every
-variant. That keeps what the comparisons share, the luck of the model that all are compared with,
-and lets an interval be widened until it holds for all of them at once.
+All changes are resampled together: one draw takes people and seeds, and gives a change of every
+variant. So an interval can be widened until it holds for all of them at once.
 """
 
 from __future__ import annotations
@@ -48,22 +46,13 @@ class Changes:
         return ends(self.draws.T, level)
 
     def together(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """(K,) ends of intervals that hold for all K changes at once with this probability.
-
-        The largest distance of a resample, over all variants, is in this share of the resamples no
-        more than the half-width, counted in standard errors (the "max-t" of Westfall and Young
-        1993).
-        """
+        """(K,) ends of intervals that hold for all changes at once (max-t, Westfall and Young)."""
         factor = np.quantile(np.abs(self.deviations).max(0), level)
         half = factor * self.draws.std(1)
         return self.mean - half, self.mean + half
 
     def false_alarms(self, level: float = 0.95) -> np.ndarray:
-        """(R,) how many of the K intervals would miss zero if no variant changed anything.
-
-        Every resample is moved so that its mean is zero, and counted where it lies beyond the
-        middle ``level`` of its own row.
-        """
+        """(R,) how many of the K intervals would miss zero if no variant changed anything."""
         away = self.deviations.T
         low, high = ends(away, level)
         return ((away < low) | (away > high)).sum(1)
@@ -79,25 +68,11 @@ def compare(
     results: Results, variants: Mapping[str, Mapping[str, Any]], base: Mapping[str, Any], *,
     metric: str = "acc@1", group: str = "all", draws: int = 2000, seed: int = 0, **where: Any,
 ) -> Changes:  # fmt: skip
-    """Compare variants with a base, paired by window and by seed.
+    """Compare variants with a base, paired by window and by seed; ``where`` is what all share.
 
-    Parameters
-    ----------
-    results : Results
-    variants : mapping of str to mapping
-        What chooses the runs of each, as in ``{"geglu": {"variant": "geglu"}}``.
-    base : mapping
-        What chooses the runs that they are compared with; a model without seeds counts for every
-        seed.
-    metric, group : str
-        Of `pgt.metrics.MEANS` and `pgt.metrics.GROUPS`.
-    draws : int
-        How many resamples.
-    where
-        What all of them share, such as ``data="city"``.
+    ``variants`` and ``base`` choose runs, as in ``{"geglu": {"variant": "geglu"}}``; a model
+    without seeds counts for every seed. Metrics and groups are those of `pgt.metrics`.
 
-    Examples
-    --------
     >>> from wherenext.results import read_results
     >>> full, other = ({"model": "pgt", "variant": v} for v in ("full", "no_pointer"))
     >>> table = compare(read_results("ablations"), {"no pointer": other}, full, data="city").table()
@@ -128,10 +103,8 @@ def compare(
 def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1, margin: float = 1.0) -> str:
     """A word for a claim that something raises a metric (1), lowers it (-1), or is no help (0).
 
-    Raises or lowers: "confirmed" when the whole interval lies on the claimed side of zero,
-    "contradicted" when it lies on the other. Otherwise "not confirmed" when the interval leaves out
-    a change of ``margin`` points in the claimed direction, and "cannot tell" when it does not. No
-    help: "contradicted" above zero, "confirmed" when a gain of ``margin`` points is left out.
+    An interval on the claimed side of zero confirms, one on the other contradicts; else it counts
+    whether it leaves out a change of ``margin`` points in the claimed direction.
 
     >>> verdict(0.2, 1.4), verdict(-2.0, -0.1), verdict(-0.5, 0.6), verdict(-0.5, 1.6)
     ('confirmed', 'contradicted', 'not confirmed', 'cannot tell')

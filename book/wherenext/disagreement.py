@@ -1,8 +1,4 @@
-"""What a network and the context kernel give weight to, visit by visit of the same windows.
-
-Made for the question why a rule of five numbers beats a network (chapter 23); `factors` describes
-any weights over visits.
-"""
+"""What a network and the context kernel give weight to, visit by visit of the same windows."""
 
 from __future__ import annotations
 
@@ -24,13 +20,11 @@ VISIT_FEATURES = ("same_before", "same_hour", "log2_age", "log2_count")
 def visit_weights(
     model: PointerGeneratorTransformer, kernel: ContextKernel, windows: Windows
 ) -> tuple[np.ndarray, pd.DataFrame]:
-    """The gate of every window, and every visit in it with the weight that each model gives it.
+    """The gate of every window, and a row for each visit in it with each model's weight.
 
-    A row for each visit of each window, oldest first: ``window`` (number), ``row`` (of
-    ``windows.visits``), ``age`` (visits back, 1 = the last), ``same_before`` (the visit before it
-    was to the place where the person is now), ``apart`` (minutes of the day between its start and
-    now), ``count`` (visits to its place in the window), and ``pgt`` and ``kernel``, the weights;
-    each sums to one over a window.
+    ``row`` (of ``windows.visits``), ``age`` (1 = the last), ``same_before`` (it followed a visit
+    to where the person is now), ``apart`` (minutes of the day from now), ``count`` (visits to its
+    place in the window), ``pgt`` and ``kernel``, which sum to one over a window.
     """
     model.eval()
     gate, parts = np.zeros(len(windows)), []
@@ -68,10 +62,7 @@ def visit_features(batch: Batch) -> dict[str, torch.Tensor]:
 def factors(visits: pd.DataFrame, weight: str) -> dict[str, float]:
     """By what factor a weight over visits rises with each of `VISIT_FEATURES`, the others held.
 
-    A least-squares fit of the logarithm of the (positive) weight within windows: every window has
-    its own constant. The features: the previous place the same or not, begun within an hour of now
-    or not, and each doubling of age and of count. ``explained`` is the share of the variance within
-    windows.
+    Least squares of its logarithm; each window has its own constant. Also ``explained`` variance.
     """
     table = pd.DataFrame(
         {

@@ -1,8 +1,6 @@
-"""Figures that a page can show in light and in dark, and that say what they show.
+"""Figures that a page can show in light and in dark, with alt text and a caption.
 
-A matplotlib figure becomes inline SVG whose ink, paper and palette are CSS variables with
-fallbacks, so the same picture follows the theme of the book and stays legible in any notebook.
-Every figure carries alt text and a caption.
+A matplotlib figure becomes inline SVG whose colours are CSS variables with fallbacks.
 """
 
 from __future__ import annotations
@@ -48,8 +46,7 @@ MARKS = re.compile(MARK.format('(?P<style>[^"]*)') + f"(?:{MARK.format('(?P=styl
 def themed_svg(figure: Figure, alt: str) -> str:
     """Draw the figure as SVG with CSS variables for its colours.
 
-    Its hatchings and clippings have names of their own, made from the alt text: a name that two
-    figures of a page share means the first one, and if that is hidden, nothing is drawn.
+    Its hatchings and clippings are named by the alt text, so that no two figures share a name.
     """
     buffer = io.StringIO()
     with plt.rc_context({"svg.hashsalt": alt}):
@@ -106,22 +103,9 @@ class Shown:
 
 
 def show(figure: Figure, *, alt: str, caption: str) -> Shown:
-    """Finish a figure: give it alt text and a caption, and close it.
+    """Finish a figure: give it alt text and a caption of a sentence or two, and close it.
 
-    Parameters
-    ----------
-    figure : matplotlib Figure
-    alt : str
-        What a reader who cannot see it needs to know: what is plotted, and what it shows.
-    caption : str
-        One or two sentences below it.
-
-    Examples
-    --------
-    >>> figure, axes = plt.subplots()
-    >>> shown = show(figure, alt="An empty pair of axes.", caption="Nothing yet.")
-    >>> "aria-label" in shown._repr_mimebundle_()["text/html"]
-    True
+    ``alt`` is what a reader who cannot see it needs to know: what is plotted, and what it shows.
     """
     for name, text in (("alt", alt), ("caption", caption)):
         if not text.strip():

@@ -1,8 +1,7 @@
 """Raw positions of the simulated town's people, as bad as wanted, with the truth beside them.
 
-Real position fixes never say where the person *was*. These do: each carries the visit that it
-belongs to. Every imperfection of the receiver is one parameter with a stream of random numbers of
-its own, so turning one of them leaves the others as they were, number by number.
+Every imperfection of the receiver is one parameter with a stream of random numbers of its own, so
+turning one of them leaves the others as they were, number by number.
 """
 
 from __future__ import annotations
@@ -30,11 +29,7 @@ DETOUR = 1.4  # how much longer such a crossing is than it looks
 
 
 class Plane:
-    """Metres east and north of a point on the Earth; over a town they err by less than 0.1 %.
-
-    >>> Plane(16.37, 48.2).metres([16.37], [48.3]).round()
-    array([[    0., 11119.]])
-    """
+    """Metres east and north of a point on the Earth; over a town they err by less than 0.1 %."""
 
     def __init__(self, lon: float, lat: float) -> None:
         self.origin = np.array([lon, lat])
@@ -93,10 +88,9 @@ class Streets:
         return self._from[corner]
 
     def route(self, start: np.ndarray, end: np.ndarray, metres: Iterable[float] = ()) -> np.ndarray:
-        """The shortest way between two points, (P, 2) metres, or a longer one.
+        """The shortest way between two points, (P, 2) metres, or a longer one round some corner.
 
-        ``metres`` are lengths that would do: the way has about the first of them that is not too
-        short, by going round some corner.
+        Its length is about the first of ``metres`` that is not too short.
         """
         here, there = self._tree.query(np.stack([start, end]))[1]
         from_here, back = self._reach(int(here))
@@ -156,45 +150,31 @@ def simulate_fixes(
 ) -> pd.DataFrame:
     """Record where people of the simulated city were, with a receiver that is not perfect.
 
-    During a visit people are at the place. Between two visits they follow the streets, on foot if
-    there is time for it, else by bicycle, else by bus or car; who has time to spare goes a longer
-    way round. In pauses of more than ``off_after_minutes`` nothing is recorded.
+    Between visits people follow the streets, on foot if there is time for it, else by bicycle, bus
+    or car; who has time to spare goes a longer way round. In pauses of more than
+    ``off_after_minutes`` nothing is recorded, nor in the middle ``indoor_loss`` of every stay.
 
     Parameters
     ----------
-    city : City
     people : sequence of int
-        Their ``user_id``.
+        Their ``user_id``; each has random numbers of their own.
     days : int, optional
         Calendar days from each person's first one on; all without.
-    seed : int
-        Each person has random numbers of their own.
     every_s : int
         Seconds between two fixes, 1 to 3600.
     noise_m, noise_minutes : float
-        Standard deviation of the error east and that north, metres; it drifts (a first-order
-        autoregression), and after so many minutes it has faded to 1/e of itself.
+        Standard deviation of the error east and that north, metres; after so many minutes it has
+        faded to 1/e of itself.
     jumps_per_day, jump_m : float
-        A signal that comes over a wall moves the position by a random distance of this mean,
-        metres, for about a minute and a half.
+        A reflected signal moves the position by a distance of this mean, metres, for a while.
     gaps_per_day, gap_minutes : float
         How often in 24 hours the recorder goes off, and for how long on average.
-    indoor_loss : float
-        Share of every stay without a fix, 0 to 1: its middle.
-    off_after_minutes : float
 
     Returns
     -------
     DataFrame
         By person and time: ``user_id``, ``tracked_at`` (UTC), ``lon``, ``lat`` (degrees) and the
         truth, ``visit``: the row label in ``city.visits``, -1 on the way.
-
-    Examples
-    --------
-    >>> import wherenext.city
-    >>> town = wherenext.city.load()
-    >>> list(simulate_fixes(town, [4], days=1, every_s=600, gaps_per_day=0))
-    ['user_id', 'tracked_at', 'lon', 'lat', 'visit']
     """
     if not (1 <= every_s <= 3600 and every_s == int(every_s)):
         raise DataError(f"every_s={every_s:g} must be whole seconds between 1 and 3600.")

@@ -1,8 +1,4 @@
-"""How well visits found in position fixes recover the true ones, which only a simulation knows.
-
-A found visit and a true one can be the same if they are the same person's, share enough time and
-lie near each other; each is used at most once. All scores follow from that pairing.
-"""
+"""How well visits found in position fixes recover the true ones, which only a simulation knows."""
 
 from __future__ import annotations
 
@@ -75,27 +71,10 @@ def recovery(
 ) -> pd.DataFrame:  # fmt: skip
     """Score found visits (or staypoints) against the true ones, for "all" and each person.
 
-    Parameters
-    ----------
-    found, truth, metres, share
-        See `match`. If both have ``location_id``, locations are scored too.
-    people : bool
-        Also score each person alone.
-
-    Returns
-    -------
-    DataFrame
-        ``group``, ``n_true``, ``n_found``, ``n_matched`` and
-
-        - ``precision``, ``recall``, ``f1``, in percent;
-        - ``start_error``, ``end_error``: median of the absolute error, minutes; ``end_late``: mean
-          of the signed error of the end, which a few large ones decide;
-        - ``apart``: median distance of matched pairs, metres;
-        - ``rand``: adjusted Rand index of the matched visits' locations (Hubert and Arabie 1985);
-        - ``unmixed``, ``unsplit``: homogeneity (1: no found location mixes true places) and
-          completeness (1: no true place is split; Rosenberg and Hirschberg 2007).
-
-        What cannot be computed (no match, no location) is NaN.
+    ``precision``, ``recall``, ``f1`` in percent; ``start_error``, ``end_error``: medians of
+    absolute errors, minutes; ``end_late``: mean signed error of the end; ``apart``: median metres.
+    With ``location_id`` in both: ``rand`` (adjusted Rand index), ``unmixed`` (homogeneity: no found
+    location mixes true places), ``unsplit`` (completeness). What cannot be computed is NaN.
     """
     pairs = match(found, truth, metres=metres, share=share)
     places = "location_id" in found.columns and "location_id" in truth.columns

@@ -1,9 +1,7 @@
 """The live model: a trained model in a page of its own, without server or network.
 
-The model computes in plain JavaScript (`live.js`, its forward pass). `live_map.js` draws the map
-and `live_draw.js` the rest; `live_page.js` has the state and what changes it. All of it and the
-weights stand in one piece of HTML, which a notebook shows as an output and `Playground.save` writes
-as a file.
+It computes in plain JavaScript (`live.js`); `live_page.js` has the state, `live_draw.js` and
+`live_map.js` show it. A notebook shows the page as an output, `Playground.save` writes a file.
 """
 
 from __future__ import annotations
@@ -31,9 +29,7 @@ from wherenext.weights_json import ONE_LAYER, pack
 
 Small = Literal["pointer", "gate", "bias"]
 SHEETS = ("page_parts.css", "live.css")
-SCRIPTS = (
-    "page_parts.js", "live.js", "live_map.js", "live_light.js", "live_draw.js", "live_page.js",
-)  # fmt: skip
+SCRIPTS = ("page_parts.js", "live.js", "live_map.js", "live_draw.js", "live_page.js")
 TITLES = {
     "full": "The live model: a town, its people, and where they go next",
     "pointer": "A live pointer: change the visits and see where it points",
@@ -102,22 +98,12 @@ class Playground(WebFigure):
         return scripted(body, self.data, SHEETS, SCRIPTS)
 
 
-def playground(
-    *, small: Small | None = None, window: int | None = None, state: str = ""
-) -> Playground:
+def playground(*, small: Small | None = None, window: int | None = None) -> Playground:
     """The shipped model of the simulated town, live.
 
-    Parameters
-    ----------
-    small : {"pointer", "gate", "bias"}, optional
-        A small version, with one person and the part that a chapter is about.
-    window : int, optional
-        Of the test windows, the one to begin with; by default the book's story window.
-    state : str
-        A shared state, as the page's button "Share this state" gives it.
+    ``small``: with one person and the part that a chapter is about. ``window``: of the test
+    windows, the one to begin with.
 
-    Examples
-    --------
     >>> shown = playground(small="pointer")
     >>> shown.data["kind"], len(shown.data["people"])
     ('pointer', 1)
@@ -128,33 +114,31 @@ def playground(
     return build(
         model, windows, places=town.places, ground=town.base["features"],
         roles=town.people.set_index("user_id").role, small=small,
-        window=story(windows) if window is None else window, state=state,
+        window=story(windows) if window is None else window,
     )  # fmt: skip
 
 
 def build(
     model: PointerGeneratorTransformer, windows: Windows, *, places: pd.DataFrame | None = None,
     ground: Sequence[dict[str, Any]] = (), roles: pd.Series | None = None,
-    small: Small | None = None, window: int = 0, state: str = "", title: str = "",
-    caption: str = "",
+    small: Small | None = None, window: int = 0, title: str = "", caption: str = "",
 ) -> Playground:  # fmt: skip
     """Any trained model with windows of its own vocabulary, live; see `playground`.
 
-    ``places`` have ``location_id``, ``name``, ``lon``, ``lat``; without spots there is no map.
-    ``ground`` (GeoJSON features) lies below them; ``roles``, by ``user_id``, add to a person's
-    name.
+    ``places``: ``location_id``, ``name``, ``lon``, ``lat``; ``ground`` (GeoJSON features) lies
+    below them; ``roles``, by ``user_id``, add to a person's name.
     """
     vocabulary = windows.vocabulary
     if model.config.n_locations != vocabulary.n_locations:
         raise DataError("The windows have other places; make them with the model's vocabulary.")
     if small is not None and small not in KEPT:
         raise DataError(f"small is {small!r}; choose of {', '.join(KEPT)}.")
+    if model.config.target_time == "day":
+        raise DataError("The page cannot ask for the next visit's day, which this model reads.")
     if small is not None and model.pointer is None:
         raise DataError("This model has no pointer, which every small version shows.")
     if not 0 <= window < len(windows):
         raise DataError(f"There is no window {window}; there are {len(windows)}, from 0.")
-    # How `playground` is called for this page, without the state.
-    call = "" if small is None else f'small="{small}", window={window}, '
     rows: dict[str, Any] = {}
     here: list[int] | None = None
     if small is not None:  # only the windows of the person whose window it is
@@ -177,8 +161,7 @@ def build(
     corner, on_map = about.pop("corner"), any(spot is not None for spot in about["spots"])
     kind = small or "full"
     data = {
-        "id": f"pgt-live-{kind}", "kind": kind, "fingerprint": vocabulary.fingerprint()[:6],
-        "call": call, "state": state, "start": start_of(windows, window),
+        "id": f"pgt-live-{kind}", "kind": kind, "start": start_of(windows, window),
         "people": people, **about, "here": here,
         "ground": ground_of(ground, corner) if on_map else None,
         "switches": [part for part in switches_of(model) if part in KEPT.get(kind, (part,))],
@@ -192,8 +175,7 @@ def build(
 def places_of(windows: Windows, places: pd.DataFrame | None) -> dict[str, Any]:
     """Names and spots by vocabulary id, ``known`` (the last known id), and the map's ``shrink``.
 
-    A spot is [east, north] in `UNIT` from the south-west corner, or None where ``places`` does not
-    have it; then a place is called by its id.
+    A spot is [east, north] in `UNIT` from the south-west corner; without one there is None.
     """
     vocabulary = windows.vocabulary
     table = pd.DataFrame({"location_id": list(vocabulary.locations)})
@@ -222,11 +204,7 @@ def places_of(windows: Windows, places: pd.DataFrame | None) -> dict[str, Any]:
 
 
 def ground_of(features: Sequence[dict[str, Any]], corner: Sequence[float]) -> dict[str, Any]:
-    """A base map (GeoJSON features) as SVG paths in `UNIT` from a corner, and its districts' names.
-
-    ``layers``: [kind, width in pixels, path] each, from the ground up; ``labels``: [east, north,
-    name] each.
-    """
+    """Features as SVG paths in `UNIT`: ``layers`` ([kind, width, path]) and ``labels``."""
     layers: dict[tuple[str, float], list[str]] = {}
     labels: list[list[Any]] = []
     for feature in features:
@@ -255,9 +233,8 @@ def _whose(windows: Windows) -> list[Any]:
 def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str, Any]]:
     """Everybody's visits and moments.
 
-    ``user`` (vocabulary id); ``monday`` (days since 1970 of the Monday from which ``at`` counts);
-    ``visits`` ([place, at, stay] each, in minutes); ``moments`` ([first visit, target] each, as
-    rows of ``visits``).
+    ``monday``: days since 1970 of the Monday from which ``at`` counts; ``visits``: [place, at,
+    stay], in minutes; ``moments``: [first visit, target], as rows of ``visits``.
     """
     table = windows.visits
     day, minute = (f(table.started_at).to_numpy() for f in (local_day, local_minute))

@@ -1,10 +1,8 @@
 """The predictor live: a page in which somebody drops a file of visits, and the networks answer.
 
-The networks compute in plain JavaScript (``wherenext/web/predictor_*.js``), so no server
-or network is needed, and the file stays where it is. A page can also be made with visits in it.
-Its answers are those of `pgt.NextLocation.predict` for that person alone. Only for somebody with
-more than twice `PAST` visits can the experts be weighed a little differently: here the latest
-windows count, there as many drawn at random.
+They compute in plain JavaScript (`predictor_*.js`), so the file stays where it is. The answers are
+those of `pgt.NextLocation.predict` for that person alone; only for somebody with more than twice
+`PAST` visits, the experts are weighed by the latest windows, and there by some drawn at random.
 """
 
 from __future__ import annotations
@@ -35,8 +33,6 @@ SCRIPTS = (
     "page_parts.js", "live.js", "predictor_model.js", "predictor_read.js", "live_map.js",
     "predictor_draw.js", "predictor_page.js",
 )  # fmt: skip
-# In the order of `lab.pretraining.pretrain`.
-EXPERTS = ("trained in all worlds", "trained in worlds of diaries")
 TITLE = "The model trained on nobody, live: drop a file of visits and see where they go next"
 MAP = "Map of this person's places, and where they may go next; the panel beside it says the same"
 CAPTION = (
@@ -70,14 +66,7 @@ def live(
 ) -> Live:  # fmt: skip
     """The networks of a predictor in a page of their own.
 
-    Parameters
-    ----------
-    predictor : NextLocation
-    visits : DataFrame, optional
-        Checked visits that the page holds and begins with, up to `MOST_PEOPLE` people; without
-        them, it begins with one person of the simulated town.
-    title, caption : str
-        Instead of those of the pretrained networks.
+    The page begins with ``visits`` of up to `MOST_PEOPLE` people, or with a simulated one.
 
     >>> import pgt
     >>> page = live(pgt.NextLocation.pretrained())
@@ -87,8 +76,6 @@ def live(
     if visits is not None and visits.user_id.nunique() > MOST_PEOPLE:
         visits = most(visits)
     networks = {name: list(part.experts) for name, part in predictor.experts.items()}
-    n_experts = len(networks["next_place"])
-    named = EXPERTS if n_experts == len(EXPERTS) else range(1, n_experts + 1)
     every = [network for part in networks.values() for network in part]
     model = {name: [packed(network) for network in part] for name, part in networks.items()} | {
         "knots": {name: feature.knots for network in every
@@ -99,7 +86,7 @@ def live(
         "novelty": dict(zip(("mean", "strength"), predictor.novelty, strict=True)),
     }  # fmt: skip
     data = {
-        "id": "pgt-live-nobody", "model": model, "experts": [str(one) for one in named],
+        "id": "pgt-live-nobody", "model": model,
         "reading": {"columns": {ours: [ours.replace("_", ""), *" ".join(ALIASES[ours]).split()]
                                 for ours in (*REQUIRED, "lon", "lat")},
                     "others": [[magic.decode("latin-1"), *words] for magic, *words in _others()]},

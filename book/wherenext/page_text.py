@@ -1,9 +1,7 @@
 """Text and numbers from data on their way into a page: shown as they are, never run.
 
-Whatever a map, a legend, a title or a live page takes from data goes through `safe_html` or
-`safe_json`. They guard three languages at once: HTML, JavaScript, and Jinja. The last one because
-branca reads what a map element wrote as a template once more, so that ``{{ … }}`` in the name of
-a place would run as Python.
+They are guarded against HTML, JavaScript and Jinja, since branca reads what a map element wrote
+as a template once more: ``{{ … }}`` in the name of a place would run as Python.
 """
 
 from __future__ import annotations
@@ -28,12 +26,7 @@ def safe_html(text: object) -> str:
 
 
 def safe_json(value: Any) -> str:
-    """JSON in one line of ASCII for a script of a page: no text in it ends the script or is a
-    template.
-
-    >>> print(safe_json({"name": "</script>"}))
-    {"name":"\\u003c/script\\u003e"}
-    """
+    """JSON in one line of ASCII: no text in it ends the script of a page, or is a template."""
     text = json.dumps(value, separators=(",", ":"))
     text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return _JINJA.sub(r"\\u007b", text)

@@ -1,20 +1,14 @@
 """The people of Larkmere: who they are, how they choose, and how one day follows from another.
 
-At the end of every visit a person does one of three things, with probabilities that are written
-down before the coin is tossed:
+At the end of every visit a person does one of three things, with known probabilities:
 
 1. *routine*: goes home, or to work or school, because of the hour;
 2. *explore*: with probability ``rho * S**-gamma`` of the rest (Song et al. 2010), ``S`` being the
    number of places in use, more or less by weekday, person and the kind of place they come from;
-3. *return*: to a place they know, by a kernel over their own past visits (recent ones, ones that
-   followed the present place, ones at this hour).
+3. *return*: to a place they know, by a kernel over their own past visits.
 
-Where recording starts in the morning at home nothing was chosen, and the probability of exploring
-is 0; at somebody's very first visit, or the first in a new home, it is 1.
-
-Life changes: at random times a new chapter begins, perhaps with another home or work. Part of the
-old places drop out of use, their past visits hardly count in returns, and as ``S`` counts the
-places in use people explore more until they are settled again.
+At random times a new chapter of life begins, perhaps with another home or work: part of the old
+places drop out of use, and people explore more until they are settled again.
 """
 
 from __future__ import annotations
@@ -124,10 +118,7 @@ class Pools:
 def invent(
     places: pd.DataFrame, n: int, days: tuple[int, int], rng: np.random.Generator, b: Behaviour
 ) -> pd.DataFrame:
-    """Invent ``n`` people, tracked for at least and at most so many ``days``: `City.people`.
-
-    Pace, regularity and curiosity are factors around 1; ``active`` is the share of days recorded.
-    """
+    """Invent ``n`` people: `City.people`. Pace, regularity and curiosity are factors around 1."""
     pools = Pools(places)
     ids, homes = pools.ids, pools.of["home"]
     rows = []
@@ -161,9 +152,7 @@ def change(
 ) -> pd.DataFrame:
     """Draw everybody's life changes, by person and time: `City.moves`.
 
-    People on record do not stay the same: of GeoLife's 45 people 47 % have another most visited
-    place in the last fifth of their days than in the first three, and the shares of their places in
-    the two overlap by 46 % only. Without changes it would be 20 % of Larkmere's people, and 58 %.
+    Without them, two periods of a person would be far more alike than those of GeoLife's people.
     """
     pools = Pools(places)
     ids, homes = pools.ids, pools.of["home"]
@@ -185,10 +174,7 @@ def change(
 
 
 class Life:
-    """One person's past, and the choices that follow from it.
-
-    ``person`` is a row of `invent`, ``changes`` are theirs of `change`, in order.
-    """
+    """One person's past, and the choices that follow from it; ``changes`` as of `change`."""
 
     def __init__(
         self, person: dict[str, float], changes: list[tuple[int, int, int]], town: Town,

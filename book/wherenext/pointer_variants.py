@@ -1,8 +1,4 @@
-"""The contextual pointers of chapters 20 to 22: with a feature less, another memory, PGT around it.
-
-Each `Variant` says what of `pgt.contextual.ContextualConfig` it changes, what its windows remember
-and how it is trained.
-"""
+"""The contextual pointers of chapters 20 to 22: fewer features, another memory, PGT around it."""
 
 from __future__ import annotations
 
@@ -89,9 +85,7 @@ def kernel_config(config: ContextualConfig) -> ContextualConfig:
 def has_unknown(data: Dataset) -> bool:
     """Whether places that training never shows are merged to one location, "unknown".
 
-    The vocabulary alone cannot tell: where nobody finds a new place later, it is the same under
-    both protocols. But then neither merges any, and there is nothing to teach. The validation
-    visits decide; the test visits have no say.
+    The vocabulary alone cannot tell where nobody finds a new place later; the validation can.
     """
     closed = data.vocabulary.n_known + 2 == data.vocabulary.n_locations
     return closed and bool((data.valid.features[0] == UNKNOWN).any())
@@ -108,19 +102,7 @@ def windows(data: Dataset, variant: Variant) -> Dataset:
 def build(
     variant: Variant, data: Dataset, seed: int, target_time: TargetTime = "unknown"
 ) -> tuple[ContextualPointer, TrainConfig]:
-    """A model with its first weights, and how to train it.
-
-    The vocabulary decides: with places beyond the known ones it is an open one.
-
-    Examples
-    --------
-    >>> import pgt
-    >>> from wherenext import city
-    >>> data = pgt.prepare(city.load().visits, protocol="exact")
-    >>> model, training = build(VARIANTS["full"], data, seed=1)
-    >>> model.n_parameters() < 20_000, training.seed
-    (True, 1)
-    """
+    """A model with its first weights, and how to train it."""
     vocabulary = data.vocabulary
     known = vocabulary.n_known + 2
     torch.manual_seed(seed)

@@ -1,8 +1,7 @@
 """The position bias under the lens: read it with its company, hurry it, hold it, or fit it last.
 
-A pointer's log-weight of a visit is *content* (query times key) plus *bias* (a number for each
-position from the end), up to a constant for each window. What one of them says of a position,
-the other can say as well.
+A pointer's log-weight of a visit is *content* (query times key) plus *bias* (by position), up to a
+constant for each window. What one of them says of a position, the other can say as well.
 """
 
 from __future__ import annotations
@@ -38,10 +37,9 @@ def bias_of(model: PointerGeneratorTransformer, upto: int) -> Tensor:
 
 @torch.no_grad()
 def by_position(model: PointerGeneratorTransformer, windows: Windows, upto: int) -> np.ndarray:
-    """(2, upto) bias and mean content by position 1 … ``upto``, each with mean zero.
+    """(2, upto) bias and mean content at positions 1 (the last visit) to ``upto``, with mean zero.
 
-    Only windows with at least ``upto`` visits count, so that every position is a mean over the same
-    windows. Position 1 is the last visit.
+    Only windows with at least ``upto`` visits count: the same ones at every position.
     """
     bias = bias_of(model, upto)
     long = windows.subset(windows.lengths >= upto)
@@ -77,8 +75,7 @@ class _Times(nn.Module):
 def faster_bias(model: PointerGeneratorTransformer, times: float) -> Iterator[None]:
     """While it lasts, training moves the position bias ``times`` as far with each step.
 
-    Adam's steps have a length of their own, whatever the gradient's. So a parameter that is kept in
-    a unit ``times`` as large learns at ``times`` the rate.
+    Adam's steps have a length of their own; so what is stored counts in a larger unit.
     """
     pointer = pointer_of(model)
     parametrize.register_parametrization(pointer, "position_bias", _Times(times))
@@ -89,10 +86,7 @@ def faster_bias(model: PointerGeneratorTransformer, times: float) -> Iterator[No
 
 
 def freeze_bias(model: PointerGeneratorTransformer, curve: np.ndarray) -> None:
-    """Set the bias at positions 1, 2, … to a curve, and keep training from changing it.
-
-    Older positions than the curve has get its last value.
-    """
+    """Set the bias at positions 1, 2, … to a curve, its last value beyond it, and keep it there."""
     bias = pointer_of(model).position_bias
     if bias is None:
         raise DataError("This model has no position bias to freeze.")
@@ -106,9 +100,8 @@ def freeze_bias(model: PointerGeneratorTransformer, curve: np.ndarray) -> None:
 def refit(
     model: PointerGeneratorTransformer, windows: Windows, *, penalty: float = 1e-4
 ) -> tuple[np.ndarray, float]:
-    """The best position bias if everything else stays as it is: the change, and the gain in loss.
+    """The best change (max_len,) of the bias if all else stays, and the gain, nats a window.
 
-    The change is (max_len,), to be added at positions 1, 2, …; the gain in nats a window.
     ``penalty`` times the sum of squared changes holds still what the windows do not determine.
     """
     weight, position, hit, gate, generated = _parts(model, windows)

@@ -1,7 +1,6 @@
 """What a model says about every place, for all windows of a split, and what it could not say.
 
-A model names the places that it copies and those that it has trained. All others become one more
-answer, "somewhere new", which comes last (`with_unseen`).
+All places that it neither copies nor has trained become one answer more, "somewhere new".
 """
 
 from __future__ import annotations
@@ -55,8 +54,7 @@ class Predictions:
 
 @torch.no_grad()
 def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions:
-    """Ask a model for the log-probabilities of all places; the context kernel's votes are made to
-    be.
+    """Ask a model, or the kernel (whose votes become shares), for log-probabilities of all places.
 
     ``n_known`` says how many places have trained weights; 0 for a model that only copies.
     """
@@ -80,14 +78,7 @@ def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions
 def nameable(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarray:
     """(N, V) which places a model can name: those ``copied`` (N, V), and those that it has trained.
 
-    A closed vocabulary has weights for places that training never showed, and so a little
-    probability; training has only pushed those weights down, as a wrong answer in every window,
-    and what they say is no forecast. The merged place "unknown" is no place and cannot be named.
-
-    Examples
-    --------
-    >>> nameable(np.log([[0.1, 0.1, 0.4, 0.2, 0.2]]), [[0, 0, 0, 0, 1]], n_known=1).tolist()
-    [[False, False, True, False, True]]
+    For the others training has only pushed weights down: that is no forecast. Nor is "unknown".
     """
     table = np.asarray(log_probs, dtype=float)
     place = np.arange(table.shape[1])
@@ -98,14 +89,8 @@ def nameable(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarra
 def with_unseen(log_probs: ArrayLike, named: ArrayLike, new: ArrayLike | None = None) -> np.ndarray:
     """(N, V + 1) log-probabilities with one answer "somewhere new" for all that cannot be named.
 
-    ``new`` (N,) is its probability; the others share the rest as before. Without it, it is what the
-    model gives to places that cannot be named, and at least one in a thousand million.
-
-    Examples
-    --------
-    >>> log_probs = with_unseen(np.log([[0.5, 0.4, 0.1]]), [[True, True, False]], new=[0.37])
-    >>> np.exp(log_probs).round(2).tolist()
-    [[0.35, 0.28, 0.0, 0.37]]
+    ``new`` (N,) is its probability, the others share the rest as before; without it, it is what the
+    model gives to those places, and at least `LEAST`.
     """
     table, named = calibration.as_log_probs(log_probs), np.asarray(named, dtype=bool)
     places = calibration.as_log_probs(np.where(named, table, -np.inf))
@@ -122,11 +107,7 @@ def answer_of(target: ArrayLike, named: ArrayLike) -> np.ndarray:
 
 
 def top(log_probs: ArrayLike, target: ArrayLike) -> pd.DataFrame:
-    """The likeliest place of each window: its probability, ``confidence``, and ``hit``.
-
-    Takes what `with_unseen` gives; somewhere new is no place, and never chosen. Of places that
-    share the top, the first counts.
-    """
+    """The likeliest place of each window, never somewhere new: its ``confidence``, and ``hit``."""
     places = np.asarray(log_probs, dtype=float)[:, :-1]
     chosen = places.argmax(1)
     confidence = np.minimum(np.exp(places.max(1)), 1.0)
@@ -136,13 +117,7 @@ def top(log_probs: ArrayLike, target: ArrayLike) -> pd.DataFrame:
 def recalibrated(forecast: ArrayLike, y: ArrayLike, other: ArrayLike) -> np.ndarray:
     """(M,) probabilities made of ``other``, (M,) or (M, K), as ``forecast`` foretold ``y`` best.
 
-    A logistic regression on log-odds. One forecast is shifted and stretched by Cox's line
-    (`pgt.calibration.calibration_line`); several are also weighed against each other.
-
-    Examples
-    --------
-    >>> recalibrated([0.4, 0.6, 0.4, 0.6], [0, 0, 0, 1], [0.4, 0.6]).round(2).tolist()
-    [0.0, 0.5]
+    A logistic regression on log-odds, which weighs several forecasts against each other.
     """
     from sklearn.linear_model import LogisticRegression
 

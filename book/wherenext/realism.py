@@ -1,8 +1,4 @@
-"""How real does a table of visits look? Numbers that describe mobility, on the usual windows.
-
-`REFERENCE` holds the same numbers for GeoLife, so that simulated and recorded mobility can be
-printed side by side.
-"""
+"""How real does a table of visits look? Numbers that describe mobility, beside GeoLife's."""
 
 from __future__ import annotations
 
@@ -43,10 +39,7 @@ REFERENCE: pd.DataFrame = pd.DataFrame(
 
 
 def realism(visits: pd.DataFrame, days: int = 7, min_visits: int = 3) -> pd.Series:
-    """Describe visits (with a ``split``) by the statistics of `REFERENCE`, in its units.
-
-    A tie for the most frequent place goes to the one that the window shows first.
-    """
+    """Describe visits (with a ``split``) by the statistics of `REFERENCE`, in its units."""
     if "split" not in visits:
         raise DataError(
             "Column 'split' is missing: realism() needs it; "

@@ -72,10 +72,9 @@ class Results:
         self, one: dict[str, Any], other: dict[str, Any], metric: str = "acc@1",
         group: str = "all", *, seeds: bool = True,
     ) -> tuple[float, float, float]:  # fmt: skip
-        """Mean of ``one`` minus mean of ``other``, with its 95 % interval.
+        """Mean of ``one`` minus mean of ``other``, with its 95 % interval over people and seeds.
 
-        Paired by window and, where both have several, by seed; then a seed that only one of them
-        has does not count. People and seeds are resampled; with ``seeds=False`` people alone.
+        Paired by window and, where both have several, by seed; a seed of one alone does not count.
         """
         runs = [list(self.ranks(**where)) for where in (one, other)]
         rows = [self.select(group, **where) for where in (one, other)]
@@ -90,19 +89,6 @@ class Results:
 def read_results(name: str, folder: Path | None = None) -> Results:
     """Open ``book/results/NAME.json``, or a file of another folder.
 
-    Parameters
-    ----------
-    name : str
-        Without its ending, such as "city" or "geolife".
-    folder : Path, optional
-        Where to look for it, unless among the results that come with the book.
-
-    Returns
-    -------
-    Results
-
-    Examples
-    --------
     >>> results = read_results("city")
     >>> low, high = results.interval("acc@1", model="kernel")
     >>> low < results.mean("acc@1", model="kernel") < high

@@ -1,7 +1,4 @@
-"""What chapter 17 measures of both pointer-generators, the summarizer's and PGT's.
-
-Shapes: B windows or texts, L visits or words, D = width of the encoder.
-"""
+"""What chapter 17 measures of both pointer-generators; B windows or texts, L visits or words."""
 
 from __future__ import annotations
 
@@ -49,11 +46,7 @@ def parameters(model: nn.Module) -> pd.Series:
 
 
 def trace(model: nn.Module, batch: Any, modules: dict[str, str]) -> pd.DataFrame:
-    """Shapes, as they flow through modules, named and with what to call them.
-
-    Indexed by these labels in the order in which they first answered: ``out``, the shape of the
-    (first) tensor that came out, and ``calls``, how often it was asked.
-    """
+    """By label, in order of their first answer: ``out``, the shape that came out, and ``calls``."""
     rows: dict[str, dict[str, Any]] = {}
 
     def listen(label: str) -> Callable[..., None]:
@@ -77,10 +70,7 @@ def trace(model: nn.Module, batch: Any, modules: dict[str, str]) -> pd.DataFrame
 
 
 def work(kind: Kind, length: int, config: ModelConfig) -> int:
-    """Multiplications of an encoder for one window of L visits, biases and softmaxes left out.
-
-    One BiLSTM layer of D / 2 units in each direction, or the layers of the configuration.
-    """
+    """Multiplications of an encoder for one window of L visits, biases and softmaxes left out."""
     d = config.d_model
     if kind == "bilstm":
         hidden = d // 2
@@ -102,11 +92,9 @@ def encoder_of(kind: Kind, config: ModelConfig, length: int = 0) -> nn.Module:
 
 
 def seconds(function: Callable[[], Any], repeats: int = 5, at_least: float = 0.0) -> float:
-    """The fastest of some calls, after one that does not count; in seconds of processor time.
+    """The fastest of some calls in processor time, after one that does not count.
 
-    It calls ``repeats`` times, and until ``at_least`` so many seconds were measured. Processor time
-    leaves out what other programs take in between. On one thread (``torch.set_num_threads(1)``) it
-    is what a stop watch shows on a quiet machine.
+    It calls ``repeats`` times, and until ``at_least`` so many seconds were measured.
     """
     function()
     found: list[float] = []
@@ -135,11 +123,7 @@ def encoder_step(kind: Kind, length: int, batch: int, config: ModelConfig) -> Ca
 
 
 def reach(kind: Kind, length: int, config: ModelConfig, windows: int = 32) -> np.ndarray:
-    """(L,) how strongly the last visit's encoding depends on each visit, the oldest first.
-
-    The norm of the gradient by each visit's vector, as a share of that by the last visit's; of an
-    untrained encoder, and of some random windows.
-    """
+    """(L,) the gradient by each visit's vector, oldest first, relative to the last visit's."""
     encoder = encoder_of(kind, config, length).eval()
     noise = torch.Generator().manual_seed(0)
     x = torch.randn(windows, length, config.d_model, generator=noise)
@@ -152,10 +136,7 @@ def reach(kind: Kind, length: int, config: ModelConfig, windows: int = 32) -> np
 
 
 def returns_by_position(windows: Windows, upto: int = 12) -> pd.Series:
-    """The share of targets at the place of the last visit, of the one before it, and so on.
-
-    Indexed by position from the end; among windows that are long enough.
-    """
+    """By position from the end, the share of targets at the place of the visit there."""
     batch = windows.batch(np.arange(len(windows)))
     same = batch.location == batch.target[:, None]  # (B, L)
     position = batch.position_from_end

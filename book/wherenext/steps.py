@@ -1,15 +1,16 @@
-"""One prediction put into words and pictures, step by step; `walkthrough` shows them."""
+"""One prediction put into words and pictures, step by step; `walkthrough` shows them.
+
+Pictures are HTML that takes its colours from the figure's style sheet; all text is escaped.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
-from wherenext.html_marks import bar, heat, number, sigmoid, table
 from wherenext.page_text import safe_html
 from wherenext.trace import Trace
 
@@ -19,6 +20,8 @@ FACTS = {  # short names for the seven facts
     "duration": "stay", "position_from_end": "back",
 }  # fmt: skip
 SIGNS = "Teal is above zero, ochre below."
+LEVELS = 8  # of darkness in a heat strip
+WIDE, LABEL = 400, 40  # units: of a heat strip, and of the names beside its rows
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,80 @@ class Step:
 def steps_of(found: Trace, names: Mapping[object, str]) -> Iterator[Step]:
     """All steps, in order; ``names`` has what places are called, by ``location_id``."""
     writer = _Writer(found, names)
-    yield writer.window()
-    yield from writer.vectors()
+    yield from writer.visits_to_vectors()
     yield writer.attention()
-    yield writer.context()
     yield from writer.pointer()
     yield from writer.places()
+
+
+# ---- Marks ---------------------------------------------------------------------------------------
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number with a true minus sign, and no zero below zero."""
+    text = f"{value:.{digits}f}"
+    return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
+
+
+def heat(
+    values: np.ndarray, rows: Sequence[str], alt: str, *,
+    heads: Sequence[tuple[str, int]] = (), high: float = 18, written: bool = False,
+) -> str:  # fmt: skip
+    """A matrix as a strip of cells: the darker, the further from zero, in a colour for each sign.
+
+    ``heads``: names above the columns, and over how many each reaches; ``high``: of a row;
+    ``written``: each cell has its number in it, as hundredths.
+    """
+    n, wide = values.shape
+    cell, up = (WIDE - LABEL) / wide, 17 if heads else 0
+    largest = np.abs(values).max() or 1.0
+    level = np.sign(values) * np.ceil(LEVELS * np.abs(values) / largest)  # −8 … 8
+    marks = []
+    for step in np.unique(level[level != 0]).astype(int):
+        path = "".join(f"M{column} {row}h1" for row, column in np.argwhere(level == step))
+        kind, shade = "above" if step > 0 else "below", abs(step) / LEVELS
+        marks.append(f'<path class="{kind}" stroke-opacity="{shade:.3g}" d="{path}"/>')
+
+    def text(x: float, y: float, words: str, anchor: str = "middle") -> str:
+        return f'<text x="{x:.4g}" y="{y:g}" text-anchor="{anchor}">{safe_html(words)}</text>'
+
+    def line(row: int) -> float:
+        return up + (row + 0.5) * high + 4.5
+
+    texts = [text(LABEL - 6, line(row), name, "end") for row, name in enumerate(rows)]
+    start = 0
+    for name, reach in heads:
+        texts.append(text(LABEL + (start + reach / 2) * cell, 12, name))
+        start += reach
+    for row, column in np.ndindex(n, wide) if written else ():
+        hundredths = number(values[row, column]).removeprefix("0")
+        texts.append(text(LABEL + (column + 0.5) * cell, line(row), hundredths))
+    scale = f'transform="translate({LABEL} {up + high / 2:g}) scale({cell:.5g} {high:g})"'
+    return (
+        f'<svg class="heat" role="img" aria-label="{safe_html(alt)}" '
+        f'viewBox="0 0 {WIDE} {up + n * high:g}">'
+        f'<rect class="ground" x="{LABEL}" y="{up}" width="{WIDE - LABEL}" height="{n * high:g}"/>'
+        f"<g {scale}>{''.join(marks)}</g>{''.join(texts)}</svg>"
+    )
+
+
+def bar(*parts: tuple[float, str]) -> str:
+    """A bar of (share of the whole width, class) parts, side by side."""
+    inside = "".join(f'<i class="{kind}" style="width:{100 * p:.2f}%"></i>' for p, kind in parts)
+    return f'<div class="bar" aria-hidden="true">{inside}</div>'
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of finished HTML; the first column names its rows, no name heads bars."""
+    top = "".join(f'<th scope="col">{safe_html(one)}</th>' if one else "<td></td>" for one in heads)
+    body = "".join(
+        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
+        for first, *rest in rows
+    )
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+# ---- Steps ---------------------------------------------------------------------------------------
 
 
 class _Writer:
@@ -60,28 +131,24 @@ class _Writer:
 
     def place(self, location_id: object, before: str = "") -> str:
         """A place with its letter, if it has one, and its name, as HTML."""
-        name = safe_html(self.name(location_id))
         letter = self.letters.get(location_id)
         mark = f'<b class="letter">{letter}</b> ' if letter else ""
-        return f'<span class="place">{mark}{before}{name}</span>'
+        return f'<span class="place">{mark}{before}{safe_html(self.name(location_id))}</span>'
 
-    def window(self) -> Step:
-        """The raw visits."""
+    def visits_to_vectors(self) -> Iterator[Step]:
+        """The raw visits, whole numbers, embeddings, projection, sinusoid."""
+        found = self.trace
         rows = [
             [f'<span class="visit"><span>{n}</span>{self.place(visit.location_id)}</span>',
              f"{visit.started_at:%a %H:%M} – {visit.finished_at:%H:%M}"]
             for n, visit in enumerate(self.visits.itertuples(), start=1)
         ]  # fmt: skip
-        return Step(
+        yield Step(
             "The visits", ("visits",),
             f"One person, {len(rows)} visits to {len(self.letters)} places. Each place gets a "
             "letter. Where next?",
             table(["visit", "from – to"], rows),
         )  # fmt: skip
-
-    def vectors(self) -> Iterator[Step]:
-        """Whole numbers, embeddings, projection, sinusoid."""
-        found = self.trace
         rows = [
             [name, *(str(found.ids[fact][n]) for fact in FACTS)] for n, name in enumerate(self.rows)
         ]
@@ -90,36 +157,28 @@ class _Writer:
             "Every fact becomes a whole number: which row to look up in its table of vectors.",
             table(["visit", *FACTS.values()], rows),
         )  # fmt: skip
-        width, last = found.embedded.shape[1], self.rows[-1]
+        width = found.embedded.shape[1]
         wide = [(FACTS[name], size) for name, size in found.widths.items()]
         heads = [*wide[:2], ("the other five", sum(size for _, size in wide[2:]))]
         yield Step(
             "Seven vectors", ("embeddings",),
             f"The seven vectors of a visit, side by side: {width} numbers. Visits to one place "
             f"have the same vector of the place. {SIGNS}",
-            heat(found.embedded, self.rows, f"{width} numbers a visit.", heads=heads, high=18)
-            + self.begins(found.embedded, f"Visit {last} begins"),
+            heat(found.embedded, self.rows, f"{width} numbers a visit.", heads=heads),
         )  # fmt: skip
         d = found.projected.shape[1]
         yield Step(
             "One vector", ("projection",),
             f"A linear layer and a normalisation make {d} numbers of them. {SIGNS}",
-            heat(found.projected, self.rows, f"{d} numbers for each visit.", high=18)
-            + self.begins(found.projected, f"Visit {last} begins"),
+            heat(found.projected, self.rows, f"{d} numbers for each visit."),
         )  # fmt: skip
         waves = found.placed - found.projected
         yield Step(
             "Where in the row", ("position",),
             "The sinusoid (above) is added, so that order counts. Below: the sum.",
-            heat(waves, self.rows, "The sinusoid of each visit.")
-            + heat(found.placed, self.rows, "The sum for each visit.")
-            + self.begins(found.placed, f"Visit {last} begins"),
+            heat(waves, self.rows, "The sinusoid of each visit.", high=13)
+            + heat(found.placed, self.rows, "The sum for each visit.", high=13),
         )  # fmt: skip
-
-    def begins(self, matrix: np.ndarray, start: str) -> str:
-        """The first numbers of the last visit."""
-        numbers = "; ".join(number(value) for value in matrix[-1, :5])
-        return f'<p class="numbers">{safe_html(start)} {numbers}; …</p>'
 
     def attention(self) -> Step:
         """All heads; the script shows one of them, without it the most selective is seen."""
@@ -150,20 +209,15 @@ class _Writer:
             f'<div class="heads">{choice}{"".join(maps)}</div>',
         )  # fmt: skip
 
-    def context(self) -> Step:
-        """What leaves the encoder."""
-        encoded = self.trace.encoded
-        return Step(
+    def pointer(self) -> Iterator[Step]:
+        """The context, scores with the position bias, weights, and their sums."""
+        encoded, scores, bias = self.trace.encoded, self.trace.scores, self.trace.bias
+        yield Step(
             "The context", ("context",),
             "What the encoder makes of each visit. The last row is the context: generator and gate "
             "see nothing else.",
-            heat(encoded, self.rows, f"{encoded.shape[1]} numbers for each visit.", high=18)
-            + self.begins(encoded, "The context begins"),
+            heat(encoded, self.rows, f"{encoded.shape[1]} numbers for each visit."),
         )  # fmt: skip
-
-    def pointer(self) -> Iterator[Step]:
-        """Scores with the position bias, weights, and their sums."""
-        scores, bias = self.trace.scores, self.trace.bias
         rows = [
             [name, number(score, 3), number(plus, 3), number(score + plus, 3)]
             for name, score, plus in zip(self.rows, scores, bias, strict=True)
@@ -222,7 +276,7 @@ class _Writer:
             "The gate", ("gate",),
             f"From the context, one number: {number(self.trace.logit)}. Its sigmoid is the gate, "
             f"{number(gate, 3)}: the share that is copied. The rest is generated.",
-            sigmoid(self.trace.logit) + bar((gate, "copied"), (1 - gate, "generated"))
+            bar((gate, "copied"), (1 - gate, "generated"))
             + f'<p class="ends"><span>copied {number(gate, 3)}</span>'
             f"<span>generated {number(1 - gate, 3)}</span></p>",
         )  # fmt: skip
@@ -240,11 +294,7 @@ class _Writer:
             "what is generated.",
             table(["place", "copied", "gen.", "sum"], rows),
         )  # fmt: skip
-        yield self.answer(mixed)
-
-    def answer(self, mixed: pd.DataFrame) -> Step:
-        """The guess, and what it was worth."""
-        truth, given = self.look.target.location_id, self.look.target_probability
+        given = self.look.target_probability
         rows = [
             [self.place(one.location_id, "✓ " if one.is_target else "")
              + bar((one.probability, "truth" if one.is_target else "other")),
@@ -252,7 +302,7 @@ class _Writer:
             for one in mixed.itertuples()
         ]  # fmt: skip
         right = bool(mixed.is_target.iloc[0])
-        return Step(
+        yield Step(
             "The answer", ("answer",),
             f"They went to {self.name(truth)}. The model's first guess was "
             f"{'right' if right else 'wrong'}. It gave this place {number(100 * given, 1)} %, "

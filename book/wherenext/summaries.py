@@ -1,14 +1,8 @@
 """Trip diaries of the simulated city with their summaries, and how good a summary is.
 
-A diary tells of every stay, in order: when, where, what for and how long. It starts on some day and
-goes on, day by day, until it has `STAYS` stays. Its summary has four sentences: how full
-the days were and whether they brought anything new; where the person was longest; where else, with
-new places marked; and how many errands there were. The names of places have to be copied. Words
-such as "busy", "routine" and "errands" are in no diary and have to be generated.
-
-A summary is scored by ROUGE (Lin 2004, https://aclanthology.org/W04-1013): the words, pairs of
-words and common subsequences that it shares with a reference, as the library ``rouge-score`` counts
-them; by names that the vocabulary lacks; and by repetition.
+A diary tells of every stay, day by day, until it has `STAYS` of them. Its summary: how full the
+days were and whether they brought anything new; where the person was longest; where else; how many
+errands. Names have to be copied; words such as "busy" and "errands" have to be generated.
 """
 
 from __future__ import annotations
@@ -76,11 +70,7 @@ class Diaries:
     test: list[Diary]
 
     def words(self, n_words: int | None = None) -> Words:
-        """The words that most people of the training diaries use, or all of their words.
-
-        A word counts once for each person. So the vocabulary holds what everybody writes, and
-        leaves out the names of anybody's places.
-        """
+        """The words that most people of the training diaries use, each counted once a person."""
         spoken: dict[int, set[str]] = {}
         for diary in self.train:
             spoken.setdefault(diary.user_id, set()).update(diary.source, diary.summary)
@@ -90,8 +80,7 @@ class Diaries:
 def write_diaries(city: City, seed: int = 0) -> Diaries:
     """Write the diaries of a city; the seed decides who is in which split, and the wording.
 
-    In training a diary starts on every day of a person, so that they overlap; elsewhere each
-    starts when the previous one is over.
+    In training a diary starts on every day of a person; elsewhere when the previous one is over.
     """
     rng = np.random.default_rng(seed)
     stays = stays_of(city)
@@ -206,13 +195,7 @@ CHUNK = 64  # diaries that are summarized at once
 
 
 def rouge(summaries: Sequence[Text], references: Sequence[Text]) -> pd.DataFrame:
-    """ROUGE-1, ROUGE-2 and ROUGE-L of each summary, F-measures from 0 to 1; columns as in `ROUGE`.
-
-    Examples
-    --------
-    >>> rouge(["a quiet day".split()], ["one quiet day".split()]).round(2).iloc[0].tolist()
-    [0.67, 0.5, 0.67]
-    """
+    """ROUGE (Lin 2004) of each summary, F-measures from 0 to 1; columns as in `ROUGE`."""
     try:
         from rouge_score.rouge_scorer import RougeScorer  # slow to import, and no part of pgt
     except ModuleNotFoundError as error:
@@ -234,11 +217,6 @@ def unknown_right(
 ) -> tuple[int, int, int]:
     """How many words outside the vocabulary are right, wanted and written.
 
-    Wanted are such words of the reference that the source has; written those of the summary; right
-    are those of both, each as often as it is in both.
-
-    Examples
-    --------
     >>> words = Words(["at"])
     >>> unknown_right("at Elm Elm".split(), "at Elm Row".split(), words, "at Elm Row".split())
     (1, 2, 2)

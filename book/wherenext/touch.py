@@ -1,13 +1,11 @@
-"""Figures that one can touch: a still figure, and controls that draw it anew in the page.
+"""A figure that one can touch: a still one, and controls that draw it anew in the page.
 
-Each has a still one below it (`wherenext.figures.show`), which stays on paper, in a
-notebook that runs no scripts, and wherever JavaScript is off. What the controls need is computed
-before, or is small enough to be computed in the page. No server answers.
+The still one stays on paper and wherever JavaScript is off. No server answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,20 +25,17 @@ class Touch:
     """A still figure with controls, for the notebook to display."""
 
     still: Shown
-    kind: str
     data: dict[str, Any]
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        scripts = ("page_parts.js", "touch.js", f"touch_{self.kind}.js")
-        id, picture = f"pgt-touch-{self.kind}", self.still.picture()
-        if self.kind != "seeds":  # the still one gives way to the controls
-            picture = f'<div class="touch-still">{picture}</div>'
         figure = (
-            f'<figure class="pgt-figure pgt-touch" id="{id}" data-kind="{self.kind}">{picture}'
+            f'<figure class="pgt-figure pgt-touch" id="pgt-touch">'
+            f'<div class="touch-still">{self.still.picture()}</div>'
             f'<div class="touch-body" role="group" aria-label="{safe_html(self.still.alt)}" hidden>'
             f"</div><figcaption>{safe_html(self.still.caption)}</figcaption></figure>"
         )
-        page = scripted(figure, {"id": id, **self.data}, ("page_parts.css", "touch.css"), scripts)
+        data, sheets = {"id": "pgt-touch", **self.data}, ("page_parts.css", "touch.css")
+        page = scripted(figure, data, sheets, ("page_parts.js", "touch.js"))
         return {**self.still._repr_mimebundle_(**options), "text/html": page}
 
 
@@ -50,8 +45,7 @@ def kernel(
 ) -> Touch:  # fmt: skip
     """The five numbers of the context kernel, with one window and the accuracy on many.
 
-    The controls begin with the ``chosen`` numbers; ``opened`` is the window that is shown, visit by
-    visit, with the ``names`` of its locations; ``most`` validation windows are counted.
+    They begin as ``chosen``; ``opened`` is the window that is shown; ``most`` others are counted.
     """
     steps = np.unique(np.linspace(0, len(valid) - 1, most).astype(int))
     windows, i = opened
@@ -70,7 +64,7 @@ def kernel(
             "when": [f"{start:%a %H:%M}" for start in visits.started_at],
         },
     }  # fmt: skip
-    return Touch(still, "kernel", data)
+    return Touch(still, data)
 
 
 def _votes(batch: Batch, row: int) -> dict[str, Any]:
@@ -82,53 +76,3 @@ def _votes(batch: Batch, row: int) -> dict[str, Any]:
         "places": codes.tolist(), "minutes": batch.start_minute[row, :n].int().tolist(),
         "now": int(batch.now_minute[row]), "truth": int(found[0]) if len(found) else -1,
     }  # fmt: skip
-
-
-def stays(
-    still: Shown, hours: Sequence[float], apart: Mapping[int, Sequence[float]],
-    found: Mapping[tuple[int, int], Sequence[tuple[float, float]]],
-    visits: Sequence[tuple[float, float, str]], *, start: tuple[int, int],
-) -> Touch:  # fmt: skip
-    """The two thresholds of the sliding rule, over one day.
-
-    ``hours``: when each fix was taken; ``apart``: by radius in metres, how far each fix is from its
-    anchor; ``found``: by (radius, minutes), begin and end of each staypoint, in hours; ``visits``:
-    begin, end and kind of each true visit; ``start``: radius and minutes at which the controls
-    begin.
-    """
-    metres, minutes = sorted(apart), sorted({long for _, long in found})
-    data = {
-        "metres": metres, "minutes": minutes, "start": list(start),
-        "hours": np.round(hours, 3).tolist(),
-        "apart": [np.round(apart[far]).astype(int).tolist() for far in metres],
-        "stays": [
-            [np.round(np.reshape(found[far, long], (-1, 2)), 3).tolist() for long in minutes]
-            for far in metres
-        ],
-        "visits": [[round(float(a), 3), round(float(b), 3), str(kind)] for a, b, kind in visits],
-    }  # fmt: skip
-    return Touch(still, "stays", data)
-
-
-def seeds(
-    still: Shown, tables: Mapping[str, Mapping[str, tuple[float, float, float, Sequence[float]]]],
-    which: Mapping[str, Sequence[int]], *, measure: str, start: str,
-) -> Touch:  # fmt: skip
-    """One seed at a time, beside the mean of all seeds and its interval.
-
-    ``tables``: by name, the rows of a table, each with its mean, both ends of the interval, and
-    what each seed gave; ``which``: by the same name, the seeds in that order; ``measure``: what the
-    numbers are, with their unit; ``start``: the table to begin with.
-    """
-
-    def row(name: str, mean: float, low: float, high: float, each: Sequence[float]) -> Any:
-        mean, low, high, *each = np.round([mean, low, high, *each], 3).tolist()
-        return {"name": name, "mean": mean, "low": low, "high": high, "each": each}
-
-    listed = [
-        {"name": name, "seeds": [*map(int, which[name])],
-         "rows": [row(about, *values) for about, values in table.items()]}
-        for name, table in tables.items()
-    ]  # fmt: skip
-    data = {"tables": listed, "measure": measure, "start": list(tables).index(start)}
-    return Touch(still, "seeds", data)

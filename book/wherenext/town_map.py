@@ -1,8 +1,7 @@
 """The town of Larkmere as a map: districts, river, parks, streets, and its places with their names.
 
-Larkmere lies on empty prairie, where clocks never change, and its map is drawn by this module
-alone: no tile, no download, no licence. Everything is laid out with straight lines in metres east
-and north of the bridge square and then bent by `warp`, which is what makes it look grown.
+Everything is laid out with straight lines in metres east and north of the bridge square and then
+bent by `warp`, which is what makes it look grown.
 """
 
 from __future__ import annotations
@@ -184,12 +183,7 @@ def _feature(kind: str, name: str, xy: np.ndarray, **more: str) -> dict[str, Any
 
 
 def draw() -> TownMap:
-    """Draw the town; the result is always the same.
-
-    ``base`` is a GeoJSON FeatureCollection in drawing order: ``properties`` have a ``name`` and a
-    ``kind`` (district, river, lake, park, rail, street); a district has a ``character``, a street a
-    ``level`` (street, promenade, avenue).
-    """
+    """Draw the town, always the same: GeoJSON in drawing order, with ``kind`` and ``name``."""
     line, normal = _river()
     features: list[dict[str, Any]] = []
     cells = _cells()
@@ -294,10 +288,7 @@ class _Namer:
 
 
 def settle(town: TownMap, n_homes: int, n_others: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Put places along the streets and into the parks: the table `wherenext.city.City.places`.
-
-    A few places of each kind draw most of the people who do not know it (Zipf): their ``appeal``.
-    """
+    """Put places along the streets and into the parks: `City.places`; ``appeal`` is Zipf's."""
     share = np.array([PLAN["mix"][k] for k in KINDS[1:]])
     counts = np.floor(np.cumsum(np.r_[0, share]) / share.sum() * n_others + 0.5).astype(int)
     kinds = ["home"] * n_homes + [

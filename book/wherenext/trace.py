@@ -1,7 +1,4 @@
-"""Every number on the way from one window to its answer, noted down during one prediction.
-
-Hooks listen to the model's own parts while it predicts. So what is shown is what was used.
-"""
+"""Every number on the way from one window to its answer, noted by hooks as the model predicts."""
 
 from __future__ import annotations
 

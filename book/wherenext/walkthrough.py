@@ -1,8 +1,6 @@
 """One window's way through the network, step by step, with the numbers of a trained model.
 
-All steps are written as HTML, so that they can be read without a script; `steps.js` then shows one
-at a time, with buttons, a slider, the arrow keys and the boxes of the network to go from one to the
-next.
+All steps are written as HTML that reads without a script; `steps.js` shows one at a time.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ class Walkthrough(WebFigure):
             for n, step in enumerate(self.steps, start=1)
         )
         return (
-            f"<style>{web('steps.css')}</style>\n"
+            f"<style>{web('page_parts.css')}{web('steps.css')}</style>\n"
             f'<figure class="pgt-steps" aria-label="{safe_html(self.title)}">'
             '<div class="steps-bar" hidden><button type="button" data-by="-1">◀ Back</button>'
             f'<input type="range" min="1" max="{last}" value="1" aria-label="Step">'

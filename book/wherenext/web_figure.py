@@ -18,10 +18,7 @@ def web(name: str) -> str:
 
 
 def scripted(body: str, data: Any, sheets: Iterable[str], scripts: Iterable[str]) -> str:
-    """A piece of HTML with its styles before it, and after it the scripts that bring it to life.
-
-    They know ``data`` as ``page`` and share one scope. Texts in the HTML are escaped already.
-    """
+    """HTML with its styles before it, and its scripts after it, which know ``data`` as ``page``."""
     style, code = "".join(map(web, sheets)), "\n".join(map(web, scripts))
     return (
         f"<style>{style}</style>\n{body}<script>\n(() => {{\n"

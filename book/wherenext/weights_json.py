@@ -1,8 +1,7 @@
-"""Take a trained model out of PyTorch: as text that a web page can hold.
+"""A trained model as text that a web page can hold.
 
-Every weight becomes a whole number of 24 bits times its tensor's unit: three bytes where a
-float32 has four, and hardly less exact, for a float32 has 24 significant bits as well. The bytes
-stand in the JSON as base64. `live.js` reads them back, and so does `unpack`.
+Every weight becomes a whole number of 24 bits times its tensor's unit, about a float32's accuracy;
+the bytes stand in the JSON as base64. `live.js` reads them back, and so does `unpack`.
 """
 
 from __future__ import annotations
@@ -33,11 +32,9 @@ def pack(
     model: PlaceModel, *, rows: Mapping[str, Sequence[int]] | None = None,
     leave_out: Collection[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
-    """Write a model as plain values, ready for JSON: ``config``, ``tensors`` and ``data`` (base64).
+    """A model as plain values, ready for JSON: ``config``, ``tensors`` and ``data`` (base64).
 
-    Of the tensors named in ``rows`` only these rows are kept, and parts in ``leave_out`` not at
-    all, for a page that needs no others. A tensor has ``shape``, ``at`` (where its first number
-    stands), ``unit``, perhaps ``rows``.
+    Of the tensors in ``rows`` only these rows are kept, and parts in ``leave_out`` not at all.
     """
     tensors: dict[str, dict[str, Any]] = {}
     parts: list[np.ndarray] = []
@@ -85,15 +82,8 @@ def switch_off(
 ) -> PointerGeneratorTransformer:
     """A copy of a trained model with parts of `SWITCHES` silenced, as the live model does it.
 
-    An embedding gives zeros, positions add nothing, the bias is zero, the gate is one half; without
-    pointer or generator the other one is the model; ``"one_layer"`` skips all layers but the first.
-    The other weights stay what they became *with* the part: so this asks how much the trained model
-    leans on it. What a model makes of itself without it, only training can tell.
-
-    >>> from pgt.config import ModelConfig
-    >>> model = PointerGeneratorTransformer(ModelConfig(n_locations=5, n_users=2))
-    >>> switch_off(model, ["gate"]).gate is None
-    True
+    The other weights stay what they became *with* the part: this asks how much the model leans on
+    it. What a model makes of itself without it, only training can tell.
     """
     unknown = set(parts) - set(SWITCHES)
     if unknown:

@@ -1,4 +1,4 @@
-"""What can be counted in a window without any network: the features that a gate has to beat."""
+"""The gate of every window, and what can be counted in one without any network."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from pgt.history import is_new, with_history
+from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Dataset, Windows
 
 NUMBERS = ("length", "unique_share", "top_share", "here_share", "here_first", "days", "stay")
@@ -16,14 +18,45 @@ NAMES = ("user_id", "hour", "weekday")
 PENALTIES = (1.0, 3.0, 10.0, 30.0)
 
 
-def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
-    """Simple facts about every window, all of them known before its target; one row each, in order.
+@torch.no_grad()
+def gates(
+    model: PointerGeneratorTransformer, windows: Windows, batch_size: int = 512
+) -> pd.DataFrame:
+    """The gate of every window, one row each, beside what may explain it.
 
-    Numbers: ``length`` (visits), ``unique_share`` (different places / visits), ``top_share`` and
-    ``here_share`` (share of the visits to the most frequent place, and to the last visit's),
-    ``here_first`` (1 if the last visit is the only one to its place), ``days`` (different days),
-    ``stay`` (hours of the last visit). Names: ``user_id``, ``hour`` (0 to 23, at the end of the
-    last visit), ``weekday`` (1 = Monday).
+    Probabilities of the target are before the gate for pointer and generator; ``unique_share`` is
+    different places / visits, ``hour`` and ``weekday`` (1 = Monday) are the last visit's.
+    """
+    model.eval()
+    parts = []
+    for batch in windows.batches(batch_size, max_len=model.config.max_len):
+        out = model(batch)
+        last = (torch.arange(len(batch)), batch.length - 1)
+        kinds = {"target": out.log_probs, "pointer": out.pointer_log_probs,
+                 "generator": out.generator_log_probs}  # fmt: skip
+        places = batch.location.sort(dim=1).values  # (B, L), padding first
+        unique = (places.diff(dim=1, prepend=torch.zeros_like(places[:, :1])) > 0).sum(1)
+        columns = {"gate": out.gate} | {
+            f"{kind}_probability": log_probs.gather(1, batch.target[:, None]).squeeze(1).exp()
+            for kind, log_probs in kinds.items()
+        } | {
+            "correct": out.log_probs.argmax(1) == batch.target, "length": batch.length,
+            "unique_share": unique.double() / batch.length,
+            "hour": batch.start_minute[last].int() // 60, "weekday": batch.weekday[last],
+        }  # fmt: skip
+        parts.append(pd.DataFrame({k: v.numpy() for k, v in columns.items()}, batch.index.numpy()))
+    table = pd.concat(parts).sort_index().astype(dict.fromkeys(list(columns)[:4], float))
+    table.insert(0, "user_id", windows.users)
+    return table.assign(
+        in_window=windows.in_window, known=windows.vocabulary.is_known(windows.targets)
+    ).astype({"length": int, "hour": int, "weekday": int})
+
+
+def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
+    """Simple facts about every window, known before its target: `NUMBERS` and `NAMES`.
+
+    ``top_share`` and ``here_share``: of the visits to the most frequent place, and to the last
+    visit's; ``here_first``: whether it is the only one there; ``stay``: hours of the last visit.
     """
     columns = (*NUMBERS, *NAMES[1:])
     table = {name: np.zeros(len(windows)) for name in columns}
@@ -60,11 +93,9 @@ def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
 
 
 def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, np.ndarray]:
-    """By split, "valid" and "test", (W,) probabilities of an outcome from these features alone.
+    """(W,) probabilities of an outcome on "valid" and "test": logistic regression on them.
 
-    Logistic regression; every person, hour and weekday has a weight of its own. Fitted on the
-    training windows, with the penalty that gives the smallest loss on the validation windows.
-    ``outcome`` gives (W,) yes or no for some windows, say ``lambda windows: windows.in_window``.
+    The penalty is the best on the validation windows; ``outcome`` gives (W,) yes or no.
     """
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression

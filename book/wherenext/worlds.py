@@ -1,9 +1,7 @@
 """Worlds: towns like Larkmere whose people, each time, live otherwise.
 
-A model that is to be taken to places that nobody has seen must have met people who are more
-curious, less punctual, or always on the move. So every world draws its own parameters around
-Larkmere's, and its own way of being recorded: a diary of visits, a diary with holes, or check-ins
-without an end. Some people live by night. No record of a real person is in any of it.
+Every world draws its own parameters around Larkmere's, and its own way of being recorded: a diary
+of visits, a diary with holes, or check-ins without an end. No real person is in any of it.
 """
 
 from __future__ import annotations
@@ -67,14 +65,7 @@ def behaviour(rng: np.random.Generator, config: WorldConfig) -> Behaviour:
 
 
 def world(number: int, config: WorldConfig | None = None) -> pd.DataFrame:
-    """Simulate one world; the same number, from 0, gives the same visits.
-
-    People and places have ids of their own, so that worlds can stand in one table.
-
-    >>> one = world(2)
-    >>> one.user_id.nunique(), bool((one.finished_at == one.started_at).all())
-    (66, True)
-    """
+    """Simulate one world; the same number, from 0, gives the same visits, with ids of its own."""
     config = config or WorldConfig()
     rng = np.random.default_rng([number, 77])
     own = behaviour(rng, config)

@@ -226,22 +226,13 @@ def test_the_same_visits_can_be_read_as_somebody_new(live: Any) -> None:
         page.get_by_label("Person").select_option("8")
         assert told(page).startswith("The same day, read as that of Person")
         page.get_by_label("Person").select_option("new")
-        page.get_by_role("button", name="Share this state").click()
-        shared, link = state(page), page.url.split("#")[1]
-        assert shared["from"] == [7, expected["moment"]]
+        assert state(page)["from"] == [7, expected["moment"]]
         page.get_by_role("button", name="Delete: visit 2,").click()
         assert page.locator("[data-live=was]").inner_text() == ""  # nobody knows where they went
         assert page.locator(".marks .truth").count() == 0
         assert page.locator("[data-live=went]").is_hidden()
         page.get_by_role("button", name="Back to the original").click()
         assert state(page) == expected and top(page) == shown
-    with live("#" + link) as page:
-        assert state(page) == shared
-        page.get_by_role("button", name="Later moment").click()  # from there back to the moment
-        assert state(page) == expected
-    old = ",".join(part for part in link.split(",") if not part.startswith("f"))
-    with live("#" + old) as page:  # a link from before it said where the day comes from
-        assert state(page) == {**shared, "from": [shared["person"], 0]}
 
 
 def test_deleting_visits_takes_their_place_from_the_pointer(live: Any) -> None:
@@ -318,7 +309,7 @@ def test_the_editor_fits_into_the_list(live: Any, width: int) -> None:
         assert fields > 0.9 * room
 
 
-@pytest.mark.parametrize("end", ["Enter", "blur", "wait"])
+@pytest.mark.parametrize("end", ["Enter", "blur"])
 def test_a_time_can_be_typed(live: Any, end: str) -> None:
     with live() as page:
         before = state(page)["visits"]
@@ -508,48 +499,6 @@ def test_composing_a_day_by_clicking_places(live: Any) -> None:
         assert "There is no place of that name" in told(page)
 
 
-def test_a_link_brings_back_the_same_state(live: Any) -> None:
-    with live() as page:
-        page.get_by_label("Person").select_option("11")
-        page.get_by_role("button", name="Delete: visit 2,").click()
-        page.get_by_label("weekday", exact=True).uncheck()
-        page.get_by_role("slider", name="Multiply the position bias").press("ArrowRight")
-        expected, shown = state(page), top(page)
-        page.get_by_role("button", name="Share this state").click()
-        link = page.locator("[data-live=link]").input_value()
-        assert link == page.url and "#live=" in link
-    with live("#" + link.split("#")[1]) as page:
-        assert state(page) == expected
-        assert top(page) == shown
-
-
-@pytest.mark.parametrize(
-    "hash",
-    ["#live=", "#live=zzzzzz,p0,m0", "#live=FP,p999,m0", "#live=FP,p0,m0,vzzzz.y.z", "#live=%ff",
-     "#live=FP,p0", "#live=FP,p0,m-1", "#live=FP,p0,m0,opointer.generator",
-     "#live=FP,p0,f0.9999,v2.0.0", "#live=FP,p0,f999.0,v2.0.0", "#live=FP,p0,f,v2.0.0",
-     "#something-else"],
-)  # fmt: skip
-def test_a_damaged_link_harms_nothing(live: Any, hash: str) -> None:
-    _, vocabulary = load_model(shipped("city"))
-    with live(hash.replace("FP", vocabulary.fingerprint()[:6])) as page:
-        assert len(top(page)) == 10
-        assert ("another model" in told(page)) == hash.startswith("#live=")
-
-
-def test_a_python_line_shares_a_state_too(live: Any, browser: Any, tmp_path: Path) -> None:
-    with live() as page:
-        page.get_by_role("button", name="Delete: visit 1,").click()
-        page.get_by_role("button", name="Share this state").click()
-        expected, text = state(page), page.url.split("#")[1]
-    other = playground(state=text).save(tmp_path / "other.html")
-    page = browser.new_page()
-    page.set_default_timeout(PATIENCE)
-    page.goto(other.as_uri())
-    assert state(page) == expected
-    page.close()
-
-
 # ---- One screen, and places that light up ----------------------------------------------------
 
 
@@ -599,61 +548,6 @@ def test_on_a_phone_the_map_stays_while_the_lists_go_by(live: Any) -> None:
             assert 0 <= frame["y"] < 60 and frame["height"] < 320, name
 
 
-def lit(page: Any) -> dict[str, list[str]]:
-    """The names of what is lit: guesses, visits, and how many bars; and the middle on the map."""
-    found: dict[str, list[str]] = page.evaluate(
-        "(() => { const all = (q) => [...document.querySelectorAll(q)];"
-        " return { guesses: all('[data-live=top] .lit th').map(e => e.innerText),"
-        " visits: all('[data-live=visits] tr.lit').map(e => e.dataset.visit),"
-        " bars: all('.live-bias circle.lit').map(e => e.dataset.visit),"
-        " spot: all('.glow circle.lit').map(e => e.getAttribute('cx')) }; })()"
-    )
-    return found
-
-
-def spot_of(page: Any, place: int) -> str:
-    found: str = page.evaluate(
-        "place => { const { page } = document.querySelector('.pgt-live').live;"
-        " return String(page.spots[place][0] * page.shrink); }",
-        place,
-    )
-    return found
-
-
-def test_a_visit_its_dot_and_its_bar_light_up_together(live: Any) -> None:
-    with live() as page:
-        assert lit(page) == {"guesses": [], "visits": [], "bars": [], "spot": []}
-        visits = state(page)["visits"]
-        guess = page.locator("[data-live=top] tr").first
-        place = int(guess.get_attribute("data-place"))
-        same = [str(i) for i, visit in enumerate(visits) if visit["place"] == place][::-1]
-        name = guess.locator("th").inner_text()
-        row = page.locator(f"[data-live=visits] tr[data-visit='{same[0]}']")
-        one = {
-            "guesses": [name],
-            "visits": same[:1],
-            "bars": same[:1],
-            "spot": [spot_of(page, place)],
-        }
-        row.locator("th").hover()
-        assert lit(page) == one
-        page.locator(".live-title").first.hover()
-        assert lit(page)["visits"] == []
-        row.get_by_role("button", name="Change").focus()  # by keyboard
-        assert lit(page) == one
-        page.locator("[data-live=bias] circle.dot").first.hover()
-        assert lit(page)["bars"] == ["0"] == lit(page)["visits"]
-        guess.locator("th").hover()
-        assert lit(page)["visits"] == same and sorted(lit(page)["bars"]) == sorted(same)
-        page.locator(".live-title").first.hover()
-        assert lit(page) == one  # back to what has the focus
-        ring = page.locator(".marks circle.solid").first.bounding_box()
-        page.mouse.move(ring["x"] + ring["width"] / 2, ring["y"] + ring["height"] / 2)
-        assert lit(page)["guesses"] == [name] and lit(page)["visits"] == same
-        page.get_by_role("slider", name="Moment").press("Home")  # other rows, and none of them held
-        assert lit(page)["bars"] == lit(page)["visits"]
-
-
 def test_names_on_the_map_are_of_what_is_drawn_and_do_not_meet(live: Any) -> None:
     with live() as page:
         texts = page.locator(".names text")
@@ -695,27 +589,6 @@ def test_go_there_appends_the_guess_and_predicts_again(live: Any) -> None:
         assert state(page) == before and top(page) == shown
 
 
-def test_a_day_is_rolled_out_always_to_the_likeliest(live: Any) -> None:
-    with live() as page:
-        page.get_by_role("slider", name="Moment").press("Home")
-        before = len(state(page)["visits"])
-        steps = page.get_by_role("button", name="Roll out a day")
-        steps.click()
-        visits = state(page)["visits"]
-        if len(visits) == before:  # the last visit lasts until midnight
-            pytest.fail("choose a moment in the morning")
-        told_at_once = told(page)
-        last = visits[before - 1]
-        midnight = ((last["at"] + last["stay"]) // 1440 + 1) * 1440
-        assert all(visit["at"] < midnight for visit in visits[before:])
-        page.get_by_role("button", name="Undo").click()
-        for visit in visits[before:]:
-            name = top(page)[0][0].removeprefix("✓ ")
-            assert name in told_at_once
-            page.get_by_role("button", name="Go there").first.click()
-            assert state(page)["visits"][-1] == visit
-
-
 @pytest.mark.parametrize("kind", ["full", *KEPT])
 def test_all_probability_is_accounted_for(
     live: Any, small_files: dict[str, Path], page_file: Path, kind: str
@@ -734,22 +607,6 @@ def test_all_probability_is_accounted_for(
 
 
 # ---- The small versions ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("small", KEPT)
-def test_the_python_line_of_a_small_version_shares_its_state(
-    live: Any, small_files: dict[str, Path], small: str, tmp_path: Path
-) -> None:
-    with live(file=small_files[small]) as page:
-        page.evaluate("document.body.dataset.jpThemeLight = 'true'")  # as JupyterLab does
-        page.get_by_role("button", name="Delete: visit 1,").click()
-        page.get_by_role("button", name="Share this state").click()
-        expected, line = state(page), page.locator("[data-live=link]").input_value()
-        assert line.startswith(f'playground(small="{small}", window=')
-        assert "#" not in page.url
-    again = eval(line, {"playground": playground}).save(tmp_path / "again.html")
-    with live(file=again) as page:
-        assert state(page) == expected
 
 
 @pytest.mark.parametrize("kind", ["full", *KEPT])
@@ -797,7 +654,6 @@ def test_on_paper_it_is_dark_on_white_and_whole(
 def test_it_fits_and_can_be_read(live: Any, width: int, theme: str) -> None:
     with live(width=width, color_scheme=theme) as page:
         page.get_by_role("button", name="Change: visit 1,").click()
-        page.get_by_role("button", name="Share this state").click()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(POOR_CONTRAST.replace('".bd-article"', '"body"')) == []
         small = page.locator("button:visible, select:visible").evaluate_all(
@@ -850,7 +706,7 @@ CHAPTERS = {
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 @pytest.mark.parametrize("scheme", ["file", "http"])
-def test_in_the_book_it_answers_and_can_be_shared(visit: Any, chapter: str, scheme: str) -> None:
+def test_in_the_book_it_answers(visit: Any, chapter: str, scheme: str) -> None:
     kind = CHAPTERS[chapter]
     with visit(f"book/{chapter}.html", scheme) as opened:
         page = opened.page
@@ -859,19 +715,6 @@ def test_in_the_book_it_answers_and_can_be_shared(visit: Any, chapter: str, sche
         before = figure.locator("[data-live=top]").inner_text()
         figure.get_by_role("button", name="Delete: visit 3,").click()
         assert figure.locator("[data-live=top]").inner_text() != before
-        expected = state(page)
-        figure.get_by_role("button", name="Share this state").click()
-        link = figure.locator("[data-live=link]").input_value()
-        assert f"#live{'' if kind == 'full' else '-' + kind}=" in link
-        page.goto("about:blank")
-        page.goto(link, wait_until="load")
-        assert state(page) == expected
-        page.wait_for_function(  # it stays in view while formulas above it are being set
-            "[...document.querySelectorAll('.bd-article .math')]"
-            ".every(formula => formula.querySelector('mjx-container')) &&"
-            " Math.abs(document.querySelector('.pgt-live[data-kind]').getBoundingClientRect().top)"
-            " < 900"
-        )
         assert opened.outside == [] and opened.errors == []
 
 

@@ -26,21 +26,6 @@ POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-
 BOOK_CSS = (ROOT / "book" / "_static" / "book.css").as_uri()
 EVIL = '<img src=x onerror="window.harmed = 1">'
 START = ContextKernel(decay=0.95, base=0.1, same=1.0, clock=1.0, width=100)
-DAY = {
-    "hours": [0.0, 8.0, 8.5, 12.0], "apart": {50: [0, 0, 40, 0], 200: [0, 0, 190, 150]},
-    "found": {
-        (50, 10): [(0.0, 8.0), (8.1, 8.4), (9.0, 12.0)], (50, 60): [(0.0, 8.0), (9.0, 12.0)],
-        (200, 10): [(0.0, 8.0), (8.0, 12.0)], (200, 60): [],
-    },
-    "visits": [(0.0, 7.9, "home"), (8.1, 8.4, "café"), (9.0, 12.0, EVIL)],
-}  # fmt: skip
-ROWS = {
-    "town": {
-        "no hour": (-0.5, -1.5, 0.5, [-2.0, 1.0]),
-        f"no {EVIL}": (-9.0, -10.0, -8.0, [-9.5, -8.5]),
-    },
-    "village": {"no hour": (0.5, 0.1, 0.9, [0.4, 0.5, 0.6])},
-}
 
 
 @pytest.fixture(scope="module")
@@ -54,39 +39,27 @@ def kernel_of(data: Dataset) -> touch.Touch:
     return touch.kernel(still, START, data.valid, opened=(data.test, 7), names=names, most=300)
 
 
-def all_kinds(data: Dataset) -> dict[str, touch.Touch]:
-    still = show(plt.figure(), alt="A figure", caption="A figure")
-    day = touch.stays(
-        still, DAY["hours"], DAY["apart"], DAY["found"], DAY["visits"], start=(200, 10)
-    )
-    which = {"town": [42, 1], "village": [1, 2, 3]}
-    table = touch.seeds(still, ROWS, which, measure="points", start="town")
-    return {"kernel": kernel_of(data), "stays": day, "seeds": table}
-
-
 @pytest.fixture(scope="module")
-def pages(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder, found = tmp_path_factory.mktemp("touch"), {}
-    for kind, shown in all_kinds(data).items():
-        found[kind] = folder / f"{kind}.html"
-        found[kind].write_text(
-            '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">'
-            '<title>x</title><meta name="viewport" content="width=device-width">'
-            f'<link rel="stylesheet" href="{BOOK_CSS}"><body class="bd-article">'
-            f"{shown._repr_mimebundle_()['text/html']}",
-            encoding="utf-8",
-        )
+def page_file(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("touch") / "kernel.html"
+    found.write_text(
+        '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">'
+        '<title>x</title><meta name="viewport" content="width=device-width">'
+        f'<link rel="stylesheet" href="{BOOK_CSS}"><body class="bd-article">'
+        f"{kernel_of(data)._repr_mimebundle_()['text/html']}",
+        encoding="utf-8",
+    )
     return found
 
 
 @pytest.fixture
-def opened(browser: Any, pages: dict[str, Path]) -> Any:
+def opened(browser: Any, page_file: Path) -> Any:
     """A function that opens a figure; nothing is fetched and nothing goes wrong."""
 
     @contextmanager
-    def open_page(kind: str, width: int = 734, **options: Any) -> Iterator[Any]:
+    def open_page(width: int = 734, **options: Any) -> Iterator[Any]:
         with watched(browser, width=width, **options) as (page, asked, wrong):
-            page.goto(pages[kind].as_uri())
+            page.goto(page_file.as_uri())
             yield page
             assert [url for url in asked if not url.startswith("file:")] == []
             assert wrong == [] and page.locator("img").count() == 0
@@ -123,7 +96,7 @@ def test_the_kernel_of_the_page_is_the_packages(
     expected = summarize(ranks, ["all"])["acc@1"].iloc[0]
     names = ("decay", "base", "same", "clock", "width")
     given = {name: getattr(numbers, name) for name in names}
-    with opened("kernel") as page:
+    with opened() as page:
         find = "document.querySelector('.pgt-touch').touch"
         assert page.evaluate(f"n => {find}.accuracy(n)", given) == pytest.approx(expected, abs=1e-6)
         votes = page.evaluate(f"n => {find}.votes(n).map(v => v[0] + v[1] + v[2])", given)
@@ -132,7 +105,7 @@ def test_the_kernel_of_the_page_is_the_packages(
 
 
 def test_each_of_the_five_numbers_changes_the_votes_and_can_be_taken_back(opened: Any) -> None:
-    with opened("kernel") as page:
+    with opened() as page:
         first, shares = said(page), rows(page, 0)
         assert "300 validation windows" in first and "as many as" in first
         assert sum(float(text.removesuffix(" %")) for _, text in shares) == pytest.approx(
@@ -155,78 +128,27 @@ def test_each_of_the_five_numbers_changes_the_votes_and_can_be_taken_back(opened
         assert len(seen) > 3, "the accuracy follows the sliders"
 
 
-def test_two_thresholds_choose_the_staypoints(opened: Any) -> None:
-    with opened("stays") as page:
-        stays = page.locator("rect.stay")
-        page.wait_for_selector("rect.stay", state="attached")
-        radius, duration = (page.get_by_role("slider").nth(i) for i in range(2))
-        assert stays.count() == 2 and said(page).startswith("2 staypoints where 3 visits")
-        duration.press("ArrowRight")
-        assert stays.count() == 0 and said(page).startswith("0 staypoints")
-        before = page.locator("path.line").get_attribute("d")
-        radius.press("ArrowLeft")
-        assert stays.count() == 2 and page.locator("path.line").get_attribute("d") != before
-        assert radius.get_attribute("aria-valuetext") == "50 m"
-        assert "2 of the visits" in said(page)
-        duration.press("ArrowLeft")
-        assert stays.count() == 3 and "3 of the visits" in said(page)
-        page.get_by_role("button", name="Back to the published").click()
-        assert stays.count() == 2 and radius.get_attribute("aria-valuetext") == "200 m"
-        assert EVIL in page.locator("svg.touch-day text").all_text_contents()
-
-
-def test_one_seed_at_a_time_beside_the_mean(opened: Any) -> None:
-    with opened("seeds") as page:
-        one = "all => all.map(e => e.textContent)"
-        shown = page.locator("td.one")
-        assert shown.evaluate_all(one) == ["−2.0", "−9.5"]
-        assert [mean for _, mean in rows(page, 0)] == ["−0.5", "−9.0"]
-        assert said(page).startswith("Seed 42 alone: 2 of 2 rows below zero. Over 2 seeds: 1")
-        where = "all => all.map(e => e.style.left)"
-        dots = page.locator(".dot").evaluate_all(where)
-        seed = page.get_by_role("slider", name="Seed")
-        seed.press("ArrowRight")
-        assert shown.evaluate_all(one) == ["+1.0", "−8.5"] and "Seed 1 alone: 1 of 2" in said(page)
-        assert "other side of zero than the mean: 1" in said(page)
-        assert page.locator(".dot").evaluate_all(where) != dots
-        page.get_by_label("Cover the largest row").check()
-        assert [name for name, _ in rows(page, 0)] == ["no hour"]
-        page.get_by_label("Data").select_option("village")
-        page.get_by_label("Cover the largest row").uncheck()
-        seed.press("End")
-        assert shown.evaluate_all(one) == ["+0.6"] and "Seed 3 alone" in said(page)
-        page.get_by_label("Data").select_option("town")  # it has fewer seeds
-        assert "Seed 1 alone" in said(page)
-
-
-KINDS = ("kernel", "stays", "seeds")
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [734, 390])
-def test_it_fits_on_one_screen_and_can_be_read(
-    opened: Any, kind: str, theme: str, width: int
-) -> None:
-    with opened(kind, width=width) as page:
+def test_it_fits_on_one_screen_and_can_be_read(opened: Any, theme: str, width: int) -> None:
+    with opened(width=width) as page:
         page.evaluate("theme => (document.documentElement.dataset.theme = theme)", theme)
         page.add_style_tag(
             content="body{background:#fff}html[data-theme=dark] body{background:#14181d}"
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         top = page.locator(".touch-controls").bounding_box()["y"]
-        effect = page.locator("table, svg.touch-day").first.bounding_box()
+        effect = page.locator("table").first.bounding_box()
         assert effect["y"] + effect["height"] - top < 740
         assert page.evaluate(POOR_CONTRAST.replace('".bd-article"', '".touch-body"')) == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_paper_and_a_page_without_scripts_show_the_still_figure(opened: Any, kind: str) -> None:
+def test_paper_and_a_page_without_scripts_show_the_still_figure(opened: Any) -> None:
     still, live = ".pgt-scroll svg", ".touch-body"
-    with opened(kind, java_script_enabled=False) as page:
+    with opened(java_script_enabled=False) as page:
         assert page.locator(still).is_visible() and page.locator(live).is_hidden()
-    with opened(kind) as page:
+    with opened() as page:
         assert page.locator(live).is_visible()
-        assert page.locator(still).is_visible() == (kind == "seeds")
+        assert page.locator(still).is_hidden()
         page.emulate_media(media="print")
         assert page.locator(still).is_visible() and page.locator(live).is_hidden()

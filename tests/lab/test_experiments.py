@@ -12,13 +12,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from lab import data_sets, executing, provenance, runs
-from lab.data_sets import DATA, Data
+from lab.data_sets import DATA, GEOLIFE, Data, from_environment
 from lab.experiments import EXPERIMENTS, SEEDS, Experiment
 from lab.models import Run
 from pandas.testing import assert_frame_equal
-from pgt.io.sources import GEOLIFE, from_environment
 from wherenext.results import read_results, results_folder
-from wherenext.windows_folder import GEOLIFE, from_environment
 
 from pgt import metrics
 from pgt.config import PRESETS, Preset, TrainConfig

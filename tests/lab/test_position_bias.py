@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lab import position_bias
+from lab import position_bias, recency_world
 from lab.position_bias import (
     KERNELS,
     SEEDS,
@@ -20,7 +20,6 @@ from lab.position_bias import (
     untrained,
     world,
 )
-from wherenext import recency_world
 from wherenext.people import Behaviour
 from wherenext.results import read_results
 

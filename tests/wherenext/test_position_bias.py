@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from wherenext import recency_world
+from lab import recency_world
 from wherenext.position_bias import by_position, faster_bias, freeze_bias, refit
 
 from pgt.config import ModelConfig, TrainConfig

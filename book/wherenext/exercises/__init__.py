@@ -1,9 +1,7 @@
 """Answers to the exercises of the book that have one, worked out by the package.
 
-A chapter asks ``check.exercise("1.2", mine)``, so that the answer does not stand beside the
-question. It comes with the slips that are easy to make, each with a sentence that says what went
-wrong. The built book asks for the same answers in forms (``book/_ext/answers.py``). Where it can,
-an answer is computed in another way than the chapter's folded solution.
+They come with the slips that are easy to make. `check.exercise` and the forms of the built book
+(``book/_ext/answers.py``) ask for them; where it can, an answer takes another way than the book's.
 """
 
 from __future__ import annotations
@@ -51,10 +49,7 @@ def works_out(
     atol: float = 1e-6,
     code: bool = False,
 ) -> Callable[[Callable[[], Worked]], None]:
-    """Register what works out an exercise, say "1.2"; its docstring says what follows from it.
-
-    A field is a label, perhaps with a unit in brackets, as in "Acc@1 [%]".
-    """
+    """Register what works out an exercise; its docstring says what follows. Fields: "Acc@1 [%]"."""
     shown = []
     for i, text in enumerate(fields):
         label, _, unit = text.removesuffix("]").partition(" [")

@@ -1,17 +1,14 @@
-"""The exercises' answers, and checks that say what is wrong with yours.
+"""Checks that say what is wrong with an answer to an exercise.
 
     from wherenext.exercises import check
     check.same(my_attention, expected, name="attention")
 
-prints one line when the answer is right, and raises an `AssertionError` with one sentence when not.
-Where the answer would give the solution away, ``check.exercise("1.2", mine)`` works it out itself.
-As long as `...` stands in the place of an answer, all of them only say "Not yet".
+prints a line when it is right, else raises an `AssertionError` with one sentence. As long as `...`
+stands in the place of an answer, all of them only say "Not yet".
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 from collections.abc import Callable
 from typing import Any
 
@@ -19,11 +16,16 @@ import numpy as np
 import torch
 
 
-def _open(value: Any) -> bool:
-    """Whether `...` still stands in the place of an answer."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    return value is ... or (isinstance(value, (list, tuple)) and any(_open(one) for one in value))
+def _open(value: Any, name: str) -> bool:
+    """Whether `...` still stands in the place of an answer; if so, say it."""
+
+    def dots(one: Any) -> bool:
+        values = list(one.values()) if isinstance(one, dict) else one
+        return values is ... or (isinstance(values, (list, tuple)) and any(map(dots, values)))
+
+    if found := dots(value):
+        print(f"Not yet: {name}. Put your answer in the place of the three dots.")
+    return found
 
 
 def _array(value: Any, name: str) -> np.ndarray:
@@ -36,54 +38,46 @@ def _array(value: Any, name: str) -> np.ndarray:
 
 
 def same(yours: Any, expected: Any, *, name: str = "your answer", atol: float = 1e-6) -> None:
-    """Compare numbers, arrays or tensors.
-
-    Raises an AssertionError that says whether shape, NaN, sign, scale, order or single values are
-    wrong.
+    """Compare numbers, arrays or tensors; an AssertionError says in what way they are wrong.
 
     >>> same([0.25, 0.75], torch.tensor([0.25, 0.75]), name="weights")
     Right: weights.
     """
-    if _open(yours):
-        print(f"Not yet: {name}. Put your answer in the place of the three dots.")
-        return
+    if not _open(yours, name):
+        _compare(yours, expected, name, atol)
+        print(f"Right: {name}.")
+
+
+def _compare(yours: Any, expected: Any, name: str, atol: float = 1e-6) -> None:
     mine, right = _array(yours, name), _array(expected, name)
     if mine.shape != right.shape:
         turned = " (transposed?)" if mine.shape == right.shape[::-1] else ""
         raise AssertionError(f"{name} has shape {mine.shape}, expected {right.shape}{turned}.")
-    if np.isnan(mine).any() and not np.isnan(right).any():
-        raise AssertionError(
-            f"{name} holds NaN in {int(np.isnan(mine).sum())} of {mine.size} places; "
-            "a softmax over nothing but -inf, or 0 / 0, gives that."
-        )
-    finite = np.isfinite(mine) & np.isfinite(right)
-    gap = np.zeros_like(right)
-    gap[finite] = np.abs(mine[finite] - right[finite])
-    gap[~finite & (mine != right) & ~(np.isnan(mine) & np.isnan(right))] = np.inf
-    if gap.max(initial=0.0) <= atol:
-        print(f"Right: {name}.")
-        return
-    raise AssertionError(f"{name} is not right: {_guess(mine, right, gap, finite)}.")
+    if lost := int((np.isnan(mine) & ~np.isnan(right)).sum()):
+        why = "a softmax over nothing but -inf, or 0 / 0, gives that."
+        raise AssertionError(f"{name} holds NaN in {lost} of {mine.size} places; {why}")
+    wrong = ~np.isclose(mine, right, rtol=0, atol=atol, equal_nan=True)
+    if wrong.any():
+        raise AssertionError(f"{name} is not right: {_guess(mine, right, wrong)}.")
 
 
-def _guess(mine: np.ndarray, right: np.ndarray, gap: np.ndarray, finite: np.ndarray) -> str:
+def _guess(mine: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> str:
     """What kind of mistake it looks like."""
-    if finite.all() and mine.size > 1:
+    if np.isfinite([mine, right]).all() and mine.size > 1:
         if np.allclose(mine, -right, atol=1e-6):
             return "the sign is the other way round"
         if np.allclose(np.sort(mine, axis=None), np.sort(right, axis=None), atol=1e-6):
             return "the values are there, but in another order"
-        ratio = mine[right != 0] / right[right != 0]
-        if ratio.size and np.ptp(ratio) < 1e-4 * max(abs(float(ratio.mean())), 1e-12):
-            return f"every value is {ratio.mean():.4g} times the expected one"
-        shift = mine - right
-        if np.ptp(shift) < 1e-5:
-            return f"every value is {shift.mean():+.4g} off"
+        for how, change in (("{:.4g} times", mine / np.where(right, right, np.nan)),
+                            ("{:+.4g} off", mine - right)):  # fmt: skip
+            if np.nanmax(change) - np.nanmin(change) < 1e-5:
+                return f"every value is {how.format(np.nanmean(change))} the expected one"
+    with np.errstate(invalid="ignore"):
+        gap = np.where(wrong, np.nan_to_num(np.abs(mine - right), nan=np.inf, posinf=np.inf), 0)
     where = np.unravel_index(int(gap.argmax()), gap.shape)
     place = f" at {tuple(map(int, where))}" if gap.ndim else ""
-    wrong = int((gap > 1e-6).sum())
     return (
-        f"{wrong} of {gap.size} values differ, most{place}: {mine[where]:.6g} instead of "
+        f"{wrong.sum()} of {gap.size} values differ, most{place}: {mine[where]:.6g} instead of "
         f"{right[where]:.6g}"
     )
 
@@ -102,59 +96,47 @@ def function(
             mine = yours(*case)
         except Exception as error:
             raise AssertionError(f"{name} fails in case {number}: {error!r}") from error
-        if _open(mine):
-            print(f"Not yet: {name}. Put your code in the place of the three dots.")
+        if _open(mine, name):
             return
-        expected = reference(*case)
-        with contextlib.redirect_stdout(io.StringIO()):
-            same(mine, expected, name=f"{name} in case {number}")
+        _compare(mine, reference(*case), f"{name} in case {number}")
     print(f"Right: {name} in {len(cases)} cases.")
 
 
 def exercise(number: str, yours: Any) -> None:
-    """Check the answer to an exercise, say "1.2", that `wherenext.exercises` can work out.
-
-    ``yours`` is a number, numbers in any array-like, or a tuple of words; `...` where an answer is
-    missing. A known slip is named in the AssertionError.
+    """Check the answer to an exercise: a number, numbers in any array-like, or a tuple of words.
 
     >>> exercise("10.1", (..., ...))
     Not yet: exercise 10.1. Put your answer in the place of the three dots.
     """
     from wherenext.exercises import answer_to
 
-    name = f"exercise {number}"
-    answer = answer_to(number)
-    if not _open(yours):
-        for slip, why in answer.slips:
-            if not _equal(answer.value, slip, answer.atol) and _equal(yours, slip, answer.atol):
-                raise AssertionError(f"{name} is not right yet: {why}")
-        if isinstance(answer.value, tuple):
-            _words(yours, answer.value, name)
-            return
-        hundredth = np.asarray(answer.value, dtype=float) / 100
-        if _equal(yours, hundredth, answer.atol / 100):
-            raise AssertionError(f"{name} is nearly right: give it in percent, times 100.")
-    same(yours, answer.value, name=name, atol=answer.atol)
+    name, answer = f"exercise {number}", answer_to(number)
+    if _open(yours, name):
+        return
+    right = answer.value
+    if isinstance(right, tuple):
+        yours = (yours,) if isinstance(yours, str) else tuple(yours)
+    for slip, why in answer.slips:
+        if not _equal(right, slip, answer.atol) and _equal(yours, slip, answer.atol):
+            raise AssertionError(f"{name} is not right yet: {why}")
+    if isinstance(right, tuple):  # say which word is wrong, and not what would be right
+        if len(yours) != len(right):
+            raise AssertionError(f"{name} asks for {len(right)} words; you gave {len(yours)}.")
+        if wrong := [repr(word) for word, true in zip(yours, right, strict=True) if word != true]:
+            raise AssertionError(f"{name} is not right yet: look again at {', '.join(wrong)}.")
+    elif _equal(yours, np.asarray(right, dtype=float) / 100, answer.atol / 100):
+        raise AssertionError(f"{name} is nearly right: give it in percent, times 100.")
+    else:
+        _compare(yours, right, name, answer.atol)
+    print(f"Right: {name}.")
 
 
 def _equal(one: Any, other: Any, atol: float) -> bool:
     """Whether two answers are the same, numbers or words."""
     if isinstance(other, tuple):
-        words = (one,) if isinstance(one, str) else one
-        return isinstance(words, (tuple, list)) and tuple(words) == other
+        return one == other
     try:
         mine, right = _array(one, ""), _array(other, "")
     except AssertionError:
         return False
     return mine.shape == right.shape and np.allclose(mine, right, rtol=0, atol=atol)
-
-
-def _words(yours: Any, right: tuple[str, ...], name: str) -> None:
-    """Compare words; say which one is wrong, and not what would be right."""
-    mine = tuple(yours) if isinstance(yours, (tuple, list)) else (yours,)
-    if len(mine) != len(right):
-        raise AssertionError(f"{name} asks for {len(right)} words; you gave {len(mine)}.")
-    wrong = [repr(word) for word, true in zip(mine, right, strict=True) if word != true]
-    if wrong:
-        raise AssertionError(f"{name} is not right yet: look again at {', '.join(wrong)}.")
-    print(f"Right: {name}.")

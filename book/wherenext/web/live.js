@@ -78,13 +78,12 @@ const softmax = (scores) => {
 // Which row of each table a visit uses; 1 = first kind, 0 would be padding.
 const indices = (config, window, i) => {
   const visit = window.visits[i];
-  const days = visit.daysAgo + (config.target_time === "day" ? window.gapDays || 0 : 0);
   return {
     location: visit.location,
     user: window.user,
     time: 1 + Math.floor(visit.minute / 15),
     weekday: visit.weekday,
-    recency: 1 + Math.max(0, Math.min(7, days)),
+    recency: 1 + Math.max(0, Math.min(7, visit.daysAgo)),
     duration: 1 + Math.min(99, Math.floor(visit.stay / 30)),
     position_from_end: window.visits.length - i,
   };
@@ -173,7 +172,7 @@ const point = ({ config, weights }, context, x, off, biasTimes) => {
 
 // ---- The whole -------------------------------------------------------------------------------
 
-// window: {user, visits: [{location, minute, weekday, daysAgo, stay}, …] oldest first, gapDays}.
+// window: {user, visits: [{location, minute, weekday, daysAgo, stay}, …] oldest first}.
 // off: a Set of parts to silence; biasTimes: what the position bias is multiplied with; setGate: a
 // gate chosen by hand. Returns the prediction and everything it was made of.
 const predict = (model, window, { off = new Set(), biasTimes = 1, setGate = null } = {}) => {

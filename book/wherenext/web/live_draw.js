@@ -4,29 +4,14 @@
 
 const perPlace = (visits, attention) => {
   const sums = new Map();
-  const unread = visits.length - attention.length; // the oldest of a long list
-  visits.slice(unread).forEach(({ place }, i) => sums.set(place, (sums.get(place) || 0) + attention[i]));
+  visits.slice(visits.length - attention.length).forEach(({ place }, i) => sums.set(place, (sums.get(place) || 0) + attention[i]));
   return [...sums].sort((a, b) => b[1] - a[1]);
 };
 // [place, probability, copied part] of the likeliest; 0 is padding and no place.
-const likeliest = (out, n) => {
-  const best = [];
-  out.probabilities.forEach((p, place) => {
-    if (!place || p <= 0 || (best.length === n && p <= best.at(-1)[1])) return;
-    best.push([place, p, out.gate * out.pointer[place]]);
-    best.sort((a, b) => b[1] - a[1]);
-    if (best.length > n) best.pop();
-  });
-  return best;
-};
-
-const bar = (cell, copied, generated, before, scale) => {
-  const box = add$(cell, "div", "", { className: "bar" });
-  const percent = (share) => `${(100 * share) / scale}%`;
-  add$(box, "i", "", { className: "copied" }).style.width = percent(copied);
-  add$(box, "i", "", { className: "generated" }).style.width = percent(generated);
-  if (before !== null) add$(box, "b", "", { title: "before your changes" }).style.left = percent(before);
-};
+const likeliest = ({ probabilities, gate, pointer }, n) => [...probabilities.keys()]
+  .filter((place) => place && probabilities[place] > 0)
+  .sort((a, b) => probabilities[b] - probabilities[a]).slice(0, n)
+  .map((place) => [place, probabilities[place], gate * pointer[place]]);
 
 const drawTop = (out, before) => {
   const rows = likeliest(out, 10), truth = went(state);
@@ -36,37 +21,35 @@ const drawTop = (out, before) => {
   find("top").replaceChildren();
   find("rest").replaceChildren();
   const addRow = (body, title, p, copied, were) => {
-    const row = add$(body, "tr"), generated = Math.max(0, p - copied);
-    const go = add$(row, "td", "", { className: "go" });
+    const row = add$(body, "tr"), go = add$(row, "td", "", { className: "go" });
     add$(row, "th", title, { scope: "row", title });
     const bars = add$(row, "td", "", { className: "bars" });
-    if (were !== undefined) bar(bars, copied, generated, were, scale);
-    bars.title = `${three(copied)} copied, ${three(generated)} generated`;
-    for (const part of [copied, generated]) add$(row, "td", three(part), { className: "both" });
+    if (were !== undefined) {
+      const bar = addBar(bars, [["copied", copied / scale], ["generated", (p - copied) / scale]]);
+      if (were !== null) add$(bar, "b", "", { title: "before your changes" }).style.left = `${(100 * were) / scale}%`;
+    }
+    for (const part of [copied, p - copied]) add$(row, "td", three(Math.max(0, part)), { className: "both" });
     add$(row, "td", three(p));
-    return { row, go };
+    return go;
   };
   rows.forEach(([place, p, copied], i) => {
-    const title = (place === truth ? "✓ " : "") + name(place);
-    const { row, go } = addRow(find("top"), title, p, copied, were[i]);
-    row.dataset.place = place;
-    if (!page.known_here.has(place)) return;
+    const go = addRow(find("top"), (place === truth ? "✓ " : "") + name(place), p, copied, were[i]);
+    if (!known_here.has(place)) return;
     const button = add$(go, "button", "→", { type: "button", title: "Go there" });
     button.setAttribute("aria-label", `Go there: ${name(place)}`);
     button.addEventListener("click", () => goThere(place));
   });
   // All other probability, so that the column adds up to one.
-  const named = new Set(rows.map(([place]) => place)), sum = (values) => values.reduce((a, b) => a + b, 0);
+  const named = new Set(rows.map(([place]) => place));
   const others = (here) => [out.probabilities, out.pointer.map((p) => out.gate * p)]
-    .map((values) => sum(values.filter((_, place) => place > 0 && !named.has(place) && here(place))));
+    .map((values) => sumOf(values.filter((_, place) => place > 0 && !named.has(place) && here(place))));
   if (!named.has(1)) addRow(find("rest"), name(1), ...others((place) => place === 1));
-  const many = out.probabilities.length - 2 - rows.filter(([place]) => place > 1).length;
-  const title = `${String(many).replace(/\B(?=(\d{3})+$)/g, ",")} other place${many === 1 ? "" : "s"}`;
-  addRow(find("rest"), title, ...others((place) => place > 1));
+  const rest = out.probabilities.length - 2 - rows.filter(([place]) => place > 1).length;
+  addRow(find("rest"), many(rest, "other place"), ...others((place) => place > 1));
   const buttons = [...find("top").querySelectorAll("button")];
   if (held >= 0) (buttons[held] ?? buttons[0] ?? find("undo")).focus();
-  const first = page.people[comesFrom(state)[0]].name;
-  const thin = state.moment === null ? `read as those of ${first}` : "before your changes";
+  const thin = state.moment === null ? `read as those of ${page.people[comesFrom(state)[0]].name}`
+    : "before your changes";
   const notes = before ? [`The thin line: ${thin}.`] : [];
   if (truth !== null) {
     const p = out.probabilities[truth];
@@ -81,9 +64,8 @@ const drawGate = (out) => {
   const both = !state.off.includes("pointer") && !state.off.includes("generator");
   const hand = both && state.hand !== null;
   find("gate").textContent = three(out.gate) + (hand ? ", set by hand" : "");
-  const percent = (share) => `${(100 * share).toFixed(1)} %`;
-  find("copiedmass").textContent = `${percent(out.gate)} copied from the visits`;
-  find("generatedmass").textContent = `${percent(1 - out.gate)} generated`;
+  find("copiedmass").textContent = `${(100 * out.gate).toFixed(1)} % copied from the visits`;
+  find("generatedmass").textContent = `${(100 * (1 - out.gate)).toFixed(1)} % generated`;
   find("gatebar").style.width = `${100 * out.gate}%`;
   find("byhand").checked = state.hand !== null;
   find("byhand").disabled = !both;
@@ -98,8 +80,7 @@ const drawBias = (out) => {
   box.setAttribute("viewBox", `0 0 ${width} ${height}`);
   find("biasing").hidden = !n; // without a pointer nothing is added up
   if (!n) return;
-  const unread = state.visits.length - n; // the oldest of a long list
-  const centre = (values) => values.map((v) => v - values.reduce((a, b) => a + b, 0) / n);
+  const centre = (values) => values.map((v) => v - sumOf(values) / n);
   const content = centre(out.content), bias = centre(out.bias);
   const most = Math.max(...content.map(Math.abs), ...bias.map(Math.abs), 0.01);
   const y = (v) => 58 - (50 * v) / most, step = (width - 44) / n, x = (i) => 38 + step * (n - 1 - i + 0.5);
@@ -111,12 +92,8 @@ const drawBias = (out) => {
   content.forEach((value, i) => {
     const tall = Math.max(1, Math.abs(y(bias[i]) - y(0)));
     const low = Math.min(y(bias[i]), y(0)), r = Math.max(1.6, Math.min(3.5, step * 0.35));
-    const visit = unread + i, about = { "data-visit": visit, "data-place": state.visits[visit].place };
-    shape(box, "rect", { class: "room", x: x(i) - step * 0.5, width: step, y: 0, height: floor, ...about });
-    shape(box, "rect", {
-      class: "stick", x: x(i) - step * 0.3, width: step * 0.6, y: low, height: tall, ...about,
-    });
-    shape(box, "circle", { class: "dot", cx: x(i), cy: y(value), r, ...about });
+    shape(box, "rect", { class: "stick", x: x(i) - step * 0.3, width: step * 0.6, y: low, height: tall });
+    shape(box, "circle", { class: "dot", cx: x(i), cy: y(value), r });
     if ((n - i - 1) % Math.ceil(n / 12)) return; // not every number has room
     shape(box, "text", { x: x(i), y: floor + 12, "text-anchor": "middle" }, n - i);
   });
@@ -135,40 +112,33 @@ const editor = (row, i) => {
   // A cell over more columns than are shown would make another one.
   const shown = [...row.cells].filter((one) => getComputedStyle(one).display !== "none").length;
   const cell = add$(add$(line, "td", "", { colSpan: shown }), "div", "", { className: "fields" });
-  Object.assign(line.dataset, { editor: i, place: visit.place });
+  line.dataset.editor = i;
   const field = (text, input) => {
-    const label = add$(cell, "label", text + " ");
     input.dataset.do = text;
-    return label.appendChild(input);
+    return add$(cell, "label", text + " ").appendChild(input);
   };
-  const days = add$(document.createElement("div"), "select");
+  const make = (tag, more) => Object.assign(document.createElement(tag), more);
+  const days = make("select");
   const last = day(state.visits.at(-1).at), back = last - day(visit.at);
   for (let ago = Math.min(-1, back); ago <= Math.max(8, back); ago++) {
-    const before = `${ago} day${ago > 1 ? "s" : ""} before`;
-    const when = ago < 0 ? "the day after the last" : ago === 0 ? "the last visit's day" : before;
+    const when = ago < 0 ? "the day after the last" : ago === 0 ? "the last visit's day"
+      : `${many(ago, "day")} before`;
     days.add(new Option(`${weekday((last - ago) * DAY)}, ${when}`, ago, ago === back, ago === back));
   }
   field("Day", days).addEventListener("change", () => {
     const { at } = state.visits[i], then = day(state.visits.at(-1).at) - Number(days.value);
     setVisit(i, { at: at + (then - day(at)) * DAY });
   });
-  const input = (more) => Object.assign(document.createElement("input"), more);
-  const time = input({ type: "time", value: clock(visit.at) });
-  // A browser reports every digit as a change, and a visit that moves in the list takes the caret
-  // with it: so the time counts once the typing has stopped.
-  let waiting = 0, counted = time.value;
+  const time = make("input", { type: "time", value: clock(visit.at) });
+  // A browser reports every digit as a change, so the time counts once the typing has stopped.
+  let counted = time.value;
   const commit = () => {
-    clearTimeout(waiting);
     if (editing !== i || !time.value || time.value === counted) return;
     counted = time.value; // taking the row away is a blur too, and must not count again
     const [hour, minute] = time.value.split(":").map(Number);
     setVisit(i, { at: day(state.visits[i].at) * DAY + hour * 60 + minute });
   };
-  field("from", time).addEventListener("change", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(commit, 1200);
-  });
-  time.addEventListener("keydown", (event) => {
+  field("from", time).addEventListener("keydown", (event) => {
     if (event.key === "Enter") commit();
   });
   time.addEventListener("blur", ({ relatedTarget }) => {
@@ -177,19 +147,17 @@ const editor = (row, i) => {
     const what = relatedTarget?.dataset.do;
     if (what && !relatedTarget.isConnected) focusRow(editing, what);
   });
-  const stay = input({ type: "number", min: 0, max: 4320, step: "any", value: visit.stay });
+  const stay = make("input", { type: "number", min: 0, max: 4320, step: "any", value: visit.stay });
   field("for minutes", stay).addEventListener("change", () => {
     const minutes = within(Math.round(Number(stay.value)), 0, 4320);
     if (stay.value !== "") setVisit(i, { stay: minutes });
     stay.value = state.visits[i].stay; // what the field holds is what counts
   });
-  const knob = (text, what, possible, run) => {
-    const button = add$(cell, "button", text, { type: "button", disabled: !possible });
-    button.dataset.do = what;
-    button.addEventListener("click", run);
-  };
-  knob("Swap place with the later visit", "later", i < state.visits.length - 1, () => swap(i, i + 1));
-  knob("… with the earlier", "earlier", i > 0, () => swap(i, i - 1));
+  const swapping = add$(cell, "button", "Swap place with the later visit", {
+    type: "button", disabled: i === state.visits.length - 1,
+  });
+  swapping.dataset.do = "later";
+  swapping.addEventListener("click", () => swap(i, i + 1));
 };
 
 // The rows are made anew only when other visits are listed, so that whoever types in one keeps it.
@@ -205,14 +173,14 @@ const drawVisits = (out) => {
     if (held && editing !== null) focusRow(editing, held);
     listed = list;
   }
-  find("count").textContent = n === 1 ? "1 visit" : `${n} visits`;
+  find("count").textContent = many(n, "visit");
   const most = Math.max(0.01, ...(out ? out.attention : []));
   for (const row of body.querySelectorAll("tr[data-visit]")) {
     const i = Number(row.dataset.visit), { place, at, stay } = visits[i];
-    const part = (name) => row.querySelector(`[data-part=${name}]`);
+    const part = (name) => row.querySelector(`.${name}`), bars = part("bars");
     const seen = out ? i - (n - out.attention.length) : -1; // the model reads the most recent ones
     part("when").textContent = `${weekday(at)} ${clock(at)}, ${long(stay)}`;
-    part("attention").replaceChildren();
+    bars.replaceChildren();
     const bias = seen < 0 ? 0 : Math.round(100 * out.bias[seen]) / 100 || 0; // no minus zero
     part("bias").textContent = seen < 0 ? "" : bias.toFixed(2).replace("-", "−");
     for (const button of part("knobs").children) {
@@ -220,39 +188,33 @@ const drawVisits = (out) => {
       button.setAttribute("aria-label", `${button.title}: ${which}`);
     }
     if (seen < 0) continue;
-    bar(part("attention"), out.attention[seen], 0, null, most);
-    add$(part("attention"), "small", three(out.attention[seen]));
+    addBar(bars, [["copied", out.attention[seen] / most]]);
+    add$(bars, "small", three(out.attention[seen]));
   }
 };
 
 const addRow = (body, i) => {
   const { place } = state.visits[i], row = add$(body, "tr");
-  Object.assign(row.dataset, { visit: i, place });
-  const cell = (tag, part, more) => {
-    const element = add$(row, tag, "", more);
-    element.dataset.part = part;
-    return element;
-  };
-  cell("td", "number", { className: "number" }).textContent = state.visits.length - i;
-  const what = cell("th", "what", { scope: "row" });
+  row.dataset.visit = i;
+  add$(row, "td", state.visits.length - i, { className: "number" });
+  const what = add$(row, "th", "", { scope: "row" });
   add$(what, "span", (place === went(state) ? "✓ " : "") + name(place), { title: name(place) });
-  add$(what, "small").dataset.part = "when";
-  cell("td", "attention", { className: "bars" });
-  cell("td", "bias", { className: "bias" });
-  const knobs = cell("td", "knobs", { className: "knobs" });
-  const knob = (text, title, what, run) => {
-    const button = add$(knobs, "button", text, { type: "button", title });
-    button.dataset.do = what;
-    button.addEventListener("click", run);
-    return button;
-  };
+  add$(what, "small", "", { className: "when" });
+  for (const part of ["bars", "bias", "knobs"]) add$(row, "td", "", { className: part });
+  const knobs = row.lastChild;
   const edit = () => {
     editing = editing === i ? null : i;
     draw();
     focusRow(i, "edit");
   };
-  knob("✎", "Change", "edit", edit).setAttribute("aria-expanded", editing === i);
-  knob("✕", "Delete", "remove", (event) => remove(i, event));
+  for (const [text, title, what, run] of [
+    ["✎", "Change", "edit", edit], ["✕", "Delete", "remove", (event) => remove(i, event)],
+  ]) {
+    const button = add$(knobs, "button", text, { type: "button", title });
+    button.dataset.do = what;
+    button.addEventListener("click", run);
+  }
+  knobs.firstChild.setAttribute("aria-expanded", editing === i);
   if (editing === i) editor(row, i);
 };
 
@@ -302,7 +264,6 @@ const draw = () => {
   find("moment").setAttribute("aria-valuetext", own ? "your own day"
     : `moment ${state.moment + 1} of ${many}, after ${weekday(asked)} ${clock(asked)}`);
   find("momenttext").textContent = own ? "Moment" : `Moment ${state.moment + 1} of ${many}`;
-  find("gap").value = state.gap;
   find("back").disabled = !own && state.moment === 0;
   find("next").disabled = !own && state.moment === many - 1;
   find("undo").disabled = past.length === 0;
@@ -313,22 +274,18 @@ const draw = () => {
   shown = out;
   tell(summary(out));
   drawVisits(out);
-  map?.draw({
+  map?.paint(() => paintPrediction(map, {
     visits: state.visits.map(({ place }) => place),
     attention: out ? perPlace(state.visits, out.attention) : [],
     top: out && page.rings ? likeliest(out, 5) : [], truth: went(state),
-  });
+  }));
   if (out) {
     drawTop(out, before);
     drawGate(out);
     drawBias(out);
   } else {
-    for (const body of ["top", "rest"]) find(body).replaceChildren();
-    find("was").textContent = "";
+    for (const body of ["top", "rest", "was"]) find(body).replaceChildren();
   }
-  light.again();
-  find("linkrow").hidden = true;
-  find("copied").textContent = "";
   // A button that has nothing more to do cannot keep the focus.
   if (held?.disabled) (find("moment").disabled ? find("person") : find("moment")).focus();
 };

@@ -32,13 +32,8 @@ const visitsOf = (person, moment) => {
 };
 const original = (person, moment) => ({
   person, moment, user: page.people[person].user, visits: visitsOf(person, moment),
-  off: [], times: 1, hand: null, gap: gapOf(person, moment),
+  off: [], times: 1, hand: null,
 });
-// How many days later the next visit begins: only a model that is told the day reads it.
-const gapOf = (person, moment) => {
-  const { visits, moments } = page.people[person], target = moments[moment][1];
-  return page.model.config.target_time === "day" ? day(visits[target][1]) - day(visits[target - 1][1]) : 0;
-};
 // A day of one's own has no moment; `from` is the [person, moment] that it was made of.
 const comesFrom = ({ person, moment, from }) =>
   moment === null ? from ?? [person, 0] : [person, moment];
@@ -50,8 +45,8 @@ const went = (state) => {
   const [person, moment] = comesFrom(state), { visits, moments } = page.people[person];
   return visits[moments[moment][1]][0];
 };
-const asWindow = ({ user, visits, gap }) => ({
-  user, gapDays: gap,
+const asWindow = ({ user, visits }) => ({
+  user,
   visits: visits.map(({ place, at, stay }) => ({
     location: place, minute: ((at % DAY) + DAY) % DAY, weekday: (((day(at) % 7) + 7) % 7) + 1,
     daysAgo: day(visits.at(-1).at) - day(at), stay,
@@ -67,64 +62,7 @@ const changed = (state) => state.moment !== null && !same(state, original(state.
 
 let state = original(page.start[0], page.start[1]), past = [], editing = null;
 
-// ---- Sharing: a state as text that fits behind the # of an address ---------------------------
-
-const KEY = page.kind === "full" ? "live" : "live-" + page.kind;
-const TIMES = [0, 1, 3, 10, 30, 100, 300];
-const write = (state) => {
-  const fields = [page.fingerprint, `p${state.person}`];
-  if (state.moment !== null) fields.push(`m${state.moment}`);
-  else fields.push(`f${comesFrom(state).join(".")}`);
-  if (state.moment === null || !same(state.visits, visitsOf(state.person, state.moment))) {
-    const visit = ({ place, at, stay }) => [place, at, stay].map((n) => n.toString(36)).join(".");
-    fields.push("v" + state.visits.map(visit).join("_"));
-  }
-  if (state.moment === null && !state.user) fields.push("n");
-  if (state.off.length) fields.push("o" + state.off.join("."));
-  if (state.times !== 1) fields.push(`t${state.times}`);
-  if (state.hand !== null) fields.push(`h${state.hand}`);
-  if (page.model.config.target_time === "day") fields.push(`g${state.gap}`);
-  return `${KEY}=${fields.join(",")}`;
-};
-// Text from a link may be anything: what does not fit gives null.
-const read = (text) => {
-  const [print, ...fields] = text.split(",");
-  const field = Object.fromEntries(fields.map((one) => [one[0], one.slice(1)]));
-  const whole = (digits, radix, low, high) => {
-    const n = parseInt(digits, radix);
-    return Number.isInteger(n) && n >= low && n <= high ? n : NaN;
-  };
-  const whoOf = (digits) => whole(digits, 10, 0, page.people.length - 1);
-  const whenOf = (person, digits) => whole(digits, 10, 0, page.people[person].moments.length - 1);
-  const person = whoOf(field.p);
-  if (print !== page.fingerprint || Number.isNaN(person)) return null;
-  const moment = "m" in field ? whenOf(person, field.m) : null;
-  if (Number.isNaN(moment) || (moment === null && !("v" in field))) return null;
-  const next = { ...original(person, moment ?? 0), moment };
-  if (moment === null) { // links made before `f` was written do not say where the day comes from
-    const [who, when] = (field.f ?? `${person}.0`).split(".");
-    next.from = [whoOf(who), Number.isNaN(whoOf(who)) ? NaN : whenOf(whoOf(who), when)];
-    if (next.from.some(Number.isNaN)) return null;
-  }
-  if ("v" in field) {
-    next.visits = field.v.split("_").filter(Boolean).slice(0, 1000).map((one) => {
-      const [place, at, stay] = one.split(".");
-      return {
-        place: whole(place, 36, 1, page.names.length - 1),
-        at: whole(at, 36, -1e7, 1e7), stay: whole(stay, 36, 0, 1e5),
-      };
-    });
-    if (next.visits.some((visit) => Object.values(visit).some(Number.isNaN))) return null;
-    next.visits.sort((a, b) => a.at - b.at);
-  }
-  if ("n" in field) next.user = 0;
-  next.off = (field.o || "").split(".").filter((part) => SWITCHES.some(([one]) => one === part));
-  if (next.off.includes("pointer") && next.off.includes("generator")) return null; // one must stay
-  if (TIMES.includes(Number(field.t))) next.times = Number(field.t);
-  if (Number(field.h) >= 0 && Number(field.h) <= 1) next.hand = Number(field.h);
-  next.gap = whole(field.g ?? String(next.gap), 10, 0, 30) || 0;
-  return next;
-};
+const TIMES = [0, 1, 3, 10, 30, 100, 300]; // the bias
 
 // ---- The parts that can be switched off ------------------------------------------------------
 
@@ -169,11 +107,11 @@ const remove = (i, event) => {
 };
 // The places change seats; times and stays keep theirs, so that the list stays in order of time.
 const swap = (i, j) => {
-  change((next) => {
-    [next.visits[i].place, next.visits[j].place] = [next.visits[j].place, next.visits[i].place];
+  change(({ visits }) => {
+    [visits[i].place, visits[j].place] = [visits[j].place, visits[i].place];
     editing = j;
   });
-  focusRow(j, j > i ? "later" : "earlier");
+  focusRow(j, "later");
 };
 // How long this person usually stays there (the middle one of their stays), or an hour.
 const usualStay = ({ person }, place) => {
@@ -188,36 +126,17 @@ const append = (next, place) => {
   next.visits.push({ place, at, stay: usualStay(next, place) });
 };
 const addVisit = (place) => {
-  if (!page.known_here.has(place)) return tell(`${name(place)} is not part of this small version.`);
+  if (!known_here.has(place)) return tell(`${name(place)} is not part of this small version.`);
   change((next) => {
     append(next, place);
     editing = next.visits.length - 1;
   });
-  map?.reveal(place);
+  map?.keep(onView());
 };
 const goThere = (place) => {
   editing = null;
   change((next) => append(next, place));
-  map?.reveal(place);
-};
-// Go to the likeliest place again and again, until midnight.
-const LONGEST = 24; // visits
-const rollOut = () => {
-  const before = state.visits.length;
-  editing = null;
-  change((next) => {
-    const { at, stay } = next.visits.at(-1), midnight = (day(at + stay) + 1) * DAY;
-    while (next.visits.length < before + LONGEST) {
-      append(next, likeliest(ask(next), 1)[0][0]);
-      if (next.visits.at(-1).at < midnight) continue;
-      next.visits.pop();
-      break;
-    }
-  });
-  fitAll();
-  const went = state.visits.slice(before).map(({ place, at }) => `${clock(at)} ${name(place)}`);
-  tell(went.length ? `Rolled out until midnight, always to the likeliest place: ${went.join(", ")}.`
-    : "The last visit lasts until midnight; there is nothing to roll out.");
+  map?.keep(onView());
 };
 const focusRow = (i, what) => {
   const knob = (name) => root.querySelector(
@@ -231,16 +150,18 @@ const focusSearch = (event, otherwise) => {
 
 // ---- Wiring ----------------------------------------------------------------------------------
 
-const map = page.ground ? liveMap(find, page, {
-  add: addVisit,
-  name,
-  hover: (place) => light.set(place),
-  say: (place) => {
-    const seen = place > page.known ? " (not seen in training)" : "";
-    return `${name(place)}${seen}` + (shown ? `: ${three(shown.probabilities[place])}` : "");
-  },
-}) : null;
-const light = makeLight(root, (place) => map?.light(place));
+const known_here = new Set(page.here || page.names.keys()); // what can be added
+const makeTown = () => {
+  const say = (place) => name(place) + (place > page.known ? " (not seen in training)" : "")
+    + (shown ? `: ${three(shown.probabilities[place])}` : "");
+  const map = makeMap(find, { add: addVisit, name, say }), places = [...page.spots.keys()];
+  const here = places.filter((place) => known_here.has(place));
+  map.put(page, [
+    ["unknown", here.filter((place) => place > page.known)], ["known", here.filter((place) => place <= page.known)],
+  ]);
+  return map;
+};
+const map = page.ground ? makeTown() : null;
 find("frame").hidden = find("legend").hidden = !map;
 const alone = page.kind === "pointer" || page.kind === "bias";
 if (page.kind === "full") find("switching").before(find("biasing")); // below both columns
@@ -291,7 +212,6 @@ find("undo").addEventListener("click", () => {
   [state, editing, listed, lastGesture] = [past.pop(), null, "", ""];
   draw();
 });
-find("roll").addEventListener("click", rollOut);
 find("reset").addEventListener("click", () => go(original(...comesFrom(state))));
 for (const [part, label] of SWITCHES) {
   const row = add$(find("switches"), "label");
@@ -302,19 +222,14 @@ for (const [part, label] of SWITCHES) {
 find("times").addEventListener("input", (event) => {
   change((next) => (next.times = TIMES[event.target.value]), "times");
 });
-find("gaprow").hidden = page.model.config.target_time !== "day";
-find("gap").addEventListener("change", (event) => {
-  change((next) => (next.gap = within(Math.round(Number(event.target.value)), 0, 30)));
-});
 const byHand = (gesture) => change((next) => {
   next.hand = find("byhand").checked ? Number(find("hand").value) / 100 : null;
 }, gesture);
 find("byhand").addEventListener("change", () => byHand());
 find("hand").addEventListener("input", () => byHand("hand"));
 
-page.known_here = new Set(page.here || page.names.keys());
 const titles = new Map();
-for (const place of page.known_here) if (place > 1) titles.set(page.names[place].toLowerCase(), place);
+for (const place of known_here) if (place > 1) titles.set(page.names[place].toLowerCase(), place);
 for (const place of titles.values()) {
   add$(root.querySelector("datalist"), "option", "", { value: page.names[place] });
 }
@@ -328,48 +243,9 @@ find("add").addEventListener("submit", (event) => {
   addVisit(place);
 });
 
-find("share").addEventListener("click", async () => {
-  // A notebook shows its outputs in a frame (VS Code) or on its own page (JupyterLab).
-  const inLab = document.body.dataset.jpThemeLight !== undefined;
-  const text = write(state), framed = window !== window.top || inLab;
-  if (!framed) location.hash = text;
-  find("linkname").textContent = framed ? "In a notebook" : "Link";
-  find("link").value = framed ? `playground(${page.call}state="${text}")` : location.href;
-  find("linkrow").hidden = false;
-  find("link").select();
-  try {
-    await navigator.clipboard.writeText(find("link").value);
-    find("copied").textContent = "Copied.";
-  } catch {
-    find("copied").textContent = "Select and copy it.";
-  }
-});
-const follow = (text, scroll) => {
-  if (!text.startsWith(KEY + "=")) return false;
-  const next = read(text.slice(KEY.length + 1));
-  if (next && write(next) === write(state)) return true;
-  if (next) go(next);
-  else tell("This link belongs to another model or is damaged, so the page shows its first moment.");
-  if (scroll) keepInView();
-  return true;
-};
-// A shared link opens at the figure, and stays there while formulas above it are still being set:
-// for ten seconds, or until the reader does something.
-const keepInView = () => {
-  const watch = new ResizeObserver(() => root.scrollIntoView());
-  watch.observe(document.body);
-  setTimeout(() => watch.disconnect(), 10000);
-  for (const kind of ["wheel", "touchstart", "pointerdown", "keydown"])
-    addEventListener(kind, () => watch.disconnect(), { once: true, passive: true });
-};
-addEventListener("hashchange", () => follow(location.hash.slice(1), false));
-
 go(state);
 past = [];
 draw();
-if (!follow(location.hash.slice(1), true) && page.state) follow(page.state, false);
-past = [];
-find("undo").disabled = true;
 
 // For the console of the browser: root.live.predict(root.live.window()) and so on.
 root.live = { model, predict, page, window: () => asWindow(state), state: () => copyOf(state), show: go };

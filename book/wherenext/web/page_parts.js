@@ -18,5 +18,15 @@ const add$ = (parent, tag, text = "", more = {}) => {
   if (text !== "") element.textContent = text;
   return parent.appendChild(element);
 };
+// Stacked shares of a whole: [kind, share] each.
+const addBar = (cell, shares) => {
+  const bar = add$(cell, "div", "", { className: "bar" });
+  for (const [kind, share] of shares) {
+    add$(bar, "i", "", { className: kind }).style.width = `${100 * Math.max(0, share)}%`;
+  }
+  return bar;
+};
 const three = (value) => value.toFixed(3);
+const many = (n, one, more = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : more}`;
+const sumOf = (values) => values.reduce((a, b) => a + b, 0);
 const within = (value, low, high) => Math.max(low, Math.min(high, value));

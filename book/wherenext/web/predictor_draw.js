@@ -6,7 +6,6 @@ const WHEN = new Intl.DateTimeFormat("en-GB", {
   hour: "2-digit", minute: "2-digit",
 });
 const DATE = new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", day: "numeric", month: "short", year: "numeric" });
-const many = (n, one, more = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : more}`;
 const percent = (share) => `${(100 * share).toFixed(0)} %`;
 
 const sayRead = (table) => {
@@ -42,16 +41,12 @@ const sayAnswer = (person, { count, at }, answer) => {
   return `${before} ${guess} ${truth}`;
 };
 
-const barIn = (cell, share, kind, scale) => {
-  const box = add$(cell, "div", "", { className: "bar" });
-  add$(box, "i", "", { className: kind }).style.width = `${(100 * share) / scale}%`;
-};
 const addGuess = (body, rank, title, p, kind, scale) => {
   const row = add$(body, "tr");
   add$(row, "td", rank);
   add$(row, "th", title, { scope: "row", title });
   const bars = add$(row, "td", "", { className: "bars" });
-  if (kind) barIn(bars, p, kind, scale);
+  if (kind) addBar(bars, [[kind, p / scale]]);
   add$(row, "td", three(p));
   return row;
 };
@@ -67,21 +62,9 @@ const drawAnswer = (find, person, count, answer) => {
   const came = truth !== null && rankOf(answer, truth) === Infinity;
   addGuess(find("rest"), "", `${came ? "✓ " : ""}somewhere new`, answer.somewhereNew, "new", scale)
     .classList.toggle("right", came);
-  const others = answer.places.slice(10), sum = others.reduce((all, [, p]) => all + p, 0);
+  const others = answer.places.slice(10), sum = sumOf(others.map(([, p]) => p));
   if (others.length) addGuess(find("rest"), "", many(others.length, "other place"), sum, "", scale);
   find("heading").textContent = `Where next: the ${top.length === 10 ? "ten " : ""}likeliest`;
-};
-const drawExperts = (find, { weights, judged }) => {
-  find("speaking").hidden = weights.length < 2;
-  find("judged").textContent = judged
-    ? `(weighed by what each said of ${many(judged, "earlier visit")})` : "(alike: too little is known)";
-  find("experts").replaceChildren();
-  weights.forEach((weight, k) => {
-    const row = add$(find("experts"), "tr");
-    add$(row, "th", page.experts[k], { scope: "row" });
-    barIn(add$(row, "td", "", { className: "bars" }), weight, "copied", 1);
-    add$(row, "td", percent(weight));
-  });
 };
 const drawPlaces = (find, drawMap, person, count, answer) => {
   const here = person.visits[count - 1].place, truth = person.visits[count]?.place ?? null;
@@ -133,9 +116,8 @@ const ownMap = (find) => {
     const eastOf = (lon) => ((lon - west + 540) % 360) - 180;
     const at = ([lon, lat]) => [Math.round(UNITS * eastOf(lon)), Math.round(UNITS * (lat - south))];
     const spots = [null, null, ...person.spots.map((one) => one && at(one))];
-    const places = [...spots.keys()].filter((place) => spots[place]);
     const shrink = Math.max(0.01, Math.cos((middle * Math.PI) / 180));
-    map.put({ spots, shrink }, places, [[{ class: "known" }, places]]);
+    map.put({ spots, shrink }, [["known", [...spots.keys()]]]);
   };
   const draw = (next, { likely, here, truth }) => {
     const seen = [...likely.map(([place]) => place), here, truth];

@@ -85,7 +85,6 @@ const draw = () => {
     const answer = asked.answer(count, at);
     find("told").textContent = sayAnswer(person, { count, at }, answer);
     drawAnswer(find, person, count, answer);
-    drawExperts(find, answer);
     drawPlaces(find, drawMap, person, count, answer);
     root.own.shown = answer;
     score();
@@ -107,26 +106,17 @@ const choose = (number, count) => {
   change({ person: number, count: within(count, 1, longest()) });
 };
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
-// The table as it was read, and by the clocks of this browser's zone if all its times are in UTC.
-let written = null;
 const show = (next) => {
-  written = next;
-  find("local").checked = next.utc;
-  find("zoned").hidden = !next.utc || ZONE === "UTC";
-  find("zone").textContent = `The times are in UTC: read them by the clocks of ${ZONE}, the zone of this browser`;
+  // Times in UTC are read by the clocks of this browser's zone.
+  table = next.utc && ZONE !== "UTC" ? inZone(next, ZONE) : next;
   find("wrong").textContent = "";
-  // Of a person in a file the question is what comes next; the sample shows what came.
-  const count = next.own && page.sample ? Math.floor(next.people[0].visits.length / 2) : Infinity;
-  put(next.utc ? inZone(next, ZONE) : next, 0, count);
-};
-const put = (next, number = 0, count = Infinity) => {
-  table = next;
   find("read").textContent = sayRead(table);
   find("person").replaceChildren();
   table.people.forEach(({ name, visits }, i) =>
     find("person").add(new Option(`${name || "One person"} (${many(visits.length, "visit")})`, i)));
   find("again").hidden = table.own;
-  choose(number, count);
+  // Of a person in a file the question is what comes next; the sample shows what came.
+  choose(0, table.own && page.sample ? Math.floor(table.people[0].visits.length / 2) : Infinity);
 };
 const own = () => ({ ...readTable(page.table, page.name), own: true });
 
@@ -143,20 +133,16 @@ const take = async (file) => {
 };
 find("file").addEventListener("change", ({ target }) => take(target.files[0]));
 const box = find("drop"), carriesFile = (event) => event.dataTransfer?.types.includes("Files");
-for (const kind of ["dragenter", "dragover"]) box.addEventListener(kind, (event) => {
+for (const kind of ["dragenter", "dragover", "drop"]) box.addEventListener(kind, (event) => {
   if (!carriesFile(event)) return;
   event.preventDefault();
-  box.classList.add("over");
+  box.classList.toggle("over", kind !== "drop");
+  if (kind !== "drop") return;
+  find("file").files = event.dataTransfer.files;
+  take(event.dataTransfer.files[0]);
 });
 box.addEventListener("dragleave", (event) => {
   if (!box.contains(event.relatedTarget)) box.classList.remove("over");
-});
-box.addEventListener("drop", (event) => {
-  if (!carriesFile(event)) return;
-  event.preventDefault();
-  box.classList.remove("over");
-  find("file").files = event.dataTransfer.files;
-  take(event.dataTransfer.files[0]);
 });
 find("again").textContent = page.sample ? "Back to the sample" : "Back to the visits of this page";
 find("again").addEventListener("click", () => {
@@ -164,9 +150,6 @@ find("again").addEventListener("click", () => {
   show(own());
   find("file").focus();
 });
-
-find("local").addEventListener("change", ({ target }) =>
-  put(target.checked ? inZone(written, ZONE) : written, state.person, state.count));
 
 // ---- The moment ------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 const ISO = new RegExp(["^(\\d{4})[-/](\\d\\d?)[-/](\\d\\d?)(?:[T ](\\d\\d?):(\\d\\d)(?::(\\d\\d)(?:[.,](\\d+))?)?",
   "\\s*(Z|UTC|GMT|[+\\-−]\\d\\d?(?::?\\d\\d)?)?)?$"].join(""), "i");
-const FIRST_YEAR = 1678, LAST_YEAR = 2261;
 
 // -> {wall, moment, zone} in milliseconds (zone: the offset as it is written, or null), or null where
 // no time can be read. A time without an offset is what the clock on the wall showed.
@@ -11,9 +10,8 @@ const timeOf = (text) => {
   if (!found) return null;
   const [year, month, date, hour, minute, second] = found.slice(1, 7).map((part) => Number(part ?? 0));
   const whole = Date.UTC(year, month - 1, date, hour, minute, second), back = new Date(whole);
-  const same = back.getUTCFullYear() === year && back.getUTCMonth() === month - 1
-    && back.getUTCDate() === date && back.getUTCHours() === hour && back.getUTCMinutes() === minute;
-  if (!same || second > 59 || year < FIRST_YEAR || year > LAST_YEAR) return null;
+  const same = back.getUTCMonth() === month - 1 && back.getUTCDate() === date && back.getUTCHours() === hour;
+  if (!same || minute > 59 || second > 59 || year < 1678 || year > 2261) return null; // the package's too
   const wall = whole + 1000 * Number(`0.${found[7] ?? 0}`), zone = found[8]?.toUpperCase() ?? null;
   return { wall, moment: wall - MINUTE * offsetOf(zone), zone };
 };
@@ -43,7 +41,8 @@ const inZone = (table, timeZone) => {
     ...person,
     visits: person.visits.map((visit) => ({ ...visit, wall: clock(visit.start), wallEnd: clock(visit.end) })),
   }));
-  return { ...table, people };
+  const notes = [...table.notes, `Its times are in UTC and read by the clocks of ${timeZone}, the zone of this browser.`];
+  return { ...table, people, notes };
 };
 
 // A person's own file, read in the page: CSV -> people with their visits, or one sentence.
@@ -78,31 +77,19 @@ const rowsOf = (text) => {
     .filter((_, i) => i % 2 === 0).join("");
   const times = (sign) => bare.split(sign).length;
   const separator = [",", ";", "\t", "|"].reduce((a, b) => (times(b) > times(a) ? b : a));
+  const plain = `[^${separator}\n]*`;
+  const pattern = new RegExp(`(?:"((?:[^"]+|"")*)"(${plain})|(${plain}))(\\${separator}|\n|$)`, "g");
   const rows = [];
-  let fields = [], field = "", quoted = false, closed = false, line = 1, begins = 1;
-  const endField = () => {
+  let fields = [], line = 1, begins = 1;
+  for (const [all, quoted, after, bare, end] of text.matchAll(pattern)) {
+    const field = quoted === undefined ? bare : quoted.replaceAll('""', '"') + after;
     // An apostrophe before a formula is a spreadsheet's "this is text"; the package's too.
-    fields.push(field.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, ""));
-    [field, closed] = ["", false];
-  };
-  const endRow = () => {
-    endField();
+    fields.push(field.replace(/\r$/, "").replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, ""));
+    line += all.split("\n").length - 1;
+    if (end === separator) continue;
     if (fields.length > 1 || fields[0].trim() !== "") rows.push({ fields, line: begins });
     [fields, begins] = [[], line];
-  };
-  for (let i = 0; i < text.length; i++) {
-    const sign = text[i];
-    if (sign === "\n") line++;
-    if (quoted) {
-      if (sign !== '"') field += sign;
-      else if (text[i + 1] === '"') field += text[++i];
-      else [quoted, closed] = [false, true];
-    } else if (sign === '"' && field === "" && !closed) quoted = true;
-    else if (sign === separator) endField();
-    else if (sign === "\n") endRow();
-    else if (sign !== "\r") field += sign;
   }
-  if (field !== "" || fields.length) endRow();
   return rows;
 };
 
@@ -190,19 +177,16 @@ const readTable = (text, name) => {
 };
 const personOf = (name, found) => {
   found.sort((a, b) => a.start - b.start);
-  const numbers = new Map(), titles = [], spots = [];
+  const titles = [...new Set(found.map(({ where }) => where))], spots = titles.map(() => null);
+  const numbers = new Map(titles.map((where, i) => [where, i + 2]));
   const visits = found.map(({ where, spot, ...times }) => {
-    if (!numbers.has(where)) numbers.set(where, titles.push(where) + 1);
-    const place = numbers.get(where);
-    spots[place - 2] = spot ?? spots[place - 2] ?? null;
-    return { place, ...times };
+    spots[numbers.get(where) - 2] = spot ?? spots[numbers.get(where) - 2];
+    return { place: numbers.get(where), ...times };
   });
   return { name, visits, titles, spots };
 };
-const notesOf = (at, lost) => {
-  const notes = [];
-  if (!("user_id" in at)) notes.push("There is no column user_id: all rows are one person's.");
-  if (!("finished_at" in at)) notes.push("There is no column finished_at: the visits are check-ins, which end when they begin.");
-  if (lost) notes.push(`${lost} positions cannot be read and stay off the map.`);
-  return notes;
-};
+const notesOf = (at, lost) => [
+  "user_id" in at ? "" : "There is no column user_id: all rows are one person's.",
+  "finished_at" in at ? "" : "There is no column finished_at: the visits are check-ins, which end when they begin.",
+  lost ? `${lost} positions cannot be read and stay off the map.` : "",
+].filter(Boolean);

@@ -7,8 +7,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from wherenext import gps_summary
-from wherenext.gps_summary import CLASSES, FEWEST, histogram, measured
+from lab.gps import CLASSES, FEWEST, histogram, measured
 from wherenext.results import read_results
 
 from pgt import gps
@@ -62,6 +61,6 @@ def test_the_report_of_commuters() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get(gps.FIXES), reason=f"{gps.FIXES} is not set")
 def test_geolife_gives_the_file_again() -> None:
-    again = pd.DataFrame(gps_summary.measured(read_fixes(os.environ[gps.FIXES])))
+    again = pd.DataFrame(measured(read_fixes(os.environ[gps.FIXES])))
     before = read_results("gps").rows
     pd.testing.assert_frame_equal(again[before.columns], before, check_dtype=False, atol=1e-3)

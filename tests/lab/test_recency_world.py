@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from wherenext import recency_world
+from lab import recency_world
 
 from pgt.errors import DataError
 from pgt.windows import Dataset, Windows, prepare
