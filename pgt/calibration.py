@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,6 @@ from pgt.errors import DataError
 from pgt.metrics import ends
 from pgt.visits import spread
 
-Equal = Literal["count", "width"]
 TEMPERATURES = (0.02, 50.0)
 
 
@@ -39,28 +37,22 @@ def _checked(p: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     return forecast, outcome
 
 
-def bins_of(p: ArrayLike, bins: int = 10, equal: Equal = "count") -> np.ndarray:
-    """(N,) the bin of each forecast, from 0; of as many forecasts each, or each as wide.
-
-    There are at most ``bins``; equal forecasts always share one.
-    """
+def bins_of(p: ArrayLike, bins: int = 10) -> np.ndarray:
+    """(N,) each one's bin, from 0; of as many forecasts each, but equal forecasts share one."""
     p = np.asarray(p, dtype=float)
-    if equal == "width":
-        return np.minimum((p * bins).astype(int), bins - 1)
     edges = np.unique(np.quantile(p, np.linspace(0, 1, bins + 1)[1:-1]))
     return np.unique(np.searchsorted(edges, p, side="left"), return_inverse=True)[1]
 
 
 def reliability(
-    p: ArrayLike, y: ArrayLike, users: ArrayLike | None = None, *, bins: int = 10,
-    equal: Equal = "count",
-) -> pd.DataFrame:  # fmt: skip
+    p: ArrayLike, y: ArrayLike, users: ArrayLike | None = None, *, bins: int = 10
+) -> pd.DataFrame:
     """What was forecast, and how often it happened: ``n``, ``forecast`` and ``observed`` by bin.
 
     With the person of each forecast, ``low`` and ``high`` of a 95 % interval of ``observed``, too.
     """
     p, y = _checked(p, y)
-    bin_ = bins_of(p, bins, equal)
+    bin_ = bins_of(p, bins)
     by_bin = pd.DataFrame({"forecast": p, "observed": y}).groupby(bin_)
     means = by_bin.mean()
     means.insert(0, "n", by_bin.size())
@@ -71,11 +63,9 @@ def reliability(
     return means.reset_index(drop=True)
 
 
-def expected_calibration_error(
-    p: ArrayLike, y: ArrayLike, *, bins: int = 10, equal: Equal = "count"
-) -> float:
+def expected_calibration_error(p: ArrayLike, y: ArrayLike, *, bins: int = 10) -> float:
     """Mean distance of the bins from the diagonal, weighted by their size, 0 to 1."""
-    table = reliability(p, y, bins=bins, equal=equal)
+    table = reliability(p, y, bins=bins)
     gap = (table.forecast - table.observed).abs()
     return float((gap * table.n).sum() / table.n.sum())
 
@@ -96,14 +86,14 @@ class Brier:
         return 1 - self.score / self.uncertainty
 
 
-def brier(p: ArrayLike, y: ArrayLike, *, bins: int = 10, equal: Equal = "count") -> Brier:
+def brier(p: ArrayLike, y: ArrayLike, *, bins: int = 10) -> Brier:
     """The Brier score (Brier 1950) with Murphy's (1973) parts, of bins.
 
     They add up because of the within-bin terms of Stephenson, Coelho and Jolliffe (2008,
     https://doi.org/10.1175/2007WAF2006116.1), here together as ``rest``.
     """
     p, y = _checked(p, y)
-    table = pd.DataFrame({"bin": bins_of(p, bins, equal), "p": p, "y": y})
+    table = pd.DataFrame({"bin": bins_of(p, bins), "p": p, "y": y})
     mean = table.groupby("bin").transform("mean")  # of each one's bin
     share = y.mean()
     apart = p - mean.p.to_numpy()

@@ -158,13 +158,6 @@ def test_one_fix_or_none_is_no_staypoint() -> None:
         assert found.dtypes.to_dict() == generate_staypoints(fixes).dtypes.to_dict()
 
 
-@pytest.mark.parametrize("name", ["distance", "minutes", "gap_minutes"])
-def test_settings_that_make_no_sense_are_refused(name: str) -> None:
-    for value in (0, -1, float("nan")):
-        with pytest.raises(DataError, match="above 0"):
-            generate_staypoints(wander(2), **{name: value})
-
-
 # --- locations and visits
 
 BEIJING = 39.9
@@ -253,14 +246,31 @@ def test_no_staypoints_or_none_together() -> None:
         assert len(merge_staypoints(found, places)) == 0
 
 
-def test_settings_of_locations_that_make_no_sense_are_refused() -> None:
-    for wrong in ({"eps": 0}, {"eps": float("nan")}, {"min_samples": 0}, {"haversine_order": "x"}):
-        with pytest.raises(DataError):
-            generate_locations(scattered(0), **wrong)
+@pytest.mark.parametrize(
+    ("step", "change"),
+    [(step, {name: value}) for step, name, values in (
+        (generate_staypoints, "distance", (0, -1, float("nan"))),
+        (generate_staypoints, "minutes", (0, -1, float("nan"))),
+        (generate_staypoints, "gap_minutes", (0, -1, float("nan"))),
+        (generate_locations, "eps", (0, float("nan"))),
+        (generate_locations, "min_samples", (0,)), (generate_locations, "haversine_order", ("x",)),
+        (fixes_to_visits, "timezone", ("Mars",)), (fixes_to_visits, "eps", (-1,)),
+        (fixes_to_visits, "min_samples", (0,)), (fixes_to_visits, "haversine_order", ("left",)),
+    ) for value in values],
+)  # fmt: skip
+def test_settings_that_make_no_sense_are_refused(step: Any, change: dict[str, Any]) -> None:
+    given = {generate_staypoints: wander(2), generate_locations: scattered(0)}
+    with pytest.raises(DataError):
+        step(given.get(step, commuter(1)), **change)
+
+
+def test_tables_without_the_columns_and_unknown_settings_are_refused() -> None:
     with pytest.raises(DataError, match=r"'lat' is missing.*pgt.gps.generate_staypoints"):
         generate_locations(scattered(0).drop(columns="lat"))
     with pytest.raises(DataError, match=r"'location_id' is missing.*pgt.gps.generate_locations"):
         merge_staypoints(scattered(0))
+    with pytest.raises(TypeError, match="epsilon"):
+        fixes_to_visits(commuter(1), epsilon=20)
 
 
 def test_merging_needs_the_same_person_place_and_no_gap() -> None:
@@ -486,16 +496,6 @@ def test_the_last_filter_keeps_an_empty_split(frames: pd.DataFrame) -> None:
 def test_when_nothing_is_left_it_says_why(fixes: pd.DataFrame, says: str) -> None:
     with pytest.raises(DataError, match=says):
         fixes_to_visits(fixes)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"timezone": "Mars"}, {"eps": -1}, {"min_samples": 0}, {"haversine_order": "left"}]
-)
-def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(DataError):
-        fixes_to_visits(commuter(1), **wrong)
-    with pytest.raises(TypeError, match="epsilon"):
-        fixes_to_visits(commuter(1), epsilon=20)
 
 
 def test_no_location_and_no_window_say_why() -> None:

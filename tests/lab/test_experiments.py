@@ -16,7 +16,6 @@ from lab.data_sets import DATA, Data
 from lab.experiments import EXPERIMENTS, SEEDS, Experiment
 from lab.models import Run
 from pandas.testing import assert_frame_equal
-from pgt.io.sources import GEOLIFE, from_environment
 from wherenext.results import read_results, results_folder
 from wherenext.windows_folder import GEOLIFE, from_environment
 
