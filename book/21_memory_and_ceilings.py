@@ -27,10 +27,11 @@ from matplotlib import pyplot as plt
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, GENERATED, INK, MUTED, show
+from wherenext.pointer_variants import with_pseudo_unknowns
 from wherenext.results import read_results
 
 from pgt.contextual import HISTORY_FEATURES
-from pgt.history import with_history, with_pseudo_unknowns
+from pgt.history import with_history
 from pgt.metrics import ends, gains, resampled_means
 from pgt.windows import prepare
 

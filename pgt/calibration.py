@@ -1,20 +1,14 @@
 """How good is a probability? Calibration, skill, temperature and conformal sets.
 
-Two questions must not be confused. *Discrimination* (`auc`, `auc_within`): do the cases that happen
-get the high values? *Calibration* (`reliability`, `calibration_line`): does what is given 70 %
-happen in 70 % of the cases? The Brier score holds both; `brier` takes it apart. Then two repairs:
-one `temperature` for all log-probabilities (Guo et al. 2017, https://arxiv.org/abs/1706.04599), and
-sets of answers that hold the truth as often as promised (`threshold`; Vovk, Gammerman and Shafer
-2005, https://doi.org/10.1007/b106715). Chapters 11 and 22 use them.
-
-Shapes: N forecasts ``p`` from 0 to 1 and outcomes ``y``, 0 or 1; or N windows and A answers.
+*Discrimination* (`auc`): do the cases that happen get the high values? *Calibration*
+(`reliability`): does what is given 70 % happen in 70 % of the cases? Shapes: N forecasts ``p`` from
+0 to 1 and outcomes ``y``, 0 or 1; or N windows and A answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -27,10 +21,7 @@ from pgt.errors import DataError
 from pgt.metrics import ends
 from pgt.visits import spread
 
-Equal = Literal["count", "width"]
 TEMPERATURES = (0.02, 50.0)
-
-# ---- Forecasts of yes or no ----------------------------------------------------------------------
 
 
 def _checked(p: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -46,43 +37,25 @@ def _checked(p: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     return forecast, outcome
 
 
-def bins_of(p: ArrayLike, bins: int = 10, equal: Equal = "count") -> np.ndarray:
-    """(N,) the bin of each forecast, from 0; of as many forecasts each, or each as wide.
-
-    There are at most ``bins``; equal forecasts always share one.
-
-    Examples
-    --------
-    >>> bins_of([0.1, 0.4, 0.6, 0.7], bins=2).tolist()
-    [0, 0, 1, 1]
-    """
+def bins_of(p: ArrayLike, bins: int = 10) -> np.ndarray:
+    """(N,) each one's bin, from 0; of as many forecasts each, but equal forecasts share one."""
     p = np.asarray(p, dtype=float)
-    if equal == "width":
-        return np.minimum((p * bins).astype(int), bins - 1)
     edges = np.unique(np.quantile(p, np.linspace(0, 1, bins + 1)[1:-1]))
     return np.unique(np.searchsorted(edges, p, side="left"), return_inverse=True)[1]
 
 
 def reliability(
-    p: ArrayLike, y: ArrayLike, users: ArrayLike | None = None, *, bins: int = 10,
-    equal: Equal = "count",
-) -> pd.DataFrame:  # fmt: skip
-    """The reliability table: what was forecast, and how often it happened.
+    p: ArrayLike, y: ArrayLike, users: ArrayLike | None = None, *, bins: int = 10
+) -> pd.DataFrame:
+    """What was forecast, and how often it happened: ``n``, ``forecast`` and ``observed`` by bin.
 
-    One row a bin that holds something: ``n``, ``forecast`` and ``observed`` (means); with the
-    person of each forecast, ``low`` and ``high`` of a 95 % interval of ``observed``, too.
-
-    Examples
-    --------
-    >>> reliability([0.2, 0.2, 0.8, 0.8], [0, 0, 1, 0], bins=2).observed.tolist()
-    [0.0, 0.5]
+    With the person of each forecast, ``low`` and ``high`` of a 95 % interval of ``observed``, too.
     """
     p, y = _checked(p, y)
-    bin_ = bins_of(p, bins, equal)
-    table = pd.DataFrame({"bin": bin_, "forecast": p, "observed": y})
-    means = table.groupby("bin").agg(
-        n=("forecast", "size"), forecast=("forecast", "mean"), observed=("observed", "mean")
-    )
+    bin_ = bins_of(p, bins)
+    by_bin = pd.DataFrame({"forecast": p, "observed": y}).groupby(bin_)
+    means = by_bin.mean()
+    means.insert(0, "n", by_bin.size())
     if users is not None:
         who = np.asarray(users)
         found = [interval(np.mean, who[bin_ == k], y[bin_ == k]) for k in means.index]
@@ -90,14 +63,9 @@ def reliability(
     return means.reset_index(drop=True)
 
 
-def expected_calibration_error(
-    p: ArrayLike, y: ArrayLike, *, bins: int = 10, equal: Equal = "count"
-) -> float:
-    """Mean distance of the bins from the diagonal, weighted by their size, 0 to 1.
-
-    Guo et al. take bins of equal width.
-    """
-    table = reliability(p, y, bins=bins, equal=equal)
+def expected_calibration_error(p: ArrayLike, y: ArrayLike, *, bins: int = 10) -> float:
+    """Mean distance of the bins from the diagonal, weighted by their size, 0 to 1."""
+    table = reliability(p, y, bins=bins)
     gap = (table.forecast - table.observed).abs()
     return float((gap * table.n).sum() / table.n.sum())
 
@@ -118,14 +86,14 @@ class Brier:
         return 1 - self.score / self.uncertainty
 
 
-def brier(p: ArrayLike, y: ArrayLike, *, bins: int = 10, equal: Equal = "count") -> Brier:
-    """The Brier score (Brier 1950) with Murphy's (1973) parts.
+def brier(p: ArrayLike, y: ArrayLike, *, bins: int = 10) -> Brier:
+    """The Brier score (Brier 1950) with Murphy's (1973) parts, of bins.
 
-    The parts add up exactly because of the two within-bin terms of Stephenson, Coelho and
-    Jolliffe (2008, https://doi.org/10.1175/2007WAF2006116.1), here together as ``rest``.
+    They add up because of the within-bin terms of Stephenson, Coelho and Jolliffe (2008,
+    https://doi.org/10.1175/2007WAF2006116.1), here together as ``rest``.
     """
     p, y = _checked(p, y)
-    table = pd.DataFrame({"bin": bins_of(p, bins, equal), "p": p, "y": y})
+    table = pd.DataFrame({"bin": bins_of(p, bins), "p": p, "y": y})
     mean = table.groupby("bin").transform("mean")  # of each one's bin
     share = y.mean()
     apart = p - mean.p.to_numpy()
@@ -145,10 +113,9 @@ def logit(p: ArrayLike) -> np.ndarray:
 
 
 def calibration_line(p: ArrayLike, y: ArrayLike) -> tuple[float, float]:
-    """Intercept and slope of logit P(y = 1) = intercept + slope · logit p.
+    """Intercept and slope of logit P(y = 1) = intercept + slope · logit p (Cox 1958).
 
-    (0, 1) is calibrated. A slope above 1 means that the forecasts say less than they know (they
-    hedge), below 1 that they say more. Source: Cox 1958, https://doi.org/10.1093/biomet/45.3-4.562.
+    (0, 1) is calibrated; forecasts of a slope above 1 say less than they know, below 1 more.
     """
     from sklearn.linear_model import LogisticRegression  # slow to import
 
@@ -163,7 +130,7 @@ def calibration_line(p: ArrayLike, y: ArrayLike) -> tuple[float, float]:
 def auc(p: ArrayLike, y: ArrayLike) -> float:
     """Share of pairs, one that happened and one that did not, in which the first has more.
 
-    Half is chance, 1 is perfect, NaN where all outcomes are the same. Any scores will do.
+    Half is chance, NaN where all outcomes are the same. Any scores will do.
     """
     from sklearn.metrics import roc_auc_score
 
@@ -174,16 +141,7 @@ def auc(p: ArrayLike, y: ArrayLike) -> float:
 
 
 def auc_within(p: ArrayLike, y: ArrayLike, users: ArrayLike) -> float:
-    """The AUC over pairs of one and the same person.
-
-    A forecast that only tells people apart, and never the moments of one person, has 0.5.
-
-    Examples
-    --------
-    >>> who, y = [1, 1, 2, 2], [1, 0, 0, 0]
-    >>> auc_within([0.9, 0.9, 0.1, 0.1], y, who), auc([0.9, 0.9, 0.1, 0.1], y)
-    (0.5, 0.8333333333333334)
-    """
+    """The AUC over pairs of one and the same person: 0.5 for what only tells people apart."""
     table = pd.DataFrame({"p": np.asarray(p, float), "y": np.asarray(y, bool), "u": users})
     people = table.groupby("u", sort=False)
     yes = people.y.sum()
@@ -217,16 +175,10 @@ def interval(
     statistic: Callable[..., float], users: ArrayLike, *columns: ArrayLike, level: float = 0.95,
     n_resamples: int = 300, seed: int = 0,
 ) -> tuple[float, float]:  # fmt: skip
-    """Percentile interval of a statistic of the columns, by drawing whole people (`resampled`).
-
-    Draws for which it is NaN are left out.
-    """
+    """Percentile interval of a statistic of the columns, by drawing whole people (`resampled`)."""
     draws = resampled(users, *columns, n_resamples=n_resamples, seed=seed)
     low, high = ends([statistic(*drawn) for drawn in draws], level)
     return float(low), float(high)
-
-
-# ---- One temperature for all answers -------------------------------------------------------------
 
 
 def as_log_probs(log_probs: ArrayLike) -> np.ndarray:
@@ -241,13 +193,7 @@ def as_log_probs(log_probs: ArrayLike) -> np.ndarray:
 
 
 def scale(log_probs: ArrayLike, t: float) -> np.ndarray:
-    """(N, A) log-probabilities at another temperature, made to sum to one; -inf stays -inf.
-
-    Examples
-    --------
-    >>> np.exp(scale(np.log([[0.8, 0.2]]), 2.0)).round(3).tolist()
-    [[0.667, 0.333]]
-    """
+    """(N, A) log-probabilities at another temperature, made to sum to one; -inf stays -inf."""
     if not t > 0:
         raise DataError(f"A temperature of {t} is no temperature; give one above 0.")
     return np.asarray(log_softmax(as_log_probs(log_probs) / t, axis=1))
@@ -260,17 +206,9 @@ def losses(log_probs: ArrayLike, target: ArrayLike) -> np.ndarray:
 
 
 def temperature(log_probs: ArrayLike, target: ArrayLike) -> float:
-    """The temperature with the smallest mean loss, 0.02 to 50; take windows not trained on.
+    """The temperature with the smallest mean loss (Guo et al. 2017); take windows not trained on.
 
     Targets that are no answer do not count: they cost infinitely much at every temperature.
-
-    Examples
-    --------
-    Twice as sure as it should be: eight of ten times right, and 94 % forecast.
-
-    >>> log_probs = np.log([[16 / 17, 1 / 17]] * 10)
-    >>> round(temperature(log_probs, [0] * 8 + [1] * 2), 3)
-    2.0
     """
     table = as_log_probs(log_probs)
     own = -losses(table, target)
@@ -289,14 +227,10 @@ def temperature(log_probs: ArrayLike, target: ArrayLike) -> float:
     return float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
 
 
-# ---- Sets of answers -----------------------------------------------------------------------------
-
-
 def simple_scores(probs: ArrayLike) -> np.ndarray:
     """(N, A) 1 - probability, inf where that is 0: sets hold what is likely enough.
 
-    They are the smallest on average and may be empty where nothing is likely. Source: Sadinle, Lei
-    and Wasserman 2019, https://doi.org/10.1080/01621459.2017.1395341 (least ambiguous sets, LAC).
+    They are the smallest on average (Sadinle, Lei and Wasserman 2019, least ambiguous sets, LAC).
     """
     p = np.asarray(probs, dtype=float)
     return np.where(p > 0, 1 - p, np.inf)
@@ -312,12 +246,8 @@ def threshold(scores: ArrayLike, alpha: float) -> float:
     """The score that all but a share alpha of further ones stay at or below.
 
     Of the (N,) scores of targets it is the k-th smallest, k = ⌈(N + 1)(1 - alpha)⌉: one more than
-    there are, since the new one could stand anywhere among them. inf where N is too small.
-
-    Examples
-    --------
-    >>> threshold([0.1, 0.2, 0.3, 0.4], alpha=0.4), threshold([0.1, 0.2, 0.3, 0.4], alpha=0.1)
-    (0.3, inf)
+    there are, since the new one could stand anywhere among them (Vovk, Gammerman and Shafer 2005).
+    inf where N is too small.
     """
     if not 0 < alpha < 1:
         raise DataError(f"alpha={alpha} must lie between 0 and 1, say 0.1 to miss one in ten.")

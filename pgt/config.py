@@ -77,9 +77,9 @@ class ModelConfig:
     d_model, n_heads, n_layers, d_feedforward, dropout
         As in PyTorch's ``TransformerEncoderLayer``.
     max_len : int
-        The most visits the model looks at; of longer windows it keeps the most recent ones.
+        The most visits the model looks at: the most recent ones.
     target_time : {"unknown", "day"}
-        What it knows of the target: nothing, or its day, from which recency counts back.
+        What it knows of the target: nothing, or its day.
     without : tuple of str
         Parts to remove, of `PARTS`. Without the gate the mixture is half and half.
 
@@ -140,14 +140,11 @@ class TrainConfig:
     learning_rate, weight_decay, betas, eps
         Of AdamW.
     batch_size, label_smoothing
-        Windows a step; share of the probability that is spread over all V locations.
     warmup_epochs, max_epochs, patience
         The rate rises linearly, then falls along a cosine to 0 at ``max_epochs``; training stops
-        after so many epochs without a better validation score, which is the ``monitor``.
-    clip : float
-        Longest gradient, as a norm.
-    seed : int
-        Of shuffling and dropout. (Initial weights are the model's: seed before building it.)
+        after ``patience`` epochs without a better validation score, which is the ``monitor``.
+    clip, seed
+        Longest gradient, as a norm. Of shuffling and dropout (first weights are the model's).
     amp : {"auto", "on", "off"}
         bf16 in the encoder; auto is on for GPUs that have it.
 
@@ -221,17 +218,9 @@ PRESETS: dict[str, Preset] = {
 # The twelve rows of the documents' ablation table, each one field of the configuration.
 ABLATIONS: dict[str, dict[str, Any]] = {
     "full": {},
-    "no_user": {"without": ("user",)},
-    "no_time": {"without": ("time",)},
-    "no_weekday": {"without": ("weekday",)},
-    "no_recency": {"without": ("recency",)},
-    "no_duration": {"without": ("duration",)},
-    "no_position_from_end": {"without": ("position_from_end",)},
-    "no_sinusoid": {"without": ("sinusoid",)},
+    **{f"no_{part}": {"without": (part,)} for part in PARTS[: PARTS.index("position_bias")]},
     "one_layer": {"n_layers": 1},
-    "no_pointer": {"without": ("pointer",)},
-    "no_generator": {"without": ("generator",)},
-    "no_gate": {"without": ("gate",)},
+    **{f"no_{part}": {"without": (part,)} for part in ("pointer", "generator", "gate")},
 }
 
 

@@ -25,7 +25,7 @@ from pgt import files, recordings
 from pgt.errors import DataError, note
 from pgt.plausibility import note_doubts, zones_at
 from pgt.recordings import UNREADABLE, File, reason
-from pgt.visits import REQUIRED, TIMES, called, check, first_row, plain_types
+from pgt.visits import REQUIRED, TIMES, called, check, first_row, in_zone, plain_types, refuse
 
 # What others call our columns, in lower case, letters and digits only, the surest names first.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -85,7 +85,11 @@ GEOLIFE_TERMS = (
 
 
 def load_city() -> pd.DataFrame:
-    """The visits of the simulated town that comes with the package, with ``split``.
+    """Return the visits of the simulated town that comes with the package, with ``split``.
+
+    Returns
+    -------
+    DataFrame
 
     Examples
     --------
@@ -109,14 +113,23 @@ def _city(folder: Any) -> pd.DataFrame:
 
 
 def read_visits(source: Any, **how: Any) -> pd.DataFrame:
-    """As `read`, for visits alone: position fixes are refused with a sentence on what to do.
+    """Read visits from a file, folder, archive or table; position fixes are refused.
+
+    Parameters
+    ----------
+    source : path or table
+    how
+        ``columns``, ``timezone``, ``file_timezone``, ``person``: see `read`.
+
+    Returns
+    -------
+    DataFrame
 
     Examples
     --------
-    >>> rows = {"uid": [1, 1], "place": ["home", "work"],
-    ...         "datetime": ["2024-05-01 08:00", "2024-05-01 09:00"]}
+    >>> rows = {"uid": [1], "place": ["home"], "datetime": ["2024-05-01 08:00"]}
     >>> read_visits(pd.DataFrame(rows), timezone="Europe/Vienna").started_at.dt.hour.tolist()
-    [8, 9]
+    [8]
     """
     table = read(source, **how)
     if "location_id" in table.columns:
@@ -129,7 +142,24 @@ def read_visits(source: Any, **how: Any) -> pd.DataFrame:
 
 
 def read_fixes(source: Any, **how: Any) -> pd.DataFrame:
-    """As `read`, for position fixes alone."""
+    """Read position fixes; visits are refused.
+
+    Parameters
+    ----------
+    source : path or table
+    how
+        As of `read_visits`.
+
+    Returns
+    -------
+    DataFrame
+
+    Examples
+    --------
+    >>> rows = {"uid": [1], "lon": [16.4], "lat": [48.2], "time": ["2024-05-01T08:00Z"]}
+    >>> read_fixes(pd.DataFrame(rows)).tracked_at.dt.hour.tolist()
+    [8]
+    """
     table = read(source, **how)
     if "location_id" in table.columns:
         raise DataError(f"{_name(source)} holds visits, not fixes; read it with pgt.read_visits.")
@@ -144,35 +174,15 @@ def read(
     file_timezone: str | None = None,
     person: int | str | None = None,
 ) -> pd.DataFrame:
-    """Read visits, or position fixes, from whatever holds them.
+    """Read visits (`pgt.visits.check`) or, without ``location_id``, position fixes.
 
-    Parameters
-    ----------
-    source : path or table
-        A file, folder or zip archive: tables as CSV (or separated by tabs or semicolons), Parquet
-        or JSON; GPX, GeoLife, OwnTracks, Google Timeline in its forms; published check-in sets. Or
-        a table of pandas, GeoPandas, Polars, PyArrow, DuckDB.
-    columns : dict, optional
-        Our names -> the names in the file, as in ``{"user_id": "uid"}``. Usual names are known.
-    timezone : str, optional
-        Where the places are, such as "Europe/Vienna". Without it each visit keeps the clock of its
-        own offset; where times are in UTC, the zone is found from the coordinates.
-    file_timezone : str, optional
-        By which clock times without an offset are, if not by that of the places.
-    person : int or str, optional
-        Whose records these are where no column says so (else: the name of the file).
-
-    Returns
-    -------
-    DataFrame
-        Visits, as `pgt.visits.check` returns them; or, without ``location_id``, fixes:
-        ``user_id``, ``tracked_at`` (UTC), ``lon``, ``lat``, and ``trajectory``, ``accuracy``
-        (metres), ``hdop``, ``valid`` where the source has them.
-
-    Raises
-    ------
-    DataError
-        When there is nothing to read, or something in it is wrong: it says where.
+    ``source`` is a table of any library, or a file, folder or zip archive of tables (CSV, Parquet,
+    JSON), GPX, GeoLife, OwnTracks, Google Timeline or published check-ins. ``columns`` maps our
+    names to those in the file, where they are not usual ones. ``timezone`` is where the places are
+    (else each visit keeps the clock of its own offset, or of its coordinates), ``file_timezone`` by
+    which clock times without an offset are. ``person`` says whose records these are where no column
+    does (else: the name of the file). Fixes have ``user_id``, ``tracked_at`` (UTC), ``lon``,
+    ``lat`` and, where the source has them, ``trajectory``, ``accuracy``, ``hdop``, ``valid``.
     """
     for zone in filter(None, (timezone, file_timezone)):
         require_zone(zone)
@@ -213,11 +223,7 @@ def _visits(table: pd.DataFrame, timezone: str | None, clock: str | None) -> pd.
 
 
 def write(visits: pd.DataFrame, path: str | Path) -> None:
-    """Write a table as Parquet or CSV, whole or not at all.
-
-    People open a CSV in a spreadsheet, which runs a cell such as ``=1+1``; so texts that begin
-    like a formula get an apostrophe before them (`pgt.files`), which `read` takes away again.
-    """
+    """Write a table as Parquet, or as CSV in which no text is a formula, whole or not at all."""
     path = Path(path)
     if path.suffix not in (".parquet", ".csv"):
         raise DataError(f"Cannot write {path.name}: its name must end in .csv or .parquet.")
@@ -234,10 +240,7 @@ def fetch_geolife(
     folder: str | Path, *, accept_terms: bool = False, url: str = GEOLIFE_URL,
     known_hash: str | None = None,
 ) -> Path:  # fmt: skip
-    """Download the GeoLife archive, 300 MB, unless it is there; `read_fixes` reads it as it is.
-
-    Microsoft publishes no hash; without ``known_hash`` pooch tells the one that it found.
-    """
+    """Download the GeoLife archive, 300 MB, unless it is there; `read_fixes` reads it as it is."""
     if not accept_terms:
         raise DataError(f"{GEOLIFE_TERMS}; if you accept them, say accept_terms=True.")
     name = "Geolife Trajectories 1.3.zip"
@@ -592,21 +595,17 @@ def _clocks(table: pd.DataFrame, timezone: str | None, clock: str | None) -> pd.
     table = table.drop(columns="utc_offset", errors="ignore")
     table = table.assign(started_at=start, finished_at=end)
     if timezone is not None:
-        return _in_zone(table, timezone)
+        return in_zone(table, timezone)
     return by_local_clocks(table, None if ahead is None or not ahead.any() else ahead)
 
 
 def by_local_clocks(table: pd.DataFrame, ahead: pd.Series | None = None) -> pd.DataFrame:
     """Visits in UTC by the clocks of their places, or of the offsets (minutes) that they came with.
 
-    In one zone, times are in it; in several, they stay in UTC and ``utc_offset`` says how many
-    minutes each visit's clocks are ahead.
+    In several zones, times stay in UTC and ``utc_offset`` says how many minutes each is ahead.
     """
-    zones = (
-        zones_at(table.lon, table.lat)
-        if {"lon", "lat"} <= {*table.columns}
-        else pd.Series(dtype=str)
-    )
+    placed = {"lon", "lat"} <= {*table.columns}
+    zones = zones_at(table.lon, table.lat) if placed else pd.Series(dtype=str)
     found, there = zones.dropna().unique(), pd.Series(0.0, index=table.index)
     for zone, rows in zones.groupby(zones).groups.items():
         at = table.started_at[rows]
@@ -619,14 +618,10 @@ def by_local_clocks(table: pd.DataFrame, ahead: pd.Series | None = None) -> pd.D
     if ahead is None:
         return table
     if len(found) == 1 and (ahead == there).all():
-        return _in_zone(table, str(found[0]))
+        return in_zone(table, str(found[0]))
     if ahead.nunique() == 1:
-        return _in_zone(table, datetime.timezone(datetime.timedelta(minutes=ahead.iloc[0])))
+        return in_zone(table, datetime.timezone(datetime.timedelta(minutes=ahead.iloc[0])))
     return table.assign(utc_offset=ahead.astype("int64"))
-
-
-def _in_zone(table: pd.DataFrame, zone: Any) -> pd.DataFrame:
-    return table.assign(**{name: table[name].dt.tz_convert(zone) for name in TIMES})
 
 
 def _moments(
@@ -682,13 +677,11 @@ def _written(
     table: pd.DataFrame, name: str, strict: bool
 ) -> tuple[pd.Series, pd.Series | None]:  # fmt: skip
     """Times that are written out, and their offsets in minutes; without a zone if none has one."""
-    raw, theirs = table[name], called(table, name)
+    raw = table[name]
     text = raw.astype("string").str.strip().str.replace("\N{MINUS SIGN}", "-")
-    if (day_first := text.str.match(DAY_FIRST).fillna(False)).any():
-        raise DataError(
-            f"'{theirs}' is {raw[day_first].iloc[0]!r} in {first_row(table, day_first)}, where day "
-            "and month cannot be told apart; write ISO 8601 times such as 2024-05-01 09:00."
-        )
+    refuse(table, name, text.str.match(DAY_FIRST).fillna(False), "is ", ", where day and month "
+           "cannot be told apart; write ISO 8601 times such as 2024-05-01 09:00.",
+           "{!r}")  # fmt: skip
     tweets = pd.to_datetime(text.astype(object), format=TWEET, utc=True, errors="coerce")
     text = text.str.replace(r"^(\d{4})/(\d{1,2})/", r"\1-\2-", regex=True)
     parts = text.where(text.str.contains(r"\d[T ]\d")).str.extract(OFFSET)
@@ -700,17 +693,12 @@ def _written(
     text = text.where(text.str.fullmatch(ISO).fillna(False))
     times = pd.to_datetime(text.astype(object), format="ISO8601", errors="coerce")
     bare = times.notna() & ~zoned
-    if zoned.any() and bare.any():
-        raise DataError(
-            f"'{theirs}' has a time zone in some rows and none in {first_row(table, bare)}; write "
-            "all of them the same way."
-        )
+    refuse(table, name, bare & zoned.any(), "has a time zone in some rows and none",
+           "; write all of them the same way.")  # fmt: skip
     if not bare.any():
         times = (times - pd.to_timedelta(ahead, unit="min")).dt.tz_localize("UTC").fillna(tweets)
     bad = times.isna() & (strict | raw.notna())
-    if bad.any() and (strict or bad.mean() > 0.5):
-        raise DataError(
-            f"'{theirs}' is {raw[bad].iloc[0]!r} in {first_row(table, bad)}, which is no ISO 8601 "
-            "time (such as 2024-05-01T09:00:00+02:00); correct it or drop the row."
-        )
+    if strict or bad.mean() > 0.5:
+        refuse(table, name, bad, "is ", ", which is no ISO 8601 time (such as "
+               "2024-05-01T09:00:00+02:00); correct it or drop the row.", "{!r}")  # fmt: skip
     return times, ahead if zoned.any() else None

@@ -1,17 +1,15 @@
 """From position fixes to visits: clean, staypoints, locations, merged visits.
 
-A *position fix* is one measured position at one moment. A *staypoint* is a stretch of fixes that
-stay near the first of them for long enough. Staypoints that lie together are one *location*, and
-staypoints in a row at one location are one *visit*. The steps have trackintel's names, and give
-what trackintel gives. `visits` goes the whole way for anybody's fixes; `fixes_to_visits` goes it by
-the protocol of Hong et al. (2023), and tells who and what was left out at which step.
+Fixes that stay near the first of them for long enough are a *staypoint*; staypoints that lie
+together are one *location*, and those in a row at one location one *visit*. The steps have
+trackintel's names and results. `visits` goes the whole way for anybody's fixes; `fixes_to_visits`
+by the protocol of Hong et al. (2023), and tells who and what was left out at which step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from inspect import signature
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -26,9 +24,10 @@ from pgt.visits import (
     EARTH_RADIUS,
     LIMITS,
     SPLITS,
+    TIMES,
     check,
+    in_zone,
     microseconds,
-    person_rows,
     plain_types,
     split_by_days,
     spread,
@@ -38,7 +37,7 @@ from pgt.windows import prepare
 # The environment variable that names a folder of GeoLife's position fixes as Parquet files.
 FIXES = "PGT_GEOLIFE_FIXES"
 FIX_COLUMNS = ("user_id", "tracked_at", "lon", "lat")
-STAY_COLUMNS = ("user_id", "started_at", "finished_at", "lon", "lat")
+STAY_COLUMNS = ("user_id", *TIMES, "lon", "lat")
 # Satellite navigation for everybody began in May 2000; a time before is an unset clock.
 EARLIEST = pd.Timestamp("2001-01-01", tz="UTC")
 # Worse fixes are kept out: metres (a stay is 200 m wide), and a dilution that is called poor.
@@ -46,27 +45,21 @@ MAX_ACCURACY, MAX_HDOP = 200.0, 20.0
 POOR = f"accuracy worse than {MAX_ACCURACY:g} m"
 LEAP = 50.0  # metres a second, there and back
 DAY = np.timedelta64(1, "D")
+# The published protocol: who is tracked for long enough, which stays count, which are one visit.
+MIN_DAYS, WEEKS = 50, 10
+ACTIVITY, MERGE = pd.Timedelta(minutes=25), pd.Timedelta(minutes=1)
 DROPPED, SILENCES = "dropped: ", ("long silences joined", "long silences that cut")
 HaversineOrder = Literal["right", "swapped"]
 
 
-def clean_fixes(
-    fixes: pd.DataFrame, *, now: pd.Timestamp | None = None, mend: bool = False
-) -> tuple[pd.DataFrame, pd.Series]:
+def clean_fixes(fixes: pd.DataFrame, *, mend: bool = False) -> tuple[pd.DataFrame, pd.Series]:
     """Keep the fixes that can be used, by user and time, and count the others by reason.
 
     What ``accuracy`` (metres), ``hdop`` and ``valid`` say of a fix counts, unless they would keep
     out more than half. With ``mend``, positions at 0/0 and lone leaps (far away and back at once)
     are kept out as well, and a poor fix within whose accuracy a good neighbour lies is put there.
-
-    >>> fixes = pd.DataFrame({"user_id": 1, "lon": 116.3, "lat": [39.9, 400.2],
-    ...     "tracked_at": pd.to_datetime([1_200_000_060, 1_200_000_000], unit="s", utc=True)})
-    >>> good, dropped = clean_fixes(fixes)
-    >>> len(good), dropped[dropped > 0].to_dict()
-    (1, {'latitude beyond ±90': 1})
     """
     fixes = _require_fixes(fixes)
-    now = pd.Timestamp.now(tz="UTC") if now is None else now
     lon, lat = (fixes[name].to_numpy(dtype=float, na_value=np.nan) for name in ("lon", "lat"))
     faults = {
         "no user": fixes.user_id.isna().to_numpy(),
@@ -75,7 +68,7 @@ def clean_fixes(
         "latitude beyond ±90": np.abs(lat) > LIMITS["lat"],
         "longitude beyond ±180": np.abs(lon) > LIMITS["lon"],
         "time before 2001": (fixes.tracked_at < EARLIEST).to_numpy(),
-        "time in the future": (fixes.tracked_at > now).to_numpy(),
+        "time in the future": (fixes.tracked_at > pd.Timestamp.now("UTC")).to_numpy(),
         "position 0/0": mend & (lon == 0) & (lat == 0),
         **_poor(fixes),
     }
@@ -158,8 +151,6 @@ def _put_near(fixes: pd.DataFrame) -> pd.DataFrame:
 def _leaps(fixes: pd.DataFrame) -> np.ndarray:
     """(F,) fixes over 200 m from both neighbours, which lie together, faster than anybody is."""
     found = np.zeros(len(fixes), dtype=bool)
-    if len(fixes) < 3:
-        return found
     points = np.stack(on_sphere(fixes.lon, fixes.lat))
     seconds = np.diff(microseconds(fixes.tracked_at)) / 1e6
     step = EARTH_RADIUS * np.linalg.norm(np.diff(points), axis=0)
@@ -186,23 +177,15 @@ def generate_staypoints(
     minutes: float = 30.0,
     gap_minutes: float = 24 * 60,
     max_gap: float | None = None,  # hours
-    include_last: bool = True,
 ) -> pd.DataFrame:
     """Find where each person stayed, in fixes as `clean_fixes` returns them (Li et al. 2008).
 
-    From a first fix on, the fixes nearer to it than ``distance`` belong together. The first one
-    that is not ends them: after at least ``minutes`` they are a staypoint, else they are dropped;
-    either way that fix is the next first one. A silence longer than ``gap_minutes`` also starts
-    anew, and what was open before it is no staypoint. With ``max_gap``, a silence between two fixes
-    at the same place is part of the stay if it lasts no longer, and before any other the stay ends
-    at its last fix. ``finished_at`` is when the person was first seen elsewhere, ``lon`` and
-    ``lat`` are the mean of the *different* positions, of the ``n_fixes`` from row ``first_fix``.
-
-    >>> fixes = pd.DataFrame({"user_id": 1, "lon": 116.3, "lat": [39.90, 39.90, 39.91],
-    ...     "tracked_at": pd.to_datetime([1_200_000_000, 1_200_001_800, 1_200_003_600],
-    ...                                  unit="s", utc=True)})
-    >>> generate_staypoints(fixes)[["lat", "n_fixes"]].values.tolist()
-    [[39.9, 2.0]]
+    The first fix that is ``distance`` or more from the one that they began with ends a run of
+    fixes, and begins the next; a run of at least ``minutes`` is a staypoint. A silence above
+    ``gap_minutes`` begins anew, and what was open before it is none. With ``max_gap``, a silence
+    between fixes at one place is part of the stay if it lasts no longer, and before any other a
+    stay ends at its last fix. ``finished_at`` is when the person was first seen elsewhere; ``lon``
+    and ``lat`` are the mean of the *different* positions.
     """
     if not (distance > 0 and minutes > 0 and gap_minutes > 0):
         raise DataError(
@@ -229,8 +212,7 @@ def generate_staypoints(
             if micro[low + i] - micro[start] >= shortest:
                 found.append((start, low + i, low + i))
             start = low + i
-        counts = include_last if high in last else max_gap is not None
-        if counts and micro[high - 1] - micro[start] >= shortest:
+        if (high in last or max_gap is not None) and micro[high - 1] - micro[start] >= shortest:
             found.append((start, high, high - 1))
     # A staypoint's first fix, the one behind its last, and the one that ends it.
     first, stop, end = np.array(found, dtype=np.int64).reshape(-1, 3).T
@@ -308,95 +290,66 @@ def require_stays(staypoints: pd.DataFrame, *more: str) -> None:
         )
 
 
-def _require_settings(eps: float, min_samples: int, haversine_order: str) -> None:
-    if haversine_order not in ("right", "swapped"):
-        raise DataError(f"haversine_order is {haversine_order!r}; it must be right or swapped.")
-    if not (eps > 0 and min_samples >= 1):
-        raise DataError(f"eps={eps:g} must be above 0 and min_samples={min_samples} at least 1.")
-
-
 def generate_locations(
     staypoints: pd.DataFrame,
     *,
     eps: float = 20.0,  # metres
     min_samples: int = 2,
     haversine_order: HaversineOrder = "right",
-    per_user: bool = False,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Cluster staypoints into locations (DBSCAN): those within ``eps`` are neighbours.
 
-    A staypoint with ``min_samples`` neighbours, itself included, founds a location. People share
-    locations, as in the published protocol, unless ``per_user``. scikit-learn's haversine expects
-    (latitude, longitude); "swapped" hands it (longitude, latitude), as trackintel does, on which
-    the published figures rest: ``eps`` is then stretched north-south and squeezed east-west.
-    ``location_id`` counts from 0 in order of discovery, and is empty at none.
-
-    >>> at = pd.to_datetime([0, 3600, 7200], unit="s", utc=True)
-    >>> stays = pd.DataFrame({"user_id": 1, "started_at": at, "finished_at": at,
-    ...                       "lon": 116.3, "lat": [39.9, 39.90001, 40.0]})
-    >>> found, places = generate_locations(stays)
-    >>> found.location_id.tolist(), len(places)
-    ([0, 0, <NA>], 1)
+    A staypoint with ``min_samples`` neighbours, itself included, founds a location; people share
+    them. scikit-learn's haversine expects (latitude, longitude); "swapped" hands it (longitude,
+    latitude), as trackintel does, on which the published figures rest. ``location_id`` counts from
+    0 in order of discovery, and is empty at none.
     """
     require_stays(staypoints)
-    _require_settings(eps, min_samples, haversine_order)
+    if haversine_order not in ("right", "swapped"):
+        raise DataError(f"haversine_order is {haversine_order!r}; it must be right or swapped.")
+    if not (eps > 0 and min_samples >= 1):
+        raise DataError(f"eps={eps:g} must be above 0 and min_samples={min_samples} at least 1.")
     stays = staypoints.sort_values(["user_id", "started_at"], kind="stable", ignore_index=True)
     order = ["lat", "lon"] if haversine_order == "right" else ["lon", "lat"]
     radians = np.radians(stays[order].to_numpy(dtype=float))  # (S, 2)
-    _, begins = person_rows(stays.user_id)
-    groups = np.split(radians, np.unique(begins)[1:]) if per_user else [radians]
     cluster = DBSCAN(eps=eps / EARTH_RADIUS, min_samples=min_samples, metric="haversine",
                      algorithm="ball_tree")  # fmt: skip
-    labels, known = [], 0
-    for group in groups:
-        found = cluster.fit_predict(group) if len(group) else np.empty(0, dtype=np.int64)
-        labels.append(np.where(found < 0, -1, found + known))
-        known += int(found.max(initial=-1)) + 1
-    label = np.concatenate(labels)
-    stays["location_id"] = pd.array(label, dtype="Int64")
-    stays.loc[label < 0, "location_id"] = pd.NA
+    label = cluster.fit_predict(radians) if len(stays) else np.empty(0, dtype=np.int64)
+    stays["location_id"] = pd.Series(label, dtype="Int64").mask(label < 0)
     return stays, _table_of_locations(stays[label >= 0])
 
 
 def _table_of_locations(stays: pd.DataFrame) -> pd.DataFrame:
-    groups = stays.groupby("location_id", sort=True)
-    places = groups.agg(n_staypoints=("user_id", "size"), n_users=("user_id", "nunique"))
+    """Each location's centre, staypoints and people; longitudes are averaged as angles."""
     different = stays.drop_duplicates(["location_id", "lon", "lat"])
     east = np.radians(different.lon.astype(float))
-    mean = (
-        pd.DataFrame(
-            {"location_id": different.location_id, "lat": different.lat,
-             "sin": np.sin(east), "cos": np.cos(east)}
-        ).groupby("location_id", sort=True).mean()
-    )  # fmt: skip
-    places.insert(0, "lon", np.degrees(np.arctan2(mean["sin"], mean["cos"])))
-    places.insert(1, "lat", mean["lat"])
+    different = different.assign(sin=np.sin(east), cos=np.cos(east))
+    mean = different.groupby("location_id")[["sin", "cos", "lat"]].mean()
+    places = pd.DataFrame({"lon": np.degrees(np.arctan2(mean["sin"], mean["cos"]))})
+    counts = stays.groupby("location_id").user_id.agg(n_staypoints="size", n_users="nunique")
+    places = places.assign(lat=mean["lat"]).join(counts)
     return places.reset_index().astype({"location_id": "int64"})
 
 
 def merge_staypoints(
-    staypoints: pd.DataFrame,
-    places: pd.DataFrame | None = None,
-    *,
-    activity_minutes: float = 25.0,
-    merge_minutes: float = 1.0,
-) -> pd.DataFrame:
+    staypoints: pd.DataFrame, places: pd.DataFrame | None = None
+) -> pd.DataFrame:  # fmt: skip
     """Merge a person's staypoints in a row at one location into visits (`pgt.visits.check`).
 
-    Staypoints at no location, and those of at most ``activity_minutes``, are left out first; two
-    neighbours are one visit if the second begins at most ``merge_minutes`` after the first has
-    ended. A visit lies at its location's centre; without ``places``, at its first staypoint.
+    Staypoints at no location and those of at most 25 minutes are left out first; two neighbours are
+    one visit if the second begins at most a minute after the first has ended. A visit lies at its
+    location's centre; without ``places``, at its first staypoint.
     """
     require_stays(staypoints, "location_id")
     lasts = staypoints.finished_at - staypoints.started_at
-    active = staypoints.location_id.notna() & (lasts > pd.Timedelta(minutes=activity_minutes))
+    active = staypoints.location_id.notna() & (lasts > ACTIVITY)
     stays = staypoints[active].sort_values(["user_id", "started_at"], kind="stable")
     stays = stays.astype({"location_id": "int64"}).reset_index(drop=True)
     before = stays.shift()
     goes_on = (
         (stays.user_id == before.user_id)
         & (stays.location_id == before.location_id)
-        & (stays.started_at - before.finished_at <= pd.Timedelta(minutes=merge_minutes))
+        & (stays.started_at - before.finished_at <= MERGE)
     )
     merged = stays.groupby((~goes_on).cumsum().to_numpy())
     table = merged.agg(
@@ -416,8 +369,8 @@ def generate_triplegs(
 ) -> pd.DataFrame:
     """Find the movements between staypoints (trackintel's method "between_staypoints").
 
-    A tripleg is a run of at least two of a person's fixes outside staypoints, not all at one
-    position, without a silence longer than ``gap_minutes``. ``staypoints`` are those of ``fixes``.
+    A tripleg is a run of two or more of a person's fixes outside staypoints (those of ``fixes``),
+    not all at one position, without a silence longer than ``gap_minutes``.
     """
     n, first = len(fixes), staypoints.first_fix.to_numpy()
     edges = np.zeros(n + 1, dtype=np.int64)
@@ -448,21 +401,18 @@ def generate_triplegs(
 
 
 def tracking_quality(
-    staypoints: pd.DataFrame, triplegs: pd.DataFrame, *, weeks: int = 10
+    staypoints: pd.DataFrame, triplegs: pd.DataFrame, *, weeks: int = WEEKS
 ) -> pd.DataFrame:
     """Per person, the whole ``days`` tracked, and the ``windows`` of so many weeks with a record.
 
     A window slides in steps of a week from the person's first day, as long as it ends within the
-    whole weeks of tracking. Records are staypoints and triplegs, cut at midnight of their zone. The
-    published filter by quality asks for one such window, whatever share of it is covered.
+    whole weeks of tracking. Records are staypoints and triplegs, cut at midnight of their zone.
     """
-    if weeks < 1:
-        raise DataError(f"weeks={weeks} must be at least 1.")
     records = pd.concat([staypoints, triplegs], ignore_index=True)
     rows = []
     for person, own in records.groupby("user_id", sort=True):
         start, end = (own[name].dt.tz_localize(None).to_numpy("datetime64[us]")
-                      for name in ("started_at", "finished_at"))  # fmt: skip
+                      for name in TIMES)  # fmt: skip
         days = int((end.max() - start.min()) // DAY)
         first = start.astype("datetime64[D]")
         last = np.maximum(first, (end - np.timedelta64(1, "us")).astype("datetime64[D]"))
@@ -478,17 +428,13 @@ def tracking_quality(
 
 @dataclass(frozen=True)
 class Tracks:
-    """Where people stayed and when they moved, in UTC, and what could not be used.
-
-    ``people`` is by ``user_id``: ``n_fixes`` (kept), ``n_staypoints``; ``dropped`` counts fixes by
-    reason, ``silences`` those of more than a day that a stay spans, or that cut one.
-    """
+    """Where people stayed and when they moved, in UTC, and what could not be used."""
 
     staypoints: pd.DataFrame
     triplegs: pd.DataFrame
-    people: pd.DataFrame
-    dropped: pd.Series
-    silences: dict[str, int]
+    people: pd.DataFrame  # by ``user_id``: ``n_fixes`` (kept) and ``n_staypoints``
+    dropped: pd.Series  # fixes by reason
+    silences: dict[str, int]  # of more than a day, that a stay spans, and that cut one
 
 
 @dataclass(frozen=True)
@@ -512,12 +458,6 @@ def visits(
     fixes at the same place is a stay there up to ``max_gap`` hours. Other settings are those of
     `fixes_to_visits`, such as ``eps``. ``attrs["counts"]`` lists (step, number, people) of all that
     was kept and kept out, ``attrs["left"]`` says why people are missing.
-
-    >>> at = pd.date_range("2024-01-01", "2024-01-09", freq="10min", tz="UTC")
-    >>> fixes = pd.DataFrame({"user_id": "ann", "tracked_at": at, "lon": 16.37,
-    ...                       "lat": 48.2 + 0.01 * (at.hour // 6 % 2)})
-    >>> len(visits(fixes, timezone="Europe/Vienna"))
-    32
     """
     options = {"everybody": True, "timezone": timezone, "max_gap": max_gap, "mend": True}
     found = fixes_to_visits(fixes, **(options | settings))
@@ -540,24 +480,27 @@ def visits(
     return note_doubts(table)
 
 
-def fixes_to_visits(fixes: pd.DataFrame, **settings: Any) -> GpsResult:
+def fixes_to_visits(
+    fixes: pd.DataFrame, *, distance: float = 200.0, minutes: float = 30.0,
+    max_gap: float | None = None, mend: bool = False, **settings: Any,
+) -> GpsResult:  # fmt: skip
     """Turn position fixes into visits by the protocol of Hong et al. (2023), and tell each step.
 
-    The settings are those of `staypoints_and_triplegs` and `tracks_to_visits`, above all
-    ``timezone`` and ``haversine_order``.
+    Other ``settings`` are those of `tracks_to_visits`, above all ``timezone`` and
+    ``haversine_order``.
     """
-    own = signature(staypoints_and_triplegs).parameters
-    first = {name: settings.pop(name) for name in [*settings] if name in own}
-    return tracks_to_visits(staypoints_and_triplegs(fixes, **first), **settings)
+    tracks = staypoints_and_triplegs(
+        fixes, distance=distance, minutes=minutes, max_gap=max_gap, mend=mend
+    )
+    return tracks_to_visits(tracks, **settings)
 
 
 def staypoints_and_triplegs(
     fixes: pd.DataFrame, *, distance: float = 200.0, minutes: float = 30.0,
-    gap_minutes: float = 24 * 60, max_gap: float | None = None, mend: bool = False,
-    now: pd.Timestamp | None = None,
+    max_gap: float | None = None, mend: bool = False,
 ) -> Tracks:  # fmt: skip
     """Clean the fixes, find staypoints and triplegs; settings as of the single steps."""
-    clean, dropped = clean_fixes(fixes, now=now, mend=mend)
+    clean, dropped = clean_fixes(fixes, mend=mend)
     if clean.empty:
         why = ", ".join(f"{reason}: {n}" for reason, n in dropped.items() if n)
         raise DataError(
@@ -565,23 +508,16 @@ def staypoints_and_triplegs(
             "and is the unit of the times right?"
             if why else "There are no position fixes; check the file or folder."
         )  # fmt: skip
-    stays = generate_staypoints(
-        clean, distance=distance, minutes=minutes, gap_minutes=gap_minutes, max_gap=max_gap
-    )
-    joined, cut = _silences(clean, distance, gap_minutes, max_gap)
+    stays = generate_staypoints(clean, distance=distance, minutes=minutes, max_gap=max_gap)
+    joined, cut = _silences(clean, distance, 24 * 60, max_gap)
     numbers = (int(joined.sum()), int(cut.sum())) if max_gap else (0, 0)
     everybody = _plain_ids(plain_types(fixes[["user_id"]].dropna())).user_id.unique()
     people = clean.user_id.value_counts().reindex(sorted(everybody), fill_value=0)
     people = people.rename_axis("user_id").to_frame("n_fixes")
     people["n_staypoints"] = stays.user_id.value_counts().reindex(people.index, fill_value=0)
     legs = generate_triplegs(clean, stays)
-    return Tracks(_in_zone(stays, "UTC"), _in_zone(legs, "UTC"), people, dropped,
-                  dict(zip(SILENCES, numbers, strict=True)))  # fmt: skip
-
-
-def _in_zone(table: pd.DataFrame, timezone: str) -> pd.DataFrame:
-    names = ("started_at", "finished_at")
-    return table.assign(**{name: table[name].dt.tz_convert(timezone) for name in names})
+    silences = dict(zip(SILENCES, numbers, strict=True))
+    return Tracks(in_zone(stays, "UTC"), in_zone(legs, "UTC"), people, dropped, silences)
 
 
 def tracks_to_visits(
@@ -590,53 +526,41 @@ def tracks_to_visits(
     timezone: str | None = "UTC",  # decides where days begin; None finds it from the coordinates
     haversine_order: HaversineOrder = "right",
     everybody: bool = False,
-    min_days: int = 50,
-    quality_weeks: int = 10,
-    activity_minutes: float = 25.0,
     eps: float = 20.0,
     min_samples: int = 2,
-    per_user: bool = False,
-    merge_minutes: float = 1.0,
-    days: int = 7,
-    min_visits: int = 3,
 ) -> GpsResult:
     """Take the steps after the fixes, which are quick: other settings need no second reading.
 
-    Unless ``everybody`` is kept, people stay who were tracked for more than ``min_days`` days, with
-    a window of ``quality_weeks`` weeks (`tracking_quality`), and who have windows of ``days`` days
-    and ``min_visits`` visits (`pgt.prepare`) in all three splits. Other settings are those of
-    `generate_locations` and `merge_staypoints`. Published figures rest on "UTC" and "swapped".
+    Unless ``everybody`` is kept, people stay who were tracked for more than 50 days, with a window
+    of ten weeks (`tracking_quality`), and who have windows (`pgt.prepare`) in all three splits.
+    Published figures rest on "UTC" and "swapped".
     """
     require_zone(timezone)
-    stays, legs = (_in_zone(t, timezone or "UTC") for t in (tracks.staypoints, tracks.triplegs))
+    stays, legs = (in_zone(t, timezone or "UTC") for t in (tracks.staypoints, tracks.triplegs))
     tally = _Tally(tracks)
     tally.step("staypoints", stays)
-    quality = tracking_quality(stays, legs, weeks=quality_weeks).set_index("user_id")
-    for name in ("days", "windows"):
-        values = quality[name].reindex(tally.people.index, fill_value=0)
-        tally.people[name] = values.astype("int64")
+    quality = tracking_quality(stays, legs).set_index("user_id")
+    tally.people[["days", "windows"]] = quality.reindex(tally.people.index, fill_value=0)
     if not everybody:
-        tally.leave(tally.people.days <= min_days, f"tracked for {min_days} days or less")
-        tally.leave(tally.people.windows == 0, f"tracked for less than {quality_weeks} weeks")
+        tally.leave(tally.people.days <= MIN_DAYS, f"tracked for {MIN_DAYS} days or less")
+        tally.leave(tally.people.windows == 0, f"tracked for less than {WEEKS} weeks")
         tally.step("staypoints of people tracked long enough", tally.remaining(stays))
     tracked = tally.remaining(stays)
     if tracked.empty:
         n = int((tally.people.n_staypoints > 0).sum())
         raise DataError(
             f"Nobody is left: of {len(tally.people)} people {n} have staypoints, and the longest "
-            f"tracking is {tally.people.days.max()} days; more than {min_days}, and "
-            f"{quality_weeks} weeks, are asked for. Lower min_days and quality_weeks, or keep "
-            "everybody (everybody=True)."
+            f"tracking is {tally.people.days.max()} days; more than {MIN_DAYS}, and "
+            f"{WEEKS} weeks, are asked for. Keep everybody (everybody=True)."
             if n and not everybody
             else f"Nobody is left: none of {len(tally.people)} people has a staypoint (a stay of "
             "half an hour within 200 m, unless you set it otherwise); give longer recordings."
         )
-    lasting = tracked.finished_at - tracked.started_at > pd.Timedelta(minutes=activity_minutes)
-    tally.step(f"staypoints of more than {activity_minutes:g} minutes", tracked[lasting])
+    lasting = tracked[tracked.finished_at - tracked.started_at > ACTIVITY]
+    tally.step("staypoints of more than 25 minutes", lasting)
     found, places = generate_locations(
-        tracked[lasting], eps=eps, min_samples=min_samples, haversine_order=haversine_order,
-        per_user=per_user,
-    )  # fmt: skip
+        lasting, eps=eps, min_samples=min_samples, haversine_order=haversine_order
+    )
     here = found[found.location_id.notna()]
     tally.step("staypoints in locations", here)
     tally.leave(~tally.people.index.isin(here.user_id), "no location")
@@ -646,25 +570,23 @@ def tracks_to_visits(
             "so there is no location; raise eps or lower min_samples."
         )
     tally.step("locations", places)
-    table = merge_staypoints(
-        here, places, activity_minutes=activity_minutes, merge_minutes=merge_minutes
-    )
+    table = merge_staypoints(here, places)
     table = split_by_days(check(table if timezone else by_local_clocks(table)))
     tally.step("visits", table)
     n_visits = table.user_id.value_counts()
     tally.people["n_visits"] = n_visits.reindex(tally.people.index, fill_value=0)
     if not everybody:
-        data = prepare(table, days=days, min_visits=min_visits)
+        data = prepare(table)
         full = set.intersection(*(set(getattr(data, name).users) for name in SPLITS))
         tally.leave(~tally.people.index.isin(full), "no window in some split")
         tally.step("visits of people with windows in every split", tally.remaining(table))
     final = tally.remaining(table)
     if final.empty:
         raise DataError(
-            f"None of {table.user_id.nunique()} people with visits has a window of {days} days in "
+            f"None of {table.user_id.nunique()} people with visits has a window of 7 days in "
             "every split; give longer tracks, or keep everybody (everybody=True, --everybody)."
         )
-    data = prepare(final, days=days, min_visits=min_visits)
+    data = prepare(final)
     for name, n in data.counts().items():
         tally.steps.append((f"{name} windows", n, len(set(getattr(data, name).users))))
     counts = pd.DataFrame(tally.steps, columns=["step", "n", "people"]).astype({"people": "Int64"})
@@ -679,23 +601,19 @@ def tracks_to_visits(
     )
 
 
-@dataclass
 class _Tally:
     """The steps so far, and who has left at which."""
 
-    tracks: Tracks
-    people: pd.DataFrame = field(init=False)
-    steps: list[tuple[str, int, int | None]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Begin with the fixes."""
-        people, dropped = self.tracks.people, self.tracks.dropped
+    def __init__(self, tracks: Tracks) -> None:
+        people, dropped = tracks.people, tracks.dropped
         self.people = people.assign(days=0, windows=0, n_visits=0, left="")
         kept = int(people.n_fixes.sum())
-        self.steps.append(("fixes read", kept + int(dropped.sum()), len(people)))
-        self.steps += [(DROPPED + reason, int(n), None) for reason, n in dropped.items() if n]
-        self.steps.append(("fixes kept", kept, int((people.n_fixes > 0).sum())))
-        self.steps += [(what, n, None) for what, n in self.tracks.silences.items() if n]
+        self.steps: list[tuple[str, int, int | None]] = [
+            ("fixes read", kept + int(dropped.sum()), len(people)),
+            *((DROPPED + reason, int(n), None) for reason, n in dropped.items() if n),
+            ("fixes kept", kept, int((people.n_fixes > 0).sum())),
+            *((what, n, None) for what, n in tracks.silences.items() if n),
+        ]
         self.leave(people.n_fixes == 0, "no fix that can be used")
         self.leave(people.n_staypoints == 0, "no staypoint")
 

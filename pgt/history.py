@@ -1,16 +1,14 @@
 """Windows that remember: how each visit came about, and what lies before the seven days.
 
 `with_history` gives the questions of `pgt.windows` more of the person's past: the last ``memory``
-visits, and before those one summary for each place that is found only there, its latest visit. The
-contextual pointer (`pgt.contextual`) reads such windows; chapters 20 to 22 say what they are worth.
-`with_pseudo_unknowns` adds training windows in which some known places play unknown ones.
+visits, and before those one summary for each place that is found only there, its latest visit.
 
 Shapes: N visits, W windows, B windows of a batch, L visits of the longest one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self, TypeVar
 
@@ -21,7 +19,7 @@ from torch import Tensor
 
 from pgt.batch import Batch
 from pgt.errors import DataError
-from pgt.visits import SPLITS, last_numbers, person_rows, same_place, sorted_parts
+from pgt.visits import SPLITS, by_person_and_time, last_numbers, person_rows, same_place
 from pgt.vocabulary import Vocabulary
 from pgt.windows import FEATURES, Dataset, Windows, gather
 
@@ -31,16 +29,15 @@ CONTEXT = ("stay", "before", "two_before", "end_before", "stay_before", "gap_bef
 # Those that tell of the visit before, and of the one before that.
 BEFORE = {1: ("before", "end_before", "stay_before", "gap_before"), 2: ("two_before",)}
 NOT_SEEN = -1
-SHARES = (0.3, 0.5, 0.7)  # of a person's training visits, after which unknown places are played
 Data = TypeVar("Data", bound=Dataset)
 
 
 @dataclass(frozen=True)
 class HistoryBatch(Batch):
-    """A batch that also tells what came before each visit.
+    """A batch that also tells what came before each visit, in minutes.
 
-    Integer tensors beside those of `Batch`, 0 at padding and `NOT_SEEN` where it is out of sight;
-    times are minutes. The last two are about the target.
+    Integer tensors, 0 at padding and `NOT_SEEN` where it is out of sight; the last two are about
+    the target.
     """
 
     age: Tensor  # (B, L) visits back from the last one, which has 0
@@ -64,8 +61,7 @@ class HistoryBatch(Batch):
 class HistoryWindows(Windows):
     """The windows of one split, each with the past that a model may look at.
 
-    Summaries are found when a batch is gathered: those of all windows would be a hundred times as
-    many as the visits.
+    Summaries are found when a batch is gathered: those of all windows would be too many.
     """
 
     context: Tensor  # (7, N + 1) int32, one row a name in `CONTEXT`; column 0 is padding
@@ -153,27 +149,19 @@ def with_history(data: Data, memory: int = 0, older: int = 0) -> Data:
     memory : int
         How many of the most recent visits come with each question; 0 = those of its window.
     older : int
-        At most so many places that are only found further back are summarized, the ones visited
-        last; needs ``memory``.
+        So many places found only further back are summarized, the ones visited last.
 
     Returns
     -------
     Dataset
         Of `HistoryWindows`, with the same targets in the same order.
 
-    Raises
-    ------
-    DataError
-        For a negative number, or summaries without a memory; where a person's splits do not follow
-        each other in time; and for windows that remember already.
-
     Examples
     --------
     >>> import pgt
     >>> data = pgt.prepare(pgt.load_city(), protocol="exact")
-    >>> batch = with_history(data, memory=100, older=50).test.batch([0, 1])
-    >>> bool((batch.length >= data.test.batch([0, 1]).length).all())
-    True
+    >>> with_history(data, memory=100, older=50).test.batch([0]).length.tolist()
+    [120]
     """
     if memory < 0 or older < 0:
         raise DataError(f"memory={memory} and older={older} must not be negative.")
@@ -198,11 +186,7 @@ def of_rows(
     table: pd.DataFrame, features: Tensor, vocabulary: Vocabulary, targets: list[np.ndarray],
     memory: int, older: int,
 ) -> Iterator[HistoryWindows]:  # fmt: skip
-    """Windows that end before rows of one table sorted by person and time, past included.
-
-    A row is not its person's first, unless what is asked for follows the last visit of the person
-    before.
-    """
+    """Windows that end before rows of one table sorted by person and time, past included."""
     person, begins = person_rows(table.user_id)
     previous, number = same_place(person, features.numpy()[0, 1 : len(table) + 1])
     context = _context(table, features, person, number)
@@ -227,7 +211,7 @@ def _one_table(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarra
     """All splits' visits and features by person and time, and where each split's rows are there."""
     visits = [getattr(data, name).visits.assign(split=name) for name in SPLITS]
     table = pd.concat(visits, ignore_index=True)
-    order = sorted_parts(table)
+    order = by_person_and_time(table)
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     places = dict(zip(SPLITS, np.split(place, np.cumsum([len(part) for part in visits])[:-1]),
@@ -274,9 +258,7 @@ def _context(
 def latest_until(previous: np.ndarray, begins: np.ndarray) -> np.ndarray:
     """(N,) int32, the last row for which, as a target, a visit is the latest to its place.
 
-    That is the row of the person's next visit there, or the one behind the person's last visit,
-    which may be a target: it is the next person's first row, which has no past of its own.
-    ``previous`` and ``begins`` (N,) are those of `same_place` and `person_rows`.
+    That is the row of the person's next visit there, or the one behind the person's last visit.
     """
     rows = np.arange(len(previous), dtype=np.int32)
     again = previous >= 0
@@ -289,57 +271,11 @@ def latest_until(previous: np.ndarray, begins: np.ndarray) -> np.ndarray:
 def n_forgotten(until: np.ndarray, memory: int) -> np.ndarray:
     """(N + 1,) int32, how many places have left the memory at each row, if it is a target.
 
-    Their number goes up by one where a place's latest visit leaves the memory, and down by one
-    behind the row until which it is the latest.
+    It goes up where a place's latest visit leaves the memory, and down behind the row until which
+    it is the latest.
     """
     leaves = np.arange(len(until)) + memory + 1
     left = leaves <= until
     up = np.bincount(leaves[left], minlength=len(until) + 2)
     down = np.bincount(until[left] + 1, minlength=len(until) + 2)
     return np.cumsum(up - down, dtype=np.int32)[:-1]
-
-
-def with_pseudo_unknowns(
-    data: Dataset, memory: int = 0, older: int = 0, shares: Sequence[float] = SHARES
-) -> HistoryWindows:
-    """The training windows, and copies in which some of their places are unknown.
-
-    Each share, between 0 and 1, plays the training days as if only that share of every person's
-    visits had been known. So there are about 1 + the sum of (1 - share) times as many windows.
-    """
-    later = [as_if_earlier(data.train, share, whole_windows=not memory) for share in shares]
-    parts = [data.train, *later]
-    visits = pd.concat([part.visits for part in parts], ignore_index=True)
-    features = [data.train.features[:, :1], *(part.features[:, 1:] for part in parts)]
-    n = len(data.train.visits)
-    first, target = (
-        np.concatenate([getattr(part, name) + k * n for k, part in enumerate(parts)])
-        for name in ("first", "target")
-    )
-    # Nobody remembers what happened to them in another copy.
-    person, people = pd.factorize(visits.user_id)
-    apart = visits.assign(user_id=person + len(people) * (np.arange(len(visits)) // n))
-    memory = min(memory, n)
-    (past,) = of_rows(apart, torch.cat(features, 1), data.vocabulary, [target], memory, older)
-    inside = np.concatenate([part.in_window for part in parts])
-    past = replace(past, visits=visits, inside=inside)
-    return past if memory else replace(past, first=first, floor=first)
-
-
-def as_if_earlier(train: Windows, share: float, *, whole_windows: bool) -> Windows:
-    """The windows after a share of each person's visits; places that are new by then are unknown.
-
-    With ``whole_windows`` even a window's first visit comes after, as in the splits.
-    """
-    visits = train.visits
-    number = visits.groupby("user_id").cumcount()
-    known_part = number < share * visits.user_id.map(visits.user_id.value_counts())
-    place = visits.location_id
-    is_number = pd.api.types.is_integer_dtype(place)
-    nowhere = int(place.min()) - 1 if is_number else "\0nowhere"  # a location of no table
-    names = place.where(place.isin(place[known_part].unique()), nowhere)
-    features = train.features.clone()
-    features[0, 1:] = torch.tensor(train.vocabulary.encode_locations(names))
-    answered = (train.first if whole_windows else train.target).astype(int)
-    later = replace(train, visits=visits.assign(location_id=names), features=features)
-    return later.subset(~known_part.to_numpy()[answered])

@@ -41,13 +41,12 @@ def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> p
         A model or a baseline: whatever has ``scores(batch)``.
     windows : Windows
     batch_size : int
-        Windows that are scored together; it changes the speed alone.
 
     Returns
     -------
     DataFrame
-        One row a window: ``user_id``, ``target`` and ``predicted`` (vocabulary ids), ``better``
-        and ``tied`` (see `pgt.sparse.Ranked`), ``known``, ``in_window``.
+        A row a window: ``user_id``, ``target``, ``predicted`` (vocabulary ids), ``better``,
+        ``tied`` (see `pgt.sparse.Ranked`), ``known``, ``in_window``.
 
     Examples
     --------
@@ -122,7 +121,6 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
     ranks : DataFrame
         Of `evaluate`.
     groups : iterable of str
-        Of `GROUPS`.
 
     Returns
     -------
@@ -130,10 +128,9 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
 
     Examples
     --------
-    >>> ranks = pd.DataFrame({"target": [2, 3], "predicted": [2, 4], "better": [0, 4],
-    ...                       "tied": [1, 1], "known": True, "in_window": [True, False]})
-    >>> summarize(ranks, ["all"])[["n", "acc@1", "acc@5"]].values.tolist()
-    [[2.0, 50.0, 100.0]]
+    >>> rank = pd.DataFrame({"target": [2], "predicted": 2, "better": 0, "tied": 1})
+    >>> summarize(rank, ["all"])[["n", "acc@1", "f1"]].values.tolist()
+    [[1.0, 100.0, 100.0]]
     """
     all_gains = gains(ranks)
     rows = []
@@ -151,7 +148,7 @@ def resampled_means(
 ) -> np.ndarray:
     """(draws, ...) means of (S, W, ...) values over seeds and windows, people and seeds redrawn.
 
-    ``users`` are the (W,) windows' people. NaN are left out, the same ones for all seeds.
+    NaN are left out, the same ones for all seeds.
     """
     values = np.asarray(values, dtype=float)
     person, people = pd.factorize(np.asarray(users))
@@ -198,18 +195,16 @@ def interval(
     against : DataFrame, optional
         Another predictor's ranks of the same windows, to be taken off, window by window.
     group, level, n_resamples, seed
-        Of `GROUPS`; the share that the interval covers, 0 to 1; of the bootstrap.
 
     Returns
     -------
     low, high : float
-        NaN for an empty group.
 
     Examples
     --------
-    >>> import pgt
-    >>> data = pgt.prepare(pgt.load_city())
-    >>> low, high = interval(pgt.evaluate(pgt.ContextKernel().fit(data.train), data.test))
+    >>> rank = pd.DataFrame({"user_id": 1, "better": [0, 1], "tied": 1})
+    >>> interval(rank)
+    (50.0, 50.0)
     """
     other = None if against is None else [against]
     return interval_of_mean([ranks], metric, against=other, group=group, level=level,
@@ -223,8 +218,8 @@ def interval_of_mean(
 ) -> tuple[float, float]:  # fmt: skip
     """As `interval`, for the mean over several runs (seeds), which are resampled like people.
 
-    Runs are compared in pairs, in their order; a single one counts for every run of the other.
-    Without ``seeds``, these runs are the only ones there could be.
+    Runs are compared in pairs; a single one counts for every run of the other. Without ``seeds``,
+    these runs are the only ones there could be.
     """
     users = runs[0].user_id.to_numpy()
     if any(not np.array_equal(run.user_id, users) for run in (*runs, *(against or ()))):

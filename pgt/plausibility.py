@@ -48,11 +48,7 @@ def doubts(visits: pd.DataFrame) -> list[str]:
 
 
 def alike(name: str, ids: Iterable[object]) -> str:
-    """A sentence on ids that a person would read as the same, or nothing.
-
-    >>> alike("user_id", ["Anna1", "anna1 ", "bob"])[:60]
-    "2 ids in 'user_id' differ from another only by case, spaces "
-    """
+    """A sentence on ids that a person would read as the same, or nothing."""
     heard = defaultdict(list)
     for one in ids:
         if isinstance(one, str):
@@ -186,9 +182,9 @@ def _places(visits: pd.DataFrame) -> Iterator[str]:
 
 
 def _mirrored(visits: pd.DataFrame) -> np.ndarray:
-    """(N,) rows of a person that lie far from other rows, and beside them with lon, lat swapped.
+    """(N,) rows that lie far from a person's others, and beside them with lon and lat swapped.
 
-    Of the two sides the one on which the person has fewer visits is taken for swapped.
+    Of the two sides the one with fewer visits is taken for swapped.
     """
     lon, lat = visits.lon.to_numpy(), visits.lat.to_numpy()
     person = pd.factorize(visits.user_id)[0]
@@ -204,15 +200,20 @@ def _mirrored(visits: pd.DataFrame) -> np.ndarray:
 
 def _against_clocks(visits: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """(N,) twice: visits of people whose places fit their clocks swapped, and not at all."""
-    ahead = (local_clock(visits, "started_at") - _utc(visits)).dt.total_seconds() / 3600
-    people = visits.assign(ahead=ahead).groupby("user_id")[["lon", "lat", "ahead"]].median()
+    people = (
+        visits.assign(ahead=_hours_ahead(visits))
+        .groupby("user_id")[["lon", "lat", "ahead"]]
+        .median()
+    )
     moment = visits.started_at.iloc[len(visits) // 2]
     here = zones_at(people.lon, people.lat)
     there = zones_at(people.lat, people.lon.where(people.lon.abs() <= 90))
-    apart = [
-        (zones.map(lambda zone: _offset(zone, moment), na_action="ignore") - people.ahead).abs()
-        for zones in (here, there)
-    ]  # hours
+
+    def hours_of(zone: str) -> float:
+        return float(moment.tz_convert(zone).utcoffset().total_seconds() / 3600)
+
+    apart = [(zones.map(hours_of, na_action="ignore") - people.ahead).abs()
+             for zones in (here, there)]  # fmt: skip
     tz = str(visits.started_at.dt.tz)
     at_sea = here.str.startswith("Etc/") & ~there.str.startswith("Etc/", na=True)
     swapped = ((there == tz) & (here != tz)) | (at_sea & (apart[1] <= 1))
@@ -220,16 +221,8 @@ def _against_clocks(visits: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return visits.user_id.map(swapped).to_numpy(), visits.user_id.map(off).to_numpy()
 
 
-def _offset(zone: str, moment: pd.Timestamp) -> float:
-    return moment.tz_convert(zone).utcoffset().total_seconds() / 3600
-
-
 def zones_at(lon: pd.Series, lat: pd.Series) -> pd.Series:
-    """The time zone of each position, by name, to about a kilometre; at sea one by longitude.
-
-    >>> zones_at(pd.Series([16.37]), pd.Series([48.21])).tolist()
-    ['Europe/Vienna']
-    """
+    """The time zone of each position, by name, to about a kilometre; at sea one by longitude."""
     at = pd.DataFrame({"lon": lon, "lat": lat}).apply(pd.to_numeric, errors="coerce").round(2)
     known = at[(at.lon.abs() <= 180) & (at.lat.abs() <= 90)].drop_duplicates()
     finder = TimezoneFinder()
@@ -238,25 +231,23 @@ def zones_at(lon: pd.Series, lat: pd.Series) -> pd.Series:
     return found.zone.set_axis(at.index)
 
 
-def _utc(visits: pd.DataFrame) -> pd.Series:
-    return visits.started_at.dt.tz_convert("UTC").dt.tz_localize(None)
+def _hours_ahead(visits: pd.DataFrame) -> pd.Series:
+    """By how many hours each visit's clock is ahead of UTC."""
+    utc = visits.started_at.dt.tz_convert("UTC").dt.tz_localize(None)
+    return (local_clock(visits, "started_at") - utc).dt.total_seconds() / 3600
 
 
 def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
     """People whose quiet hours are no night by local clocks, and one if times were in UTC."""
-    local = local_clock(visits, "started_at")
-    ahead = (local - _utc(visits)).dt.total_seconds() / 3600
-    found = []
+    local, ahead, found = local_clock(visits, "started_at"), _hours_ahead(visits), []
     sizes = visits.user_id.value_counts(sort=False)
     for user in sizes.index[sizes >= VISITS]:
         mine = visits.user_id == user
-        counts = np.bincount(local[mine].dt.hour, minlength=24)
+        middle, share = _quietest(local[mine].dt.hour, NIGHT, 24)
         offset = float(ahead[mine].median())
-        sums = np.array([np.roll(counts, -hour)[:NIGHT].sum() for hour in range(24)])
-        middle = (int(sums.argmin()) + NIGHT / 2) % 24
-        night_in_utc = (middle + offset) % 24 <= 7
-        if abs(offset) >= 3 and sums.min() < 0.1 * counts.sum() and 7.5 <= middle <= 22.5:
-            found += [user] if night_in_utc else []
+        by_day = abs(offset) >= 3 and share < 0.1 and 7.5 <= middle <= 22.5
+        if by_day and (middle + offset) % 24 <= 7:
+            found.append(user)
     # A few may sleep at any time; a file that was read wrongly is wrong for many of its people.
     if found and len(found) * 5 >= (sizes >= VISITS).sum():
         return found
@@ -268,13 +259,18 @@ def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
 
 def _night_is_that_of_utc(local: pd.Series, offset: float) -> bool:
     """Whether everybody's night lies where no night is, by as many hours as UTC would explain."""
-    counts = np.bincount(2 * local.dt.hour + local.dt.minute // 30, minlength=48)
-    sums = np.array([np.roll(counts, -start)[:12].sum() for start in range(48)])
-    as_local = (int(sums.argmin()) / 2 + 3) % 24  # the middle of six hours
+    as_local, share = _quietest(2 * local.dt.hour + local.dt.minute // 30, 12, 48)
     first, last = NIGHTS
     return bool(
-        sums.min() < len(local) / 8
+        share < 1 / 8
         and not first <= as_local <= last
         and (last < as_local < 12) == (offset < 0)
         and first <= (as_local + offset) % 24 <= last
     )
+
+
+def _quietest(times: pd.Series, n: int, of: int) -> tuple[float, float]:
+    """The middle (hour) of the quietest ``n`` of ``of`` parts of the day, and their share."""
+    counts = np.bincount(times, minlength=of)
+    sums = np.array([np.roll(counts, -start)[:n].sum() for start in range(of)])
+    return (int(sums.argmin()) + n / 2) * 24 / of % 24, sums.min() / len(times)

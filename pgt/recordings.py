@@ -1,7 +1,6 @@
 """Recordings and exports: GPX, GeoLife, Google Timeline, OwnTracks, in files, folders and archives.
 
-Every reader makes a table of what one file holds; `pgt.datasets` gathers them. Nothing is unpacked
-to disk, and an archive whose members lead elsewhere is refused whole.
+Nothing is unpacked to disk, and an archive whose members lead elsewhere is refused whole.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Distributions over V places without a number for each, exact ranks, and counted transitions.
 
-The design documents print ``log(g · P_pointer + (1 - g) · P_generator + 1e-10)``, which flattens
-all that lies below the constant. Here the same sum is taken with log-sum-exp and needs none.
+Of 10^5 places, no (B, V) table is held: the generator's logits come a stretch of V at a time.
 """
 
 from __future__ import annotations

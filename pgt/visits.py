@@ -1,8 +1,7 @@
 """The one table: visits, one row each, and what can be asked of their rows, people and clocks.
 
-A visit says who (``user_id``), where (``location_id``, perhaps ``lon`` and ``lat``), from when
-(``started_at``) and until when (``finished_at``). `check` is the door: a table that comes out of it
-is sorted by person and time, and holds nothing that the rest of the package cannot read.
+`check` is the door: a table that comes out of it is sorted by person and time, and holds nothing
+that the rest of the package cannot read.
 """
 
 from __future__ import annotations
@@ -40,24 +39,10 @@ def check(visits: pd.DataFrame) -> pd.DataFrame:
     """Return the visits sorted by person and time, or say in one sentence what is wrong.
 
     No row is dropped. Columns of Arrow, of categories and of pandas' nullable types become plain
-    ones. Overlapping visits of one person and people with a single visit are allowed.
+    ones. Beside `REQUIRED` (times with a zone), a table may have ``lon`` and ``lat`` (degrees),
+    ``utc_offset`` (minutes, where each visit has a clock of its own), ``split`` (empty where no
+    window uses the visit) and anything else, which is kept.
 
-    Parameters
-    ----------
-    visits : DataFrame
-        One row a visit: ``user_id`` and ``location_id`` (integers or strings), ``started_at``
-        and ``finished_at`` (with time zone); optionally ``lon`` and ``lat`` (degrees, WGS 84),
-        ``utc_offset`` (minutes east of Greenwich, where each visit has a clock of its own),
-        ``split`` (train, valid, test, or empty where the visit is to be left out of all windows)
-        and anything else, which is kept.
-
-    Raises
-    ------
-    DataError
-        Names the first offending column or row and the remedy.
-
-    Examples
-    --------
     >>> at = pd.to_datetime(["2024-05-01 09:00+02:00", "2024-05-01 08:00+02:00"])
     >>> table = pd.DataFrame({"user_id": 1, "location_id": ["work", "home"],
     ...                       "started_at": at, "finished_at": at + pd.Timedelta(hours=1)})
@@ -91,12 +76,9 @@ def check(visits: pd.DataFrame) -> pd.DataFrame:
         _check_degrees(visits, name)
     if "split" in visits.columns:
         bad = ~visits["split"].isin(SPLITS) & visits["split"].notna()
-        if bad.any():
-            raise DataError(
-                f"split is {visits.loc[bad, 'split'].iloc[0]!r} in {first_row(visits, bad)}; it "
-                "must be train, valid, test or empty (then no window uses the visit); without "
-                "the column, visits are split by days."
-            )
+        refuse(visits, "split", bad, "is ", "; it must be train, valid, test or empty (then no "
+               "window uses the visit); without the column, visits are split by days.",
+               "{!r}")  # fmt: skip
     # Only few begin at one moment, so that the last look costs little memory.
     tied = visits.duplicated(["user_id", "started_at"], keep=False)
     twice = visits[tied].duplicated([*REQUIRED])
@@ -115,11 +97,10 @@ def plain_types(table: pd.DataFrame) -> pd.DataFrame:
     plain = {}
     for name, column in table.items():
         dtype = column.dtype
-        if isinstance(dtype, pd.CategoricalDtype):
+        if isinstance(dtype, pd.ArrowDtype):
+            plain[name] = pa.array(column).to_pandas().set_axis(column.index).rename(name)
+        elif isinstance(dtype, pd.CategoricalDtype):
             plain[name] = column.astype(dtype.categories.dtype)
-        elif isinstance(dtype, pd.ArrowDtype):
-            as_numpy = pa.array(column).to_pandas()
-            plain[name] = as_numpy.set_axis(column.index).rename(name)
         elif isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
             plain[name] = column.astype("str")
         elif hasattr(dtype, "numpy_dtype") and not column.isna().any():  # Int64, boolean, …
@@ -139,25 +120,29 @@ def called(visits: pd.DataFrame, name: str) -> str:
     return str(visits.attrs.get("called", {}).get(name, name))
 
 
+def refuse(
+    visits: pd.DataFrame, name: str, bad: pd.Series, what: str, remedy: str, value: str = ""
+) -> None:
+    """Say what is wrong with the first ``bad`` row of a column: its value, where, the remedy."""
+    if bad.any():
+        held = value.format(visits.loc[bad, name].iloc[0])
+        raise DataError(
+            f"'{called(visits, name)}' {what}{held} in {first_row(visits, bad)}{remedy}"
+        )
+
+
 def _check_ids(visits: pd.DataFrame, name: str) -> None:
     ids, theirs, types = visits[name], called(visits, name), pd.api.types
-    if (empty := ids.isna()).any():
-        raise DataError(
-            f"'{theirs}' is empty in {first_row(visits, empty)}; fill it in or drop the row."
-        )
-    if types.is_float_dtype(ids.dtype):
-        raise DataError(
-            f"Column '{theirs}' holds floating-point numbers; ids are integers or strings, "
-            "convert it with .astype(int) or .astype(str)."
-        )
+    refuse(visits, name, ids.isna(), "is empty", "; fill it in or drop the row.")
     kinds = set(ids.map(type)) if types.is_object_dtype(ids.dtype) else set()
     if len(kinds) > 1:
         raise DataError(f"Column '{theirs}' mixes types; convert it with .astype(str).")
     text = isinstance(ids.dtype, pd.StringDtype) or kinds == {str}
     if not (text or kinds == {int} or types.is_integer_dtype(ids.dtype)):
+        held = "floating-point numbers" if types.is_float_dtype(ids.dtype) else ids.dtype
         raise DataError(
-            f"Column '{theirs}' holds {ids.dtype}; ids are integers or strings, convert it with "
-            ".astype(str)."
+            f"Column '{theirs}' holds {held}; ids are integers or strings, convert it with "
+            ".astype(int) or .astype(str)."
         )
 
 
@@ -174,56 +159,36 @@ def _check_times(visits: pd.DataFrame) -> None:
                 f"Times in '{theirs}' have no time zone, so the hour of day is unknown; name the "
                 "zone, for example timezone='Asia/Shanghai' (--timezone Asia/Shanghai)."
             )
-        if (empty := times.isna()).any():
-            raise DataError(
-                f"'{theirs}' is empty in {first_row(visits, empty)}; fill it in or drop the row."
-            )
+        refuse(visits, name, times.isna(), "is empty", "; fill it in or drop the row.")
         far = (times.dt.year < YEARS[0]) | (times.dt.year > YEARS[1])
-        if far.any():
-            raise DataError(
-                f"'{theirs}' is in the year {times[far].iloc[0].year} in {first_row(visits, far)}, "
-                f"outside {YEARS[0]} to {YEARS[1]}; write the time that is meant, and for an end "
-                "that is not known the start of the visit."
-            )
+        refuse(visits, name, far, "is in the year ", f", outside {YEARS[0]} to {YEARS[1]}; "
+               "write the time that is meant, and for an end that is not known the start of the "
+               "visit.", "{.year}")  # fmt: skip
     if str(visits.started_at.dt.tz) != str(visits.finished_at.dt.tz):
         raise DataError(
             "started_at and finished_at are in different time zones; convert both with "
             ".dt.tz_convert to the local one."
         )
-    if (backwards := visits.finished_at < visits.started_at).any():
-        start, end = (called(visits, name) for name in TIMES)
-        raise DataError(
-            f"'{end}' lies before '{start}' in {first_row(visits, backwards)}; swap the two or "
-            "drop the row."
-        )
+    what = f"lies before '{called(visits, 'started_at')}'"
+    backwards = visits.finished_at < visits.started_at
+    refuse(visits, "finished_at", backwards, what, "; swap the two or drop the row.")
 
 
 def _check_degrees(visits: pd.DataFrame, name: str) -> None:
-    degrees, theirs = visits[name], called(visits, name)
+    degrees, limit = visits[name], LIMITS[name]
     if not pd.api.types.is_numeric_dtype(degrees):
+        theirs = called(visits, name)
         raise DataError(f"Column '{theirs}' holds text; it must be degrees, as numbers.")
-    if (empty := degrees.isna()).any():
-        raise DataError(
-            f"'{theirs}' is empty in {first_row(visits, empty)}; fill it in, or drop both lon and "
-            "lat."
-        )
-    outside = ~(degrees.abs() <= LIMITS[name])
-    if outside.any():
-        raise DataError(
-            f"'{theirs}' is {degrees[outside].iloc[0]:g} in {first_row(visits, outside)}, outside "
-            f"±{LIMITS[name]:g} degrees; correct it (are lon and lat swapped?) or drop the row."
-        )
+    refuse(visits, name, degrees.isna(), "is empty", "; fill it in, or drop both lon and lat.")
+    refuse(visits, name, ~(degrees.abs() <= limit), "is ", f", outside ±{limit:g} degrees; "
+           "correct it (are lon and lat swapped?) or drop the row.", "{:g}")  # fmt: skip
 
 
 # --- clocks and days ---------------------------------------------------------------------------
 
 
 def local_clock(visits: pd.DataFrame, name: str) -> pd.Series:
-    """Times of a column by the clocks of where they are, without a zone.
-
-    Where people or their visits are in several zones, ``utc_offset`` says by how many minutes each
-    visit's clocks are ahead of UTC; else all are in the column's zone.
-    """
+    """Times of a column by the clocks of where they are (see ``utc_offset``), without a zone."""
     times = visits[name]
     if "utc_offset" not in visits.columns:
         return times.dt.tz_localize(None)
@@ -242,17 +207,18 @@ def local_minute(times: pd.Series) -> pd.Series:
     return times.dt.hour * 60 + times.dt.minute
 
 
+def in_zone(table: pd.DataFrame, zone: Any) -> pd.DataFrame:
+    """The table with its starts and ends by the clocks of a zone."""
+    return table.assign(**{name: table[name].dt.tz_convert(zone) for name in TIMES})
+
+
 def microseconds(times: pd.Series) -> np.ndarray:
     """Microseconds since 1970, int64, of moments with a time zone, in whatever resolution."""
     return times.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy("datetime64[us]").view("i8")
 
 
 def around_the_clock(one: Minutes, other: Minutes) -> Minutes:
-    """Minutes between two times of day, 0 … 720: minutes of the day, of shapes that broadcast.
-
-    >>> around_the_clock(np.array([10, 600]), np.array([1430, 0])).tolist()
-    [20, 600]
-    """
+    """Minutes between two times of day, 0 … 720: minutes of the day, of shapes that broadcast."""
     half = MINUTES_OF_DAY // 2
     return half - abs(half - abs(one - other))
 
@@ -262,8 +228,7 @@ def split_by_days(
 ) -> pd.DataFrame:
     """Label each person's first 60 % of tracked days train, the next 20 % valid, the rest test.
 
-    The protocol of Hong et al. (2023). Days are counted from the person's first one, including
-    days without visits, in local time. The result is a copy with the column ``split``.
+    The protocol of Hong et al. (2023): local days are counted from the person's first one.
     """
     start, end = fractions
     if not 0 < start < end < 1:
@@ -285,44 +250,21 @@ def by_person_and_time(visits: pd.DataFrame) -> np.ndarray:
     return np.lexsort((started, person))
 
 
-def sorted_parts(visits: pd.DataFrame) -> np.ndarray:
-    """(N,) `by_person_and_time` of sorted tables that stand one below the other.
-
-    Where everybody's parts follow each other in time, as splits do, it does not sort by time.
-    """
-    person, _ = pd.factorize(visits.user_id, sort=True)
-    order = np.argsort(person, kind="stable")
-    person, started = person[order], pd.DatetimeIndex(visits.started_at).asi8[order]
-    back = (np.diff(started) < 0) & (person[1:] == person[:-1])
-    return by_person_and_time(visits) if back.any() else order
-
-
 def person_rows(user: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Number the people of sorted visits, and find the first row of each row's person.
-
-    >>> person, begins = person_rows(pd.Series(["ann", "ann", "bob"]))
-    >>> person.tolist(), begins.tolist()
-    ([0, 0, 1], [0, 0, 2])
-    """
+    """Number the people of sorted visits, and find the first row of each row's person."""
     person, people = pd.factorize(user)
     starts = np.searchsorted(person, np.arange(len(people))).astype(np.int32)
     return person, starts[person]
 
 
 def same_place(user: np.ndarray | pd.Series, location: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each row's visit before to the same place by the same person (or -1), and which it is.
-
-    >>> previous, number = same_place(np.array([1, 1, 1, 2]), np.array([5, 6, 5, 5]))
-    >>> previous.tolist(), number.tolist()
-    ([-1, -1, 0, -1], [1, 1, 2, 1])
-    """
+    """Each row's visit before to the same place by the same person (or -1), and which it is."""
     person, _ = pd.factorize(user)
     low, high = (int(f(location, initial=0)) for f in (np.min, np.max))
     key = person.astype(np.int64) * (high - low + 1) + (location - low)
     order = np.argsort(key, kind="stable").astype(np.int32)
     again = np.zeros(len(key), dtype=bool)
     again[1:] = np.diff(key[order]) == 0
-    del key
     previous, number = np.full((2, len(order)), -1, dtype=np.int32)
     previous[order[1:][again[1:]]] = order[:-1][again[1:]]
     at = np.arange(len(order), dtype=np.int32)
@@ -331,12 +273,7 @@ def same_place(user: np.ndarray | pd.Series, location: np.ndarray) -> tuple[np.n
 
 
 def spread(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lay groups of these sizes one after the other: each element's group, and number in it.
-
-    >>> group, number = spread(np.array([2, 0, 3]))
-    >>> group.tolist(), number.tolist()
-    ([0, 0, 2, 2, 2], [0, 1, 0, 1, 2])
-    """
+    """Lay groups of these sizes one after the other: each element's group, and number in it."""
     group = np.repeat(np.arange(len(sizes)), sizes)
     return group, np.arange(len(group)) - (np.cumsum(sizes) - sizes)[group]
 
@@ -344,11 +281,7 @@ def spread(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def last_numbers(
     length: np.ndarray, max_len: int | None = None, device: torch.device | str = "cpu"
 ) -> Tensor:
-    """(B, L) the numbers of windows' last ``max_len`` visits, of (B,) lengths; -1 at padding.
-
-    >>> last_numbers(np.array([1, 3]), 2).tolist()
-    [[0, -1], [1, 2]]
-    """
+    """(B, L) the numbers of windows' last ``max_len`` visits, of (B,) lengths; -1 at padding."""
     length = length.astype(np.int64)
     shown = length if max_len is None else np.minimum(length, max_len)
     skipped, end = (torch.from_numpy(n).to(device)[:, None] for n in (length - shown, length))
@@ -361,11 +294,8 @@ def by_length(
 ) -> Iterator[np.ndarray]:
     """Deal (W,) windows out to batches, those of like length together; yields their numbers.
 
-    With ``shuffle``, they are shuffled, sorted within pools of ``pool`` batches only, and the
-    batches come in random order.
-
-    >>> [part.tolist() for part in by_length(np.array([3, 1, 2]), 2, None, 1)]
-    [[1, 2], [0]]
+    With ``shuffle``, they are sorted within pools of ``pool`` batches only, and the batches come in
+    random order.
     """
     starts = np.arange(0, len(lengths), batch_size)
     if shuffle is None:
@@ -443,11 +373,7 @@ def first_visits(visits: pd.DataFrame) -> Iterable[tuple[Id, Id, int]]:
 
 
 def marks_of(visits: Iterable[tuple[Id, Id, int]]) -> dict[Id, str]:
-    """A short hash of each person's visits, which are given as by `first_visits`.
-
-    >>> marks_of([(7, "home", 0), (7, "work", 3600)])
-    {7: '7322e164a069'}
-    """
+    """A short hash of each person's visits, which are given as by `first_visits`."""
     own: dict[Id, list[tuple[Id, int]]] = {}
     for user, place, at in visits:
         own.setdefault(user, []).append((place, at))

@@ -133,7 +133,7 @@ ROWS: list[tuple[str, str, str | bytes, dict[str, Any], tuple[str, ...], Any, di
     ("an open end", "v.csv", GOOD.replace("2024-05-02T10", "9999-12-31T10"), {},
      ("'finished_at' is in the year 9999 in line 3", "the start of the visit"), GOOD, {}),
     ("an unknown split", "v.csv", csv(f"{H},split", f"{A},exam"), {},
-     ("split is 'exam' in line 2", "train, valid, test"), csv(f"{H},split", f"{A},val"), {}),
+     ("'split' is 'exam' in line 2", "train, valid, test"), csv(f"{H},split", f"{A},val"), {}),
 ]  # fmt: skip
 
 

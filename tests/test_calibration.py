@@ -26,11 +26,10 @@ def bent(p: np.ndarray, shift: float, slope: float) -> np.ndarray:
     return 1 / (1 + np.exp(-(shift + slope * calibration.logit(p))))
 
 
-@pytest.mark.parametrize("equal", ["count", "width"])
 @pytest.mark.parametrize("bins", [1, 3, 10, 5000])
-def test_the_parts_of_the_brier_score_add_up(bins: int, equal: calibration.Equal) -> None:
+def test_the_parts_of_the_brier_score_add_up(bins: int) -> None:
     p, y, _ = made()
-    parts = calibration.brier(bent(p, 0.4, 2.0), y, bins=bins, equal=equal)
+    parts = calibration.brier(bent(p, 0.4, 2.0), y, bins=bins)
     total = parts.reliability - parts.resolution + parts.uncertainty + parts.rest
     assert parts.score == pytest.approx(total, abs=1e-12)
     assert parts.score == pytest.approx(brier_score_loss(y, bent(p, 0.4, 2.0)))
@@ -94,22 +93,18 @@ def test_who_alone_is_chance_within_people() -> None:
 
 def test_the_reliability_table_counts_every_forecast_once() -> None:
     p, y, users = made(n=997)
-    for equal in ("count", "width"):
-        table = calibration.reliability(p, y, users, bins=7, equal=equal)  # type: ignore[arg-type]
-        assert table.n.sum() == len(p)
-        assert (table.n * table.observed).sum() == pytest.approx(y.sum())
-        assert (table.n * table.forecast).sum() == pytest.approx(p.sum())
-        assert table.forecast.is_monotonic_increasing
-        assert ((table.low <= table.observed) & (table.observed <= table.high)).all()
-    sizes = calibration.reliability(p, y, bins=7).n
-    assert sizes.max() - sizes.min() <= 1
+    table = calibration.reliability(p, y, users, bins=7)
+    assert table.n.sum() == len(p) and table.n.max() - table.n.min() <= 1
+    assert (table.n * table.observed).sum() == pytest.approx(y.sum())
+    assert (table.n * table.forecast).sum() == pytest.approx(p.sum())
+    assert table.forecast.is_monotonic_increasing
+    assert ((table.low <= table.observed) & (table.observed <= table.high)).all()
 
 
-def test_equal_forecasts_share_a_bin_and_one_is_in_the_last() -> None:
+def test_equal_forecasts_share_a_bin() -> None:
     assert set(calibration.bins_of([0.3] * 9, 4)) == {0}
     some = calibration.bins_of([0.1, 0.1, 0.1, 0.1, 0.5, 0.9], 3)
     assert some[0] == some[3] and list(np.unique(some)) == list(range(some.max() + 1))
-    assert calibration.bins_of([0.0, 0.05, 0.95, 1.0], 10, "width").tolist() == [0, 0, 9, 9]
 
 
 def test_the_calibration_error_of_honest_forecasts_is_small() -> None:

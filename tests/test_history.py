@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from wherenext.pointer_variants import as_if_earlier, with_pseudo_unknowns
 
 from pgt.batch import Batch
 from pgt.errors import DataError
@@ -16,9 +17,7 @@ from pgt.history import (
     NOT_SEEN,
     HistoryBatch,
     HistoryWindows,
-    as_if_earlier,
     with_history,
-    with_pseudo_unknowns,
 )
 from pgt.visits import SPLITS, split_by_days
 from pgt.vocabulary import UNKNOWN

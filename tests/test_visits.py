@@ -13,7 +13,6 @@ from pgt.plausibility import SEVERAL, doubts, zones_at
 from pgt.visits import (
     FIRST,
     by_length,
-    by_person_and_time,
     check,
     find_user,
     first_visits,
@@ -24,7 +23,6 @@ from pgt.visits import (
     marks_of,
     person_rows,
     same_place,
-    sorted_parts,
     split_by_days,
     until,
 )
@@ -57,7 +55,7 @@ def test_check_only_sorts() -> None:
         ("lat", np.nan, "'lat' is empty"),
         ("lon", 180.5, "'lon' is 180.5"),
         ("lat", -90.5, "'lat' is -90.5"),
-        ("split", "exam", "split is 'exam'"),
+        ("split", "exam", "'split' is 'exam'"),
     ],
 )
 def test_one_bad_row_among_good_ones_is_named(
@@ -209,27 +207,6 @@ def test_shuffled_batches_come_in_any_order_and_from_pools() -> None:
     firsts = [[int(part[0]) for part in parts] for parts in whole]
     assert all(first != sorted(first) for first in firsts)
     assert len(orders) == 4
-
-
-@pytest.mark.parametrize("mixed", [False, True])
-@pytest.mark.parametrize("seed", range(5))
-def test_sorted_parts_are_sorted_as_any_table(seed: int, mixed: bool) -> None:
-    rng = np.random.default_rng(seed)
-    started = pd.Timestamp("2024-10-26", tz="Europe/Vienna") + pd.to_timedelta(
-        np.sort(rng.integers(0, 60, 120)), unit="h"
-    )  # many at one moment, and an hour that comes twice
-    table = pd.DataFrame({"user_id": rng.choice(["cy", "ann", "bob"], 120), "started_at": started})
-    part = rng.integers(0, 3, 120) if mixed else np.repeat([0, 1, 2], 40)
-    later = (table.user_id != "ann") | (part > 0)  # whose id sorts first, begins in a later part
-    parts = [table[later & (part == number)] for number in range(3)]
-    table = pd.concat(
-        [one.sort_values(["user_id", "started_at"], kind="stable") for one in parts],
-        ignore_index=True,
-    )
-    bob = table[table.user_id == "bob"]  # the only one who may go back in time, behind another
-    before = pd.DataFrame({"user_id": ["al"], "started_at": [started[0]]})
-    for some in (table, pd.concat([before, bob], ignore_index=True)):
-        assert sorted_parts(some).tolist() == by_person_and_time(some).tolist()
 
 
 # --- people

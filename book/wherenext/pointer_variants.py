@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import torch
 
 from pgt.baselines import ContextKernel
@@ -19,12 +22,13 @@ from pgt.contextual import (
     ContextualPointer,
     like_kernel,
 )
-from pgt.history import with_history, with_pseudo_unknowns
+from pgt.history import HistoryWindows, of_rows, with_history
 from pgt.vocabulary import UNKNOWN
-from pgt.windows import Dataset
+from pgt.windows import Dataset, Windows
 
 # With all of PGT around them; many more weights, so a lower rate and more dropout.
 AROUND: dict[str, Any] = {"dropout": 0.4, "interaction": 0}
+SHARES = (0.3, 0.5, 0.7)  # of a person's training visits, after which unknown places are played
 AROUND_TRAINING = replace(TRAINING, learning_rate=1e-3)
 
 
@@ -97,6 +101,52 @@ def windows(data: Dataset, variant: Variant) -> Dataset:
     if variant.pseudo_unknowns and has_unknown(data):
         return replace(seen, train=with_pseudo_unknowns(data, variant.memory, variant.older))
     return seen
+
+
+def with_pseudo_unknowns(
+    data: Dataset, memory: int = 0, older: int = 0, shares: Sequence[float] = SHARES
+) -> HistoryWindows:
+    """The training windows, and copies in which some of their places are unknown.
+
+    Each share, between 0 and 1, plays the training days as if only that share of every person's
+    visits had been known.
+    """
+    later = [as_if_earlier(data.train, share, whole_windows=not memory) for share in shares]
+    parts = [data.train, *later]
+    visits = pd.concat([part.visits for part in parts], ignore_index=True)
+    features = [data.train.features[:, :1], *(part.features[:, 1:] for part in parts)]
+    n = len(data.train.visits)
+    first, target = (
+        np.concatenate([getattr(part, name) + k * n for k, part in enumerate(parts)])
+        for name in ("first", "target")
+    )
+    # Nobody remembers what happened to them in another copy.
+    person, people = pd.factorize(visits.user_id)
+    apart = visits.assign(user_id=person + len(people) * (np.arange(len(visits)) // n))
+    memory = min(memory, n)
+    (past,) = of_rows(apart, torch.cat(features, 1), data.vocabulary, [target], memory, older)
+    inside = np.concatenate([part.in_window for part in parts])
+    past = replace(past, visits=visits, inside=inside)
+    return past if memory else replace(past, first=first, floor=first)
+
+
+def as_if_earlier(train: Windows, share: float, *, whole_windows: bool) -> Windows:
+    """The windows after a share of each person's visits; places that are new by then are unknown.
+
+    With ``whole_windows`` even a window's first visit comes after, as in the splits.
+    """
+    visits = train.visits
+    number = visits.groupby("user_id").cumcount()
+    known_part = number < share * visits.user_id.map(visits.user_id.value_counts())
+    place = visits.location_id
+    is_number = pd.api.types.is_integer_dtype(place)
+    nowhere = int(place.min()) - 1 if is_number else "\0nowhere"  # a location of no table
+    names = place.where(place.isin(place[known_part].unique()), nowhere)
+    features = train.features.clone()
+    features[0, 1:] = torch.tensor(train.vocabulary.encode_locations(names))
+    answered = (train.first if whole_windows else train.target).astype(int)
+    later = replace(train, visits=visits.assign(location_id=names), features=features)
+    return later.subset(~known_part.to_numpy()[answered])
 
 
 def build(
