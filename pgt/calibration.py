@@ -201,8 +201,7 @@ def scale(log_probs: ArrayLike, t: float) -> np.ndarray:
 
 def losses(log_probs: ArrayLike, target: ArrayLike) -> np.ndarray:
     """(N,) minus the log-probability of each target, in nats; inf for one that is no answer."""
-    table, column = np.asarray(log_probs, dtype=float), np.asarray(target, dtype=int)
-    return -table[np.arange(len(column)), column]
+    return -of_target(log_probs, target)
 
 
 def temperature(log_probs: ArrayLike, target: ArrayLike) -> float:

@@ -80,12 +80,7 @@ def clean_fixes(fixes: pd.DataFrame, *, mend: bool = False) -> tuple[pd.DataFram
     kept = fixes if poor is None else fixes.assign(poor=poor)
     kept = _plain_ids(kept if good.all() else kept[good])
     kept = kept.sort_values(["user_id", "tracked_at"], kind="stable")
-    # A fix can only be there again among those of the same moment, which are few.
-    tied = np.zeros(len(kept) + 1, dtype=bool)
-    tied[1:-1] = np.diff(microseconds(kept.tracked_at)) == 0
-    tied = tied[1:] | tied[:-1]
-    again = tied.copy()
-    again[tied] = kept.loc[tied, [*FIX_COLUMNS]].duplicated().to_numpy()
+    again = kept.duplicated([*FIX_COLUMNS]).to_numpy()
     counts["the same fix again"] = int(again.sum())
     kept = kept[~again].reset_index(drop=True)
     if mend:
@@ -141,11 +136,8 @@ def _put_near(fixes: pd.DataFrame) -> pd.DataFrame:
                      for s in sides]) * EARTH_RADIUS  # fmt: skip
     side = np.nan_to_num(away, nan=np.inf).argmin(0)
     near = fixes.poor & (np.nanmin(away, axis=0, initial=np.inf) <= fixes.accuracy)
-    moved = {
-        name: fixes[name].where(~near, np.where(side == 0, sides[0][name], sides[1][name]))
-        for name in ("lon", "lat")
-    }
-    return fixes.assign(**moved, poor=fixes.poor & ~near)
+    moved = sides[0].where(side[:, None] == 0, sides[1])
+    return fixes.assign(**fixes[["lon", "lat"]].where(~near, moved), poor=fixes.poor & ~near)
 
 
 def _leaps(fixes: pd.DataFrame) -> np.ndarray:

@@ -119,7 +119,6 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
     Parameters
     ----------
     ranks : DataFrame
-        Of `evaluate`.
     groups : iterable of str
 
     Returns
@@ -189,11 +188,9 @@ def interval(
     Parameters
     ----------
     ranks : DataFrame
-        Of `evaluate`.
     metric : str
-        Of `MEANS`.
     against : DataFrame, optional
-        Another predictor's ranks of the same windows, to be taken off, window by window.
+        Another predictor's ranks of the same windows, to be taken off.
     group, level, n_resamples, seed
 
     Returns

@@ -33,11 +33,10 @@ MINUTES, FRAGMENTS = 15, 0.3
 def note_doubts(visits: pd.DataFrame) -> pd.DataFrame:
     """Tell every doubt once, and keep all of them in ``attrs["notes"]``."""
     known = visits.attrs.get("notes", [])
-    notes = doubts(visits)
-    for text in notes:
-        if text not in known:
-            note(text, stacklevel=4)
-    visits.attrs["notes"] = [*known, *(text for text in notes if text not in known)]
+    fresh = [text for text in doubts(visits) if text not in known]
+    for text in fresh:
+        note(text, stacklevel=4)
+    visits.attrs["notes"] = [*known, *fresh]
     return visits
 
 
@@ -108,16 +107,12 @@ def _far(visits: pd.DataFrame) -> Iterator[str]:
 
 def _beyond_gap(day: np.ndarray, group: np.ndarray) -> np.ndarray:
     """(N,) rows on the smaller side of a gap of ten years between days of a group."""
-    order = np.lexsort((day, group))
-    day, group = day[order], group[order]
-    edges = np.flatnonzero(np.r_[True, group[1:] != group[:-1], True])
-    stray = np.zeros(len(day), dtype=bool)
-    for cut in np.flatnonzero((np.diff(day) >= FAR) & (group[1:] == group[:-1])) + 1:
-        at = np.searchsorted(edges, cut)
-        start, end = edges[at - 1], edges[at]
-        stray[slice(start, cut) if cut - start <= end - cut else slice(cut, end)] = True
-    found = np.empty(len(day), dtype=bool)
-    found[order] = stray
+    found = np.zeros(len(day), dtype=bool)
+    for rows in pd.Series(day).groupby(group).indices.values():
+        own = np.sort(day[rows])
+        for cut in np.flatnonzero(np.diff(own) >= FAR) + 1:
+            early = day[rows] < own[cut]
+            found[rows] |= early if 2 * cut <= len(own) else ~early
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -365,18 +365,14 @@ def nobody_before(at: pd.Timestamp | None, user: Any = None) -> DataError:
 FIRST = 3  # of a person's visits, which tell them from whoever else has the same id
 
 
-def first_visits(visits: pd.DataFrame) -> Iterable[tuple[Id, Id, int]]:
-    """Person, place and second (of UTC, since 1970) of everybody's first visits, sorted."""
+def marks_of(visits: pd.DataFrame) -> dict[Id, str]:
+    """A short hash of each person's first visits: place and second (of UTC, since 1970)."""
     few = visits.groupby("user_id", sort=False).head(FIRST)
     at = few.started_at.dt.tz_convert("UTC").dt.as_unit("s").astype("int64")
-    return zip(few.user_id.tolist(), few.location_id.tolist(), at.tolist(), strict=True)
-
-
-def marks_of(visits: Iterable[tuple[Id, Id, int]]) -> dict[Id, str]:
-    """A short hash of each person's visits, which are given as by `first_visits`."""
     own: dict[Id, list[tuple[Id, int]]] = {}
-    for user, place, at in visits:
-        own.setdefault(user, []).append((place, at))
+    for user, place, second in zip(*map(pd.Series.tolist, (few.user_id, few.location_id, at)),
+                                   strict=True):  # fmt: skip
+        own.setdefault(user, []).append((place, second))
     return {
         user: hashlib.sha256(json.dumps([user, rows]).encode()).hexdigest()[:12]
         for user, rows in own.items()

@@ -13,7 +13,7 @@ import pandas as pd
 
 from pgt.config import Protocol
 from pgt.errors import DataError, note
-from pgt.visits import first_visits, marks_of
+from pgt.visits import marks_of
 
 PADDING = 0
 UNKNOWN = 1
@@ -39,7 +39,7 @@ class Vocabulary:
         known = sorted(train.location_id.unique().tolist())
         others = sorted(set(visits.location_id.unique().tolist()) - set(known))
         users = tuple(sorted(train.user_id.unique().tolist()))
-        marks = marks_of(first_visits(train)) if "started_at" in train.columns else {}
+        marks = marks_of(train) if "started_at" in train.columns else {}
         return cls(
             locations=tuple(known + (others if protocol == "exact" else [])),
             users=users,
@@ -107,8 +107,8 @@ class Vocabulary:
         elif self.people:
             # Who is the same begins with the visits that the training has of them.
             known = known[known.split == "train"] if "split" in known.columns else known
-            own, found = dict(zip(self.users, self.people, strict=True)), first_visits(known)
-            same = [own[user] == mark for user, mark in marks_of(found).items()]
+            own = dict(zip(self.users, self.people, strict=True))
+            same = [own[user] == mark for user, mark in marks_of(known).items()]
             if 2 * sum(same) < len(same):
                 note(
                     f"{sum(same) or 'None'} of the {len(same)} people whose ids are also in the "

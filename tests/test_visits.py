@@ -15,7 +15,6 @@ from pgt.visits import (
     by_length,
     check,
     find_user,
-    first_visits,
     last_numbers,
     local_clock,
     local_day,
@@ -214,13 +213,13 @@ def test_shuffled_batches_come_in_any_order_and_from_pools() -> None:
 
 def test_three_visits_tell_people_apart_and_later_ones_do_not() -> None:
     visits = check(random_visits(users=3, visits=20))
-    marks = marks_of(first_visits(visits))
+    marks = marks_of(visits)
     assert FIRST == 3 and len({*marks.values()}) == 3
     assert all(len(mark) == 12 and int(mark, 16) >= 0 for mark in marks.values())
     number = visits.groupby("user_id").cumcount()
     for row in range(5):
         other = visits.location_id.mask(number == row, visits.location_id + 1)
-        changed = marks_of(first_visits(visits.assign(location_id=other)))
+        changed = marks_of(visits.assign(location_id=other))
         assert (changed == marks) == (row >= 3)
         assert row >= 3 or not {*changed.values()} & {*marks.values()}
 
