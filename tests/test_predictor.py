@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -407,7 +407,7 @@ def test_a_network_knows_no_place_by_name() -> None:
         network = new_network(1, target_time)
         assert isinstance(network, ContextualPointer)
         assert network.embeddings is None and network.generator is None, part
-        assert ContextualConfig.from_dict(network.config.to_dict()) == network.config
+        assert ContextualConfig.from_dict(asdict(network.config)) == network.config
 
 
 # --- threads and bad input ---------------------------------------------------------------------
