@@ -25,14 +25,14 @@ from torch import Tensor, nn
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch
 from pgt.checkpoint import read_parts
-from pgt.config import ModelConfig, TargetTime, TrainConfig
+from pgt.config import MOST, ModelConfig, TargetTime, TrainConfig, check_choice, check_range
 from pgt.counter_random import Dropout
 from pgt.errors import DataError
 from pgt.files import built
 from pgt.history import NOT_SEEN, HistoryBatch
 from pgt.mixture import Mixture, MixtureModel
-from pgt.model import Embeddings, Encoder, Gate, Generator, Output, Pointer, logits_of
-from pgt.sparse import Logits, Slots, at_least_float32, log_mixture, scatter_log_probs
+from pgt.model import Embeddings, Encoder, Gate, Generator, Output, Pointer, gate_logit, logits_of
+from pgt.sparse import Slots, at_least_float32, log_mixture, scatter_log_probs
 from pgt.visits import MINUTES_OF_DAY, around_the_clock
 from pgt.vocabulary import UNKNOWN, Vocabulary
 
@@ -41,14 +41,14 @@ from pgt.vocabulary import UNKNOWN, Vocabulary
 
 @dataclass(frozen=True)
 class Feature:
-    """A fact about a past visit; between knots it is interpolated, beyond them clamped."""
+    """A fact about a past visit; between knots its table is interpolated, beyond them clamped."""
 
     about: str  # in a few words, with its unit
     knots: tuple[float, ...]  # where the table has a row; increasing
     of: Callable[[HistoryBatch], Tensor]  # (B, L)
 
 
-def _unless_unseen(seen: Tensor, value: Tensor) -> Tensor:
+def _if_seen(seen: Tensor, value: Tensor) -> Tensor:
     """The value, or `NOT_SEEN` where what it is about is out of sight."""
     return torch.where(seen != NOT_SEEN, value.float(), float(NOT_SEEN))
 
@@ -95,90 +95,65 @@ def _alike(one: Tensor, other: Tensor) -> Tensor:
     return ((one.clamp(min=0) + 15.0).log2() - (other.clamp(min=0) + 15.0).log2()).abs()
 
 
-_HOURS = tuple(60.0 * hour for hour in range(25))
 _CLOCK = (0.0, 15.0, 30.0, 60.0, 90.0, 120.0, 180.0, 240.0, 360.0, 480.0, 720.0)
 _RATIO = (-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 HISTORY_FEATURES: dict[str, Feature] = {
     "age": Feature(
         "visits back", (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 200, 400, 800),
-        lambda batch: batch.age,
-    ),
+        lambda b: b.age),
     "days": Feature(
         "days back", (0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 15, 21, 28, 60, 120),
-        lambda batch: batch.days_ago,
-    ),
+        lambda b: b.days_ago),
     "clock": Feature(
         "minutes between its time of day and now", _CLOCK,
-        lambda batch: around_the_clock(batch.start_minute, batch.now_minute[:, None]),
-    ),
+        lambda b: around_the_clock(b.start_minute, b.now_minute[:, None])),
     "ahead": Feature(
-        "minutes from now to its time of day, around the clock", _HOURS,
-        lambda batch: (batch.start_minute - batch.now_minute[:, None]) % MINUTES_OF_DAY,
-    ),
+        "minutes from now to its time of day, around the clock", tuple(range(0, 1441, 60)),
+        lambda b: (b.start_minute - b.now_minute[:, None]) % MINUTES_OF_DAY),
     "weekday": Feature(
         "its weekday and today's: other kind, same kind, same", (0, 1, 2),
-        lambda batch: _weekdays(batch.weekday, _now_weekday(batch)[:, None]),
-    ),
+        lambda b: _weekdays(b.weekday, _now_weekday(b)[:, None])),
     "stay": Feature(
         "how long it lasted, log2(minutes + 15)", (4, 5, 6, 7, 8, 9, 10, 11),
-        lambda batch: (batch.stay + 15.0).log2(),
-    ),
+        lambda b: (b.stay + 15.0).log2()),
     "before": Feature(
         "the place before it: other, as now, the last two as now, only the one earlier",
-        (0, 1, 2, 3), _same_before,
-    ),
+        (0, 1, 2, 3), _same_before),
     "left": Feature(
         "minutes between the time of day at which the visit before it ended and now",
         (-1.0, *_CLOCK),
-        lambda batch: _unless_unseen(
-            batch.end_before, around_the_clock(batch.end_before, batch.now_minute[:, None])
-        ),
-    ),
+        lambda b: _if_seen(b.end_before, around_the_clock(b.end_before, b.now_minute[:, None]))),
     "stayed": Feature(
         "how alike the stay before it and the last one are, |log2 of their ratio|", _RATIO,
-        lambda batch: _unless_unseen(
-            batch.stay_before, _alike(batch.stay_before, batch.last_stay[:, None])
-        ),
-    ),
+        lambda b: _if_seen(b.stay_before, _alike(b.stay_before, b.last_stay[:, None]))),
     "gap": Feature(
         "how long the way to it took, log2(minutes + 5)", (-1.0, 2, 3, 4, 5, 6, 8, 10, 12),
-        lambda batch: _unless_unseen(
-            batch.gap_before, (batch.gap_before.clamp(min=0) + 5.0).log2()
-        ),
-    ),
+        lambda b: _if_seen(b.gap_before, (b.gap_before.clamp(min=0) + 5.0).log2())),
     "here": Feature(
-        "its place: elsewhere, where one is now, where one was before", (0, 1, 2), _here
-    ),
+        "its place: elsewhere, where one is now, where one was before", (0, 1, 2), _here),
     "count": Feature("listed visits to its place, log2", (0, 1, 2, 3, 4, 5, 6), _count),
     "unknown": Feature(
         "an unknown place: neither, it, the last one, both", (0, 1, 2, 3),
-        lambda batch: (batch.location == UNKNOWN) * 1
-        + (batch.location.gather(1, batch.length[:, None] - 1) == UNKNOWN) * 2,
-    ),
+         lambda b: (b.location == UNKNOWN) * 1
+         + (b.location.gather(1, b.length[:, None] - 1) == UNKNOWN) * 2),
     "older": Feature(
         "visits that a summary stands for, log2(1 + visits)", (0, 1, 2, 3, 4, 6),
-        lambda batch: (batch.stands_for + 1.0).log2(),
-    ),
+        lambda b: (b.stands_for + 1.0).log2()),
 }  # fmt: skip
 
 # Only for a model that knows when the next visit begins.
+WEEK = 7 * MINUTES_OF_DAY
 TARGET_FEATURES: dict[str, Feature] = {
     "then_clock": Feature(
         "minutes between its time of day and the target's", _CLOCK,
-        lambda batch: around_the_clock(batch.start_minute, batch.target_minute[:, None]),
-    ),
+        lambda b: around_the_clock(b.start_minute, b.target_minute[:, None])),
     "then_weekday": Feature(
         "its weekday and the target's: other kind, same kind, same", (0, 1, 2),
-        lambda batch: _weekdays(batch.weekday, batch.target_weekday[:, None]),
-    ),
+        lambda b: _weekdays(b.weekday, b.target_weekday[:, None])),
     "then_gap": Feature(
         "how alike the way to it and the time until the target are, |log2 of their ratio|", _RATIO,
-        lambda batch: _unless_unseen(
-            batch.gap_before,
-            _alike(batch.gap_before.clamp(max=7 * MINUTES_OF_DAY), batch.wait[:, None]),
-        ),
-    ),
+        lambda b: _if_seen(b.gap_before, _alike(b.gap_before.clamp(max=WEEK), b.wait[:, None]))),
 }  # fmt: skip
 
 # What each feature asks of a place, for whoever reads an explanation.
@@ -215,7 +190,7 @@ class Fact:
 
 
 def _log_bucket(value: Tensor, size: int) -> Tensor:
-    """Half octaves."""
+    """Half octaves, below ``size``."""
     return (2 * (value.clamp(min=0) + 1.0).log2()).long().clamp(max=size - 1)
 
 
@@ -237,10 +212,9 @@ def to_the_hour(batch: HistoryBatch) -> HistoryBatch:
 
     The wait until then follows; when it is already within the hour, it is none.
     """
-    week = 7 * MINUTES_OF_DAY
     minute = batch.target_minute // 60 * 60 + 30
-    wait = (batch.wait + minute - batch.target_minute) % week
-    return replace(batch, target_minute=minute, wait=wait.masked_fill(wait > week - 60, 0))
+    wait = (batch.wait + minute - batch.target_minute) % WEEK
+    return replace(batch, target_minute=minute, wait=wait.masked_fill(wait > WEEK - 60, 0))
 
 
 # ---- The model -----------------------------------------------------------------------------------
@@ -248,38 +222,10 @@ def to_the_hour(batch: HistoryBatch) -> HistoryBatch:
 
 @dataclass(frozen=True)
 class ContextualConfig(ModelConfig):
-    """A `ModelConfig` with what is new.
+    """A `ModelConfig` with what is new; ``target_time`` can also be "hour" or "time".
 
-    Parameters
-    ----------
-    features : tuple of str
-        Of `HISTORY_FEATURES`; none = PGT, whose ``target_time`` is "unknown" or "day".
-    n_components : int
-        How many sums of features can speak for a visit.
-    interaction : int
-        Width of the layer in which features interact; 0 = they only add up.
-    scaled : bool
-        Whether what is known of now scales the features.
-    target_time : {"unknown", "day", "hour", "time"}
-        What the model knows of the next visit's start: nothing; its day, from which PGT's recency
-        counts back; its weekday and hour; or its weekday and time to the minute. Hour and time are
-        for the features alone: with them, recency counts back from the last visit.
-    encoder : bool
-        Whether visits are encoded together; without, each has its own embedding only.
-    content : bool
-        Whether PGT's own pointer score (query · key + position bias) is added to the features.
-    n_trained_ids : int
-        Open vocabulary: how many location ids have weights of their own (padding and unknown
-        included, so at least 2, and more if there is a generator). Higher ids can be copied, and
-        look alike to the embeddings; ids 0 and 1 are never generated. 0 = a closed vocabulary: all
-        have weights, as in PGT.
-    recent : int
-        So many of the latest visits are embedded and encoded; of the others only features speak.
-
-    Raises
-    ------
-    DataError
-        When a field is out of its range, or two of them exclude each other.
+    Hour and time are for the features alone: with them, PGT's recency counts back from the last
+    visit, as with "unknown".
 
     Examples
     --------
@@ -287,29 +233,27 @@ class ContextualConfig(ModelConfig):
     'then_gap'
     """
 
-    features: tuple[str, ...] = tuple(HISTORY_FEATURES)
-    n_components: int = 3
-    interaction: int = 32
-    scaled: bool = True
-    encoder: bool = True
-    content: bool = True
+    features: tuple[str, ...] = tuple(HISTORY_FEATURES)  # none = PGT
+    n_components: int = 3  # sums of features that can speak for a visit
+    interaction: int = 32  # width of the layer in which features interact; 0 = they only add up
+    scaled: bool = True  # whether what is known of now scales the features
+    encoder: bool = True  # whether visits are encoded together
+    content: bool = True  # whether PGT's own pointer score is added to the features
+    # Open vocabulary: how many ids have weights of their own, padding and unknown included. Higher
+    # ids can be copied, and look alike to the embeddings. 0 = all have weights, as in PGT.
     n_trained_ids: int = 0
-    recent: int = 50
+    recent: int = 50  # the latest visits are embedded and encoded; of others only features speak
     max_len: int = 1000
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_range(self, n_components=(1, MOST), interaction=(0, MOST), recent=(1, MOST))
         if strange := set(self.features) - set(HISTORY_FEATURES):
             raise DataError(
                 f"features names {min(strange)!r}; it can name {', '.join(HISTORY_FEATURES)}."
             )
         if not self.has("pointer") or not (self.features or self.content):
             raise DataError("The contextual pointer needs its pointer, and features or content.")
-        if self.n_components < 1 or self.interaction < 0 or self.recent < 1:
-            raise DataError(
-                f"n_components={self.n_components}, interaction={self.interaction} and "
-                f"recent={self.recent} must be at least 1, 0 and 1."
-            )
         least = 3 if self.has("generator") else 2
         if self.n_trained_ids and not least <= self.n_trained_ids <= self.n_locations:
             raise DataError(
@@ -318,11 +262,7 @@ class ContextualConfig(ModelConfig):
             )
 
     def _check_target_time(self) -> None:
-        choices = get_args(TargetTime)
-        if self.target_time not in choices:
-            raise DataError(
-                f"target_time is {self.target_time!r}; it must be one of {', '.join(choices)}."
-            )
+        check_choice(self, target_time=get_args(TargetTime))
         if self.knows_time and not self.features:
             raise DataError(
                 f"target_time={self.target_time!r} needs features, which alone look at the next "
@@ -342,17 +282,14 @@ class ContextualConfig(ModelConfig):
     @property
     def inner(self) -> ModelConfig:
         """The configuration of PGT's parts, in which only known places have weights."""
-        own = {field.name: getattr(self, field.name) for field in fields(ModelConfig)}
-        own["n_locations"] = self.n_trained_ids or self.n_locations
-        own["max_len"] = self.recent
-        own["target_time"] = "unknown" if self.knows_time else self.target_time
-        return ModelConfig(**own)
+        own = {one.name: getattr(self, one.name) for one in fields(ModelConfig)}
+        own |= {"n_locations": self.n_trained_ids or self.n_locations, "max_len": self.recent}
+        return ModelConfig(**own | ({"target_time": "unknown"} if self.knows_time else {}))
 
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> ContextualConfig:
-        """Read what `to_dict` wrote."""
-        tuples = {name: tuple(raw[name]) for name in ("without", "features")}
-        return cls(**{**raw, **tuples})
+        """Read what `dataclasses.asdict` wrote, from JSON or not."""
+        return cls(**raw | {name: tuple(raw[name]) for name in ("without", "features")})
 
 
 # Reasons alone: neither PGT's embeddings nor its encoder, generator and gate.
@@ -375,8 +312,6 @@ FIRST_PLACE = 2  # after padding and unknown
 def hats(value: Tensor, knots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Between which knots values lie: the lower knot's row, the upper's, and the upper's share.
 
-    Examples
-    --------
     >>> hats(torch.tensor([-1.0, 0.5, 3.0]), torch.tensor([0.0, 1.0, 2.0]))
     (tensor([0, 0, 1]), tensor([1, 1, 2]), tensor([0.0000, 0.5000, 1.0000]))
     """
@@ -395,10 +330,10 @@ def _zero_ended(wide: int, out: int, dropout: float) -> nn.Sequential:
 
 
 class AdditiveScorer(nn.Module):
-    """(B, L) log-weights of visits from one fact each, for several reasons.
+    """(B, L) log-weights of visits: every feature has one table, every reason adds up its own.
 
-    Every feature has one table; a row holds a value for each reason, and a vector that meets those
-    of the other features in a hidden layer (the interaction).
+    A row of a table holds a value for each reason, and a vector that meets those of the other
+    features in a hidden layer (the interaction).
     """
 
     def __init__(self, config: ContextualConfig) -> None:
@@ -415,11 +350,11 @@ class AdditiveScorer(nn.Module):
             nn.init.normal_(table[:, :n], std=0.1)
             nn.init.normal_(table[:, n:], std=0.5)
             self.tables[name] = nn.Parameter(table)
-        facts = self.facts.items() if config.scaled or config.interaction else ()
-        self.now = nn.ModuleDict(
-            {name: nn.Embedding(fact.size, FACT_WIDTH) for name, fact in facts}
-        )
         wide, width = FACT_WIDTH * len(self.facts), config.interaction
+        used = self.facts if config.scaled or width else {}
+        self.now = nn.ModuleDict(
+            {k: nn.Embedding(fact.size, FACT_WIDTH) for k, fact in used.items()}
+        )
         self.scale = _zero_ended(wide, len(self.known) * n, dropout) if config.scaled else None
         self.interaction = nn.Linear(wide, width) if width else None
         self.out = _zero_ended(width, 1, dropout) if width else None
@@ -459,10 +394,8 @@ class ContextualPointer(MixtureModel):
     --------
     >>> import pgt
     >>> data = pgt.with_history(pgt.prepare(pgt.load_city(), protocol="exact"), memory=50)
-    >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
-    >>> config = ContextualConfig(*size, n_trained_ids=2 + data.vocabulary.n_known)
-    >>> model = ContextualPointer(config)
-    >>> out = model.eval()(data.test.batch([0, 1]))
+    >>> config = ContextualConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
+    >>> out = ContextualPointer(config).eval()(data.test.batch([0, 1]))
     >>> bool(torch.allclose(out.log_probs.exp().sum(1), torch.ones(2), atol=1e-5))
     True
     """
@@ -480,12 +413,8 @@ class ContextualPointer(MixtureModel):
         self.gate = Gate(inner) if generates and config.has("gate") else None
 
     def forward(self, batch: HistoryBatch, attention: bool = False) -> Output:
-        """Predict every window of a batch, each of at least one visit, and write everything down.
-
-        With ``attention``, that includes the encoder's attention weights.
-        """
-        context, log_weights, seen = self._looked(batch, attention)
-        logit = self._gate_logit(context)  # (B,)
+        """Predict every window of a batch; with ``attention``, write down the encoder's, too."""
+        context, logit, log_weights, seen = self._looked(batch, attention)
         pointer = scatter_log_probs(log_weights, batch.location, self.config.n_locations)  # (B, V)
         generator, log_probs = torch.full_like(pointer, -math.inf), pointer
         if self.generator is not None:
@@ -501,34 +430,31 @@ class ContextualPointer(MixtureModel):
 
     def mixture(self, batch: HistoryBatch) -> Mixture:
         """Predict every window of a batch, and write down what a loss or a rank needs."""
-        context, log_weights, _ = self._looked(batch)
+        context, logit, log_weights, _ = self._looked(batch)
         slots = Slots.of(batch.location, batch.padding)
         pointer = scatter_log_probs(log_weights, slots.of_visit, slots.place.shape[1])  # (B, L)
-        logits: Logits | None = None
-        if self.generator is not None:
-            first = FIRST_PLACE if self.config.n_trained_ids else 0
-            logits = logits_of(self.generator, context, first)
-        logit = self._gate_logit(context)
+        first = FIRST_PLACE if self.config.n_trained_ids else 0
+        logits = logits_of(self.generator, context, first) if self.generator is not None else None
         return Mixture(self.config.n_locations, logit, slots.place, pointer, logits)
 
     def _looked(
         self, batch: HistoryBatch, attention: bool = False
-    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-        """(B, D) the last visit in its context, (B, L) log-weights of the visits, attention.
-
-        D = 0 where reasons are alone.
+    ) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, ...]]:
+        """(B, D) the last visit in its context, (B,) the gate's logit, (B, L) log-weights of the
+        visits, attention; D = 0 where reasons are alone.
         """
         if not isinstance(batch, HistoryBatch):
             raise DataError(
                 "The contextual pointer needs windows that know what came before each visit; make "
                 "them with pgt.with_history(data)."
             )
-        seen: tuple[Tensor, ...] = ()
         scores = torch.zeros(batch.location.shape, device=batch.length.device)
-        context = encoded = scores[:, :0]
-        recent: Batch = batch
+        context, seen = scores.new_empty(len(batch), 0), ()
         if self.embeddings is not None:
-            recent = self._recent(batch)
+            recent: Batch = batch.most_recent(self.config.recent)
+            if self.config.n_trained_ids:  # places without weights of their own are unknown
+                strange = recent.location >= self.config.n_trained_ids
+                recent = replace(recent, location=recent.location.masked_fill(strange, UNKNOWN))
             encoded = self.embeddings(recent)  # (B, L', D)
             if self.encoder is not None:
                 encoded, seen = self.encoder(encoded, recent.padding, attention)
@@ -541,22 +467,8 @@ class ContextualPointer(MixtureModel):
             own = self.pointer(context, encoded, recent)  # (B, L') sums to one
             scores = scores + _spread_out(own, recent, batch)
         log_weights = F.log_softmax(scores.masked_fill(batch.padding, -math.inf), dim=-1)
-        return context, log_weights, seen
-
-    def _recent(self, batch: HistoryBatch) -> Batch:
-        """The visits that PGT's parts see; places without weights of their own are unknown."""
-        recent = batch.most_recent(self.config.recent)
-        if not self.config.n_trained_ids:
-            return recent
-        strange = recent.location >= self.config.n_trained_ids
-        return replace(recent, location=recent.location.masked_fill(strange, UNKNOWN))
-
-    def _gate_logit(self, context: Tensor) -> Tensor:
-        """(B,) logit of the gate: +inf without a generator, 0 if it is fixed."""
-        if self.gate is not None:
-            return at_least_float32(self.gate(context)).squeeze(-1)  # (B, 1) -> (B,)
-        fixed = math.inf if self.generator is None else 0.0
-        return at_least_float32(context).new_full((len(context),), fixed)
+        logit = gate_logit(self.gate, context, math.inf if self.generator is None else 0.0)
+        return context, logit, log_weights, seen
 
 
 def _spread_out(score: Tensor, recent: Batch, batch: Batch) -> Tensor:
@@ -574,8 +486,6 @@ def _spread_out(score: Tensor, recent: Batch, batch: Batch) -> Tensor:
 def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
     """Load a contextual pointer, in evaluation mode, and its vocabulary.
 
-    As `pgt.checkpoint.load_model` does for PGT.
-
     Parameters
     ----------
     path : path
@@ -586,22 +496,14 @@ def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
     model : ContextualPointer
     vocabulary : Vocabulary
 
-    Raises
-    ------
-    DataError
-        When the file is missing, damaged, or of another kind of model.
-
     Examples
     --------
-    >>> import pgt, tempfile
-    >>> data = pgt.prepare(pgt.load_city())
-    >>> size = data.vocabulary.n_locations, data.vocabulary.n_users
-    >>> model = ContextualPointer(ContextualConfig(*size))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pgt.save_model(f"{folder}/mine.safetensors", model, data.vocabulary)
-    ...     loaded, vocabulary = load_contextual(f"{folder}/mine.safetensors")
-    >>> loaded.config == model.config, vocabulary == data.vocabulary
-    (True, True)
+    >>> import pgt
+    >>> try:
+    ...     load_contextual(pgt.checkpoint.shipped("city"))
+    ... except pgt.DataError as error:
+    ...     print(error)
+    city.safetensors holds a model of another kind; open it with load_model.
     """
     config, vocabulary, tensors = read_parts(path, ContextualConfig)
     model = built(lambda: ContextualPointer(config), tensors, Path(path).name)
@@ -620,20 +522,16 @@ def like_kernel(scorer: AdditiveScorer, kernel: ContextKernel) -> None:
     """
     if scorer.config.n_components < 3:
         raise DataError("The context kernel has three components; give n_components=3 or more.")
-    tables = scorer.tables
-    strength = [
-        kernel.base,
-        kernel.same if "before" in tables else kernel.base,
-        kernel.clock if "clock" in tables else kernel.base,
-    ]
-    for name in ("age", "before", "clock"):
-        if name in tables:
-            tables[name][:, :3] = 0.0
+    tables, strength = scorer.tables, [kernel.base] * 3
+    for name in {"age", "before", "clock"} & set(tables):
+        tables[name][:, :3] = 0.0
     if "age" in tables:
         tables["age"][:, :3] = scorer.get_buffer("knots_age")[:, None] * math.log(kernel.decay)
     if "before" in tables:
+        strength[1] = kernel.same
         tables["before"][:, 1] = torch.tensor([NEVER, 0.0, 0.0, NEVER])
     if "clock" in tables:
+        strength[2] = kernel.clock
         tables["clock"][:, 2] = -scorer.get_buffer("knots_clock") / kernel.width
     # How strong each reason is may be written into any table, since every visit has a row there.
     first = next(iter(tables.values()))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,34 +46,21 @@ SHORTEST = 3  # visits
 
 
 class BiasedSelfAttention(SelfAttention):
-    """Self-attention whose queries and keys may be turned, and whose scores get a bias."""
+    """Self-attention whose scores get a bias."""
 
     def bias(self, padding: Tensor) -> Tensor:
         """What is added to the scores, of a shape that broadcasts to (B, H, L, L)."""
-        return torch.zeros((), device=padding.device)
+        raise NotImplementedError
 
-    def turn(self, heads: Tensor) -> Tensor:
-        """Change queries or keys, (B, H, L, D / H), before they meet."""
-        return heads
-
-    def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, L, D) -> (B, L, D), and the weights (B, H, L, L) before dropout."""
-        b, n, d = x.shape
-        heads = self.project(x).view(b, n, 3, self.n_heads, d // self.n_heads)
-        query, key, value = heads.permute(2, 0, 3, 1, 4)  # each (B, H, L, D / H)
-        query, key = self.turn(query), self.turn(key)
-        scores = (query / math.sqrt(d // self.n_heads)) @ key.transpose(-2, -1)  # (B, H, L, L)
-        scores = scores + self.bias(padding)
-        weights = scores.masked_fill(padding[:, None, None], -math.inf).softmax(-1)
-        mixed = self.dropout(weights) @ value  # (B, H, L, D / H)
-        return self.out(mixed.transpose(1, 2).reshape(b, n, d)), weights
+    def scores(self, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+        """(B, H, L, D / H), twice -> (B, H, L, L)."""
+        return super().scores(query, key, padding) + self.bias(padding)
 
 
 class RelativeSelfAttention(BiasedSelfAttention):
     """Proposal 1: a learned bias per head and signed distance, as in T5 (Raffel et al. 2020, §2.1).
 
-    T5 puts far distances into shared buckets; here every distance up to `DISTANCES` has its own
-    entry, and those beyond share the last.
+    T5 puts far distances into shared buckets; here those beyond `DISTANCES` share the last.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -113,11 +101,15 @@ class CausalSelfAttention(BiasedSelfAttention):
         return torch.full((n, n), -math.inf, device=padding.device).triu(1)
 
 
-class RotarySelfAttention(BiasedSelfAttention):
+class RotarySelfAttention(SelfAttention):
     """Queries and keys are turned by an angle that grows with the position (Su et al. 2021).
 
     Their product then depends on the distance of two visits only. To be avoided, says the document.
     """
+
+    def scores(self, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+        """(B, H, L, D / H), twice -> (B, H, L, L)."""
+        return super().scores(self.turn(query), self.turn(key), padding)
 
     def turn(self, heads: Tensor) -> Tensor:
         """(B, H, L, D / H), each pair of dimensions turned by its own speed."""
@@ -137,7 +129,7 @@ class RotarySelfAttention(BiasedSelfAttention):
 class GeGLU(nn.Module):
     """Proposal 2: a feed-forward network with gated hidden units, GELU(x W) · (x V), back to D.
 
-    Two thirds of the hidden units keep the number of parameters, as Shazeer (2020, §2) does.
+    Two thirds of the hidden units keep the number of parameters (Shazeer 2020, §2).
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -185,14 +177,11 @@ class Experts(nn.Module):
             for _ in range(n_experts)
         )  # fmt: skip
 
-    def shares(self, x: Tensor) -> Tensor:
-        """(B, L, experts) how much each expert has to say; sums to one."""
-        return self.router(x).softmax(-1)
-
     def forward(self, x: Tensor) -> Tensor:
         """(B, L, D) -> (B, L, D)."""
         answers = torch.stack([expert(x) for expert in self.experts], dim=-1)  # (B, L, D, experts)
-        return (answers @ self.shares(x)[..., None]).squeeze(-1)
+        shares = self.router(x).softmax(-1)  # (B, L, experts)
+        return (answers @ shares[..., None]).squeeze(-1)
 
 
 class RecurrentEncoder(nn.Module):
@@ -203,10 +192,8 @@ class RecurrentEncoder(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.config = config
-        self.lstm = nn.LSTM(
-            config.d_model, config.d_model // 2, batch_first=True, bidirectional=True
-        )
+        d = config.d_model
+        self.lstm = nn.LSTM(d, d // 2, batch_first=True, bidirectional=True)
         self.dropout = Dropout(config.dropout)
 
     def forward(
@@ -223,52 +210,38 @@ class RecurrentEncoder(nn.Module):
 # ---- What goes in: instead of tables of `pgt.model.Embeddings` -----------------------------------
 
 
-class CyclicTime(nn.Module):
-    """Proposal 4: an hour's own vector beside waves of 24, 12, 8 and 6 hours, projected."""
+class Cyclic(nn.Module):
+    """Proposal 4: entries on a circle, as waves of it beside a learned vector, projected.
 
-    def __init__(self, width: int, waves: int = 4) -> None:
-        super().__init__()
-        self.hour = nn.Embedding(25, width, padding_idx=0)
-        self.mix = nn.Linear(width + 2 * waves, width, bias=False)
-        angle = 2 * math.pi * (torch.arange(QUARTERS + 1)[:, None] - 0.5) / QUARTERS
-        angle = angle * torch.arange(1, waves + 1)  # (97, waves)
-        table = torch.cat([angle.sin(), angle.cos()], dim=1)
-        table[0] = 0  # padding
-        self.register_buffer("waves", table, persistent=False)
+    ``per`` entries share a vector: the four quarters of an hour. Entry 0 is padding, and stays 0.
+    """
 
     waves: Tensor
 
-    def forward(self, quarter: Tensor) -> Tensor:
-        """(B, L) quarters of an hour, 1 to 96, 0 at padding -> (B, L, width), 0 at padding."""
-        hour = (quarter + 3).div(4, rounding_mode="floor")  # 1..24, and 0 for padding
-        return self.mix(torch.cat([self.hour(hour), self.waves[quarter]], dim=-1))
-
-
-class CyclicWeekday(nn.Module):
-    """Proposal 4: the weekday as a day of its own and as a place on a circle of seven days."""
-
-    def __init__(self, width: int) -> None:
+    def __init__(
+        self, entries: int, width: int, waves: int = 1, per: int = 1, shift: float = 0.0
+    ) -> None:
         super().__init__()
-        self.day = nn.Embedding(WEEKDAYS + 1, width, padding_idx=0)
-        self.mix = nn.Linear(width + 2, width, bias=False)
-        angle = 2 * math.pi * torch.arange(WEEKDAYS + 1) / WEEKDAYS
-        table = torch.stack([angle.sin(), angle.cos()], dim=1)
+        self.per = per
+        self.own = nn.Embedding(entries // per + 1, width, padding_idx=0)
+        self.mix = nn.Linear(width + 2 * waves, width, bias=False)
+        angle = 2 * math.pi * (torch.arange(entries + 1)[:, None] - shift) / entries
+        angle = angle * torch.arange(1, waves + 1)  # (entries + 1, waves)
+        table = torch.cat([angle.sin(), angle.cos()], dim=1)
         table[0] = 0
         self.register_buffer("waves", table, persistent=False)
 
-    waves: Tensor
-
-    def forward(self, weekday: Tensor) -> Tensor:
-        """(B, L) 1 = Monday, 0 at padding -> (B, L, width), 0 at padding."""
-        return self.mix(torch.cat([self.day(weekday), self.waves[weekday]], dim=-1))
+    def forward(self, entry: Tensor) -> Tensor:
+        """(B, L) entries from 1 on, 0 at padding -> (B, L, width), 0 at padding."""
+        own = self.own((entry + self.per - 1) // self.per)
+        return self.mix(torch.cat([own, self.waves[entry]], dim=-1))
 
 
 class AdaptiveEmbedding(nn.Module):
     """Proposal 5: location vectors of a width that depends on how often the location occurs.
 
-    Three groups by their occurrences in the training windows, each with a table and a projection
-    to D. Baevski & Auli (2019) give the frequent entries the wide vectors; the document cites them
-    and asks for the opposite, ``rare_wide``.
+    Baevski & Auli (2019) give the frequent entries the wide vectors; the document cites them and
+    asks for the opposite, ``rare_wide``.
     """
 
     group: Tensor
@@ -284,8 +257,9 @@ class AdaptiveEmbedding(nn.Module):
         self.tables, self.projections = nn.ModuleList(), nn.ModuleList()
         for number, width in enumerate(widths):
             members = group == number
-            within[members] = torch.arange(int(members.sum()))
-            self.tables.append(nn.Embedding(max(int(members.sum()), 1), width))
+            size = int(members.sum())
+            within[members] = torch.arange(size)
+            self.tables.append(nn.Embedding(max(size, 1), width))
             self.projections.append(nn.Linear(width, d_model, bias=False))
         self.register_buffer("group", group, persistent=False)
         self.register_buffer("within", within, persistent=False)
@@ -316,17 +290,15 @@ def occurrences(train: Windows) -> Tensor:
 class CrossModalEmbeddings(Embeddings):
     """Proposal 6: locations ask the person and the times, instead of standing beside them.
 
-    vector = location + attention(location → person) + attention(location → times), normalised. The
-    person is a single key, and a softmax over one key is 1: the first attention is a linear map of
+    The person is a single key, and a softmax over one key is 1: that attention is a linear map of
     the person's vector, whatever the location is.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         d = config.d_model
-        narrow = [name for name in self.tables if name not in ("location", "user")]
-        times = len(narrow) * (d // 4)
-        self.project = nn.Linear(times, d)  # of the times alone
+        times = len(set(self.tables) - {"location", "user"})
+        self.project = nn.Linear(times * (d // 4), d)
         self.to_person = nn.MultiheadAttention(d, config.n_heads, batch_first=True)
         self.to_times = nn.MultiheadAttention(d, config.n_heads, batch_first=True)
 
@@ -376,8 +348,7 @@ class ManyHeads(nn.Module):
 class MixtureOfSoftmaxes(Generator):
     """Proposal 10: log Σ_k π_k · softmax(W h_k), several contexts and one table of locations.
 
-    The logarithms of one softmax form a matrix of rank D + 2 at most; a mixture's do not (Yang et
-    al. 2018).
+    It can draw more than the logarithms of one softmax, of rank D + 2 at most (Yang et al. 2018).
     """
 
     def __init__(self, config: ModelConfig, n_softmaxes: int = 4) -> None:
@@ -396,8 +367,7 @@ class MixtureOfSoftmaxes(Generator):
 class AdaptiveSoftmax(nn.Module):
     """Proposal 10: the rarer a group of locations, the fewer dimensions it is scored in.
 
-    ``nn.AdaptiveLogSoftmaxWithLoss`` (Grave et al. 2017) on the locations in the order of their
-    occurrences in training.
+    ``nn.AdaptiveLogSoftmaxWithLoss`` (Grave et al. 2017), the most frequent targets first.
     """
 
     rank_of: Tensor
@@ -417,10 +387,7 @@ class AdaptiveSoftmax(nn.Module):
 
 
 class Tempered(Generator):
-    """Proposal 10: the linear head with one learned temperature, which starts at 1.
-
-    It is taken from calibration (Guo et al. 2017), where it is fitted after training.
-    """
+    """Proposal 10: one learned temperature, which starts at 1 (Guo et al. 2017 fit it later)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
@@ -441,21 +408,17 @@ class AdditivePointer(Pointer):
         super().__init__(config)
         self.score = nn.Linear(config.d_model, 1, bias=False)
 
-    def forward(self, context: Tensor, encoded: Tensor, batch: Batch) -> Tensor:
-        """(B, D), (B, L, D) -> (B, L) log-weight of each visit, -inf at padding."""
+    def scores(self, context: Tensor, encoded: Tensor) -> Tensor:
+        """(B, D), (B, L, D) -> (B, L)."""
         both = torch.tanh(self.key(encoded) + self.query(context)[:, None])  # (B, L, D)
-        scores = at_least_float32(self.score(both)).squeeze(-1)  # (B, L)
-        if self.position_bias is not None:
-            scores = scores + self.position_bias[batch.position_from_end]
-        return F.log_softmax(scores.masked_fill(batch.padding, -math.inf), dim=-1)
+        return at_least_float32(self.score(both)).squeeze(-1)
 
 
 class CoveragePointer(Pointer):
     """Remembers what earlier visits would have pointed at (See et al. 2017, equations 10 and 11).
 
-    Every earlier visit of the window asks in its turn (each seeing itself and those before it),
-    their attention is added up, and a learned number says what having been pointed at is worth. It
-    starts at 0, the plain pointer; a summarizer's would be negative.
+    The attention of every earlier visit to itself and those before it is added up, and a learned
+    number says what having been pointed at is worth. It starts at 0, the plain pointer.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -500,8 +463,8 @@ def focal(gamma: float = 2.0) -> Loss:
 def balanced(train: Windows) -> Loss:
     """Proposal 9: each window's cross-entropy divided by how often its target is one in training.
 
-    The weights average to one over the training windows, so that the learning rate keeps its
-    meaning; targets that training does not have weigh as one that occurs once.
+    The weights average to one over the training windows; a target that training does not have
+    weighs as one that occurs once.
     """
     counts = torch.bincount(torch.from_numpy(train.targets), minlength=train.vocabulary.n_locations)
     present = int((counts > 0).sum())
@@ -531,7 +494,7 @@ def cropped(train: Windows, seed: int = 0) -> Windows:
 # ---- All of them by name -------------------------------------------------------------------------
 
 
-Plug = Callable[[PointerGeneratorTransformer, Windows], None]
+Kind = Callable[[ModelConfig], nn.Module]
 
 
 @dataclass(frozen=True)
@@ -539,59 +502,39 @@ class Improvement:
     """What one proposal changes."""
 
     change: dict[str, Any] = field(default_factory=dict)  # fields of `ModelConfig`
-    plug: tuple[Plug, ...] = ()  # each exchanges a part of a model, given the training windows
+    layer: dict[str, Kind] = field(default_factory=dict)  # parts of every layer of the encoder
+    part: dict[str, Kind] = field(default_factory=dict)  # parts of the model
+    plug: Callable[[PointerGeneratorTransformer, Windows], None] | None = None  # what else
     loss: Callable[[Windows], Loss] = lambda train: cross_entropy
     training: dict[str, Any] = field(default_factory=dict)  # fields of `TrainConfig`
     windows: Callable[[Windows], Windows] = lambda train: train  # that it is trained on
 
 
-def _grown(new: nn.Module, old: nn.Module) -> nn.Module:
-    """The new part with the old one's weights, wherever both have them."""
-    mine = new.state_dict()
-    shared = {k: v for k, v in old.state_dict().items() if k in mine and mine[k].shape == v.shape}
+def _exchange(owner: nn.Module, name: str, new: nn.Module) -> None:
+    """Put a new part in the place of an old one, whose weights it takes wherever both have them."""
+    mine, old = new.state_dict(), getattr(owner, name).state_dict()
+    shared = {k: v for k, v in old.items() if k in mine and mine[k].shape == v.shape}
     new.load_state_dict(shared, strict=False)
-    return new
-
-
-def _part(name: str, kind: Callable[[ModelConfig], nn.Module]) -> Plug:
-    """Exchange a part of the model."""
-
-    def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
-        setattr(model, name, _grown(kind(model.config), getattr(model, name)))
-
-    return plug
-
-
-def _in_layers(name: str, kind: Callable[[ModelConfig], nn.Module]) -> Plug:
-    """Exchange a part of every layer of the encoder."""
-
-    def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
-        for layer in model.encoder.layers:
-            setattr(layer, name, _grown(kind(model.config), getattr(layer, name)))
-
-    return plug
+    setattr(owner, name, new)
 
 
 def _post_norm(model: PointerGeneratorTransformer, train: Windows) -> None:
-    for number, old in enumerate(model.encoder.layers):
-        layer = _grown(PostNormLayer(model.config), old)
+    layers = model.encoder.layers
+    for number, old in enumerate(list(layers)):
+        _exchange(layers, str(number), PostNormLayer(model.config))
         # What was plugged into the layer before stays in it.
-        layer.attention, layer.feedforward = old.attention, old.feedforward
-        model.encoder.layers[number] = layer
+        layers[number].attention, layers[number].feedforward = old.attention, old.feedforward
 
 
 def _cyclic(model: PointerGeneratorTransformer, train: Windows) -> None:
-    narrow = model.config.d_model // 4
-    model.embeddings.tables["time"] = CyclicTime(narrow)
-    model.embeddings.tables["weekday"] = CyclicWeekday(narrow)
+    tables, narrow = model.embeddings.tables, model.config.d_model // 4
+    tables["time"] = Cyclic(QUARTERS, narrow, waves=4, per=4, shift=0.5)
+    tables["weekday"] = Cyclic(WEEKDAYS, narrow)
 
 
-def _adaptive(rare_wide: bool) -> Plug:
-    def plug(model: PointerGeneratorTransformer, train: Windows) -> None:
-        table = AdaptiveEmbedding(occurrences(train), model.config.d_model, rare_wide)
-        model.embeddings.tables["location"] = table
-
-    return plug
+def _adaptive(model: PointerGeneratorTransformer, train: Windows, rare_wide: bool = False) -> None:
+    table = AdaptiveEmbedding(occurrences(train), model.config.d_model, rare_wide)
+    model.embeddings.tables["location"] = table
 
 
 def _cross_modal(model: PointerGeneratorTransformer, train: Windows) -> None:
@@ -605,49 +548,44 @@ def _adaptive_softmax(model: PointerGeneratorTransformer, train: Windows) -> Non
     model.generator = AdaptiveSoftmax(counts, model.config)  # type: ignore[assignment]
 
 
-_RELATIVE = _in_layers("attention", RelativeSelfAttention)
-_GEGLU = _in_layers("feedforward", GeGLU)
 _NO_SINUSOID: dict[str, Any] = {"without": ("sinusoid",)}
 
 IMPROVEMENTS: dict[str, Improvement] = {
     "plain": Improvement(),
-    "relative_bias": Improvement(change=_NO_SINUSOID, plug=(_RELATIVE,)),
-    "geglu": Improvement(plug=(_GEGLU,)),
-    "post_norm": Improvement(plug=(_post_norm,)),
-    "multi_scale_time": Improvement(plug=(_cyclic,)),
-    "adaptive_embeddings": Improvement(plug=(_adaptive(rare_wide=False),)),
-    "adaptive_reversed": Improvement(plug=(_adaptive(rare_wide=True),)),
-    "cross_attention": Improvement(plug=(_cross_modal,)),
-    "experts": Improvement(plug=(_in_layers("feedforward", Experts),)),
-    "recent_and_first": Improvement(plug=(_in_layers("attention", RecentFirstSelfAttention),)),
+    "relative_bias": Improvement(_NO_SINUSOID, {"attention": RelativeSelfAttention}),
+    "geglu": Improvement(layer={"feedforward": GeGLU}),
+    "post_norm": Improvement(plug=_post_norm),
+    "multi_scale_time": Improvement(plug=_cyclic),
+    "adaptive_embeddings": Improvement(plug=_adaptive),
+    "adaptive_reversed": Improvement(plug=partial(_adaptive, rare_wide=True)),
+    "cross_attention": Improvement(plug=_cross_modal),
+    "experts": Improvement(layer={"feedforward": Experts}),
+    "recent_and_first": Improvement(layer={"attention": RecentFirstSelfAttention}),
     "focal": Improvement(loss=lambda train: focal(2.0)),
     "balanced": Improvement(loss=balanced),
     "no_smoothing": Improvement(training={"label_smoothing": 0.0}),
     "more_smoothing": Improvement(training={"label_smoothing": 0.1}),
-    "many_heads": Improvement(plug=(_part("generator", ManyHeads),)),
-    "mixture_of_softmaxes": Improvement(plug=(_part("generator", MixtureOfSoftmaxes),)),
-    "adaptive_softmax": Improvement(plug=(_adaptive_softmax,)),
-    "temperature": Improvement(plug=(_part("generator", Tempered),)),
-    "rope": Improvement(change=_NO_SINUSOID, plug=(_in_layers("attention", RotarySelfAttention),)),
-    "four_layers": Improvement(change={"n_layers": 4}),
+    "many_heads": Improvement(part={"generator": ManyHeads}),
+    "mixture_of_softmaxes": Improvement(part={"generator": MixtureOfSoftmaxes}),
+    "adaptive_softmax": Improvement(plug=_adaptive_softmax),
+    "temperature": Improvement(part={"generator": Tempered}),
+    "rope": Improvement(_NO_SINUSOID, {"attention": RotarySelfAttention}),
+    "four_layers": Improvement({"n_layers": 4}),
     "augmented": Improvement(windows=cropped),
     "all_five": Improvement(
-        change=_NO_SINUSOID, plug=(_RELATIVE, _GEGLU, _cyclic), loss=lambda train: focal(2.0)
+        _NO_SINUSOID, {"attention": RelativeSelfAttention, "feedforward": GeGLU}, plug=_cyclic,
+        loss=lambda train: focal(2.0),
     ),
-    "bilstm": Improvement(plug=(_part("encoder", RecurrentEncoder),)),
-    "additive": Improvement(plug=(_part("pointer", AdditivePointer),)),
-    "coverage": Improvement(plug=(_part("pointer", CoveragePointer),)),
-    "causal": Improvement(plug=(_in_layers("attention", CausalSelfAttention),)),
-}
+    "bilstm": Improvement(part={"encoder": RecurrentEncoder}),
+    "additive": Improvement(part={"pointer": AdditivePointer}),
+    "coverage": Improvement(part={"pointer": CoveragePointer}),
+    "causal": Improvement(layer={"attention": CausalSelfAttention}),
+}  # fmt: skip
 
 
 def improved(config: ModelConfig, train: Windows, *names: str) -> PointerGeneratorTransformer:
     """The model with some `IMPROVEMENTS` plugged in, in this order.
 
-    Some parts look at how often each location occurs in the training windows.
-
-    Examples
-    --------
     >>> import pgt
     >>> data = pgt.prepare(pgt.load_city(), protocol="exact")
     >>> config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
@@ -661,7 +599,12 @@ def improved(config: ModelConfig, train: Windows, *names: str) -> PointerGenerat
             change["without"] = tuple(dict.fromkeys((*config.without, *change["without"])))
         config = replace(config, **change)
     model = PointerGeneratorTransformer(config)
-    for name in names:
-        for plug in IMPROVEMENTS[name].plug:
-            plug(model, train)
+    for one in (IMPROVEMENTS[name] for name in names):
+        for part, kind in one.layer.items():
+            for layer in model.encoder.layers:
+                _exchange(layer, part, kind(config))
+        for part, kind in one.part.items():
+            _exchange(model, part, kind(config))
+        if one.plug is not None:
+            one.plug(model, train)
     return model

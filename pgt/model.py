@@ -121,10 +121,14 @@ class SelfAttention(nn.Module):
         b, n, d = x.shape
         heads = self.project(x).view(b, n, 3, self.n_heads, d // self.n_heads)
         query, key, value = heads.permute(2, 0, 3, 1, 4)  # each (B, H, L, D / H)
-        scores = (query / math.sqrt(d // self.n_heads)) @ key.transpose(-2, -1)  # (B, H, L, L)
+        scores = self.scores(query, key, padding)  # (B, H, L, L)
         weights = scores.masked_fill(padding[:, None, None], -math.inf).softmax(-1)
         mixed = self.dropout(weights) @ value  # (B, H, L, D / H)
         return self.out(mixed.transpose(1, 2).reshape(b, n, d)), weights
+
+    def scores(self, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+        """(B, H, L, D / H), twice -> (B, H, L, L): how well each visit's key fits each query."""
+        return (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)
 
 
 class EncoderLayer(nn.Module):
@@ -191,12 +195,16 @@ class Pointer(nn.Module):
 
     def forward(self, context: Tensor, encoded: Tensor, batch: Batch) -> Tensor:
         """(B, D), (B, L, D) -> (B, L) log-weight of each visit, -inf at padding."""
-        query = self.query(context)[:, :, None]  # (B, D, 1)
-        scores = (self.key(encoded) @ query).squeeze(-1)  # (B, L)
-        scores = at_least_float32(scores) / math.sqrt(context.shape[-1])
+        scores = at_least_float32(self.scores(context, encoded))  # (B, L)
         if self.position_bias is not None:
             scores = scores + self.position_bias[batch.position_from_end]
         return F.log_softmax(scores.masked_fill(batch.padding, -math.inf), dim=-1)
+
+    def scores(self, context: Tensor, encoded: Tensor) -> Tensor:
+        """(B, D), (B, L, D) -> (B, L): how well each visit's key fits the query."""
+        query = self.query(context)[:, :, None]  # (B, D, 1)
+        scores = (self.key(encoded) @ query).squeeze(-1)  # (B, L)
+        return at_least_float32(scores) / math.sqrt(context.shape[-1])
 
 
 class Generator(nn.Linear):
@@ -276,6 +284,11 @@ class PointerGeneratorTransformer(MixtureModel):
         logits = logits_of(self.generator, context) if self.generator is not None else None
         return Mixture(self.config.n_locations, logit, place, pointer, logits)
 
+    def _gate_logit(self, context: Tensor) -> Tensor:
+        """(B,) +inf without a generator, -inf without a pointer, 0 if it is fixed."""
+        fixed = math.inf if self.generator is None else -math.inf if self.pointer is None else 0.0
+        return gate_logit(self.gate, context, fixed)
+
     def _encoded(
         self, batch: Batch, attention: bool = False
     ) -> tuple[Tensor, Tensor | None, tuple[Tensor, ...]]:
@@ -287,12 +300,12 @@ class PointerGeneratorTransformer(MixtureModel):
         log_weights = self.pointer(context, x, batch) if self.pointer is not None else None
         return context, log_weights, seen
 
-    def _gate_logit(self, context: Tensor) -> Tensor:
-        """(B,) logit of the gate: +inf without a generator, -inf without a pointer, 0 if fixed."""
-        if self.gate is not None:
-            return at_least_float32(self.gate(context)).squeeze(-1)  # (B, 1) -> (B,)
-        fixed = math.inf if self.generator is None else -math.inf if self.pointer is None else 0.0
+
+def gate_logit(gate: Gate | None, context: Tensor, fixed: float) -> Tensor:
+    """(B,) logit of the gate, float32 at least, or where there is none a fixed number."""
+    if gate is None:
         return at_least_float32(context).new_full((len(context),), fixed)
+    return at_least_float32(gate(context)).squeeze(-1)  # (B, 1) -> (B,)
 
 
 def logits_of(generator: nn.Module, context: Tensor, first: int = 0) -> Logits:

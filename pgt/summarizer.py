@@ -6,8 +6,7 @@ words of the vocabulary with words copied by attention, and coverage keeps it fr
 Chapter 16 builds it, chapter 17 puts it beside PGT.
 
 A word that the vocabulary lacks is unknown (`UNK`) to the embeddings. Copying can still name it:
-each source text lends its unknown words numbers of their own, ``len(words)``, ``len(words) + 1``,
-… in order of appearance. They mean something for this text only.
+each source text lends its unknown words numbers of their own, ``len(words)``, ``len(words) + 1``, …
 
 Shapes: B texts, L words of a source, T of a summary, V of the vocabulary, O lent ones; E = width of
 the embeddings, H = hidden size.
@@ -18,14 +17,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from functools import partial
+from itertools import count, islice, takewhile
 from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 # The numbers of the published code (https://github.com/abisee/pointer-generator).
 UNK, PAD, START, STOP = range(4)
@@ -38,8 +38,6 @@ Pair = tuple[Text, Text]  # a source and its summary
 class Words:
     """The words that a model knows, whose numbers start after the four special ones.
 
-    Examples
-    --------
     >>> words = Words(["home", "at"])
     >>> words.encode("at home in Elm Row".split())
     [5, 4, 0, 0, 0]
@@ -80,13 +78,8 @@ class Words:
 
     def decode(self, numbers: Iterable[int], lent: Sequence[str] = ()) -> list[str]:
         """Words of numbers, up to the stop."""
-        found = []
-        for number in numbers:
-            if number == STOP:
-                break
-            inside = number < len(self)
-            found.append(self.names[number] if inside else lent[number - len(self)])
-        return found
+        names = [*self.names, *lent]
+        return [names[number] for number in takewhile(lambda number: number != STOP, numbers)]
 
 
 @dataclass(frozen=True)
@@ -124,47 +117,41 @@ def text_batch(
 ) -> TextBatch:
     """Number and pad pairs of source and summary; longer ones are cut.
 
-    Examples
-    --------
     >>> batch = text_batch([("at Elm Row".split(), ["Row"])], Words(["at"]))
     >>> batch.source.tolist(), batch.extended.tolist(), batch.lent
     ([[4, 0, 0]], [[4, 5, 6]], (['Elm', 'Row'],))
     >>> batch.given.tolist(), batch.target.tolist()
     ([[2, 0]], [[6, 3]])
     """
-    rows: list[list[list[int]]] = [[], [], [], []]
-    lent = []
+    sources, extended, given, targets, lent = [], [], [], [], []
     for source, summary in pairs:
         source = source[:max_source]
-        extended, new = words.extend(source)
-        answer = [*words.encode_summary(summary, new), STOP][:max_summary]
-        given = [START, *words.encode(summary)][:max_summary]
-        for row, numbers in zip(rows, (words.encode(source), extended, given, answer), strict=True):
-            row.append(numbers)
+        numbers, new = words.extend(source)
+        sources.append(words.encode(source))
+        extended.append(numbers)
+        given.append([START, *words.encode(summary)][:max_summary])
+        targets.append([*words.encode_summary(summary, new), STOP][:max_summary])
         lent.append(new)
-    length = torch.tensor([len(row) for row in rows[0]])
-    source_, extended_, given_, target = (_padded(row) for row in rows)
+    length = torch.tensor([len(source) for source in sources])
+    padded = (
+        pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=PAD)
+        for rows in (sources, extended, given, targets)
+    )
+    source_, extended_, given_, target = padded
     return TextBatch(source_, extended_, length, given_, target, tuple(lent))
-
-
-def _padded(rows: list[list[int]]) -> Tensor:
-    width = max(map(len, rows))
-    return torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
 
 
 def one_bias(lstm: nn.LSTM | nn.LSTMCell) -> None:
     """Leave an LSTM one bias per gate, in place, with 1 for the forget gate as in TensorFlow.
 
-    PyTorch keeps two biases that are only ever added up. The second is frozen at zero, so that the
-    trainable parameters are those of the paper.
+    PyTorch keeps two that are only ever added up; the second is frozen at zero.
     """
     for name, parameter in lstm.named_parameters():
-        if name.startswith("bias_hh"):
-            parameter.requires_grad_(False).zero_()
-        elif name.startswith("bias_ih"):
-            with torch.no_grad():
-                parameter.zero_()
-                parameter[lstm.hidden_size : 2 * lstm.hidden_size] = 1.0
+        if name.startswith("bias"):
+            nn.init.zeros_(parameter)
+            parameter.requires_grad_(name.startswith("bias_ih"))
+        if name.startswith("bias_ih"):
+            nn.init.ones_(parameter[lstm.hidden_size : 2 * lstm.hidden_size])
 
 
 def masked_softmax(scores: Tensor, padding: Tensor) -> Tensor:
@@ -173,11 +160,7 @@ def masked_softmax(scores: Tensor, padding: Tensor) -> Tensor:
 
 
 def renormalised_softmax(scores: Tensor, padding: Tensor) -> Tensor:
-    """The same in the order of the published code: softmax, then the mask, then the sum made one.
-
-    In floating point it divides zero by zero when padding has so high a score that all words
-    underflow.
-    """
+    """The same in the order of the published code, which can divide zero by zero."""
     shares = scores.softmax(-1) * ~padding
     return shares / shares.sum(-1, keepdim=True)
 
@@ -192,16 +175,13 @@ class Encoder(nn.Module):
 
     def forward(self, embedded: Tensor, length: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """(B, L, E), (B,) -> (B, L, 2H) states, zero at padding; last (B, 2H) h and (B, 2H) c."""
-        if bool((length == embedded.shape[1]).all()):  # nothing to skip, and several times faster
+        longest = embedded.shape[1]
+        if bool((length == longest).all()):  # nothing to skip, and several times faster
             states, (h, c) = self.lstm(embedded)
         else:
-            packed = pack_padded_sequence(
-                embedded, length.cpu(), batch_first=True, enforce_sorted=False
-            )
+            packed = pack_padded_sequence(embedded, length.cpu(), True, enforce_sorted=False)
             states, (h, c) = self.lstm(packed)  # h, c: (2, B, H), forward and backward
-            states, _ = pad_packed_sequence(
-                states, batch_first=True, total_length=embedded.shape[1]
-            )  # (B, L, 2H)
+            states, _ = pad_packed_sequence(states, True, total_length=longest)  # (B, L, 2H)
         return states, (torch.cat([*h], dim=-1), torch.cat([*c], dim=-1))
 
 
@@ -219,11 +199,10 @@ class ReduceState(nn.Module):
 
 
 class AdditiveAttention(nn.Module):
-    """Bahdanau's attention with the coverage term of See et al., padding left out.
+    """Bahdanau's attention (2015), https://arxiv.org/abs/1409.0473, with coverage by See et al.
 
-    The score of word i is v·tanh(W_h h_i + W_s s + w_c c_i + b). Bahdanau, Cho and Bengio (2015),
-    https://arxiv.org/abs/1409.0473. The weights of coverage start at zero, so that a trained
-    network to which it is added goes on as it was.
+    The score of word i is v·tanh(W_h h_i + W_s s + w_c c_i + b). The weights of coverage start at
+    zero, so that a trained network to which it is added goes on as it was.
     """
 
     def __init__(self, memory: int, state: int, coverage: bool = False) -> None:
@@ -237,19 +216,15 @@ class AdditiveAttention(nn.Module):
         """(B, L, M) -> (B, L, M); the part of the score that is the same at every step."""
         return self.of_memory(memory)
 
-    def scores(self, state: Tensor, features: Tensor, coverage: Tensor | None = None) -> Tensor:
-        """(B, S), (B, L, M), (B, L) -> (B, L) before the softmax."""
-        inside = features + self.of_state(state)[:, None]  # (B, L, M)
-        if self.of_coverage is not None and coverage is not None:
-            inside = inside + coverage[..., None] * self.of_coverage
-        return inside.tanh() @ self.v
-
     def forward(
         self, state: Tensor, memory: Tensor, features: Tensor, padding: Tensor,
         coverage: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        """-> (B, M) context and (B, L) attention; the context is made with this very attention."""
-        attention = masked_softmax(self.scores(state, features, coverage), padding)
+        """(B, S) state, (B, L, M) memory and features -> (B, M) context and (B, L) attention."""
+        inside = features + self.of_state(state)[:, None]  # (B, L, M)
+        if self.of_coverage is not None and coverage is not None:
+            inside = inside + coverage[..., None] * self.of_coverage
+        attention = masked_softmax(inside.tanh() @ self.v, padding)
         return torch.bmm(attention[:, None], memory)[:, 0], attention
 
 
@@ -316,7 +291,6 @@ class SummarizerConfig:
     beam: int = 4
     pointer: bool = True  # without it, the sequence-to-sequence model with attention
     coverage: bool = False  # whether the attention sees its own past and is fined for going back
-    coverage_weight: float = 1.0  # of that fine in the loss
 
 
 DOCUMENT = SummarizerConfig()
@@ -344,8 +318,6 @@ class Loss(NamedTuple):
 class PointerGenerator(nn.Module):
     """Reads a text, and writes its summary word by word: generated, or copied from the text.
 
-    Examples
-    --------
     >>> words = Words(["at", "home"])
     >>> batch = text_batch([("at home at Elm Row".split(), "at Elm".split())], words)
     >>> model = PointerGenerator(replace(SMALL, n_words=len(words)))
@@ -435,9 +407,8 @@ class PointerGenerator(nn.Module):
         weight = taught / taught.sum(1, keepdim=True)  # (B, T) sums to 1 in each text
         words = (surprise * weight).sum(1).mean()
         coverage = (again * weight).sum(1).mean()
-        fine = self.config.coverage_weight if self.config.coverage else 0.0
-        p_gen = (output.p_gen * weight).sum(1).mean()
-        return Loss(words, coverage, words + fine * coverage, p_gen.detach())
+        total = words + coverage if self.config.coverage else words
+        return Loss(words, coverage, total, (output.p_gen * weight).sum(1).mean().detach())
 
     def n_parameters(self) -> int:
         """Count the trained numbers."""
@@ -449,8 +420,6 @@ def mixture(
 ) -> Tensor:
     """(...), (..., V), (..., L), (..., L) -> (..., V + O): generated or copied.
 
-    Examples
-    --------
     >>> source = torch.tensor([4, 5, 5])  # the vocabulary ends at 4; 5 is lent
     >>> mixture(torch.tensor(0.5), torch.full((5,), 0.2), torch.full((3,), 1 / 3), source, 1)
     tensor([0.1000, 0.1000, 0.1000, 0.1000, 0.2667, 0.3333])
@@ -487,72 +456,60 @@ class Draft:
 
 @torch.no_grad()
 def beam_search(
-    model: PointerGenerator, batch: TextBatch, beam: int | None = None, min_words: int = 1,
-    keep_greedy: bool = True,
-) -> list[Draft]:  # fmt: skip
+    model: PointerGenerator, batch: TextBatch, beam: int | None = None, keep_greedy: bool = True
+) -> list[Draft]:
     """The best summary found for each source, with a beam as in the configuration unless given.
 
     A beam of 1 is greedy. A wider one may lose the greedy draft on the way and end with a worse
-    one; with ``keep_greedy`` the greedy summary competes at the end. ``min_words`` counts the stop.
+    one; with ``keep_greedy`` the greedy summary competes at the end.
     """
-    beam = model.config.beam if beam is None else beam
+    n, k = len(batch), model.config.beam if beam is None else beam
     memory, carried = model.read(batch)
-    n = len(batch)
-    rows = torch.arange(n, device=batch.source.device).repeat_interleave(beam)  # (n K,)
+    rows = torch.arange(n, device=batch.source.device).repeat_interleave(k)  # k rows a text
     memory, carried = Memory(*(part[rows] for part in memory)), carried.pick(rows)
-    extended, n_lent = batch.extended[rows], batch.n_lent
-    drafts = [[Draft()] for _ in range(n)]  # at first all K would be the same
-    done: list[list[Draft]] = [[] for _ in range(n)]
     word = torch.full_like(rows, START)
-    for at in range(model.config.max_summary):
+    # At first all k drafts of a text would be the same, so there is one.
+    drafts = [Draft() if row % k == 0 else None for row in range(n * k)]
+    done: list[list[Draft]] = [[] for _ in range(n)]
+    for _ in range(model.config.max_summary):
         carried, fused, attention = model.decoder(model.embed(word), carried, memory)
         p_gen, vocabulary = model.speak(carried, fused)
-        chances = mixture(p_gen, vocabulary, attention, extended, n_lent)
-        if at + 1 < min_words:
-            chances[:, STOP] = 0
-        found = chances.log().topk(min(2 * beam, chances.shape[-1]), dim=-1)
-        values, numbers = found.values.tolist(), found.indices.tolist()
-        opened = p_gen.tolist()
-        parent, following = list(range(n * beam)), [STOP] * (n * beam)
+        chances = mixture(p_gen, vocabulary, attention, batch.extended[rows], batch.n_lent)
+        best = chances.log().topk(min(2 * k, chances.shape[-1]), dim=-1)
+        values, numbers, gates = best.values.tolist(), best.indices.tolist(), p_gen.tolist()
+        parent, following = list(range(n * k)), [STOP] * (n * k)
+        longer: list[Draft | None] = [None] * (n * k)
         for text in range(n):
-            if len(done[text]) == beam or not drafts[text]:
-                drafts[text] = []
-                continue
-            first = text * beam
-            candidates = sorted(
-                (
-                    (draft.log_prob + value, first + k, number)
-                    for k, draft in enumerate(drafts[text])
-                    for value, number in zip(values[first + k], numbers[first + k], strict=True)
-                ),
-                key=lambda one: -one[0],
-            )
-            old, drafts[text] = drafts[text], []
-            for log_prob, row, number in candidates:
-                before = old[row - first]
-                draft = Draft(
-                    (*before.numbers, number), log_prob, (*before.p_gen, opened[row]),
-                    (*before.attention, attention[row, : int(batch.length[text])]),
-                )  # fmt: skip
+            first = slot = text * k
+            candidates = [
+                (draft.log_prob + value, row, number, draft)
+                for row, draft in enumerate(drafts[first : first + k], first)
+                if draft is not None
+                for value, number in zip(values[row], numbers[row], strict=True)
+            ]
+            for log_prob, row, number, draft in sorted(candidates, key=lambda one: -one[0]):
+                if slot == first + k or len(done[text]) == k:
+                    break
+                seen = attention[row, : int(batch.length[text])]
+                draft = Draft((*draft.numbers, number), log_prob, (*draft.p_gen, gates[row]),
+                              (*draft.attention, seen))  # fmt: skip
                 if number == STOP:
                     done[text].append(draft)
                 else:
-                    slot = first + len(drafts[text])
-                    parent[slot], following[slot] = row, number
-                    drafts[text].append(draft)
-                if beam in (len(drafts[text]), len(done[text])):
-                    break
+                    parent[slot], following[slot], longer[slot] = row, number, draft
+                    slot += 1
+        drafts = longer
         if not any(drafts):
             break
         carried = carried.pick(torch.tensor(parent, device=rows.device))
         word = torch.tensor(following, device=rows.device)
-    best = [max(done[k] or drafts[k], key=lambda draft: draft.score) for k in range(n)]
-    if keep_greedy and beam > 1:
-        rivals = beam_search(model, batch, 1, min_words)
-        pairs = zip(best, rivals, strict=True)
-        # A finished summary is better than one that was cut off.
-        best = [max(pair, key=lambda one: (one.finished, one.score)) for pair in pairs]
-    return best
+    found = [done[text] or drafts[text * k : (text + 1) * k] for text in range(n)]
+    best_of = [max(filter(None, some), key=lambda draft: draft.score) for some in found]
+    if not keep_greedy or k == 1:
+        return best_of
+    # A finished summary is better than one that was cut off.
+    pairs = zip(best_of, beam_search(model, batch, 1), strict=True)
+    return [max(pair, key=lambda draft: (draft.finished, draft.score)) for pair in pairs]
 
 
 @dataclass(frozen=True)
@@ -572,18 +529,16 @@ class SummarizerTraining:
 def batches(
     pairs: Sequence[Pair], words: Words, config: SummarizerConfig, size: int, seed: int
 ) -> list[TextBatch]:
-    """One epoch in random order.
+    """One epoch in random order, in batches of one length, so that nothing has to be padded.
 
-    Batches hold texts of one length, so that nothing has to be padded; what is left over of each
-    length makes the last batches.
+    What is left over of each length makes the last batches.
     """
     rng = np.random.default_rng(seed)
     by_length: dict[int, list[int]] = {}
     for k in rng.permutation(len(pairs)).tolist():
         by_length.setdefault(len(pairs[k][0]), []).append(k)
     cut, rest = [], list[int]()
-    for length in sorted(by_length):
-        same = by_length[length]
+    for _, same in sorted(by_length.items()):
         whole = len(same) - len(same) % size
         cut += [same[at : at + size] for at in range(0, whole, size)]
         rest += same[whole:]
@@ -619,13 +574,9 @@ def train(
     (its mean) and ``gradient`` (its norm before clipping).
     """
     learned = [p for p in model.parameters() if p.requires_grad]
-    optimizer: torch.optim.Optimizer
-    if training.optimizer == "adam":
-        optimizer = torch.optim.Adam(learned, lr=training.learning_rate)
-    else:
-        optimizer = torch.optim.Adagrad(
-            learned, lr=training.learning_rate, initial_accumulator_value=0.1
-        )
+    adagrad = partial(torch.optim.Adagrad, initial_accumulator_value=0.1)
+    kind = torch.optim.Adam if training.optimizer == "adam" else adagrad
+    optimizer: torch.optim.Optimizer = kind(learned, lr=training.learning_rate)
     model.train()
     rows = []
     for batch in islice(source, steps):
@@ -642,10 +593,7 @@ def train(
 def fit_summarizer(
     config: SummarizerConfig, training: SummarizerTraining, words: Words, pairs: Sequence[Pair]
 ) -> tuple[PointerGenerator, pd.DataFrame]:
-    """Train a summarizer, first without coverage and then with it, if the configuration has it.
-
-    Gives the model in evaluation mode, and the rows of `train` with the ``phase`` of each step.
-    """
+    """Train a summarizer, without coverage and then with it: the model, and the rows of `train`."""
     model = new_summarizer(config, training, words)
     source = stream(pairs, words, config, training)
     history = train(model, source, training.steps, training).assign(phase="without coverage")

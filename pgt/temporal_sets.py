@@ -23,7 +23,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pgt.errors import DataError
 from pgt.visits import SPLITS
 
 NOBODY = -1  # padding of elements and of targets
@@ -86,50 +85,31 @@ def padded(
 ) -> Sequences:
     """Pad sequences of sets, each a list of element numbers, and the set that follows each.
 
-    Examples
-    --------
     >>> two = padded([[[4, 2], [4]], [[0]]], [[2], [0, 1]], n_elements=5)
     >>> two.elements.tolist()
     [[4, 2], [0, -1]]
     >>> two.present[0].int().tolist()  # element 4 is in both sets, element 2 in the first
     [[1, 1], [1, 0]]
     """
+    u, t = len(histories), max(map(len, histories), default=0)
     elements = [list(dict.fromkeys(e for one in history for e in one)) for history in histories]
-    if not all(elements):
-        raise DataError(f"Sequence {elements.index([])} has no element; leave it out.")
-    if not {e for own in (*elements, *targets) for e in own} <= set(range(n_elements)):
-        raise DataError(
-            f"An element is outside 0 to {n_elements - 1}; number the elements from 0 and give "
-            "n_elements."
-        )
-    n, t = max(map(len, elements), default=0), max(map(len, histories), default=0)
-    s = max([1, *(len(set(target)) for target in targets)])
-    ids = np.full((len(histories), n), NOBODY)
-    present = np.zeros((len(histories), n, t), dtype=bool)
-    goal = np.full((len(histories), s), NOBODY)
+    ids = torch.full((u, max(map(len, elements), default=0)), NOBODY)
+    goal = torch.full((u, max([1, *(len(set(target)) for target in targets)])), NOBODY)
+    present = torch.zeros(*ids.shape, t, dtype=torch.bool)
     for row, (history, own, target) in enumerate(zip(histories, elements, targets, strict=True)):
-        ids[row, : len(own)] = own
-        at = {e: k for k, e in enumerate(own)}
+        ids[row, : len(own)] = torch.tensor(own)
         for when, one in enumerate(history):
-            present[row, [at[e] for e in one], when] = True
-        unique = sorted(set(target))
-        goal[row, : len(unique)] = unique
-    return Sequences(
-        torch.from_numpy(ids),
-        torch.from_numpy(present),
-        torch.tensor([len(history) for history in histories]),
-        torch.from_numpy(goal),
-        torch.arange(len(histories)) if users is None else torch.as_tensor(users),
-        n_elements,
-    )
+            present[row, [own.index(e) for e in one], when] = True
+        goal[row, : len(set(target))] = torch.tensor(sorted(set(target)))
+    length = torch.tensor([len(history) for history in histories])
+    user = torch.arange(u) if users is None else torch.as_tensor(users)
+    return Sequences(ids, present, length, goal, user, n_elements)
 
 
 def daily_places(visits: pd.DataFrame, days: int = 7) -> dict[str, Sequences]:
-    """The places of each active day as a set, and the sets of the active days before it; by split.
+    """The places of each active day, and of at most ``days`` active days before it; by split.
 
-    A sequence has the sets of at most ``days`` active days. Days are not joined over a border
-    between splits; every target has at least two of them before it. Places are numbered over all
-    visits, as in the exact protocol.
+    Days are not joined over a border between splits; every target has at least two before it.
     """
     place, names = pd.factorize(visits.location_id, sort=True)
     person, _ = pd.factorize(visits.user_id, sort=True)
@@ -139,13 +119,11 @@ def daily_places(visits: pd.DataFrame, days: int = 7) -> dict[str, Sequences]:
     })  # fmt: skip
     found = {}
     for split in SPLITS:
-        histories, targets, users = [], [], []
+        rows = []
         for who, own in table[table.split == split].groupby("person"):
             sets = own.groupby("day").place.agg(lambda one: list(dict.fromkeys(one))).tolist()
-            for at in range(2, len(sets)):
-                histories.append(sets[max(0, at - days) : at])
-                targets.append(sets[at])
-                users.append(int(str(who)))
+            rows += [(sets[max(0, at - days) : at], sets[at], who) for at in range(2, len(sets))]
+        histories, targets, users = map(list, zip(*rows, strict=True)) if rows else ([], [], [])
         found[split] = padded(histories, targets, len(names), users)
     return found
 
@@ -160,8 +138,6 @@ def members(present: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 class States:
     """The states of a batch: M of elements in a set, then R of elements out of a set.
 
-    Examples
-    --------
     >>> states = States.of(padded([[[4], [2, 4], [4]]], [[2]], n_elements=5))
     >>> states.at.tolist()  # 4 is in all three sets; 2 in the second, and out in state 5
     [[0, 1, 3], [5, 2, 5]]
@@ -187,13 +163,8 @@ class States:
         at = (m + torch.arange(r))[:, None].repeat(1, batch.present.shape[2])
         at[row[person, element], time] = torch.arange(m)
         out = batch.length[whose] - batch.present.sum(2)[real]
-        return cls(
-            torch.cat([person, whose]),
-            torch.cat([element, which]),
-            time,
-            torch.cat([torch.ones_like(person), out]),
-            at,
-        )
+        times = torch.cat([torch.ones_like(person), out])
+        return cls(torch.cat([person, whose]), torch.cat([element, which]), time, times, at)
 
 
 @dataclass(frozen=True)
@@ -232,8 +203,6 @@ def co_occurrence(present: Tensor) -> SetGraphs:
     share; every element is joined to itself at all times, with 1. Each sequence's weights are
     divided by its largest.
 
-    Examples
-    --------
     >>> present = torch.tensor([[[1, 1, 0], [1, 1, 1]]]).bool()  # together in two sets of three
     >>> co_occurrence(present).dense()[0, :, 0].tolist()  # element 0: to itself, to its neighbour
     [[0.5, 1.0], [0.5, 1.0], [0.5, 0.0]]
@@ -298,12 +267,8 @@ Heads = Literal["concat", "mean"]
 def future_mask(n: int, device: torch.device | None = None) -> Tensor:
     """(n, n): 0 where set t may look at set t' (t' not after t), minus infinity where it may not.
 
-    The notebook's formula has it the other way round: 0 for t < t' only, minus infinity
-    otherwise. Its last row then holds nothing but minus infinity, whose softmax is not a number.
-    Its code is as here.
+    The notebook's formula has it the other way round; its code is as here.
 
-    Examples
-    --------
     >>> future_mask(3).tolist()
     [[0.0, -inf, -inf], [0.0, 0.0, -inf], [0.0, 0.0, 0.0]]
     """
@@ -311,22 +276,16 @@ def future_mask(n: int, device: torch.device | None = None) -> Tensor:
 
 
 class MaskedSelfAttention(nn.Module):
-    """Each set looks at itself and at those before it, with several heads.
+    """Each set looks at itself and at those before it.
 
-    Heads of ``width_out / n_heads`` dimensions are joined ("concat"), or heads of ``width_out``
-    averaged ("mean").
+    Heads of ``width_out / n_heads`` dimensions are joined ("concat"), or whole ones averaged
+    ("mean"); there are no biases, as in the notebook.
     """
 
     def __init__(self, width_in: int, width_out: int, n_heads: int = 4, heads: Heads = "concat"):
         super().__init__()
-        if heads not in ("concat", "mean") or (heads == "concat" and width_out % n_heads):
-            raise ValueError(
-                f"Heads are joined by 'concat' or 'mean', not {heads!r}; and {n_heads} that are "
-                f"joined must share {width_out} dimensions evenly."
-            )
         self.n_heads, self.heads = n_heads, heads
         self.per_head = width_out // n_heads if heads == "concat" else width_out
-        # No biases, as in the notebook.
         self.project = nn.Linear(width_in, 3 * n_heads * self.per_head, bias=False)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -345,8 +304,7 @@ class MaskedSelfAttention(nn.Module):
 class WeightedAggregation(nn.Module):
     """A row's representations over time become one: z = (Z w)ᵀ Z over the true length.
 
-    The weights Z w are not normalised: a longer sequence gives a longer vector, and a weight may
-    be negative.
+    The weights Z w are not normalised: a longer sequence gives a longer vector.
     """
 
     def __init__(self, width: int) -> None:
@@ -356,7 +314,6 @@ class WeightedAggregation(nn.Module):
     def forward(self, z: Tensor, length: Tensor) -> Tensor:
         """(rows, T, width) and (rows,) -> (rows, width)."""
         real = torch.arange(z.shape[1], device=z.device) < length[:, None]  # (rows, T)
-        # A weight of 0 is all that it takes to leave padding out: no loop over users.
         weight = self.weigh(z).squeeze(-1) * real  # (rows, T)
         return torch.einsum("rt,rtf->rf", weight, z)
 
@@ -398,9 +355,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 class GatedFusion(nn.Module):
     """Scores of all elements: those that were seen are updated, the others keep what they were.
 
-    The updated table is (1 - α) e + α z for an element that was seen and e for one that was not,
-    and the score is linear in it. So the score is the same mixture of two scores, and a table of
-    (U, V, F) need not be made.
+    The updated table is (1 - α) e + α z for an element that was seen and e for one that was not.
+    The score is linear in it, so that a table of (U, V, F) need not be made.
     """
 
     def __init__(self, n_elements: int, width: int, *, gated: bool = True) -> None:
@@ -422,8 +378,6 @@ class GatedFusion(nn.Module):
 class SetPredictor(nn.Module):
     """Which elements will the next set hold? Scores before the sigmoid, (U, V).
 
-    Examples
-    --------
     >>> people = padded([[[4, 2], [4]], [[0]]], [[2], [0, 1]], n_elements=5)
     >>> SetPredictor(SetConfig(n_elements=5, width=8))(people).shape
     torch.Size([2, 5])
@@ -434,48 +388,44 @@ class SetPredictor(nn.Module):
         self.config = config
         width = config.width
         self.table = nn.Embedding(config.n_elements, width)
-        self.convolutions = nn.ModuleList(
-            GraphConvolution(width) for _ in range(config.n_convolutions)
+        layers = [GraphConvolution(width) for _ in range(config.n_convolutions)]
+        self.convolutions = nn.ModuleList(layers)
+        self.attention = (
+            MaskedSelfAttention(width, width, config.n_heads, config.heads)
+            if "attention" not in config.without
+            else None
         )
-        self.attention: MaskedSelfAttention | None = None
-        if "attention" not in config.without:
-            self.attention = MaskedSelfAttention(width, width, config.n_heads, config.heads)
-        self.aggregation: WeightedAggregation | None = None
-        if "aggregation" not in config.without:
-            self.aggregation = WeightedAggregation(width)
+        self.aggregation = (
+            WeightedAggregation(width) if "aggregation" not in config.without else None
+        )
         self.fusion = GatedFusion(config.n_elements, width, gated="gate" not in config.without)
         self.presence = nn.Parameter(torch.randn(width)) if config.knows_presence else None
         self.age = nn.Embedding(config.max_age + 1, width) if config.knows_age else None
 
     def forward(self, batch: Sequences) -> Tensor:
         """Scores (U, V)."""
-        z = self.represent(batch)
-        return self.fusion(self.table.weight, batch.elements, z)
+        return self.fusion(self.table.weight, batch.elements, self.represent(batch))
 
     def represent(self, batch: Sequences) -> Tensor:
         """What a sequence makes of its own elements, (U, N, F); 0 for padding."""
-        states = States.of(batch)
-        graphs = None if "graph" in self.config.without else co_occurrence(batch.present)
-        x = self._features(batch, states)  # (M + R, F)
-        for convolution in self.convolutions:
-            x = convolution(x, states, graphs)
-        real = batch.elements >= 0
-        length = batch.length[:, None].expand_as(real)[real]  # (R,) of an element's sequence
-        z = x.new_zeros(*real.shape, self.config.width)
-        z[real] = self._over_time(x, states.at, length)
-        return z
-
-    def _features(self, batch: Sequences, states: States) -> Tensor:
-        """(M + R, F): what an element is, the same in a set and out unless it knows of presence."""
-        x = self.table(batch.elements[states.person, states.element])
+        states, config = States.of(batch), self.config
+        graphs = None if "graph" in config.without else co_occurrence(batch.present)
         m = len(states.time)
+        x = self.table(batch.elements[states.person, states.element])  # (M + R, F)
         there = x[:m]
         if self.presence is not None:
             there = there + self.presence
         if self.age is not None:
             ago = batch.length[states.person[:m]] - 1 - states.time
-            there = there + self.age(ago.clamp(max=self.config.max_age))
-        return torch.cat([there, x[m:]])
+            there = there + self.age(ago.clamp(max=config.max_age))
+        x = torch.cat([there, x[m:]])
+        for convolution in self.convolutions:
+            x = convolution(x, states, graphs)
+        real = batch.elements >= 0
+        length = batch.length[:, None].expand_as(real)[real]  # (R,) of an element's sequence
+        z = x.new_zeros(*real.shape, config.width)
+        z[real] = self._over_time(x, states.at, length)
+        return z
 
     def _over_time(self, x: Tensor, at: Tensor, length: Tensor) -> Tensor:
         """States (M + R, F), those of a row in order of time (R, T), how many count (R,): (R, F).
@@ -488,9 +438,8 @@ class SetPredictor(nn.Module):
             own = F.embedding(at[rows, :t], x)  # (rows, t, F)
             if self.attention is not None:
                 own, _ = self.attention(own)
-            found.append(
-                own.mean(1) if self.aggregation is None else self.aggregation(own, length[rows])
-            )
+            one = own.mean(1) if self.aggregation is None else self.aggregation(own, length[rows])
+            found.append(one)
             order.append(rows)
         return torch.cat(found)[torch.cat(order).argsort()]
 
@@ -504,12 +453,10 @@ Scorer = Callable[[Sequences], Tensor]  # a batch of U sequences -> scores (U, V
 def quality(scores: Tensor, truth: Tensor, ks: tuple[int, ...] = KS) -> dict[str, Tensor]:
     """Recall, NDCG and hit of every sequence at several cut-offs, each (U,) from 0 to 1.
 
-    Scores (U, V) are minus infinity for an element that is not offered, which then counts as no
-    guess; equal ones are ranked by element number. Where ``truth`` (U, V) has nothing, all is NaN.
-    The mean of ``phr@k`` is the *personal hit ratio*: how often at least one element is found.
+    Scores (U, V) are minus infinity for an element that is not offered; equal ones are ranked by
+    element number. Where ``truth`` (U, V) has nothing, all is NaN. ``phr@k``, the *personal hit
+    ratio*, is whether at least one element is found.
 
-    Examples
-    --------
     >>> scores = torch.tensor([[3.0, 2.0, 1.0, 0.0]])
     >>> found = quality(scores, torch.tensor([[True, False, True, False]]), ks=(2,))
     >>> {name: round(float(value[0]), 3) for name, value in found.items()}
@@ -521,14 +468,14 @@ def quality(scores: Tensor, truth: Tensor, ks: tuple[int, ...] = KS) -> dict[str
     hit = (truth.gather(1, best) & offered).float()
     size, deepest = truth.sum(1).float(), best.shape[1]
     discount = 1 / torch.log2(torch.arange(deepest) + 2.0)
-    names, found = [f"{name}@{k}" for name in MEASURES for k in ks], {}
+    found = {f"{name}@{k}": size for name in MEASURES for k in ks}  # in this order
     for k in ks:
         most = torch.arange(min(k, deepest)) < size[:, None]  # the best that could be
         ideal = (most * discount[:k]).sum(1)
         found[f"recall@{k}"] = hit[:, :k].sum(1) / size
         found[f"ndcg@{k}"] = (hit[:, :k] * discount[:k]).sum(1) / ideal  # 0 / 0 is NaN
         found[f"phr@{k}"] = torch.where(size > 0, hit[:, :k].amax(1), torch.nan)
-    return {name: found[name] for name in names}
+    return found
 
 
 def evaluate(score: Scorer, data: Sequences, batch_size: int = 256) -> pd.DataFrame:
@@ -569,8 +516,6 @@ HALF_LIVES = (0.5, 1.0, 2.0, 4.0, 8.0, float("inf"))  # sets
 class Popular:
     """The same ranking for everybody: how often an element is in a set.
 
-    Examples
-    --------
     >>> people = padded([[[1, 2], [1]], [[0]]], [[2], [1]], n_elements=4)
     >>> Popular().fit(people)(people)[0].tolist()  # the next sets count as well
     [1.0, 3.0, 2.0, 0.0]
@@ -578,13 +523,10 @@ class Popular:
 
     def fit(self, train: Sequences) -> Popular:
         """Count in the histories and the next sets."""
-        counts = torch.zeros(train.n_elements)
         real = train.elements >= 0
-        times = train.present.sum(2).float()
-        counts.index_add_(0, train.elements[real], times[real])
-        following = train.target[train.target >= 0]
-        counts.index_add_(0, following, torch.ones(len(following)))
-        self.counts = counts
+        past = train.elements[real].repeat_interleave(train.present.sum(2)[real])
+        every = torch.cat([past, train.target[train.target >= 0]])
+        self.counts = every.bincount(minlength=train.n_elements).float()
         return self
 
     def __call__(self, batch: Sequences) -> Tensor:
@@ -598,8 +540,6 @@ class Personal:
     A set that is ``half_life`` sets older than the last counts half. With ``backoff`` what the
     person never took is ranked by `Popular`, below all that they took; without, it is not offered.
 
-    Examples
-    --------
     >>> people = padded([[[1, 2], [1], [0]]], [[2]], n_elements=4)
     >>> scores = Personal(backoff=False).fit(people)(people)
     >>> scores.argsort(descending=True).tolist()  # 1 twice, then 0 because it is later
@@ -656,10 +596,10 @@ def fit(
     model: nn.Module, train: Sequences, valid: Sequences, training: SetTraining | None = None,
     after_epoch: Callable[[dict[str, float]], None] | None = None,
 ) -> list[dict[str, float]]:  # fmt: skip
-    """Train, leave the model with its best weights in evaluation mode, and tell every epoch.
+    """Train, and leave the model with its best weights in evaluation mode.
 
-    A row has ``epoch``, ``loss`` (nats an element, training) and the validation metric;
-    ``after_epoch`` gets every new one. The model gives scores (U, V) before the sigmoid.
+    A row an epoch: ``epoch``, ``loss`` (nats an element, training) and the validation metric;
+    ``after_epoch`` gets every new one.
     """
     training = training or SetTraining()
     shuffle = torch.Generator().manual_seed(training.seed)
@@ -686,7 +626,6 @@ def fit(
         elif epoch - best_epoch >= training.patience:
             break
     model.load_state_dict(weights)
-    model.eval()
     return history
 
 

@@ -6,7 +6,7 @@ PGT and the context kernel are special cases of it.
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -265,7 +265,7 @@ def test_between_knots_a_table_draws_straight_lines(name: str) -> None:
 def config(data: Dataset, **changes: Any) -> ContextualConfig:
     """A small configuration."""
     known = data.vocabulary.n_known + 2
-    base = {name: getattr(tiny_config(data), name) for name in tiny_config(data).to_dict()}
+    base = asdict(tiny_config(data))
     return ContextualConfig(
         **{**base, "n_trained_ids": known, "recent": 12, "interaction": 8, **changes}
     )
@@ -502,10 +502,10 @@ def test_a_plain_batch_is_refused(data: Dataset) -> None:
     ("changes", "words"),
     [
         ({"features": ("hour",)}, "names 'hour'"),
-        ({"target_time": "when"}, "must be one of unknown, day, hour, time"),
+        ({"target_time": "when"}, "choose 'unknown' or 'day' or 'hour' or 'time'"),
         ({"features": (), "content": False}, "needs its pointer, and features or content"),
         ({"without": ("pointer",)}, "needs its pointer"),
-        ({"n_components": 0}, "must be at least"),
+        ({"n_components": 0}, "must be a whole number"),
         ({"n_trained_ids": 10_000}, "must lie between"),
         ({"n_trained_ids": 2}, "between 3"),
         ({"n_trained_ids": 1, "without": ("generator", "gate")}, "between 2"),
@@ -536,7 +536,7 @@ def test_the_kernels_reasons_leave_others_and_the_interplay_alone(data: Dataset)
 
 def test_a_configuration_survives_json(data: Dataset) -> None:
     one = config(data, features=("age", "clock"), target_time="hour", without=("gate",))
-    read = ContextualConfig.from_dict(json.loads(json.dumps(one.to_dict())))
+    read = ContextualConfig.from_dict(json.loads(json.dumps(asdict(one))))
     assert read == one and hash(read) == hash(one) and read.inner == one.inner
 
 

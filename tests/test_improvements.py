@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt import improvements
-from pgt.batch import QUARTERS, Batch
+from pgt.batch import QUARTERS, WEEKDAYS, Batch
 from pgt.config import ModelConfig, TrainConfig
 from pgt.improvements import (
     DISTANCES,
@@ -28,8 +28,7 @@ from pgt.improvements import (
     CausalSelfAttention,
     CoveragePointer,
     CrossModalEmbeddings,
-    CyclicTime,
-    CyclicWeekday,
+    Cyclic,
     Experts,
     GeGLU,
     ManyHeads,
@@ -233,7 +232,7 @@ def test_erratum_20_geglu_costs_what_the_layer_it_replaces_costs() -> None:
 
 def test_experts_are_mixed_by_the_router() -> None:
     part = seeded(lambda: Experts(CONFIG))
-    shares = part.shares(X)
+    shares = part.router(X).softmax(-1)
     assert torch.allclose(shares.sum(-1), torch.ones((), dtype=torch.float64))
     expected = sum(shares[..., k : k + 1] * expert(X) for k, expert in enumerate(part.experts))
     torch.testing.assert_close(part(X), expected, atol=1e-12, rtol=0)
@@ -261,7 +260,7 @@ def test_the_recurrent_encoder_reads_both_ways_and_no_padding() -> None:
 
 
 def test_time_of_day_runs_in_a_circle_and_midnight_is_no_wall() -> None:
-    part = seeded(lambda: CyclicTime(8))
+    part = seeded(lambda: Cyclic(QUARTERS, 8, waves=4, per=4, shift=0.5))
     waves = part.waves
     assert not waves[0].any()
     step = (waves[2:] - waves[1:-1]).norm(dim=1)
@@ -270,7 +269,7 @@ def test_time_of_day_runs_in_a_circle_and_midnight_is_no_wall() -> None:
     assert len({tuple(row) for row in waves[1:].numpy().round(9)}) == QUARTERS
     out = part(torch.arange(QUARTERS + 1)[None])[0]
     assert not out[0].any() and (out[1:].abs().sum(1) > 0).all()
-    hours = part.hour.weight
+    hours = part.own.weight
     with torch.no_grad():
         hours[13] += 1.0  # 12:00 to 12:59 are quarters 49 to 52
     moved = ~torch.isclose(part(torch.arange(QUARTERS + 1)[None])[0], out).all(1)
@@ -278,7 +277,7 @@ def test_time_of_day_runs_in_a_circle_and_midnight_is_no_wall() -> None:
 
 
 def test_the_week_is_a_circle_of_seven_days() -> None:
-    part = seeded(lambda: CyclicWeekday(8))
+    part = seeded(lambda: Cyclic(WEEKDAYS, 8))
     angle = torch.atan2(part.waves[1:, 0], part.waves[1:, 1])
     gaps = (angle[1:] - angle[:-1]) % (2 * torch.pi)
     assert torch.allclose(gaps, torch.full_like(gaps, 2 * torch.pi / 7), atol=1e-5)
