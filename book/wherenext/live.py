@@ -134,23 +134,22 @@ def build(
     if small is not None and small not in KEPT:
         raise DataError(f"small is {small!r}; choose of {', '.join(KEPT)}.")
     if model.config.target_time == "day":
-        raise DataError("The page cannot ask for the day of the next visit, which this model reads.")
+        raise DataError(
+            "The page cannot ask for the day of the next visit, which this model reads."
+        )
     if small is not None and model.pointer is None:
         raise DataError("This model has no pointer, which every small version shows.")
     if not 0 <= window < len(windows):
         raise DataError(f"There is no window {window}; there are {len(windows)}, from 0.")
-    rows: dict[str, Any] = {}
     here: list[int] | None = None
     if small is not None:  # only the windows of the person whose window it is
         mine = np.flatnonzero(windows.users == windows.users[window])
         windows, window = windows.subset(mine), int(np.searchsorted(mine, window))
-        ids = windows.features[0].numpy()[1:]
-        low, high = int(windows.first.min()), int(windows.target.max()) + 1
-        here = sorted({0, 1, *np.unique(ids[low:high]).tolist()})
-        rows = {"embeddings.tables.location.weight": here}
     people = people_of(windows, roles)
+    rows: dict[str, Any] = {}
     if small is not None:
-        rows["embeddings.tables.user.weight"] = [0, people[0]["user"]]
+        here = sorted({0, 1, *(place for place, _, _ in people[0]["visits"])})
+        rows = {"location": here, "user": [0, people[0]["user"]]}
     leave_out = ("generator", "gate") if small in ("pointer", "bias") else ()
     pointer_alone = bool(leave_out) or model.generator is None
     about = places_of(windows, places)
@@ -167,7 +166,8 @@ def build(
         "switches": [part for part in switches_of(model) if part in KEPT.get(kind, (part,))],
         "rings": not pointer_alone,
         "has_both": not pointer_alone and model.pointer is not None,
-        "model": pack(model, rows=rows, leave_out=leave_out),
+        "model": pack(model, rows={f"embeddings.tables.{k}.weight": v for k, v in rows.items()},
+                      leave_out=leave_out),
     }  # fmt: skip
     return Playground(data, title or TITLES[kind], caption or CAPTIONS[kind])
 
@@ -233,8 +233,8 @@ def _whose(windows: Windows) -> list[Any]:
 def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str, Any]]:
     """Everybody's visits and moments.
 
-    ``monday``: days since 1970 of the Monday from which ``at`` counts; ``visits``: [place, at,
-    stay], in minutes; ``moments``: [first visit, target], as rows of ``visits``.
+    ``visits``: [place, at, stay], in minutes from some Monday; ``moments``: [first visit, target],
+    as rows of ``visits``.
     """
     table = windows.visits
     day, minute = (f(table.started_at).to_numpy() for f in (local_day, local_minute))
@@ -250,7 +250,7 @@ def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str
         moments = np.stack([windows.first[mine], windows.target[mine]], axis=1) - low
         role = "" if roles is None or user not in roles.index else f", {roles[user]}"
         people.append(
-            {"name": f"Person {user}{role}", "user": int(features["user"][low]), "monday": monday,
+            {"name": f"Person {user}{role}", "user": int(features["user"][low]),
              "visits": visits.astype(int).tolist(), "moments": moments.tolist()}
         )  # fmt: skip
     return people
@@ -266,9 +266,8 @@ def start_of(windows: Windows, i: int) -> list[int]:
 
 def switches_of(model: PointerGeneratorTransformer) -> list[str]:
     """The parts that a model has, and that can so be switched off."""
-    config = model.config
-    missing = {"position_bias"} if not config.has("pointer") else set()
-    if not (config.has("pointer") and config.has("generator")):
-        missing |= {"pointer", "generator", "gate"}
-    parts = [part for part in PARTS if config.has(part) and part not in missing]
-    return parts + ([ONE_LAYER] if config.n_layers > 1 else [])
+    has = model.config.has
+    missing = set() if has("pointer") and has("generator") else {"pointer", "generator", "gate"}
+    missing |= set() if has("pointer") else {"position_bias"}
+    parts = [part for part in PARTS if has(part) and part not in missing]
+    return parts + ([ONE_LAYER] if model.config.n_layers > 1 else [])

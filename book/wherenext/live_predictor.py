@@ -73,14 +73,15 @@ def live(
     >>> page.data["sample"], len(page.data["model"]["next_place"])
     (True, 2)
     """
-    if visits is not None and visits.user_id.nunique() > MOST_PEOPLE:
-        visits = most(visits)
+    if visits is not None:  # of those who have the most
+        most = visits.user_id.value_counts().head(MOST_PEOPLE).index
+        visits = visits[visits.user_id.isin(most)]
     networks = {name: list(part.experts) for name, part in predictor.experts.items()}
     every = [network for part in networks.values() for network in part]
     model = {name: [packed(network) for network in part] for name, part in networks.items()} | {
         "knots": {name: feature.knots for network in every
-                  for name, feature in _scorer(network).known.items()},
-        "facts": {network.config.target_time: list(_scorer(network).facts) for network in every},
+                  for name, feature in network.scorer.known.items()},
+        "facts": {network.config.target_time: list(network.scorer.facts) for network in every},
         "memory": MEMORY, "older": OLDER, "recent": RECENT,
         "past": PAST, "prior": PRIOR, "steps": STEPS,
         "novelty": dict(zip(("mean", "strength"), predictor.novelty, strict=True)),
@@ -120,12 +121,6 @@ def sample() -> pd.DataFrame:
     return mine.assign(user_id="a simulated person of Larkmere", location_id=named)
 
 
-def most(visits: pd.DataFrame) -> pd.DataFrame:
-    """The visits of those who have the most, up to `MOST_PEOPLE` people."""
-    kept = visits.user_id.value_counts().head(MOST_PEOPLE).index
-    return visits[visits.user_id.isin(kept)]
-
-
 def as_text(visits: pd.DataFrame) -> str:
     """Visits as CSV with local times and their offset, which the page reads as it reads a file."""
     columns = [name for name in (*REQUIRED, "lon", "lat") if name in visits.columns]
@@ -133,10 +128,6 @@ def as_text(visits: pd.DataFrame) -> str:
     for name in ("started_at", "finished_at"):
         table[name] = [time.isoformat() for time in table[name]]
     return files.write_csv(table)
-
-
-def _scorer(network: ContextualPointer) -> Any:
-    return network.scorer
 
 
 def _others() -> Iterable[tuple[Any, ...]]:

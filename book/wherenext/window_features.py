@@ -45,7 +45,7 @@ def gates(
             "hour": batch.start_minute[last].int() // 60, "weekday": batch.weekday[last],
         }  # fmt: skip
         parts.append(pd.DataFrame({k: v.numpy() for k, v in columns.items()}, batch.index.numpy()))
-    table = pd.concat(parts).sort_index().astype({name: float for name in list(columns)[:4]})
+    table = pd.concat(parts).sort_index().astype(dict.fromkeys(list(columns)[:4], float))
     table.insert(0, "user_id", windows.users)
     return table.assign(
         in_window=windows.in_window, known=windows.vocabulary.is_known(windows.targets)

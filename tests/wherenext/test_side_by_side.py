@@ -63,11 +63,6 @@ def test_work_is_what_a_counter_counts(length: int) -> None:
     assert 2 * one_way == side_by_side.work("bilstm", length, CONFIG)
 
 
-def test_depth_is_constant_for_one_and_the_length_for_the_other() -> None:
-    assert [side_by_side.depth("transformer", n, CONFIG) for n in (5, 400)] == [2, 2]
-    assert [side_by_side.depth("bilstm", n, CONFIG) for n in (5, 400)] == [5, 400]
-
-
 def test_the_recurrent_encoder_forgets_and_the_other_does_not() -> None:
     lstm, transformer = (side_by_side.reach(kind, 30, CONFIG) for kind in side_by_side.ENCODERS)
     assert lstm[-1] == transformer[-1] == 1

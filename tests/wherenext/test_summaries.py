@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -160,11 +159,3 @@ def test_the_results_are_of_these_diaries(diaries: Diaries) -> None:
     about = json.loads(path.read_text(encoding="utf-8"))["data"]
     assert about["fingerprint"] == fingerprint(diaries)
     assert about["to test on"] == len(diaries.test)
-
-
-def test_without_the_library_one_sentence_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
-    with pytest.raises(ModuleNotFoundError, match=r"install rouge-score\.$"):
-        rouge([["a"]], [["a"]])

@@ -19,7 +19,6 @@ import torch
 def _open(value: Any, name: str) -> bool:
     """Whether `...` still stands in the place of an answer; if so, say it."""
 
-
     def dots(one: Any) -> bool:
         values = list(one.values()) if isinstance(one, dict) else one
         return values is ... or (isinstance(values, (list, tuple)) and any(map(dots, values)))
