@@ -28,7 +28,6 @@ from wherenext.web_figure import WebFigure, scripted, web
 from wherenext.weights_json import ONE_LAYER, pack
 
 Small = Literal["pointer", "gate", "bias"]
-SHEETS = ("page_parts.css", "live.css")
 SCRIPTS = ("page_parts.js", "live.js", "live_map.js", "live_draw.js", "live_page.js")
 TITLES = {
     "full": "The live model: a town, its people, and where they go next",
@@ -37,14 +36,10 @@ TITLES = {
     "bias": "A live position bias: multiply it and see what the pointer does",
 }
 CAPTIONS = {
-    "full": "The trained model, computed in this page. Places, people and their visits are "
-    "simulated.",
-    "pointer": "The trained pointer, computed in this page. Delete a visit, change its hour, or "
-    "add one by clicking a place.",
-    "gate": "The trained model, computed in this page. The gate is the model's, until you set it "
-    "by hand.",
-    "bias": "The trained pointer, computed in this page. The bias can be multiplied; its keys "
-    "and queries stay as they are.",
+    "full": "The trained model, computed in this page. Places, people and visits are simulated.",
+    "pointer": "The trained pointer, computed in this page. Delete, change or add visits.",
+    "gate": "The trained model, computed in this page. The gate is its own, until you set it.",
+    "bias": "The trained pointer, computed in this page. Only its bias is multiplied.",
 }
 LABEL = (
     "Map of the places. Arrow keys move it, plus and minus zoom; places can be added by name below."
@@ -73,13 +68,6 @@ SIGNS = {
 }
 
 
-def frame(label: str, everything: str) -> str:
-    """The place of a map: what it is called, and its button that shows all."""
-    return Template(web("live_map.html").rstrip()).substitute(
-        label=safe_html(label), all=safe_html(everything)
-    )
-
-
 @dataclass(frozen=True, repr=False)
 class Playground(WebFigure):
     """A live model, for the notebook to display or to be saved as a page."""
@@ -87,15 +75,20 @@ class Playground(WebFigure):
     data: dict[str, Any]
     title: str
     caption: str
+    name: str = "live.html"
+    sheets: Sequence[str] = ("page_parts.css", "live.css")
+    scripts: Sequence[str] = SCRIPTS
+    map: tuple[str, str] = (LABEL, "Show all visits")  # what it is called, and its button
 
     def _repr_html_(self) -> str:
-        body = Template(web("live.html")).substitute(
+        label, everything = map(safe_html, self.map)
+        body = Template(web(self.name)).substitute(
             SIGNS, id=self.data["id"], kind=self.data["kind"],
             title=safe_html(self.title), caption=safe_html(self.caption),
             open=" open" if self.data["kind"] == "full" else "",
-            frame=frame(LABEL, "Show all visits"),
+            frame=Template(web("live_map.html").rstrip()).substitute(label=label, all=everything),
         )  # fmt: skip
-        return scripted(body, self.data, SHEETS, SCRIPTS)
+        return scripted(body, self.data, self.sheets, self.scripts)
 
 
 def playground(*, small: Small | None = None, window: int | None = None) -> Playground:

@@ -8,8 +8,6 @@ those of `pgt.NextLocation.predict` for that person alone; only for somebody wit
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from string import Template
 from typing import Any
 
 import pandas as pd
@@ -22,9 +20,7 @@ from pgt.predictor import PAST, PRIOR, RECENT, STEPS, NextLocation
 from pgt.recordings import MAGIC
 from pgt.visits import REQUIRED
 from wherenext import city as towns
-from wherenext.live import MOST_PEOPLE, SIGNS, frame
-from wherenext.page_text import safe_html
-from wherenext.web_figure import WebFigure, scripted, web
+from wherenext.live import MOST_PEOPLE, Playground
 from wherenext.weights_json import pack
 
 SAMPLE = 5  # of the simulated town, the person of chapter 24
@@ -44,26 +40,10 @@ HOLDS = (
 )
 
 
-@dataclass(frozen=True, repr=False)
-class Live(WebFigure):
-    """A page that answers, for the notebook to display or to be saved."""
-
-    data: dict[str, Any]
-    title: str
-    caption: str
-
-    def _repr_html_(self) -> str:
-        body = Template(web("predictor.html")).substitute(
-            SIGNS, id=self.data["id"], title=safe_html(self.title),
-            caption=safe_html(self.caption), frame=frame(MAP, "Show what is likely"),
-        )  # fmt: skip
-        return scripted(body, self.data, SHEETS, SCRIPTS)
-
-
 def live(
     predictor: NextLocation, visits: pd.DataFrame | None = None, *, title: str = "",
     caption: str = "",
-) -> Live:  # fmt: skip
+) -> Playground:  # fmt: skip
     """The networks of a predictor in a page of their own.
 
     The page begins with ``visits`` of up to `MOST_PEOPLE` people, or with a simulated one.
@@ -87,14 +67,15 @@ def live(
         "novelty": dict(zip(("mean", "strength"), predictor.novelty, strict=True)),
     }  # fmt: skip
     data = {
-        "id": "pgt-live-nobody", "model": model,
+        "id": "pgt-live-nobody", "kind": "predictor", "model": model,
         "reading": {"columns": {ours: [ours.replace("_", ""), *" ".join(ALIASES[ours]).split()]
                                 for ours in (*REQUIRED, "lon", "lat")},
                     "others": [[magic.decode("latin-1"), *words] for magic, *words in _others()]},
         "sample": visits is None, "name": "a simulated person" if visits is None else "your visits",
         "table": as_text(sample() if visits is None else visits),
     }  # fmt: skip
-    return Live(data, title or TITLE, caption or (CAPTION if visits is None else HOLDS))
+    return Playground(data, title or TITLE, caption or (CAPTION if visits is None else HOLDS),
+                      "predictor.html", SHEETS, SCRIPTS, (MAP, "Show what is likely"))  # fmt: skip
 
 
 def packed(network: ContextualPointer) -> dict[str, Any]:

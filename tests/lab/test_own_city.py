@@ -8,14 +8,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from lab.own_city import EPOCHS, SEEDS, SHARE
+from lab.data_sets import sampled
+from lab.own_city import EPOCHS, SEEDS, SHARE, as_checkins
 from pgt.cli.parser import main
 from pgt.doubts.places import far_from_sun
 from pgt.io.columns import ALIASES, recognized
 from pgt.io.tables import read
 from wherenext import city
 from wherenext.results import read_results
-from wherenext.worlds import as_checkins, sampled
 
 from pgt.errors import DataError
 
