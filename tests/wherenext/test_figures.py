@@ -42,10 +42,6 @@ def test_colours_follow_the_theme_and_have_fallbacks() -> None:
         assert f"var({figures.VARIABLES[colour]}, {colour})" in svg
 
 
-def test_the_same_figure_is_the_same_bytes() -> None:
-    assert draw().svg == draw().svg
-
-
 def test_two_figures_share_no_hatching_and_no_clipping() -> None:
     drawn = []
     for alt in ("One bar.", "Another bar."):
@@ -56,13 +52,6 @@ def test_two_figures_share_no_hatching_and_no_clipping() -> None:
         assert used and all(f'id="{name}"' in svg for name in used)
         drawn.append(used)
     assert not drawn[0] & drawn[1]
-
-
-@pytest.mark.parametrize(("style", "shared"), [("fill: red", True), ("opacity: 0.5", False)])
-def test_marks_share_their_style_unless_they_shine_through(style: str, shared: bool) -> None:
-    marks = "".join(f'<use href="#m" x="{x}" style="{style}"/>' for x in range(3))
-    light = figures.lighter(f"<g>{marks}</g>")
-    assert light.count(style) == (1 if shared else 3) and light.count("<use") == 3
 
 
 def test_lengths_are_rounded_and_names_that_something_refers_to_stay() -> None:

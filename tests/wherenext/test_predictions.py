@@ -54,18 +54,6 @@ def test_the_top_is_a_place_even_where_new_is_likelier() -> None:
     assert best.hit.tolist() == [True, False]
 
 
-def test_tempering_repairs_the_reliability_of_the_top() -> None:
-    log_probs, target = answers(n=30_000)
-    said = predictions.with_unseen(calibration.scale(log_probs, 1 / 3), log_probs > -np.inf)
-    right = predictions.with_unseen(log_probs, log_probs > -np.inf)
-
-    def error(table: np.ndarray) -> float:
-        best = predictions.top(table, target)
-        return calibration.expected_calibration_error(best.confidence, best.hit)
-
-    assert error(right) < 0.015 < 0.1 < error(said)
-
-
 def test_recalibrated_forecasts_have_the_mean_and_the_slope_of_what_happens() -> None:
     rng = np.random.default_rng(3)
     p = rng.beta(2, 4, 20_000)

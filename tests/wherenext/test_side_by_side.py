@@ -70,25 +70,6 @@ def test_the_recurrent_encoder_forgets_and_the_other_does_not() -> None:
     assert transformer[:-1].max() < 3 * transformer[:-1].min()
 
 
-def test_long_windows_can_be_timed() -> None:
-    for kind in side_by_side.ENCODERS:
-        step = side_by_side.encoder_step(kind, 200, 1, CONFIG)  # longer than max_len
-        assert step().item() > 0
-
-
-def test_the_time_of_a_call_is_its_fastest_after_one_that_does_not_count(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock, taken = [0.0], iter([0.5, 4.0, 2.0, 3.0, 1.0, 9.0])
-    monkeypatch.setattr(side_by_side.time, "process_time", lambda: clock[0])
-
-    def work() -> None:
-        clock[0] += next(taken)
-
-    assert side_by_side.seconds(work, repeats=3) == 2
-    assert side_by_side.seconds(work, repeats=1) == 9
-
-
 def test_returns_are_counted_among_windows_that_are_long_enough(data: Dataset) -> None:
     shares = side_by_side.returns_by_position(data.test, upto=3)
     places, lengths = [], data.test.lengths

@@ -13,8 +13,6 @@ from wherenext.summaries import (
     STAYS,
     Diaries,
     Stay,
-    repeated,
-    rouge,
     scores,
     sentence,
     stays_of,
@@ -70,11 +68,6 @@ def test_every_name_can_be_copied_and_some_words_have_to_be_generated(diaries: D
     assert all(word in words for word in never)
 
 
-def test_diaries_fit(diaries: Diaries) -> None:
-    for diary in [*diaries.train, *diaries.test]:
-        assert len(diary.source) <= SMALL.max_source and len(diary.summary) < SMALL.max_summary
-
-
 def test_every_stay_is_told(town: city.City) -> None:
     everyone = stays_of(town)
     assert sum(map(len, everyone.values())) == len(town.visits)
@@ -121,12 +114,6 @@ def test_a_word_counts_once_for_each_person(diaries: Diaries) -> None:
     assert having == people and "also" in words
 
 
-def test_rouge_is_that_of_the_library_and_knows_extremes() -> None:
-    text = "two busy days of routine".split()
-    found = rouge([text, "no errand".split()], [text, text])
-    assert found.iloc[0].tolist() == [1, 1, 1] and found.iloc[1].tolist() == [0, 0, 0]
-
-
 def test_a_name_counts_as_often_as_it_is_right() -> None:
     words = Words(["at", "[x]"])
     source = "at Elm Row at Owl".split()
@@ -134,11 +121,6 @@ def test_a_name_counts_as_often_as_it_is_right() -> None:
     assert unknown_right("Elm Elm Row".split(), "Elm Elm Owl".split(), words, source) == (2, 3, 3)
     # What the source does not have could not be copied.
     assert unknown_right("Elm".split(), "Gnu".split(), words, source) == (0, 0, 1)
-
-
-@pytest.mark.parametrize(("n", "expected"), [(1, (3, 6)), (2, (1, 5)), (3, (0, 4)), (9, (0, 0))])
-def test_repetition(n: int, expected: tuple[int, int]) -> None:
-    assert repeated("a b a b b c".split(), n) == expected
 
 
 def test_sentences_are_told_apart(diaries: Diaries) -> None:
