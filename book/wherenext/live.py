@@ -23,6 +23,7 @@ from pgt.model import PointerGeneratorTransformer
 from pgt.visits import local_day, local_minute
 from pgt.windows import FEATURES, Windows, prepare
 from wherenext import city as towns
+from wherenext.ground import UNIT, ground_of
 from wherenext.page_text import safe_html
 from wherenext.web_figure import WebFigure, scripted, web
 from wherenext.weights_json import ONE_LAYER, pack
@@ -52,10 +53,6 @@ KEPT = {
 }
 MOST_PEOPLE = 100  # in one page; those with the most windows or visits
 MONDAY = 4  # 1970-01-05, as days since 1970-01-01
-UNIT = 1e-5  # of a map, in degrees: about a metre
-# What lies below the data, from the ground up, with the width of its lines in pixels.
-GROUND = {"district": 1.0, "park": 1.0, "river": 1.0, "lake": 1.0, "street": 1.5, "rail": 2.0}
-WIDE_STREETS = {"avenue": 4.0, "promenade": 3.0}
 # Signs for a legend: SVG in a box from -8 to 8.
 SIGNS = {
     "disc": '<circle r="6" class="attention"/>',
@@ -183,39 +180,16 @@ def places_of(windows: Windows, places: pd.DataFrame | None) -> dict[str, Any]:
     again = titles.groupby(titles).cumcount()
     titles = titles.where(again == 0, titles + " (" + (again + 1).astype(str) + ")")
     spots: list[list[int] | None] = [None] * (len(titles) + 2)
-    corner, shrink = [0.0, 0.0], 1.0
-    if "lon" in table.columns and "lat" in table.columns and table.lon.notna().any():
-        corner = [float(table.lon.min()), float(table.lat.min())]
+    corner, shrink = np.zeros(2), 1.0
+    if {"lon", "lat"} <= set(table.columns) and table.lon.notna().any():
+        corner = table[["lon", "lat"]].min().to_numpy()
         shrink = math.cos(math.radians(float(table.lat.mean())))
-        east, north = (table.lon - corner[0]) / UNIT, (table.lat - corner[1]) / UNIT
-        for i in np.flatnonzero(table.lon.notna() & table.lat.notna()):
-            spots[i + 2] = [round(float(east[i])), round(float(north[i]))]
+        for i, spot in enumerate((table[["lon", "lat"]].to_numpy() - corner) / UNIT, start=2):
+            spots[i] = None if np.isnan(spot).any() else np.rint(spot).astype(int).tolist()
     return {
         "names": [None, None, *titles], "spots": spots, "known": 1 + vocabulary.n_known,
         "corner": corner, "shrink": round(shrink, 5),
     }  # fmt: skip
-
-
-def ground_of(features: Sequence[dict[str, Any]], corner: Sequence[float]) -> dict[str, Any]:
-    """Features as SVG paths in `UNIT`: ``layers`` ([kind, width, path]) and ``labels``."""
-    layers: dict[tuple[str, float], list[str]] = {}
-    labels: list[list[Any]] = []
-    for feature in features:
-        about, geometry = feature["properties"], feature["geometry"]
-        kind = about["kind"]
-        if kind not in GROUND:
-            continue
-        area = geometry["type"] == "Polygon"
-        line = np.asarray(geometry["coordinates"][0] if area else geometry["coordinates"])
-        corners = np.rint((line - corner) / UNIT).astype(int)
-        path = f"M{corners[0][0]} {corners[0][1]}l"
-        path += " ".join(f"{x} {y}" for x, y in np.diff(corners, axis=0))
-        width = WIDE_STREETS.get(str(about.get("level")), GROUND[kind])
-        layers.setdefault((kind, width), []).append(path + ("z" if area else ""))
-        if kind == "district":
-            labels.append([*corners.mean(0).round().astype(int).tolist(), str(about["name"])])
-    order = sorted(layers, key=lambda layer: (list(GROUND).index(layer[0]), layer[1]))
-    return {"layers": [[k, w, "".join(layers[k, w])] for k, w in order], "labels": labels}
 
 
 def _whose(windows: Windows) -> list[Any]:
