@@ -26,7 +26,7 @@ import pandas as pd
 import torch
 from IPython.display import display
 from wherenext import city
-from wherenext.claims import CLAIMS
+from wherenext.comparison import CLAIMS
 from wherenext.results import read_results
 
 from pgt.config import CITY, PRESETS, ModelConfig
@@ -62,13 +62,11 @@ def build(*names, seed=0):
 
 # %% tags=["hide-input"]
 OWN = ("", "original", "sets")  # sources of what is not a proposal
-proposals = {n: one for n, one in CLAIMS.items() if one.source not in OWN}
-listed = {
-    name: {"proposal": one.source, "what": one.title, "claim": one.says}
-    for name, one in proposals.items()
-}
+proposals = CLAIMS.index[~CLAIMS.source.isin(OWN)]
+names = {"source": "proposal", "title": "what", "says": "claim"}
 with pd.option_context("display.max_colwidth", None):
-    display(pd.DataFrame(listed).T.rename_axis("in code"))
+    listed = CLAIMS.loc[proposals, list(names)].rename(columns=names)
+    display(listed.rename_axis("in code"))
 
 # %% [markdown]
 # Before you go on, bet. Which three would you put in first? (Exercise 1 settles your bets.)
@@ -405,7 +403,7 @@ with torch.no_grad():
         table = fresh.embeddings.tables["location"]
         torch.nn.init.normal_(table.weight, std=3.0)
         log_probs = fresh(seen).generator_log_probs
-        ranks[f"untrained, {CLAIMS[name].title}"] = rank_of(log_probs)
+        ranks[f"untrained, {CLAIMS.title[name]}"] = rank_of(log_probs)
 title = f"rank of {len(seen)} × {V} log-probabilities"
 with pd.option_context("display.max_colwidth", None):
     display(pd.Series(ranks, name=title).to_frame())
@@ -494,7 +492,7 @@ def kept_epochs(file):
 
 
 trainings = kept_epochs(results)
-titles = {name: one.title for name, one in CLAIMS.items()}
+titles = CLAIMS.title.to_dict()
 
 tuned = read_results("geolife_exact")
 grid = math.prod(len(values) for values in ContextKernel.GRID.values())
@@ -722,7 +720,7 @@ judged = [name for name in proposals if name != "temperature"]
 claims = {}
 for v in judged:
     expected = EXPECTED.get(v, 1)
-    row = {"proposal": CLAIMS[v].source, "claim": SAYS[expected]}
+    row = {"proposal": CLAIMS.source[v], "claim": SAYS[expected]}
     for n, e in ends.items():
         if v not in e.index:
             row[f"{n} (points)"] = row[n] = "is the plain model"

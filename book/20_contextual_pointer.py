@@ -333,8 +333,6 @@ show(
 # the kernel's tables, it must be the kernel.
 
 # %% tags=["hide-input"]
-from wherenext.pointer_variants import kernel_config
-
 from pgt.contextual import ContextualConfig, ContextualPointer, like_kernel
 
 network = load_model(shipped("city"))
@@ -351,8 +349,10 @@ print(f"No features: PGT, with its {network.n_parameters():,} numbers.")
 
 # %%
 sizes = data.vocabulary.n_locations, data.vocabulary.n_users
-as_kernel = ContextualPointer(kernel_config(ContextualConfig(*sizes)))
-as_kernel = as_kernel.double().eval()
+parts = {"encoder": False, "content": False, "interaction": 0, "scaled": False}
+parts |= {"features": ("age", "before", "clock"), "n_components": 3}
+alone = ContextualConfig(*sizes, without=("generator", "gate"), **parts)
+as_kernel = ContextualPointer(alone).double().eval()
 like_kernel(as_kernel.scorer, kernel)
 with torch.no_grad():
     probability = as_kernel(some).log_probs.exp()

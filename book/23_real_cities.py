@@ -850,12 +850,24 @@ Markdown(
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from wherenext import city
-from wherenext.worlds import as_checkins, sampled
 
+rng, visits = np.random.default_rng(0), city.load().visits
+people = rng.choice(visits.user_id.unique(), 40, replace=False)
+own = visits[visits.user_id.isin(people)]
+own = own[rng.random(len(own)) < 0.7]
+utc = own.started_at.dt.tz_convert("UTC").dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+checkins = {
+    "User ID": "u" + own.user_id.astype(str),
+    "Venue ID": "v" + own.location_id.astype(str),
+    "Latitude": own.lat,
+    "Longitude": own.lon,
+    "Check-in time": utc,
+}
+checkins = pd.DataFrame(checkins).sample(frac=1, random_state=0)
 folder = Path(tempfile.mkdtemp())
-own = sampled(city.load().visits.drop(columns="split"), people=40)
-as_checkins(own).to_csv(folder / "checkins.csv", index=False)
+checkins.to_csv(folder / "checkins.csv", index=False)
 print((folder / "checkins.csv").read_text()[:150])
 
 # %% tags=["hide-input"]
@@ -891,7 +903,7 @@ run("visits checkins.csv --out visits.parquet --timezone America/Regina")
 # this can be so even at a favourite place, since the weights of its many visits add up anyway.)
 
 # %%
-person = as_checkins(own)["User ID"].value_counts().index[0]
+person = checkins["User ID"].value_counts().index[0]
 run(f"predict visits.parquet --user {person} --top 3")
 run(f"explain visits.parquet --user {person} --top 1 --reasons 3")
 

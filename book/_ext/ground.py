@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from wherenext.live import UNIT, ground_of
+from wherenext.ground import UNIT, ground_of
 
 WIDTH, HEIGHT = 600, 340  # units of a picture
 MARGIN = 44  # units around what it shows

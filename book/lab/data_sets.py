@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from wherenext import city
-from wherenext.worlds import sampled
 
 from lab.provenance import fingerprint
 from pgt.config import Anchor, Protocol, WindowConfig
@@ -83,6 +83,13 @@ def read_windows_folder(folder: str | Path, *, drop_duplicates: bool = False) ->
     visits = raw[["user_id", "location_id"]].assign(started_at=start, finished_at=end)
     visits["split"] = raw.split
     return check(visits.drop_duplicates([*REQUIRED]) if drop_duplicates else visits)
+
+
+def sampled(visits: pd.DataFrame, people: int, share: float = 0.7, seed: int = 0) -> pd.DataFrame:
+    """Some people's visits, drawn at random, and not all of them: nobody checks in everywhere."""
+    rng = np.random.default_rng(seed)
+    own = visits[visits.user_id.isin(rng.choice(visits.user_id.unique(), people, replace=False))]
+    return own[rng.random(len(own)) < share]
 
 
 @dataclass(frozen=True)

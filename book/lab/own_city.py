@@ -21,8 +21,8 @@ from typing import Any
 import pandas as pd
 import torch
 from wherenext import city
-from wherenext.worlds import as_checkins, sampled
 
+from lab.data_sets import sampled
 from lab.reports import Report, Row
 from pgt import datasets, metrics
 from pgt.baselines import baselines, fit_baseline
@@ -37,6 +37,17 @@ SEEDS, EPOCHS = (42, 1), 6
 PEOPLE, SHARE = 500, 0.7  # of the town, and of their visits
 PRESET = "city"
 ZONE = "America/Regina"
+
+
+def as_checkins(visits: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """Visits as check-ins are found: other names, text ids, UTC, no ends, no order."""
+    utc = visits.started_at.dt.tz_convert("UTC").dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+    table = {
+        "User ID": "u" + visits.user_id.astype(str),
+        "Venue ID": "v" + visits.location_id.astype(str),
+        "Latitude": visits.lat, "Longitude": visits.lon, "Check-in time": utc,
+    }  # fmt: skip
+    return pd.DataFrame(table).sample(frac=1, random_state=seed)
 
 
 def ends(visits: pd.DataFrame, share: float) -> Iterator[dict[str, Any]]:

@@ -142,9 +142,11 @@ def save(city: City, folder: str | Path) -> None:
     texts = {
         "city.json": json.dumps(about, indent=2) + "\n",
         "base.geojson": json.dumps(city.base, separators=(",", ":")) + "\n",
+        "visits.csv": files.write_csv(visits),
+    } | {
+        f"{name}.csv": files.write_csv(getattr(city, name))
+        for name in ("places", "people", "moves")
     }
-    tables = {"places": city.places, "people": city.people, "moves": city.moves, "visits": visits}
-    texts |= {f"{name}.csv": files.write_csv(table) for name, table in tables.items()}
     for name, text in texts.items():
         files.write_text(Path(folder) / name, text)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
+from io import StringIO
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +19,11 @@ from pgt.errors import DataError
 from pgt.metrics import ends, gains, group_mask, resampled_means
 from wherenext.results import Results
 
+# What is claimed of each of `pgt.improvements.IMPROVEMENTS`, with a title, and where: under a
+# number, in the lists "avoid" and "list", of the summarizer ("original"), or in the notebook
+# of temporal "sets".
+_FILE = resources.files("wherenext").joinpath("claims.csv").read_text("utf-8")
+CLAIMS = pd.read_csv(StringIO(_FILE), index_col="name", dtype=str, keep_default_na=False)
 CONFIRMED, CONTRADICTED = "confirmed", "contradicted"
 NOT_CONFIRMED, CANNOT_TELL = "not confirmed", "cannot tell"
 
@@ -92,7 +99,13 @@ def compare(
             raise DataError(f"{name} has seeds {sorted(found)}, the base has {sorted(seeds)}.")
         if any(not run.index.equals(first.index) for run in found.values()):
             raise DataError(f"{name} was scored on other windows than the base.")
-        changes.append([_gain(found, s) - _gain(before, s) for s in seeds])
+        changes.append(
+            [
+                found[s if s in found else None].to_numpy()
+                - before[s if s in before else None].to_numpy()
+                for s in seeds
+            ]
+        )
     values = 100 * np.array(changes)  # (K, S, W)
     drawn = resampled_means(
         np.moveaxis(values, 0, -1), first.index.to_numpy(), draws=draws, seed=seed
@@ -137,8 +150,3 @@ def _hits(
     if not found:
         raise DataError(f"There is no run with {chosen}.")
     return found
-
-
-def _gain(runs: dict[Any, pd.Series], seed: Any) -> np.ndarray:
-    """A run's gains; a model without seeds has one run for all."""
-    return np.asarray(runs[seed if seed in runs else None])

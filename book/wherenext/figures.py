@@ -39,8 +39,6 @@ NUMBER = re.compile(r"-?\d+\.\d+")
 # Lengths on the page; not the factors of a scale, which multiply others.
 LENGTHS = re.compile(r'(?<= )(?:d|x|y|x1|x2|y1|y2|width|height)="[^"]*"|translate\([^)]*\)')
 GROUP = re.compile(r'<g id="[\w.]+_\d+"')  # named by matplotlib; nothing refers to these names
-MARK = r'<use [^<>]*? style="{}"/>'
-MARKS = re.compile(MARK.format('(?P<style>[^"]*)') + f"(?:{MARK.format('(?P=style)')})+")
 
 
 def themed_svg(figure: Figure, alt: str) -> str:
@@ -68,21 +66,13 @@ def lighter(svg: str) -> str:
     svg = re.sub(r'(?<= d=")[^"]*', lambda found: re.sub(r"\s*([A-Za-z\n])\s*", r"\1",
                  " ".join(found[0].split())), svg)  # fmt: skip
     svg = LENGTHS.sub(lambda found: NUMBER.sub(_short, found[0]), svg)
-    return MARKS.sub(_share_style, GROUP.sub("<g", svg)).replace("xlink:href=", "href=")
+    return GROUP.sub("<g", svg).replace("xlink:href=", "href=")
 
 
 def _short(found: re.Match[str]) -> str:
     """A number with two decimals, unless that is nothing."""
     text = f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
     return "0" if text in ("-0", "") else text
-
-
-def _share_style(found: re.Match[str]) -> str:
-    """Marks of one style in a group that has it; each hides what it covers, as before."""
-    style = found["style"]
-    if re.search(r"(?<!-)opacity", style):
-        return found[0]  # of a group, it would be that of all marks together
-    return f'<g style="{style}">' + found[0].replace(f' style="{style}"', "") + "</g>"
 
 
 class Shown:

@@ -67,12 +67,8 @@ class Streets:
         length = np.hypot(*(xy[pairs[0]] - xy[pairs[1]]).T)
         length[: near.shape[1]] *= DETOUR
         # Of two ways between the same corners the shorter counts; equal points are one already.
-        pairs.sort(axis=0)
-        order = np.lexsort((length, *pairs))
-        pairs, length = pairs[:, order], length[order]
-        first = np.ones(len(length), dtype=bool)
-        first[1:] = (np.diff(pairs) != 0).any(axis=0)
-        graph = coo_matrix((length[first], pairs[:, first]), shape=(len(xy),) * 2).tocsr()
+        ways = pd.Series(length).groupby([*np.sort(pairs, axis=0)]).min()
+        graph = coo_matrix((ways, [*zip(*ways.index, strict=True)]), shape=(len(xy),) * 2).tocsr()
         _, part = connected_components(graph, directed=False)
         keep = np.flatnonzero(part == np.bincount(part).argmax())
         self.corners, self.graph = xy[keep], graph[keep][:, keep]
@@ -134,47 +130,26 @@ def true_visits(city: City, people: Sequence[int], *, days: int | None = None) -
 
 def simulate_fixes(
     city: City,
-    people: Sequence[int],
+    people: Sequence[int],  # user_id; each has random numbers of their own
     *,
-    days: int | None = None,
+    days: int | None = None,  # calendar days from each person's first one on; all without
     seed: int = 7,
-    every_s: int = 30,
-    noise_m: float = 5.0,
-    noise_minutes: float = 5.0,
-    jumps_per_day: float = 2.0,
-    jump_m: float = 100.0,
-    gaps_per_day: float = 1.0,
-    gap_minutes: float = 45.0,
-    indoor_loss: float = 0.5,
-    off_after_minutes: float = 120.0,
+    every_s: int = 30,  # between two fixes, 1 to 3600
+    noise_m: float = 5.0,  # standard deviation of the error east and that north
+    noise_minutes: float = 5.0,  # ... which has faded to 1/e of itself then
+    jumps_per_day: float = 2.0,  # reflected signals, which move the position for a while
+    jump_m: float = 100.0,  # ... by a distance of this mean
+    gaps_per_day: float = 1.0,  # how often in 24 hours the recorder goes off
+    gap_minutes: float = 45.0,  # ... and for how long on average
+    indoor_loss: float = 0.5,  # share of every stay without a fix: its middle
+    off_after_minutes: float = 120.0,  # in longer pauses nothing is recorded
 ) -> pd.DataFrame:
     """Record where people of the simulated city were, with a receiver that is not perfect.
 
     Between visits people follow the streets, on foot if there is time for it, else by bicycle, bus
-    or car; who has time to spare goes a longer way round. In pauses of more than
-    ``off_after_minutes`` nothing is recorded, nor in the middle ``indoor_loss`` of every stay.
-
-    Parameters
-    ----------
-    people : sequence of int
-        Their ``user_id``; each has random numbers of their own.
-    days : int, optional
-        Calendar days from each person's first one on; all without.
-    every_s : int
-        Seconds between two fixes, 1 to 3600.
-    noise_m, noise_minutes : float
-        Standard deviation of the error east and that north, metres; after so many minutes it has
-        faded to 1/e of itself.
-    jumps_per_day, jump_m : float
-        A reflected signal moves the position by a distance of this mean, metres, for a while.
-    gaps_per_day, gap_minutes : float
-        How often in 24 hours the recorder goes off, and for how long on average.
-
-    Returns
-    -------
-    DataFrame
-        By person and time: ``user_id``, ``tracked_at`` (UTC), ``lon``, ``lat`` (degrees) and the
-        truth, ``visit``: the row label in ``city.visits``, -1 on the way.
+    or car; who has time to spare goes a longer way round. By person and time: ``user_id``,
+    ``tracked_at`` (UTC), ``lon``, ``lat`` (degrees) and the truth, ``visit``: the row label in
+    ``city.visits``, -1 on the way.
     """
     if not (1 <= every_s <= 3600 and every_s == int(every_s)):
         raise DataError(f"every_s={every_s:g} must be whole seconds between 1 and 3600.")

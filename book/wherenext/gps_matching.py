@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import haversine_distances
 
 from pgt.errors import DataError
 from pgt.gps import require_stays
-from pgt.visits import EARTH_RADIUS, first_row, microseconds
+from pgt.visits import EARTH_RADIUS, microseconds
 
 MINUTE = 60e6  # microseconds
 
@@ -28,17 +28,10 @@ def match(
     ``minutes`` (in common), ``metres`` (apart), ``start_error`` and ``end_error`` (minutes; above
     0: too late).
     """
-    if not (metres > 0 and 0 < share <= 1):
-        raise DataError(f"metres={metres:g} must be above 0, share={share:g} above 0 and up to 1.")
     for table in (found, truth):
         require_stays(table)
         if not table.index.is_unique:
             raise DataError("Row labels repeat; number the rows with .reset_index(drop=True).")
-        lost = ~np.isfinite(table[["lon", "lat"]].astype(float)).all(axis=1)
-        if lost.any():
-            raise DataError(
-                f"There is no position in {first_row(table, lost)}; drop it, or fill it in."
-            )
     pairs = pd.DataFrame(
         {"found": pd.Series(pd.NA, truth.index, dtype=object), "minutes": 0.0, "metres": np.nan,
          "start_error": np.nan, "end_error": np.nan}

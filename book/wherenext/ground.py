@@ -1,8 +1,8 @@
-"""The town's ground below its maps: GeoJSON for `pgt.maps`, and where its places lie."""
+"""The town's ground: GeoJSON for `pgt.maps`, and SVG paths for pages with a map of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 
 from wherenext.city import City
 
+UNIT = 1e-5  # of a path, in degrees: about a metre
 # From the ground up, as Leaflet draws them; a page may define the colours anew.
 STYLES: dict[str, dict[str, Any]] = {
     "district": {"color": "var(--pgt-land-line, #c9c4b8)", "weight": 1},
@@ -48,7 +49,7 @@ def ground(base: Mapping[str, Any]) -> dict[str, Any]:
     """
     shapes: dict[str, list[Any]] = {kind: [] for kind in STYLES}
     for feature in base["features"]:
-        if (kind := _kind(feature)) in shapes:
+        if (kind := _style_of(feature)) in shapes:
             shapes[kind].append(feature["geometry"]["coordinates"])
     features: list[dict[str, Any]] = []
     for kind, coordinates in shapes.items():
@@ -65,6 +66,31 @@ def ground(base: Mapping[str, Any]) -> dict[str, Any]:
              "geometry": {"type": "Point", "coordinates": [row.lon, row.lat]}}
         )  # fmt: skip
     return {"type": "FeatureCollection", "features": features}
+
+
+def _style_of(feature: Mapping[str, Any]) -> str:
+    """A key of `STYLES`; wide streets have their own."""
+    about = feature["properties"]
+    return str(about["level"] if about.get("level") in STYLES else about["kind"])
+
+
+def ground_of(features: Sequence[dict[str, Any]], corner: Sequence[float]) -> dict[str, Any]:
+    """Features as SVG paths in `UNIT`: ``layers`` ([kind, width, path]) and ``labels``."""
+    layers: dict[str, list[Any]] = {}
+    labels: list[list[Any]] = []
+    for feature in features:
+        about, geometry, style = feature["properties"], feature["geometry"], _style_of(feature)
+        if style not in STYLES:
+            continue
+        area = geometry["type"] == "Polygon"
+        line = np.asarray(geometry["coordinates"][0] if area else geometry["coordinates"])
+        corners = np.rint((line - corner) / UNIT).astype(int)
+        steps = " ".join(f"{x} {y}" for x, y in np.diff(corners, axis=0))
+        layer = layers.setdefault(style, [about["kind"], STYLES[style].get("weight", 1.0), ""])
+        layer[2] += f"M{corners[0][0]} {corners[0][1]}l{steps}{'z' if area else ''}"
+        if style == "district":
+            labels.append([*corners.mean(0).round().astype(int).tolist(), str(about["name"])])
+    return {"layers": [layers[style] for style in STYLES if style in layers], "labels": labels}
 
 
 def districts(base: Mapping[str, Any]) -> pd.DataFrame:

@@ -23,12 +23,12 @@ from pgt.model import PointerGeneratorTransformer
 from pgt.visits import local_day, local_minute
 from pgt.windows import FEATURES, Windows, prepare
 from wherenext import city as towns
+from wherenext.ground import UNIT, ground_of
 from wherenext.page_text import safe_html
 from wherenext.web_figure import WebFigure, scripted, web
 from wherenext.weights_json import ONE_LAYER, pack
 
 Small = Literal["pointer", "gate", "bias"]
-SHEETS = ("page_parts.css", "live.css")
 SCRIPTS = ("page_parts.js", "live.js", "live_map.js", "live_draw.js", "live_page.js")
 TITLES = {
     "full": "The live model: a town, its people, and where they go next",
@@ -37,14 +37,10 @@ TITLES = {
     "bias": "A live position bias: multiply it and see what the pointer does",
 }
 CAPTIONS = {
-    "full": "The trained model, computed in this page. Places, people and their visits are "
-    "simulated.",
-    "pointer": "The trained pointer, computed in this page. Delete a visit, change its hour, or "
-    "add one by clicking a place.",
-    "gate": "The trained model, computed in this page. The gate is the model's, until you set it "
-    "by hand.",
-    "bias": "The trained pointer, computed in this page. The bias can be multiplied; its keys "
-    "and queries stay as they are.",
+    "full": "The trained model, computed in this page. Places, people and visits are simulated.",
+    "pointer": "The trained pointer, computed in this page. Delete, change or add visits.",
+    "gate": "The trained model, computed in this page. The gate is its own, until you set it.",
+    "bias": "The trained pointer, computed in this page. Only its bias is multiplied.",
 }
 LABEL = (
     "Map of the places. Arrow keys move it, plus and minus zoom; places can be added by name below."
@@ -57,10 +53,6 @@ KEPT = {
 }
 MOST_PEOPLE = 100  # in one page; those with the most windows or visits
 MONDAY = 4  # 1970-01-05, as days since 1970-01-01
-UNIT = 1e-5  # of a map, in degrees: about a metre
-# What lies below the data, from the ground up, with the width of its lines in pixels.
-GROUND = {"district": 1.0, "park": 1.0, "river": 1.0, "lake": 1.0, "street": 1.5, "rail": 2.0}
-WIDE_STREETS = {"avenue": 4.0, "promenade": 3.0}
 # Signs for a legend: SVG in a box from -8 to 8.
 SIGNS = {
     "disc": '<circle r="6" class="attention"/>',
@@ -73,13 +65,6 @@ SIGNS = {
 }
 
 
-def frame(label: str, everything: str) -> str:
-    """The place of a map: what it is called, and its button that shows all."""
-    return Template(web("live_map.html").rstrip()).substitute(
-        label=safe_html(label), all=safe_html(everything)
-    )
-
-
 @dataclass(frozen=True, repr=False)
 class Playground(WebFigure):
     """A live model, for the notebook to display or to be saved as a page."""
@@ -87,15 +72,20 @@ class Playground(WebFigure):
     data: dict[str, Any]
     title: str
     caption: str
+    name: str = "live.html"
+    sheets: Sequence[str] = ("page_parts.css", "live.css")
+    scripts: Sequence[str] = SCRIPTS
+    map: tuple[str, str] = (LABEL, "Show all visits")  # what it is called, and its button
 
     def _repr_html_(self) -> str:
-        body = Template(web("live.html")).substitute(
+        label, everything = map(safe_html, self.map)
+        body = Template(web(self.name)).substitute(
             SIGNS, id=self.data["id"], kind=self.data["kind"],
             title=safe_html(self.title), caption=safe_html(self.caption),
             open=" open" if self.data["kind"] == "full" else "",
-            frame=frame(LABEL, "Show all visits"),
+            frame=Template(web("live_map.html").rstrip()).substitute(label=label, all=everything),
         )  # fmt: skip
-        return scripted(body, self.data, SHEETS, SCRIPTS)
+        return scripted(body, self.data, self.sheets, self.scripts)
 
 
 def playground(*, small: Small | None = None, window: int | None = None) -> Playground:
@@ -139,18 +129,15 @@ def build(
         raise DataError("This model has no pointer, which every small version shows.")
     if not 0 <= window < len(windows):
         raise DataError(f"There is no window {window}; there are {len(windows)}, from 0.")
-    rows: dict[str, Any] = {}
     here: list[int] | None = None
     if small is not None:  # only the windows of the person whose window it is
         mine = np.flatnonzero(windows.users == windows.users[window])
         windows, window = windows.subset(mine), int(np.searchsorted(mine, window))
-        ids = windows.features[0].numpy()[1:]
-        low, high = int(windows.first.min()), int(windows.target.max()) + 1
-        here = sorted({0, 1, *np.unique(ids[low:high]).tolist()})
-        rows = {"embeddings.tables.location.weight": here}
     people = people_of(windows, roles)
+    rows: dict[str, Any] = {}
     if small is not None:
-        rows["embeddings.tables.user.weight"] = [0, people[0]["user"]]
+        here = sorted({0, 1, *(place for place, _, _ in people[0]["visits"])})
+        rows = {"location": here, "user": [0, people[0]["user"]]}
     leave_out = ("generator", "gate") if small in ("pointer", "bias") else ()
     pointer_alone = bool(leave_out) or model.generator is None
     about = places_of(windows, places)
@@ -167,7 +154,8 @@ def build(
         "switches": [part for part in switches_of(model) if part in KEPT.get(kind, (part,))],
         "rings": not pointer_alone,
         "has_both": not pointer_alone and model.pointer is not None,
-        "model": pack(model, rows=rows, leave_out=leave_out),
+        "model": pack(model, rows={f"embeddings.tables.{k}.weight": v for k, v in rows.items()},
+                      leave_out=leave_out),
     }  # fmt: skip
     return Playground(data, title or TITLES[kind], caption or CAPTIONS[kind])
 
@@ -190,39 +178,16 @@ def places_of(windows: Windows, places: pd.DataFrame | None) -> dict[str, Any]:
     again = titles.groupby(titles).cumcount()
     titles = titles.where(again == 0, titles + " (" + (again + 1).astype(str) + ")")
     spots: list[list[int] | None] = [None] * (len(titles) + 2)
-    corner, shrink = [0.0, 0.0], 1.0
-    if "lon" in table.columns and "lat" in table.columns and table.lon.notna().any():
-        corner = [float(table.lon.min()), float(table.lat.min())]
+    corner, shrink = np.zeros(2), 1.0
+    if {"lon", "lat"} <= set(table.columns) and table.lon.notna().any():
+        corner = table[["lon", "lat"]].min().to_numpy()
         shrink = math.cos(math.radians(float(table.lat.mean())))
-        east, north = (table.lon - corner[0]) / UNIT, (table.lat - corner[1]) / UNIT
-        for i in np.flatnonzero(table.lon.notna() & table.lat.notna()):
-            spots[i + 2] = [round(float(east[i])), round(float(north[i]))]
+        for i, spot in enumerate((table[["lon", "lat"]].to_numpy() - corner) / UNIT, start=2):
+            spots[i] = None if np.isnan(spot).any() else np.rint(spot).astype(int).tolist()
     return {
         "names": [None, None, *titles], "spots": spots, "known": 1 + vocabulary.n_known,
         "corner": corner, "shrink": round(shrink, 5),
     }  # fmt: skip
-
-
-def ground_of(features: Sequence[dict[str, Any]], corner: Sequence[float]) -> dict[str, Any]:
-    """Features as SVG paths in `UNIT`: ``layers`` ([kind, width, path]) and ``labels``."""
-    layers: dict[tuple[str, float], list[str]] = {}
-    labels: list[list[Any]] = []
-    for feature in features:
-        about, geometry = feature["properties"], feature["geometry"]
-        kind = about["kind"]
-        if kind not in GROUND:
-            continue
-        area = geometry["type"] == "Polygon"
-        line = np.asarray(geometry["coordinates"][0] if area else geometry["coordinates"])
-        corners = np.rint((line - corner) / UNIT).astype(int)
-        path = f"M{corners[0][0]} {corners[0][1]}l"
-        path += " ".join(f"{x} {y}" for x, y in np.diff(corners, axis=0))
-        width = WIDE_STREETS.get(str(about.get("level")), GROUND[kind])
-        layers.setdefault((kind, width), []).append(path + ("z" if area else ""))
-        if kind == "district":
-            labels.append([*corners.mean(0).round().astype(int).tolist(), str(about["name"])])
-    order = sorted(layers, key=lambda layer: (list(GROUND).index(layer[0]), layer[1]))
-    return {"layers": [[k, w, "".join(layers[k, w])] for k, w in order], "labels": labels}
 
 
 def _whose(windows: Windows) -> list[Any]:
@@ -233,8 +198,8 @@ def _whose(windows: Windows) -> list[Any]:
 def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str, Any]]:
     """Everybody's visits and moments.
 
-    ``monday``: days since 1970 of the Monday from which ``at`` counts; ``visits``: [place, at,
-    stay], in minutes; ``moments``: [first visit, target], as rows of ``visits``.
+    ``visits``: [place, at, stay], in minutes from some Monday; ``moments``: [first visit, target],
+    as rows of ``visits``.
     """
     table = windows.visits
     day, minute = (f(table.started_at).to_numpy() for f in (local_day, local_minute))
@@ -250,7 +215,7 @@ def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str
         moments = np.stack([windows.first[mine], windows.target[mine]], axis=1) - low
         role = "" if roles is None or user not in roles.index else f", {roles[user]}"
         people.append(
-            {"name": f"Person {user}{role}", "user": int(features["user"][low]), "monday": monday,
+            {"name": f"Person {user}{role}", "user": int(features["user"][low]),
              "visits": visits.astype(int).tolist(), "moments": moments.tolist()}
         )  # fmt: skip
     return people
@@ -266,9 +231,8 @@ def start_of(windows: Windows, i: int) -> list[int]:
 
 def switches_of(model: PointerGeneratorTransformer) -> list[str]:
     """The parts that a model has, and that can so be switched off."""
-    config = model.config
-    missing = {"position_bias"} if not config.has("pointer") else set()
-    if not (config.has("pointer") and config.has("generator")):
-        missing |= {"pointer", "generator", "gate"}
-    parts = [part for part in PARTS if config.has(part) and part not in missing]
-    return parts + ([ONE_LAYER] if config.n_layers > 1 else [])
+    has = model.config.has
+    missing = set() if has("pointer") and has("generator") else {"pointer", "generator", "gate"}
+    missing |= set() if has("pointer") else {"position_bias"}
+    parts = [part for part in PARTS if has(part) and part not in missing]
+    return parts + ([ONE_LAYER] if model.config.n_layers > 1 else [])

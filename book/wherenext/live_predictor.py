@@ -8,8 +8,6 @@ those of `pgt.NextLocation.predict` for that person alone; only for somebody wit
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from string import Template
 from typing import Any
 
 import pandas as pd
@@ -22,9 +20,7 @@ from pgt.predictor import PAST, PRIOR, RECENT, STEPS, NextLocation
 from pgt.recordings import MAGIC
 from pgt.visits import REQUIRED
 from wherenext import city as towns
-from wherenext.live import MOST_PEOPLE, SIGNS, frame
-from wherenext.page_text import safe_html
-from wherenext.web_figure import WebFigure, scripted, web
+from wherenext.live import MOST_PEOPLE, Playground
 from wherenext.weights_json import pack
 
 SAMPLE = 5  # of the simulated town, the person of chapter 24
@@ -44,26 +40,10 @@ HOLDS = (
 )
 
 
-@dataclass(frozen=True, repr=False)
-class Live(WebFigure):
-    """A page that answers, for the notebook to display or to be saved."""
-
-    data: dict[str, Any]
-    title: str
-    caption: str
-
-    def _repr_html_(self) -> str:
-        body = Template(web("predictor.html")).substitute(
-            SIGNS, id=self.data["id"], title=safe_html(self.title),
-            caption=safe_html(self.caption), frame=frame(MAP, "Show what is likely"),
-        )  # fmt: skip
-        return scripted(body, self.data, SHEETS, SCRIPTS)
-
-
 def live(
     predictor: NextLocation, visits: pd.DataFrame | None = None, *, title: str = "",
     caption: str = "",
-) -> Live:  # fmt: skip
+) -> Playground:  # fmt: skip
     """The networks of a predictor in a page of their own.
 
     The page begins with ``visits`` of up to `MOST_PEOPLE` people, or with a simulated one.
@@ -73,27 +53,29 @@ def live(
     >>> page.data["sample"], len(page.data["model"]["next_place"])
     (True, 2)
     """
-    if visits is not None and visits.user_id.nunique() > MOST_PEOPLE:
-        visits = most(visits)
+    if visits is not None:  # of those who have the most
+        most = visits.user_id.value_counts().head(MOST_PEOPLE).index
+        visits = visits[visits.user_id.isin(most)]
     networks = {name: list(part.experts) for name, part in predictor.experts.items()}
     every = [network for part in networks.values() for network in part]
     model = {name: [packed(network) for network in part] for name, part in networks.items()} | {
         "knots": {name: feature.knots for network in every
-                  for name, feature in _scorer(network).known.items()},
-        "facts": {network.config.target_time: list(_scorer(network).facts) for network in every},
+                  for name, feature in network.scorer.known.items()},
+        "facts": {network.config.target_time: list(network.scorer.facts) for network in every},
         "memory": MEMORY, "older": OLDER, "recent": RECENT,
         "past": PAST, "prior": PRIOR, "steps": STEPS,
         "novelty": dict(zip(("mean", "strength"), predictor.novelty, strict=True)),
     }  # fmt: skip
     data = {
-        "id": "pgt-live-nobody", "model": model,
+        "id": "pgt-live-nobody", "kind": "predictor", "model": model,
         "reading": {"columns": {ours: [ours.replace("_", ""), *" ".join(ALIASES[ours]).split()]
                                 for ours in (*REQUIRED, "lon", "lat")},
                     "others": [[magic.decode("latin-1"), *words] for magic, *words in _others()]},
         "sample": visits is None, "name": "a simulated person" if visits is None else "your visits",
         "table": as_text(sample() if visits is None else visits),
     }  # fmt: skip
-    return Live(data, title or TITLE, caption or (CAPTION if visits is None else HOLDS))
+    return Playground(data, title or TITLE, caption or (CAPTION if visits is None else HOLDS),
+                      "predictor.html", SHEETS, SCRIPTS, (MAP, "Show what is likely"))  # fmt: skip
 
 
 def packed(network: ContextualPointer) -> dict[str, Any]:
@@ -120,12 +102,6 @@ def sample() -> pd.DataFrame:
     return mine.assign(user_id="a simulated person of Larkmere", location_id=named)
 
 
-def most(visits: pd.DataFrame) -> pd.DataFrame:
-    """The visits of those who have the most, up to `MOST_PEOPLE` people."""
-    kept = visits.user_id.value_counts().head(MOST_PEOPLE).index
-    return visits[visits.user_id.isin(kept)]
-
-
 def as_text(visits: pd.DataFrame) -> str:
     """Visits as CSV with local times and their offset, which the page reads as it reads a file."""
     columns = [name for name in (*REQUIRED, "lon", "lat") if name in visits.columns]
@@ -133,10 +109,6 @@ def as_text(visits: pd.DataFrame) -> str:
     for name in ("started_at", "finished_at"):
         table[name] = [time.isoformat() for time in table[name]]
     return files.write_csv(table)
-
-
-def _scorer(network: ContextualPointer) -> Any:
-    return network.scorer
 
 
 def _others() -> Iterable[tuple[Any, ...]]:

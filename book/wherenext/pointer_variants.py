@@ -78,14 +78,6 @@ VARIANTS: dict[str, Variant] = {
 }  # fmt: skip
 
 
-def kernel_config(config: ContextualConfig) -> ContextualConfig:
-    """The configuration whose features can be the context kernel's and nothing else."""
-    return replace(
-        config, features=("age", "before", "clock"), n_components=3, interaction=0, scaled=False,
-        encoder=False, content=False, without=("generator", "gate"), target_time="unknown",
-    )  # fmt: skip
-
-
 def has_unknown(data: Dataset) -> bool:
     """Whether places that training never shows are merged to one location, "unknown".
 

@@ -41,7 +41,7 @@ class Predictions:
     @property
     def answer(self) -> np.ndarray:
         """(N,) columns of the targets among the answers of `with_unseen`."""
-        return answer_of(self.target, self.named)
+        return np.where(self.new, self.named.shape[1], self.target)
 
     def at(self, t: float) -> np.ndarray:
         """(N, V) log-probabilities at a temperature."""
@@ -59,20 +59,18 @@ def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions
     ``n_known`` says how many places have trained weights; 0 for a model that only copies.
     """
     size = len(windows), windows.vocabulary.n_locations
-    table, copied = np.full(size, -np.inf, dtype=np.float32), np.zeros(size, dtype=bool)
+    table, copied = np.zeros(size, dtype=np.float32), np.zeros(size, dtype=bool)
     for batch in windows.batches(256):
         at = batch.index.cpu().numpy()
         scores = predictor.scores(batch).cpu()
         if isinstance(predictor, ContextKernel):
             scores = scores.clamp(min=0).log()  # of votes; places without any have none
         table[at] = torch.log_softmax(scores, dim=1).numpy()
-        here = torch.zeros(scores.shape, dtype=torch.bool).scatter(1, batch.location.cpu(), True)
-        copied[at] = here.numpy()
-    users = windows.users
-    own = pd.Series(users).groupby(users)
-    early = own.cumcount() < own.transform("size") / 2
+        copied[at[:, None], batch.location.cpu().numpy()] = True
+    own = pd.Series(windows.users).groupby(windows.users)
+    early = (own.cumcount() < own.transform("size") / 2).to_numpy()
     named = nameable(table, copied, n_known)
-    return Predictions(table, named, windows.targets, users, early.to_numpy())
+    return Predictions(table, named, windows.targets, windows.users, early)
 
 
 def nameable(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarray:
@@ -98,12 +96,6 @@ def with_unseen(log_probs: ArrayLike, named: ArrayLike, new: ArrayLike | None = 
         new = np.exp(table, where=~named, out=np.zeros(table.shape)).sum(1)
     share = np.clip(np.asarray(new, dtype=float), LEAST, 1 - LEAST)[:, None]  # (N, 1)
     return np.hstack([log_softmax(places, axis=1) + np.log1p(-share), np.log(share)])
-
-
-def answer_of(target: ArrayLike, named: ArrayLike) -> np.ndarray:
-    """(N,) the column of each target among the answers of `with_unseen`."""
-    column, named = np.asarray(target, dtype=int), np.asarray(named, dtype=bool)
-    return np.where(named[np.arange(len(column)), column], column, named.shape[1])
 
 
 def top(log_probs: ArrayLike, target: ArrayLike) -> pd.DataFrame:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import resources
+from io import StringIO
+
 import numpy as np
 import pandas as pd
 
@@ -10,49 +13,22 @@ from pgt.errors import DataError
 from pgt.visits import check
 from pgt.windows import prepare
 
-#: The same statistics on the test windows of GeoLife (Zheng et al. 2010), made
-#: with the pipeline of Hong et al. (2023): 45 people, 3,500 test windows.
-#: ``real_locations`` keeps every place apart and is what :mod:`wherenext.city` aims
-#: at; ``unknown_merged`` counts all places that training never saw as a single
-#: one, as the published windows do.  ``None``: not measured.
-REFERENCE: pd.DataFrame = pd.DataFrame(
-    [
-        ("target_in_window", "target in the window, %", 68.4, 83.8),
-        ("position_from_end", "position of the target from the end, mean", 3.67, 3.33),
-        ("unique_share", "unique locations / window length", 0.475, 0.340),
-        ("repeats", "consecutive repeats, %", 14.8, 26.9),
-        ("target_is_last", "target = last location, %", 15.0, 27.1),
-        ("target_is_top1", "target = most frequent in the window, %", 33.8, 44.2),
-        ("target_in_top3", "target in the window's top three, %", 60.9, 78.5),
-        ("entropy", "entropy of locations in the window, nats", 1.59, 1.20),
-        ("length", "visits in a window, mean", 18.4, 18.4),
-        ("target_unseen", "target not in any train visit, %", 22.8, 22.8),
-        ("first_visits", "first-ever visits, % of all visits", 21.1, None),
-        ("first_20_50", "… after 20 to 50 visits, %", 30.0, None),
-        ("first_50_100", "… after 50 to 100 visits, %", 23.7, None),
-        ("first_100_200", "… after 100 to 200 visits, %", 17.9, None),
-        ("visits_per_day", "visits per active day", 2.45, None),
-        ("active_days", "days with a visit, median person, %", 45.5, None),
-    ],
-    columns=["statistic", "meaning", "real_locations", "unknown_merged"],
-).set_index("statistic")
+# The same statistics of the test windows of GeoLife (Zheng et al. 2010), by the pipeline of Hong et
+# al. (2023): 45 people, 3,500 windows. Larkmere aims at ``real_locations``; ``unknown_merged``
+# counts all places that training never saw as one, as the published windows do.
+_FILE = resources.files("wherenext").joinpath("geolife.csv").read_text("utf-8")
+REFERENCE = pd.read_csv(StringIO(_FILE), index_col="statistic")
 
 
 def realism(visits: pd.DataFrame, days: int = 7, min_visits: int = 3) -> pd.Series:
     """Describe visits (with a ``split``) by the statistics of `REFERENCE`, in its units."""
     if "split" not in visits:
-        raise DataError(
-            "Column 'split' is missing: realism() needs it; "
-            "pgt.visits.split_by_days(visits) adds it."
-        )
+        raise DataError("Column 'split' is missing; pgt.visits.split_by_days(visits) adds it.")
     # As in the windows of the literature, of which the reference was counted.
     config = WindowConfig(days, min_visits, "exact", anchor="target_day")
     windows = prepare(visits, config=config).test
     if len(windows) == 0:
-        raise DataError(
-            "The visits have no test window: track people for more than "
-            f"{5 * (days + 1)} days, or lower days or min_visits."
-        )
+        raise DataError("The visits have no test window; lower days or min_visits.")
     place = windows.features[0].numpy()[1:]  # (N,) the test split's visits
     pairs = zip(windows.first, windows.target, strict=True)
     found = pd.DataFrame(_one_window(place[lo:hi], place[hi]) for lo, hi in pairs)

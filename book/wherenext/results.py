@@ -46,9 +46,8 @@ class Results:
         return float(chosen[metric].mean())
 
     def spread(self, metric: str = "acc@1", **where: Any) -> float:
-        """Standard deviation over seeds (ddof 1; 0 for a single row)."""
-        chosen = self.select(**where)[metric]
-        return float(chosen.std()) if len(chosen) > 1 else 0.0
+        """Standard deviation over seeds; 0 for a single row."""
+        return float(self.select(**where)[metric].std()) if len(self.select(**where)) > 1 else 0.0
 
     def ranks(self, **where: Any) -> Iterator[pd.DataFrame]:
         """The test ranks of every matching run, for `pgt.metrics`."""

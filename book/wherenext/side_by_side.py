@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -49,23 +51,16 @@ def trace(model: nn.Module, batch: Any, modules: dict[str, str]) -> pd.DataFrame
     """By label, in order of their first answer: ``out``, the shape that came out, and ``calls``."""
     rows: dict[str, dict[str, Any]] = {}
 
-    def listen(label: str) -> Callable[..., None]:
-        def hear(module: nn.Module, given: Any, out: Any) -> None:
-            while isinstance(out, tuple):
-                out = out[0]
-            row = rows.setdefault(label, {"out": tuple(out.shape), "calls": 0})
-            row["calls"] += 1
+    def hear(module: nn.Module, given: Any, out: Any, label: str) -> None:
+        while isinstance(out, tuple):
+            out = out[0]
+        rows.setdefault(label, {"out": tuple(out.shape), "calls": 0})["calls"] += 1
 
-        return hear
-
-    handles = [model.get_submodule(name).register_forward_hook(listen(label))
-               for name, label in modules.items()]  # fmt: skip
-    try:
-        with torch.no_grad():
-            model(batch)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with ExitStack() as stack, torch.no_grad():
+        for name, label in modules.items():
+            module = model.get_submodule(name)
+            stack.callback(module.register_forward_hook(partial(hear, label=label)).remove)
+        model(batch)
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -73,15 +68,9 @@ def work(kind: Kind, length: int, config: ModelConfig) -> int:
     """Multiplications of an encoder for one window of L visits, biases and softmaxes left out."""
     d = config.d_model
     if kind == "bilstm":
-        hidden = d // 2
-        return 2 * length * 4 * hidden * (d + hidden)
+        return 6 * length * d**2  # two directions, four gates, D / 2 units that see 3 D / 2 numbers
     layer = 4 * length * d**2 + 2 * length**2 * d + 2 * length * d * config.d_feedforward
     return config.n_layers * layer
-
-
-def depth(kind: Kind, length: int, config: ModelConfig) -> int:
-    """Steps of an encoder that have to wait for each other: cells, or layers."""
-    return length if kind == "bilstm" else config.n_layers
 
 
 def encoder_of(kind: Kind, config: ModelConfig, length: int = 0) -> nn.Module:

@@ -54,12 +54,11 @@ def number(value: float, digits: int = 2) -> str:
 
 def heat(
     values: np.ndarray, rows: Sequence[str], alt: str, *,
-    heads: Sequence[tuple[str, int]] = (), high: float = 18, written: bool = False,
+    heads: Sequence[tuple[str, int]] = (), high: float = 18,
 ) -> str:  # fmt: skip
     """A matrix as a strip of cells: the darker, the further from zero, in a colour for each sign.
 
-    ``heads``: names above the columns, and over how many each reaches; ``high``: of a row;
-    ``written``: each cell has its number in it, as hundredths.
+    ``heads``: names above the columns, and over how many each reaches; ``high``: of a row.
     """
     n, wide = values.shape
     cell, up = (WIDE - LABEL) / wide, 17 if heads else 0
@@ -74,17 +73,13 @@ def heat(
     def text(x: float, y: float, words: str, anchor: str = "middle") -> str:
         return f'<text x="{x:.4g}" y="{y:g}" text-anchor="{anchor}">{safe_html(words)}</text>'
 
-    def line(row: int) -> float:
-        return up + (row + 0.5) * high + 4.5
-
-    texts = [text(LABEL - 6, line(row), name, "end") for row, name in enumerate(rows)]
+    texts = [
+        text(LABEL - 6, up + (row + 0.5) * high + 4.5, name, "end") for row, name in enumerate(rows)
+    ]
     start = 0
     for name, reach in heads:
         texts.append(text(LABEL + (start + reach / 2) * cell, 12, name))
         start += reach
-    for row, column in np.ndindex(n, wide) if written else ():
-        hundredths = number(values[row, column]).removeprefix("0")
-        texts.append(text(LABEL + (column + 0.5) * cell, line(row), hundredths))
     scale = f'transform="translate({LABEL} {up + high / 2:g}) scale({cell:.5g} {high:g})"'
     return (
         f'<svg class="heat" role="img" aria-label="{safe_html(alt)}" '
@@ -195,7 +190,7 @@ class _Writer:
                 f"{number(one[-1, most])}."
             )
             picture = heat(one, self.rows, f"Attention of {name}. {sentence}", heads=columns,
-                           high=24, written=length <= 12)  # fmt: skip
+                           high=24)  # fmt: skip
             hidden = "" if n == best else " hidden"
             options.append(f'<option value="{n}"{"" if hidden else " selected"}>{name}</option>')
             maps.append(

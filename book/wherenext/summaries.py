@@ -47,8 +47,7 @@ class Stay(NamedTuple):
     at_home: bool
 
 
-@dataclass(frozen=True)
-class Diary:
+class Diary(NamedTuple):
     """One diary, and its summary."""
 
     user_id: int
@@ -58,7 +57,7 @@ class Diary:
     @property
     def pair(self) -> Pair:
         """Source and summary."""
-        return self.source, self.summary
+        return self[1:]
 
 
 @dataclass(frozen=True)
@@ -156,15 +155,13 @@ def tell(stays: Sequence[Stay], rng: np.random.Generator) -> str:
             sentences.append(f"{stay.weekday} .")
         long, new = length(stay.hours), " for the first time" if stay.new else ""
         at, name, why = stay.at, stay.name, PURPOSE[stay.kind]
-        ways = (
-            (f"at {at} home , {long} .", f"home at {at} , {long} .")
-            if stay.at_home
-            else (
-                f"at {at} to {name} {why}{new} , {long} .",
-                f"{name} at {at} {why} , {long}{new} .",
-                f"then {why}{new} to {name} at {at} , {long} .",
-            )
-        )
+        ways = [
+            f"at {at} to {name} {why}{new} , {long} .",
+            f"{name} at {at} {why} , {long}{new} .",
+            f"then {why}{new} to {name} at {at} , {long} .",
+        ]
+        if stay.at_home:
+            ways = [f"at {at} home , {long} .", f"home at {at} , {long} ."]
         sentences.append(ways[rng.integers(len(ways))])
     return " ".join(sentences)
 
@@ -196,13 +193,7 @@ CHUNK = 64  # diaries that are summarized at once
 
 def rouge(summaries: Sequence[Text], references: Sequence[Text]) -> pd.DataFrame:
     """ROUGE (Lin 2004) of each summary, F-measures from 0 to 1; columns as in `ROUGE`."""
-    try:
-        from rouge_score.rouge_scorer import RougeScorer  # slow to import, and no part of pgt
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "ROUGE is counted by the library rouge-score, which is not here; install it with "
-            "python -m pip install rouge-score.", name=error.name,
-        ) from error  # fmt: skip
+    from rouge_score.rouge_scorer import RougeScorer  # slow to import, and no part of pgt
 
     scorer = RougeScorer(list(ROUGE))
     found = (
@@ -237,11 +228,10 @@ def scores(summaries: Sequence[Text], diaries: Sequence[Diary], words: Words) ->
     references = [diary.summary for diary in diaries]
     both = list(zip(summaries, diaries, strict=True))
     found = 100 * rouge(summaries, references).mean()
-    values = found.to_dict()
     right, wanted, written = np.sum(
         [unknown_right(text, one.summary, words, one.source) for text, one in both], axis=0
     )
-    values["unknown_right"] = 100 * right / wanted
+    values = found.to_dict() | {"unknown_right": 100 * right / wanted}
     values["unknown_precision"] = 100 * right / written if written else np.nan
     for n in (1, 2, 3, 4):
         again, every = np.sum([repeated(text, n) for text in summaries], axis=0)

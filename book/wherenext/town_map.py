@@ -63,9 +63,7 @@ def pieces(line: np.ndarray, free: np.ndarray) -> list[np.ndarray]:
             if f[0] and len(p) >= 3]  # fmt: skip
 
 
-Blob = tuple[
-    str, float, float, float, float, float
-]  # name, centre, radii (m), phase of its outline
+Blob = tuple[str, float, float, float, float, float]  # name, centre, radii, phase of its outline
 
 TEXT = resources.files("wherenext").joinpath("town.toml").read_text(encoding="utf-8")
 PLAN: dict[str, Any] = tomllib.loads(TEXT)
@@ -194,9 +192,7 @@ def draw() -> TownMap:
     features.append(_feature("river", PLAN["river_name"], np.vstack([bank[0], bank[1][::-1]])))
     features += [_feature("park", park[0], _blob(park)) for park in PARKS]
     features.append(_feature("lake", LAKE[0], _blob(LAKE)))
-    rail = smooth(np.array([(-4600.0, -1900), (-2400, -1420), (-300, -1330), (1500, -1230),
-                             (3000, -1500), (4800, -900)]))  # fmt: skip
-    features.append(_feature("rail", "Prairie Line", rail))
+    features.append(_feature("rail", "Prairie Line", smooth(np.array(PLAN["rail"], dtype=float))))
 
     town = TownMap({"type": "FeatureCollection", "name": NAME, "features": features})
     rng = np.random.default_rng(1887)  # only shuffles the names of streets

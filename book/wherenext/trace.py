@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,21 +49,15 @@ def trace(model: PointerGeneratorTransformer, windows: Windows, i: int) -> Trace
     came: dict[str, np.ndarray] = {}
     went: dict[str, np.ndarray] = {}
 
-    def note(name: str) -> Callable[..., None]:
-        """A hook that notes what goes into a part and what comes out of it, without the batch."""
-
-        def hook(_part: Any, given: tuple[Any, ...], out: Any) -> None:
-            first = given[0]
-            if hasattr(first, "detach"):
-                came[name] = first.detach()[0].numpy()
-            out = out[0] if isinstance(out, tuple) else out
-            went[name] = out.detach()[0].numpy()
-
-        return hook
+    def note(_part: Any, given: tuple[Any, ...], out: Any, name: str) -> None:
+        """What goes into a part and what comes out of it, without the batch."""
+        if hasattr(given[0], "detach"):
+            came[name] = given[0].detach()[0].numpy()
+        went[name] = (out[0] if isinstance(out, tuple) else out).detach()[0].numpy()
 
     with ExitStack() as stack:
         for name, part in parts.items():
-            stack.callback(part.register_forward_hook(note(name)).remove)
+            stack.callback(part.register_forward_hook(partial(note, name=name)).remove)
         seen = look(model, windows, i)
     places = windows.vocabulary.decode(np.arange(model.config.n_locations))
     logits = went["generator"].astype(float)

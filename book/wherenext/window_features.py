@@ -58,38 +58,31 @@ def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
     ``top_share`` and ``here_share``: of the visits to the most frequent place, and to the last
     visit's; ``here_first``: whether it is the only one there; ``stay``: hours of the last visit.
     """
-    columns = (*NUMBERS, *NAMES[1:])
-    table = {name: np.zeros(len(windows)) for name in columns}
+    parts = []
     for batch in windows.batches(batch_size):
-        at = batch.index.cpu().numpy()
-        place = batch.location.cpu().numpy()  # (B, L)
-        day = batch.days_ago.cpu().numpy()  # (B, L)
-        length = batch.length.cpu().numpy()  # (B,)
-        rows, last = np.arange(len(at)), length - 1
-        real = np.arange(place.shape[1]) < length[:, None]  # (B, L)
+        place, length = batch.location, batch.length  # (B, L), (B,)
+        last = (torch.arange(len(length)), length - 1)
+        real = torch.arange(place.shape[1]) < length[:, None]  # (B, L)
         same = (place[:, :, None] == place[:, None, :]) & real[:, None, :]  # (B, L, L)
         count = same.sum(2) * real  # (B, L) visits to the place of each visit
-        # Each place adds up to one: every visit to it gives one part of its number of visits.
-        unique = np.divide(1.0, count, where=real, out=np.zeros(count.shape)).sum(1)
-        first_of_day = np.diff(day, axis=1, prepend=-1) != 0
-        at_here = count[rows, last]
-        values = {
+        first_of_day = torch.diff(batch.days_ago, dim=1, prepend=-torch.ones(len(length), 1)) != 0
+        columns = {
             "length": length,
-            "unique_share": unique / length,
-            "top_share": count.max(1) / length,
-            "here_share": at_here / length,
-            "here_first": at_here == 1,
+            # Each place adds up to one: every visit to it gives one part of its number of visits.
+            "unique_share": torch.where(real, 1 / count.double(), 0).sum(1) / length,
+            "top_share": count.amax(1).double() / length,
+            "here_share": count[last].double() / length,
+            "here_first": (count[last] == 1).double(),
             "days": (first_of_day & real).sum(1),
-            "hour": batch.now_minute.cpu().numpy() // 60,
-            "weekday": batch.weekday.cpu().numpy()[rows, last],
+            "hour": batch.now_minute.int() // 60,
+            "weekday": batch.weekday[last],
         }
-        for name, value in values.items():
-            table[name][at] = value
-    visits = windows.visits
-    hours = (visits.finished_at - visits.started_at).dt.total_seconds().to_numpy() / 3600
-    table["stay"] = hours[windows.target - 1]
-    frame = pd.DataFrame({"user_id": windows.users, **table})
-    return frame.astype(dict.fromkeys(("length", "days", *NAMES[1:]), int))
+        parts.append(pd.DataFrame({k: v.numpy() for k, v in columns.items()}, batch.index.numpy()))
+    table = pd.concat(parts).sort_index()
+    table.insert(0, "user_id", windows.users)
+    ends = windows.visits.iloc[windows.target - 1]
+    table["stay"] = (ends.finished_at - ends.started_at).dt.total_seconds().to_numpy() / 3600
+    return table.astype(dict.fromkeys(("length", "days", *NAMES[1:]), int))
 
 
 def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, np.ndarray]:

@@ -98,21 +98,3 @@ def _by_night(visits: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     return visits.assign(
         started_at=visits.started_at + moved, finished_at=visits.finished_at + moved
     )
-
-
-def sampled(visits: pd.DataFrame, people: int, share: float = 0.7, seed: int = 0) -> pd.DataFrame:
-    """Some people's visits, drawn at random, and not all of them: nobody checks in everywhere."""
-    rng = np.random.default_rng(seed)
-    own = visits[visits.user_id.isin(rng.choice(visits.user_id.unique(), people, replace=False))]
-    return own[rng.random(len(own)) < share]
-
-
-def as_checkins(visits: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """Visits as check-ins are found: other names, text ids, UTC, no ends, no order."""
-    utc = visits.started_at.dt.tz_convert("UTC").dt.strftime("%Y-%m-%dT%H:%M:%SZ")
-    table = {
-        "User ID": "u" + visits.user_id.astype(str),
-        "Venue ID": "v" + visits.location_id.astype(str),
-        "Latitude": visits.lat, "Longitude": visits.lon, "Check-in time": utc,
-    }  # fmt: skip
-    return pd.DataFrame(table).sample(frac=1, random_state=seed)

@@ -435,12 +435,12 @@ def test_both_of_two_places_are_seen_wherever_they_are(
         assert metres / per_pixel == pytest.approx(scale.bounding_box()["width"], abs=6)
 
 
-def test_without_coordinates_the_latest_visits_stand_for_the_map(opened: Any) -> None:
+def test_without_coordinates_there_is_no_map(opened: Any) -> None:
     with opened() as page:
         give(page, as_text(two_towns(0, 1).drop(columns=["lon", "lat"])))
         ready(page)
         assert page.locator("[data-live=frame]").is_hidden()
-        assert page.locator("[data-own=visits] li").count() == 8
+        assert page.locator("[data-own=top] tr").count() == 2
 
 
 def test_a_map_that_was_hidden_is_whole_when_it_is_seen(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from lab import own_city
-from lab.own_city import EPOCHS, SEEDS, SHARE, measured
+from lab.data_sets import sampled
+from lab.own_city import EPOCHS, SEEDS, SHARE, as_checkins, measured
 from wherenext import city
 from wherenext.results import read_results
-from wherenext.worlds import as_checkins, sampled
 
 
 def test_a_file_becomes_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,6 @@ from wherenext.people import WHY
 from wherenext.realism import REFERENCE, realism
 from wherenext.town_map import KINDS
 
-from pgt.visits import check
-
 COMMITTED = Path(__file__).resolve().parents[2] / "data" / "city"
 FILES = ("base.geojson", "city.json", "moves.csv", "people.csv", "places.csv", "visits.csv")
 
@@ -40,32 +38,6 @@ def test_same_seed_gives_the_same_bytes_and_they_are_the_committed_ones(tmp_path
         )
     assert sorted(p.name for p in COMMITTED.iterdir()) == sorted(FILES)
     assert sum(p.stat().st_size for p in COMMITTED.iterdir()) < 3e6
-
-
-def test_saving_and_loading_changes_nothing(larkmere: City, tmp_path: Path) -> None:
-    city.save(larkmere, tmp_path)
-    again = city.load(tmp_path)
-    fresh = city.simulate()
-    for table in ("places", "people", "moves", "visits"):
-        pd.testing.assert_frame_equal(getattr(again, table), getattr(larkmere, table))
-        pd.testing.assert_frame_equal(getattr(fresh, table), getattr(larkmere, table))
-    assert again.base == fresh.base == larkmere.base
-    assert again.truth == fresh.truth
-
-
-def test_visits_are_sound(larkmere: City) -> None:
-    visits = larkmere.visits
-    check(visits)
-    assert str(visits.started_at.dt.tz) == larkmere.timezone
-    offsets = visits.started_at.map(lambda t: t.utcoffset()).unique()
-    assert len(offsets) == 1  # no clock change in the whole period
-    stay = visits.finished_at - visits.started_at
-    assert stay.min() >= pd.Timedelta(minutes=30)
-    by_user = visits.groupby("user_id")
-    gap = visits.started_at - by_user.finished_at.shift()
-    assert gap.dropna().min() >= pd.Timedelta(0)
-    ordered = visits.sort_values(["user_id", "started_at"], kind="stable")
-    assert ordered.index.equals(visits.index)
 
 
 def test_visits_happen_at_places_of_the_town(larkmere: City) -> None:

@@ -54,10 +54,6 @@ def test_the_book_gives_every_colour_a_value_in_both_themes() -> None:
         assert css.count(f"{variable}:") >= 2, variable
 
 
-def test_the_same_figure_is_the_same_bytes() -> None:
-    assert draw().svg == draw().svg
-
-
 def test_two_figures_share_no_hatching_and_no_clipping() -> None:
     drawn = []
     for alt in ("One bar.", "Another bar."):

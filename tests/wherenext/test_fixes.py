@@ -49,14 +49,6 @@ def test_fixes_are_what_the_pipeline_takes(city: City) -> None:
     )
 
 
-def test_the_same_seed_gives_the_same_fixes_for_each_person_alone(city: City) -> None:
-    one = simulate_fixes(city, PEOPLE, days=DAYS, seed=3)
-    pd.testing.assert_frame_equal(simulate_fixes(city, PEOPLE[::-1], days=DAYS, seed=3), one)
-    alone = simulate_fixes(city, [5], days=DAYS, seed=3)
-    pd.testing.assert_frame_equal(one[one.user_id == 5].reset_index(drop=True), alone)
-    assert not simulate_fixes(city, PEOPLE, days=DAYS, seed=4).equals(one)
-
-
 def test_a_visits_fixes_lie_in_its_time_and_at_its_place(city: City, perfect: pd.DataFrame) -> None:
     truth = true_visits(city, PEOPLE, days=DAYS)
     inside = perfect[perfect.visit >= 0]

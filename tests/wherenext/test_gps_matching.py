@@ -9,8 +9,6 @@ from wherenext import city as cities
 from wherenext.fixes import true_visits
 from wherenext.gps_matching import match, recovery
 
-from pgt.errors import DataError
-
 from ..gps_helpers import METRE
 
 MINUTE = pd.Timedelta(minutes=1)
@@ -75,12 +73,3 @@ def test_mixed_and_split_places_are_told_apart(truth: pd.DataFrame) -> None:
     half = of_all(truth.assign(location_id=nowhere), truth)
     assert half.recall == 100 and half.rand == pytest.approx(1)
     assert np.isnan(of_all(truth.drop(columns="location_id"), truth).rand)
-
-
-def test_nonsense_is_refused(truth: pd.DataFrame) -> None:
-    with pytest.raises(DataError, match="'lon' is missing"):
-        recovery(truth.drop(columns="lon"), truth)
-    with pytest.raises(DataError, match="Row labels repeat"):
-        recovery(pd.concat([truth, truth]), truth)
-    with pytest.raises(DataError, match="share=0 above 0"):
-        recovery(truth, truth, share=0)

@@ -11,7 +11,7 @@ from wherenext import pointer_variants
 from wherenext.pointer_variants import STEPS, VARIANTS, Variant
 
 from pgt.baselines import ContextKernel
-from pgt.config import Protocol, TargetTime
+from pgt.config import Protocol
 from pgt.contextual import (
     HISTORY_FEATURES,
     ContextualConfig,
@@ -29,15 +29,6 @@ FULL = VARIANTS["full"]
 def config(variant: Variant) -> ContextualConfig:
     """What the variant makes of a vocabulary."""
     return ContextualConfig(40, 5, **variant.change)
-
-
-def test_every_term_is_left_out_once_and_nothing_else() -> None:
-    for name in HISTORY_FEATURES:
-        left = config(VARIANTS[f"no_{name}"]).features
-        assert left == tuple(term for term in HISTORY_FEATURES if term != name)
-    for name, variant in VARIANTS.items():
-        if name.startswith("memory_"):
-            assert variant.memory == int(name.removeprefix("memory_"))
 
 
 def test_steps_add_terms_one_after_the_other() -> None:
@@ -71,15 +62,6 @@ def test_every_variant_is_built_and_answers(name: str) -> None:
         assert model.config.n_trained_ids == opened
 
 
-def test_a_seed_gives_the_same_weights_and_another_one_others() -> None:
-    data = tables("exact")
-    one, same, other = (
-        pointer_variants.build(VARIANTS["around"], data, seed)[0].state_dict() for seed in (1, 1, 2)
-    )
-    assert all(torch.equal(one[name], same[name]) for name in one)
-    assert any(not torch.equal(one[name], other[name]) for name in one)
-
-
 def test_from_the_kernel_it_starts_as_the_kernel() -> None:
     """As far as its other terms, which are still faint, let it."""
     data = tables("exact")
@@ -95,17 +77,6 @@ def test_from_the_kernel_it_starts_as_the_kernel() -> None:
     }  # fmt: skip
     assert torch.allclose(found[True], shares, atol=1e-5)
     assert not torch.allclose(found[False], shares, atol=1e-2)
-
-
-def test_a_model_that_knows_the_time_has_features_that_look_at_it() -> None:
-    data = tables("exact")
-    times: dict[TargetTime, bool] = {"unknown": False, "day": False, "hour": True, "time": True}
-    for target_time, knows in times.items():
-        model, _ = pointer_variants.build(FULL, data, 0, target_time)
-        assert model.config.knows_time == knows
-        assert ("then_clock" in model.config.used_features) == knows
-        # PGT's parts know no hour: their recency counts back from the last visit.
-        assert model.config.inner.target_time == ("day" if target_time == "day" else "unknown")
 
 
 def test_unknown_places_are_rehearsed_where_there_are_any() -> None:
@@ -146,23 +117,6 @@ def test_one_unknown_place_in_validation_is_enough(split: str, pseudo_unknowns: 
     assert not pointer_variants.has_unknown(prepare(visits, protocol="exact"))
     more = len(pointer_variants.windows(prepare(visits), FULL).train) > len(prepare(visits).train)
     assert more is pseudo_unknowns
-
-
-def test_an_open_vocabulary_has_nothing_to_rehearse() -> None:
-    """Even where places are strange to it, as those of later visits are to a trained model's."""
-    opened = tables("exact").vocabulary
-    visits = random_visits(3, visits=120, places=60)
-    strange = visits.location_id.where(visits.groupby("user_id").cumcount() < 100, 999)
-    data = prepare(visits.assign(location_id=strange), vocabulary=opened)
-    assert (data.test.targets == 1).any()
-    assert len(pointer_variants.windows(data, FULL).train) == len(data.train)
-
-
-def test_older_places_are_summarized_in_every_split() -> None:
-    for protocol in ("published", "exact"):
-        seen = pointer_variants.windows(tables(protocol), replace(FULL, memory=10))  # type: ignore[arg-type]
-        for split in ("train", "valid", "test"):
-            assert getattr(seen, split).lengths.max() > 10
 
 
 @pytest.mark.parametrize("places", [1183, 2050])

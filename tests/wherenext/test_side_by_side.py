@@ -63,35 +63,11 @@ def test_work_is_what_a_counter_counts(length: int) -> None:
     assert 2 * one_way == side_by_side.work("bilstm", length, CONFIG)
 
 
-def test_depth_is_constant_for_one_and_the_length_for_the_other() -> None:
-    assert [side_by_side.depth("transformer", n, CONFIG) for n in (5, 400)] == [2, 2]
-    assert [side_by_side.depth("bilstm", n, CONFIG) for n in (5, 400)] == [5, 400]
-
-
 def test_the_recurrent_encoder_forgets_and_the_other_does_not() -> None:
     lstm, transformer = (side_by_side.reach(kind, 30, CONFIG) for kind in side_by_side.ENCODERS)
     assert lstm[-1] == transformer[-1] == 1
     assert lstm[0] < lstm[15] < lstm[28] < 1 and lstm[0] < 1e-3
     assert transformer[:-1].max() < 3 * transformer[:-1].min()
-
-
-def test_long_windows_can_be_timed() -> None:
-    for kind in side_by_side.ENCODERS:
-        step = side_by_side.encoder_step(kind, 200, 1, CONFIG)  # longer than max_len
-        assert step().item() > 0
-
-
-def test_the_time_of_a_call_is_its_fastest_after_one_that_does_not_count(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock, taken = [0.0], iter([0.5, 4.0, 2.0, 3.0, 1.0, 9.0])
-    monkeypatch.setattr(side_by_side.time, "process_time", lambda: clock[0])
-
-    def work() -> None:
-        clock[0] += next(taken)
-
-    assert side_by_side.seconds(work, repeats=3) == 2
-    assert side_by_side.seconds(work, repeats=1) == 9
 
 
 def test_returns_are_counted_among_windows_that_are_long_enough(data: Dataset) -> None:

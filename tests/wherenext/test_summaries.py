@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -14,8 +13,6 @@ from wherenext.summaries import (
     STAYS,
     Diaries,
     Stay,
-    repeated,
-    rouge,
     scores,
     sentence,
     stays_of,
@@ -71,11 +68,6 @@ def test_every_name_can_be_copied_and_some_words_have_to_be_generated(diaries: D
     assert all(word in words for word in never)
 
 
-def test_diaries_fit(diaries: Diaries) -> None:
-    for diary in [*diaries.train, *diaries.test]:
-        assert len(diary.source) <= SMALL.max_source and len(diary.summary) < SMALL.max_summary
-
-
 def test_every_stay_is_told(town: city.City) -> None:
     everyone = stays_of(town)
     assert sum(map(len, everyone.values())) == len(town.visits)
@@ -122,12 +114,6 @@ def test_a_word_counts_once_for_each_person(diaries: Diaries) -> None:
     assert having == people and "also" in words
 
 
-def test_rouge_is_that_of_the_library_and_knows_extremes() -> None:
-    text = "two busy days of routine".split()
-    found = rouge([text, "no errand".split()], [text, text])
-    assert found.iloc[0].tolist() == [1, 1, 1] and found.iloc[1].tolist() == [0, 0, 0]
-
-
 def test_a_name_counts_as_often_as_it_is_right() -> None:
     words = Words(["at", "[x]"])
     source = "at Elm Row at Owl".split()
@@ -135,11 +121,6 @@ def test_a_name_counts_as_often_as_it_is_right() -> None:
     assert unknown_right("Elm Elm Row".split(), "Elm Elm Owl".split(), words, source) == (2, 3, 3)
     # What the source does not have could not be copied.
     assert unknown_right("Elm".split(), "Gnu".split(), words, source) == (0, 0, 1)
-
-
-@pytest.mark.parametrize(("n", "expected"), [(1, (3, 6)), (2, (1, 5)), (3, (0, 4)), (9, (0, 0))])
-def test_repetition(n: int, expected: tuple[int, int]) -> None:
-    assert repeated("a b a b b c".split(), n) == expected
 
 
 def test_sentences_are_told_apart(diaries: Diaries) -> None:
@@ -160,11 +141,3 @@ def test_the_results_are_of_these_diaries(diaries: Diaries) -> None:
     about = json.loads(path.read_text(encoding="utf-8"))["data"]
     assert about["fingerprint"] == fingerprint(diaries)
     assert about["to test on"] == len(diaries.test)
-
-
-def test_without_the_library_one_sentence_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
-    with pytest.raises(ModuleNotFoundError, match=r"install rouge-score\.$"):
-        rouge([["a"]], [["a"]])

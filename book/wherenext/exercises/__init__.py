@@ -41,25 +41,22 @@ Worked = tuple[Any, dict[str, Any]]  # the right answer; by what went wrong, the
 
 
 def works_out(
-    number: str,
-    fields: Sequence[str] = (),
-    *,
-    digits: int | Sequence[int] = 1,
-    choices: tuple[str, ...] = (),
-    atol: float = 1e-6,
-    code: bool = False,
-) -> Callable[[Callable[[], Worked]], None]:
+    number: str, fields: Sequence[str] = (), *, digits: int | Sequence[int] = 1,
+    choices: tuple[str, ...] = (), atol: float = 1e-6, code: bool = False,
+) -> Callable[[Callable[[], Worked]], None]:  # fmt: skip
     """Register what works out an exercise; its docstring says what follows. Fields: "Acc@1 [%]"."""
-    shown = []
-    for i, text in enumerate(fields):
-        label, _, unit = text.removesuffix("]").partition(" [")
-        asked = digits if isinstance(digits, int) else digits[i]
-        shown.append(Field(label, unit, asked, choices))
+    each = [digits] * len(fields) if isinstance(digits, int) else digits
+    shown = [
+        Field(*text.removesuffix("]").partition(" [")[::2], asked, choices)
+        for text, asked in zip(fields, each, strict=True)
+    ]
 
     def register(function: Callable[[], Worked]) -> None:
         @cache
         def answer() -> Answer:
             value, slips = function()
+            if len(shown) == 2:
+                slips = {"the two are exchanged.": value[::-1]} | slips
             pairs = tuple((wrong, why) for why, wrong in slips.items())
             then = " ".join((function.__doc__ or "").split())
             return Answer(value, pairs, atol, tuple(shown), then, code)

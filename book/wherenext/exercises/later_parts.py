@@ -51,16 +51,12 @@ def _pointed() -> Worked:
     }
 
 
-@works_out(
-    "8.1",
-    ["The first place wins above a gate of", "Responsibility of the pointer"],
-    digits=2,
-    atol=0.005,
-)
+FIELDS = ["The first place wins above a gate of", "Responsibility of the pointer"]
+
+
+@works_out("8.1", FIELDS, digits=2, atol=0.005)
 def _turning() -> Worked:
-    """The pointer's favourite wins below an even gate already, because the generator gives it
-    something, too.
-    """
+    """The pointer's favourite wins below an even gate already: the generator gives it something."""
     turn = (0.7 - 0.1) / (0.7 + 0.7 - 0.1)  # where 0.7 g + 0.1 (1 - g) = 0.7 (1 - g)
     taken = "you took the gate for the weight of generating; it is that of copying."
     return [turn, 0.6], {taken: [1 - turn, 0.4]}
@@ -77,11 +73,10 @@ def _nine_tenths() -> Worked:
     return rest // per_place + 1, {bias: rest // (per_place - 1) + 1}
 
 
-@works_out(
-    "9.5",
-    ["What changes the answer"],
-    choices=("padding", "neighbours", "batch order", "visit order"),
-)
+ORDERS = ("padding", "neighbours", "batch order", "visit order")
+
+
+@works_out("9.5", ["What changes the answer"], choices=ORDERS)
 def _what_matters() -> Worked:
     """Position, recency and the last visit's role all follow the order of the visits."""
     return ("visit order",), {
@@ -100,7 +95,6 @@ def _nats() -> Worked:
     inside, outside = -math.log(0.09), -math.log(0.1 / (places - 10))
     bits = [inside / math.log(2), outside / math.log(2)]
     return [inside, outside], {
-        "the two are exchanged: the hit comes first.": [outside, inside],
         "these are bits; nats have the natural logarithm.": bits,
         "the remaining tenth is shared by all the other places.": [inside, -math.log(0.1)],
     }
@@ -110,9 +104,8 @@ def _nats() -> Worked:
 def _four_forecasts() -> Worked:
     """The parts add up: reliability minus resolution plus uncertainty is the score."""
     four = brier([0.2, 0.2, 0.8, 0.8], [0, 0, 1, 0], bins=2)
-    score, reliable, resolved, spread = (
-        four.score, four.reliability, four.resolution, four.uncertainty,
-    )  # fmt: skip
+    score, reliable = four.score, four.reliability
+    resolved, spread = four.resolution, four.uncertainty
     return [score, reliable, resolved, spread], {
         "reliability and resolution are exchanged: reliability is how far the forecasts "
         "are from what happened in their group.": [score, resolved, reliable, spread],
@@ -169,15 +162,13 @@ def _two_ceilings() -> Worked:
     right = [100 * ((1 - unknown) * of_known + unknown * share) for share in (2 / 5, 19 / 20)]
     return right, {
         "the two groups differ in size; weigh each by its share of targets.": [60.0, 87.5],
-        "the two are exchanged: as they are comes first.": right[::-1],
     }
 
 
 @works_out("17.1", ["Copied by the summarizer", "Copied by PGT"], digits=2)
 def _copied() -> Worked:
     """Both are shares of probability, and neither of them counts words."""
-    swapped = "the two are exchanged: one gate weighs generating, the other copying."
-    return [0.1, 0.9], {swapped: [0.9, 0.1]}
+    return [0.1, 0.9], {}
 
 
 @works_out("17.2", ["From this many visits on"], digits=0, atol=0.5)
@@ -209,22 +200,19 @@ def _three_reasons() -> Worked:
     }
 
 
-@works_out(
-    "21.1", ["Two Saturdays agree", "Best guess", "Lower end", "Upper end"], digits=2, atol=0.005
-)
+ENDS = ["Two Saturdays agree", "Best guess", "Lower end", "Upper end"]
+
+
+@works_out("21.1", ENDS, digits=2, atol=0.005)
 def _saturdays() -> Worked:
     """The ends meet only if one place is certain."""
     chances = (0.5, 0.3, 0.2)
     agree, best = sum(p * p for p in chances), max(chances)
     root = math.sqrt(agree)
+    exchanged = "the ends are exchanged: of a number below one the root is larger."
     return [agree, best, agree, root], {
         "two Saturdays agree in any of three places.": [best, best, best, math.sqrt(best)],
-        "the ends are exchanged: of a number below one the root is larger.": [
-            agree,
-            best,
-            root,
-            agree,
-        ],
+        exchanged: [agree, best, root, agree],
     }
 
 

@@ -222,11 +222,9 @@ const tell = (text) => (find("told").textContent = text);
 const summary = (out) => {
   if (!out) return "The day is empty: click a place on the map, or add one by its name.";
   const last = state.visits.at(-1), [[place, p, copied]] = likeliest(out, 1);
-  const who = whose(state);
-  const date = state.moment === null || changed(state) ? "" : `, ${dateOf(state)}`;
   const part = Math.round((100 * copied) / p);
   const source = ` (${part === 100 ? "all" : `${part} %`} of it copied; gate ${out.gate.toFixed(2)})`;
-  return `${who}${date}: after ${name(last.place)} (${weekday(last.at)} ${clock(last.at)}) the model `
+  return `${whose(state)}: after ${name(last.place)} (${weekday(last.at)} ${clock(last.at)}) the model `
     + `expects ${name(place)} with probability ${three(p)}${page.has_both ? source : ""}.`;
 };
 const whose = (state) => {
@@ -236,12 +234,6 @@ const whose = (state) => {
   const day = ownVisits(state) ? "Your own day" : "The same day";
   return `${day}, read as that of ${person}`;
 };
-const DATE = new Intl.DateTimeFormat("en-GB", {
-  timeZone: "UTC", day: "numeric", month: "long", year: "numeric",
-});
-const dateOf = ({ person, visits }) =>
-  DATE.format(new Date((page.people[person].monday + day(visits.at(-1).at)) * 86400000));
-
 // What the model says at a moment before any change, kept for the next change at the same moment.
 let first = { of: "", out: null };
 const atFirst = (person, moment) => {

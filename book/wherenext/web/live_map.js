@@ -76,12 +76,12 @@ const makeMap = (find, { say, name, add }) => {
     show();
   };
   const onScreen = ([x, y]) => [(x - view.x) / pixel(), (y - view.y) / pixel()]; // in pixels
-  const zoom = (factor, x = view.x + view.w / 2, y = view.y + view.h / 2) => {
+  const zoom = (factor) => {
     if (!whole) return;
     // A tall town in a wide frame is seen from further away.
     const most = Math.max(view.w, 2 * Math.max(whole.w, (whole.h * size.w) / size.h));
-    const w = within(view.w * factor, 150, most), real = w / view.w;
-    view = { x: x - (x - view.x) * real, y: y - (y - view.y) * real, w, h: view.h * real };
+    const w = within(view.w * factor, 150, most), h = (view.h * w) / view.w;
+    view = { x: view.x + (view.w - w) / 2, y: view.y + (view.h - h) / 2, w, h };
     show();
   };
   const move = (dx, dy) => {
@@ -147,12 +147,9 @@ const makeMap = (find, { say, name, add }) => {
   };
 
   // ---- Mouse, finger, keys ----
-  const where = (event) => {
-    const frame = svg.getBoundingClientRect();
-    return [view.x + (event.clientX - frame.left) * pixel(), view.y + (event.clientY - frame.top) * pixel()];
-  };
   const nearest = (event, reach) => {
-    const [x, y] = where(event);
+    const frame = svg.getBoundingClientRect();
+    const x = view.x + (event.clientX - frame.left) * pixel(), y = view.y + (event.clientY - frame.top) * pixel();
     const apart = (place) => Math.hypot(spot(place)[0] - x, spot(place)[1] - y);
     const best = shown.reduce((a, b) => (a !== null && apart(a) <= apart(b) ? a : b), null);
     return best !== null && apart(best) < reach * pixel() ? best : null;
@@ -191,11 +188,6 @@ const makeMap = (find, { say, name, add }) => {
     if (place !== null) add?.(place);
   });
   svg.addEventListener("pointercancel", () => (held = null));
-  svg.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return; // the page's; two fingers on a pad come with ctrl
-    event.preventDefault();
-    zoom(Math.exp(event.deltaY / 200), ...where(event));
-  }, { passive: false });
   const zoomIn = () => {
     zoomed = true;
     zoom(0.7);

@@ -12,11 +12,9 @@ const DAY = 1440, WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 const name = (place) => (place === 1 ? "a place outside the vocabulary" : page.names[place] || "?");
 const day = (at) => Math.floor(at / DAY); // days since some Monday
-const clock = (at) => {
-  const minute = ((at % DAY) + DAY) % DAY, two = (n) => String(n).padStart(2, "0");
-  return `${two(Math.floor(minute / 60))}:${two(minute % 60)}`;
-};
-const weekday = (at) => WEEKDAYS[((day(at) % 7) + 7) % 7];
+const two = (n) => String(n).padStart(2, "0");
+const clock = (at) => `${two(Math.floor(mod(at, DAY) / 60))}:${two(mod(at, 60))}`;
+const weekday = (at) => WEEKDAYS[mod(day(at), 7)];
 const long = (stay) => {
   const [hours, rest] = [Math.floor(stay / 60), stay % 60];
   return hours === 0 ? `${rest} min` : `${hours} h${rest ? ` ${rest}` : ""}`;
@@ -48,7 +46,7 @@ const went = (state) => {
 const asWindow = ({ user, visits }) => ({
   user,
   visits: visits.map(({ place, at, stay }) => ({
-    location: place, minute: ((at % DAY) + DAY) % DAY, weekday: (((day(at) % 7) + 7) % 7) + 1,
+    location: place, minute: mod(at, DAY), weekday: mod(day(at), 7) + 1,
     daysAgo: day(visits.at(-1).at) - day(at), stay,
   })),
 });
@@ -163,9 +161,8 @@ const makeTown = () => {
 };
 const map = page.ground ? makeTown() : null;
 find("frame").hidden = find("legend").hidden = !map;
-const alone = page.kind === "pointer" || page.kind === "bias";
 if (page.kind === "full") find("switching").before(find("biasing")); // below both columns
-if (alone) find("heading").textContent = "Next place, by the pointer alone";
+if (["pointer", "bias"].includes(page.kind)) find("heading").textContent = "Next place, by the pointer alone";
 
 const onView = () => [...state.visits.map(({ place }) => place), went(state)].filter((one) => one !== null);
 const fitAll = () => map?.fit(onView());

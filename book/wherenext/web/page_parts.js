@@ -29,4 +29,5 @@ const addBar = (cell, shares) => {
 const three = (value) => value.toFixed(3);
 const many = (n, one, more = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : more}`;
 const sumOf = (values) => values.reduce((a, b) => a + b, 0);
+const mod = (value, size) => ((value % size) + size) % size;
 const within = (value, low, high) => Math.max(low, Math.min(high, value));

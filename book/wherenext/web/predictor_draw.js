@@ -66,20 +66,6 @@ const drawAnswer = (find, person, count, answer) => {
   if (others.length) addGuess(find("rest"), "", many(others.length, "other place"), sum, "", scale);
   find("heading").textContent = `Where next: the ${top.length === 10 ? "ten " : ""}likeliest`;
 };
-const drawPlaces = (find, drawMap, person, count, answer) => {
-  const here = person.visits[count - 1].place, truth = person.visits[count]?.place ?? null;
-  const likely = answer.places.slice(0, 10);
-  const drawn = drawMap(person, { likely, here, truth });
-  find("legend").hidden = !drawn;
-  find("listing").hidden = drawn;
-  if (drawn) return;
-  find("visits").replaceChildren();
-  for (const { place, wall } of person.visits.slice(Math.max(0, count - 8), count).reverse()) {
-    const row = add$(find("visits"), "li");
-    add$(row, "span", person.titles[place - 2]);
-    add$(row, "small", WHEN.format(wall));
-  }
-};
 // ranks, usual: of each visit that could be asked about, the rank of its place.
 const drawScore = (find, ranks, usual, of) => {
   const body = find("score"), n = ranks.length;
@@ -100,8 +86,7 @@ const drawScore = (find, ranks, usual, of) => {
 
 const UNITS = 1e5; // of the map in a degree
 
-// find: the parts of the map by name. draw(person, { likely, here, truth }) -> whether there is
-// anything to draw; likely: [[place, p], …], the likeliest first.
+// find: the parts of the map by name. likely: [[place, p], …], the likeliest first.
 const ownMap = (find) => {
   let person = null, chances = new Map(), inView = [];
   const name = (place) => person.titles[place - 2];
@@ -119,10 +104,11 @@ const ownMap = (find) => {
     const shrink = Math.max(0.01, Math.cos((middle * Math.PI) / 180));
     map.put({ spots, shrink }, [["known", [...spots.keys()]]]);
   };
-  const draw = (next, { likely, here, truth }) => {
+  const draw = (next, count, answer) => {
+    const here = next.visits[count - 1].place, truth = next.visits[count]?.place ?? null;
+    const likely = answer.places.slice(0, 10);
     const seen = [...likely.map(([place]) => place), here, truth];
     inView = seen.filter((place) => place !== null && next.spots[place - 2]);
-    find("frame").hidden = inView.length === 0;
     if (!inView.length) return false;
     const other = next !== person;
     person = next;

@@ -1,14 +1,10 @@
-// The predictor: experts who score past visits, and how they are weighed.
-//
-// As pgt/contextual.py and pgt/predictor.py, for one person.
-
-// What the predictor sees of one person, as pgt/history.py has it.
+// The predictor: experts who score past visits, and how they are weighed; as pgt/history.py,
+// pgt/contextual.py and pgt/predictor.py, for one person.
 //
 // A visit is {place, start, end, wall, wallEnd}: the place's number from 2, moments in milliseconds,
 // and what the clock on the wall showed then (as if it hung in UTC). Visits are in order of time.
 
 const MINUTE = 60000, DAY_MINUTES = 1440, WEEK = 7 * DAY_MINUTES, NOT_SEEN = -1;
-const mod = (value, size) => ((value % size) + size) % size;
 const dayOf = (wall) => Math.floor(wall / (DAY_MINUTES * MINUTE)); // days since 1970-01-01
 const minuteOf = (wall) => Math.floor(wall / MINUTE) - DAY_MINUTES * dayOf(wall);
 const weekdayOf = (wall) => mod(dayOf(wall) + 3, 7) + 1; // 1 = Monday
@@ -206,21 +202,12 @@ const askAbout = (model, visits, kept = { next_place: [], at_a_time: [] }) => {
   // Of the later half of the past, at most so many visits: by them the experts are weighed. Where there
   // are more, here the latest count, and in the package as many drawn at random.
   const begin = (count) => Math.max(3, Math.floor(count / 2), count - model.past);
-  const weightsAt = (part, count) => {
-    const likely = [];
-    for (let i = begin(count); i < count; i++) {
-      const each = foretold(part, i);
-      if (each) likely.push(each);
-    }
-    return weighed(likely, model[part].length, model);
-  };
+  const judged = (count) => [...rows.keys()].slice(begin(count), count);
+  const weightsAt = (part, count) =>
+    weighed(judged(count).map((i) => foretold(part, i)).filter(Boolean), model[part].length, model);
   const partFor = (at) => (at === null ? "next_place" : "at_a_time");
   // The numbers of visits that an answer needs and that nobody has been asked about yet.
-  const missing = (count, at = null) => {
-    const found = [];
-    for (let i = begin(count); i < count; i++) if (!kept[partFor(at)][i]) found.push(i);
-    return found;
-  };
+  const missing = (count, at = null) => judged(count).filter((i) => !kept[partFor(at)][i]);
   // After `count` visits; `at` is what the clock shows when the next one begins, if that is known.
   const answer = (count, at = null) => {
     const part = partFor(at), weights = weightsAt(part, count);
@@ -232,7 +219,7 @@ const askAbout = (model, visits, kept = { next_place: [], at_a_time: [] }) => {
     const share = (ps) => ps.reduce((sum, p, k) => sum + weights[k] * p, 0);
     const places = [...each].map(([place, ps]) => [place, (1 - somewhereNew) * share(ps)])
       .sort(([place, p], [other, q]) => q - p || place - other);
-    return { places, somewhereNew, weights: [...weights], judged: count - Math.min(count, begin(count)) };
+    return { places, somewhereNew, weights: [...weights] };
   };
   return { visits, rows, kept, of, missing, answer };
 };

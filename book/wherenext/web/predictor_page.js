@@ -85,7 +85,7 @@ const draw = () => {
     const answer = asked.answer(count, at);
     find("told").textContent = sayAnswer(person, { count, at }, answer);
     drawAnswer(find, person, count, answer);
-    drawPlaces(find, drawMap, person, count, answer);
+    find("places").hidden = !drawMap(person, count, answer);
     root.own.shown = answer;
     score();
   }, () => {

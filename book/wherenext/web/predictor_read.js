@@ -22,17 +22,10 @@ const offsetOf = (zone) => {
 };
 const isUtc = (zone) => zone !== null && offsetOf(zone) === 0;
 
-// What the clock on the wall of a zone shows at a moment.
+// What the clock on the wall of a zone shows at a moment: Swedes write 2024-05-01 18:30:00.
 const clockOf = (timeZone) => {
-  const whole = ["year", "month", "day", "hour", "minute", "second"];
-  const format = new Intl.DateTimeFormat("en-US", {
-    timeZone, hourCycle: "h23", ...Object.fromEntries(whole.map((part) => [part, "numeric"])),
-  });
-  return (moment) => {
-    const parts = Object.fromEntries(format.formatToParts(moment).map(({ type, value }) => [type, value]));
-    const [year, month, ...rest] = whole.map((part) => Number(parts[part]));
-    return Date.UTC(year, month - 1, ...rest) + mod(moment, 1000);
-  };
+  const format = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "medium" });
+  return (moment) => Date.parse(`${format.format(moment).replace(" ", "T")}Z`) + mod(moment, 1000);
 };
 // A table's visits by the clocks of a zone.
 const inZone = (table, timeZone) => {
@@ -62,10 +55,8 @@ const textOf = (bytes, name) => {
   const head = String.fromCharCode(...bytes.subarray(0, 64)).replace(/^[ \r\n\t]+/, "").toLowerCase();
   const other = page.reading.others.find(([magic]) => head.startsWith(magic.toLowerCase()));
   if (other) throw new Unreadable(`${name} is ${other[1]}, not a table in CSV; ${other[2]}.`);
-  const wide = bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le"
-    : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";
   try {
-    const text = new TextDecoder(wide, { fatal: true }).decode(bytes);
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     if (!text.includes("\0")) return text;
   } catch { /* said below */ }
   throw new Unreadable(`${name} is no text in UTF-8; save it as "CSV UTF-8", or check the file.`);
