@@ -331,8 +331,7 @@ for monitor, best in {"loss": by_loss, "acc@1": by_accuracy}.items():
     replay.load_state_dict(weights[best - 1])
     ranks_of[monitor] = evaluate(replay, data.test)
     row = scores(ranks_of[monitor], ["acc@1", "mrr"])
-    nats = losses(replay, data.test).mean()
-    chosen[monitor] = [best, row["acc@1"], row["mrr"], nats]
+    chosen[monitor] = [best, *row, losses(replay, data.test).mean()]
 heads = ["epoch", "test Acc@1", "test MRR", "test loss (nats)"]
 chosen = pd.DataFrame(chosen, index=heads).T.rename_axis("monitor")
 chosen.astype({"epoch": int}).round(2)
@@ -371,8 +370,8 @@ by_group.rename(columns=lambda name: name.replace("_", " "))
 
 # %%
 measures = ["acc@1", "acc@5", "acc@10", "mrr"]
-rows = {name: scores(ranks, measures) for name, ranks in ranked.items()}
-pd.DataFrame(rows).T.astype(float).round(1)
+guesses = {name: scores(ranks, measures) for name, ranks in ranked.items()}
+pd.DataFrame(guesses).T.astype(float).round(1)
 
 # %% [markdown]
 # A week holds few different places, so ten guesses nearly exhaust it. Training hardly changes *which* places are on the

@@ -96,9 +96,7 @@ sets = {
     }
     for s in sources
 }
-windows = {
-    name: s["windows"] for name, s in zip(sets, sources, strict=True)
-}
+windows = {name: s["windows"] for name, s in zip(sets, sources, strict=True)}
 pd.DataFrame(windows).T.rename_axis("windows")
 
 # %% [markdown]
@@ -126,7 +124,7 @@ show(
 )
 
 # %% [markdown]
-# With seed 42 it looks like a table from a paper: nearly every part helps, most of them by one to three points. You could
+# With seed 42 it looks like a table from a paper: nearly every part helps, most of them by more than a point. You could
 # write a paragraph on each.
 #
 # > **Try it.** Choose seed 4 in the cell above and run it again. Then try seed 1. Which paragraphs would you still write?

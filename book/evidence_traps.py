@@ -241,7 +241,8 @@ heads = {
     "value": "pairs with the other sign (%)",
 }
 seeds = seeds.sort_values("value")[list(heads)].rename(columns=heads)
-seeds.round(1).rename(lambda name: name.replace("_", " ")).rename_axis(None)
+seeds = seeds.round(1) + 0.0  # no "-0.0"
+seeds.rename(lambda name: name.replace("_", " ")).rename_axis(None)
 
 # %% [markdown]
 # ## Choosing on the test set
@@ -402,7 +403,7 @@ rows = {}
 for variant in ("full", "no_pointer", "no_generator"):
     those = {"model": "pgt", "variant": variant, "target_time": "unknown"}
     start = f"pgt-{variant}-unknown-"
-    kept = [run["epochs"] for key, run in runs.items() if key.startswith(start)]
+    kept = [run["epochs"] for k, run in runs.items() if k.startswith(start)]
     score = [town.mean(**those), town.spread(**those)]
     ages = [np.mean(kept), min(kept), max(kept)]
     rows[variant.replace("_", " ")] = score + ages

@@ -1,0 +1,73 @@
+"""Sentences of the chapters that hold only if a result comes out one way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from wherenext.results import read_results
+
+from pgt.metrics import ends, gains, resampled_means
+
+from ..helpers import give_up
+from ..promises import adaptor
+from ..promises.chapters import tables
+
+
+def printed(chapter: str, begin: str) -> list[list[str]]:
+    """The rows of the first printed table of a chapter that has this text in its first lines."""
+    notebook = adaptor.executed(chapter)
+    if notebook is None:
+        give_up(f"{chapter} has not been executed as it is now: run `make chapters`.")
+    table = next(t for t in tables(notebook) if begin in " ".join(t.splitlines()[:2]))
+    return [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+@pytest.mark.built
+def test_claims_of_10() -> None:
+    head, _, *rows = printed("10_training", "valid loss")
+    loss, hits = ([number(row[head.index(name)]) for row in rows]
+                  for name in ("valid loss", "valid acc@1"))  # fmt: skip
+    best = loss.index(min(loss))
+    assert max(hits) > hits[best] and hits.index(max(hits)) > best  # "still rose"
+    head, *rows = printed("10_training", "acc@10 | mrr")
+    ten = {row[0]: number(row[head.index("acc@10")]) for row in rows}
+    one = {row[0]: number(row[head.index("acc@1")]) for row in rows}
+    assert abs(ten["trained model"] - ten["untrained model"]) < 1  # "as good as the trained one"
+    assert one["trained model"] - one["untrained model"] > 5  # "It changes their order"
+
+
+def test_claims_of_14() -> None:
+    ablations = read_results("ablations")
+    parts = {run.variant.iloc[0] for run in ablations.ranks(data="city")} - {"full"}
+    missed, better = set(), set()
+    for data, protocol in (("city", "exact"), ("geolife", "published"), ("geolife", "exact")):
+        runs = {
+            variant: sorted(ablations.ranks(data=data, protocol=protocol, variant=variant),
+                            key=lambda run: run.seed.iloc[0])
+            for variant in parts | {"full"}
+        }  # fmt: skip
+        hits = {v: np.stack([gains(run)["acc@1"] for run in rs]) for v, rs in runs.items()}
+        for part in parts:
+            people = runs[part][0].user_id
+            low, high = ends(resampled_means(hits[part] - hits["full"], people))
+            missed |= {(data, protocol, part)} if high < 0 else set()
+            better |= {(data, protocol, part)} if low > 0 else set()
+    assert {part for *_, part in missed} == {"no_pointer"} and len(missed) == 3
+    assert better == {("geolife", "exact", "no_generator")}
+    whole = ablations.select(data="geolife", protocol="published", variant="full")
+    assert whole.set_index("seed")["acc@1"].idxmax() == 42  # "the luckiest of our ten"
+    assert whole.set_index("seed")["acc@1"].idxmin() == 4  # "seed 4"
+
+
+def test_claims_of_15() -> None:
+    ceiling = read_results("traps").rows.query("trap == 'copy ceiling'").set_index("what").value
+    merged, ever = "target in the window, unknown merged", "target visited before, ever"
+    assert ceiling[merged] > ceiling[ever]  # "more than their whole past could give"
+    gain = read_results("anchors").rows.query("table == 'gain'")
+    assert ((gain.low <= 0) & (gain.high >= 0)).all()  # "we could not show that any profits"
+    rows = read_results("traps").rows.set_index("what").value
+    assert rows["PGT without pointer: unknown"] == 0  # "it can never learn to answer it"
