@@ -1,8 +1,10 @@
 # %% [markdown]
-# # Evidence: windows
+# # Evidence: windows and encoder
 #
-# Counts behind [Windows](03_windows.ipynb): what the two ways of counting days change, what history across the splits
-# would add, and what batches of similar length save.
+# Counts behind [Windows](03_windows.ipynb): what the two ways of counting days change, what
+# history across the splits would add, and what batches of similar length save. And one measurement
+# for [Position and encoder](06_position_and_encoder.ipynb): the gradient in pre-norm and
+# post-norm.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -19,6 +21,8 @@ except ImportError:  # on Colab
 # @title Imports and data
 import numpy as np
 import pandas as pd
+import torch
+from torch import nn
 from wherenext import city
 from wherenext.results import read_results
 
@@ -34,9 +38,9 @@ WAYS = {
 # %% [markdown]
 # ## From the target's day, or from the last visit
 #
-# A window by equation (3.2) goes back from the day of the last visit, and so reaches further back than one by equation
-# (3.1). So more of them hold three visits. But the person's first day must now lie seven days before the *last visit*,
-# which costs some windows.
+# A window by equation (3.2) goes back from the day of the last visit, and so reaches further back
+# than one by equation (3.1). So more of them hold three visits. But the person's first day must
+# now lie seven days before the *last visit*, which costs some windows.
 
 # %% tags=["hide-input"]
 # @title Windows of the simulated town, by the day from which they go back
@@ -55,10 +59,11 @@ pd.DataFrame(counts).rename_axis("windows")
 # %% [markdown]
 # ## What it is worth to know the target's day
 #
-# One model, once with the target's day among its features and once without, on the same GeoLife windows of the published
-# protocol and from the same seeds. Acc@1 is the share of windows in which the first guess is right; the interval resamples
-# people and seeds ([Baselines](04_baselines.ipynb) explains it). Both rows are of windows by equation (3.1), which give
-# away part of the same day. So the difference is only what the feature adds to that leak.
+# One model, once with the target's day among its features and once without, on the same GeoLife
+# windows of the published protocol and from the same seeds. Acc@1 is the share of windows in which
+# the first guess is right; the interval resamples people and seeds
+# ([Baselines](04_baselines.ipynb) explains it). Both rows are of windows by equation (3.1), which
+# give away part of the same day. So the difference is only what the feature adds to that leak.
 
 # %% tags=["hide-input"]
 # @title The same model with and without the target's day
@@ -77,10 +82,11 @@ pd.Series(accuracy).rename(column).to_frame()
 # %% [markdown]
 # ## History across the splits
 #
-# Windows inside splits throw away the first week of test, although the days before it *are* the past and an honest model
-# could see them. Let the history of test windows reach back into valid. The new targets are closer to training, so fewer
-# of them are unknown, and their places are more often in the window. It is another test set, and its scores could
-# not stand beside published ones.
+# Windows inside splits throw away the first week of test, although the days before it *are* the
+# past and an honest model could see them. Let the history of test windows reach back into valid.
+# The new targets are closer to training, so fewer of them are unknown, and their places are more
+# often in the window. It is another test set, and its scores could not stand beside published
+# ones.
 
 # %% tags=["hide-input"]
 # @title Test windows whose history may reach back into valid
@@ -106,10 +112,10 @@ pd.DataFrame(rows).T.astype({"test windows": int}).round(1)
 # %% [markdown]
 # ## Batches of similar length
 #
-# Every seat of a row is compared with every other, so the work of attention grows with the *square* of a batch's width.
-# The windows are shuffled, then sorted by length within pools of a few batches of 128. The widest window of many random
-# ones is wide, so random batches get worse with their size. Sorted ones notice only when a batch spans many lengths even
-# after sorting.
+# Every seat of a row is compared with every other, so the work of attention grows with the
+# *square* of a batch's width. The windows are shuffled, then sorted by length within pools of a
+# few batches of 128. The widest window of many random ones is wide, so random batches get worse
+# with their size. Sorted ones notice only when a batch spans many lengths even after sorting.
 
 # %% tags=["hide-input"]
 # @title Padding, and the work of attention
@@ -145,3 +151,49 @@ for size in (16, 64, 128, 512):
     rows[size] = {"random, %": padded(size, 0)[0]}
     rows[size]["in pools of 32, %"] = padded(size, 32)[0]
 pd.DataFrame(rows).T.rename_axis("batch size").round(1)
+
+# %% [markdown]
+# ## Pre-norm and post-norm
+#
+# Stacks of `nn.TransformerEncoderLayer` at initialisation, with random vectors and a random loss;
+# means of two seeds. The gradient of the visit vectors at the bottom, before the first layer, is
+# compared with that at the top, after the last.
+#
+# In post-norm its norm does not vanish: the side roads through $h$ in equation (6.4) make up for
+# what the direct road loses. Its *direction* is lost, much faster than in pre-norm. With two
+# layers, as in our model, the two kinds are close.
+
+# %% tags=["hide-input"]
+# @title The gradient at the bottom of a stack, compared with the top
+D = 64
+
+
+def at_start(depth, pre_norm, seed):
+    torch.manual_seed(seed)
+    start = nn.functional.layer_norm(torch.randn(64, 12, D), (D,))
+    h = [start.requires_grad_()]
+    options = {"batch_first": True, "norm_first": pre_norm}
+    shape = (D, 4, 128, 0.0, "gelu")
+    stack = range(depth)
+    layers = [nn.TransformerEncoderLayer(*shape, **options) for _ in stack]
+    for p in nn.ModuleList(layers).parameters():
+        if p.ndim == 2:  # as the original Transformer begins
+            nn.init.xavier_uniform_(p)
+    for layer in layers:
+        h.append(layer(h[-1]))
+        h[-1].retain_grad()
+    top = nn.functional.layer_norm(h[-1], (D,))[:, -1]
+    logits = top @ torch.randn(D, 100) / D**0.5
+    nn.functional.cross_entropy(logits, torch.randint(100, (64,))).backward()
+    below, above = h[0].grad, h[-1].grad
+    kept = nn.functional.cosine_similarity(below[:, -1], above[:, -1])
+    return (below.norm() / above.norm()).item(), kept.mean().item()
+
+
+rows = {}
+for depth in (2, 6, 12):
+    for kind, pre in (("pre-norm", True), ("post-norm", False)):
+        runs = [at_start(depth, pre, seed) for seed in range(2)]
+        rows[f"{depth} layers, {kind}"] = np.mean(runs, axis=0)
+ends = ["gradient norm, bottom / top", "cosine, bottom and top"]
+pd.DataFrame(rows, index=ends).T.round(2)
