@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from wherenext.results import read_results
@@ -71,3 +73,44 @@ def test_claims_of_15() -> None:
     assert ((gain.low <= 0) & (gain.high >= 0)).all()  # "we could not show that any profits"
     rows = read_results("traps").rows.set_index("what").value
     assert rows["PGT without pointer: unknown"] == 0  # "it can never learn to answer it"
+
+
+@pytest.mark.built
+def test_claims_of_03() -> None:
+    gaps = [number(row[1]) for row in printed("03_windows", "target is home")[2:]]
+    assert gaps == sorted(gaps) and gaps[-1] > 1.5 * gaps[0]  # "far more often at home"
+    shares = {row[0]: row[1:] for row in printed("03_windows", "exact, %")}
+    exact, published = map(number, shares["unknown targets"][:2])
+    assert published > 2 * exact  # "more than doubles"
+    assert shares["known targets"][0] == shares["known targets"][1]  # "do not change"
+
+
+@pytest.mark.built
+def test_claims_of_05() -> None:
+    rows = [row for row in printed("05_embeddings", "by chance") if row[0].startswith("a ")]
+    assert len(rows) == 3 and all(
+        number(row[3]) > 0.1 for row in rows
+    )  # "no more often than by chance"
+    lost = {row[0]: row[1] for row in printed("05_embeddings", "Acc@1 lost")}
+    busy = number(lost["shuffled among places with 20 visits or more"])
+    one_kind = number(lost["only between places of one kind"])
+    rest = number(lost["shuffled among the others"])
+    assert busy > 3 * rest and one_kind > busy / 2  # "most of the loss", "which home"
+
+
+@pytest.mark.built
+def test_claims_of_06() -> None:
+    right, wrong = (
+        number(row[1]) for row in printed("06_position_and_encoder", "%") if "Acc@1" in row[0]
+    )
+    assert wrong > right - 0.5  # "accuracy does not notice this bug"
+    rows = printed("06_position_and_encoder", "difference on valid")
+    ends = {
+        row[0]: [[number(end) for end in re.split(" to ", row[k])] for k in (2, 3)]
+        for row in rows
+        if " to " in row[2]
+    }
+    assert len(ends) == 6
+    assert all(high > 0 for both in ends.values() for _, high in both)  # "none clearly worse"
+    ahead = [kind for kind, (_, test) in ends.items() if test[0] > 0]
+    assert ahead == ["no attention"] and ends["no attention"][0][0] < 0  # "but not on valid"

@@ -58,7 +58,7 @@ slots.log_mixture = model.log_mixture = log_mixture
 CHAPTER = {
     "05_embeddings": ("return scale * (x - mean) /", "return 1.0001 * scale * (x - mean) /"),
     "06_position_and_encoder": (
-        "s = q @ k.transpose(-2, -1) / math.sqrt(width // n_heads)",
+        "s = q @ k.transpose(-2, -1) / math.sqrt(d)",
         "s = q @ k.transpose(-2, -1) / math.sqrt(width)",
     ),
     "07_pointer": ("s = s / math.sqrt(encoded.shape[-1])", "s = s / encoded.shape[-1]"),

@@ -38,6 +38,63 @@ CHANGED: dict[tuple[str, str], str] = {
     ("15_traps", "| | Acc@1 (%), back from"): "moved to evidence_traps, unchanged",
     ("15_traps", "| published, PGT knows"): "moved to evidence_traps, unchanged",
     ("15_traps", "1.5 points"): "the exercise asks for other rules",
+    ("03_windows", "Person 26, target:"): "the figure shows this window without a line of text",
+    (
+        "03_windows",
+        "| Acc@1, % (GeoLife, published)",
+    ): "stands in evidence_windows, with the same numbers",
+    (
+        "03_windows",
+        "| from the target's day |",
+    ): "stands in evidence_windows, with the same numbers",
+    (
+        "03_windows",
+        "| padding, % | attention's work",
+    ): "stands in evidence_windows, with the same numbers",
+    (
+        "03_windows",
+        "| random, % | in pools of 32, %",
+    ): "stands in evidence_windows, with the same numbers",
+    ("03_windows", "| windows | mean length\n168 hours"): "the exercise on hours went",
+    ("03_windows", "723 more windows"): "stands in evidence_windows, with the same numbers",
+    (
+        "05_embeddings",
+        "| row 0 like all others",
+    ): "says which rows learn; the lengths did not matter",
+    ("05_embeddings", "| turned into padding"): "the same shares, without counts",
+    ("05_embeddings", "| rows | width | numbers | output"): "without the column of shapes",
+    ("05_embeddings", "with x.std()"): "the same two numbers on two lines",
+    ("05_embeddings", "padding: 61 %"): "was beside the point",
+    ("05_embeddings", "| | shared, %"): "one block, which a slider moves; without the percentile",
+    ("05_embeddings", "| places with another vector"): "without the number of places moved",
+    ("05_embeddings", "Right: parameters."): "another sentence, the same numbers",
+    ("05_embeddings", "Right: table_gradient in 2 cases."): "one case",
+    ("05_embeddings", "Right: cosines in 3 cases."): "the section on the clock's geometry went",
+    ("05_embeddings", "| shared, % | by chance, % | chance"): "without the percentile",
+    ("06_position_and_encoder", "| visits in the window |"): "said in a sentence",
+    (
+        "06_position_and_encoder",
+        "| Acc@1 (%) | difference, 95 % interval\ntaken",
+    ): "part of one table of operations",
+    (
+        "06_position_and_encoder",
+        "| visit | attention of the last visit",
+    ): "the heads are drawn instead",
+    (
+        "06_position_and_encoder",
+        "| gradient norm, bottom / top",
+    ): "stands in evidence_windows, with the same numbers",
+    ("06_position_and_encoder", "24 tensors copied"): "our module loads the state of the package's",
+    ("06_position_and_encoder", "| effective visits |"): "an anecdote of one window",
+    (
+        "06_position_and_encoder",
+        "| | Acc@1 (%) | difference",
+    ): "one table of operations on both splits",
+    ("06_position_and_encoder", "| same place | other place"): "the exercise went",
+    ("06_position_and_encoder", "the same place gets"): "the exercise went",
+    ("06_position_and_encoder", "Right: shift by 1."): "one shift is checked",
+    ("06_position_and_encoder", "| pre-norm | post-norm"): "the toy training went",
+    ("06_position_and_encoder", "pre-norm: the warm-up"): "the toy training went",
 }
 
 

@@ -243,60 +243,7 @@ def _utc() -> Worked:
     }
 
 
-@works_out(
-    "3.3", [f"Size {s}, {how} [%]" for s in SIZES for how in ("random", "in pools")], code=True
-)
-def _padding() -> Worked:
-    """The longest of many random windows is long, so random batches waste at any size."""
-    lengths = windows_of(7, "published").train.lengths
-    order = np.random.default_rng(0).permutation(len(lengths))
-
-    def share(size: int, pool: int) -> float:
-        """Percent of the seats that stay empty."""
-        seats, step = 0, max(pool, 1) * size
-        for at in range(0, len(order), step):
-            part = lengths[order[at : at + step]]
-            part = np.sort(part) if pool else part
-            cuts = range(0, len(part), size)
-            seats += sum(part[k : k + size].max() * len(part[k : k + size]) for k in cuts)
-        return 100 * (1 - lengths.sum() / seats)
-
-    right = [[share(size, pool) for pool in (0, 32)] for size in SIZES]
-    turned = [row[::-1] for row in right]
-    return right, {"the columns are exchanged: random first, then pools of 32.": turned}
-
-
-@works_out("3.4")
-def _hours() -> Worked:
-    test = _test()
-    minutes = (test.started_at - test.started_at.min()).dt.total_seconds().to_numpy() / 60
-    by_hours = _starts(test, minutes, 168 * 60)
-    by_days = _starts(test, local_day(test.started_at).to_numpy(), 7)
-    value, other = (np.array([list(s.values()), list(s)]) for s in (by_hours, by_days))
-    return value, {"these windows still count calendar days.": other}
-
-
-@works_out(
-    "3.5",
-    ["Windows gained", "In the window, of the new [%]", "In the window, of the old [%]"],
-    digits=(0, 1, 1),
-    code=True,
-)
-def _reach_back() -> Worked:
-    """It is another test set, so its scores cannot stand beside published ones."""
-    visits = town().visits
-    days, places = local_day(visits.started_at).to_numpy(), visits.location_id.to_numpy()
-    rows = np.flatnonzero(visits.split == "test")
-    inside = {k: f for k, f in _starts(visits, days, 7).items() if visits.split.iat[k] == "test"}
-    old = {int(rows[k]) for k in _starts(_test(), days[rows], 7)}
-    found = pd.Series({k: places[k] in places[f:k] for k, f in inside.items()})
-    new = ~found.index.isin(list(old))
-    value = [int(new.sum()), 100 * found[new].mean(), 100 * found[~new].mean()]
-    every = [len(found), 100 * found.mean(), value[2]]
-    return value, {"you counted all windows; leave out those there were before.": every}
-
-
-@works_out("3.6", ["Windows", "Visits in the longest"], digits=0)
+@works_out("3.3", ["Windows", "Visits in the longest"], digits=0)
 def _by_hand() -> Worked:
     """A gap costs twice: the days themselves, and the windows after it that stay too thin."""
     days = np.array([1, 3, 3, 7, 8, 10, 10, 18, 19, 20])
