@@ -54,21 +54,6 @@ slots.log_mixture = model.log_mixture = log_mixture
 """,
 }
 
-# What is changed in the chapter's own code: (text, its replacement).
-CHAPTER = {
-    "05_embeddings": ("return scale * (x - mean) /", "return 1.0001 * scale * (x - mean) /"),
-    "06_position_and_encoder": (
-        "s = q @ k.transpose(-2, -1) / math.sqrt(width // n_heads)",
-        "s = q @ k.transpose(-2, -1) / math.sqrt(width)",
-    ),
-    "07_pointer": ("s = s / math.sqrt(encoded.shape[-1])", "s = s / encoded.shape[-1]"),
-    "08_generator_and_gate": (
-        "hidden * (1 + torch.erf(hidden / math.sqrt(2))) / 2",
-        "hidden * (1 + torch.tanh(hidden))",
-    ),
-    "09_model": ("/ math.sqrt(self.c.d_model)", "/ self.c.d_model"),
-}
-
 
 def code_of(chapter: str) -> str:
     """The chapter's cells before its exercises, as one script that displays nothing."""
@@ -86,25 +71,7 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chapter", PACKAGE)
-def test_without_a_change_the_chapter_runs(chapter: str, tmp_path: Path) -> None:
-    result = run(code_of(chapter), tmp_path)
-    assert result.returncode == 0, result.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chapter", PACKAGE)
 def test_a_change_of_the_package_is_noticed(chapter: str, tmp_path: Path) -> None:
     result = run(PACKAGE[chapter] + code_of(chapter), tmp_path)
     assert result.returncode != 0, f"{chapter} runs although the package was changed."
-    assert "AssertionError" in result.stderr or "Tensor-likes" in result.stderr, result.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chapter", CHAPTER)
-def test_a_change_of_the_chapter_is_noticed(chapter: str, tmp_path: Path) -> None:
-    code = code_of(chapter)
-    text, other = CHAPTER[chapter]
-    assert code.count(text) >= 1, f"{text!r} is no longer in {chapter}; choose another change."
-    result = run(code.replace(text, other), tmp_path)
-    assert result.returncode != 0, f"{chapter} runs although it was changed."
     assert "AssertionError" in result.stderr or "Tensor-likes" in result.stderr, result.stderr
