@@ -1,7 +1,7 @@
 """A chapter that builds a part and the package's part cannot drift apart.
 
-Each chapter of Part II ends by asserting that what it built equals the package. Here its code runs
-with one of the two changed a little, and must then fail on such an assertion.
+Each chapter of Part II asserts that what it built equals the package. Here its code runs beside a
+package that was changed a little, and must then fail on such an assertion.
 """
 
 from __future__ import annotations
@@ -37,20 +37,18 @@ def forward(self, context, encoded, batch):
 model.Pointer.forward = forward
 """,
     "08_generator_and_gate": """
-from pgt import model
-from pgt.sparse import slots
-_mix = slots.log_mixture
+from pgt import model, sparse
+_mix = model.log_mixture
 def log_mixture(logit, pointer, generator):
     return _mix(logit + 1e-3, pointer, generator)
-slots.log_mixture = model.log_mixture = log_mixture
+sparse.log_mixture = model.log_mixture = log_mixture
 """,
     "09_model": """
-from pgt import model
-from pgt.sparse import slots
-_mix = slots.log_mixture
+from pgt import model, sparse
+_mix = model.log_mixture
 def log_mixture(logit, pointer, generator):
     return _mix(logit + 1e-3, pointer, generator)
-slots.log_mixture = model.log_mixture = log_mixture
+sparse.log_mixture = model.log_mixture = log_mixture
 """,
 }
 
