@@ -15,6 +15,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +115,10 @@ def measured(folder: Path, table: pd.DataFrame) -> Iterator[dict[str, Any]]:
     yield row
     data = prepare(visits, protocol="exact")
     for seed in SEEDS:
-        row, model = timed("train", lambda seed=seed: trained(data, seed))
+        row, model = timed("train", partial(trained, data, seed))
         yield row
         rules = seed == SEEDS[0]  # they have no seed
-        row, found = timed("evaluate", lambda model=model, rules=rules: ranked(model, data, rules))
+        row, found = timed("evaluate", partial(ranked, model, data, rules))
         yield row
         for name, ranks in found.items():
             about = {"table": "scores", "data": "visits", "protocol": "exact",

@@ -124,7 +124,7 @@ def pretrain(
         networks = [expert(part, target_time, training, progress=progress) for part in parts]
         experts[name] = Experts(networks)
     both = nn.ModuleDict(experts).eval()
-    score = 100 * gains(evaluate(both["next_place"], data.valid))["acc@1"].mean()
+    score = 100 * gains(evaluate(experts["next_place"], data.valid))["acc@1"].mean()
     notes = {
         "trained on": f"{plan.worlds} simulated worlds, {len(data.train)} windows, no real person",
         "seed": seed, "held-out worlds": plan.held_out, "acc@1 there": round(float(score), 1),

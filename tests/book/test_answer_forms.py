@@ -10,7 +10,7 @@ from typing import Any
 import answers
 import numpy as np
 import pytest
-from wherenext.exercises import ANSWERS, Answer, Field, answer_to
+from wherenext.exercises import ANSWERS, answer_to
 
 from .sphinx_helpers import Built, build
 
@@ -80,27 +80,6 @@ def test_the_source_gives_no_answer_away(book: Built) -> None:
     places = "".join(match[0] for match in PLACE.finditer(page))
     for word in ("shopping", "visit order", "0.1875", "33.75", "17994"):
         assert word not in places
-
-
-def test_a_form_stands_between_the_exercise_and_its_cell(book: Built) -> None:
-    page = book.page("01_forms")
-    for number in WITH_FORMS:
-        text, form = page.index(f"</strong> {number}."), page.index(f'data-exercise="{number}"')
-        code = page.index(f'check.exercise("{number}"')
-        assert text < form < code
-
-
-def test_only_pages_with_forms_load_the_script(book: Built) -> None:
-    assert "answers.js" in book.page("01_forms")
-    for name in ("02_none", "03_missing", "index"):
-        assert "answers.js" not in book.page(name) and "pgt-answer" not in book.page(name)
-    assert "There is no answer to exercise 99.1" in book.warnings
-
-
-def test_what_does_not_fit_is_noticed() -> None:
-    with pytest.raises(ValueError, match="1 fields for an answer of 2 parts"):
-        answers.form(Answer([1.0, 2.0], fields=(Field("One"),)))
-    assert answers.form(Answer(1.0)) is None
 
 
 @pytest.mark.parametrize("number", WITH_FORMS)

@@ -62,11 +62,6 @@ def test_every_work_that_the_package_links_to_is_in_the_bibliography() -> None:
     assert missing == {}, "Add them to book/references.bib."
 
 
-def test_no_work_is_listed_twice() -> None:
-    titles = [re.sub(r"\W", "", entry.fields["title"].lower()) for entry in ENTRIES.values()]
-    assert sorted(titles) == sorted(set(titles))
-
-
 def test_two_works_of_one_year_are_told_apart() -> None:
     """A page cites a work by author and year; a letter after the year keeps two works apart."""
     names = []

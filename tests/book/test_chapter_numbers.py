@@ -32,22 +32,6 @@ def test_the_number_is_in_heading_tab_and_contents(book: Built) -> None:
     assert titles == ["1. Start", "2. The pointer", "Glossary"]
 
 
-def test_sections_anchors_and_links_stay_as_they_are_written(book: Built) -> None:
-    page = book.page("01_start")
-    assert "<h2>A part<" in page
-    assert 'id="start"' in page
-    assert re.search(r'href="02_pointer.html"><span[^>]*>the pointer<', page)
-
-
-def test_a_link_that_shows_a_files_path_shows_its_title_instead(book: Built) -> None:
-    assert re.search(r'href="01_start.html"><span[^>]*>1\. Start<', book.page("glossary"))
-
-
-def test_the_search_knows_the_numbers(book: Built) -> None:
-    index = (book.folder / "searchindex.js").read_text(encoding="utf-8")
-    assert '"2. The pointer"' in index
-
-
 def test_the_real_book_is_numbered_without_gaps() -> None:
     parts = toc.parts()
     numbers = [n for pages in parts.values() for page in pages if (n := toc.chapter(page))]
@@ -55,11 +39,3 @@ def test_the_real_book_is_numbered_without_gaps() -> None:
     *numbered, last = parts
     assert [title.split(" · ")[0] for title in numbered] == "I II III IV V".split()
     assert last == "Back matter" and not any(map(toc.chapter, parts[last]))
-
-
-def test_the_front_page_numbers_the_parts() -> None:
-    import contents
-
-    text = contents.contents(toc.ROOT, {"01_where_next", "05_embeddings"})
-    assert '<h3 class="part">I · People return</h3>' in text
-    assert '<h3 class="part">II · Build it</h3>' in text

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import jupytext
-import portable
 import pytest
-from docutils import nodes
-from docutils.utils import new_document
 
 from .sphinx_helpers import ROOT, Built, build
 
@@ -50,49 +46,6 @@ def test_references_become_links_also_across_chapters(book: Built) -> None:
     hrefs = re.findall(r'<a class="reference internal" href="([^"]*equation[^"]*)"', page)
     eight = "08_gate.html#equation-8-1"
     assert hrefs == ["#equation-7-1", eight, "#equation-7-2", "#equation-7-1", eight]
-
-
-def test_links_in_what_a_cell_prints_lead_to_pages() -> None:
-    names = ("08_gate.ipynb", "08_gate.ipynb#the-dial", "https://a.org/08_gate.ipynb")
-    links = [nodes.reference(refuri=name) for name in names]
-    document = new_document("07_pointer")
-    document += links
-    env = SimpleNamespace(docname="book/07_pointer", found_docs={"book/07_pointer", "book/08_gate"})
-    builder = SimpleNamespace(get_relative_uri=lambda _, to: to.removeprefix("book/") + ".html")
-    portable.link_chapters(SimpleNamespace(env=env, builder=builder), document)  # type: ignore[arg-type]
-    assert [link["refuri"] for link in links] == [
-        "08_gate.html", "08_gate.html#the-dial", names[2],
-    ]  # fmt: skip
-    assert [link.get("internal", False) for link in links] == [True, True, False]
-
-
-def test_a_figures_links_to_pages_of_the_book_lead_to_the_page_beside_it() -> None:
-    site = "https://where-next-book.github.io/where-next/book/"
-    figure = f'<figure><a href="{site}08_gate.html" data-part="gate">gate</a> {site}x.html</figure>'
-    drawn = [nodes.raw("", figure, format=kind) for kind in ("html", "latex")]
-    document = new_document("07_pointer")
-    document += drawn
-    portable.link_chapters(SimpleNamespace(), document)  # type: ignore[arg-type]
-    assert [raw.astext() for raw in drawn] == [
-        f'<figure><a href="08_gate.html" data-part="gate">gate</a> {site}x.html</figure>', figure,
-    ]  # fmt: skip
-
-
-def test_every_link_has_its_anchor(book: Built) -> None:
-    for name, number in (("07_pointer", "7-1"), ("07_pointer", "7-2"), ("08_gate", "8-1")):
-        assert book.page(name).count(f'id="equation-{number}"') == 1
-
-
-def test_a_tag_stands_outside_of_split(book: Built) -> None:
-    page = book.page("07_pointer")
-    assert r"\end{split} \tag{7.2}\]" in page
-    assert r"\[a_i = b \tag{7.1}\]" in page
-    assert "z = 3" in page  # without a number, as Sphinx writes it
-
-
-def test_code_is_left_alone(book: Built) -> None:
-    codes = re.findall(r"<code.*?</code>", book.page("07_pointer"), re.S)
-    assert len(codes) == 1 and "<a " not in codes[0]
 
 
 def test_a_reference_to_no_equation_is_a_warning(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A chapter that builds a part and the package's part cannot drift apart.
 
-Each chapter of Part II ends by asserting that what it built equals the package. Here its code runs
-with one of the two changed a little, and must then fail on such an assertion.
+Each chapter of Part II asserts that what it built equals the package. Here its code runs beside a
+package that was changed a little, and must then fail on such an assertion.
 """
 
 from __future__ import annotations
@@ -37,36 +37,19 @@ def forward(self, context, encoded, batch):
 model.Pointer.forward = forward
 """,
     "08_generator_and_gate": """
-from pgt import model
-from pgt.sparse import slots
-_mix = slots.log_mixture
+from pgt import model, sparse
+_mix = model.log_mixture
 def log_mixture(logit, pointer, generator):
     return _mix(logit + 1e-3, pointer, generator)
-slots.log_mixture = model.log_mixture = log_mixture
+sparse.log_mixture = model.log_mixture = log_mixture
 """,
     "09_model": """
-from pgt import model
-from pgt.sparse import slots
-_mix = slots.log_mixture
+from pgt import model, sparse
+_mix = model.log_mixture
 def log_mixture(logit, pointer, generator):
     return _mix(logit + 1e-3, pointer, generator)
-slots.log_mixture = model.log_mixture = log_mixture
+sparse.log_mixture = model.log_mixture = log_mixture
 """,
-}
-
-# What is changed in the chapter's own code: (text, its replacement).
-CHAPTER = {
-    "05_embeddings": ("return scale * (x - mean) /", "return 1.0001 * scale * (x - mean) /"),
-    "06_position_and_encoder": (
-        "s = q @ k.transpose(-2, -1) / math.sqrt(d)",
-        "s = q @ k.transpose(-2, -1) / math.sqrt(width)",
-    ),
-    "07_pointer": ("s = s / math.sqrt(encoded.shape[-1])", "s = s / encoded.shape[-1]"),
-    "08_generator_and_gate": (
-        "hidden * (1 + torch.erf(hidden / math.sqrt(2))) / 2",
-        "hidden * (1 + torch.tanh(hidden))",
-    ),
-    "09_model": ("/ math.sqrt(self.c.d_model)", "/ self.c.d_model"),
 }
 
 
@@ -86,25 +69,7 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chapter", PACKAGE)
-def test_without_a_change_the_chapter_runs(chapter: str, tmp_path: Path) -> None:
-    result = run(code_of(chapter), tmp_path)
-    assert result.returncode == 0, result.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chapter", PACKAGE)
 def test_a_change_of_the_package_is_noticed(chapter: str, tmp_path: Path) -> None:
     result = run(PACKAGE[chapter] + code_of(chapter), tmp_path)
     assert result.returncode != 0, f"{chapter} runs although the package was changed."
-    assert "AssertionError" in result.stderr or "Tensor-likes" in result.stderr, result.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chapter", CHAPTER)
-def test_a_change_of_the_chapter_is_noticed(chapter: str, tmp_path: Path) -> None:
-    code = code_of(chapter)
-    text, other = CHAPTER[chapter]
-    assert code.count(text) >= 1, f"{text!r} is no longer in {chapter}; choose another change."
-    result = run(code.replace(text, other), tmp_path)
-    assert result.returncode != 0, f"{chapter} runs although it was changed."
     assert "AssertionError" in result.stderr or "Tensor-likes" in result.stderr, result.stderr

@@ -9,17 +9,13 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import accessible
 import contents
 import facts
 import front_chart
 import game
-import ground
 import hero
-import pandas as pd
 import pytest
 import torch
-import yaml
 from bs4 import BeautifulSoup
 from wherenext import city as towns
 from wherenext.results import read_results
@@ -27,8 +23,6 @@ from wherenext.results import read_results
 import pgt
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
-
-from .sphinx_helpers import build
 
 ROOT = Path(__file__).resolve().parents[2]
 FRONT = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
@@ -54,12 +48,6 @@ def test_every_fact_is_a_number_and_is_told(name: str) -> None:
 def test_pages_tell_known_facts_and_type_no_score() -> None:
     told = set(re.findall(r"\{fact\}`([^`]*)`", TELLING))
     assert told == facts.FACTS.keys()
-
-
-def test_a_number_that_is_not_known_is_a_warning(tmp_path: Path) -> None:
-    page = "# A\n\n{fact}`nothing` and {tried}`nothing`\n"
-    warnings = build(tmp_path, {"a": page}, "facts", "tried").warnings
-    assert "No fact nothing" in warnings and "No tried nothing" in warnings
 
 
 def test_words_around_the_facts_are_still_true() -> None:
@@ -140,12 +128,6 @@ def test_answers_are_those_of_the_shipped_models(asked: list[game.Question]) -> 
         assert ids[question.guesses["Pointer"]] == best.location_id.iloc[0]
 
 
-def test_weeks_are_chosen_without_any_model() -> None:
-    test = pgt.prepare(towns.load().visits, protocol="exact").test
-    some = game.chosen(test, 3)
-    assert len(some) == 3 == len(set(some)) and some == game.chosen(test, 3)
-
-
 def test_game_says_all_that_it_draws(
     asked: list[game.Question], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,38 +181,6 @@ def test_a_file_whose_windows_go_back_from_the_targets_day_is_refused() -> None:
         front_chart.bars(older)
 
 
-def test_rows_of_the_predictor_are_those_of_the_network_that_is_shipped() -> None:
-    assert pgt.NextLocation.pretrained().notes["seed"] == front_chart.SHIPPED
-    results = read_results("nobody")
-    where = {"data": "geolife", "protocol": "exact", "model": "predictor"}
-    rows = results.rows
-    one = rows[(rows.data == "geolife") & (rows.model == "predictor") & (rows.group == "all")]
-    one = one[one.seed == front_chart.SHIPPED].head(1)
-    more = [
-        one.assign(table="zero-shot", **{"acc@1": 40.0}),
-        one.assign(table="zero-shot", seed=1, **{"acc@1": 41.0}),
-        one.assign(table="zero-shot", seed=None, **{"acc@1": 43.0}),
-        one.assign(table="curve", **{"acc@1": 42.0}),
-    ]
-    later = replace(results, rows=pd.concat(more, ignore_index=True))
-    assert front_chart.own_rows(later, **where)["acc@1"].tolist() == [40.0]
-
-
-def test_root_of_the_site_is_a_page_of_its_own() -> None:
-    page = BeautifulSoup((ROOT / "book" / "_root" / "index.html").read_text(), "html.parser")
-    assert page.title.get_text() and page.h1 and page.select_one("a[href='book/index.html']")
-    (described,) = (tag["content"] for tag in page.select("meta[name=description]"))
-    assert described in page.main.get_text()
-    assert page.select_one("meta[property='og:description']")["content"] == described
-
-
-def test_contents_name_every_chapter_with_its_times() -> None:
-    built = {path.stem for path in CHAPTERS}
-    page = contents.contents(ROOT, built)
-    assert all(f'href="{name}.html"' in page for name in built)
-    assert page.count('class="times"') == page.count('class="goal"') == len(built)
-
-
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_takes_about_as_long_to_read_as_it_says(path: Path) -> None:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -245,51 +195,3 @@ def test_a_chapter_takes_about_as_long_to_read_as_it_says(path: Path) -> None:
             lines += source.count("\n") + 1
     counted = words / 200 + lines / 25
     assert 0.5 <= contents.opening(path).minutes / counted <= 1.6, f"{counted:.0f} minutes counted"
-
-
-def test_an_opening_that_does_not_say_it_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "01_x.ipynb"
-    path.write_text('{"cells": [{"source": ["# X\\n", "Let us begin."]}]}')
-    with pytest.raises(ValueError, match=r"01_x.ipynb must begin with a title"):
-        contents.opening(path)
-
-
-def test_front_page_cites_what_citation_cff_says() -> None:
-    about = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    entry = re.search(r"^```bibtex\n(.*?)^```", FRONT, re.M | re.S)
-    assert entry is not None
-    values = dict(re.findall(r"(\w+) *= \{+(.*?)\}+,?$", entry[1], re.M))
-    assert values["author"] == about["authors"][0]["name"]
-    assert values["year"] == yaml.safe_load((ROOT / "_config.yml").read_text())["copyright"]
-    assert {
-        name: str(about[name]) for name in ("title", "version", "url")
-    }.items() <= values.items()
-
-
-def test_theme_is_mended_where_screen_readers_stumble() -> None:
-    button = (
-        '<button class="btn search-button-field" title="Search" aria-label="Search" data-x="1">'
-    )
-    assert "aria-label" not in accessible.repair(button)
-    folded = '<summary aria-label="Toggle hidden content">'
-    assert accessible.repair(folded) == "<summary>"
-
-
-def test_ground_lies_under_the_places() -> None:
-    """A corner of a street, drawn once and then shifted, is where the frame puts that spot."""
-    street = {
-        "properties": {"kind": "street"},
-        "geometry": {"type": "LineString", "coordinates": [[10.02, 50.01], [10.04, 50.02]]},
-    }
-    drawn = ground.Ground([street], (10.0, 50.0, 10.1, 50.05))
-    frame = ground.Frame([[50.0, 10.0], [50.03, 10.05]])
-    x, y = map(int, re.search(r"M(\d+) (\d+)", drawn.paths()).groups())
-    wide, _, _, high, left, top = map(float, re.findall(r"[-\d.]+", drawn.placed(frame)))
-    assert (x * wide + left, y * high + top) == pytest.approx(frame([50.01, 10.02]), abs=0.5)
-
-
-def test_marks_keep_apart_and_inside() -> None:
-    spots = ground.apart([(0, 0), (1, 1), (300, 170), (300, 171), (599, 339)], 40)
-    for i, (x, y) in enumerate(spots):
-        assert 20 <= x <= ground.WIDTH - 20 and 20 <= y <= ground.HEIGHT - 20
-        assert all((x - u) ** 2 + (y - v) ** 2 >= 38**2 for u, v in spots[:i])

@@ -78,23 +78,6 @@ USED = {path.stem: used_in(path) for path in CHAPTERS}
 EXPLAINED = {symbol for found, _ in rows() for symbol in found}
 
 
-@pytest.mark.parametrize(
-    ("formula", "expected"),
-    [
-        (r"P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i", {"P_ptr", r"\ell", "l_i", "a_i", "i"}),
-        (r"\frac{e^{s_\ell}}{\sum_{\ell'} e^{s_{\ell'}}}", {"e", r"s_\ell", r"\ell"}),
-        (
-            r"\log P(\ell^*) + w_j - b_{p_j} \tag{7.1}",
-            {"P", r"\ell^*", "w_i", "b_p", "i", "p"},
-        ),
-        (r"\prod_n J^{\text{LN}}_n \operatorname{GELU}(x_1)", {"J_n", "n", "x_1"}),
-        (r"n_> + n_= + \delta_i\mathcal{L}", {"n_>", "n_=", r"\delta_i", "i", r"\mathcal{L}"}),
-    ],
-)
-def test_symbols_are_found(formula: str, expected: set[str]) -> None:
-    assert symbols(formula) == expected
-
-
 @pytest.mark.parametrize("chapter", USED)
 def test_every_symbol_of_a_chapter_is_explained(chapter: str) -> None:
     missing = sorted(USED[chapter] - EXPLAINED)

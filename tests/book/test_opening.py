@@ -54,10 +54,6 @@ def test_the_paragraph_becomes_a_list_of_its_three_parts(book: Built) -> None:
     ]
 
 
-def test_other_paragraphs_are_left_alone(book: Built) -> None:
-    assert "<dl" not in book.page("other")
-
-
 @pytest.mark.parametrize(
     "chapter", sorted((ROOT / "book").glob("[0-9][0-9]_*.py")), ids=lambda path: path.stem
 )

@@ -47,19 +47,3 @@ def test_a_kernel_has_one_thread_unless_the_reader_wants_more(book: Path) -> Non
     assert run(book) == "1"
     assert run(book, "-n", "2") == "1"
     assert run(book, "-n", "2", threads="3") == "3"
-
-
-@pytest.mark.parametrize(
-    ("words", "limit"), [([], colab.TIMEOUT), (["--nbmake-timeout=9999"], 9999)]
-)
-def test_a_cell_has_the_time_of_the_book_unless_the_reader_says_otherwise(
-    book: Path, words: list[str], limit: int
-) -> None:
-    show = "def pytest_report_header(config): return f'limit: {config.option.nbmake_timeout}'"
-    (book / "show.py").write_text(show, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "--nbmake", "--collect-only", "-p", "show", *words]
-    done = subprocess.run(
-        [*command, "."], cwd=book, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(book)},
-    )  # fmt: skip
-    assert f"limit: {limit}\n" in done.stdout, done.stdout + done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -77,11 +76,6 @@ def test_what_installs_is_in_the_notebook_alone(book: Built) -> None:
     assert ADDRESS in offered
 
 
-def test_only_the_search_has_the_script_of_the_search(book: Built) -> None:
-    assert "search.js" in book.page("search")
-    assert "_static/search.js" not in book.page("01_a")
-
-
 # ---- Tables --------------------------------------------------------------------------------------
 
 
@@ -102,38 +96,10 @@ def test_heads_stand_over_their_numbers() -> None:
     assert "text-align" not in reading.align(markup)
 
 
-def test_cells_that_span_are_counted() -> None:
-    head = '<tr><th></th><th colspan="2">GeoLife</th></tr><tr><th></th><th>a</th><th>b</th></tr>'
-    body = '<tr><th rowspan="2">x</th><td>1</td><td>c</td></tr><tr><td>2</td><td>d</td></tr>'
-    assert numbers(f"<table><thead>{head}</thead>{body}</table>") == ["a", "1", "2"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["1", "-0.5", "−0.5", "+1.2 [−0.1, 2.5]", "45 %", "45.0%", "12 ± 3", "1,024", "3e-05", "2.5 MB",
-     "0.4 – 0.6", "(2.1)", "12 (3)", "~5", "10 s", "3 of 12"],
-)  # fmt: skip
-def test_it_is_a_number(text: str) -> None:
-    assert reading.is_number(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "Monday", "chapter 7", "7th Street", "PGT 2", "12 people", "–"]
-)
-def test_it_is_none(text: str) -> None:
-    assert not reading.is_number(text)
-
-
 def coded(markup: str) -> list[str]:
     """The texts of the cells that are set as code."""
     table = BeautifulSoup(reading.align(markup), "html.parser")
     return [found.get_text() for found in table.select("td > code, th > code")]
-
-
-def test_columns_of_the_tables_of_visits_are_set_as_code_in_heads_alone() -> None:
-    head = "<tr><th></th><th>user_id</th><th>place</th><th>no_pointer</th></tr>"
-    body = "<tr><th>started_at</th><td>4</td><td>user_id</td><td>2</td></tr>"
-    assert coded(f"<table><thead>{head}</thead>{body}</table>") == ["user_id"]
 
 
 def test_what_stands_below_in_code_is_set_as_code() -> None:
@@ -144,21 +110,3 @@ def test_what_stands_below_in_code_is_set_as_code() -> None:
     body += "<tr><th>full</th><td>2</td><td></td></tr>"
     found = coded(f"<table><thead>{head}</thead>{body}</table>")
     assert found == ["no_user", "without = ('user',)", "full"]
-
-
-def test_what_is_code_already_is_set_once() -> None:
-    markup = (
-        "<table><thead><tr><th><code>user_id</code></th></tr></thead><tr><td>a</td></tr></table>"
-    )
-    assert reading.align(markup) == markup
-
-
-def test_a_table_of_words_keeps_its_bytes() -> None:
-    markup = "<table><tr><td>a &amp; b<br></td></tr></table>"
-    assert reading.align(markup) == markup
-
-
-def test_scripts_and_styles_are_where_the_extension_says() -> None:
-    static = Path(reading.__file__).parents[1] / "_static"
-    assert "Scorer.score" in (static / "search.js").read_text(encoding="utf-8")
-    assert "pgt-code" in (static / "book.js").read_text(encoding="utf-8")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from typing import Any
 
-import pytest
 import shared_data
-from wherenext.page_text import safe_json
 from wherenext.web_figure import scripted
 
 ABOVE = "../_static/data/"
@@ -61,26 +58,3 @@ def test_figures_and_pages_share_their_files() -> None:
     assert [data["ground"] for data in put_back(page, files)] == [GROUND, GROUND]
     _, others = shared_data.take_out(figure(model=MODEL), ABOVE)
     assert set(others) < set(files)
-
-
-@pytest.mark.parametrize(
-    "page", [figure(), figure(model={"data": "ab"}, ground=None), "<p>const page = {};</p>"]
-)
-def test_a_page_with_nothing_large_keeps_its_bytes(page: str) -> None:
-    assert shared_data.take_out(page, ABOVE) == (page, {})
-
-
-def test_rasters_become_pictures() -> None:
-    content = bytes(range(256)) * 20
-    raster = f'<image href="data:image/webp;base64,{base64.b64encode(content).decode()}"/>'
-    page, files = shared_data.take_out(f"<svg>{raster}</svg>", ABOVE)
-    ((name, kept),) = files.items()
-    assert kept == content and page == f'<svg><image href="{ABOVE}{name}"/></svg>'
-    small = '<image href="data:image/png;base64,AAAA"/>'
-    assert shared_data.take_out(small, ABOVE) == (small, {})
-
-
-def test_a_figure_is_written_as_the_extension_expects_it() -> None:
-    """The two must agree; else pages grow in silence."""
-    assert shared_data.SCRIPT.search(figure(model=MODEL))
-    assert safe_json(MODEL) in figure(model=MODEL)

@@ -19,9 +19,13 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 def test_every_module_is_in_the_wheel(names: set[str]) -> None:
-    files = (path for ending in ("py", "toml") for path in (ROOT / "pgt").rglob(f"*.{ending}"))
-    modules = {path.relative_to(ROOT).as_posix() for path in files}
-    missing = sorted(modules - names)
+    package = {f"pgt/{path.name}" for path in (ROOT / "pgt").glob("*.py")}
+    stage = {
+        path.relative_to(ROOT / "book").as_posix()
+        for path in (ROOT / "book" / "wherenext").rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    missing = sorted((package | stage) - names)
     assert not missing, f"Add their folders to [tool.setuptools] in pyproject.toml: {missing}"
 
 
@@ -40,4 +44,4 @@ def test_the_data_are_in_the_wheel(names: set[str], folder: str, inside: str) ->
 
 
 def test_nothing_else_is_in_the_wheel(names: set[str]) -> None:
-    assert {name.split("/")[0] for name in names} == {"pgt"}
+    assert {name.split("/")[0] for name in names} == {"pgt", "wherenext"}

@@ -80,25 +80,6 @@ def kept_inside(page: Any, allowed: tuple[str, ...]) -> list[str]:
     return outside
 
 
-# Of a map's marks: how many lie outside its frame, or under its buttons or its scale, and how many
-# there are. A path may run under them.
-HIDDEN = """
-(figure, marks) => {
-  const box = (part) => figure.querySelector(part).getBoundingClientRect();
-  const map = box("[data-live=map]"), knobs = box(".live-zoom"), scale = box("[data-live=scale]");
-  const all = [...figure.querySelectorAll(`.marks > ${marks}`)];
-  const hidden = all.filter((mark) => {
-    const { left, right, top, bottom } = mark.getBoundingClientRect();
-    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
-    return x < map.left || x > map.right || y < map.top || y > map.bottom
-      || (!mark.matches(".path")
-        && ((x > knobs.left && y < knobs.bottom) || (x < scale.right && y > scale.top)));
-  });
-  return [hidden.length, all.length];
-}
-"""
-
-
 @dataclass
 class Visit:
     """An open page, and what went wrong while it was open."""

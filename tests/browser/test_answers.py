@@ -6,8 +6,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import answers
@@ -15,10 +14,9 @@ import pytest
 from wherenext.exercises import Answer, Field, answer_to
 
 from ..helpers import ROOT
-from .conftest import watched
+from .conftest import Quiet, watched
 
 pytestmark = pytest.mark.browser
-POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 EVIL = '<img src=x onerror="window.harmed = 1">'
 MADE_UP = {
     "90.1": Answer(
@@ -35,13 +33,6 @@ NUMBERS = (*MADE_UP, "1.4", "7.1", "9.5", "11.1", "1.1")
 
 def answer_of(number: str) -> Answer:
     return MADE_UP.get(number) or answer_to(number)
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Serve files and print nothing."""
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -134,44 +125,6 @@ def test_wrong_numbers_are_too_high_or_too_low_and_marked(opened: Any) -> None:
         assert said(page, "90.2") == "" and invalid.count() == 0, "it was said of another answer"
 
 
-@pytest.mark.parametrize(
-    ("number", "typed"),
-    [
-        ("90.2", ("38,25 %",)), ("90.2", (" 38.25% ",)), ("90.2", ("3.825e1",)),
-        ("90.3", ("6/13",)), ("90.3", ("+.46",)), ("90.1", ("4/2", "17,994")),
-    ],
-)  # fmt: skip
-def test_numbers_as_people_write_them(opened: Any, number: str, typed: tuple[str, ...]) -> None:
-    with opened() as page:
-        assert fill(page, number, *typed).startswith("Right.")
-
-
-@pytest.mark.parametrize("typed", ["38.25.0", "1/2/3", "Infinity", "0x10", "38 or so", "--38", ""])
-def test_what_is_no_number_is_asked_for_again(opened: Any, typed: str) -> None:
-    with opened() as page:
-        assert "put in a number" in fill(page, "90.2", typed)
-
-
-def test_words_are_chosen(opened: Any) -> None:
-    with opened() as page:
-        words = form(page, "9.5")
-        words.get_by_role("button").click()
-        assert "choose one" in said(page, "9.5")
-        for (word,), why in answer_of("9.5").slips:
-            words.get_by_role("radio", name=word).check()
-            words.get_by_role("button").click()
-            assert said(page, "9.5") == f"Not yet: {why}"
-        words.get_by_role("radio", name="visit order").check()
-        words.get_by_role("button").click()
-        assert said(page, "9.5").startswith("Right.")
-        pair = form(page, "1.1")
-        for label, word in zip(("Most", "Least"), answer_of("1.1").value, strict=True):
-            group = pair.get_by_role("group", name=f"{label} often explored")
-            group.get_by_role("radio", name=word, exact=True).check()
-        pair.get_by_role("button").click()
-        assert said(page, "1.1").startswith("Right.")
-
-
 def test_answers_survive_a_reload_and_a_store_that_is_closed(opened: Any) -> None:
     with opened() as page:
         fill(page, "90.2", "38.2")
@@ -196,51 +149,12 @@ def test_answers_survive_a_reload_and_a_store_that_is_closed(opened: Any) -> Non
         assert fill(page, "90.2", "38.3").startswith("Right.")
 
 
-def test_keyboard_alone_answers(opened: Any) -> None:
-    with opened() as page:
-        page.get_by_role("textbox", name="Gate").focus()
-        page.keyboard.type("0.46")
-        page.keyboard.press("Enter")
-        assert said(page, "90.3").startswith("Right.")
-        page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.textContent") == "Check"
-        form(page, "9.5").get_by_role("radio", name="padding").focus()
-        page.keyboard.press("ArrowUp")
-        assert form(page, "9.5").get_by_role("radio", name="visit order").is_checked()
-        page.keyboard.press("Enter")
-        assert said(page, "9.5").startswith("Right.")
-
-
 def test_text_of_an_answer_stays_text(opened: Any) -> None:
     with opened() as page:
         assert page.get_by_label(f"Share {EVIL}, {EVIL}").count() == 1
         assert fill(page, "90.1", "3", "17994") == f"Not yet: that is {EVIL}."
         assert fill(page, "90.1", "2", "17994") == f"Right. So {EVIL}."
         assert page.evaluate("window.harmed") is None
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [734, 390])
-def test_it_fits_and_can_be_read(opened: Any, theme: str, width: int) -> None:
-    with opened(width=width) as page:
-        page.evaluate("theme => (document.documentElement.dataset.theme = theme)", theme)
-        fill(page, "11.1", 1, 2, 3, "")
-        fill(page, "90.2", "38.2")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.evaluate(POOR_CONTRAST) == []
-        heights = [box.bounding_box()["height"] for box in page.get_by_role("textbox").all()]
-        assert min(heights) >= 28
-
-
-def test_without_a_script_and_on_paper_nothing_is_shown(opened: Any) -> None:
-    with opened(java_script_enabled=False) as page:
-        places = page.locator(".pgt-answer")
-        assert places.count() == len(NUMBERS)
-        assert all(place.is_hidden() for place in places.all())
-    with opened() as page:
-        assert form(page, "90.2").is_visible()
-        page.emulate_media(media="print")
-        assert form(page, "90.2").is_hidden()
 
 
 def test_a_chapter_of_the_built_book_is_answered(visit: Any) -> None:

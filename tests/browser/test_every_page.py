@@ -6,9 +6,7 @@ on a phone from disk, and pytest keeps the tests of an open page together.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,35 +18,6 @@ from .test_axe import axe as axe  # a fixture
 
 pytestmark = pytest.mark.browser
 PAGES = [f"book/{name}.html" for part in toc.parts().values() for name in part]
-
-POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
-
-# What is wider than the room that it has. A box that scrolls may be as wide as it is; its content
-# may not. What is folded was opened before.
-CUT = """
-() => {
-  const found = [];
-  const room = (element) => {
-    const style = getComputedStyle(element);
-    return element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-  };
-  const shown = (element) => element.checkVisibility() && !element.closest("[hidden], .live-body");
-  for (const pre of document.querySelectorAll(".bd-article pre")) {
-    if (!shown(pre) || pre.scrollWidth <= pre.clientWidth + 1) continue;
-    const longest = pre.textContent.split("\\n").reduce((a, b) => (b.length > a.length ? b : a));
-    found.push(`pre, ${longest.length} columns: ${longest.slice(0, 90)}`);
-  }
-  for (const table of document.querySelectorAll(".bd-article table")) {
-    if (!shown(table)) continue;
-    const wide = table.getBoundingClientRect().width, box = room(table.parentElement);
-    const head = table.rows[0]?.textContent.replace(/\\s+/g, " ").trim().slice(0, 90);
-    if (wide > box + 1) found.push(`table, ${Math.round(wide)} of ${Math.round(box)} px: ${head}`);
-  }
-  return found;
-}
-"""
-# Pages with something wider, and why it cannot be otherwise.
-KNOWN = {"book/experiments.html": "a table of seven columns, which scrolls by itself"}
 
 
 @pytest.fixture(scope="module", params=PAGES)
@@ -114,36 +83,7 @@ def test_pictures_speak(desktop: Visit) -> None:
     assert figures.count() == page.locator("figure.pgt-figure figcaption").count()
 
 
-def test_folded_code_says_what_it_is(desktop: Visit) -> None:
-    folded = desktop.page.evaluate(
-        "[...document.querySelectorAll('.bd-article .tag_hide-input')].map(cell => ["
-        "cell.querySelector('summary .collapsed').textContent,"
-        "!!cell.querySelector('.cell_output :is(figure, svg:not(.icon), img)')])"
-    )
-    for said, drawn in folded:
-        assert "code cell" not in said
-        assert (said == "How this figure is drawn") == drawn, said
-    if re.search(r"book/\d\d_", desktop.name):  # the front page says how to install the package
-        assert desktop.page.locator(".bd-article", has_text="archive/main.zip").count() == 0
-
-
-def test_no_code_and_no_table_is_cut_off(desktop: Visit) -> None:
-    desktop.unfold()
-    cut = desktop.page.evaluate(CUT)
-    assert desktop.name in KNOWN or cut == []
-
-
 # ---- In the light and in the dark ----------------------------------------------------------------
-
-
-def test_text_has_enough_contrast(desktop: Visit) -> None:
-    assert desktop.page.evaluate("document.documentElement.dataset.theme") == "light"
-    desktop.unfold()
-    assert desktop.page.evaluate(POOR_CONTRAST) == []
-
-
-def test_text_has_enough_contrast_in_the_dark(dark: Visit) -> None:
-    assert dark.page.evaluate(POOR_CONTRAST) == []
 
 
 @pytest.mark.slow
@@ -164,15 +104,6 @@ def test_a_page_is_whole_from_disk(phone: Visit) -> None:
     whole(phone)
 
 
-def test_a_formula_too_wide_for_a_phone_begins_with_its_beginning(phone: Visit) -> None:
-    hidden = phone.page.evaluate(
-        "[...document.querySelectorAll('div.math')].filter(m =>"
-        " m.querySelector('mjx-container').getBoundingClientRect().left"
-        " < m.getBoundingClientRect().left - 1).map(m => m.id)"
-    )
-    assert hidden == []
-
-
 def test_what_scrolls_can_be_reached_by_keyboard(phone: Visit) -> None:
     out = phone.page.evaluate(
         "[...document.querySelectorAll('.bd-article :is(pre, div, figure, details)')].filter("
@@ -182,16 +113,6 @@ def test_what_scrolls_can_be_reached_by_keyboard(phone: Visit) -> None:
         ").map(e => e.outerHTML.slice(0, 120))"
     )
     assert out == []
-
-
-def test_no_figure_is_wider_than_a_phone(phone: Visit) -> None:
-    wide = phone.page.evaluate(
-        "[...document.querySelectorAll('.bd-article figure :is(svg, img)')]"
-        ".filter(e => e.checkVisibility() && !e.closest('.pgt-live')).map("
-        "e => [e.getBoundingClientRect(), e]).filter(([box]) => box.right > innerWidth + 1)"
-        ".map(([box, e]) => `${Math.round(box.width)} px: ${e.outerHTML.slice(0, 100)}`)"
-    )
-    assert wide == []
 
 
 @pytest.mark.parametrize("width", [360, 320])

@@ -123,30 +123,6 @@ def test_a_place_on_the_map_is_an_answer_too(play: Any) -> None:
         assert page.locator(f"{WEEK} .trail").is_visible()
 
 
-@pytest.mark.parametrize("height", [667, 568])
-def test_a_phone_shows_question_and_places_at_once(play: Any, height: int) -> None:
-    phone = {"width": 375 if height == 667 else 320, "height": height}
-    with play(viewport=phone, has_touch=True, is_mobile=True) as page:
-        assert page.evaluate("document.documentElement.scrollWidth") <= phone["width"]
-        for i in range(len(answers(page))):
-            ask = page.locator(f"{WEEK} .ask").bounding_box()
-            last = page.locator(f"{WEEK} .places").bounding_box()
-            assert last["y"] + last["height"] - ask["y"] < 500
-            boxes = [b.bounding_box() for b in page.locator(f"{WEEK} button.place").all()]
-            assert min(box["height"] for box in boxes) >= 32
-            page.locator(f"{WEEK} button.place").last.tap()
-            page.locator(".next").tap()
-            assert page.evaluate("document.documentElement.scrollWidth") <= phone["width"], i
-
-
-def test_nothing_moves_for_those_who_asked_for_it(play: Any) -> None:
-    moving = "document.querySelector('.game-week .trail').getAnimations().length"
-    for wish, expected in (("no-preference", 1), ("reduce", 0)):
-        with play(reduced_motion=wish) as page:
-            page.locator(f"{WEEK} button.place").first.click()
-            assert page.evaluate(moving) == expected
-
-
 def test_without_a_script_a_week_stands_there_and_a_sentence(play: Any) -> None:
     with play(java_script_enabled=False) as page:
         assert page.locator(WEEK).count() == 1

@@ -17,8 +17,6 @@ pytestmark = pytest.mark.browser
 
 PHONE = {"width": 360, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
 FITS = "document.documentElement.scrollWidth <= window.innerWidth"
-# A data page that nobody would wait for on the road; the front page is most people's first.
-FRONT_PAGE = 700_000  # bytes of the page and what it loads
 
 
 def test_newcomer_on_a_phone(visit: Any) -> None:
@@ -50,32 +48,6 @@ def test_newcomer_on_a_phone(visit: Any) -> None:
         first.tap()
         page.wait_for_url("**/01_where_next.html")
         assert opened.outside == [] and opened.errors == []
-
-
-def test_game_is_on_the_first_screen(visit: Any) -> None:
-    """Question, map, places and score at 1280 x 800, before and after an answer."""
-    with visit("book/index.html") as opened:
-        page = opened.page
-        week = page.locator(".game-week:not([hidden])")
-        assert page.locator(".front-game .foot").bounding_box()["y"] < 760
-        week.locator("button.place").first.click()
-        box = page.locator(".front-game .next").bounding_box()
-        assert box["y"] + box["height"] < 800
-        assert page.locator(".front-chart svg[role=img]").count() == 2
-        assert opened.outside == [] and opened.errors == []
-
-
-def test_front_page_is_light(visit: Any, html: Path) -> None:
-    sizes: dict[str, int] = {}
-    with visit("book/index.html") as opened:
-        loaded = opened.page.evaluate(
-            "performance.getEntries().filter(e => e.decodedBodySize)"
-            ".map(e => [e.name, e.encodedBodySize])"
-        )
-        sizes = {name: size for name, size in loaded if "mathjax" not in name and "fa-" not in name}
-        assert opened.outside == []
-    own = {name: size for name, size in sizes.items() if "index.html" in name or "front" in name}
-    assert sum(own.values()) < FRONT_PAGE, own
 
 
 def test_teacher_prepares_a_lecture(visit: Any, html: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +18,9 @@ from pgt.checkpoint import load_model, shipped
 from pgt.windows import Windows, prepare
 
 from ..helpers import PATIENCE
-from .conftest import HIDDEN, watched
+from .conftest import watched
 
 pytestmark = pytest.mark.browser
-POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 CLOSE = 1e-5
 
 # Predict every window of a list.
@@ -35,25 +33,6 @@ PREDICT = """
     return { gate: out.gate, probabilities: plain("probabilities"), pointer: plain("pointer"),
       generator: plain("generator"), attention: plain("attention") };
   });
-}
-"""
-
-
-# Predict once, and say how often each weight is read: on average over the numbers of a matrix.
-COUNT_READS = r"""
-(window) => {
-  const { model, predict } = document.querySelector(".pgt-live").live;
-  const reads = {}, weights = {};
-  for (const [name, values] of Object.entries(model.weights)) {
-    reads[name] = 0;
-    weights[name] = new Proxy(values, { get: (array, key) => {
-      if (/^\d+$/.test(String(key))) reads[name] += 1 / array.length;
-      const value = array[key];
-      return typeof value === "function" ? value.bind(array) : value;
-    } });
-  }
-  predict({ config: model.config, weights }, window);
-  return reads;
 }
 """
 
@@ -167,17 +146,6 @@ def test_every_switch_is_what_python_calls_switched_off(live: Any, windows: Wind
         for part in SWITCHES:
             found = page.evaluate(PREDICT, [given, [part]])
             assert gaps(switch_off(model, [part]), windows, index, found) < CLOSE, part
-
-
-def test_a_prediction_reads_no_weight_more_often_than_it_must(live: Any, windows: Windows) -> None:
-    """So it is quick: what depends on the last visit alone is computed once, the rest by visit."""
-    index = np.random.default_rng(2).choice(len(windows), 3, replace=False)
-    with live() as page:
-        for window in as_page(windows, index):
-            for name, times in page.evaluate(COUNT_READS, window).items():
-                once = name.startswith(("generator", "gate", "pointer.query"))
-                limit = 1 if once else len(window["visits"])
-                assert times <= limit + 1e-6, name
 
 
 def test_what_is_shown_is_what_was_computed(live: Any, windows: Windows) -> None:
@@ -296,58 +264,6 @@ def test_time_day_duration_and_order_can_be_changed(live: Any) -> None:
 # ---- The editor of a visit -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-def test_the_editor_fits_into_the_list(live: Any, width: int) -> None:
-    with live(width=width) as page:
-        page.get_by_role("button", name="Change: visit 2,").click()
-        wide, room, fields = page.evaluate(
-            "(() => { const list = document.querySelector('.live-scroll');"
-            " return [list.scrollWidth, list.clientWidth,"
-            " document.querySelector('.editor .fields').clientWidth]; })()"
-        )
-        assert wide <= room + 1
-        assert fields > 0.9 * room
-
-
-@pytest.mark.parametrize("end", ["Enter", "blur"])
-def test_a_time_can_be_typed(live: Any, end: str) -> None:
-    with live() as page:
-        before = state(page)["visits"]
-        page.get_by_role("button", name="Change: visit 2,").click()
-        field = page.locator(".editor").get_by_label("from")
-        field.focus()
-        page.keyboard.type("0512AM", delay=30)
-        assert field.input_value() == "05:12"
-        assert state(page)["visits"] == before, "counted before the typing had stopped"
-        if end == "Enter":
-            page.keyboard.press("Enter")
-        elif end == "blur":
-            page.locator(".editor").get_by_label("for minutes").click()
-        page.wait_for_function(
-            "document.querySelector('.pgt-live').live.state().visits.some(v => v.at % 1440 === 312)"
-        )
-        moved = {**before[-2], "at": before[-2]["at"] // 1440 * 1440 + 312}
-        others = [*before[:-2], before[-1]]
-        assert state(page)["visits"] == sorted([*others, moved], key=lambda visit: visit["at"])
-        focus = page.evaluate("document.activeElement.dataset.do")
-        assert focus == ("for minutes" if end == "blur" else "from")
-        page.get_by_role("button", name="Undo").click()
-        assert state(page)["visits"] == before
-
-
-def test_the_field_of_a_duration_holds_what_counts(live: Any) -> None:
-    with live() as page:
-        page.get_by_role("button", name="Change: visit 2,").click()
-        field = page.locator(".editor").get_by_label("for minutes")
-        for typed in ("99999", ""):
-            field.fill(typed)
-            field.press("Enter")
-            field.blur()
-            assert field.input_value() == "4320"
-        assert state(page)["visits"][-2]["stay"] == 4320
-        assert "−0.00" not in page.locator("td.bias").all_inner_texts()
-
-
 def test_switching_a_part_off_shows_at_once(live: Any) -> None:
     with live() as page:
         before = page.locator("[data-live=gate]").inner_text()
@@ -375,20 +291,6 @@ def test_gate_and_bias_by_hand(live: Any) -> None:
         assert after == pytest.approx([300 * value for value in before], abs=1.6)
 
 
-def test_one_part_alone_leaves_no_gate_to_set(live: Any) -> None:
-    with live() as page:
-        page.get_by_label("set it by hand").check()
-        assert "set by hand" in page.locator("[data-live=gate]").inner_text()
-        page.get_by_label("pointer", exact=True).uncheck()
-        assert page.locator("[data-live=gate]").inner_text() == "0.000"
-        assert page.get_by_label("set it by hand").is_disabled()
-        assert page.get_by_role("slider", name="Gate, set by hand").is_disabled()
-        assert page.locator("[data-live=biasing]").is_hidden()
-        page.get_by_label("pointer", exact=True).check()
-        assert "set by hand" in page.locator("[data-live=gate]").inner_text()
-        assert page.locator("[data-live=biasing]").is_visible()
-
-
 def test_undo_takes_a_gesture_back_as_a_whole(live: Any) -> None:
     with live() as page:
         original = state(page)
@@ -410,167 +312,7 @@ def test_undo_takes_a_gesture_back_as_a_whole(live: Any) -> None:
         assert state(page)["moment"] == original["moment"] + 1
 
 
-def focus(page: Any) -> str:
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
-    name: str = page.evaluate(
-        "document.activeElement.dataset.live || document.activeElement.tagName"
-    )
-    return name
-
-
-def test_the_focus_is_never_lost(live: Any) -> None:
-    with live() as page:
-        page.get_by_role("slider", name="Moment").press("Home")
-        page.get_by_role("button", name="Undo").press("Enter")
-        assert page.get_by_role("button", name="Undo").is_disabled() and focus(page) == "moment"
-        page.get_by_role("button", name="Delete: visit 1,").click()
-        page.get_by_role("button", name="Back to the original").press("Enter")
-        assert focus(page) == "moment"
-        page.keyboard.press("Home")
-        page.get_by_role("button", name="Later moment").click()
-        page.get_by_role("button", name="Earlier moment").press("Enter")
-        assert state(page)["moment"] == 0 and focus(page) == "moment"
-
-
-def test_only_the_keyboard_is_led_to_the_search(live: Any) -> None:
-    with live() as page:
-        page.get_by_role("button", name="Compose a day").press("Enter")
-        assert focus(page) == "search"
-        page.get_by_role("button", name="Undo").click()
-        page.get_by_role("button", name="Compose a day").click()  # a finger would get its keyboard
-        assert focus(page) == "empty"
-        page.get_by_role("button", name="Undo").click()
-        for press, where in (("click", "undo"), ("press", "search")):
-            while len(state(page)["visits"]) > 1:
-                page.get_by_role("button", name="Delete: visit 1,").click()
-            button = page.get_by_role("button", name="Delete: visit 1,")
-            button.click() if press == "click" else button.press("Enter")
-            assert state(page)["visits"] == [] and focus(page) == where
-            page.get_by_role("button", name="Undo").click()
-
-
-def test_only_the_first_button_adds_a_visit(live: Any) -> None:
-    with live() as page:
-        visits = len(state(page)["visits"])
-        spot = page.locator("[data-live=map] circle.attention").first.bounding_box()
-        x, y = spot["x"] + spot["width"] / 2, spot["y"] + spot["height"] / 2
-        for button, more in (("right", 0), ("middle", 0), ("left", 1)):
-            page.mouse.click(x, y, button=button)
-            assert len(state(page)["visits"]) == visits + more, button
-
-
-def test_a_finger_scrolls_the_page_until_the_map_is_zoomed(live: Any) -> None:
-    touch = "document.querySelector('[data-live=map]').style.touchAction"
-    width = "document.querySelector('[data-live=map]').viewBox.baseVal.width"
-    with live(width=360, has_touch=True) as page:
-        assert page.evaluate(touch) == "pan-y"
-        view = page.evaluate(width)
-        page.get_by_role("button", name="Zoom in").tap()
-        assert page.evaluate(width) < 0.8 * view
-        assert page.evaluate(touch) == "none"
-        page.get_by_role("button", name="Show all visits").tap()
-        assert page.evaluate(width) == pytest.approx(view)
-        assert page.evaluate(touch) == "pan-y"
-        page.locator("[data-live=map]").press("+")
-        assert page.evaluate(touch) == "none"
-
-
-def test_composing_a_day_by_clicking_places(live: Any) -> None:
-    with live() as page:
-        spot = page.locator("[data-live=map]").bounding_box()
-        page.get_by_role("button", name="Compose a day").click()
-        assert "The day is empty" in told(page)
-        page.get_by_role("button", name="Show all visits").click()
-        # Somewhere near the middle there is a place within reach of a click.
-        for step in range(40):
-            x, y = spot["width"] * (0.3 + 0.01 * step), spot["height"] * 0.5
-            page.mouse.click(spot["x"] + x, spot["y"] + y)
-            if len(state(page)["visits"]) >= 3:
-                break
-        assert len(state(page)["visits"]) >= 3
-        assert "own day" in told(page) and len(top(page)) == 10
-        name = page.locator("[data-live=top] th").nth(5).inner_text()
-        page.get_by_label("Add a visit to").fill(name)
-        page.get_by_label("Add a visit to").press("Enter")
-        assert len(state(page)["visits"]) >= 4
-        assert name in page.locator("[data-live=visits] tr").first.inner_text()
-        page.get_by_label("Add a visit to").fill("no such place at all")
-        page.get_by_role("button", name="Add", exact=True).click()
-        assert "There is no place of that name" in told(page)
-
-
 # ---- One screen, and places that light up ----------------------------------------------------
-
-
-def box(page: Any, name: str) -> dict[str, float]:
-    found: dict[str, float] = page.locator(f"[data-live={name}]").bounding_box()
-    return found
-
-
-@pytest.mark.parametrize("width", [980, 1280])  # as wide as in the book at 1280, and alone
-def test_window_map_answer_and_gate_stand_on_one_screen(live: Any, width: int) -> None:
-    with live(width=width) as page:
-        top = page.locator(".live-body").bounding_box()["y"]
-        for name in ("person", "frame", "guesses", "gating", "hand", "listing"):
-            part = box(page, name)
-            assert part["y"] + part["height"] - top < 800 - 60, name  # the book has a header
-        assert page.locator("[data-live=visits] tr").count() > 5
-        assert box(page, "guesses")["x"] > box(page, "frame")["x"] + box(page, "frame")["width"]
-
-
-@pytest.mark.parametrize("small", ["gate", "bias"])
-def test_the_slider_of_a_small_version_stands_beside_what_it_changes(
-    live: Any, small_files: dict[str, Path], small: str
-) -> None:
-    with live(file=small_files[small], width=734) as page:  # the book's column
-        top, control = box(page, "frame")["y"], box(page, "hand" if small == "gate" else "times")
-        assert control["y"] + control["height"] - top < 740
-        assert abs(box(page, "guesses")["y"] - top) < 20
-
-
-@pytest.mark.parametrize("small", KEPT)
-def test_nothing_of_the_list_is_cut_off_in_the_books_column(
-    live: Any, small_files: dict[str, Path], small: str
-) -> None:
-    with live(file=small_files[small], width=734) as page:
-        wide, room = page.locator(".live-scroll").evaluate("e => [e.scrollWidth, e.clientWidth]")
-        assert wide <= room + 1
-
-
-def test_on_a_phone_the_map_stays_while_the_lists_go_by(live: Any) -> None:
-    with live(width=390) as page:
-        for name in ("guesses", "listing", "switching"):
-            page.locator(f"[data-live={name}]").evaluate(
-                "e => scrollTo({ top: e.getBoundingClientRect().top + scrollY - 400,"
-                " behavior: 'instant' })"
-            )
-            frame = box(page, "frame")
-            assert 0 <= frame["y"] < 60 and frame["height"] < 320, name
-
-
-def test_names_on_the_map_are_of_what_is_drawn_and_do_not_meet(live: Any) -> None:
-    with live() as page:
-        texts = page.locator(".names text")
-        assert 3 <= texts.count() <= 8
-        guess = page.locator("[data-live=top] th").first.inner_text().removeprefix("✓ ")
-        assert guess in texts.all_text_contents()
-        boxes = page.locator(":is(.names, .labels) text").evaluate_all(
-            "all => all.map(e => e.getBoundingClientRect()).map(r => [r.x, r.y, r.right, r.bottom])"
-        )
-        for i, one in enumerate(boxes):
-            for other in boxes[:i]:
-                apart = one[0] >= other[2] - 1 or other[0] >= one[2] - 1
-                assert apart or one[1] >= other[3] - 3 or other[1] >= one[3] - 3
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_no_visit_lies_under_what_stands_on_the_map(live: Any, width: int) -> None:
-    with live(width=width) as page:
-        page.locator("[data-live=map]").scroll_into_view_if_needed()
-        for moment in range(0, 40, 3):
-            page.locator("[data-live=moment]").fill(str(moment))
-            hidden, seen = page.locator(".pgt-live[data-kind]").evaluate(HIDDEN, ".attention")
-            assert seen > 0 and hidden == 0, f"{hidden} of {seen} visits are hidden at {moment}"
 
 
 def test_go_there_appends_the_guess_and_predicts_again(live: Any) -> None:
@@ -608,59 +350,6 @@ def test_all_probability_is_accounted_for(
 
 
 # ---- The small versions ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["full", *KEPT])
-def test_the_legend_explains_what_is_drawn(
-    live: Any, small_files: dict[str, Path], page_file: Path, kind: str
-) -> None:
-    with live(file=small_files.get(kind, page_file)) as page:
-        shown = page.locator(".live-legend > [data-live]:visible").evaluate_all(
-            "all => all.map(e => e.dataset.live)"
-        )
-        rings = ["rings"] if page.locator(".marks .solid").count() else []
-        assert shown == [*rings, "went", "unseen" if kind == "full" else "theirs"]
-        assert bool(rings) == (kind in ("full", "gate"))
-        data = page.evaluate(
-            "(() => { const { page } = document.querySelector('.pgt-live').live;"
-            " return { here: page.here, spots: page.spots.map(Boolean) }; })()"
-        )
-        can_be_added = data["here"] or range(len(data["spots"]))
-        dots = page.locator(".dots path").evaluate_all("all => all.map(e => e.getAttribute('d'))")
-        assert "".join(dots).count("M") == sum(data["spots"][place] for place in can_be_added)
-
-
-@pytest.mark.parametrize("kind", ["full", *KEPT])
-def test_on_paper_it_is_dark_on_white_and_whole(
-    live: Any, small_files: dict[str, Path], page_file: Path, kind: str
-) -> None:
-    colours = """() => ['.district', '.street', 'path.path', '.live-told', '.live-body', 'th span']
-      .map(name => { const { fill, stroke, color, backgroundColor } = getComputedStyle(
-        document.querySelector(name)); return [name, fill, stroke, color, backgroundColor]; })"""
-    printed = []
-    for theme in ("light", "dark"):
-        with live(file=small_files.get(kind, page_file), color_scheme=theme) as page:
-            page.emulate_media(media="print", color_scheme=theme)
-            printed.append(page.evaluate(colours))
-            tall, room = page.evaluate(
-                "(() => { const list = document.querySelector('.live-scroll');"
-                " return [list.scrollHeight, list.clientHeight]; })()"
-            )
-            assert tall <= room
-    assert printed[0] == printed[1]
-
-
-@pytest.mark.parametrize("width", [1100, 360, 320])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_it_fits_and_can_be_read(live: Any, width: int, theme: str) -> None:
-    with live(width=width, color_scheme=theme) as page:
-        page.get_by_role("button", name="Change: visit 1,").click()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.evaluate(POOR_CONTRAST.replace('".bd-article"', '"body"')) == []
-        small = page.locator("button:visible, select:visible").evaluate_all(
-            "all => all.filter(e => e.getBoundingClientRect().height < 24).map(e => e.outerHTML)"
-        )
-        assert small == [], "too small for a finger"
 
 
 def test_everything_has_a_name_and_the_keyboard_reaches_it(live: Any) -> None:
@@ -717,30 +406,3 @@ def test_in_the_book_it_answers(visit: Any, chapter: str, scheme: str) -> None:
         figure.get_by_role("button", name="Delete: visit 3,").click()
         assert figure.locator("[data-live=top]").inner_text() != before
         assert opened.outside == [] and opened.errors == []
-
-
-def test_the_pages_of_the_book_stay_small(html: Path) -> None:
-    sizes = {name: (html / "book" / f"{name}.html").stat().st_size for name in CHAPTERS}
-    # Chapter 26 holds two models: 1.5 MB and 0.1 MB of weights, and the code of both.
-    assert sizes.pop("26_playground") < 2_400_000
-    assert max(sizes.values()) < 2_000_000, json.dumps(sizes)
-
-
-def test_the_chapters_turn_their_own_knobs(visit: Any) -> None:
-    with visit("book/08_generator_and_gate.html") as opened:
-        figure = opened.page.locator(".pgt-live")
-        figure.get_by_label("set it by hand").check()
-        figure.get_by_role("slider", name="Gate, set by hand").press("End")
-        assert "1.000" in figure.locator("[data-live=gate]").inner_text()
-    with visit("book/12_position_bias.html") as opened:
-        figure = opened.page.locator(".pgt-live")
-        before = figure.locator("[data-live=top]").inner_text()
-        figure.get_by_role("slider", name="Multiply the position bias").press("End")
-        assert figure.locator("[data-live=top]").inner_text() != before
-    with visit("book/07_pointer.html") as opened:
-        figure = opened.page.locator(".pgt-live")
-        assert figure.locator("[data-live=gating]").is_hidden()
-        place = figure.locator("datalist option").first.get_attribute("value")
-        figure.get_by_label("Add a visit to").fill(place)
-        figure.get_by_label("Add a visit to").press("Enter")
-        assert place in figure.locator("[data-live=visits] tr").first.inner_text()

@@ -13,7 +13,7 @@ import pytest
 from wherenext import city
 from wherenext.live_predictor import as_text, live
 
-from pgt.predictor import NextLocation, ask
+from pgt.predictor import NextLocation
 from pgt.visits import check
 
 from ..helpers import random_visits
@@ -156,30 +156,6 @@ def test_every_answer_is_that_of_the_package(
                 assert whole == pytest.approx(1, abs=1e-9)
 
 
-def test_the_experts_are_weighed_alike(
-    opened: Any, model: NextLocation, histories: dict[str, pd.DataFrame]
-) -> None:
-    visits = histories["a busy person"]
-    weighed = model.experts["next_place"].weighed(ask(visits, None, model.novelty).past)
-    with opened() as page:
-        found = page.evaluate(ANSWER, [as_text(visits), None])
-    assert np.abs(np.array(found["weights"]) - weighed.weights.numpy()).max() < CLOSE
-    assert abs(found["weights"][0] - 0.5) > 0.05  # the past has said something
-
-
-def test_it_is_alive_before_a_file_is_there(opened: Any) -> None:
-    with opened() as page:
-        assert said(page, "read").startswith("A sample, not a real person")
-        before = said(page, "told")
-        assert "first guess is" in before and "They went to" in before
-        assert page.locator("[data-live=map] circle.solid").count() > 3
-        page.locator("[data-own=next]").click()
-        ready(page)
-        assert said(page, "told") != before
-        height = page.evaluate("document.documentElement.scrollHeight")
-        assert height <= 800  # one screen
-
-
 def test_a_file_that_is_dropped_is_read_and_answered(
     opened: Any, model: NextLocation, histories: dict[str, pd.DataFrame]
 ) -> None:
@@ -298,29 +274,6 @@ def test_a_wrong_file_gets_one_sentence_and_changes_nothing(
         assert (said(page, "told"), said(page, "read")) == before
 
 
-def test_a_row_that_cannot_be_used_is_counted_with_its_reason(opened: Any) -> None:
-    text = (
-        "\ufeffVenue;Check-in time;Check-out time\r\n"
-        "home;2024-05-01T08:00+02:00;2024-05-01T09:00+02:00\r\n"
-        '"the ""Owl""\nand Fox";2024-05-01T10:00+02:00;2024-05-01T11:00+02:00\r\n'
-        "home;yesterday;2024-05-01T09:00+02:00\r\n"
-        "home;2024-05-02T08:00+02:00;2024-05-02T07:00+02:00\r\n"
-        ";2024-05-02T08:00+02:00;2024-05-02T09:00+02:00\r\n"
-        "home;2024-05-01T08:00+02:00;2024-05-01T09:00+02:00\r\n"
-        "home;2024-02-30T08:00+02:00;2024-03-01T09:00+02:00\r\n"
-    )
-    with opened() as page:
-        give(page, text)
-        read = said(page, "read")
-        assert "2 visits of 1 person to 2 places, 1 May 2024" in read
-        assert "2 rows left out: a time that is not ISO 8601" in read and "(line 5 first)" in read
-        for why in ("it ends before it begins", "location_id is empty", "stands twice"):
-            assert (
-                f"1 row left out: {why}" in read or f"1 row left out: the same visit {why}" in read
-            )
-        assert 'the "Owl" and Fox' in " ".join(said(page, "told").split())
-
-
 # How far apart two marks of the map are, in pixels of the screen, and how many lie on the map.
 SPREAD = """
 () => {
@@ -345,78 +298,6 @@ def two_towns(west: float, east: float) -> pd.DataFrame:
     return visits.assign(user_id="me", lon=[west, east] * 6, lat=10.0)
 
 
-def test_the_map_can_be_zoomed_and_goes_back_to_what_is_likely(opened: Any) -> None:
-    with opened() as page:
-        before = page.evaluate(SPREAD)
-        assert before["inside"] == before["marks"] > 3
-        page.locator("[data-live=in]").click()
-        assert page.evaluate(SPREAD)["wide"] == pytest.approx(before["wide"] / 0.7, rel=0.05)
-        page.locator("[data-live=fit]").click()
-        assert page.evaluate(SPREAD) == before
-
-
-def test_a_map_keeps_its_zoom_when_it_is_hidden_for_a_while(opened: Any) -> None:
-    with opened() as page:
-        page.locator("[data-live=in]").click()
-        before = page.evaluate(SPREAD)["view"]
-        page.evaluate("document.querySelector('.pgt-own').style.display = 'none'")
-        page.wait_for_function("document.querySelector('[data-live=map]').clientWidth === 0")
-        page.evaluate("document.querySelector('.pgt-own').style.display = ''")
-        page.wait_for_function(f"({SPREAD})().inside > 0")
-        assert page.evaluate(SPREAD)["view"] == before
-
-
-# How many names of the map are written, and how many of them are cut off or touch another one.
-NAMES = """
-() => {
-  const frame = document.querySelector("[data-live=map]").getBoundingClientRect();
-  const all = [...document.querySelectorAll("[data-live=map] .names text")]
-    .map((one) => one.getBoundingClientRect());
-  const cut = all.filter((one) => one.left < frame.left || one.right > frame.right);
-  const line = 3; // pixels above and below the letters
-  const met = all.filter((a, i) => all.some((b, j) => i < j && a.left < b.right && b.left < a.right
-    && a.top + line < b.bottom - line && b.top + line < a.bottom - line));
-  return [all.length, cut.length + met.length];
-}
-"""
-
-
-def test_names_on_the_map_are_whole_and_do_not_touch(opened: Any) -> None:
-    with opened(width=1000) as page:
-        found = []
-        for _ in range(12):
-            found.append(page.evaluate(NAMES))
-            page.locator("[data-own=next]").click()
-            ready(page)
-    assert sum(n for n, _ in found) > 50
-    assert [wrong for _, wrong in found] == [0] * 12
-
-
-def test_zooming_out_shows_more_however_the_places_lie(opened: Any) -> None:
-    north = two_towns(16.4, 16.4)
-    north["lat"] = [48.2, 48.3] * 6
-    with opened() as page:
-        page.locator("[data-live=out]").click()  # whatever is there, or not yet
-        give(page, as_text(north))
-        ready(page)
-        before = page.evaluate(SPREAD)["view"]
-        page.locator("[data-live=out]").click()
-        assert page.evaluate(SPREAD)["view"] > before
-
-
-def test_the_tip_of_one_person_is_not_left_to_the_next(opened: Any) -> None:
-    one = two_towns(16.4, 16.5)
-    with opened() as page:
-        give(page, as_text(pd.concat([one, one.assign(user_id="you", location_id="there")])))
-        ready(page)
-        box = page.locator("[data-live=map] .marks circle.solid").first.bounding_box()
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        assert page.locator("[data-live=tip]").is_visible()
-        page.select_option("[data-own=person]", "1")
-        ready(page)
-        assert page.locator("[data-live=tip]").is_hidden()
-
-
 @pytest.mark.parametrize(("west", "east"), [(0.0, 0.01), (179.995, -179.995), (-10.0, 10.0)])
 def test_both_of_two_places_are_seen_wherever_they_are(
     opened: Any, west: float, east: float
@@ -433,31 +314,6 @@ def test_both_of_two_places_are_seen_wherever_they_are(
         per_pixel = found["metres"] / found["wide"]
         metres = float(length) * (1000 if unit == "km" else 1)
         assert metres / per_pixel == pytest.approx(scale.bounding_box()["width"], abs=6)
-
-
-def test_without_coordinates_there_is_no_map(opened: Any) -> None:
-    with opened() as page:
-        give(page, as_text(two_towns(0, 1).drop(columns=["lon", "lat"])))
-        ready(page)
-        assert page.locator("[data-live=frame]").is_hidden()
-        assert page.locator("[data-own=top] tr").count() == 2
-
-
-def test_a_map_that_was_hidden_is_whole_when_it_is_seen(
-    opened: Any, page_file: Path, tmp_path: Path
-) -> None:
-    text = page_file.read_text(encoding="utf-8")
-    hidden = tmp_path / "hidden.html"
-    style = "<style>body:not(.seen) .pgt-own{display:none!important}</style>"
-    hidden.write_text(text.replace("</head>", f"{style}</head>"), encoding="utf-8")
-    with opened() as page:
-        expected = page.evaluate(SPREAD)
-    with opened(hidden) as page:
-        page.evaluate("document.body.classList.add('seen')")
-        page.wait_for_function(f"({SPREAD})().wide > 100")
-        found = page.evaluate(SPREAD)
-    assert found["inside"] == found["marks"] == expected["marks"]
-    assert found["wide"] == pytest.approx(expected["wide"], rel=0.02)
 
 
 def test_it_works_by_keyboard(opened: Any) -> None:
@@ -479,11 +335,3 @@ def test_axe_finds_no_violation(opened: Any, axe: str, scheme: str) -> None:
         page.evaluate("document.querySelectorAll('details').forEach(d => (d.open = true))")
         found = [one for one in violations(page, axe) if not one.startswith("page-has-heading-one")]
         assert found == []
-
-
-def test_a_phone_is_wide_enough(opened: Any) -> None:
-    with opened(width=390) as page:
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        page.select_option("[data-own=time]", "chosen")
-        ready(page)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390

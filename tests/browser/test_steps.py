@@ -18,7 +18,6 @@ from pgt.windows import prepare
 from .conftest import watched
 
 pytestmark = pytest.mark.browser
-POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 SEEN = (
     "[...document.querySelectorAll('.step')]"
     ".filter(s => s.checkVisibility({visibilityProperty: true})).map(s => s.id)"
@@ -80,21 +79,6 @@ def test_buttons_go_from_the_first_step_to_the_last_and_back(steps: Any) -> None
         assert now(page) == last - 1
 
 
-def test_slider_and_arrow_keys_step(steps: Any) -> None:
-    with steps() as page:
-        slider = page.get_by_role("slider", name="Step")
-        slider.press("End")
-        assert now(page) == page.locator(".step").count()
-        slider.press("Home")
-        slider.press("ArrowRight")
-        assert now(page) == 2
-        page.get_by_role("button", name="Next").focus()
-        page.keyboard.press("ArrowRight")
-        assert now(page) == 3
-        page.keyboard.press("ArrowLeft")
-        assert now(page) == 2
-
-
 def test_a_box_of_the_network_and_an_address_lead_to_their_step(steps: Any) -> None:
     with steps() as page:
         for part in ("gate", "encoder", "answer"):
@@ -120,23 +104,6 @@ def test_every_head_can_be_chosen(steps: Any) -> None:
         assert len(pictures) == choice.locator("option").count() == 8
 
 
-@pytest.mark.parametrize("width", [1280, 726, 390, 320])
-def test_each_step_fits_one_screen(steps: Any, width: int) -> None:
-    with steps(width=width) as page:
-        heights = set()
-        for _ in range(page.locator(".step").count()):
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            cut = page.evaluate(
-                "(() => { const step = document.querySelector('.step.now');"
-                " return step.scrollWidth > step.clientWidth"
-                " || step.scrollHeight > step.clientHeight })()"
-            )
-            assert not cut, page.evaluate(SEEN)
-            heights.add(page.locator(".pgt-steps").bounding_box()["height"])
-            page.get_by_role("slider", name="Step").press("ArrowRight")
-        assert len(heights) == 1 and heights.pop() < 720, "it jumps, or needs two screens"
-
-
 def test_without_a_script_all_steps_are_seen(steps: Any) -> None:
     for width in (726, 360):
         with steps(width=width, java_script_enabled=False) as page:
@@ -145,15 +112,6 @@ def test_without_a_script_all_steps_are_seen(steps: Any) -> None:
             assert page.locator(".steps-bar:visible, .choice:visible").count() == 0
             right = [box.bounding_box() for box in page.locator(".step").all()]
             assert max(box["x"] + box["width"] for box in right) <= width
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_has_enough_contrast_in_every_step(steps: Any, theme: str) -> None:
-    with steps(color_scheme=theme) as page:
-        slider = page.get_by_role("slider", name="Step")
-        for _ in range(page.locator(".step").count()):
-            assert page.evaluate(POOR_CONTRAST.replace('".bd-article"', '"body"')) == []
-            slider.press("ArrowRight")
 
 
 def test_in_the_book_it_steps_beside_its_chapter(visit: Any) -> None:

@@ -22,7 +22,6 @@ from ..helpers import ROOT
 from .conftest import watched
 
 pytestmark = pytest.mark.browser
-POOR_CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 BOOK_CSS = (ROOT / "book" / "_static" / "book.css").as_uri()
 EVIL = '<img src=x onerror="window.harmed = 1">'
 START = ContextKernel(decay=0.95, base=0.1, same=1.0, clock=1.0, width=100)
@@ -126,21 +125,6 @@ def test_each_of_the_five_numbers_changes_the_votes_and_can_be_taken_back(opened
             page.get_by_role("button", name="Back to the chosen numbers").press("Enter")
             assert (said(page), rows(page, 0), rows(page, 1)) == (first, shares, before)
         assert len(seen) > 3, "the accuracy follows the sliders"
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [734, 390])
-def test_it_fits_on_one_screen_and_can_be_read(opened: Any, theme: str, width: int) -> None:
-    with opened(width=width) as page:
-        page.evaluate("theme => (document.documentElement.dataset.theme = theme)", theme)
-        page.add_style_tag(
-            content="body{background:#fff}html[data-theme=dark] body{background:#14181d}"
-        )
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        top = page.locator(".touch-controls").bounding_box()["y"]
-        effect = page.locator("table").first.bounding_box()
-        assert effect["y"] + effect["height"] - top < 740
-        assert page.evaluate(POOR_CONTRAST.replace('".bd-article"', '".touch-body"')) == []
 
 
 def test_paper_and_a_page_without_scripts_show_the_still_figure(opened: Any) -> None:

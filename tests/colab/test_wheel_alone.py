@@ -95,14 +95,6 @@ def test_the_chapter_runs_from_the_wheel_alone(report: colab_place.Report) -> No
 
 @pytest.mark.built
 @EVERY_CHAPTER
-def test_the_report_has_a_time_for_each_cell(chapter: Path, report: colab_place.Report) -> None:
-    notebook = colab_place.read(chapter)
-    count = sum(cell.cell_type == "code" for cell in notebook.cells)
-    assert len(report.cells) == count
-
-
-@pytest.mark.built
-@EVERY_CHAPTER
 def test_exercises_wait_for_the_reader(chapter: Path, report: colab_place.Report) -> None:
     for cell in execute.executed(chapter).cells:
         waits = "Not yet: " in str(cell.get("outputs", ""))
@@ -133,13 +125,6 @@ def test_the_text_reads_well_in_colab(chapter: Path, what: str) -> None:
             assert not found, f"{chapter.name} has {what}: {found[0] if found else ''}"
 
 
-@EVERY_CHAPTER
-def test_a_chapter_names_its_neighbours_as_notebooks_that_exist(chapter: Path) -> None:
-    text = "\n".join(c.source for c in colab_place.read(chapter).cells if c.cell_type == "markdown")
-    linked = set(re.findall(r"\]\((\d\d_\w+\.ipynb)", text))
-    assert linked <= {path.name for path in CHAPTERS}
-
-
 # ---- The place --------------------------------------------------------------------------------
 
 
@@ -154,38 +139,6 @@ def run(place: colab_place.Colab, name: str, source: str) -> colab_place.Report:
     cells = [nbformat.v4.new_code_cell(code) for code in (source, colab_place.WHENCE)]
     path = place.lay(name, nbformat.v4.new_notebook(cells=cells))
     return place.report(path, place.execute(path))
-
-
-@pytest.mark.slow
-def test_what_is_written_elsewhere_or_to_stderr_is_seen(place: colab_place.Colab) -> None:
-    quiet = run(place, "quiet", "import os, tempfile; print(os.listdir()); tempfile.mkdtemp()")
-    assert (quiet.package, quiet.torch, quiet.repository) == ("wheel", "libraries", False)
-    assert quiet.strays == quiet.left == quiet.loud == []
-
-    there = place.top / "stray.txt"
-    writes = f"open({str(there)!r}, 'w').close(); import os; os.remove({str(there)!r})"
-    loud = run(place, "loud", f"{writes}; import warnings; warnings.warn('x')")
-    assert loud.strays == [f"open {there}", f"os.remove {there}"]
-    assert len(loud.loud) == 1
-
-    here = run(place, "here", "open('here.txt', 'w').close()")
-    assert here.left == ["work/here/here.txt"]
-    child = "import subprocess, sys; subprocess.run([sys.executable, '-c', \"open('x', 'w')\"])"
-    assert run(place, "child", child).left == ["work/child/x"]
-    assert len((place.top / "written" / "child").read_text().splitlines()) == 1
-
-    found = run(place, "path", f"import sys; sys.path.append({str(ROOT)!r})")
-    assert found.repository
-
-
-@pytest.mark.slow
-def test_a_first_cell_that_installs_something_else_is_refused(tmp_path: Path) -> None:
-    notebook = colab_place.read(CHAPTERS[0])
-    colab_place.first_code(notebook).source = "print('installs nothing')"
-    chapter = tmp_path / "01_chapter.ipynb"
-    nbformat.write(notebook, chapter)
-    with pytest.raises(RuntimeError, match="does not install"):
-        colab_place.Colab(tmp_path / "colab", chapter)
 
 
 REAL = sorted(name for name in os.environ if name.startswith("PGT_"))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from lab import anchors, runs
 from lab.anchors import given_away
 
@@ -35,30 +34,6 @@ def test_only_windows_that_go_back_from_the_target_tell_when_it_is() -> None:
     assert one["proved"] > 10 and other["proved"] == 0
     assert one["auc"] > other["auc"] + 0.2
     assert one["bits"] > 5 * other["bits"]
-
-
-def test_what_is_seen_does_not_change_with_the_time_of_the_target() -> None:
-    config = WindowConfig(days=3, min_visits=1, protocol="exact")
-    visits = random_visits(3, users=1, visits=60)
-    late = visits.copy()
-    late.loc[late.index[-1], ["started_at", "finished_at"]] += pd.Timedelta(days=30)
-    seen = []
-    for table in (visits, late):
-        windows = prepare(table.assign(split="test").pipe(_first_is_training), config=config).test
-        batch = windows.batch([len(windows) - 1])
-        hidden = {"target_time", "target_weekday", "gap_days"}
-        seen.append({k: v for k, v in vars(batch).items() if k not in hidden})
-    assert all(torch.equal(seen[0][name], seen[1][name]) for name in seen[0])
-
-
-def _first_is_training(visits: pd.DataFrame) -> pd.DataFrame:
-    """The same visits once more for training, so that their places are known."""
-    earlier = visits.assign(
-        split="train",
-        started_at=visits.started_at - pd.Timedelta(days=400),
-        finished_at=visits.finished_at - pd.Timedelta(days=400),
-    )
-    return pd.concat([earlier, visits], ignore_index=True)
 
 
 def test_models_are_compared_on_the_targets_that_both_have(

@@ -16,9 +16,7 @@ sys.path.insert(0, str(ROOT / "book" / "lab" / "bench"))
 
 import bench  # noqa: E402
 import bench_fresh  # noqa: E402
-import bench_programs  # noqa: E402
-import bench_vocabulary  # noqa: E402
-from bench_rows import QUICK, row  # noqa: E402
+from bench_rows import row  # noqa: E402
 from documented_model import DocumentedModel, SampleDataset, collate, from_batch  # noqa: E402
 from windows_loop import prepare_by_loop  # noqa: E402
 
@@ -65,10 +63,6 @@ def test_loop_builds_the_same_windows(data: Dataset) -> None:
             assert sample["target"] == batch.target.item()
 
 
-def test_some_target_is_unknown(data: Dataset) -> None:
-    assert (data.test.targets == 1).any(), "the comparison above must cover unknown places"
-
-
 def test_collated_samples_equal_the_batch(data: Dataset) -> None:
     samples = SampleDataset(prepare_by_loop(data)["train"])
     locations, target, rest = collate([samples[i] for i in range(7)])
@@ -98,11 +92,6 @@ def test_documented_forward_equals_ours(data: Dataset, training: bool) -> None:
 
     loss = torch.nn.CrossEntropyLoss(label_smoothing=0.03)(theirs, target)
     torch.testing.assert_close(cross_entropy(ours, target, 0.03).mean(), loss, rtol=0, atol=1e-5)
-
-
-def test_documented_model_refuses_ablations() -> None:
-    with pytest.raises(ValueError, match="every part"):
-        DocumentedModel(ModelConfig(10, 3, target_time="unknown"))
 
 
 @pytest.mark.slow
@@ -135,45 +124,6 @@ def assert_well_formed(one: dict[str, object]) -> None:
     assert one.get("peak", 0) >= 0
 
 
-def test_sections_that_are_measured_again_take_the_place_of_the_old_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PGT_GEOLIFE_WINDOWS", raising=False)
-    speed = 2.0
-    for name in bench.sections():
-        monkeypatch.setattr(
-            bench, f"bench_{name}", lambda *_, name=name: [row(name, speed, 4, "s")]
-        )
-    out = tmp_path / "bench.json"
-    bench.main(["--out", str(out)])
-    before = json.loads(out.read_text(encoding="utf-8"))
-    speed = 1.0
-    bench.main(["--only", "gps", "training", "--out", str(out)])
-    after = json.loads(out.read_text(encoding="utf-8"))
-    assert [one["section"] for one in after["rows"]] == list(bench.sections())
-    assert {one["section"] for one in after["rows"] if one["ours"] == 1.0} == {"gps", "training"}
-    assert after["command"] == before["command"]
-    with pytest.raises(SystemExit):  # fewer people, so that nothing can be compared
-        bench.main(["--quick", "--only", "gps", "--out", str(out)])
-
-
-@pytest.mark.slow
-def test_a_step_among_many_places_is_measured_with_its_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def call(function: str, *args: object, threads: int | None = None) -> object:
-        """Here, in this process, which is quicker than a fresh one."""
-        module, _, name = function.rpartition(".")
-        return json.loads(json.dumps(getattr(sys.modules[module], name)(*args)))
-
-    monkeypatch.setattr(bench_vocabulary, "in_fresh_process", call)
-    rows = [*bench_vocabulary.bench_vocabulary(QUICK)]
-    for one in rows:
-        assert_well_formed(one)
-    assert all("peak" in one for one in rows if one["unit"] == "s")
-    assert len({one["name"] for one in rows}) == len(rows) == 4
-
-
 def test_a_row_says_how_many_times_less_ours_needs() -> None:
     one = row("made", 2.0, 8.0, "s", "cpu", peak=12.3456)
     assert (one["ratio"], one["peak"]) == (4.0, 12.35)
@@ -188,51 +138,3 @@ def test_memory_is_what_the_work_itself_needs() -> None:
         pass
     assert 30 < seen.peak < 60
     assert after.peak < 8, "what happened before a watch is not the work's"
-
-
-def test_a_fresh_process_answers_or_says_why_not() -> None:
-    held = bench_fresh.in_fresh_process("bench_fresh.memory", "VmRSS")
-    assert 5 < held < bench_fresh.memory("VmRSS"), "this process has loaded much more"
-    with pytest.raises(RuntimeError, match="no_such"):
-        bench_fresh.in_fresh_process("bench_fresh.no_such")
-
-
-def test_a_steps_memory_does_not_count_the_gradients() -> None:
-    found = bench_vocabulary.step(60_000, 2, 1)
-    ours, dense = found["peak"]
-    assert ours < 2 * 60_000 * 64 * 4 / bench_fresh.MIB, "less than the gradients alone"
-    assert dense > 0
-
-
-def test_without_fixes_the_section_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("PGT_GEOLIFE_FIXES", raising=False)
-    assert list(bench.bench_gps(QUICK)) == []
-    assert "PGT_GEOLIFE_FIXES" in capsys.readouterr().out
-
-
-def test_without_trackintel_the_comparison_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PGT_GEOLIFE_FIXES", str(tmp_path))
-    monkeypatch.delenv("PGT_TRACKINTEL_PYTHON", raising=False)
-    assert list(bench.bench_gps(QUICK)) == []
-    assert "PGT_TRACKINTEL_PYTHON" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_chapters_run_alone_in_an_empty_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nbformat = pytest.importorskip("nbformat")
-    pytest.importorskip("ipykernel")
-    pytest.importorskip("nbclient")
-    cell = nbformat.v4.new_code_cell("import os\nassert os.listdir() == []")
-    (tmp_path / "book").mkdir()
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "book" / "01_one.ipynb")
-    monkeypatch.setattr(bench_programs, "ROOT", tmp_path)
-    chapter, book = bench.bench_chapters(QUICK)
-    assert chapter["name"].startswith("chapter 01_one")
-    assert 0 < chapter["ours"] <= book["ours"]
-    assert 20 < chapter["peak"] == book["peak"]

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from lab import confidence
 from wherenext import city
-from wherenext.predictions import Predictions, collect
+from wherenext.predictions import Predictions
 from wherenext.results import read_results
 
-from pgt.baselines import ContextKernel
-from pgt.calibration import expected_calibration_error
 from pgt.windows import Dataset, prepare
 
 from ..test_calibration import answers
@@ -80,48 +75,6 @@ def test_made_windows_are_exchangeable_and_covered(rows: pd.DataFrame) -> None:
         assert part.sort_values("alpha")["size"].is_monotonic_decreasing
 
 
-def test_the_kernels_votes_are_probabilities_of_what_it_saw(data: Dataset) -> None:
-    kernel = ContextKernel().fit(data.train)
-    some = data.valid.subset(np.arange(0, len(data.valid), 20))
-    found = collect(kernel, some, n_known=0)
-    p = np.exp(found.log_probs)
-    assert p.sum(1) == pytest.approx(1, abs=1e-4)
-    assert (found.new == ~some.in_window).all()
-    one = some.batch([0])
-    votes = kernel.scores(one)[0].clamp(min=0)
-    assert p[0] == pytest.approx((votes / votes.sum()).numpy(), abs=1e-5)
-    # A model of trained places can name them wherever they are.
-    assert (collect(kernel, some, n_known=10**6).named == (found.log_probs > -np.inf)).all()
-
-
-def test_halves_are_each_persons_own(data: Dataset) -> None:
-    some = data.test
-    found = collect(_Nothing(data.vocabulary.n_locations), some, n_known=0)
-    begun = pd.DataFrame({"user": some.users, "early": found.early, "row": some.target})
-    for _, own in begun.groupby("user"):
-        assert abs(own.early.sum() - (~own.early).sum()) <= 1
-        if len(own) > 1:
-            assert own.row[own.early].max() < own.row[~own.early].min()
-
-
-class _Nothing:
-    """All places alike."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def scores(self, batch: object) -> torch.Tensor:
-        return torch.zeros(len(batch), self.size)  # type: ignore[arg-type]
-
-
-def test_an_answer_that_cannot_be_named_is_somewhere_new() -> None:
-    one = said(4, n=200)
-    assert (one.answer[one.new] == one.log_probs.shape[1]).all()
-    assert (one.answer[~one.new] == one.target[~one.new]).all()
-    assert (one.only_named()[~one.named] == -np.inf).all()
-    assert replace(one, named=np.ones_like(one.named)).new.sum() == 0
-
-
 def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
     report = read_results("confidence")
     rows = report.rows
@@ -134,18 +87,3 @@ def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
             assert len(own[own.table == "temperature"]) == max(seeds, 1)
             assert set(own.stage.dropna()) == set(confidence.STAGES)
     assert rows.n.dropna().min() >= 100 and rows.people.dropna().min() >= 20
-
-
-def test_the_floor_is_what_honest_forecasts_show_and_it_sinks_with_their_number() -> None:
-    rng = np.random.default_rng(4)
-    p = rng.beta(4, 2, 4000)
-    error = []
-    for _ in range(60):
-        y = rng.uniform(size=len(p)) < p
-        error.append(expected_calibration_error(p, y))
-    mean, high = confidence.floor_of_error(p)
-    assert mean == pytest.approx(np.mean(error), rel=0.1)
-    assert np.mean(np.array(error) < high) == pytest.approx(0.95, abs=0.07)
-    assert confidence.floor_of_error(np.tile(p, 16))[0] == pytest.approx(mean / 4, rel=0.1)
-    # And what is not honest stands above it.
-    assert expected_calibration_error(p, y * (rng.uniform(size=len(p)) < 0.8)) > high

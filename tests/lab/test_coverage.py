@@ -7,9 +7,8 @@ import pytest
 from lab import coverage
 
 from pgt import calibration
-from pgt.errors import DataError
 
-from ..test_calibration import answers, drawn
+from ..test_calibration import answers
 
 METHODS = ("simple", "adaptive", "drawn")
 
@@ -52,31 +51,6 @@ def test_the_promise_is_kept_however_poor_the_model(
         assert covered.mean() < 1 - alpha + 3 * luck
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_who_promises_more_gives_larger_sets_that_hold_the_smaller(method: str) -> None:
-    small, mid, large = (kept(method, alpha)[0] for alpha in (0.3, 0.1, 0.02))
-    assert (small <= mid).all() and (mid <= large).all()
-    assert small.sum() < mid.sum() < large.sum()
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_sets_are_larger_for_harder_questions_and_drawn_ones_as_good(method: str) -> None:
-    log_probs, _ = tables()
-    covered = kept(method, 0.4)[1]
-    sure = np.exp(log_probs[len(log_probs) // 2 :].max(1))
-    easy, hard = sure > np.quantile(sure, 0.75), sure < np.quantile(sure, 0.25)
-    size = kept(method, 0.1)[0].sum(1)
-    assert size[hard].mean() > size[easy].mean() + 1
-    # The probabilities are right: only then, and only with draws, both kinds are covered alike.
-    apart = covered[easy].mean() - covered[hard].mean()
-    assert {"simple": apart > 0.1, "adaptive": apart < -0.1, "drawn": abs(apart) < 0.05}[method]
-
-
-def test_simple_sets_are_the_smallest() -> None:
-    sizes = {method: kept(method, 0.1)[0].sum(1).mean() for method in METHODS}
-    assert sizes["simple"] <= sizes["drawn"] < sizes["adaptive"]
-
-
 def test_scores_by_hand() -> None:
     probs = np.array([[0.2, 0.5, 0.0, 0.3]])
     assert calibration.simple_scores(probs)[0] == pytest.approx([0.8, 0.5, np.inf, 0.7])
@@ -88,15 +62,6 @@ def test_scores_by_hand() -> None:
         order = scored(method, log_probs).argsort(1, kind="stable")
         likely = np.take_along_axis(log_probs, order, 1)
         assert (np.diff(np.where(likely == -np.inf, -1e9, likely), axis=1) <= 0).all()
-
-
-def test_an_impossible_answer_is_in_no_set_and_its_windows_count() -> None:
-    scores = calibration.simple_scores(np.array([[0.9, 0.1, 0.0]] * 100))
-    target = np.where(np.arange(100) < 30, 2, 0)
-    own = calibration.of_target(scores, target)
-    assert calibration.threshold(own, 0.1) == np.inf  # seven in ten is all that can be had
-    assert coverage.members(scores, np.inf).sum(1).max() == 2
-    assert coverage.shuffled_coverage(own, 0.1) == pytest.approx(0.7, abs=0.03)
 
 
 def people(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -117,38 +82,8 @@ def test_one_threshold_covers_people_unequally_and_own_thresholds_repair_it() ->
     assert each["q10"] > 0.85 and each["sd_true"] < 0.03
 
 
-def test_groups_without_enough_windows_share_a_threshold_that_is_only_theirs() -> None:
-    scores = np.r_[np.full(50, 1.0), np.full(5, 7.0), np.full(5, 8.0)]
-    groups = np.repeat(["many", "few", "less"], [50, 5, 5])
-    found = coverage.thresholds_by_group(
-        scores, groups, ["many", "few", "less", "nobody"], alpha=0.5, enough=20
-    )
-    assert found.tolist() == [1.0, 8.0, 8.0, 8.0]
-    alone = coverage.thresholds_by_group(scores[:50], groups[:50], ["many", "nobody"], 0.5, 20)
-    assert alone.tolist() == [1.0, 1.0]
-
-
 def test_drift_breaks_the_promise_and_shuffling_restores_it() -> None:
     rng = np.random.default_rng(8)
     before, after = rng.normal(size=4000), rng.normal(loc=0.7, size=4000)
     assert (after <= calibration.threshold(before, 0.1)).mean() < 0.8
     assert coverage.shuffled_coverage(np.r_[before, after], 0.1) == pytest.approx(0.9, abs=0.005)
-
-
-def test_luck_alone_explains_the_spread_of_equal_people() -> None:
-    rng = np.random.default_rng(9)
-    users = rng.integers(0, 200, 12_000)
-    found = coverage.by_person(rng.uniform(size=len(users)) < 0.9, users)
-    assert found["sd"] == pytest.approx(found["sd_luck"], rel=0.2) and found["sd_true"] < 0.02
-    assert found["people"] == 200
-    quantiles = [found[f"q{q}"] for q in (10, 25, 50, 75, 90)]
-    assert quantiles == sorted(quantiles)
-    with pytest.raises(DataError, match="Only 19 people"):
-        coverage.by_person(np.ones(19 * 20), np.repeat(np.arange(19), 20))
-
-
-def test_targets_are_drawn_as_said() -> None:
-    log_probs, _ = tables(200)
-    many = drawn(np.tile(log_probs[:1], (20_000, 1)), np.random.default_rng(0))
-    share = np.bincount(many, minlength=log_probs.shape[1]) / len(many)
-    assert share == pytest.approx(np.exp(log_probs[0]), abs=0.015)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from lab import ceilings
 from lab import entropy as p
-from lab import predictability as report_of
 from lab.city_chances import _Witnessed, choice_probabilities
 from lab.context_matching import ContextMatch, repeat_rate
 from wherenext import city
@@ -49,46 +46,12 @@ def test_stretches_are_those_of_the_definition(states: int) -> None:
         assert p.match_lengths(sequence).tolist() == slow_matches(sequence)
 
 
-def test_an_earlier_occurrence_lies_wholly_in_the_past() -> None:
-    # "aaa" would match itself one step later if it were allowed to reach into the present.
-    assert p.match_lengths(list("aaaaa")).tolist() == [1, 2, 3, 3, 2]
-
-
 @pytest.mark.parametrize("name", ["fair coin", "unfair coin", "habits"])
 def test_entropy_of_a_long_sample_comes_near_the_truth(name: str) -> None:
     transitions = ceilings.chains()[name]
     truth, _ = p.chain_truth(transitions)
     sample = p.sample_chain(transitions, 3000, seed=1)
     assert p.entropy_rate(sample) == pytest.approx(truth, rel=0.12)
-
-
-def test_order_is_what_the_entropy_rate_sees_and_shannons_does_not() -> None:
-    week = np.tile([0, 1, 2, 1, 0, 3, 3], 150)
-    mixed = RNG.permutation(week)
-    assert p.entropy_rate(week) < 0.1 < p.shannon_entropy(week)
-    assert p.shannon_entropy(mixed) == pytest.approx(p.shannon_entropy(week))
-    assert p.entropy_rate(mixed) > 1.5
-    assert p.shannon_entropy(week) < 2.0  # of four places, as likely
-
-
-def test_names_of_places_do_not_matter() -> None:
-    sequence = RNG.integers(0, 9, 200)
-    names = np.array([f"place {i}" for i in range(9)], dtype=object)
-    assert p.entropy_rate(names[sequence]) == p.entropy_rate(sequence)
-
-
-def test_the_bias_goes_both_ways() -> None:
-    rows = pd.DataFrame(ceilings.biases(repeats=3)).set_index(["group", "length"])
-    unfair, habits = rows.loc["unfair coin"], rows.loc["habits"]
-    # Few symbols: short samples look more surprising than they are, and the bound is too low.
-    assert unfair.loc[50, "value"] < unfair.loc[50, "true_bound"] - 5
-    assert unfair.loc[3000, "value"] == pytest.approx(80, abs=3)
-    # Many symbols: less surprising, and the bound is too high even at a few hundred.
-    assert habits.loc[400, "entropy"] < habits.loc[400, "true_entropy"] - 0.2
-    assert habits.loc[400, "value"] > habits.loc[400, "true_bound"] + 3
-    # Even the true bound is no accuracy that anybody reaches; the wrong logarithm is far off.
-    assert (habits.true_bound > habits.best + 5).all()
-    assert (rows.nats > rows.value).all()
 
 
 # -- Fano ----------------------------------------------------------------------
@@ -104,14 +67,6 @@ def test_no_distribution_beats_the_bound() -> None:
     for _ in range(200):
         q = RNG.dirichlet(np.full(8, RNG.choice([0.05, 0.3, 2.0])))
         assert q.max() <= p.max_predictability(p.entropy_of(q), 8) + 1e-9
-
-
-def test_the_bound_rises_with_states_and_falls_with_entropy() -> None:
-    by_states = [p.max_predictability(2.0, n) for n in (5, 10, 100, 1000)]
-    by_entropy = [p.max_predictability(e, 50) for e in (0.0, 0.5, 2.0, 5.0, 6.0)]
-    assert by_states == sorted(by_states)
-    assert by_entropy == sorted(by_entropy, reverse=True)
-    assert by_entropy[0] == 1.0 and by_entropy[-1] == 1 / 50
 
 
 @pytest.mark.parametrize("transitions", [ceilings.chains()["habits"], UNEVEN])
@@ -176,20 +131,6 @@ def test_agreement_counts_the_past_of_the_same_person_only(
         assert table.now[at] == pytest.approx(now, nan_ok=True)
 
 
-def test_a_memory_leaves_out_what_is_further_back(larkmere: HistoryWindows) -> None:
-    table = repeat_rate(larkmere, ContextMatch(memory=30))
-    assert table.n.max() == 30
-    assert (table.n <= repeat_rate(larkmere, ContextMatch()).n).all()
-
-
-def test_routine_agrees_with_itself_and_the_clock_tells_what_the_place_does_not() -> None:
-    windows = windows_of(routine_visits(users=5))
-    place = repeat_rate(windows, ContextMatch(place=True))  # from work to lunch or home
-    clock = repeat_rate(windows, ContextMatch(place=True, minutes=60))
-    assert clock.pairs.mean() == clock.now.mean() == 1.0
-    assert place.pairs.mean() < 0.8
-
-
 # -- the city's truth ------------------------------------------------------------
 @pytest.fixture(scope="module")
 def truth() -> pd.DataFrame:
@@ -207,18 +148,6 @@ def test_the_citys_chances_come_true(truth: pd.DataFrame) -> None:
         assert part.hit.mean() == pytest.approx(part.best.mean(), abs=0.04)
     low, high = truth.agreement, np.sqrt(truth.agreement)
     assert ((low <= truth.best + 1e-9) & (truth.best <= high + 1e-9)).all()
-
-
-def test_chances_of_new_places_are_those_that_the_simulator_recorded(truth: pd.DataFrame) -> None:
-    visits = city.load().visits
-    same_day = (
-        visits.started_at.dt.floor("D")
-        == visits.started_at.dt.floor("D").groupby(visits.user_id).shift()
-    )
-    chosen = same_day & visits.why.isin(["routine", "return", "explore"])
-    # The first choice of a day is a mixture with staying at home, which the record leaves out.
-    assert (truth.new - visits.p_explore)[chosen].abs().max() < 1e-3
-    assert chosen.sum() > 5000
 
 
 @pytest.mark.parametrize(("hour", "weekend"), [(9, False), (14, True), (20, False)])
@@ -239,34 +168,7 @@ def test_chances_are_how_often_the_simulator_chooses(hour: int, weekend: bool) -
         assert np.abs(shares - odds).max() < 0.012
 
 
-def test_who_is_told_less_hits_less(truth: pd.DataFrame) -> None:
-    told = truth.hit_unaware.notna()
-    assert 0.01 < (truth.best[told].mean() - truth.hit_unaware.mean()) < 0.04
-
-
-def test_another_citys_visits_are_refused() -> None:
-    town = city.load()
-    one = town.people.user_id.iloc[0]
-    few = replace(town, people=town.people[:1], visits=town.visits[town.visits.user_id == one])
-    assert len(choice_probabilities(few)) == len(few.visits)
-    changed = few.visits.assign(location_id=few.visits.location_id.iloc[::-1].to_numpy())
-    with pytest.raises(DataError, match="live otherwise"):
-        choice_probabilities(replace(few, visits=changed))
-
-
 # -- oracles ---------------------------------------------------------------------
-def guesses(seed: int, n: int = 4000) -> pd.DataFrame:
-    """Ranks of somebody who shuffles ten places anew in each window."""
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame({"better": rng.integers(0, 10, n), "tied": 1})
-
-
-def test_an_oracle_over_guessers_is_right_by_chance_as_often_as_one_with_more_guesses() -> None:
-    tables = [guesses(seed) for seed in range(4)]
-    alone = p.hits_at(tables[0], 1).mean()
-    together = p.oracle(tables).mean()
-    assert together == pytest.approx(1 - 0.9**4, abs=0.03) and together > 3 * alone
-    assert p.hits_at(tables[0], 4).mean() >= together
 
 
 def test_hits_count_ties_and_misses_as_metrics_do() -> None:
@@ -281,17 +183,6 @@ def test_hits_count_ties_and_misses_as_metrics_do() -> None:
         p.oracle([])
 
 
-def test_what_has_no_bound_is_refused() -> None:
-    for call in (
-        lambda: p.entropy_rate([3]),
-        lambda: p.max_predictability(-0.1, 4),
-        lambda: p.max_predictability(1.0, 0),
-        lambda: p.accuracy_between(1.2),
-    ):
-        with pytest.raises(DataError):
-            call()
-
-
 # -- rows and file ---------------------------------------------------------------
 def test_novelty_is_what_the_past_does_not_show(larkmere: HistoryWindows) -> None:
     rows = {row["group"]: row["value"] for row in ceilings.novelty(larkmere)}
@@ -299,33 +190,6 @@ def test_novelty_is_what_the_past_does_not_show(larkmere: HistoryWindows) -> Non
     assert rows["whole past"] == pytest.approx(100 * explored.mean())
     assert rows["7 days"] == pytest.approx(100 * (1 - larkmere.in_window.mean()))
     assert rows["7 days"] > rows["100 visits"] > rows["whole past"]
-
-
-def test_intervals_draw_people() -> None:
-    users = np.repeat(np.arange(20), 100)
-    value = np.repeat(RNG.normal(size=20), 100)
-    row = ceilings.interval(np.where(users == 0, np.nan, value), users)
-    assert row["n"] == 1900 and row["people"] == 19
-    assert row["low"] < row["value"] < row["high"] and row["high"] - row["low"] > 0.5
-
-
-def test_hours_repeat_visits_and_moves_do_not(larkmere: HistoryWindows) -> None:
-    for _, own in list(ceilings.sequences(larkmere))[:5]:
-        assert len(own["moves"]) < len(own["visits"]) < len(own["hours"])
-        assert (own["moves"][1:] != own["moves"][:-1]).all()
-        assert sorted(own["visits in random order"]) == sorted(own["visits"])
-        # Visits follow one another in the hours as they do one by one.
-        kept = np.r_[True, own["hours"][1:] != own["hours"][:-1]]
-        assert own["hours"][kept].tolist() == own["moves"].tolist()
-
-
-def test_a_file_of_results_that_is_not_made_yet_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(report_of, "results_folder", lambda: tmp_path)
-    assert report_of.names_of_results("city") == []
-    (tmp_path / "beyond.json").write_text("{}")
-    assert report_of.names_of_results("city") == ["beyond"]
 
 
 def test_the_results_file_is_whole_and_tells_of_nobody() -> None:

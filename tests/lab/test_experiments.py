@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import asdict, replace
 from hashlib import sha256
@@ -12,15 +11,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from lab import data_sets, executing, provenance, runs
-from lab.data_sets import DATA, GEOLIFE, Data, from_environment
+from lab.data_sets import DATA, Data
 from lab.experiments import EXPERIMENTS, SEEDS, Experiment
 from lab.models import Run
 from pandas.testing import assert_frame_equal
-from wherenext.results import read_results, results_folder
+from wherenext.results import read_results
 
 from pgt import metrics
 from pgt.config import PRESETS, Preset, TrainConfig
-from pgt.errors import DataError
 from pgt.files import folder
 from pgt.metrics import interval_of_mean
 
@@ -110,13 +108,6 @@ def test_the_row_of_the_predictor_is_that_of_the_file_that_is_shipped() -> None:
     mark = sha256((folder("checkpoints") / "nobody.safetensors").read_bytes()).hexdigest()[:12]
     runs_of = read_results("last_visit").header["runs"]
     assert runs_of[Run("predictor").key]["file"] == mark
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_ranks_tell_neither_places_nor_times(name: str) -> None:
-    table = pd.read_parquet(results_folder() / f"{name}.ranks.parquet")
-    # Files of before do not say which row of the split a target is.
-    assert {*table.columns, "row"} == {*runs.RANKS, "data", "protocol", *KEYS}
 
 
 def cheapest(name: str) -> list[tuple[str, Run]]:
@@ -239,14 +230,3 @@ def test_a_run_that_the_file_holds_of_the_same_code_is_taken_from_it(
     data_sets.dataset.cache_clear()
     data_sets.data_fingerprint.cache_clear()
     assert len(again()) == 4
-
-
-def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"python book/lab/run\.py city"):
-        read_results("city", tmp_path)
-
-
-def test_missing_data_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(os.environ, GEOLIFE, "")
-    with pytest.raises(DataError, match=f"Set {GEOLIFE}"):
-        from_environment(GEOLIFE)

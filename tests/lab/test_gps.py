@@ -21,17 +21,6 @@ ALLOWED = {
 }  # fmt: skip
 
 
-def test_the_file_tells_nothing_about_anybody() -> None:
-    results = read_results("gps")
-    assert set(results.rows.columns) == ALLOWED
-    classes = results.rows[results.rows.table == "histogram"]
-    assert (classes.people >= FEWEST).all()
-    assert set(classes.what) == set(CLASSES)
-    for row in classes.itertuples():
-        assert row.low in CLASSES[row.what]
-        assert np.isnan(row.high) or row.high in CLASSES[row.what]
-
-
 def test_classes_of_few_people_are_joined_and_nothing_is_lost() -> None:
     rng = np.random.default_rng(1)
     what = "seconds between fixes"

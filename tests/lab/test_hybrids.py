@@ -58,8 +58,3 @@ def test_the_decoder_of_pgt_takes_part(sized: ModelConfig, data: Dataset) -> Non
             assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
     with pytest.raises(ValueError, match="needs the whole model"):
         WithDecoder(replace(sized, without=("gate",)))
-
-
-def test_sizes_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="hidden=0"):
-        OriginalConfig(10, hidden=0)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
-from lab.imbalance import COUNTED, RANKS, counts, lengths, uneven
+from lab.imbalance import COUNTED, counts, lengths, uneven
 from wherenext import city
 from wherenext.results import read_results
 
@@ -36,26 +35,6 @@ def test_erratum_21_the_three_counts_are_those_of_loops(data: Dataset) -> None:
         assert np.array_equal(found[of], expected[2:]), of
     assert found["in windows"].sum() == train.lengths.sum()
     assert found["targets"].sum() == len(train) and found["visits"].sum() == len(ids)
-
-
-def test_the_rows_say_what_they_name(data: Dataset) -> None:
-    rows: list[dict[str, Any]] = [*lengths(data), *uneven(data.train)]
-    by = {(r["table"], r.get("split", r.get("of"))): r for r in rows if r["table"] != "rank"}
-    every = np.concatenate([getattr(data, split).lengths for split in ("train", "valid", "test")])
-    assert by["lengths", "all"]["mean"] == pytest.approx(every.mean())
-    assert by["lengths", "all"]["median"] == np.median(every)
-    found = counts(data.train)
-    for of in COUNTED:
-        row, ordered = by["uneven", of], np.sort(found[of])[::-1]
-        assert (row["top"], row["once"], row["never"]) == (
-            ordered[0], (ordered == 1).sum(), (ordered == 0).sum(),
-        )  # fmt: skip
-        ranks = [r for r in rows if r["table"] == "rank" and r["of"] == of]
-        assert [r["rank"] for r in ranks] == [k for k in RANKS if k <= len(ordered)]
-        assert all(r["count"] == ordered[r["rank"] - 1] for r in ranks)
-    top = by["top", None]
-    most = int(np.argmax(found["in windows"]))
-    assert [top[of] for of in COUNTED] == [found[of][most] for of in COUNTED]
 
 
 def test_the_file_has_the_city_as_it_is() -> None:

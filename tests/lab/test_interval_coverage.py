@@ -5,13 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lab import interval_coverage
-from lab.interval_coverage import covered, intervals, ratio_error
+from lab.interval_coverage import covered, intervals
 from scipy import stats
-
-
-def test_with_equal_counts_the_error_is_that_of_a_mean() -> None:
-    means = np.random.default_rng(0).normal(size=30)
-    assert ratio_error(7 * means, np.full(30, 7)) == pytest.approx(stats.sem(means))
 
 
 def test_bca_is_that_of_scipy() -> None:

@@ -33,18 +33,6 @@ def test_who_knows_nothing_is_right_half_of_the_time() -> None:
     assert rows(np.zeros((3, len(USERS))))["windows"]["right"] == 50
 
 
-def test_a_person_with_few_windows_does_not_count() -> None:
-    users = np.array([0] * 40 + [1] * 3)
-    made = membership.rows_of("any", np.ones((1, 43)), users)
-    found = {str(row["group"]): row["n"] for row in made}
-    assert found == {"windows": 43, "people": 1}
-
-
-def test_the_model_that_has_seen_a_window_is_that_of_its_half() -> None:
-    likelihoods = np.array([[-1.0, -1.0], [-3.0, -3.0]])  # the first model knows both
-    assert membership.betrayed(likelihoods, np.array([0, 1])).tolist() == [2, -2]
-
-
 @pytest.mark.parametrize("seed", membership.SPLITS)
 def test_twins_are_in_the_same_half(seed: int) -> None:
     visits = routine_visits(users=8, days=10)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -35,15 +33,6 @@ def new(visits: pd.DataFrame) -> np.ndarray:
 @pytest.fixture(scope="module")
 def data(visits: pd.DataFrame, new: np.ndarray) -> Dataset:
     return report.without(visits, new)
-
-
-def test_everybody_is_new_once_and_folds_are_of_like_size(visits: pd.DataFrame) -> None:
-    fold = report.folds(visits)
-    assert set(fold.index) == set(visits.user_id)
-    sizes = fold.value_counts()
-    assert len(sizes) == report.FOLDS and sizes.max() - sizes.min() <= 2
-    assert (fold == report.folds(visits)).all()
-    assert (fold != report.folds(visits, seed=1)).any()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -90,13 +79,6 @@ def test_been_there_and_so_far_are_those_of_a_loop(data: Dataset) -> None:
         assert n == len(past) and been == (target.location_id in set(past.location_id))
 
 
-def test_groups_cover_every_number_once() -> None:
-    names = report.group_of(np.arange(1, 1000))
-    for start, end in pairwise((0, *report.ENDS)):
-        assert set(names[start:end]) == {f"{start + 1}-{end}"}
-    assert set(names[report.ENDS[-1] :]) == {f"{report.ENDS[-1]}+"}
-
-
 def ranks(people: int, hits: np.ndarray) -> pd.DataFrame:
     n = len(hits)
     return pd.DataFrame(
@@ -106,14 +88,6 @@ def ranks(people: int, hits: np.ndarray) -> pd.DataFrame:
             "so_far": np.arange(n) // people % 300 + 1,
         }
     )  # fmt: skip
-
-
-def test_groups_of_few_people_are_left_out() -> None:
-    hits = np.random.default_rng(0).random(600) < 0.4
-    assert not list(report.summary([ranks(4, hits)], (None,), {}))
-    (row,) = report.summary([ranks(5, hits)], (None,), {})
-    assert row["people"] == 5 and row["acc@1"] == row["reach"] == pytest.approx(100 * hits.mean())
-    assert row["low"] < row["acc@1"] < row["high"]
 
 
 def test_rows_add_up_to_all() -> None:

@@ -6,7 +6,6 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -36,16 +35,6 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_network_is_learned_once_and_comes_back_as_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    one = nobody.learned(TINY, "all worlds", 7)
-    monkeypatch.setattr(nobody, "expert", lambda *_: pytest.fail("it was kept"))
-    again = nobody.learned(TINY, "all worlds", 7).state_dict()
-    assert all(torch.equal(value, again[name]) for name, value in one.state_dict().items())
-
-
-@pytest.mark.slow
 def test_worlds_that_lack_nothing_lose_nothing_and_others_are_other_worlds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -68,10 +57,3 @@ def test_a_curve_has_a_row_for_each_size_and_model(monkeypatch: pytest.MonkeyPat
     for _, own in rows.groupby("windows"):
         by = own.set_index("model")["acc@1"]
         assert by["fine-tuned - trained"] == pytest.approx(by["fine-tuned"] - by["trained"])
-
-
-def test_some_are_as_many_as_asked_for_and_no_window_twice() -> None:
-    windows = nobody.seen("city").train
-    some = nobody._some(windows, 15, seed=1)
-    assert len(some) == 15 and len(np.unique(some.target)) == 15
-    assert len(nobody._some(windows, 10**6, seed=1)) == len(windows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,18 +26,6 @@ def test_a_place_is_explored_once_and_by_each_person_alone() -> None:
     asked = data.test.visits.iloc[data.test.target]
     expected = [first[row.user_id, row.started_at] for row in asked.itertuples()]
     assert new.tolist() == expected
-
-
-def test_a_new_place_in_the_test_split_is_explored() -> None:
-    visits = routine_visits()
-    data = prepare(visits, protocol="exact")
-    at = data.test.target[-1]
-    later = data.test.visits.copy()
-    later["location_id"] = later.location_id.astype(object)
-    later.iloc[at, later.columns.get_loc("location_id")] = "never seen before"
-    changed = replace(data, test=replace(data.test, visits=later))
-    assert not perspectives.explored(data)[-1]
-    assert perspectives.explored(changed)[-1]
 
 
 def test_people_count_alike_whatever_the_number_of_their_windows() -> None:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from lab import position_bias, recency_world
 from lab.position_bias import (
     KERNELS,
-    SEEDS,
     Job,
     best_loss,
     jobs,
-    one,
     true_curve,
     untrained,
-    world,
 )
 from wherenext.people import Behaviour
 from wherenext.results import read_results
@@ -35,29 +30,12 @@ def small() -> Dataset:
     )
 
 
-def test_every_model_is_trained_once_and_the_curves_have_ten_seeds() -> None:
-    plan = jobs()
-    assert len(set(plan)) == len(plan)
-    seeds = Counter((job.what, job.variant) for job in plan)
-    assert len(SEEDS) >= 10
-    for what in ("city", "geolife"):
-        assert seeds[what, "as documented"] == len(SEEDS)
-    assert seeds["city", "fast bias"] == len(SEEDS)
-    for variant in ("bias off", "frozen", "frozen upside down"):
-        assert seeds["city", variant] >= 3  # the same seeds as the documented model, for pairs
-
-
 def test_true_curves_are_the_simulators() -> None:
     np.testing.assert_allclose(np.exp(true_curve("fading kernel")), recency_world.fading())
     assert np.ptp(true_curve("flat kernel")) == np.ptp(true_curve("no recency")) == 0
     town, short = true_curve("city"), true_curve("short memory")
     assert town[0] == pytest.approx(np.log(1 + Behaviour().always))
     assert (np.diff(town) < 0).all() and short[10] < town[10] < town[0]
-
-
-def test_worlds_of_other_people_differ_by_seed_and_the_town_does_not() -> None:
-    assert world("other people", 0).counts() != world("other people", 1).counts()
-    assert world("city", 0) is world("city", 1)
 
 
 def test_nobody_does_better_than_who_knows_the_kernel(small: Dataset) -> None:
@@ -87,28 +65,6 @@ def test_variants_have_what_their_names_say(small: Dataset) -> None:
             assert table.requires_grad == (variant != "frozen")
     _, training = untrained(replace(job, seed=3), small)
     assert training.seed == 3
-
-
-def test_a_row_is_the_same_from_a_kept_model(
-    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(position_bias, "world", lambda what, seed: small)
-    monkeypatch.setattr(position_bias.tempfile, "gettempdir", lambda: str(tmp_path))
-    quick = replace(position_bias.SMALL_TRAINING, max_epochs=1, warmup_epochs=0)
-    monkeypatch.setattr(position_bias, "SMALL_TRAINING", quick)
-    job = Job("fading kernel", "frozen", 0)
-    first = one(job)
-    assert len(list(tmp_path.rglob("*.safetensors"))) == 1
-
-    def never(*_: object, **__: object) -> None:
-        raise AssertionError("trained again")
-
-    monkeypatch.setattr(position_bias, "fit", never)
-    assert one(job) == first
-    kernel = np.log(recency_world.fading())
-    for p in range(1, recency_world.MEMORY + 1):
-        assert first[f"b{p}"] == pytest.approx(kernel[p - 1] - kernel.mean(), abs=1e-5)
-    assert "b0" not in first and f"b{recency_world.MEMORY + 1}" not in first
 
 
 def curves(what: str, variant: str) -> tuple[np.ndarray, np.ndarray]:

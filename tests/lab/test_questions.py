@@ -12,7 +12,6 @@ from wherenext import disagreement
 from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
-from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows, prepare
 
@@ -109,15 +108,6 @@ def test_nothing_can_be_had_by_subtraction(
     assert "kind" not in groupings(pd.DataFrame({"kind": kinds}))
     fair = pd.Categorical(np.where(np.arange(len(who)) % 2, "odd", "even"), ["odd", "even"])
     assert "kind" in groupings(pd.DataFrame({"kind": fair}))
-
-
-def test_quantiles_over_people_need_people() -> None:
-    users = np.repeat(np.arange(30), 25)
-    spread = questions.by_person(np.repeat(np.linspace(-1, 1, 30), 25), users)
-    assert spread["people"] == 30
-    assert math.isclose(spread["q50"], 0, abs_tol=1e-9)
-    with pytest.raises(DataError, match="Only 19 people have 20 windows"):
-        questions.by_person(np.ones(750), np.where(users < 19, users, 1000 + np.arange(750)))
 
 
 def test_the_results_file_is_whole_and_tells_of_nobody() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from lab import recency_world
 
-from pgt.errors import DataError
 from pgt.windows import Dataset, Windows, prepare
 
 
@@ -34,27 +33,3 @@ def estimated(windows: Windows, memory: int, rounds: int = 200) -> np.ndarray:
 def test_the_kernel_can_be_found_in_the_visits(kernel: np.ndarray) -> None:
     found = estimated(windows_of(kernel).train, len(kernel))
     assert np.abs(found - kernel).max() < 0.02
-
-
-def test_windows_show_all_that_is_remembered_and_nothing_that_is_out_of_sight() -> None:
-    data = windows_of(recency_world.fading(), people=20, novelty=0.3)
-    for part in (data.train, data.valid, data.test):
-        assert part.lengths.min() >= recency_world.MEMORY
-        assert part.lengths.max() <= recency_world.APART
-        assert part.in_window.mean() == pytest.approx(0.7, abs=0.05)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "novelty", "sentence"),
-    [
-        ([0.5, 0.4], 0.2, "divide by its sum"),
-        ([1.5, -0.5], 0.2, "probabilities"),
-        ([[0.5, 0.5]], 0.2, "row"),
-        ([1 / 40] * 40, 0.2, "at most"),
-        ([0.5, 0.5], 0.0, "between 0 and 1"),
-        ([0.5, 0.5], 1.0, "between 0 and 1"),
-    ],
-)
-def test_what_is_no_world_is_refused(kernel: list[float], novelty: float, sentence: str) -> None:
-    with pytest.raises(DataError, match=sentence):
-        recency_world.simulate_copying(np.array(kernel), novelty=novelty)

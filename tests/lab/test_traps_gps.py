@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
-from lab.traps_gps import nightly, refitted, same_targets
+from lab.traps_gps import nightly, refitted
 
 from pgt.baselines import ContextKernel
 from pgt.metrics import evaluate
@@ -73,15 +72,3 @@ def test_the_evening_changes_nothing_of_the_morning() -> None:
     pd.testing.assert_frame_equal(
         other[compared].head(int(morning.sum())), one.loc[morning, compared]
     )
-
-
-def test_ways_are_compared_on_the_same_targets() -> None:
-    one = every_night([*AWAY, HOME, OFFICE, HOME])
-    right = one.assign(better=0, tied=1)
-    fewer = right.iloc[1:]
-    rows = {(r["what"], r["way"]): r for r in same_targets({"all days": right, "other": fewer})}
-    assert rows["kernel, shared targets", "other"]["value"] == 100
-    assert rows["kernel, shared targets", "other"]["n"] == len(one) - 1
-    lost = rows["kernel, all targets, minus all days", "other"]
-    assert lost["value"] == pytest.approx(-100 / len(one)) and lost["n"] == len(one)
-    assert lost["low"] == lost["high"] == lost["value"]  # one person

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import tuning
-from lab.data_sets import DATA, Data
 from lab.hong import NeuralBaseline
 from lab.search_space import CORNERS, DOCUMENTED, LEVELS, MODELS, TUNED, Settings, build, candidates
 from lab.tuning import choose
@@ -34,14 +29,6 @@ def tiny(name: str, **training: Any) -> Settings:
 @pytest.fixture(scope="module")
 def data() -> Dataset:
     return prepare(random_visits(1, users=4, visits=130))
-
-
-def test_the_corners_are_balanced() -> None:
-    """Any two settings meet in all four combinations, each equally often."""
-    assert len(CORNERS) == 8
-    for one, two in itertools.combinations(LEVELS, 2):
-        met = Counter((corner[one], corner[two]) for corner in CORNERS)
-        assert met == Counter(dict.fromkeys(itertools.product(LEVELS[one], LEVELS[two]), 2))
 
 
 def test_every_model_has_the_same_chances(data: Dataset) -> None:
@@ -93,59 +80,6 @@ def test_the_most_accurate_on_validation_is_chosen(data: Dataset, model: str) ->
     assert set(table.n) == {len(data.valid)}
 
 
-def test_a_candidate_that_is_done_is_not_trained_again(data: Dataset) -> None:
-    among = {"one": tiny("pgt"), "two": tiny("pgt")}
-    done = [{"variant": "one", "acc@1": 101.0}]
-    seen: list[dict[str, Any]] = []
-    name, _ = choose("pgt", data.train, data.valid, among, after=seen.append, done=done)
-    assert name == "one"
-    assert [row["variant"] for row in seen] == ["two"]
-
-
-def test_another_seed_starts_elsewhere(data: Dataset) -> None:
-    def scores(seed: int) -> list[float]:
-        model, _ = build("lstm", DOCUMENTED["lstm"], data.vocabulary, seed)
-        return model.scores(data.valid.batch([0])).flatten().tolist()
-
-    assert scores(1) == scores(1)
-    assert scores(1) != scores(2)
-
-
-def test_an_unknown_model_is_refused(data: Dataset) -> None:
-    with pytest.raises(ValueError, match="'gru'"):
-        build("gru", Settings(), data.vocabulary, 0)
-
-
-def test_the_file_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for key, seed in (("one", 1), ("two", 2)):
-        made = Data(key, lambda seed=seed: random_visits(seed, visits=130), "exact")  # type: ignore[misc]
-        monkeypatch.setitem(DATA, key, made)
-    monkeypatch.setattr(
-        tuning, "candidates", lambda model: {"a": tiny(model), "b": tiny(model, seed=1)}
-    )
-    path = tmp_path / "tuning.json"
-    tuning.tune("one", path)
-    first = tuning.read(path)
-    assert len(first["rows"]) == 2 * len(MODELS)
-    trained: list[str] = []
-
-    def count(model: str, *arguments: Any) -> Any:
-        trained.append(model)
-        return build(model, *arguments)
-
-    monkeypatch.setattr(tuning, "build", count)
-    for key in ("one", "two"):
-        tuning.tune(key, path)
-    assert trained == [model for model in MODELS for _ in "ab"]  # those of "two" only
-    both = tuning.read(path)
-    assert [row for row in both["rows"] if row["data"] == "one"] == first["rows"]
-    assert [source["name"] for source in both["data"]] == ["one", "two"]
-    assert both["command"] == "python book/lab/run.py tuning"
-    monkeypatch.setattr(tuning, "unchanged", lambda files: False)
-    tuning.tune("one", path)
-    assert len(trained) == 4 * len(MODELS)  # other code: all of "one" again
-
-
 # --- the committed file
 
 
@@ -159,11 +93,3 @@ def test_the_settings_in_use_won_on_validation() -> None:
         known = [s.shape | vars(s.training) for s in candidates(model).values()]
         for name in ("learning_rate", "label_smoothing", "weight_decay", "batch_size", "monitor"):
             assert list(rows[name]) == [settings[name] for settings in known]
-
-
-def test_the_table_holds_validation_windows_only() -> None:
-    results = read_results("tuning")
-    assert set(results.rows.split) == {"valid"}
-    assert set(results.rows.target_time) == {"unknown"}
-    for source in results.header["data"]:
-        assert set(source["windows"]) == {"train", "valid"}

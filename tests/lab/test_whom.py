@@ -22,18 +22,6 @@ def people(values: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(dict.fromkeys(whom.HABITS, values))
 
 
-def test_thirds_are_of_one_size_and_in_order() -> None:
-    values = np.random.default_rng(0).permutation(30).astype(float)
-    third = whom.thirds(values)
-    assert np.bincount(third).tolist() == [0, 10, 10, 10]
-    assert values[third == 1].max() < values[third == 2].min()
-    assert values[third == 2].max() < values[third == 3].min()
-
-
-def test_who_has_no_value_is_in_no_third() -> None:
-    assert whom.thirds(np.array([np.nan, np.nan, 1.0])).tolist() == [0, 0, 1]
-
-
 def test_new_places_are_counted_after_the_first_visits() -> None:
     early = [f"place {n}" for n in range(whom.EARLY)]
     visits = pd.DataFrame({"user_id": 1, "location_id": [*early, "place 0", "bar", "bar", "pub"]})

@@ -8,16 +8,13 @@ import statistics
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
-import pandas as pd
 from bench_fresh import ROOT, Watch, in_fresh_process
 from bench_rows import Row, Settings, clock, row
-from pgt.io.fixes import read_fixes
-from pgt.io.fixes_base import Report
 
 from pgt import gps
+from pgt.datasets import read_fixes
 
 CHAPTER_BUDGET, BOOK_BUDGET, GPS_BUDGET = 120.0, 900.0, 120.0  # seconds
 TRACKINTEL = "PGT_TRACKINTEL_PYTHON"
@@ -30,11 +27,11 @@ def bench_gps(settings: Settings) -> Iterator[Row]:
         print(f"{gps.FIXES} names no folder of position fixes; the section 'gps' stays empty.")
         return
     if not settings.quick:
-        report = Report()
         with Watch() as seen:
-            gps.fixes_to_visits(read_fixes(folder, report=report), haversine_order="swapped")
+            fixes = read_fixes(folder)
+            gps.fixes_to_visits(fixes, haversine_order="swapped")
         yield row(
-            f"geolife: read {report.n_fixes:,} fixes and make visits (reference: the budget)",
+            f"geolife: read {len(fixes):,} fixes and make visits (reference: the budget)",
             seen.seconds, GPS_BUDGET, "s", peak=seen.peak,
         )  # fmt: skip
     python = os.environ.get(TRACKINTEL)
@@ -42,11 +39,12 @@ def bench_gps(settings: Settings) -> Iterator[Row]:
         print(f"{TRACKINTEL} names no Python that has trackintel; no comparison with it.")
         return
     people = 3 if settings.quick else 40
-    frames = list(islice(read_fixes(folder, report=Report()), people))
+    fixes = read_fixes(folder)
+    fixes = fixes[fixes.user_id.isin(fixes.user_id.unique()[:people])]
     counts: dict[str, int] = {}
 
     def visits() -> None:
-        tracks = gps.staypoints_and_triplegs(frames)
+        tracks = gps.staypoints_and_triplegs(fixes)
         found, places = gps.generate_locations(tracks.staypoints, haversine_order="swapped")
         merged = gps.merge_staypoints(found, places)
         counts.update(staypoints=len(found), triplegs=len(tracks.triplegs),
@@ -54,8 +52,7 @@ def bench_gps(settings: Settings) -> Iterator[Row]:
 
     with tempfile.TemporaryDirectory() as empty:
         path = Path(empty) / "fixes.parquet"
-        fixes = pd.concat([gps.clean_fixes(frame)[0] for frame in frames], ignore_index=True)
-        fixes[[*gps.FIX_COLUMNS]].to_parquet(path)
+        gps.clean_fixes(fixes)[0][[*gps.FIX_COLUMNS]].to_parquet(path)
         with Watch() as seen:
             visits()
         ours = [seen.seconds, *(clock(visits) for _ in range(min(3, settings.repeats) - 1))]

@@ -14,8 +14,7 @@ from typing import Any
 
 import pandas as pd
 import torch
-from pgt.io import sources
-from pgt.io.sources import GEOLIFE_WINDOWS, has_data
+from lab.data_sets import GEOLIFE_WINDOWS, has_data, read_windows_folder
 from wherenext import city
 
 Row = dict[str, Any]
@@ -73,7 +72,7 @@ def find_data() -> tuple[str, pd.DataFrame]:
     """The name of the data and its visits: GeoLife's windows when present, else the city's."""
     if has_data(GEOLIFE_WINDOWS):
         folder = os.environ[GEOLIFE_WINDOWS]
-        return "geolife", sources.read_windows_folder(folder)
+        return "geolife", read_windows_folder(folder)
     return "city", city.load().visits
 
 

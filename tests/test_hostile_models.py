@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pgt.io.tables import write
 from safetensors.torch import save_file
 
-from pgt.checkpoint import load_model, load_windows_config, read, save_model
+from pgt.checkpoint import load_model, load_windows_config, save_model
 from pgt.cli import main
+from pgt.datasets import write
 from pgt.errors import DataError
+from pgt.files import read
 from pgt.windows import prepare
 
-from ..helpers import model_of, refusal, routine_visits, tiny_config
+from .helpers import model_of, refusal, routine_visits, tiny_config
 
 
 @pytest.fixture(scope="module")
