@@ -29,9 +29,9 @@ import time
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 import torch
 from wherenext import city
-from wherenext.batch_drawing import batch_drawing
 from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, MUTED, TRUTH, show
 from wherenext.realism import REFERENCE
@@ -411,9 +411,18 @@ batch, inside = collate(one, first[tiny], target[tiny])
 
 # %% tags=["hide-input"]
 # @title Figure 3.2: from the table to a batch
-ends = first[tiny].tolist(), target[tiny].tolist()
-caption = "From the table to a batch, here the locations. Green: targets."
-batch_drawing(one, *ends, caption=caption)
+fig, ax = plt.subplots(figsize=(6.4, 1.6))
+style = {"cmap": "Blues", "vmax": 2, "cbar": False, "linewidths": 2}
+sns.heatmap(inside, annot=batch, fmt="d", ax=ax, **style)
+ax.set(xlabel="visit, the oldest first", ylabel="window")
+show(
+    fig,
+    alt="Two windows in one rectangle of location ids: "
+    + "; ".join(", ".join(map(str, row)) for row in batch)
+    + ". Empty seats hold a zero and are pale.",
+    caption="Two windows in one batch, with their location ids. Pale: empty "
+    "seats, where the mask is False. The other features go the same way.",
+)
 
 # %% [markdown]
 # `pgt.windows.prepare` does all of this, for every feature. Its windows and batches are ours:

@@ -125,7 +125,7 @@ class MyGate(nn.Module):
 
 my_gate = MyGate(D)
 trained = list(model.gate.state_dict().values())  # other names, same order
-my_gate.load_state_dict(dict(zip(my_gate.state_dict(), trained)))
+my_gate.load_state_dict(dict(zip(my_gate.state_dict(), trained, strict=True)))
 z = my_gate(context).item()  # of the story window
 g = 1 / (1 + math.exp(-z))
 print(f"story window: z = {z:.3f}, g = {g:.3f}")
@@ -372,7 +372,7 @@ def frozen(windows):
         b, c, lp = parts(windows, index)
         lp = lp.gather(1, b.target[:, None])[:, 0]
         found.append((c, my_gate(c), lp, b.target))
-    return [torch.cat(column) for column in zip(*found)]
+    return [torch.cat(column) for column in zip(*found, strict=True)]
 
 
 def teach(lessons, in_mixture, epochs=6):

@@ -26,7 +26,6 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib import pyplot as plt
-from wherenext import touch
 from wherenext.exercises import check
 from wherenext.figures import COPIED, MUTED, show
 from wherenext.results import read_results
@@ -176,20 +175,16 @@ for axes, (name, table) in zip(panels, measured.items(), strict=True):
     axes.set_title(name, fontsize=10)
 panels[0].set_yticks(rows, parts)
 panels[0].invert_yaxis()
-text = "change of Acc@1 against the whole model (points)"
-figure.supxlabel(text, fontsize=10)
-still = show(
+figure.supxlabel(
+    "change of Acc@1 against the whole model (points)", fontsize=10
+)
+show(
     figure,
     alt="Forest plot of eleven ablations on three data sets. Most intervals "
     "hold zero; those of the pointer lie below it.",
     caption="What is lost with each part. Dots and lines: mean over seeds "
     "and 95 % interval over people and seeds. Ticks: single seeds.",
 )
-seeds = {
-    name: sorted(ablations.select(variant="full", **where).seed)
-    for name, where in sets.items()
-}
-touch.seeds(still, measured, seeds, measure=text, start="geolife, published")
 
 # %% [markdown]
 # In {{ n_holding }} of the {{ n_intervals }} rows the interval holds zero: other people and other seeds could have turned
