@@ -136,8 +136,11 @@ def _put_near(fixes: pd.DataFrame) -> pd.DataFrame:
                      for s in sides]) * EARTH_RADIUS  # fmt: skip
     side = np.nan_to_num(away, nan=np.inf).argmin(0)
     near = fixes.poor & (np.nanmin(away, axis=0, initial=np.inf) <= fixes.accuracy)
-    moved = sides[0].where(side[:, None] == 0, sides[1])
-    return fixes.assign(**fixes[["lon", "lat"]].where(~near, moved), poor=fixes.poor & ~near)
+    moved = {
+        name: fixes[name].where(~near, np.where(side == 0, sides[0][name], sides[1][name]))
+        for name in ("lon", "lat")
+    }
+    return fixes.assign(**moved, poor=fixes.poor & ~near)
 
 
 def _leaps(fixes: pd.DataFrame) -> np.ndarray:
