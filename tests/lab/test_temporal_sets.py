@@ -14,7 +14,7 @@ from lab import temporal_sets as report
 from lab.temporal_sets import DC, read_baskets
 
 from pgt.errors import DataError
-from pgt.temporal_sets import METRICS, padded
+from pgt.temporal_sets import METRICS
 
 from ..test_temporal_sets import made
 
@@ -36,10 +36,6 @@ def test_files_of_baskets_are_read_and_faults_named(tmp_path: Path) -> None:
     path.write_text(json.dumps(parts | {"test": {"c": [[1]]}}))
     with pytest.raises(DataError, match="User c"):
         read_baskets(path)
-    with pytest.raises(DataError, match="outside 0 to 2"):
-        padded([[[5]]], [[1]], n_elements=3)
-    with pytest.raises(DataError, match="no element"):
-        padded([[[]]], [[1]], n_elements=3)
 
 
 @pytest.mark.skipif(not os.environ.get(DC), reason=f"{DC} names no DC.json")
