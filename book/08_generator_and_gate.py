@@ -125,7 +125,8 @@ class MyGate(nn.Module):
 
 my_gate = MyGate(D)
 trained = list(model.gate.state_dict().values())  # other names, same order
-my_gate.load_state_dict(dict(zip(my_gate.state_dict(), trained, strict=True)))
+names = my_gate.state_dict()
+my_gate.load_state_dict(dict(zip(names, trained, strict=True)))
 z = my_gate(context).item()  # of the story window
 g = 1 / (1 + math.exp(-z))
 print(f"story window: z = {z:.3f}, g = {g:.3f}")

@@ -368,7 +368,8 @@ def without_order(seed):
 
 where = sets["city, exact"]
 of_whole = 100 * hits("full", **where)[0].mean(1)
-for number, score in zip(seeds["city, exact"], of_whole, strict=True):
+seeds = sorted(ablations.select(variant="full", **where).seed)
+for number, score in zip(seeds, of_whole, strict=True):
     less = ""
     if RUN and number in (1, 2, 42):
         less = f", without order {without_order(int(number)):.1f} %"

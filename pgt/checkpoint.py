@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from torch import Tensor
+from torch import nn
 
 from pgt.config import ModelConfig, WindowConfig
 from pgt.errors import DataError
@@ -18,7 +19,7 @@ from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
 from pgt.vocabulary import Vocabulary
 
-Config = TypeVar("Config", bound=ModelConfig)
+Model = TypeVar("Model", bound=nn.Module)
 
 
 def save_model(
@@ -32,10 +33,8 @@ def save_model(
 
     Parameters
     ----------
-    path : path
-        Of a ``.safetensors`` file, which is replaced as a whole.
-    model : PlaceModel
-    vocabulary : Vocabulary
+    path, model, vocabulary
+        A ``.safetensors`` file is replaced as a whole.
     notes : dict, optional
         Goes into the file's header as JSON.
     windows : WindowConfig, optional
@@ -79,10 +78,7 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     >>> pgt.prepare(pgt.load_city(), vocabulary=vocabulary).vocabulary == vocabulary
     True
     """
-    config, vocabulary, tensors = read_parts(path, ModelConfig)
-    model = built(lambda: PointerGeneratorTransformer(config), tensors, Path(path).name)
-    vars(model)["made_for"] = vocabulary.fingerprint()
-    return model, vocabulary
+    return load(path, ModelConfig, PointerGeneratorTransformer)
 
 
 def load_windows_config(path: str | Path) -> WindowConfig:
@@ -98,10 +94,10 @@ def load_windows_config(path: str | Path) -> WindowConfig:
         return WindowConfig(**held)
 
 
-def read_parts(
-    path: str | Path, kind: type[Config]
-) -> tuple[Config, Vocabulary, dict[str, Tensor]]:
-    """A checkpoint's configuration, vocabulary, and final or best weights."""
+def load(
+    path: str | Path, kind: type[ModelConfig], make: Callable[[Any], Model]
+) -> tuple[Model, Vocabulary]:
+    """A model of this kind with its final or best weights, and its vocabulary."""
     tensors, info = read(path)
     name = Path(path).name
     with fitting(name):
@@ -112,7 +108,7 @@ def read_parts(
         if ("features" in info["model"]) != contextual:
             other = "load_model" if contextual else "load_contextual"
             raise DataError(f"{name} holds a model of another kind; open it with {other}.")
-        config = cast(Config, kind.from_dict(info["model"]))
+        config = kind.from_dict(info["model"])
         vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
         if differs := vocabulary.differs(config):
             raise DataError(f"{name} is damaged: {differs}; copy it again or train anew.")
@@ -126,7 +122,9 @@ def read_parts(
             f"{name} is damaged: its header claims more than its weights have room for; copy it "
             "again or train anew."
         )
-    return config, vocabulary, tensors
+    model = built(lambda: make(config), tensors, name)
+    vars(model)["made_for"] = vocabulary.fingerprint()
+    return model, vocabulary
 
 
 def shipped(name: str = "city") -> Path:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from pgt.errors import DataError, DataNote
 
@@ -58,6 +58,7 @@ The networks are kept as they are, tuned, or trained anew: the validation days d
 PGT is trained in Python, with pgt.fit.""",
     "city": "example:\n  python -m pgt city visits.csv",
 }
+SUFFIXES = {"map": (".html",), "train": (".safetensors",)}  # of what is written, if no table
 OF_POSITIONS = ("eps", "min_samples", "max_gap")  # settings of `pgt.gps.visits`
 
 
@@ -77,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         return sub
 
-    def about_visits(sub: argparse.ArgumentParser, model: bool = True) -> None:
+    def about_visits(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("visits", type=Path, metavar="VISITS",
                          help="a table of visits, an export, or recorded positions")  # fmt: skip
         sub.add_argument("--timezone", metavar="ZONE",
@@ -88,7 +89,7 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument("--columns", type=columns, metavar="OURS=THEIRS,...", default={},
                          help="names in your file (usual ones are known)")  # fmt: skip
         sub.add_argument("--person", metavar="NAME", help="whose it is, if no column says so")
-        if model:
+        if sub.get_default("run") is not visits:
             sub.add_argument("--model", type=Path, metavar="FILE",
                              help="of 'train' (default: the predictor as it comes)")  # fmt: skip
 
@@ -101,7 +102,7 @@ def parser() -> argparse.ArgumentParser:
 
     whose = "whose (may be left out if the table is one person's)"
     sub = command(visits, "read any file, find the visits in recorded positions, write a table")
-    about_visits(sub, model=False)
+    about_visits(sub)
     sub.add_argument("--out", type=Path, required=True, metavar="FILE", help=".csv or .parquet")
     sub.add_argument("--eps", type=float, metavar="METRES",
                      help="stays this near are at one place (default: 20)")  # fmt: skip
@@ -132,9 +133,7 @@ def parser() -> argparse.ArgumentParser:
     sub = command(train, "fit the predictor to your people")
     about_visits(sub)
     sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
-    sub.add_argument(
-        "--seed", type=lambda text: whole(text, 0), default=42, help="(default: %(default)s)"
-    )
+    sub.add_argument("--seed", type=int, default=42, help="(default: %(default)s)")
     sub.add_argument("--quiet", action="store_true", help="no progress bars")
 
     sub = command(city, "write the visits of a simulated town, to try things on")
@@ -142,11 +141,11 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def whole(text: str, least: int = 1) -> int:
-    """A whole number that is not absurd."""
-    value = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
-    if value < least:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
+def whole(text: str) -> int:
+    """A whole number of at least 1 that is not absurd."""
+    value = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
     return value
 
 
@@ -164,7 +163,6 @@ def visits(args: argparse.Namespace) -> None:
     """Write the visits of any file."""
     from pgt import datasets
 
-    require_writable(args.out, args, ".csv", ".parquet")
     table = read(args)
     datasets.write(table, args.out)
     first, last = table.started_at.min(), table.started_at.max()
@@ -181,8 +179,6 @@ def predict(args: argparse.Namespace) -> None:
     """Print or write the likeliest next places."""
     from pgt import datasets
 
-    if args.out:
-        require_writable(args.out, args, ".csv", ".parquet")
     answer = opened(args).predict(read(args), top=args.top, at=args.at, user=args.user)
     if args.out:
         datasets.write(answer, args.out)
@@ -214,7 +210,6 @@ def map(args: argparse.Namespace) -> None:
     """Write a page with a person's places and the guesses."""
     from pgt import files
 
-    require_writable(args.out, args, ".html")
     model, table = opened(args), read(args)
     options = {"at": args.at, "top": args.top, "streets": args.streets}
     drawn = model.map(table, person(args, table), **options)
@@ -258,7 +253,6 @@ def train(args: argparse.Namespace) -> None:
     """Fit the predictor to these people, and say what was taken."""
     import pandas as pd
 
-    require_writable(args.out, args, ".safetensors")
     model = opened(args).fit(read(args), seed=args.seed, progress=not args.quiet)
     selection = pd.DataFrame(model.notes["selection"])
     if len(selection):
@@ -274,7 +268,6 @@ def city(args: argparse.Namespace) -> None:
     """Write the visits of the simulated town."""
     from pgt import datasets
 
-    require_writable(args.out, args, ".csv", ".parquet")
     table = datasets.load_city()
     names = ["user_id", "location_id", "started_at", "finished_at", "lon", "lat", "split"]
     datasets.write(table[names], args.out)
@@ -320,8 +313,9 @@ def person(args: argparse.Namespace, table: pd.DataFrame) -> Any:
     return people[0] if args.user is None else args.user
 
 
-def require_writable(out: Path, args: argparse.Namespace, *suffixes: str) -> None:
+def require_writable(out: Path, args: argparse.Namespace) -> None:
     """Refuse a name that cannot be written, or that is read, before the work and not after it."""
+    suffixes = SUFFIXES.get(args.run.__name__, (".csv", ".parquet"))
     if out.suffix not in suffixes:
         raise DataError(f"Cannot write {out}: its name must end in {' or '.join(suffixes)}.")
     if out.is_dir():
@@ -346,22 +340,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     said = set()
 
-    def say(
-        message: Warning | str, category: type[Warning], filename: str, lineno: int,
-        file: TextIO | None = None, line: str | None = None,
-    ) -> None:  # fmt: skip
+    def say(message: Any, category: type[Warning], *where: Any) -> None:
         """A note on the data as a line of ours, once; other warnings as Python shows them."""
-        shown = warnings.formatwarning(message, category, filename, lineno, line).rstrip()
-        if issubclass(category, DataNote):
-            shown = f"pgt: note: {plain(message)}"
+        note = issubclass(category, DataNote)
+        python = warnings.formatwarning(message, category, *where[:2])
+        shown = f"pgt: note: {plain(message)}\n" if note else python
         if shown not in said:
-            print(shown, file=file or sys.stderr)
+            sys.stderr.write(shown)
         said.add(shown)
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataNote)
             warnings.showwarning = say
+            if getattr(args, "out", None):
+                require_writable(args.out, args)
             args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, say `head`, has seen enough

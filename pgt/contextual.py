@@ -24,11 +24,10 @@ from torch import Tensor, nn
 
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch
-from pgt.checkpoint import read_parts
+from pgt.checkpoint import load
 from pgt.config import MOST, ModelConfig, TargetTime, TrainConfig, check_choice, check_range
 from pgt.counter_random import Dropout
 from pgt.errors import DataError
-from pgt.files import built
 from pgt.history import NOT_SEEN, HistoryBatch
 from pgt.mixture import Mixture, MixtureModel
 from pgt.model import Embeddings, Encoder, Gate, Generator, Output, Pointer, gate_logit, logits_of
@@ -505,10 +504,7 @@ def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
     ...     print(error)
     city.safetensors holds a model of another kind; open it with load_model.
     """
-    config, vocabulary, tensors = read_parts(path, ContextualConfig)
-    model = built(lambda: ContextualPointer(config), tensors, Path(path).name)
-    vars(model)["made_for"] = vocabulary.fingerprint()
-    return model, vocabulary
+    return load(path, ContextualConfig, ContextualPointer)
 
 
 # ---- The context kernel as a contextual pointer --------------------------------------------------

@@ -53,16 +53,10 @@ class TrainingRun:
     """The state of one training run: all that a checkpoint must hold."""
 
     def __init__(
-        self,
-        model: PlaceModel,
-        train: Windows,
-        valid: Windows,
-        config: TrainConfig,
-        device: torch.device,
-        loss: Loss | None = None,
-    ) -> None:
-        self.model = model.to(device)
-        self.loss = loss
+        self, model: PlaceModel, train: Windows, valid: Windows, config: TrainConfig,
+        device: torch.device, loss: Loss | None = None,
+    ) -> None:  # fmt: skip
+        self.model, self.loss = model.to(device), loss
         self.train, self.valid = train.to(device), valid.to(device)
         self.config, self.device = config, device
         self.parameters = dict(model.named_parameters())
@@ -170,13 +164,12 @@ class TrainingRun:
         """What a checkpoint must agree with to be resumed."""
         mark = fingerprint(self.train, self.valid)
         loss = getattr(self.loss, "__name__", repr(self.loss)) if self.loss else "cross-entropy"
-        raw = {
+        return json.loads(json.dumps({
             "model": asdict(self.model.config),
             "training": asdict(self.config) | {"loss": loss},
             "vocabulary": json.loads(self.train.vocabulary.to_json()),
             "windows": {"train": len(self.train), "valid": len(self.valid), "fingerprint": mark},
-        }
-        return json.loads(json.dumps(raw))
+        }))  # fmt: skip
 
     def state(self) -> dict[str, Tensor]:
         """The weights, the best so far, and what AdamW remembers, by name."""
@@ -191,11 +184,10 @@ class TrainingRun:
 
     def store(self, path: Path) -> None:
         """Write the state, whole or not at all."""
-        progress = {
+        files.write(path, self.state(), self.identity() | {
             "epoch": self.epoch, "best_score": self.best_score,
             "best_epoch": self.history.best_epoch, "history": self.history.rows,
-        }  # fmt: skip
-        files.write(path, self.state(), self.identity() | progress)
+        })  # fmt: skip
 
     def restore(self, path: Path) -> None:
         """Go on from what `store` wrote, if it is of the same run."""
@@ -271,14 +263,11 @@ def fit(
 
     Parameters
     ----------
-    model : PlaceModel
-    train, valid : Windows
-    config : TrainConfig, optional
-    checkpoint : path, optional
-        Written after every epoch. When it exists and ``resume``, training goes on from it.
-    resume, device, progress, after_epoch, loss
-        ``progress`` shows a bar; ``after_epoch`` gets every row of the log; ``loss`` stands in
-        place of `pgt.sparse.cross_entropy`.
+    model, train, valid, config
+    checkpoint, resume
+        A path, written after every epoch; if it exists and ``resume``, training goes on from it.
+    device, progress, after_epoch, loss
+        ``after_epoch`` gets every row of the log; ``loss`` replaces `pgt.sparse.cross_entropy`.
 
     Returns
     -------

@@ -66,16 +66,6 @@ def gather(table: Tensor, names: Sequence[str], at: Tensor, *wanted: str) -> lis
 class Windows:
     """The windows of one split.
 
-    Attributes
-    ----------
-    visits : DataFrame
-        The split's visits, sorted by person and time; row numbers are those of ``features``.
-    features : Tensor
-        (9, N + 1) int32, one row per name in `FEATURES`; column 0 is padding, visit i is i + 1.
-    first, target : ndarray
-        (W,) int32, the row of each window's first visit, and of its target, which follows its last.
-    vocabulary : Vocabulary
-
     Examples
     --------
     >>> import pgt
@@ -84,10 +74,10 @@ class Windows:
     2
     """
 
-    visits: pd.DataFrame
-    features: Tensor
-    first: np.ndarray
-    target: np.ndarray
+    visits: pd.DataFrame  # N of the split, sorted by person and time
+    features: Tensor  # (9, N + 1) int32, a row a name in `FEATURES`; column 0 is padding
+    first: np.ndarray  # (W,) int32, the row of each window's first visit
+    target: np.ndarray  # (W,) int32, the row of its target, which follows its last visit
     vocabulary: Vocabulary
 
     def __len__(self) -> int:
@@ -225,14 +215,11 @@ def prepare(
     Parameters
     ----------
     visits : DataFrame
-        As `pgt.visits.check` wants it; without a ``split`` column, `pgt.visits.split_by_days`
-        makes one. A `DataNote` warns of what looks like a mistake.
+        As `pgt.visits.check` wants it; a ``split`` column is made by `pgt.visits.split_by_days`.
     days, min_visits, protocol
         As in `pgt.config.WindowConfig`.
-    vocabulary : Vocabulary, optional
-        Use this one (a trained model's) instead of the training visits'.
-    config : WindowConfig, optional
-        In place of ``days``, ``min_visits`` and ``protocol``.
+    vocabulary, config
+        A trained model's, instead of the training visits'; in place of the three above.
 
     Returns
     -------

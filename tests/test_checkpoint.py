@@ -15,9 +15,9 @@ from wherenext import city
 from wherenext.results import read_results
 
 from pgt import checkpoint
-from pgt.checkpoint import load_model, load_windows_config, read, read_parts, save_model, write
+from pgt.checkpoint import load_model, load_windows_config, read, save_model, write
 from pgt.config import TrainConfig, WindowConfig
-from pgt.contextual import ContextualConfig, load_contextual
+from pgt.contextual import load_contextual
 from pgt.errors import DataError, DataNote
 from pgt.files import built, load_weights
 from pgt.metrics import evaluate, gains
@@ -99,7 +99,7 @@ def test_a_model_of_another_kind_names_who_opens_it(data: Dataset, tmp_path: Pat
     path = tmp_path / "m.safetensors"
     save_model(path, model_of(tiny_config(data)), data.vocabulary)
     with pytest.raises(DataError, match=r"^m\.safetensors holds .* open it with load_model\.$"):
-        read_parts(path, ContextualConfig)
+        load_contextual(path)
     tensors, info = read(path)
     write(path, tensors, info | {"model": info["model"] | {"features": []}})
     with pytest.raises(DataError, match=r"^m\.safetensors holds .* with load_contextual\.$"):

@@ -277,7 +277,7 @@ def test_bad_input_is_one_sentence_and_status_2(
     [
         [], ["prediction"], ["predict"], ["predict", "v.csv", "--top", "0"],
         ["predict", "v.csv", "--top", "1.5"], ["predict", "v.csv", "--columns", "user_id"],
-        ["train", "v.csv"], ["train", "v.csv", "--out", "m", "--seed", "-1"], ["export"],
+        ["train", "v.csv"], ["train", "v.csv", "--out", "m", "--seed", "one"], ["export"],
         ["map", "v.csv"], ["visits", "v.csv", "--out", "o.csv", "--eps", "wide"],
     ],
 )  # fmt: skip
