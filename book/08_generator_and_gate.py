@@ -125,7 +125,8 @@ class MyGate(nn.Module):
 
 my_gate = MyGate(D)
 trained = list(model.gate.state_dict().values())  # other names, same order
-my_gate.load_state_dict(dict(zip(my_gate.state_dict(), trained)))
+weights = zip(my_gate.state_dict(), trained, strict=True)
+my_gate.load_state_dict(dict(weights))
 z = my_gate(context).item()  # of the story window
 g = 1 / (1 + math.exp(-z))
 print(f"story window: z = {z:.3f}, g = {g:.3f}")
@@ -372,7 +373,7 @@ def frozen(windows):
         b, c, lp = parts(windows, index)
         lp = lp.gather(1, b.target[:, None])[:, 0]
         found.append((c, my_gate(c), lp, b.target))
-    return [torch.cat(column) for column in zip(*found)]
+    return [torch.cat(column) for column in zip(*found, strict=True)]
 
 
 def teach(lessons, in_mixture, epochs=6):
@@ -396,7 +397,8 @@ lessons, exam = frozen(data.train), frozen(test)
 context, _, _, truth = exam
 homes = torch.from_numpy(inside & vocabulary.is_known(test.targets))
 taught = {"the model's": model.generator}
-taught |= {"alone": teach(lessons, False), "in the mixture": teach(lessons, True)}
+taught["alone"] = teach(lessons, in_mixture=False)
+taught["in the mixture"] = teach(lessons, in_mixture=True)
 table = {}
 for how, layer in taught.items():
     log_p = layer(context[homes]).log_softmax(1).detach()
