@@ -125,8 +125,8 @@ class MyGate(nn.Module):
 
 my_gate = MyGate(D)
 trained = list(model.gate.state_dict().values())  # other names, same order
-names = my_gate.state_dict()
-my_gate.load_state_dict(dict(zip(names, trained, strict=True)))
+weights = zip(my_gate.state_dict(), trained, strict=True)
+my_gate.load_state_dict(dict(weights))
 z = my_gate(context).item()  # of the story window
 g = 1 / (1 + math.exp(-z))
 print(f"story window: z = {z:.3f}, g = {g:.3f}")
@@ -397,7 +397,8 @@ lessons, exam = frozen(data.train), frozen(test)
 context, _, _, truth = exam
 homes = torch.from_numpy(inside & vocabulary.is_known(test.targets))
 taught = {"the model's": model.generator}
-taught |= {"alone": teach(lessons, False), "in the mixture": teach(lessons, True)}
+taught["alone"] = teach(lessons, in_mixture=False)
+taught["in the mixture"] = teach(lessons, in_mixture=True)
 table = {}
 for how, layer in taught.items():
     log_p = layer(context[homes]).log_softmax(1).detach()

@@ -45,7 +45,7 @@ def test_other_mistakes_are_named_too() -> None:
     with pytest.raises(AssertionError, match="asks for 2 words; you gave 1"):
         check.exercise("1.1", "park")
     with pytest.raises(AssertionError, match="masks keep attention off the padding"):
-        check.exercise("9.5", "padding")  # one word needs no brackets
+        check.exercise("9.4", "padding")  # one word needs no brackets
     with pytest.raises(DataError, match=r"'9\.9' has no answer to check against; use one of 1\.1"):
         check.exercise("9.9", 1.0)
 

@@ -76,7 +76,7 @@ def _nine_tenths() -> Worked:
 ORDERS = ("padding", "neighbours", "batch order", "visit order")
 
 
-@works_out("9.5", ["What changes the answer"], choices=ORDERS)
+@works_out("9.4", ["What changes the answer"], choices=ORDERS)
 def _what_matters() -> Worked:
     """Position, recency and the last visit's role all follow the order of the visits."""
     return ("visit order",), {

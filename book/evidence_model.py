@@ -1,0 +1,228 @@
+# %% [markdown]
+# # Evidence: the model
+#
+# What stands behind [The pointer](07_pointer.ipynb), [The generator and the gate](08_generator_and_gate.ipynb) and
+# [The whole model](09_model.ipynb): the package's exact forms of what these chapters write in short, checked against the
+# plain ones.
+
+# %% tags=["hide-input"]
+# @title Setup: install the package (Colab)
+try:
+    import pgt  # noqa: F401
+except ImportError:  # on Colab
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip",
+        "install -q "
+        "https://github.com/where-next-book/where-next/archive/main.zip",
+    )
+
+# %% tags=["hide-input"]
+# @title Imports and data
+import math
+from copy import deepcopy
+from dataclasses import fields, replace
+
+import numpy as np
+import pandas as pd
+import torch
+import torch.nn.functional as F
+from wherenext import city
+
+from pgt.checkpoint import load_model, shipped
+from pgt.config import TrainConfig
+from pgt.look import story
+from pgt.sparse import log_mixture, scatter_log_probs
+from pgt.windows import prepare
+
+model, vocabulary = load_model(shipped("city"))
+data = prepare(
+    city.load().visits, protocol="exact", vocabulary=vocabulary
+)
+test, V = data.test, vocabulary.n_locations
+eps = TrainConfig().label_smoothing
+batch = test.batch(np.random.default_rng(0).permutation(len(test))[:400])
+with torch.no_grad():
+    out = model(batch)
+
+# %% [markdown]
+# ## The pointer's sum in logarithms
+#
+# The chapters add up attention weights and take the logarithm. A weight below $e^{-104}$ is zero in float32, its place gets
+# $-\infty$, and its gradient is not a number. The package takes out the largest log-weight of each place first,
+# $m_\ell = \max_{i:\, l_i = \ell} \log a_i$:
+#
+# $$
+# \log P_\text{ptr}(\ell) = m_\ell + \log \sum_{i:\, l_i = \ell} e^{\log a_i - m_\ell} . \tag{7.5}
+# $$
+#
+# Three visits, two of them hopeless and to the same place:
+
+# %% tags=["hide-input"]
+# @title The logarithm of the second place, and its gradient
+log_a = torch.tensor([[0.0, -110.0, -112.0]], requires_grad=True)  # (1, 3)
+place = torch.tensor([[1, 2, 2]])
+ways = {
+    "add up, then logarithm": lambda x: (
+        torch.zeros(1, 3).scatter_add(1, place, x.exp()).log()
+    ),
+    "equation (7.5), scatter_log_probs": lambda x: scatter_log_probs(
+        x, place, 3
+    ),
+}
+rows = {}
+for name, rule in ways.items():
+    value = rule(log_a)[0, 2]
+    (gradient,) = torch.autograd.grad(value, log_a)
+    shown = gradient[0].numpy().round(3).tolist()
+    rows[name] = [round(float(value.detach()), 3), shown]
+smallest = min(
+    float(model(b).pointer_attention[~b.padding].min().log())
+    for b in test.batches(512)
+)
+pd.DataFrame(rows, index=["log P", "gradient"]).T
+
+# %% [markdown]
+# The trained model's smallest log-weight on all test windows is {{ smallest:.1f }}, so in this town both forms agree.
+#
+# ## The loss without V numbers
+#
+# Equation (9.1) asks for $\log P$ of every place. But outside the window the generator is alone. Let $s_\ell$ be its scores,
+# $\Lambda = \log\sum_\ell e^{s_\ell}$, and let $\delta_\ell$ be what the pointer adds to the logarithm at a place of the
+# window:
+#
+# $$
+# \begin{aligned}
+# \log P(\ell) &= \log(1-g) + s_\ell - \Lambda + \delta_\ell, \\
+# \delta_\ell &= \operatorname{softplus}\big(\log g + \log P_\text{ptr}(\ell) \\
+#   &\qquad - \log(1-g) - s_\ell + \Lambda\big).
+# \end{aligned}
+# $$
+#
+# Then the sum over all places needs only $\Lambda$, the sum of the scores, and the places of the window:
+#
+# $$
+# \begin{aligned}
+# \sum_{\ell} \log P(\ell) = V\,\big(\log(1-g) - \Lambda\big) &+ \sum_{\ell} s_\ell \\
+#   &+ \sum_{\ell \text{ in the window}} \delta_\ell.
+# \end{aligned} \tag{9.2}
+# $$
+#
+# The package takes both sums over a stretch of places at a time, so that no table of (B, V) is kept
+# ([Scale](25_scale.ipynb)).
+
+# %% tags=["hide-input"]
+# @title The same loss, twice
+with torch.no_grad():
+    lean = model.mixture(batch).cross_entropy(batch.target, eps)
+own = out.log_probs.gather(1, batch.target[:, None])[:, 0]
+plain = -((1 - eps) * own + eps * out.log_probs.mean(1)).mean()
+losses = {"equation (9.1)": float(plain)}
+losses["equation (9.2), as in the package"] = float(lean.mean())
+pd.Series(losses, name="loss, nats").round(5).to_frame()
+
+# %% [markdown]
+# ## What must not matter
+#
+# A model should give the same answer for a window whatever other windows are in the batch. Masks make sure of it, and one
+# forgotten mask breaks it silently.
+
+# %% tags=["hide-input"]
+# @title Largest change of a probability
+few = test.batch([story(test), *range(7)])
+
+
+def widened(batch, extra):
+    """The same windows with more padding."""
+    two = {f.name: getattr(batch, f.name) for f in fields(batch)}
+    wide = {n: F.pad(v, (0, extra)) for n, v in two.items() if v.ndim == 2}
+    return replace(batch, **wide)
+
+
+@torch.no_grad()
+def prediction(batch):
+    return model(batch).log_probs.exp()  # (B, V)
+
+
+p, order = prediction(few), torch.arange(len(few)).flip(0)
+turned = test.batch(few.index[order].numpy())
+changes = {
+    "thirty more columns of padding": prediction(widened(few, 30)) - p,
+    "one window alone": prediction(test.batch([story(test)])) - p[:1],
+    "batch in another order": prediction(turned) - p[order],
+}
+largest = {name: f"{x.abs().max():.0e}" for name, x in changes.items()}
+pd.Series(largest, name="largest change of a probability").to_frame()
+
+# %% [markdown]
+# All changes are zero or rounding.
+#
+# ## One step of training
+#
+# Equal answers need equal forward passes; equal *training* needs equal gradients. Here is one step of AdamW in float32 and
+# in float64, from the same weights. The largest differences between the two are at biases of keys (within `attention.project`
+# and `pointer.key`), whose true gradient is zero: AdamW divides rounding by the size of rounding.
+
+# %% tags=["hide-input"]
+# @title A step of AdamW in two precisions
+some = np.linspace(0, len(data.train) - 1, 128).astype(int)
+lesson = data.train.batch(some)
+
+
+def stepped(dtype):
+    """The weights after one step, and the gradients."""
+    student = deepcopy(model).to(dtype).eval()
+    options = {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 0.015}
+    optimizer = torch.optim.AdamW(student.parameters(), lr=1e-3, **options)
+    loss = student.mixture(lesson).cross_entropy(lesson.target, eps).mean()
+    loss.backward()
+    optimizer.step()
+    return dict(student.named_parameters())
+
+
+single, double = stepped(torch.float32), stepped(torch.float64)
+rows = {}
+for name, exact in double.items():
+    gap = (single[name].detach().double() - exact.detach()).abs().max()
+    slope = float(exact.grad.abs().max())
+    rows[name] = [f"{gap:.0e}", f"{slope:.0e}"]
+heads = ["float32 against float64", "largest gradient (float64)"]
+table = pd.DataFrame(rows, index=heads).T
+first = table[heads[0]].astype(float).sort_values(ascending=False)
+table.loc[first.index[:6]]
+
+# %% [markdown]
+# ## Label smoothing leans on the gate
+#
+# The bias $b_z$ of equation (8.3) shifts every window's $z$. Its gradient is the mean of $g - r$, so at the best fit the mean
+# of the gate equals the mean of its label. With label smoothing that label is the average of $r$ over the smoothed target,
+# and nearly all of the $V$ places have $r = 0$. So smoothing lowers the gate by a factor of about $1 - \varepsilon$,
+# although nothing in the data asks for it.
+
+# %% tags=["hide-input"]
+# @title Mean responsibility and mean gate on the training windows
+gates, shares = [], []
+with torch.no_grad():
+    for b in data.train.batches(512):
+        seen, at = model(b), b.target[:, None]
+        copied = seen.gate.log() + seen.pointer_log_probs.gather(1, at)[:, 0]
+        shares.append((copied - seen.log_probs.gather(1, at)[:, 0]).exp())
+        gates.append(seen.gate)
+r = float(torch.cat(shares).mean())
+lean_on = {"mean responsibility r": r, "times 1 - ε": (1 - eps) * r}
+lean_on["mean gate g"] = float(torch.cat(gates).mean())
+pd.Series(lean_on, name="training windows").round(3).to_frame()
+
+# %% [markdown]
+# Training uses dropout and stops early, so do not expect the last digit. And do not read a gate as a probability until you
+# know the $\varepsilon$ behind it.
+#
+# ## The corners of the mixture
+#
+# `logaddexp` gives $-\infty$ where both parts are $-\infty$: in a model without a generator, at every place not in sight. A
+# log-sum-exp written by hand gives $-\infty - (-\infty)$ there, which is not a number.
+
+# %% tags=["hide-input"]
+# @title Both parts impossible
+nothing = torch.tensor([[-math.inf]])
+corner = float(log_mixture(torch.zeros(1), nothing, nothing))
+print(f"log_mixture: {corner}")
