@@ -106,9 +106,9 @@ def test_right_when_rounded_as_asked_and_a_slip_is_named(opened: Any) -> None:
             assert fill(page, number, *rounded) == f"Right. {answer.then}"
             for slip, why in answer.slips:
                 assert fill(page, number, *slip) == f"Not yet: {why}"
-        assert "too low" in fill(page, "11.1", 0.18, 0.065, 0.0625, 0.1875)
-        assert fill(page, "11.1", 0.18, 0.065, 0.1, "").count("right") == 0, "one is missing"
-        assert "Uncertainty: put in a number." in said(page, "11.1")
+        assert "too low" in fill(page, "11.1", 0.18, 0.1875, -0.0133)
+        assert fill(page, "11.1", 0.18, 0.1, "").count("right") == 0, "one is missing"
+        assert "Skill: put in a number." in said(page, "11.1")
 
 
 def test_wrong_numbers_are_too_high_or_too_low_and_marked(opened: Any) -> None:

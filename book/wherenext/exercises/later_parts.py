@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from pgt.calibration import brier
 from pgt.config import PRESETS, ModelConfig
 from pgt.model import PointerGeneratorTransformer
 from wherenext.exercises import Worked, works_out
@@ -100,19 +99,18 @@ def _nats() -> Worked:
     }
 
 
-@works_out("11.1", ["Brier score", "Reliability", "Resolution", "Uncertainty"], digits=4)
+@works_out("11.1", ["Brier score", "Score of the average-sayer", "Skill"], digits=4)
 def _four_forecasts() -> Worked:
-    """The parts add up: reliability minus resolution plus uncertainty is the score."""
-    four = brier([0.2, 0.2, 0.8, 0.8], [0, 0, 1, 0], bins=2)
-    score, reliable = four.score, four.reliability
-    resolved, spread = four.resolution, four.uncertainty
-    return [score, reliable, resolved, spread], {
-        "reliability and resolution are exchanged: reliability is how far the forecasts "
-        "are from what happened in their group.": [score, resolved, reliable, spread],
+    """One bold error costs more than three good forecasts gain."""
+    forecast, happened = np.array([0.2, 0.2, 0.8, 0.8]), np.array([0, 0, 1, 0])
+    score, average = float(np.mean((forecast - happened) ** 2)), float(happened.var())
+    return [score, average, 1 - score / average], {
         "the score is the mean of the squares, without a root.":
-            [math.sqrt(score), reliable, resolved, spread],
-        "one case of four happened, so the uncertainty is that of a quarter.":
-            [score, reliable, resolved, 0.25],
+            [math.sqrt(score), average, 1 - score / average],
+        "the average of what happened is a quarter; score a forecast that always says so.":
+            [score, 0.25, 1 - score / 0.25],
+        "the skill is what is removed of the average-sayer's error, not what is left.":
+            [score, average, score / average],
     }  # fmt: skip
 
 
