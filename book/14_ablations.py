@@ -222,8 +222,8 @@ missed.loc[bet].to_frame()
 #
 # ## A whole table from one seed
 #
-# Why did nearly every row of seed 42 look bad, and none of seed 4 but the pointer's? Let us print many tables. For each, draw one seed
-# of the whole model, and for each row one seed of the ablated model. Count the negative rows. (The pointer's row is
+# Why did nearly every row of seed 42 look bad, and none of seed 4 but the pointer's? Let us print many tables. For each, draw
+# one seed of the whole model, and for each row one seed of the ablated model. Count the negative rows. (The pointer's row is
 # negative in any table, so we leave it out.)
 
 # %%
