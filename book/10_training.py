@@ -126,11 +126,16 @@ log_probs = model(batch).log_probs.detach()  # (B, V)
 nll = -log_probs.gather(1, batch.target[:, None]).mean()
 eps = TrainConfig().label_smoothing
 smoothed = (1 - eps) * nll - eps * log_probs.mean()  # equation (10.3)
+builtin = nn.CrossEntropyLoss()(log_probs, batch.target)
 print(f"know-nothing, log V: {math.log(V):.3f} nats")
-print(f"untrained: {nll:.3f} nats, smoothed {smoothed:.3f}")
+print(f"untrained: {nll:.3f} nats, by CrossEntropyLoss {builtin:.3f}")
+print(f"smoothed: {smoothed:.3f} nats")
 
 # %% [markdown]
-# Two consequences. The smoothed loss cannot reach zero, so do not wait for it. And each place, even one that is never a
+# (`nn.CrossEntropyLoss` takes a log-softmax first. On log-probabilities that changes nothing: their exponentials add up to
+# one, and the logarithm of one is zero.)
+#
+# Label smoothing has two consequences. The smoothed loss cannot reach zero, so do not wait for it. And each place, even one that is never a
 # target, is asked to keep a probability of about $\varepsilon / V$. This will matter below, for places that training never
 # shows.
 #
@@ -407,10 +412,9 @@ town = pd.DataFrame({"acc@1": runs["acc@1"], "whose": "the book's"})
 names = (runs.model + " " + runs.variant).str.replace(" full", "")
 town["model"] = names.str.replace("_", " ").str.replace("pgt", "PGT")
 mine = pd.DataFrame({"acc@1": yours, "whose": "yours", "model": "yours"})
-chart = pd.concat([town, mine])
 figure, axes = plt.subplots(figsize=(7.0, 3.4))
-sns.stripplot(chart, x="acc@1", y="model", hue="whose", size=8, ax=axes,
-              palette=[COPIED, EXTRA])  # fmt: skip
+sns.stripplot(pd.concat([town, mine]), x="acc@1", y="model", size=8,
+              hue="whose", palette=[COPIED, EXTRA], ax=axes)  # fmt: skip
 axes.set(xlabel="test Acc@1 (%)", ylabel="")
 show(
     figure,
@@ -504,8 +508,7 @@ def stop(score, patience):
     return ..., ...
 
 
-made_up = [5.0, 4.0, 4.5, 3.0, 3.5, 3.2, 3.1]
-made_up = pd.Series(made_up, index=range(1, 8))
+made_up = pd.Series([5.0, 4.0, 4.5, 3.0, 3.5, 3.2, 3.1], index=range(1, 8))
 check.same(stop(made_up, 1), (2, 3), name="patience of one")
 check.same(stop(made_up, 3), (4, 7), name="patience of three")
 

@@ -62,7 +62,11 @@ def test_claims_of_14() -> None:
     assert better == {("geolife", "exact", "no_generator")}
     whole = ablations.select(data="geolife", protocol="published", variant="full")
     assert whole.set_index("seed")["acc@1"].idxmax() == 42  # "the luckiest of our ten"
-    assert whole.set_index("seed")["acc@1"].idxmin() == 4  # "seed 4"
+    seeds = ablations.select(data="geolife", protocol="published").pivot(
+        index="variant", columns="seed", values="acc@1"
+    )
+    below = (seeds.drop("full") < seeds.loc["full"]).sum()
+    assert below[42] == 10 and below[4] == 1  # "nearly every row", "none but the pointer's"
 
 
 def test_claims_of_15() -> None:

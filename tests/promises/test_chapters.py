@@ -12,7 +12,7 @@ from .chapters import missing, tables
 # Tables that were changed on purpose: chapter, how the taped table begins, and why.
 CHANGED: dict[tuple[str, str], str] = {
     ("10_training", "encoded (128"): "the walk through one batch is chapter 9's",
-    ("10_training", "by hand 4.46661"): "the second softmax is in the errata",
+    ("10_training", "by hand 4.46661"): "printed with other words",
     ("10_training", "smoothed loss"): "printed with other words",
     ("10_training", "| padding, % of cells"): "evidence_windows counts padding",
     ("10_training", "training loss 4.1614"): "the share of clipped steps stands in the text",
