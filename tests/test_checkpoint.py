@@ -17,7 +17,7 @@ from wherenext.results import read_results
 from pgt import checkpoint
 from pgt.checkpoint import load_model, load_windows_config, read, save_model, write
 from pgt.config import TrainConfig, WindowConfig
-from pgt.contextual import ContextualConfig, load_contextual
+from pgt.contextual import load_contextual
 from pgt.errors import DataError, DataNote
 from pgt.files import built, load_weights
 from pgt.metrics import evaluate, gains
