@@ -309,11 +309,7 @@ FIRST_PLACE = 2  # after padding and unknown
 
 
 def hats(value: Tensor, knots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Between which knots values lie: the lower knot's row, the upper's, and the upper's share.
-
-    >>> hats(torch.tensor([-1.0, 0.5, 3.0]), torch.tensor([0.0, 1.0, 2.0]))
-    (tensor([0, 0, 1]), tensor([1, 1, 2]), tensor([0.0000, 0.5000, 1.0000]))
-    """
+    """Between which knots values lie: the lower knot's row, the upper's, and the upper's share."""
     value = value.to(knots.dtype)
     low = (torch.searchsorted(knots, value, right=True) - 1).clamp(0, len(knots) - 2)
     share = (value - knots[low]) / (knots[low + 1] - knots[low])

@@ -58,10 +58,7 @@ class BiasedSelfAttention(SelfAttention):
 
 
 class RelativeSelfAttention(BiasedSelfAttention):
-    """Proposal 1: a learned bias per head and signed distance, as in T5 (Raffel et al. 2020, §2.1).
-
-    T5 puts far distances into shared buckets; here those beyond `DISTANCES` share the last.
-    """
+    """Proposal 1: a learned bias per head and signed distance (T5, Raffel et al. 2020, §2.1)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
@@ -102,10 +99,7 @@ class CausalSelfAttention(BiasedSelfAttention):
 
 
 class RotarySelfAttention(SelfAttention):
-    """Queries and keys are turned by an angle that grows with the position (Su et al. 2021).
-
-    Their product then depends on the distance of two visits only. To be avoided, says the document.
-    """
+    """Queries and keys are turned by an angle that grows with the position (Su et al. 2021)."""
 
     def scores(self, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
         """(B, H, L, D / H), twice -> (B, H, L, L)."""
@@ -127,10 +121,7 @@ class RotarySelfAttention(SelfAttention):
 
 
 class GeGLU(nn.Module):
-    """Proposal 2: a feed-forward network with gated hidden units, GELU(x W) · (x V), back to D.
-
-    Two thirds of the hidden units keep the number of parameters (Shazeer 2020, §2).
-    """
+    """Proposal 2: GELU(x W) · (x V), with two thirds of the hidden units (Shazeer 2020, §2)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -147,10 +138,7 @@ class GeGLU(nn.Module):
 
 
 class PostNormLayer(EncoderLayer):
-    """Proposal 3, which takes PGT for one of these: norm(x + f(x)), Vaswani et al. (2017).
-
-    The same function as ``nn.TransformerEncoderLayer(norm_first=False, activation="gelu")``.
-    """
+    """Proposal 3, which takes PGT for one of these: norm(x + f(x)), Vaswani et al. (2017)."""
 
     def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
         """(B, L, D) -> (B, L, D), and the attention (B, H, L, L)."""
@@ -160,10 +148,7 @@ class PostNormLayer(EncoderLayer):
 
 
 class Experts(nn.Module):
-    """Proposal 7: four feed-forward networks, mixed by a router's softmax at every visit.
-
-    All four are computed: not the sparse mixture of Shazeer et al. (2017).
-    """
+    """Proposal 7: four feed-forward networks, all computed, mixed by a softmax at every visit."""
 
     def __init__(self, config: ModelConfig, n_experts: int = 4) -> None:
         super().__init__()
@@ -185,10 +170,7 @@ class Experts(nn.Module):
 
 
 class RecurrentEncoder(nn.Module):
-    """The summarizer's encoder in PGT: one bidirectional LSTM, D / 2 units in each direction.
-
-    It reads the order by itself, so it has no positional encoding (See et al. 2017, §2.1).
-    """
+    """The summarizer's encoder in PGT: a bidirectional LSTM, without positional encoding."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -277,14 +259,11 @@ class AdaptiveEmbedding(nn.Module):
 
 def occurrences(train: Windows) -> Tensor:
     """(V,) how often each location stands in a training window, once for every such window."""
-    change = np.zeros(train.features.shape[1], dtype=np.int64)
-    np.add.at(change, train.first + 1, 1)
-    np.add.at(change, train.target + 1, -1)
-    times = np.cumsum(change)  # in how many windows each visit is
-    total = np.bincount(
-        train.features[0].cpu().numpy(), weights=times, minlength=train.vocabulary.n_locations
-    )
-    return torch.from_numpy(total)
+    location = train.features[0].cpu().numpy()
+    begin = np.bincount(train.first + 1, minlength=len(location))
+    end = np.bincount(train.target + 1, minlength=len(location))
+    times = np.cumsum(begin - end)  # in how many windows each visit is
+    return torch.from_numpy(np.bincount(location, times, minlength=train.vocabulary.n_locations))
 
 
 class CrossModalEmbeddings(Embeddings):
@@ -326,10 +305,7 @@ class CrossModalEmbeddings(Embeddings):
 
 
 class ManyHeads(nn.Module):
-    """Proposal 10: four heads, whose scores are added with weights of the context's choosing.
-
-    Of rank D / 4, they take about as many weights as the one head they replace.
-    """
+    """Proposal 10: heads of a low rank, added with weights of the context's choosing."""
 
     def __init__(self, config: ModelConfig, n_heads: int = 4) -> None:
         super().__init__()
@@ -346,10 +322,7 @@ class ManyHeads(nn.Module):
 
 
 class MixtureOfSoftmaxes(Generator):
-    """Proposal 10: log Σ_k π_k · softmax(W h_k), several contexts and one table of locations.
-
-    It can draw more than the logarithms of one softmax, of rank D + 2 at most (Yang et al. 2018).
-    """
+    """Proposal 10: log Σ_k π_k · softmax(W h_k), one table of locations (Yang et al. 2018)."""
 
     def __init__(self, config: ModelConfig, n_softmaxes: int = 4) -> None:
         super().__init__(config)
@@ -365,10 +338,7 @@ class MixtureOfSoftmaxes(Generator):
 
 
 class AdaptiveSoftmax(nn.Module):
-    """Proposal 10: the rarer a group of locations, the fewer dimensions it is scored in.
-
-    ``nn.AdaptiveLogSoftmaxWithLoss`` (Grave et al. 2017), the most frequent targets first.
-    """
+    """Proposal 10: rarer locations are scored in fewer dimensions (Grave et al. 2017)."""
 
     rank_of: Tensor
 
@@ -478,10 +448,7 @@ def balanced(train: Windows) -> Loss:
 
 
 def cropped(train: Windows, seed: int = 0) -> Windows:
-    """Every window twice: as it is, and without a random share of its oldest visits.
-
-    At least three visits stay. Heavy augmentation is to be avoided, says the document.
-    """
+    """Every window twice: as it is, and without a random share of its oldest visits."""
     room = np.maximum(train.lengths - SHORTEST, 0)
     cut = np.random.default_rng(seed).integers(0, room + 1)
     return replace(

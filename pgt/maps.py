@@ -1,8 +1,10 @@
 """Maps with folium: places and guesses, attention, flows, a week with a slider, values by place.
 
 Every function takes plain tables with ``location_id``, ``lon`` and ``lat`` (degrees; a column
-``name`` names places) and returns a `folium.Map`. Its page loads Leaflet from a CDN. Streets come
-from a tile server, which learns the area looked at, so they are a layer to switch on.
+``name`` names places) and returns a `folium.Map`. Its page loads Leaflet from a CDN. By keyword,
+``caption`` stands below the map; ``alt`` says for screen readers what it shows; ``ground`` is
+GeoJSON drawn under everything, whose features may have ``style`` (of Leaflet) and ``name``; and
+``streets`` shows OpenStreetMap at once: its server learns the area, so they are a layer else.
 
 branca renders a macro's text a second time as a Jinja template: whatever comes from data passes
 through `_text`, and nowhere else.
@@ -13,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import folium
 import numpy as np
@@ -49,20 +51,6 @@ SAY = JsCode("""function (feature, layer) {
 ESCAPES = {ord(sign): f"&#{ord(sign)};" for sign in "&<>\"'{}`$\\\n\r\t"}
 
 
-class Page(TypedDict, total=False):
-    """What every map takes, by keyword.
-
-    ``caption`` stands below the map; ``alt`` says for screen readers what it shows; ``ground`` is
-    GeoJSON drawn under everything, whose features may have ``style`` (of Leaflet) and ``name``;
-    ``streets`` shows the streets of OpenStreetMap at once.
-    """
-
-    caption: str
-    alt: str
-    ground: Mapping[str, Any] | None
-    streets: bool
-
-
 def _text(*lines: object) -> str:
     """Text from data as HTML that neither a browser, a script nor Jinja takes for code."""
     return "<br>".join(str(line).translate(ESCAPES) for line in lines)
@@ -75,7 +63,7 @@ def places_map(
     *,
     by: str | None = None,
     path: pd.DataFrame | None = None,
-    **page: Unpack[Page],
+    **page: Any,
 ) -> folium.Map:
     """A person's places as discs, as large as their visits, and the guesses where they go next.
 
@@ -83,11 +71,6 @@ def places_map(
     returns them, likeliest first, with ``lon`` and ``lat`` where they are not among the visits;
     ``truth`` has one row. With ``by``, each value of that column is a layer and a colour. ``path``
     are positions in order of time, drawn as a line: the fixes of a track, say.
-
-    >>> import pandas as pd
-    >>> visits = pd.DataFrame({"location_id": ["home", "work", "home"],
-    ...                        "lon": [16.37, 16.39, 16.37], "lat": [48.2, 48.21, 48.2]})
-    >>> places_map(visits).save("map.html")  # doctest: +SKIP
     """
     visits = _located(visits, "visits", "location_id", *([by] if by else []))
     places = _places(visits, by).sort_values("visits", ascending=False, kind="stable")
@@ -108,7 +91,7 @@ def places_map(
         legend.append((style, str(name) if by else "places, as large as their visits"))
     table = places.set_index("location_id")[["name_", "visits"]]
     last = None if by else visits.tail(1)
-    return _drawn(layers, legend, table, places, page, last, guesses, truth)
+    return _drawn(layers, legend, table, places, last, guesses, truth, **page)
 
 
 def attention_map(
@@ -117,7 +100,7 @@ def attention_map(
     truth: pd.DataFrame | None = None,
     *,
     heads: Mapping[str, Sequence[float]] | np.ndarray | None = None,
-    **page: Unpack[Page],
+    **page: Any,
 ) -> folium.Map:
     """Where the pointer looks in one window: a disc a place, and bent lines to the last visit.
 
@@ -154,11 +137,11 @@ def attention_map(
     if heads:
         legend.append((STYLES["head"], "one head, from the last visit: choose at the top right"))
     table = table.sort_values("pointer", ascending=False)
-    return _drawn(layers, legend, table, places, page, visits.tail(1), guesses, truth)
+    return _drawn(layers, legend, table, places, visits.tail(1), guesses, truth, **page)
 
 
 def flow_map(
-    flows: pd.DataFrame, places: pd.DataFrame, *, largest: int = 24, **page: Unpack[Page]
+    flows: pd.DataFrame, places: pd.DataFrame, *, largest: int = 24, **page: Any
 ) -> folium.Map:
     """Flows between places, or groups of places: ``here``, ``there``, and columns of numbers.
 
@@ -197,10 +180,10 @@ def flow_map(
     table = table[["here", "there", *columns]].replace(
         {side: {one: place.name_ for one, place in at.items()} for side in ("here", "there")}
     )
-    return _drawn(layers, legend, table, places, page)
+    return _drawn(layers, legend, table, places, **page)
 
 
-def week_map(moments: pd.DataFrame, **page: Unpack[Page]) -> folium.Map:
+def week_map(moments: pd.DataFrame, **page: Any) -> folium.Map:
     """What is where from ``started_at`` to ``finished_at``, with a slider over the moments.
 
     All its places are there in grey. The slider stops wherever something begins. Two more columns
@@ -245,12 +228,10 @@ def week_map(moments: pd.DataFrame, **page: Unpack[Page]) -> folium.Map:
     layers = [_layer("places", everywhere, STYLES["place"]), timeline]
     layers.append(slider.add_timelines(timeline))
     legend = [(STYLES[kind], kind) for kind in role.unique()]
-    return _drawn(layers, legend, table.dropna(axis="columns", how="all"), moments, page)
+    return _drawn(layers, legend, table.dropna(axis="columns", how="all"), moments, **page)
 
 
-def value_map(
-    places: pd.DataFrame, value: str, *, label: str = "", **page: Unpack[Page]
-) -> folium.Map:
+def value_map(places: pd.DataFrame, value: str, *, label: str = "", **page: Any) -> folium.Map:
     """A number by place, say the mean gate, on a scale of colours; ``visits`` gives the size.
 
     ``label`` says what the number is, with its unit.
@@ -264,10 +245,8 @@ def value_map(
     visits = places.get("visits", pd.Series(1, index=places.index))
     size = (14 * (visits / visits.max()) ** 0.5).clip(lower=4)
     discs = [
-        _mark(
-            place, place.name_, f"{label}: {number:.3g}", radius=radius, fillColor=scale(number)[:7]
-        )
-        for place, radius, number in zip(places.itertuples(), size, places[value], strict=True)
+        _mark(one, one.name_, f"{label}: {number:.3g}", radius=radius, fillColor=scale(number)[:7])
+        for one, radius, number in zip(places.itertuples(), size, places[value], strict=True)
     ]
     style = STYLES["place"] | {"color": INK, "fillOpacity": 0.9}
     legend = [
@@ -276,7 +255,7 @@ def value_map(
     ]
     table = pd.DataFrame({"place": places.name_, label: places[value], "visits": visits})
     table = table.sort_values(label, ascending=False)
-    return _drawn([_layer(label, discs, style)], legend, table, places, page)
+    return _drawn([_layer(label, discs, style)], legend, table, places, **page)
 
 
 # ---- Tables ---------------------------------------------------------------------------------
@@ -317,12 +296,9 @@ def _located(
 
 def _places(visits: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     """One row a place, in order of the first visit, with the number of its visits."""
-    more = {by: (by, "last")} if by else {}
-    found = visits.groupby("location_id", sort=False).agg(
-        lon=("lon", "last"), lat=("lat", "last"), name_=("name_", "last"),
-        visits=("lat", "size"), **more,
-    )  # fmt: skip
-    return found.reset_index()
+    groups = visits.groupby("location_id", sort=False)
+    found = groups[["lon", "lat", "name_", *([by] if by else [])]].last()
+    return found.assign(visits=groups.size()).reset_index()
 
 
 def _known(table: pd.DataFrame, what: str, places: pd.DataFrame) -> pd.DataFrame:
@@ -346,9 +322,7 @@ def _known(table: pd.DataFrame, what: str, places: pd.DataFrame) -> pd.DataFrame
 
 def _themed(style: Mapping[str, Any]) -> dict[str, Any]:
     """A style whose colours follow the page."""
-    return {
-        name: themed(value) if isinstance(value, str) else value for name, value in style.items()
-    }
+    return {name: themed(v) if isinstance(v, str) else v for name, v in style.items()}
 
 
 def _mark(at: Any, *lines: object, **style: Any) -> Feature:
@@ -430,10 +404,14 @@ def _drawn(
     legend: Sequence[tuple[Mapping[str, Any], str]],
     table: pd.DataFrame,
     spots: pd.DataFrame,
-    page: Page,
     last: pd.DataFrame | None = None,
     guesses: pd.DataFrame | None = None,
     truth: pd.DataFrame | None = None,
+    *,
+    caption: str = "",
+    alt: str = "",
+    ground: Mapping[str, Any] | None = None,
+    streets: bool = False,
 ) -> folium.Map:
     """The map of these layers, last visit, guesses and truth; the view holds spots and truth.
 
@@ -467,10 +445,10 @@ def _drawn(
             legend.append((STYLES[kind], name))
     chart = folium.Map(tiles=None, control_scale=True, scroll_wheel_zoom=False, zoom_snap=0.25)
     folium.Figure(width="100%", height="520px").add_child(chart)
-    if ground := page.get("ground"):
+    if ground:
         _add_ground(chart, ground)
     folium.TileLayer("OpenStreetMap", name="streets (from openstreetmap.org)", overlay=True,
-                     show=page.get("streets", False)).add_to(chart)  # fmt: skip
+                     show=streets).add_to(chart)  # fmt: skip
     for layer in layers:
         layer.add_to(chart)
     folium.LayerControl().add_to(chart)
@@ -478,13 +456,14 @@ def _drawn(
     below = 110 if any(isinstance(one, TimelineSlider) for one in layers) else 30  # pixels
     chart.fit_bounds([low.tolist(), high.tolist()], padding_top_left=(30, 30),
                      padding_bottom_right=(30, below), max_zoom=16)  # fmt: skip
-    _Words(_words(legend, table, page)).add_to(chart)
+    _Words(_words(legend, table, caption, alt)).add_to(chart)
     return chart
 
 
-def _words(legend: Sequence[tuple[Mapping[str, Any], str]], table: pd.DataFrame, page: Page) -> str:
+def _words(
+    legend: Sequence[tuple[Mapping[str, Any], str]], table: pd.DataFrame, caption: str, alt: str
+) -> str:
     """Legend, caption and table as HTML."""
-    caption = page.get("caption", "")
     shown = table.rename(columns={"name_": "place"}).head(ROWS).round(3).convert_dtypes()
     with pd.option_context("display.max_colwidth", None):
         cells = shown.astype(object).fillna("").map(_text).rename(columns=_text)
@@ -492,7 +471,7 @@ def _words(legend: Sequence[tuple[Mapping[str, Any], str]], table: pd.DataFrame,
     rows = "The same as a table" + (f", the first {ROWS} rows" if len(table) > ROWS else "")
     signs = "".join(f"<span>{_sign(style)} {_text(words)}</span>" for style, words in legend)
     return (
-        f'<div class="map-words" data-alt="{_text(page.get("alt") or caption or "Map")}">'
+        f'<div class="map-words" data-alt="{_text(alt or caption or "Map")}">'
         f'<p class="map-legend">{signs}</p><p class="map-caption">{_text(caption)}</p>'
         f"<details><summary>{rows}</summary>{cells}</details></div>"
     )

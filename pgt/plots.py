@@ -74,10 +74,9 @@ def _column(table: pd.DataFrame, *names: str) -> None:
 def gate_values(
     table: pd.DataFrame, *, by: str | None = None, bins: int = 25, axes: Axes | None = None
 ) -> Axes:
-    """How the gate is distributed: 1 copies, 0 generates.
+    """How the gate is distributed: 1 copies, 0 generates; dotted lines are means.
 
-    ``table`` has a column ``gate`` (0 to 1), a row a window; with ``by``, one curve a group, each
-    as if its group had as many windows as the others. Dotted lines are means.
+    ``table`` has a column ``gate``, a row a window; with ``by``, there is one curve a group.
     """
     _column(table, "gate", *([by] if by else []))
     with _axes(axes) as ax:
@@ -100,8 +99,7 @@ def position_bias(
 ) -> Axes:  # fmt: skip
     """The pointer's bias by position from the end; position 1 is the last visit.
 
-    ``bias`` is (P,) or, one row a seed, (seeds, P): then thin lines are seeds, the thick one is
-    their mean. What is drawn are logits.
+    ``bias`` is (P,) or (seeds, P): then thin lines are seeds, the thick one is their mean.
     """
     curves = np.atleast_2d(np.asarray(bias, dtype=float))  # (seeds, P)
     if curves.ndim != 2 or curves.size == 0:
@@ -128,8 +126,6 @@ def attention(
     name the visits, the oldest first. ``highest`` is the weight of the brightest colour.
     """
     grid = np.atleast_2d(np.asarray(weights, dtype=float))  # (rows, L)
-    if grid.ndim != 2 or grid.size == 0:
-        raise DataError(f"Attention is (L, L) or (L,), not {np.shape(weights)}.")
     size = grid.shape[1]
     if labels is not None and len(labels) != size:
         raise DataError(f"There are {len(labels)} labels for {size} visits; give one a visit.")
@@ -156,8 +152,8 @@ def reliability(
 ) -> Axes:  # fmt: skip
     """A calibration diagram: what was forecast against how often it happened.
 
-    Tables have ``forecast`` and ``observed`` (0 to 1), a row a bin, and perhaps ``low`` and
-    ``high``, the ends of an interval of ``observed``; several are told apart by their names.
+    Tables have ``forecast`` and ``observed``, a row a bin, and perhaps ``low`` and ``high``, the
+    ends of an interval of ``observed``.
     """
     tables = {"": forecasts} if isinstance(forecasts, pd.DataFrame) else dict(forecasts)
     with _axes(axes, figsize=(4.4, 4.0)) as ax:
@@ -223,14 +219,11 @@ def pointer_strip(
     """A window as a strip: one bar a visit, as high as its ``attention``, the target hatched."""
     _column(visits, "location_id", "attention")
     names, at = names or {}, np.arange(len(visits))
-    hit = (visits.location_id == target).to_numpy()
+    hit, height = (visits.location_id == target).to_numpy(), visits.attention.to_numpy()
+    look = {"edgecolor": "white", "lw": 0}
     with _axes(axes, figsize=(max(6.4, 0.3 * len(visits)), 3.6)) as ax:
-        for where, colour, hatch, label in (
-            (~hit, COPIED, None, "other places"),
-            (hit, TRUTH, "///", "the true next place"),
-        ):
-            ax.bar(at[where], visits.attention.to_numpy()[where], color=colour, hatch=hatch,
-                   edgecolor="white", lw=0, width=0.8, label=label)  # fmt: skip
+        ax.bar(at[~hit], height[~hit], color=COPIED, label="other places", **look)
+        ax.bar(at[hit], height[hit], color=TRUTH, hatch="///", label="the true next place", **look)
         ticks = [names.get(place, str(place)) for place in visits.location_id]
         ax.set_xticks(at, ticks, rotation=60, ha="right", fontsize=8)
         ax.set(ylabel="pointer attention (weight)", xlabel="visits, oldest first")

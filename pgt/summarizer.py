@@ -115,14 +115,7 @@ class TextBatch:
 def text_batch(
     pairs: Sequence[Pair], words: Words, max_source: int = 400, max_summary: int = 100
 ) -> TextBatch:
-    """Number and pad pairs of source and summary; longer ones are cut.
-
-    >>> batch = text_batch([("at Elm Row".split(), ["Row"])], Words(["at"]))
-    >>> batch.source.tolist(), batch.extended.tolist(), batch.lent
-    ([[4, 0, 0]], [[4, 5, 6]], (['Elm', 'Row'],))
-    >>> batch.given.tolist(), batch.target.tolist()
-    ([[2, 0]], [[6, 3]])
-    """
+    """Number and pad pairs of source and summary; longer ones are cut."""
     sources, extended, given, targets, lent = [], [], [], [], []
     for source, summary in pairs:
         source = source[:max_source]
@@ -418,12 +411,7 @@ class PointerGenerator(nn.Module):
 def mixture(
     p_gen: Tensor, vocabulary: Tensor, attention: Tensor, extended: Tensor, n_lent: int
 ) -> Tensor:
-    """(...), (..., V), (..., L), (..., L) -> (..., V + O): generated or copied.
-
-    >>> source = torch.tensor([4, 5, 5])  # the vocabulary ends at 4; 5 is lent
-    >>> mixture(torch.tensor(0.5), torch.full((5,), 0.2), torch.full((3,), 1 / 3), source, 1)
-    tensor([0.1000, 0.1000, 0.1000, 0.1000, 0.2667, 0.3333])
-    """
+    """(...), (..., V), (..., L), (..., L) -> (..., V + O): generated or copied."""
     generated = p_gen[..., None] * vocabulary
     none = generated.new_zeros(*generated.shape[:-1], n_lent)
     copied = (1 - p_gen)[..., None] * attention

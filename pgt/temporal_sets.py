@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -83,14 +83,7 @@ def padded(
     n_elements: int,
     users: Sequence[int] | None = None,
 ) -> Sequences:
-    """Pad sequences of sets, each a list of element numbers, and the set that follows each.
-
-    >>> two = padded([[[4, 2], [4]], [[0]]], [[2], [0, 1]], n_elements=5)
-    >>> two.elements.tolist()
-    [[4, 2], [0, -1]]
-    >>> two.present[0].int().tolist()  # element 4 is in both sets, element 2 in the first
-    [[1, 1], [1, 0]]
-    """
+    """Pad sequences of sets, each a list of element numbers, and the set that follows each."""
     u, t = len(histories), max(map(len, histories), default=0)
     elements = [list(dict.fromkeys(e for one in history for e in one)) for history in histories]
     ids = torch.full((u, max(map(len, elements), default=0)), NOBODY)
@@ -136,14 +129,7 @@ def members(present: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class States:
-    """The states of a batch: M of elements in a set, then R of elements out of a set.
-
-    >>> states = States.of(padded([[[4], [2, 4], [4]]], [[2]], n_elements=5))
-    >>> states.at.tolist()  # 4 is in all three sets; 2 in the second, and out in state 5
-    [[0, 1, 3], [5, 2, 5]]
-    >>> states.times.tolist()
-    [1, 1, 1, 1, 0, 2]
-    """
+    """The states of a batch: M of elements in a set, then R of elements out of a set."""
 
     person: Tensor  # (M + R,) the sequence
     element: Tensor  # (M + R,) the column of ``elements``
@@ -202,10 +188,6 @@ def co_occurrence(present: Tensor) -> SetGraphs:
     Two elements are joined at time t if both are in set t, with the number of sets that they
     share; every element is joined to itself at all times, with 1. Each sequence's weights are
     divided by its largest.
-
-    >>> present = torch.tensor([[[1, 1, 0], [1, 1, 1]]]).bool()  # together in two sets of three
-    >>> co_occurrence(present).dense()[0, :, 0].tolist()  # element 0: to itself, to its neighbour
-    [[0.5, 1.0], [0.5, 1.0], [0.5, 0.0]]
     """
     u, n, t = present.shape
     person, time, element = members(present)
@@ -268,9 +250,6 @@ def future_mask(n: int, device: torch.device | None = None) -> Tensor:
     """(n, n): 0 where set t may look at set t' (t' not after t), minus infinity where it may not.
 
     The notebook's formula has it the other way round; its code is as here.
-
-    >>> future_mask(3).tolist()
-    [[0.0, -inf, -inf], [0.0, 0.0, -inf], [0.0, 0.0, 0.0]]
     """
     return torch.full((n, n), -math.inf, device=device).triu(1)
 
@@ -456,11 +435,6 @@ def quality(scores: Tensor, truth: Tensor, ks: tuple[int, ...] = KS) -> dict[str
     Scores (U, V) are minus infinity for an element that is not offered; equal ones are ranked by
     element number. Where ``truth`` (U, V) has nothing, all is NaN. ``phr@k``, the *personal hit
     ratio*, is whether at least one element is found.
-
-    >>> scores = torch.tensor([[3.0, 2.0, 1.0, 0.0]])
-    >>> found = quality(scores, torch.tensor([[True, False, True, False]]), ks=(2,))
-    >>> {name: round(float(value[0]), 3) for name, value in found.items()}
-    {'recall@2': 0.5, 'ndcg@2': 0.613, 'phr@2': 1.0}
     """
     # A stable sort, so that ties do not depend on the machine.
     best = scores.argsort(dim=1, descending=True, stable=True)[:, : max(ks)]  # (U, K)
@@ -478,7 +452,7 @@ def quality(scores: Tensor, truth: Tensor, ks: tuple[int, ...] = KS) -> dict[str
     return found
 
 
-def evaluate(score: Scorer, data: Sequences, batch_size: int = 256) -> pd.DataFrame:
+def evaluate(score: Scorer, data: Sequences) -> pd.DataFrame:
     """One row a sequence: ``user_id``, the metrics of all targets, and recall by kind of target.
 
     ``repeated@k`` and ``new@k`` are the recall of the elements of the next set that the sequence
@@ -486,7 +460,7 @@ def evaluate(score: Scorer, data: Sequences, batch_size: int = 256) -> pd.DataFr
     """
     parts = []
     with torch.inference_mode():
-        for batch in _batches(data, batch_size):
+        for batch in _batches(data):
             scores, truth, seen = score(batch), batch.truth(), batch.seen()
             table = {"user_id": batch.user} | quality(scores, truth)
             for kind, part in (("repeated", truth & seen), ("new", truth & ~seen)):
@@ -496,30 +470,23 @@ def evaluate(score: Scorer, data: Sequences, batch_size: int = 256) -> pd.DataFr
     return pd.concat(parts, ignore_index=True)
 
 
-def mean_of(score: Scorer, data: Sequences, metric: str, batch_size: int = 256) -> float:
+def mean_of(score: Scorer, data: Sequences, metric: str) -> float:
     """The mean of one metric such as ``ndcg@10``, from 0 to 1: what early stopping looks at."""
-    k = int(metric.rpartition("@")[2])
+    ks = (int(metric.rpartition("@")[2]),)
     with torch.inference_mode():
-        values = [quality(score(batch), batch.truth(), (k,))[metric]
-                  for batch in _batches(data, batch_size)]  # fmt: skip
-    return float(torch.cat(values).mean())
+        found = [quality(score(batch), batch.truth(), ks)[metric] for batch in _batches(data)]
+    return float(torch.cat(found).mean())
 
 
-def _batches(data: Sequences, size: int) -> Iterator[Sequences]:
-    for start in range(0, len(data), size):
-        yield data.batch(torch.arange(start, min(start + size, len(data))))
+def _batches(data: Sequences) -> Iterator[Sequences]:
+    return map(data.batch, torch.arange(len(data)).split(256))
 
 
 HALF_LIVES = (0.5, 1.0, 2.0, 4.0, 8.0, float("inf"))  # sets
 
 
 class Popular:
-    """The same ranking for everybody: how often an element is in a set.
-
-    >>> people = padded([[[1, 2], [1]], [[0]]], [[2], [1]], n_elements=4)
-    >>> Popular().fit(people)(people)[0].tolist()  # the next sets count as well
-    [1.0, 3.0, 2.0, 0.0]
-    """
+    """The same ranking for everybody: how often an element is in a set."""
 
     def fit(self, train: Sequences) -> Popular:
         """Count in the histories and the next sets."""
@@ -539,11 +506,6 @@ class Personal:
 
     A set that is ``half_life`` sets older than the last counts half. With ``backoff`` what the
     person never took is ranked by `Popular`, below all that they took; without, it is not offered.
-
-    >>> people = padded([[[1, 2], [1], [0]]], [[2]], n_elements=4)
-    >>> scores = Personal(backoff=False).fit(people)(people)
-    >>> scores.argsort(descending=True).tolist()  # 1 twice, then 0 because it is later
-    [[1, 0, 2, 3]]
     """
 
     def __init__(self, half_life: float = float("inf"), *, backoff: bool = True) -> None:
@@ -568,12 +530,9 @@ class Personal:
         return _placed(everyone, batch.elements, own)
 
 
-def chosen(
-    train: Sequences, valid: Sequences, metric: str = "ndcg@10",
-    half_lives: Iterable[float] = HALF_LIVES,
-) -> Personal:  # fmt: skip
+def chosen(train: Sequences, valid: Sequences, metric: str = "ndcg@10") -> Personal:
     """`Personal` with the half-life that does best on the validation sequences."""
-    rivals = (Personal(half).fit(train) for half in half_lives)
+    rivals = (Personal(half).fit(train) for half in HALF_LIVES)
     return max(rivals, key=lambda one: mean_of(one, valid, metric))
 
 

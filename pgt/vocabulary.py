@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,7 @@ UNKNOWN = 1
 class Vocabulary:
     """Locations and people as integers: 0 is padding, or a person whom training has not seen.
 
-    Location 1 is "unknown"; then come those of the training visits, and then, under the exact
-    protocol, the other places.
+    Location 1 is "unknown"; then come those of the training visits, then the exact protocol's own.
     """
 
     locations: tuple[int | str, ...]
@@ -40,12 +38,9 @@ class Vocabulary:
         others = sorted(set(visits.location_id.unique().tolist()) - set(known))
         users = tuple(sorted(train.user_id.unique().tolist()))
         marks = marks_of(train) if "started_at" in train.columns else {}
-        return cls(
-            locations=tuple(known + (others if protocol == "exact" else [])),
-            users=users,
-            n_known=len(known),
-            people=tuple(marks[user] for user in users) if marks else (),
-        )
+        locations = tuple(known + (others if protocol == "exact" else []))
+        people = tuple(marks[user] for user in users) if marks else ()
+        return cls(locations, users, len(known), people)
 
     @property
     def n_locations(self) -> int:
@@ -57,22 +52,14 @@ class Vocabulary:
         """User ids, with 0."""
         return len(self.users) + 1
 
-    @cached_property
-    def _location_ids(self) -> pd.Index:
-        return pd.Index(self.locations)
-
-    @cached_property
-    def _user_ids(self) -> pd.Index:
-        return pd.Index(self.users)
-
     def encode_locations(self, location_id: pd.Series) -> np.ndarray:
         """Ids of locations; 1 for those not in the vocabulary."""
-        at = self._location_ids.get_indexer(location_id)  # (N,) -1 where it is not there
+        at = pd.Index(self.locations).get_indexer(location_id)  # (N,) -1 where it is not there
         return np.where(at < 0, UNKNOWN, at + 2)
 
     def encode_users(self, user_id: pd.Series) -> np.ndarray:
         """Ids of people; 0 for those whom training has not seen."""
-        return 1 + self._user_ids.get_indexer(user_id)
+        return 1 + pd.Index(self.users).get_indexer(user_id)
 
     def decode(self, ids: np.ndarray) -> np.ndarray:
         """The ``location_id`` of each id, as objects; None for padding and unknown."""
