@@ -891,7 +891,7 @@ for name, zone in clocks.items():
     print(f"{name}: {moved:.0f} % of the visits begin on another day in UTC")
 
 # %% [markdown]
-# `pgt.gps.fixes_to_visits` therefore asks for a `timezone`. The published GeoLife pipeline never converts.
+# `pgt.gps.visits` therefore takes a `timezone`, or finds it from the coordinates. The published GeoLife pipeline never converts.
 #
 # ## The same on real people
 #

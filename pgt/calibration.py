@@ -1,14 +1,12 @@
-"""How good is a probability? Calibration, skill, temperature and conformal sets.
+"""How good is a probability? Calibration, temperature and conformal sets.
 
-*Discrimination* (`auc`): do the cases that happen get the high values? *Calibration*
-(`reliability`): does what is given 70 % happen in 70 % of the cases? Shapes: N forecasts ``p`` from
-0 to 1 and outcomes ``y``, 0 or 1; or N windows and A answers.
+Calibrated (`reliability`) means: what is given 70 % happens in 70 % of the cases. Shapes: N
+forecasts ``p`` from 0 to 1 and outcomes ``y``, 0 or 1; or N windows and A answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -24,7 +22,7 @@ from pgt.visits import spread
 TEMPERATURES = (0.02, 50.0)
 
 
-def _checked(p: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def checked(p: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Forecasts and outcomes as float arrays of one length."""
     forecast, outcome = np.asarray(p, dtype=float), np.asarray(y, dtype=float)
     if forecast.ndim != 1 or forecast.shape != outcome.shape or len(forecast) == 0:
@@ -51,7 +49,7 @@ def reliability(
 
     With the person of each forecast, ``low`` and ``high`` of a 95 % interval of ``observed``, too.
     """
-    p, y = _checked(p, y)
+    p, y = checked(p, y)
     bin_ = bins_of(p, bins)
     by_bin = pd.DataFrame({"forecast": p, "observed": y}).groupby(bin_)
     means = by_bin.mean()
@@ -70,85 +68,9 @@ def expected_calibration_error(p: ArrayLike, y: ArrayLike, *, bins: int = 10) ->
     return float((gap * table.n).sum() / table.n.sum())
 
 
-@dataclass(frozen=True)
-class Brier:
-    """The Brier score and its parts: score = reliability - resolution + uncertainty + rest."""
-
-    score: float  # mean of (forecast - outcome)²; 0 is perfect
-    reliability: float  # how far bins lie from the diagonal, squared; 0 is calibrated
-    resolution: float  # how far the bins' outcomes lie from the overall share, squared; good
-    uncertainty: float  # share · (1 - share): the score of always forecasting the overall share
-    rest: float  # within bins: variance minus twice the covariance with the outcome
-
-    @property
-    def skill(self) -> float:
-        """1 is perfect, 0 as good as always forecasting the overall share, less is worse."""
-        return 1 - self.score / self.uncertainty
-
-
-def brier(p: ArrayLike, y: ArrayLike, *, bins: int = 10) -> Brier:
-    """The Brier score (Brier 1950) with Murphy's (1973) parts, of bins.
-
-    They add up because of the within-bin terms of Stephenson, Coelho and Jolliffe (2008,
-    https://doi.org/10.1175/2007WAF2006116.1), here together as ``rest``.
-    """
-    p, y = _checked(p, y)
-    table = pd.DataFrame({"bin": bins_of(p, bins), "p": p, "y": y})
-    mean = table.groupby("bin").transform("mean")  # of each one's bin
-    share = y.mean()
-    apart = p - mean.p.to_numpy()
-    covariance = apart * (y - mean.y.to_numpy())
-    return Brier(
-        score=float(np.mean((p - y) ** 2)),
-        reliability=float(np.mean((mean.p - mean.y) ** 2)),
-        resolution=float(np.mean((mean.y - share) ** 2)),
-        uncertainty=float(share * (1 - share)),
-        rest=float(np.mean(apart**2 - 2 * covariance)),
-    )
-
-
 def logit(p: ArrayLike) -> np.ndarray:
     """Log-odds, finite: forecasts are kept one millionth away from 0 and 1."""
     return np.asarray(special.logit(np.clip(np.asarray(p, dtype=float), 1e-6, 1 - 1e-6)))
-
-
-def calibration_line(p: ArrayLike, y: ArrayLike) -> tuple[float, float]:
-    """Intercept and slope of logit P(y = 1) = intercept + slope · logit p (Cox 1958).
-
-    (0, 1) is calibrated; forecasts of a slope above 1 say less than they know, below 1 more.
-    """
-    from sklearn.linear_model import LogisticRegression  # slow to import
-
-    p, y = _checked(p, y)
-    if y.min() == y.max():
-        return float("nan"), float("nan")
-    # A penalty this weak is none, and its name is the same in all versions of scikit-learn.
-    line = LogisticRegression(C=1e9, solver="newton-cholesky").fit(logit(p)[:, None], y)
-    return float(line.intercept_[0]), float(line.coef_[0, 0])
-
-
-def auc(p: ArrayLike, y: ArrayLike) -> float:
-    """Share of pairs, one that happened and one that did not, in which the first has more.
-
-    Half is chance, NaN where all outcomes are the same. Any scores will do.
-    """
-    from sklearn.metrics import roc_auc_score
-
-    happened = np.asarray(y, dtype=bool)
-    if happened.all() or not happened.any():
-        return float("nan")
-    return float(roc_auc_score(happened, np.asarray(p, dtype=float)))
-
-
-def auc_within(p: ArrayLike, y: ArrayLike, users: ArrayLike) -> float:
-    """The AUC over pairs of one and the same person: 0.5 for what only tells people apart."""
-    table = pd.DataFrame({"p": np.asarray(p, float), "y": np.asarray(y, bool), "u": users})
-    people = table.groupby("u", sort=False)
-    yes = people.y.sum()
-    pairs = yes * (people.y.size() - yes)
-    # The rank sum of Mann and Whitney, with ranks among each person's own forecasts.
-    above = (people.p.rank() * table.y).groupby(table.u, sort=False).sum() - yes * (yes + 1) / 2
-    return float(above[pairs > 0].sum() / pairs.sum()) if pairs.sum() else float("nan")
 
 
 def resampled(

@@ -2,14 +2,12 @@
 
 Fixes that stay near the first of them for long enough are a *staypoint*; staypoints that lie
 together are one *location*, and those in a row at one location one *visit*. The steps have
-trackintel's names and results. `visits` goes the whole way for anybody's fixes; `fixes_to_visits`
-by the protocol of Hong et al. (2023), and tells who and what was left out at which step.
+trackintel's names and results. `visits` goes the whole way for anybody's fixes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -23,16 +21,12 @@ from pgt.plausibility import note_doubts
 from pgt.visits import (
     EARTH_RADIUS,
     LIMITS,
-    SPLITS,
     TIMES,
     check,
     in_zone,
     microseconds,
     plain_types,
-    split_by_days,
-    spread,
 )  # fmt: skip
-from pgt.windows import prepare
 
 # The environment variable that names a folder of GeoLife's position fixes as Parquet files.
 FIXES = "PGT_GEOLIFE_FIXES"
@@ -44,11 +38,8 @@ EARLIEST = pd.Timestamp("2001-01-01", tz="UTC")
 MAX_ACCURACY, MAX_HDOP = 200.0, 20.0
 POOR = f"accuracy worse than {MAX_ACCURACY:g} m"
 LEAP = 50.0  # metres a second, there and back
-DAY = np.timedelta64(1, "D")
-# The published protocol: who is tracked for long enough, which stays count, which are one visit.
-MIN_DAYS, WEEKS = 50, 10
+# How long an activity lasts, and how long the gap between staypoints of one visit may be.
 ACTIVITY, MERGE = pd.Timedelta(minutes=25), pd.Timedelta(minutes=1)
-DROPPED, SILENCES = "dropped: ", ("long silences joined", "long silences that cut")
 HaversineOrder = Literal["right", "swapped"]
 
 
@@ -78,7 +69,7 @@ def clean_fixes(fixes: pd.DataFrame, *, mend: bool = False) -> tuple[pd.DataFram
         counts[reason] = int((good & fault).sum())
         good &= ~fault
     kept = fixes if poor is None else fixes.assign(poor=poor)
-    kept = _plain_ids(kept if good.all() else kept[good])
+    kept = plain_ids(kept if good.all() else kept[good])
     kept = kept.sort_values(["user_id", "tracked_at"], kind="stable")
     again = kept.duplicated([*FIX_COLUMNS]).to_numpy()
     counts["the same fix again"] = int(again.sum())
@@ -155,7 +146,7 @@ def _leaps(fixes: pd.DataFrame) -> np.ndarray:
     return found
 
 
-def _plain_ids(fixes: pd.DataFrame) -> pd.DataFrame:
+def plain_ids(fixes: pd.DataFrame) -> pd.DataFrame:
     """Users whole again if some were missing; text and numbers mixed are refused."""
     ids = fixes.user_id
     if pd.api.types.is_float_dtype(ids.dtype) and (ids % 1 == 0).all():
@@ -359,143 +350,44 @@ def merge_staypoints(
     return table
 
 
-def generate_triplegs(
-    fixes: pd.DataFrame, staypoints: pd.DataFrame, *, gap_minutes: float = 15.0
-) -> pd.DataFrame:
-    """Find the movements between staypoints (trackintel's method "between_staypoints").
-
-    A tripleg is a run of two or more of a person's fixes outside staypoints (those of ``fixes``),
-    not all at one position, without a silence longer than ``gap_minutes``.
-    """
-    n, first = len(fixes), staypoints.first_fix.to_numpy()
-    edges = np.zeros(n + 1, dtype=np.int64)
-    np.add.at(edges, first, 1)
-    np.add.at(edges, first + staypoints.n_fixes.to_numpy(), -1)
-    outside = edges[:-1].cumsum() == 0  # (F,) in no staypoint
-    at, (user, _) = microseconds(fixes.tracked_at), pd.factorize(fixes.user_id)
-    lon, lat = fixes.lon.to_numpy(dtype=float), fixes.lat.to_numpy(dtype=float)
-    breaks = np.ones(n, dtype=bool)
-    breaks[1:] = (
-        (np.diff(user) != 0) | (np.diff(at) > gap_minutes * 60e6)
-        | (outside[1:] != outside[:-1])
-    )  # fmt: skip
-    start = np.flatnonzero(breaks)
-    stop = np.append(start[1:], n)[: len(start)]
-    moved = np.zeros(n + 1, dtype=np.int64)  # how often the position changed up to a fix
-    moved[2:] = ((np.diff(lon) != 0) | (np.diff(lat) != 0)).cumsum()
-    keep = outside[start] & (moved[stop] > moved[start + 1])
-    start, stop = start[keep], stop[keep]
-    return pd.DataFrame(
-        {
-            "user_id": fixes.user_id.to_numpy()[start],
-            "started_at": fixes.tracked_at.iloc[start].array,
-            "finished_at": fixes.tracked_at.iloc[stop - 1].array,
-            "n_fixes": stop - start,
-        }
-    ).astype({"user_id": fixes.user_id.dtype})
-
-
-def tracking_quality(
-    staypoints: pd.DataFrame, triplegs: pd.DataFrame, *, weeks: int = WEEKS
-) -> pd.DataFrame:
-    """Per person, the whole ``days`` tracked, and the ``windows`` of so many weeks with a record.
-
-    A window slides in steps of a week from the person's first day, as long as it ends within the
-    whole weeks of tracking. Records are staypoints and triplegs, cut at midnight of their zone.
-    """
-    records = pd.concat([staypoints, triplegs], ignore_index=True)
-    rows = []
-    for person, own in records.groupby("user_id", sort=True):
-        start, end = (own[name].dt.tz_localize(None).to_numpy("datetime64[us]")
-                      for name in TIMES)  # fmt: skip
-        days = int((end.max() - start.min()) // DAY)
-        first = start.astype("datetime64[D]")
-        last = np.maximum(first, (end - np.timedelta64(1, "us")).astype("datetime64[D]"))
-        row, number = spread((last - first).astype(np.int64) + 1)
-        day = first[row] + number
-        whole = np.minimum(end[row], (day + DAY).astype(start.dtype))  # where each piece ends
-        low = first.min() + np.arange(max(0, days // 7 - weeks + 1)) * 7 * DAY
-        high = (low + weeks * 7 * DAY).astype(start.dtype)
-        held = [((day >= a) & (whole < b)).any() for a, b in zip(low, high, strict=True)]
-        rows.append((person, days, sum(held)))
-    return pd.DataFrame(rows, columns=["user_id", "days", "windows"])
-
-
-@dataclass(frozen=True)
-class Tracks:
-    """Where people stayed and when they moved, in UTC, and what could not be used."""
-
-    staypoints: pd.DataFrame
-    triplegs: pd.DataFrame
-    people: pd.DataFrame  # by ``user_id``: ``n_fixes`` (kept) and ``n_staypoints``
-    dropped: pd.Series  # fixes by reason
-    silences: dict[str, int]  # of more than a day, that a stay spans, and that cut one
-
-
-@dataclass(frozen=True)
-class GpsResult:
-    """The visits that came out, and what became of everything that went in."""
-
-    visits: pd.DataFrame  # as of `pgt.visits.check`, with ``split``: the people who remain
-    counts: pd.DataFrame  # a row per step: ``step``, ``n``, ``people`` (empty: nobody is counted)
-    people: pd.DataFrame  # a row per person; ``left`` says why they are not in ``visits``
-    staypoints: pd.DataFrame  # everybody's, with ``location_id``
-    locations: pd.DataFrame
-    all_visits: pd.DataFrame  # before the last filter, whose people have an empty ``split``
-
-
 def visits(
-    fixes: pd.DataFrame, *, timezone: str | None = None, max_gap: float = 72.0, **settings: Any
-) -> pd.DataFrame:
+    fixes: pd.DataFrame, *, timezone: str | None = None, max_gap: float = 72.0,
+    distance: float = 200.0, minutes: float = 30.0, eps: float = 20.0, min_samples: int = 2,
+) -> pd.DataFrame:  # fmt: skip
     """Turn anybody's position fixes into visits; nobody is left out who has a place.
 
     The zone is found from the coordinates if ``timezone`` does not name it; a silence between two
-    fixes at the same place is a stay there up to ``max_gap`` hours. Other settings are those of
-    `fixes_to_visits`, such as ``eps``. ``attrs["counts"]`` lists (step, number, people) of all that
-    was kept and kept out, ``attrs["left"]`` says why people are missing.
+    fixes at the same place is a stay there up to ``max_gap`` hours. What is kept out is counted
+    in notes. The other settings are those of `generate_staypoints` and `generate_locations`.
     """
-    options = {"everybody": True, "timezone": timezone, "max_gap": max_gap, "mend": True}
-    found = fixes_to_visits(fixes, **(options | settings))
-    lost = found.counts[found.counts.step.str.startswith(DROPPED)]
-    if len(lost):
-        what = ", ".join(f"{row.n:,} {row.step.removeprefix(DROPPED)}" for row in lost.itertuples())
-        note(f"{lost.n.sum():,} of {len(fixes):,} fixes are kept out: {what}.")
-    joined, cut = (int(found.counts.n[found.counts.step == one].sum()) for one in SILENCES)
+    require_zone(timezone)
+    clean, dropped = clean_fixes(fixes, mend=True)
+    require_any(clean, dropped)
+    stays = generate_staypoints(clean, distance=distance, minutes=minutes, max_gap=max_gap)
+    if stays.empty:
+        raise DataError(
+            f"None of {clean.user_id.nunique()} people has a staypoint (a stay of {minutes:g} "
+            f"minutes within {distance:g} m); give longer recordings, or other limits."
+        )
+    stays, places = generate_locations(
+        in_zone(stays, timezone or "UTC"), eps=eps, min_samples=min_samples
+    )
+    require_places(stays, eps, min_samples)
+    if lost := dropped[dropped > 0].to_dict():
+        what = ", ".join(f"{n:,} {reason}" for reason, n in lost.items())
+        note(f"{sum(lost.values()):,} of {len(fixes):,} fixes are kept out: {what}.")
+    joined, cut = (int(some.sum()) for some in _silences(clean, distance, 24 * 60, max_gap))
     if joined + cut:
         note(
             f"{joined} silences of more than a day at one place are stays there (up to max_gap="
             f"{max_gap:g} hours, --max-gap); {cut} others end a stay at its last fix."
         )
-    table = found.visits.drop(columns="split")
-    left = found.people["left"].value_counts()
-    table.attrs |= {
-        "counts": list(found.counts.astype(object).itertuples(index=False, name=None)),
-        "left": {why: int(n) for why, n in left.items() if why},
-    }
-    return note_doubts(table)
+    table = merge_staypoints(stays[stays.location_id.notna()], places)
+    return note_doubts(check(table if timezone else by_local_clocks(table)))
 
 
-def fixes_to_visits(
-    fixes: pd.DataFrame, *, distance: float = 200.0, minutes: float = 30.0,
-    max_gap: float | None = None, mend: bool = False, **settings: Any,
-) -> GpsResult:  # fmt: skip
-    """Turn position fixes into visits by the protocol of Hong et al. (2023), and tell each step.
-
-    Other ``settings`` are those of `tracks_to_visits`, above all ``timezone`` and
-    ``haversine_order``.
-    """
-    tracks = staypoints_and_triplegs(
-        fixes, distance=distance, minutes=minutes, max_gap=max_gap, mend=mend
-    )
-    return tracks_to_visits(tracks, **settings)
-
-
-def staypoints_and_triplegs(
-    fixes: pd.DataFrame, *, distance: float = 200.0, minutes: float = 30.0,
-    max_gap: float | None = None, mend: bool = False,
-) -> Tracks:  # fmt: skip
-    """Clean the fixes, find staypoints and triplegs; settings as of the single steps."""
-    clean, dropped = clean_fixes(fixes, mend=mend)
+def require_any(clean: pd.DataFrame, dropped: pd.Series) -> None:
+    """Refuse fixes of which none is left after `clean_fixes`."""
     if clean.empty:
         why = ", ".join(f"{reason}: {n}" for reason, n in dropped.items() if n)
         raise DataError(
@@ -503,125 +395,12 @@ def staypoints_and_triplegs(
             "and is the unit of the times right?"
             if why else "There are no position fixes; check the file or folder."
         )  # fmt: skip
-    stays = generate_staypoints(clean, distance=distance, minutes=minutes, max_gap=max_gap)
-    joined, cut = _silences(clean, distance, 24 * 60, max_gap)
-    numbers = (int(joined.sum()), int(cut.sum())) if max_gap else (0, 0)
-    everybody = _plain_ids(plain_types(fixes[["user_id"]].dropna())).user_id.unique()
-    people = clean.user_id.value_counts().reindex(sorted(everybody), fill_value=0)
-    people = people.rename_axis("user_id").to_frame("n_fixes")
-    people["n_staypoints"] = stays.user_id.value_counts().reindex(people.index, fill_value=0)
-    legs = generate_triplegs(clean, stays)
-    silences = dict(zip(SILENCES, numbers, strict=True))
-    return Tracks(in_zone(stays, "UTC"), in_zone(legs, "UTC"), people, dropped, silences)
 
 
-def tracks_to_visits(
-    tracks: Tracks,
-    *,
-    timezone: str | None = "UTC",  # decides where days begin; None finds it from the coordinates
-    haversine_order: HaversineOrder = "right",
-    everybody: bool = False,
-    eps: float = 20.0,
-    min_samples: int = 2,
-) -> GpsResult:
-    """Take the steps after the fixes, which are quick: other settings need no second reading.
-
-    Unless ``everybody`` is kept, people stay who were tracked for more than 50 days, with a window
-    of ten weeks (`tracking_quality`), and who have windows (`pgt.prepare`) in all three splits.
-    Published figures rest on "UTC" and "swapped".
-    """
-    require_zone(timezone)
-    stays, legs = (in_zone(t, timezone or "UTC") for t in (tracks.staypoints, tracks.triplegs))
-    tally = _Tally(tracks)
-    tally.step("staypoints", stays)
-    quality = tracking_quality(stays, legs).set_index("user_id")
-    tally.people[["days", "windows"]] = quality.reindex(tally.people.index, fill_value=0)
-    if not everybody:
-        tally.leave(tally.people.days <= MIN_DAYS, f"tracked for {MIN_DAYS} days or less")
-        tally.leave(tally.people.windows == 0, f"tracked for less than {WEEKS} weeks")
-        tally.step("staypoints of people tracked long enough", tally.remaining(stays))
-    tracked = tally.remaining(stays)
-    if tracked.empty:
-        n = int((tally.people.n_staypoints > 0).sum())
+def require_places(staypoints: pd.DataFrame, eps: float, min_samples: int) -> None:
+    """Refuse staypoints of which none is in a location."""
+    if staypoints.location_id.isna().all():
         raise DataError(
-            f"Nobody is left: of {len(tally.people)} people {n} have staypoints, and the longest "
-            f"tracking is {tally.people.days.max()} days; more than {MIN_DAYS}, and "
-            f"{WEEKS} weeks, are asked for. Keep everybody (everybody=True)."
-            if n and not everybody
-            else f"Nobody is left: none of {len(tally.people)} people has a staypoint (a stay of "
-            "half an hour within 200 m, unless you set it otherwise); give longer recordings."
-        )
-    lasting = tracked[tracked.finished_at - tracked.started_at > ACTIVITY]
-    tally.step("staypoints of more than 25 minutes", lasting)
-    found, places = generate_locations(
-        lasting, eps=eps, min_samples=min_samples, haversine_order=haversine_order
-    )
-    here = found[found.location_id.notna()]
-    tally.step("staypoints in locations", here)
-    tally.leave(~tally.people.index.isin(here.user_id), "no location")
-    if here.empty:
-        raise DataError(
-            f"None of {len(found)} staypoints has {min_samples - 1} more within {eps:g} m, "
+            f"None of {len(staypoints)} staypoints has {min_samples - 1} more within {eps:g} m, "
             "so there is no location; raise eps or lower min_samples."
         )
-    tally.step("locations", places)
-    table = merge_staypoints(here, places)
-    table = split_by_days(check(table if timezone else by_local_clocks(table)))
-    tally.step("visits", table)
-    n_visits = table.user_id.value_counts()
-    tally.people["n_visits"] = n_visits.reindex(tally.people.index, fill_value=0)
-    if not everybody:
-        data = prepare(table)
-        full = set.intersection(*(set(getattr(data, name).users) for name in SPLITS))
-        tally.leave(~tally.people.index.isin(full), "no window in some split")
-        tally.step("visits of people with windows in every split", tally.remaining(table))
-    final = tally.remaining(table)
-    if final.empty:
-        raise DataError(
-            f"None of {table.user_id.nunique()} people with visits has a window of 7 days in "
-            "every split; give longer tracks, or keep everybody (everybody=True, --everybody)."
-        )
-    data = prepare(final)
-    for name, n in data.counts().items():
-        tally.steps.append((f"{name} windows", n, len(set(getattr(data, name).users))))
-    counts = pd.DataFrame(tally.steps, columns=["step", "n", "people"]).astype({"people": "Int64"})
-    key = ["user_id", "first_fix"]
-    return GpsResult(
-        visits=final,
-        counts=counts,
-        people=tally.people.drop(columns="windows").reset_index(),
-        staypoints=stays.merge(found[[*key, "location_id"]], "left", key),
-        locations=places,
-        all_visits=table.assign(split=table.split.where(table.user_id.isin(final.user_id))),
-    )
-
-
-class _Tally:
-    """The steps so far, and who has left at which."""
-
-    def __init__(self, tracks: Tracks) -> None:
-        people, dropped = tracks.people, tracks.dropped
-        self.people = people.assign(days=0, windows=0, n_visits=0, left="")
-        kept = int(people.n_fixes.sum())
-        self.steps: list[tuple[str, int, int | None]] = [
-            ("fixes read", kept + int(dropped.sum()), len(people)),
-            *((DROPPED + reason, int(n), None) for reason, n in dropped.items() if n),
-            ("fixes kept", kept, int((people.n_fixes > 0).sum())),
-            *((what, n, None) for what, n in tracks.silences.items() if n),
-        ]
-        self.leave(people.n_fixes == 0, "no fix that can be used")
-        self.leave(people.n_staypoints == 0, "no staypoint")
-
-    def step(self, name: str, table: pd.DataFrame) -> None:
-        """Count the rows of a table, and the people if it says who."""
-        people = table.user_id.nunique() if "user_id" in table.columns else None
-        self.steps.append((name, len(table), people))
-
-    def leave(self, who: Any, why: str) -> None:
-        """Say why these people (a mask) are out, unless they already were."""
-        self.people.loc[who & (self.people["left"] == ""), "left"] = why
-
-    def remaining(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The rows of those who are still in."""
-        stay = self.people.index[self.people["left"] == ""]
-        return table[table.user_id.isin(stay)].reset_index(drop=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from itertools import product
 from typing import Any
@@ -12,20 +11,12 @@ import pandas as pd
 import pytest
 
 from pgt import gps
-from pgt.datasets import read_fixes
 from pgt.errors import DataError, DataNote
 from pgt.gps import (
-    FIXES,
-    GpsResult,
     clean_fixes,
-    fixes_to_visits,
     generate_locations,
     generate_staypoints,
-    generate_triplegs,
     merge_staypoints,
-    staypoints_and_triplegs,
-    tracking_quality,
-    tracks_to_visits,
 )
 from pgt.visits import check
 
@@ -254,8 +245,8 @@ def test_no_staypoints_or_none_together() -> None:
         (generate_staypoints, "gap_minutes", (0, -1, float("nan"))),
         (generate_locations, "eps", (0, float("nan"))),
         (generate_locations, "min_samples", (0,)), (generate_locations, "haversine_order", ("x",)),
-        (fixes_to_visits, "timezone", ("Mars",)), (fixes_to_visits, "eps", (-1,)),
-        (fixes_to_visits, "min_samples", (0,)), (fixes_to_visits, "haversine_order", ("left",)),
+        (gps.visits, "timezone", ("Mars",)), (gps.visits, "eps", (-1,)),
+        (gps.visits, "min_samples", (0,)),
     ) for value in values],
 )  # fmt: skip
 def test_settings_that_make_no_sense_are_refused(step: Any, change: dict[str, Any]) -> None:
@@ -270,7 +261,7 @@ def test_tables_without_the_columns_and_unknown_settings_are_refused() -> None:
     with pytest.raises(DataError, match=r"'location_id' is missing.*pgt.gps.generate_locations"):
         merge_staypoints(scattered(0))
     with pytest.raises(TypeError, match="epsilon"):
-        fixes_to_visits(commuter(1), epsilon=20)
+        gps.visits(commuter(1), epsilon=20)
 
 
 def test_merging_needs_the_same_person_place_and_no_gap() -> None:
@@ -285,248 +276,6 @@ def test_merging_needs_the_same_person_place_and_no_gap() -> None:
     assert found.location_id.tolist() == [7, 7, 7, 8, 8]
     first = found.iloc[0]
     assert first.started_at == table.started_at[0] and first.finished_at == table.finished_at[2]
-
-
-# --- triplegs and quality
-
-
-def slow_legs(fixes: pd.DataFrame, stays: pd.DataFrame, gap_minutes: float) -> list[list[int]]:
-    """The rows of each tripleg, fix by fix."""
-    inside = {
-        i for row in stays.itertuples() for i in range(row.first_fix, row.first_fix + row.n_fixes)
-    }
-    legs: list[list[int]] = []
-    before = None
-    for i, (user, at) in enumerate(zip(fixes.user_id, fixes.tracked_at, strict=True)):
-        if i not in inside:
-            goes_on = (
-                before is not None and i - 1 not in inside and user == before[0]
-                and at - before[1] <= pd.Timedelta(minutes=gap_minutes)
-            )  # fmt: skip
-            if not goes_on:
-                legs.append([])
-            legs[-1].append(i)
-        before = (user, at)
-    place = list(zip(fixes.lon, fixes.lat, strict=True))
-    return [leg for leg in legs if len({place[i] for i in leg}) > 1]
-
-
-def test_triplegs_equal_a_slow_loop() -> None:
-    n = 0
-    for seed in range(10):
-        parts = [clean_fixes(wander(seed + 100 * k, user=k))[0] for k in range(3)]
-        fixes = pd.concat(parts, ignore_index=True)
-        stays = generate_staypoints(fixes)
-        for gap in (1.0, 15.0):
-            expected = slow_legs(fixes, stays, gap)
-            found = generate_triplegs(fixes, stays, gap_minutes=gap)
-            assert found.n_fixes.tolist() == [len(leg) for leg in expected]
-            assert found.user_id.tolist() == [fixes.user_id[leg[0]] for leg in expected]
-            assert found.started_at.tolist() == [fixes.tracked_at[leg[0]] for leg in expected]
-            assert found.finished_at.tolist() == [fixes.tracked_at[leg[-1]] for leg in expected]
-            n += len(expected)
-    assert n > 300
-
-
-def records(seed: int, days: int = 200) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Staypoints and triplegs of two people, one after the other, with long silences."""
-    rng = np.random.default_rng(seed)
-    n = 150
-    hours = np.cumsum(rng.exponential(days * 24 / n / 2, 2 * n))
-    silent = np.cumsum((rng.random(2 * n) < 0.01) * 24.0 * 80)
-    edge = pd.Timestamp("2024-01-01 05:30", tz="Asia/Shanghai") + pd.to_timedelta(
-        (hours + silent).round(2), unit="h"
-    )
-    table = pd.DataFrame(
-        {"user_id": np.repeat([3, 1], n // 2), "started_at": edge[::2], "finished_at": edge[1::2]}
-    )
-    table.loc[4, "finished_at"] = table.started_at[4].normalize() + pd.Timedelta(days=1)
-    return table[::2].reset_index(drop=True), table[1::2].reset_index(drop=True)
-
-
-def slow_quality(table: pd.DataFrame, weeks: int) -> tuple[int, int]:
-    """Whole days tracked, and the windows that hold a record, piece by piece by day."""
-    begin, end = table.started_at.min(), table.finished_at.max()
-    days = (end - begin).days
-    pieces = []
-    for row in table.itertuples():
-        low = row.started_at
-        while low < row.finished_at:
-            high = min(row.finished_at, low.normalize() + pd.Timedelta(days=1))
-            pieces.append((low, high))
-            low = high
-    windows = 0
-    for i in range(days // 7 - weeks + 1):
-        low = begin.normalize() + pd.Timedelta(weeks=i)
-        high = low + pd.Timedelta(weeks=weeks)
-        windows += any(a >= low and b < high for a, b in pieces)
-    return days, windows
-
-
-@pytest.mark.parametrize("weeks", [2, 10])
-def test_quality_equals_a_slow_loop(weeks: int) -> None:
-    for seed in range(10):
-        stays, legs = records(seed)
-        table = tracking_quality(stays, legs, weeks=weeks)
-        assert table.user_id.tolist() == [1, 3]
-        for row in table.itertuples():
-            both = pd.concat([stays, legs])
-            assert (row.days, row.windows) == slow_quality(both[both.user_id == row.user_id], weeks)
-
-
-def test_a_window_asks_for_seventy_days() -> None:
-    # More than 50 days are not enough: ten whole weeks must fit in between.
-    for days, windows in ((69, 0), (70, 1), (77, 2)):
-        at = pd.Timestamp("2024-01-01 09:00", tz="UTC")
-        table = pd.DataFrame(
-            {"user_id": 1, "started_at": at + pd.to_timedelta([0, 30, days - 1], unit="D"),
-             "finished_at": at + pd.to_timedelta([1, 31, days], unit="D")}
-        )  # fmt: skip
-        found = tracking_quality(table, table[:0])
-        assert (found.days[0], found.windows[0]) == (days, windows)
-
-
-def test_nobody_tracked() -> None:
-    stays, legs = records(0)
-    assert len(tracking_quality(stays[:0], legs[:0])) == 0
-
-
-# --- the whole way
-
-
-@pytest.fixture(scope="module")
-def frames() -> pd.DataFrame:
-    """Two commuters; one tracked for a month, one nowhere twice, one seen once, one broken."""
-    nomad = commuter("nomad", days=100)
-    nomad["lat"] = 40 + np.arange(len(nomad)) // 24 * 2000 * METRE
-    broken = commuter("broken", days=1).assign(lat=400.17)
-    again = commuter("bob", days=150).assign(lon=16.5)
-    again = pd.concat([again, again[100:200], again[:3].assign(lat=np.nan)])
-    parts = [
-        commuter("ann"), nomad, again, commuter("cy", days=30), commuter("dot")[:1], broken,
-        commuter("hub", days=90).iloc[[0, 144 * 80]], commuter("six", days=60),
-    ]  # fmt: skip
-    return pd.concat(parts, ignore_index=True)
-
-
-@pytest.fixture(scope="module")
-def journey(frames: pd.DataFrame) -> GpsResult:
-    return fixes_to_visits(frames)
-
-
-def n_of(journey: GpsResult, step: str) -> int:
-    return int(journey.counts.set_index("step").n[step])
-
-
-def test_commuters_visits_are_known(journey: GpsResult) -> None:
-    ann = journey.visits[journey.visits.user_id == "ann"]
-    # Home until nine, work until five, home; the last night has no end yet.
-    assert len(ann) == 2 * 120 + 1
-    assert ann.location_id.nunique() == 2
-    work = ann[ann.lat > 48.205]
-    assert (work.started_at.dt.hour == 9).all() and (work.finished_at.dt.hour == 17).all()
-    pd.testing.assert_frame_equal(check(journey.visits), journey.visits)
-
-
-def test_everybody_has_one_fate(frames: pd.DataFrame, journey: GpsResult) -> None:
-    left = journey.people.set_index("user_id")["left"].to_dict()
-    assert left == {
-        "ann": "", "bob": "", "nomad": "no location", "cy": "tracked for 50 days or less",
-        "dot": "no staypoint", "hub": "no staypoint", "broken": "no fix that can be used",
-        "six": "tracked for less than 10 weeks",
-    }  # fmt: skip
-    assert set(journey.visits.user_id) == {who for who, why in left.items() if why == ""}
-    assert len(journey.people) == frames.user_id.nunique()
-
-
-def test_every_fix_is_counted(frames: pd.DataFrame, journey: GpsResult) -> None:
-    read_in = n_of(journey, "fixes read")
-    dropped = journey.counts[journey.counts.step.str.startswith("dropped")]
-    assert read_in == len(frames)
-    assert read_in == n_of(journey, "fixes kept") + dropped.n.sum()
-    assert dropped.set_index("step").n.to_dict() == {
-        "dropped: no position": 3, "dropped: latitude beyond ±90": 144,
-        "dropped: the same fix again": 100,
-    }  # fmt: skip
-    assert journey.people.n_fixes.sum() == n_of(journey, "fixes kept")
-
-
-def test_time_zone_moves_days_not_moments(frames: pd.DataFrame) -> None:
-    tracks = staypoints_and_triplegs(frames)
-    utc = tracks_to_visits(tracks, everybody=True).visits
-    beijing = tracks_to_visits(tracks, everybody=True, timezone="Asia/Shanghai").visits
-    assert str(beijing.started_at.dt.tz) == str(beijing.finished_at.dt.tz) == "Asia/Shanghai"
-    assert (beijing.started_at.to_numpy() == utc.started_at.to_numpy()).all()
-    with pytest.raises(DataError, match="'Mars' is no known time zone"):
-        tracks_to_visits(tracks, timezone="Mars")
-
-
-def test_everybody_keeps_whoever_has_a_visit(frames: pd.DataFrame) -> None:
-    journey = fixes_to_visits(frames, everybody=True)
-    assert set(journey.visits.user_id) == {"ann", "bob", "cy", "six"}
-    assert journey.all_visits.split.notna().all()
-
-
-def test_the_last_filter_keeps_an_empty_split(frames: pd.DataFrame) -> None:
-    # A month of visits, then none until the last day: windows in train, none in the others.
-    rare = commuter("rare", days=100).iloc[[*range(144 * 30), *range(14_200, 14_400)]]
-    journey = fixes_to_visits(pd.concat([frames, rare]))
-    fate = journey.people.set_index("user_id").loc["rare"]
-    assert fate["left"] == "no window in some split" and fate.n_visits > 0
-    assert "rare" not in set(journey.visits.user_id)
-    theirs = journey.all_visits[journey.all_visits.user_id == "rare"]
-    assert len(theirs) == fate.n_visits and theirs.split.isna().all()
-
-
-@pytest.mark.parametrize(
-    ("fixes", "says"),
-    [
-        (commuter(1)[:0], "There are no position fixes"),
-        (commuter(1).assign(lat=400.0), r"None .* \(latitude beyond ±90: 17280\)"),
-        (pd.concat([commuter(1), commuter("1")]), "mixes text and numbers"),
-        (commuter(1, days=20), "longest tracking is 19 days.*everybody=True"),
-        (commuter(1)[:1], "none of 1 people has a staypoint.*give longer recordings"),
-        (fixes_at([0, 3600], 1.0, 2.0), "longest tracking is 0 days"),
-        (commuter(1).drop(columns="lat"), "no column 'lat'; pgt.read_fixes"),
-        (commuter(1).assign(tracked_at="now"), "no times with a zone; pgt.read_fixes"),
-        (commuter(1).assign(lon="16.4"), "'lon' holds text"),
-        ([1, 2], "no column 'user_id'"),
-    ],
-)
-def test_when_nothing_is_left_it_says_why(fixes: pd.DataFrame, says: str) -> None:
-    with pytest.raises(DataError, match=says):
-        fixes_to_visits(fixes)
-
-
-def test_no_location_and_no_window_say_why() -> None:
-    with pytest.raises(DataError, match="None of 1 staypoints has 1 more within 20 m"):
-        fixes_to_visits(fixes_at([0, 3600], 1.0, 2.0), everybody=True)
-    with pytest.raises(DataError, match="None of 1 people with visits has a window"):
-        fixes_to_visits(commuter(1, days=100).iloc[[*range(200), *range(14_000, 14_200)]])
-
-
-# What the published pipeline gives on these fixes, step by step.
-PUBLISHED = {
-    "fixes read": (24_657_818, 182), "staypoints": (28_865, 177),
-    "staypoints of people tracked long enough": (26_684, 92),
-    "staypoints in locations": (19_579, 91), "locations": (2_048, pd.NA),
-    "visits": (19_186, 91), "visits of people with windows in every split": (16_598, 45),
-    "train windows": (7_424, 45), "valid windows": (3_334, 45), "test windows": (3_500, 45),
-}  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not os.environ.get(FIXES), reason=f"{FIXES} names no folder of fixes")
-def test_geolife_gives_the_published_visits() -> None:
-    tracks = staypoints_and_triplegs(read_fixes(os.environ[FIXES]))
-    journey = tracks_to_visits(tracks, haversine_order="swapped")
-    counts = journey.counts.set_index("step")
-    assert len(journey.all_visits) == 19_186
-    # The reader keeps out the one fix at latitude 400.17 before it is counted here.
-    assert counts.n["fixes read"] in (24_657_817, 24_657_818)
-    for step, (n, people) in list(PUBLISHED.items())[1:]:
-        assert counts.n[step] == n, step
-        assert people is pd.NA or counts.people[step] == people, step
 
 
 # --- anybody's fixes
@@ -544,7 +293,6 @@ def test_anybodys_visits_are_checked_and_nothing_is_said_of_good_fixes() -> None
     table, notes = told(commuter(days=10))
     pd.testing.assert_frame_equal(check(table), table)
     assert len(table) == 21 and notes == ""
-    assert table.attrs["counts"][0] == ("fixes read", 1440, 1) and table.attrs["left"] == {}
 
 
 @pytest.mark.parametrize("backend", ["pyarrow", "numpy_nullable"])

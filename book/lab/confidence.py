@@ -40,7 +40,7 @@ import numpy as np
 from wherenext.predictions import Predictions, collect, recalibrated, top, with_unseen
 from wherenext.window_features import first_visits
 
-from lab import coverage, data_sets, models
+from lab import coverage, data_sets, forecasts, models
 from lab.data_sets import DATA
 from lab.grid import enough_people
 from lab.models import Run
@@ -128,14 +128,14 @@ def calibrated(predictions: Predictions, answers: np.ndarray) -> Iterator[Row]:
     p, y = best.confidence.to_numpy(), best.hit.to_numpy(dtype=float)
     floor, high_floor = floor_of_error(p)
     low, high = ends(resampled_means([p - y], predictions.users, draws=DRAWS))
-    parts = calibration.brier(p, y)
+    parts = forecasts.brier(p, y)
     yield {
         "table": "calibration", "n": len(p), "confidence": float(p.mean()),
         "accuracy": float(y.mean()), "gap": float((p - y).mean()),
         "low": float(low), "high": float(high),
         "error": calibration.expected_calibration_error(p, y), "floor": floor,
         "floor_high": high_floor, "brier": parts.score, "skill": parts.skill,
-        "auc": calibration.auc(p, y),
+        "auc": forecasts.auc(p, y),
         "loss": float(calibration.losses(answers, predictions.answer).mean()),
     }  # fmt: skip
     for bins in BINS:
@@ -154,8 +154,8 @@ def foretold(predictions: Predictions, answers: np.ndarray) -> Row:
         "table": "new", "n": len(p), "forecast": float(p.mean()), "share": float(y.mean()),
         "error": calibration.expected_calibration_error(p, y),
         "floor": floor_of_error(p)[0],
-        "skill": calibration.brier(p, y).skill, "auc": calibration.auc(p, y),
-        "auc_within": calibration.auc_within(p, y, predictions.users),
+        "skill": forecasts.brier(p, y).skill, "auc": forecasts.auc(p, y),
+        "auc_within": forecasts.auc_within(p, y, predictions.users),
     }  # fmt: skip
 
 

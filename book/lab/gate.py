@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from wherenext.window_features import forecast, gates
 
-from lab import data_sets, models, runs
+from lab import data_sets, forecasts, models, runs
 from lab.data_sets import DATA
 from lab.models import Run
 from lab.reports import Report
@@ -58,11 +58,11 @@ def returned(windows: Windows) -> np.ndarray | None:
 
 def scores(gate: np.ndarray, outcome: np.ndarray, users: np.ndarray) -> dict[str, float]:
     """What a gate knows of an outcome, and how it says so; see `pgt.calibration`."""
-    parts = calibration.brier(gate, outcome)
-    intercept, slope = calibration.calibration_line(gate, outcome)
+    parts = forecasts.brier(gate, outcome)
+    intercept, slope = forecasts.calibration_line(gate, outcome)
     return {
-        "auc": calibration.auc(gate, outcome),
-        "auc_within": calibration.auc_within(gate, outcome, users),
+        "auc": forecasts.auc(gate, outcome),
+        "auc_within": forecasts.auc_within(gate, outcome, users),
         "brier": parts.score,
         "reliability": parts.reliability,
         "skill": parts.skill,
@@ -140,8 +140,8 @@ def without_network(
         found |= {f"{name}_{outcome}": value for name, value in own.items()}
 
         def lead(y: np.ndarray, p: np.ndarray, *gates: np.ndarray) -> float:
-            rival = np.mean([calibration.auc(gate, y) for gate in gates])
-            return calibration.auc(p, y) - float(rival)
+            rival = np.mean([forecasts.auc(gate, y) for gate in gates])
+            return forecasts.auc(p, y) - float(rival)
 
         columns = (happened, p, *(table.gate.to_numpy() for table in tables))
         low, high = calibration.interval(lead, users, *columns, n_resamples=500)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from lab import forecasts
 from lab import gate as gate_report
 from wherenext.results import read_results
-
-from pgt import calibration
 
 pytestmark = pytest.mark.slow  # each resamples people, many times
 N, USERS = 2000, 25
@@ -52,9 +51,9 @@ def test_groups_of_windows_add_up(rows: pd.DataFrame) -> None:
 def test_scores_are_those_of_each_outcome(rows: pd.DataFrame) -> None:
     first, whole = table(42), rows[(rows.seed == 42) & (rows.group == "all")].iloc[0]
     for outcome in ("in_window", "returned"):
-        expected = calibration.auc(first.gate, first[outcome])
+        expected = forecasts.auc(first.gate, first[outcome])
         assert whole[f"auc_{outcome}"] == pytest.approx(expected)
-        slope = calibration.calibration_line(first.gate, first[outcome])[1]
+        slope = forecasts.calibration_line(first.gate, first[outcome])[1]
         assert whole[f"slope_{outcome}"] == pytest.approx(slope)
     assert whole["acc@1"] == pytest.approx(100 * first.correct.mean())
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 import wherenext.city
+from lab.hong_gps import fixes_to_visits
 from wherenext.fixes import simulate_fixes
 
 from pgt.__main__ import main
 from pgt.baselines import Last as Last
 from pgt.checkpoint import shipped
-from pgt.gps import fixes_to_visits
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 city = cache(wherenext.city.load)
