@@ -340,7 +340,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     said = set()
 
-    def say(message: Any, category: type[Warning], *where: Any) -> None:
+    def say(message: Any, category: type[Warning], *where: Any, **_: Any) -> None:
         """A note on the data as a line of ours, once; other warnings as Python shows them."""
         note = issubclass(category, DataNote)
         python = warnings.formatwarning(message, category, *where[:2])

@@ -220,7 +220,7 @@ def pointer_strip(
     _column(visits, "location_id", "attention")
     names, at = names or {}, np.arange(len(visits))
     hit, height = (visits.location_id == target).to_numpy(), visits.attention.to_numpy()
-    look = {"edgecolor": "white", "lw": 0}
+    look: dict[str, Any] = {"edgecolor": "white", "lw": 0}
     with _axes(axes, figsize=(max(6.4, 0.3 * len(visits)), 3.6)) as ax:
         ax.bar(at[~hit], height[~hit], color=COPIED, label="other places", **look)
         ax.bar(at[hit], height[hit], color=TRUTH, hatch="///", label="the true next place", **look)

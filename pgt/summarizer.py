@@ -253,14 +253,13 @@ class Decoder(nn.Module):
         # The state that attends is the whole of it, h and c.
         self.attention = AdditiveAttention(2 * hidden, 2 * hidden, coverage)
 
-    def remember(self, states: Tensor, padding: Tensor) -> Memory:
-        """(B, L, 2H) states, (B, L) padding -> what every step looks at."""
-        return Memory(states, self.attention.features(states), padding)
-
-    def start(self, h: Tensor, c: Tensor, memory: Memory) -> Carried:
-        """Before the first word there is no context, and nothing is covered."""
-        context = memory.states.new_zeros(len(h), memory.states.shape[-1])
-        return Carried(h, c, context, memory.states.new_zeros(memory.padding.shape))
+    def start(
+        self, states: Tensor, padding: Tensor, h: Tensor, c: Tensor
+    ) -> tuple[Memory, Carried]:
+        """(B, L, 2H) states: at first there is no context, and nothing is covered."""
+        context = states.new_zeros(len(h), states.shape[-1])
+        memory = Memory(states, self.attention.features(states), padding)
+        return memory, Carried(h, c, context, states.new_zeros(padding.shape))
 
     def forward(
         self, embedded: Tensor, carried: Carried, memory: Memory
@@ -341,8 +340,7 @@ class PointerGenerator(nn.Module):
     def read(self, batch: TextBatch) -> tuple[Memory, Carried]:
         """Encode the sources: what the decoder looks at, and what it starts from."""
         states, last = self.encoder(self.embedding(batch.source), batch.length)
-        memory = self.decoder.remember(states, batch.padding)
-        return memory, self.decoder.start(*self.reduce(*last), memory)  # type: ignore[call-arg]
+        return self.decoder.start(states, batch.padding, *self.reduce(*last))
 
     def embed(self, word: Tensor) -> Tensor:
         """(...) -> (..., E); a lent word has no embedding and goes as unknown."""

@@ -90,9 +90,9 @@ class Original(PlaceModel):
         states, last = self.encoder(self.embedding(batch.location), batch.length)  # (B, L, 2H)
         h, c = self.reduce(*last)  # (B, H) each
         if self.decoder is not None and self.start is not None:
-            memory = self.decoder.remember(states, batch.padding)
+            memory, begin = self.decoder.start(states, batch.padding, h, c)
             word = self.start.expand(len(batch), -1)  # (B, E) "begin"
-            carried, fused, attention = self.decoder(word, self.decoder.start(h, c, memory), memory)
+            carried, fused, attention = self.decoder(word, begin, memory)
             h, c, context = carried.h, carried.c, carried.context
             evidence = torch.cat([context, c, h, fused], dim=-1)
         else:
@@ -131,9 +131,8 @@ class WithDecoder(PointerGeneratorTransformer):
 
     def decoded(self, encoded: Tensor, last: Tensor, padding: Tensor) -> Tensor:
         """(B, L, D), (B, D), (B, L) -> (B, D) what the decoder makes of the window."""
-        memory = self.decoder.remember(encoded, padding)
         h, c = self.reduce(last, last)  # (B, D / 2) each
-        begin = self.decoder.start(h, c, memory)
+        memory, begin = self.decoder.start(encoded, padding, h, c)
         carried, _, _ = self.decoder(self.start.expand(len(last), -1), begin, memory)
         return self.project(torch.cat([carried.h, carried.context], dim=-1))
 
