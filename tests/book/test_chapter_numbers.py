@@ -36,6 +36,15 @@ def test_the_real_book_is_numbered_without_gaps() -> None:
     parts = toc.parts()
     numbers = [n for pages in parts.values() for page in pages if (n := toc.chapter(page))]
     assert numbers == list(range(1, len(numbers) + 1))
-    *numbered, last = parts
+    *numbered, evidence, last = parts
     assert [title.split(" · ")[0] for title in numbered] == "I II III IV V".split()
-    assert last == "Back matter" and not any(map(toc.chapter, parts[last]))
+    assert (evidence, last) == ("Evidence", "Back matter")
+    assert not any(map(toc.chapter, parts[evidence] + parts[last]))
+
+
+def test_the_front_page_numbers_the_parts() -> None:
+    import contents
+
+    text = contents.contents(toc.ROOT, {"01_where_next", "05_embeddings"})
+    assert '<h3 class="part">I · People return</h3>' in text
+    assert '<h3 class="part">II · Build it</h3>' in text
