@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pandas as pd
@@ -87,4 +87,4 @@ def test_a_run_sees_the_windows_of_its_variant(tiny: Callable[[Protocol], str]) 
     times: tuple[TargetTime, ...] = ("unknown", "hour", "time")
     for target_time in times:
         model, training = models.untrained(key, models.Run("contextual", "full", target_time, 7))
-        assert model.config.to_dict()["target_time"] == target_time and training.seed == 7
+        assert asdict(model.config)["target_time"] == target_time and training.seed == 7
