@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import weakref
 from collections import Counter
-from dataclasses import fields, replace
-from itertools import islice, pairwise, product
+from dataclasses import replace
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from torch import Tensor
 from wherenext import city
 
 from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, baselines, fit_baseline
-from pgt.batch import Batch
 from pgt.metrics import evaluate, gains
 from pgt.sparse import Transitions, rank_all
 from pgt.windows import Dataset, Windows, prepare
@@ -120,24 +118,6 @@ def test_of_places_where_the_person_never_was_everybodys_share_decides() -> None
             assert shares[place] == pytest.approx(1e-3 * share + popular[place], rel=1e-5)
 
 
-def test_markov_keeps_only_what_happened(data: Dataset) -> None:
-    markov = Markov().fit(data.train)
-    place, user = data.train.features[:2, 1:].tolist()
-    steps = [
-        (user[i], place[i], place[i + 1]) for i in range(len(user) - 1) if user[i] == user[i + 1]
-    ]
-    assert len(markov.own.counts) == len(set(steps))
-    assert len(markov.everybody.counts) == len({step[1:] for step in steps})
-    assert markov.own.counts.sum() == markov.everybody.counts.sum() == len(steps)
-    size = data.vocabulary.n_locations
-    dense = torch.zeros(size, size)
-    for _, here, there in steps:
-        dense[here, there] += 1
-    place, count = markov.everybody.after(torch.arange(size))
-    found = torch.zeros(size, 1 + size).scatter(1, 1 + place, count)[:, 1:]
-    assert torch.equal(found, dense)
-
-
 def test_the_kernel_equals_its_printed_sum(data: Dataset) -> None:
     kernel = ContextKernel(decay=0.9, base=0.2, same=1.5, clock=2.0, width=100).fit(data.train)
     scores = kernel.scores(data.test.batch(np.arange(len(data.test))))
@@ -165,24 +145,6 @@ def test_the_kernel_only_looks_at_the_window(data: Dataset) -> None:
     assert torch.equal(kernel.scores(batch), base)
 
 
-def test_choose_finds_the_best_of_the_grid(data: Dataset) -> None:
-    kernel = ContextKernel().fit(data.train)
-    valid = data.valid.subset(np.arange(0, len(data.valid), 8))
-    small = {"decay": (0.9,), "base": (0.1, 1.0), "same": (1.0,), "clock": (1.0, 5.0),
-             "width": (60.0,)}  # fmt: skip
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ContextKernel, "GRID", small)
-        chosen = kernel.choose(valid)
-        options = [
-            ContextKernel(0.9, base, 1.0, clock, 60.0, kernel.n_locations)
-            for base in small["base"]
-            for clock in small["clock"]
-        ]
-    scores = [gains(evaluate(option, valid))["acc@1"].mean() for option in options]
-    assert gains(evaluate(chosen, valid))["acc@1"].mean() == pytest.approx(max(scores))
-    assert chosen.n_locations == kernel.n_locations
-
-
 def test_choose_takes_the_first_of_the_best_where_options_differ_widely() -> None:
     """Also one that seldom decides: its ties count their fair share, and no more."""
     visits = routine_visits(days=90)
@@ -201,33 +163,6 @@ def test_choose_takes_the_first_of_the_best_where_options_differ_widely() -> Non
     assert max(scores) > min(scores) + 0.3 and scores.index(min(scores)) == 0
     assert (ranks[0].tied > 1).mean() > 0.2
     assert chosen == options[[score > max(scores) - 1e-9 for score in scores].index(True)]
-
-
-def test_the_grid_leaves_no_wide_gap_and_holds_the_numbers_of_the_start() -> None:
-    grid = ContextKernel.GRID
-    for name, widest in {"decay": 1.1, "base": 3.4, "clock": 2, "width": 2}.items():
-        steps = [high / low for low, high in pairwise(grid[name]) if low > 0]
-        assert all(1 < step <= widest for step in steps), name
-    assert grid["same"] == (1.0,)  # only the ratios of the weights matter
-    assert grid["decay"][0] > 0 and grid["decay"][-1] == 1  # 1: nothing fades
-    assert grid["clock"][0] == 0  # the time of day is not asked
-    assert min(b / a for a, b in pairwise(grid["base"])) > 2.9  # even steps
-    assert all(getattr(ContextKernel(), name) in options for name, options in grid.items())
-
-
-def test_only_the_kernel_is_tuned_and_only_where_there_is_something_to_tune_on(
-    data: Dataset,
-) -> None:
-    few = data.valid.subset(np.arange(0, len(data.valid), 9))
-    small = {"decay": (0.9,), "base": (0.3, 1.0), "same": (1.0,), "clock": (0.5,), "width": (30.0,)}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ContextKernel, "GRID", small)
-        tuned = fit_baseline("kernel", data.train, few)
-        assert tuned == ContextKernel().fit(data.train).choose(few)
-        assert tuned != ContextKernel().fit(data.train)
-        assert fit_baseline("kernel", data.train, few.subset([])) == ContextKernel().fit(data.train)
-        for name in ("last", "most_frequent", "markov"):
-            assert fit_baseline(name, data.train, few).n_locations == data.vocabulary.n_locations
 
 
 @pytest.mark.parametrize("name", ["last", "most_frequent", "kernel"])
@@ -249,41 +184,6 @@ def test_what_is_no_place_scores_nothing(data: Dataset, name: str) -> None:
     place, own = baselines()[name].fit(data.train).own_scores(batch)
     assert (place < 0).any() and (own[place < 0] == -math.inf).all()
     assert (own[place >= 0] > -math.inf).all()
-
-
-def test_padding_has_no_vote(data: Dataset) -> None:
-    batch: Batch = data.test.batch(np.arange(len(data.test)))
-    votes = ContextKernel().weights(batch)
-    assert batch.padding.any() and (votes[batch.padding] == 0).all()
-    assert (votes[~batch.padding] > 0).all()
-
-
-def test_choosing_looks_at_one_batch_at_a_time(data: Dataset) -> None:
-    """The first of the best, as if each kernel had gone through all batches alone."""
-    alive, most = [], []
-
-    class Watched(Windows):
-        def batches(self, *given, **named):  # type: ignore[no-untyped-def]
-            for batch in super().batches(16):
-                alive.append(weakref.ref(batch))
-                most.append(sum(one() is not None for one in alive))
-                yield batch
-                del batch
-
-    valid = data.valid.subset(np.arange(0, len(data.valid), 4))
-    kernel = ContextKernel().fit(data.train)
-    small = {"decay": (0.9, 1.0), "base": (0.1, 1.0), "same": (1.0,), "clock": (0.0, 2.0),
-             "width": (60.0,)}  # fmt: skip
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ContextKernel, "GRID", small)
-        chosen = kernel.choose(Watched(**{f.name: getattr(valid, f.name) for f in fields(valid)}))
-    options = [
-        ContextKernel(decay, base, 1.0, clock, 60.0, kernel.n_locations)
-        for decay in small["decay"] for base in small["base"] for clock in small["clock"]
-    ]  # fmt: skip
-    score = [gains(evaluate(option, valid))["acc@1"].sum() for option in options]
-    assert score[options.index(chosen)] == pytest.approx(max(score))
-    assert max(most) <= 2  # the next one is made before the last one is let go
 
 
 @pytest.mark.parametrize("name", baselines())

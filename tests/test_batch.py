@@ -64,16 +64,6 @@ def test_the_most_recent_visits_are_those_that_a_short_batch_gathers(
     assert equal(pad_to(batch, batch.location.shape[1] + 3).most_recent(n), short) or n > 17
 
 
-def test_what_is_short_enough_is_not_copied(batch: Batch) -> None:
-    longest = batch.location.shape[1]
-    assert batch.most_recent(longest) is batch
-    assert batch.most_recent(longest - 1) is not batch
-
-
-def test_cutting_in_two_steps_is_cutting_once(batch: Batch) -> None:
-    assert equal(batch.most_recent(9).most_recent(4), batch.most_recent(4))
-
-
 def test_on_another_device_the_batch_is_the_same(batch: Batch) -> None:
     assert equal(batch.to("cpu"), batch)
     away = batch.to("meta")

@@ -134,18 +134,6 @@ def test_at_the_start_every_layer_only_adds_to_what_comes_in_and_keeps_its_scale
 # --- what is kept, and what is shown
 
 
-def test_positions_are_not_kept_in_a_checkpoint(encoder: Encoder) -> None:
-    assert set(encoder.state_dict()) == {name for name, _ in encoder.named_parameters()}
-    assert encoder.positions.shape == (12, 16)
-
-
-def test_attention_is_shown_when_asked_for(encoder: Encoder, x: Tensor, padding: Tensor) -> None:
-    out, nothing = encoder(x, padding)
-    same, seen = encoder(x, padding, attention=True)
-    assert nothing == () and torch.equal(out, same)
-    assert [one.shape for one in seen] == [(4, 4, 9, 9)] * 3
-
-
 def test_dropout_acts_in_training_alone(x: Tensor, padding: Tensor) -> None:
     torch.manual_seed(0)
     noisy = Encoder(config(dropout=0.5)).double()

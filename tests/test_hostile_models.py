@@ -12,8 +12,6 @@ import pytest
 from safetensors.torch import save_file
 
 from pgt.checkpoint import load_model, load_windows_config, save_model
-from pgt.cli import main
-from pgt.datasets import write
 from pgt.errors import DataError
 from pgt.files import read
 from pgt.windows import prepare
@@ -23,11 +21,9 @@ from .helpers import model_of, refusal, routine_visits, tiny_config
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table and an untrained model of it."""
+    """An untrained model."""
     folder = tmp_path_factory.mktemp("models")
-    visits = routine_visits(users=2, days=40)
-    write(visits, folder / "v.parquet")
-    data = prepare(visits)
+    data = prepare(routine_visits(users=2, days=40))
     model = model_of(tiny_config(data)).float()
     save_model(folder / "m.safetensors", model, data.vocabulary, {"seed": 1}, data.config)
     return folder
@@ -50,56 +46,41 @@ def sized(info: dict[str, Any], **sizes: int) -> dict[str, Any]:
 
 
 def loaded(path: Path) -> None:
-    """Load all that commands load of a model."""
+    """Load all that is loaded of a model."""
     load_model(path)
     load_windows_config(path)
 
 
+ROOM = "its header claims more than its weights have room for"
 HEADERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no JSON": (lambda info: "{", "cut short or damaged"),
     "deep JSON": (lambda info: "[" * 100_000, "cut short or damaged"),
     "a list": (lambda info: [], "its header is no table of names"),
     "a number": (lambda info: 7, "its header is no table of names"),
-    "notes that are a list": (lambda info: info | {"notes": [1]}, "no table of names"),
-    "notes that are nothing": (lambda info: info | {"notes": None}, "no table of names"),
     "no model": (lambda info: {"notes": {}}, "does not fit this version of pgt"),
     "no vocabulary": (lambda info: info | {"vocabulary": {}}, "does not fit this version"),
-    "a width that no memory holds": (lambda info: sized(info, d_model=4 * 10**8), "d_model is 4"),
-    "a middle that no memory holds":
-        (lambda info: sized(info, d_feedforward=10**9), "d_feedforward is 1"),
-    "more layers than weights": (lambda info: sized(info, n_layers=10**9), "n_layers is 1"),
-    "a window of a billion": (lambda info: sized(info, max_len=10**9), "max_len is 1"),
+    "a width that no memory holds": (lambda info: sized(info, d_model=4 * 10**8), ROOM),
+    "a middle that no memory holds": (lambda info: sized(info, d_feedforward=10**9), ROOM),
+    "more layers than weights": (lambda info: sized(info, n_layers=10**9), ROOM),
+    "a window of a billion": (lambda info: sized(info, max_len=10**9), ROOM),
+    "a width beyond all bounds": (lambda info: sized(info, d_model=4 * 10**11), "d_model=4"),
     "more places than the vocabulary":
-        (lambda info: sized(info, n_locations=10**9), "configuration has n_locations 1"),
-    "a width beyond all bounds":
-        (lambda info: sized(info, d_model=4 * 10**11), "d_model=400000000000 must be at most"),
-    "fewer people than the vocabulary":
-        (lambda info: sized(info, n_users=1), "configuration has n_users 1, its vocabulary 3"),
+        (lambda info: sized(info, n_locations=10**9), "n_locations is 1000000000, the voc"),
+    "fewer people than the vocabulary": (lambda info: sized(info, n_users=1), "n_users is 1, the"),
     "another width": (lambda info: sized(info, d_model=32), "but .* in this model; it belongs to"),
     "windows of 0 days":
         (lambda info: info | {"windows": info["windows"] | {"days": 0}}, "days=0 must be a whole"),
-    "notes of 0 days":
-        (lambda info: {k: v for k, v in info.items() if k != "windows"} | {"notes": {"days": 0}},
-         "days=0 must be a whole"),
-    "notes of seven days by name":
-        (lambda info: {k: v for k, v in info.items() if k != "windows"}
-         | {"notes": {"days": "seven"}}, "does not fit this version"),
+    "no windows": (lambda info: info | {"windows": {}}, "does not say on which windows"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_a_tampered_header_is_refused_in_one_sentence(
-    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_tampered_header_is_refused_in_one_sentence(name: str, folder: Path) -> None:
     change, says = HEADERS[name]
     path = rewritten(folder, change)
     with pytest.raises(DataError, match=says) as refusal:
         loaded(path)
     assert "\n" not in str(refusal.value)
-    for command in ("evaluate", "predict"):
-        assert main([command, str(folder / "v.parquet"), str(path)]) == 2
-        err = capsys.readouterr().err
-        assert err.startswith("pgt: ") and err.count("\n") == 1
 
 
 def test_whatever_happens_to_a_model_it_is_read_or_refused(folder: Path) -> None:

@@ -101,19 +101,6 @@ def test_erratum_1_the_bias_curve_starts_at_the_last_visit_and_never_shows_paddi
     assert curve[0] == last
 
 
-def test_without_a_position_bias_the_curve_is_flat_and_without_a_pointer_there_is_none(
-    data: Dataset,
-) -> None:
-    size = data.vocabulary.n_locations, data.vocabulary.n_users
-    flat, none = (
-        PointerGeneratorTransformer(ModelConfig(*size, without=(part,)))
-        for part in ("position_bias", "pointer")
-    )
-    assert not bias_of(flat, 20).any()
-    with pytest.raises(DataError, match="no pointer"):
-        bias_of(none, 20)
-
-
 def test_candidates_are_the_best_and_name_the_target(
     data: Dataset, model: PointerGeneratorTransformer
 ) -> None:

@@ -69,15 +69,6 @@ def test_the_table_holds_the_best_places_of_everybody(
         assert (own.after == last.started_at).all() and own.known_user.all()
 
 
-def test_five_places_are_named_unless_more_or_fewer_are_wanted(
-    data: Dataset, visits: pd.DataFrame, model: PointerGeneratorTransformer
-) -> None:
-    found = predict(model, data.vocabulary, visits, windows=WINDOWS)
-    assert found.groupby("user_id").size().tolist() == [5] * 5
-    with pytest.raises(DataError, match="top is 0"):
-        predict(model, data.vocabulary, visits, windows=WINDOWS, top=0)
-
-
 def test_one_person_is_predicted_as_among_all(
     data: Dataset, visits: pd.DataFrame, model: PointerGeneratorTransformer
 ) -> None:
@@ -146,11 +137,3 @@ def test_a_moment_is_the_same_in_every_zone_and_the_last_visits_clock_counts(
     )
     assert torch.equal(here.features, there.features)
     assert (here.features[day][here.target + 1] == local_day(pd.Series([now]))[0]).all()
-
-
-def test_a_table_without_its_columns_is_refused(
-    data: Dataset, visits: pd.DataFrame, model: PointerGeneratorTransformer
-) -> None:
-    for name in ("location_id", "started_at"):
-        with pytest.raises(DataError, match=f"'{name}' is missing"):
-            predict(model, data.vocabulary, visits.drop(columns=name), windows=WINDOWS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,16 @@ import torch
 from pgt import files
 from pgt.calibration import threshold
 from pgt.checkpoint import shipped
-from pgt.contextual import IN_WORDS, MEMORY, OLDER, ContextualConfig, ContextualPointer
+from pgt.contextual import IN_WORDS, MEMORY, OLDER, ContextualPointer
 from pgt.errors import DataError
 from pgt.history import with_history
-from pgt.metrics import FEW, compare, evaluate
+from pgt.metrics import FEW
 from pgt.predictor import (
-    NETWORKS,
     PRIOR,
     Experts,
     NextLocation,
     ask,
     likeliest,
-    new_network,
-    sample,
     share_of_new,
     share_of_truth,
 )
@@ -279,12 +276,6 @@ def test_a_question_looks_like_the_window_of_the_next_visit(visits: pd.DataFrame
         assert torch.equal(getattr(one, name), getattr(other, name)), name
 
 
-def test_a_sample_has_everything_if_it_can() -> None:
-    assert sample(3, 5).tolist() == [0, 1, 2]
-    some = sample(1000, 10)
-    assert len(set(some)) == 10 and (np.diff(some) > 0).all() and (sample(1000, 10) == some).all()
-
-
 # --- fitting, scoring, files -------------------------------------------------------------------
 
 
@@ -326,15 +317,6 @@ def test_the_score_has_the_rules_beside_it(model: NextLocation, visits: pd.DataF
     assert few["acc@1"].notna().any()
     with pytest.raises(DataError, match="no test windows"):
         model.score(visits.groupby("user_id").head(4))
-
-
-def test_scores_are_those_of_the_ranks(model: NextLocation, visits: pd.DataFrame) -> None:
-    data = with_history(prepare(visits, protocol="exact"), MEMORY, OLDER)
-    ranks = evaluate(model.experts["next_place"].weighed(data.train), data.test)
-    alone = compare({"contextual": ranks})
-    table = model.score(visits)
-    expected = table[table.model == "contextual"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(alone, expected)
 
 
 def test_what_is_saved_is_what_is_loaded(
@@ -400,14 +382,6 @@ def test_a_file_holds_no_visit(visits: pd.DataFrame) -> None:
         path = Path(folder) / "m.safetensors"
         NextLocation.pretrained().fit(secret).save(path)
         assert b"secret place" not in path.read_bytes()
-
-
-def test_a_network_knows_no_place_by_name() -> None:
-    for part, target_time in NETWORKS.items():
-        network = new_network(1, target_time)
-        assert isinstance(network, ContextualPointer)
-        assert network.embeddings is None and network.generator is None, part
-        assert ContextualConfig.from_dict(asdict(network.config)) == network.config
 
 
 # --- threads and bad input ---------------------------------------------------------------------

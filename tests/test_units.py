@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from pgt.visits import (
-    EARTH_RADIUS,
     MINUTES_OF_DAY,
     around_the_clock,
     microseconds,
@@ -31,7 +30,3 @@ def test_a_moment_is_one_number_whatever_zone_and_resolution(unit: str) -> None:
         found = microseconds(moments.dt.tz_convert(zone).dt.as_unit(unit))
         assert found.dtype == np.int64
         assert (found / 1e6).tolist() == [one.timestamp() for one in moments]
-
-
-def test_the_radius_of_the_earth_lies_between_pole_and_equator() -> None:
-    assert 6_356_752 < EARTH_RADIUS < 6_378_137

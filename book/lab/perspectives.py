@@ -109,7 +109,7 @@ def away(data: Dataset, ranks: pd.DataFrame) -> np.ndarray:
     """(W,) metres from the first guess to where the person went."""
     columns = ["location_id", "lon", "lat"]
     visits = pd.concat([getattr(data, name).visits[columns] for name in SPLITS])
-    where = np.radians(visits.groupby("location_id")[["lon", "lat"]].mean())
+    where = visits.groupby("location_id")[["lon", "lat"]].mean()
     guess, truth = (
         np.stack(on_sphere(*where.reindex(data.vocabulary.decode(ids)).to_numpy().T), axis=1)
         for ids in (ranks.predicted.to_numpy(), ranks.target.to_numpy())

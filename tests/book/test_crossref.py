@@ -48,13 +48,6 @@ def test_references_become_links_also_across_chapters(book: Built) -> None:
     assert hrefs == ["#equation-7-1", eight, "#equation-7-2", "#equation-7-1", eight]
 
 
-def test_a_reference_to_no_equation_is_a_warning(tmp_path: Path) -> None:
-    pages = {"07_a": "# A\n\nSee equation (7.9).\n"}
-    extensions = ("sphinxcontrib.bibtex", "portable")
-    built = build(tmp_path, pages, *extensions, more="bibtex_bibfiles = []")
-    assert "equation not found: 7.9" in built.warnings
-
-
 # ---- The chapters themselves -------------------------------------------------------------------
 
 SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))

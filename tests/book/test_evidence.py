@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import evidence
 import measured
 import pytest
-import results_tables
 from facts import GEOLIFE, NEW_YORK, RULE_MEMORY, fact, percent
 from front_chart import CITIES, bars
-from lab import reports
-from lab.reports import NO_CODE, outdated, run_fingerprints
 from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
@@ -163,90 +159,4 @@ def test_other_numbers_missing_and_unread_files_are_noticed(copy: Path) -> None:
     assert "there is no book/results/geolife_published.json" in problems
 
 
-@pytest.fixture
-def mine(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, float]]:
-    """A report "mine", whose rows can be changed."""
-    rows = [{"value": 1.0, "seconds": 2.0}]
-    report = reports.Report("Which?", lambda: rows, ("city",), results=("city",))
-    monkeypatch.setitem(reports.REPORTS, "mine", "lab.tuning")
-    monkeypatch.setattr(reports, "report", lambda name: report)
-    return rows
-
-
-@pytest.mark.usefixtures("mine")
-def test_a_report_names_its_code_and_what_it_takes(copy: Path) -> None:
-    folder = copy / "book" / "results"
-    path = reports.write_report("mine", folder)
-    assert json.loads(path.read_text()).keys() >= evidence.HEADER
-    own = read_results("mine", folder)
-    assert "lab/reports.py" in own.header["code"]["files"] and outdated(own) == []
-    # A model that is new in the other file changes nothing; a new number of an old model does.
-    raw = json.loads((folder / "city.json").read_text())
-    first = next(row for row in raw["rows"] if row["model"] == "kernel")
-    raw["rows"].append(first | {"model": "new", "extra": 1.5})
-    (folder / "city.json").write_text(json.dumps(raw))
-    assert "new-full-unknown" in run_fingerprints(read_results("city", folder))
-    assert outdated(own) == []
-    first["acc@1"] += 0.001
-    (folder / "city.json").write_text(json.dumps(raw))
-    assert outdated(own) == ["city"]
-
-
 # ---- The tables -------------------------------------------------------------------------------
-
-
-class _Cells(HTMLParser):
-    """Rows of cells, and where links go."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self.links: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "tr":
-            self.rows.append([])
-        elif tag in ("td", "th"):
-            self.rows[-1].append("")
-        elif tag == "a":
-            self.links.append(dict(attrs)["href"] or "")
-
-    def handle_data(self, data: str) -> None:
-        if self.rows and self.rows[-1]:
-            self.rows[-1][-1] += data
-
-
-def test_the_table_of_experiments_holds_every_file() -> None:
-    found = results_tables.experiments(ROOT, {"04_baselines"})
-    cells = _Cells(found)
-    head, *rows = cells.rows
-    paths = [path for path in (ROOT / "book" / "results").glob("*.json")
-             if path.stem not in NO_CODE]  # fmt: skip
-    assert sorted(row[0] for row in rows) == sorted(path.stem for path in paths)
-    for path in paths:
-        raw = json.loads(path.read_text())
-        (row,) = (dict(zip(head, row, strict=True)) for row in rows if row[0] == path.stem)
-        assert row["Command"] == raw["command"] and row["Question"] == raw["question"]
-        assert all(version in row["Made with"] for version in raw["versions"].values())
-        assert all(
-            f"{n:,}" in row["Data"]
-            for source in evidence.sources(raw)
-            for n in source.get("windows", {}).values()
-        )
-        assert row["Main figures"]
-    city = dict(zip(head, next(row for row in rows if row[0] == "city"), strict=True))
-    assert f"kernel {read_results('city').mean(model='kernel'):.1f}\u00a0%" in city["Main figures"]
-    assert city["Seeds"] == "1, 2, 3, 4, 42" and "4" in city["Chapters"].split(", ")
-    assert set(cells.links) == {"04_baselines.html"}  # pages that are not built are not linked
-    assert found.count('scope="row"') == len(rows) and 'tabindex="0"' in found
-
-
-def test_the_table_of_speeds_holds_every_row() -> None:
-    raw = json.loads((ROOT / "book" / "results" / "bench.json").read_text())
-    cells = _Cells(results_tables.speeds(ROOT))
-    named = [re.sub(r"chapter 0?(\d+)_\w+", r"chapter \1", row["name"]) for row in raw["rows"]]
-    assert [
-        row[0] for row in cells.rows[1:]
-    ] == named and "chapter 1 (reference: the budget)" in named
-    assert 'id="experiments"' in (ROOT / "book" / "experiments.md").read_text()

@@ -94,19 +94,3 @@ def test_heads_stand_over_their_numbers() -> None:
     )
     assert numbers(markup) == ["", "Acc@1", "0", "58.1 [55, 60]", "1", "–"]
     assert "text-align" not in reading.align(markup)
-
-
-def coded(markup: str) -> list[str]:
-    """The texts of the cells that are set as code."""
-    table = BeautifulSoup(reading.align(markup), "html.parser")
-    return [found.get_text() for found in table.select("td > code, th > code")]
-
-
-def test_what_stands_below_in_code_is_set_as_code() -> None:
-    # As pandas writes a table whose index has a name.
-    head = "<tr><th></th><th>change</th><th>in code</th></tr>"
-    head += "<tr><th>in code</th><th></th><th></th></tr>"
-    body = "<tr><th>no_user</th><td>no_time</td><td>without = (&#x27;user&#x27;,)</td></tr>"
-    body += "<tr><th>full</th><td>2</td><td></td></tr>"
-    found = coded(f"<table><thead>{head}</thead>{body}</table>")
-    assert found == ["no_user", "without = ('user',)", "full"]

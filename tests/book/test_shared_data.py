@@ -48,13 +48,3 @@ def test_nothing_is_lost_or_changed() -> None:
     ]
     assert len(page) < 3000 and len(files) == 2
     assert all("</script>" not in text.decode() for text in files.values())
-
-
-def test_figures_and_pages_share_their_files() -> None:
-    page, files = shared_data.take_out(
-        figure(ground=GROUND) + figure(ground=GROUND, model=MODEL), ABOVE
-    )
-    assert page.count("<script src=") == len(files) == 2
-    assert [data["ground"] for data in put_back(page, files)] == [GROUND, GROUND]
-    _, others = shared_data.take_out(figure(model=MODEL), ABOVE)
-    assert set(others) < set(files)

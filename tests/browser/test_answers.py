@@ -125,30 +125,6 @@ def test_wrong_numbers_are_too_high_or_too_low_and_marked(opened: Any) -> None:
         assert said(page, "90.2") == "" and invalid.count() == 0, "it was said of another answer"
 
 
-def test_answers_survive_a_reload_and_a_store_that_is_closed(opened: Any) -> None:
-    with opened() as page:
-        fill(page, "90.2", "38.2")
-        form(page, "90.3").get_by_role("textbox").fill("0.9")  # typed, not checked
-        form(page, "9.5").get_by_role("radio", name="padding").check()
-        form(page, "9.5").get_by_role("button").click()
-        page.reload()
-        assert form(page, "90.2").get_by_role("textbox").input_value() == "38.2"
-        assert said(page, "90.2") == "Right. On we go."
-        assert form(page, "90.3").get_by_role("textbox").input_value() == "0.9"
-        assert said(page, "90.3") == ""
-        assert form(page, "9.5").get_by_role("radio", name="padding").is_checked()
-        assert said(page, "9.5").startswith("Not yet")
-        for kept in ("no JSON", '{"values": 3}', '{"values": [1, 2, 3, 4]}', "null"):
-            page.evaluate("text => localStorage.setItem('pgt-answer-90.2', text)", kept)
-            page.reload()
-            assert fill(page, "90.2", "38.3").startswith("Right.")
-        page.add_init_script(
-            "Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } })"
-        )
-        page.reload()
-        assert fill(page, "90.2", "38.3").startswith("Right.")
-
-
 def test_text_of_an_answer_stays_text(opened: Any) -> None:
     with opened() as page:
         assert page.get_by_label(f"Share {EVIL}, {EVIL}").count() == 1

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from wherenext import city
-from wherenext.live import KEPT, playground
+from wherenext.live import playground
 from wherenext.weights_json import SWITCHES, switch_off
 
 from pgt.checkpoint import load_model, shipped
@@ -40,12 +40,6 @@ PREDICT = """
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return playground().save(tmp_path_factory.mktemp("live") / "live.html")
-
-
-@pytest.fixture(scope="module")
-def small_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("small")
-    return {kind: playground(small=kind).save(folder / f"{kind}.html") for kind in KEPT}
 
 
 @pytest.fixture(scope="module")
@@ -179,30 +173,6 @@ def test_choosing_a_person_and_a_moment(live: Any) -> None:
         assert page.get_by_role("button", name="Earlier moment").is_disabled()
 
 
-def test_the_same_visits_can_be_read_as_somebody_new(live: Any) -> None:
-    with live() as page:
-        page.get_by_label("Person").select_option("7")
-        expected, shown = state(page), top(page)
-        page.get_by_label("Person").select_option("new")
-        assert state(page)["user"] == 0 and told(page).startswith("Somebody new: after")
-        assert state(page)["visits"] == expected["visits"] and top(page) != shown
-        assert (
-            "The thin line: read as those of Person" in page.locator("[data-live=was]").inner_text()
-        )
-        assert "✓" in page.locator("[data-live=was]").inner_text()
-        assert page.locator(".marks .truth:not(.halo)").count() == 1
-        page.get_by_label("Person").select_option("8")
-        assert told(page).startswith("The same day, read as that of Person")
-        page.get_by_label("Person").select_option("new")
-        assert state(page)["from"] == [7, expected["moment"]]
-        page.get_by_role("button", name="Delete: visit 2,").click()
-        assert page.locator("[data-live=was]").inner_text() == ""  # nobody knows where they went
-        assert page.locator(".marks .truth").count() == 0
-        assert page.locator("[data-live=went]").is_hidden()
-        page.get_by_role("button", name="Back to the original").click()
-        assert state(page) == expected and top(page) == shown
-
-
 def test_deleting_visits_takes_their_place_from_the_pointer(live: Any) -> None:
     with live() as page:
         page.locator("summary").first.click()  # fold the switches: they do not matter here
@@ -223,42 +193,6 @@ def test_deleting_visits_takes_their_place_from_the_pointer(live: Any) -> None:
         assert top(page)[0] == (favourite, before)
         page.get_by_role("button", name="Undo").click()
         assert len(state(page)["visits"]) < visits
-
-
-def test_time_day_duration_and_order_can_be_changed(live: Any) -> None:
-    with live() as page:
-        before = state(page)["visits"]
-        page.get_by_role("button", name="Change: visit 2,").click()
-        editor = page.locator(".editor")
-        seen = {told(page)}
-        editor.get_by_label("for minutes").fill("600")
-        editor.get_by_label("for minutes").press("Enter")
-        assert sorted(v["stay"] for v in state(page)["visits"]) == sorted(
-            [v["stay"] for v in before[:-2]] + [600, before[-1]["stay"]]
-        )
-        seen.add(page.locator("[data-live=top]").inner_text())
-        editor.get_by_label("Day").select_option("5")
-        moved = state(page)["visits"]
-        assert moved == sorted(moved, key=lambda visit: visit["at"])
-        assert before[-2]["at"] // 1440 - min(
-            v["at"] // 1440 for v in moved if v["stay"] == 600
-        ) in (4, 5)
-        seen.add(page.locator("[data-live=top]").inner_text())
-        editor.get_by_label("from").fill("03:33")
-        seen_before = state(page)
-        editor.get_by_label("from").press("Enter")
-        assert state(page) != seen_before
-        assert [v["at"] % 1440 for v in state(page)["visits"] if v["stay"] == 600] == [213]
-        seen.add(page.locator("[data-live=top]").inner_text())
-        places = [v["place"] for v in state(page)["visits"]]
-        editor.get_by_role("button", name="Swap place with the later visit").click()
-        after = [v["place"] for v in state(page)["visits"]]
-        assert after != places and sorted(after) == sorted(places)
-        assert [v["at"] for v in state(page)["visits"]] == sorted(
-            v["at"] for v in state(page)["visits"]
-        )
-        seen.add(page.locator("[data-live=top]").inner_text())
-        assert len(seen) == 5, "a change changed nothing"
 
 
 # ---- The editor of a visit -------------------------------------------------------------------
@@ -291,27 +225,6 @@ def test_gate_and_bias_by_hand(live: Any) -> None:
         assert after == pytest.approx([300 * value for value in before], abs=1.6)
 
 
-def test_undo_takes_a_gesture_back_as_a_whole(live: Any) -> None:
-    with live() as page:
-        original = state(page)
-        page.get_by_label("set it by hand").check()
-        by_hand = state(page)
-        for name in ("Gate, set by hand", "Multiply the position bias", "Moment"):
-            for _ in range(3):
-                page.get_by_role("slider", name=name).press("ArrowRight")
-        for _ in range(2):
-            page.get_by_role("button", name="Undo").click()
-        assert state(page)["times"] == 1 and state(page)["hand"] != by_hand["hand"]
-        page.get_by_role("button", name="Undo").click()
-        assert state(page) == by_hand
-        page.get_by_role("button", name="Undo").click()
-        assert state(page) == original
-        for _ in range(2):  # clicks of a button are single steps
-            page.get_by_role("button", name="Later moment").click()
-        page.get_by_role("button", name="Undo").click()
-        assert state(page)["moment"] == original["moment"] + 1
-
-
 # ---- One screen, and places that light up ----------------------------------------------------
 
 
@@ -330,23 +243,6 @@ def test_go_there_appends_the_guess_and_predicts_again(live: Any) -> None:
         assert page.evaluate("document.activeElement.title") == "Go there"
         page.get_by_role("button", name="Undo").click()
         assert state(page) == before and top(page) == shown
-
-
-@pytest.mark.parametrize("kind", ["full", *KEPT])
-def test_all_probability_is_accounted_for(
-    live: Any, small_files: dict[str, Path], page_file: Path, kind: str
-) -> None:
-    with live(file=small_files.get(kind, page_file)) as page:
-        rest = page.locator("[data-live=rest] tr").evaluate_all(
-            "all => all.map(r => [r.querySelector('th').innerText, Number(r.lastChild.innerText)])"
-        )
-        assert [name for name, _ in rest][-1].endswith("other places")
-        assert any("outside the vocabulary" in name for name, _ in [*rest, *top(page)])
-        all_rows = [p for _, p in rest] + [p for _, p in top(page)]
-        assert sum(all_rows) == pytest.approx(1, abs=0.0005 * len(all_rows))
-        known = page.evaluate("document.querySelector('.pgt-live').live.page.names.length - 2")
-        shown = sum("outside the vocabulary" not in name for name, _ in top(page))
-        assert int(rest[-1][0].split()[0].replace(",", "")) == known - shown
 
 
 # ---- The small versions ----------------------------------------------------------------------

@@ -179,19 +179,6 @@ def test_a_file_that_is_dropped_is_read_and_answered(
         assert said(page, "read").startswith("A sample")
 
 
-def test_the_score_is_what_one_by_one_gives(opened: Any, model: NextLocation) -> None:
-    visits = check(random_visits(seed=3, users=1, visits=25, places=4))
-    right = []
-    for count in range(1, len(visits)):
-        guess = model.predict(visits.head(count), top=5).location_id.tolist()
-        truth = visits.location_id.iloc[count]
-        right.append([guess[0] == truth, truth in guess])
-    with opened() as page:
-        give(page, as_text(visits))
-        cells = page.locator("[data-own=score] tr").first.locator("td").all_inner_texts()
-    assert cells == [f"{100 * share:.0f} %" for share in np.mean(right, axis=0)]
-
-
 def test_the_time_of_the_next_visit_counts(
     opened: Any, model: NextLocation, histories: dict[str, pd.DataFrame]
 ) -> None:
@@ -208,21 +195,6 @@ def test_the_time_of_the_next_visit_counts(
         rows = top(page)
     expected = model.predict(visits, top=10, at=at)
     assert rows == answers(expected) and rows != answers(model.predict(visits, top=10))
-
-
-def test_times_in_utc_are_read_by_the_clocks_of_the_browser(
-    opened: Any, model: NextLocation
-) -> None:
-    visits = check(random_visits(users=1))  # through the last Sunday of March
-    abroad = visits.copy()
-    for name in ("started_at", "finished_at"):
-        abroad[name] = abroad[name].dt.tz_convert("UTC")
-    with opened(timezone_id="Europe/Vienna") as page:
-        give(page, as_text(abroad))
-        assert "clocks of Europe/Vienna" in said(page, "read")
-        found = top(page)
-    assert found == answers(model.predict(visits, top=10))
-    assert found != answers(model.predict(abroad, top=10))
 
 
 @pytest.mark.parametrize(
@@ -272,48 +244,6 @@ def test_a_wrong_file_gets_one_sentence_and_changes_nothing(
         give(page, text)
         assert sentence in said(page, "wrong")
         assert (said(page, "told"), said(page, "read")) == before
-
-
-# How far apart two marks of the map are, in pixels of the screen, and how many lie on the map.
-SPREAD = """
-() => {
-  const svg = document.querySelector("[data-live=map]"), frame = svg.getBoundingClientRect();
-  const marks = [...svg.querySelectorAll(".marks circle.solid")].map((c) => {
-    const box = c.getBoundingClientRect();
-    return [box.x + box.width / 2 - frame.x, box.y + box.height / 2 - frame.y];
-  });
-  const inside = marks.filter(([x, y]) => x > 0 && x < frame.width && y > 0 && y < frame.height);
-  const span = (values) => Math.max(...values) - Math.min(...values);
-  const view = svg.viewBox.baseVal.width, wide = span(marks.map(([x]) => x));
-  const metres = 1.11319 * view * wide / frame.width;
-  return { marks: marks.length, inside: inside.length, wide, view, metres };
-}
-"""
-
-
-def two_towns(west: float, east: float) -> pd.DataFrame:
-    """Somebody who goes back and forth between two places at these longitudes."""
-    visits = check(city.load().visits.query("user_id == 5")).head(12)
-    visits["location_id"] = ["left", "right"] * 6
-    return visits.assign(user_id="me", lon=[west, east] * 6, lat=10.0)
-
-
-@pytest.mark.parametrize(("west", "east"), [(0.0, 0.01), (179.995, -179.995), (-10.0, 10.0)])
-def test_both_of_two_places_are_seen_wherever_they_are(
-    opened: Any, west: float, east: float
-) -> None:
-    with opened() as page:
-        give(page, as_text(two_towns(west, east)))
-        ready(page)
-        found = page.evaluate(SPREAD)
-        assert found["inside"] == found["marks"] == 2
-        assert 300 < found["wide"] < 532  # most of the map's width
-        scale = page.locator("[data-live=scale]")
-        assert 40 < scale.bounding_box()["width"] < 116
-        length, unit = scale.inner_text().split()
-        per_pixel = found["metres"] / found["wide"]
-        metres = float(length) * (1000 if unit == "km" else 1)
-        assert metres / per_pixel == pytest.approx(scale.bounding_box()["width"], abs=6)
 
 
 def test_it_works_by_keyboard(opened: Any) -> None:

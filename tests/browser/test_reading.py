@@ -43,16 +43,6 @@ def test_all_code_opens_and_closes_by_keyboard_and_is_remembered(visit: Any) -> 
 # ---- Colours -------------------------------------------------------------------------------------
 
 
-def test_the_theme_button_changes_the_colours_of_figures_too(visit: Any) -> None:
-    ink = "getComputedStyle(document.documentElement).getPropertyValue('--pgt-ink').trim()"
-    with visit("book/index.html", color_scheme="light") as opened:
-        seen = set()
-        for _ in range(3):  # automatic, light, dark, in some order
-            seen.add(opened.page.evaluate(ink))
-            opened.page.locator("button.theme-switch-button:visible").first.click()
-        assert len(seen) == 2
-
-
 # ---- Numbers -------------------------------------------------------------------------------------
 
 

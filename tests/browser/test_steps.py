@@ -79,31 +79,6 @@ def test_buttons_go_from_the_first_step_to_the_last_and_back(steps: Any) -> None
         assert now(page) == last - 1
 
 
-def test_a_box_of_the_network_and_an_address_lead_to_their_step(steps: Any) -> None:
-    with steps() as page:
-        for part in ("gate", "encoder", "answer"):
-            box = page.locator(f".steps-map a[data-part={part}]")
-            box.click()
-            assert now(page) == int(box.get_attribute("href").removeprefix("#pgt-step-"))
-            assert part in page.evaluate(LIT)
-    with steps("#pgt-step-6") as page:
-        assert now(page) == 6
-    with steps("#pgt-step-99<b>") as page:
-        assert 1 <= now(page) <= page.locator(".step").count()
-
-
-def test_every_head_can_be_chosen(steps: Any) -> None:
-    with steps("#pgt-step-6") as page:
-        choice = page.get_by_role("combobox", name="Attention of")
-        pictures = set()
-        for value in range(choice.locator("option").count()):
-            choice.select_option(str(value))
-            shown = page.locator("[data-head]:visible")
-            assert shown.count() == 1
-            pictures.add(shown.locator("svg").get_attribute("aria-label"))
-        assert len(pictures) == choice.locator("option").count() == 8
-
-
 def test_without_a_script_all_steps_are_seen(steps: Any) -> None:
     for width in (726, 360):
         with steps(width=width, java_script_enabled=False) as page:

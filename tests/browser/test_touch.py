@@ -125,14 +125,3 @@ def test_each_of_the_five_numbers_changes_the_votes_and_can_be_taken_back(opened
             page.get_by_role("button", name="Back to the chosen numbers").press("Enter")
             assert (said(page), rows(page, 0), rows(page, 1)) == (first, shares, before)
         assert len(seen) > 3, "the accuracy follows the sliders"
-
-
-def test_paper_and_a_page_without_scripts_show_the_still_figure(opened: Any) -> None:
-    still, live = ".pgt-scroll svg", ".touch-body"
-    with opened(java_script_enabled=False) as page:
-        assert page.locator(still).is_visible() and page.locator(live).is_hidden()
-    with opened() as page:
-        assert page.locator(live).is_visible()
-        assert page.locator(still).is_hidden()
-        page.emulate_media(media="print")
-        assert page.locator(still).is_visible() and page.locator(live).is_hidden()

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
-import pytest
-from lab import anchors, runs
 from lab.anchors import given_away
 
 from pgt.config import WindowConfig
@@ -34,22 +30,3 @@ def test_only_windows_that_go_back_from_the_target_tell_when_it_is() -> None:
     assert one["proved"] > 10 and other["proved"] == 0
     assert one["auc"] > other["auc"] + 0.2
     assert one["bits"] > 5 * other["bits"]
-
-
-def test_models_are_compared_on_the_targets_that_both_have(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def ranks(rows: list[int]) -> pd.DataFrame:
-        return pd.DataFrame({"user": [0] * len(rows), "row": rows, "better": rows, "tied": 1,
-                             "known": True, "in_window": True})  # fmt: skip
-
-    kept = {"city_target_day": ranks([5, 3, 9]), "city": ranks([9, 4, 3])}
-    monkeypatch.setattr(runs, "make", lambda job: "")
-
-    def read(key: str, run: Any) -> tuple[dict[str, Any], pd.DataFrame]:
-        return {}, kept[key]
-
-    monkeypatch.setattr(runs, "read_kept", read)
-    one, other = anchors.common("city", "kernel", "full")
-    assert one[0].row.tolist() == other[0].row.tolist() == [3, 9]
-    assert one[0].better.tolist() == [3, 9]

@@ -15,9 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book" / "lab" / "bench"))
 
 import bench  # noqa: E402
-import bench_fresh  # noqa: E402
-from bench_rows import row  # noqa: E402
-from documented_model import DocumentedModel, SampleDataset, collate, from_batch  # noqa: E402
+from documented_model import DocumentedModel, from_batch  # noqa: E402
 from windows_loop import prepare_by_loop  # noqa: E402
 
 from pgt.config import ModelConfig  # noqa: E402
@@ -61,16 +59,6 @@ def test_loop_builds_the_same_windows(data: Dataset) -> None:
             assert sample["gap"] == batch.gap_days.item()
             assert sample["user"] == batch.user.item()
             assert sample["target"] == batch.target.item()
-
-
-def test_collated_samples_equal_the_batch(data: Dataset) -> None:
-    samples = SampleDataset(prepare_by_loop(data)["train"])
-    locations, target, rest = collate([samples[i] for i in range(7)])
-    ours = from_batch(data.train.batch(list(range(7))))
-    torch.testing.assert_close((locations, target), ours[:2])
-    assert rest.keys() == ours[2].keys()
-    for key, value in rest.items():
-        torch.testing.assert_close(value, ours[2][key], msg=key)
 
 
 @pytest.mark.parametrize("training", [False, True])
@@ -122,19 +110,3 @@ def assert_well_formed(one: dict[str, object]) -> None:
     assert one["ours"] > 0 or one["unit"] == "MiB"
     assert one["ratio"] is None or (one["ratio"] > 0 and one["unit"] in {"s", "MiB"})
     assert one.get("peak", 0) >= 0
-
-
-def test_a_row_says_how_many_times_less_ours_needs() -> None:
-    one = row("made", 2.0, 8.0, "s", "cpu", peak=12.3456)
-    assert (one["ratio"], one["peak"]) == (4.0, 12.35)
-    assert row("made", 2.0, 8.0, "%", "cpu")["ratio"] is None
-
-
-def test_memory_is_what_the_work_itself_needs() -> None:
-    with bench_fresh.Watch() as seen:
-        needed = np.ones(2**22)  # 32 MiB
-    del needed
-    with bench_fresh.Watch() as after:
-        pass
-    assert 30 < seen.peak < 60
-    assert after.peak < 8, "what happened before a watch is not the work's"

@@ -6,11 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lab import confidence
-from wherenext import city
 from wherenext.predictions import Predictions
-from wherenext.results import read_results
-
-from pgt.windows import Dataset, prepare
 
 from ..test_calibration import answers
 
@@ -32,11 +28,6 @@ def rows() -> pd.DataFrame:
     rng = np.random.default_rng(3)
     never = {split: rng.uniform(0.05, 0.4, len(part.target)) for split, part in both.items()}
     return pd.DataFrame(confidence.rows_of(both, never))
-
-
-@pytest.fixture(scope="module")
-def data() -> Dataset:
-    return prepare(city.load().visits, protocol="exact")
 
 
 def test_no_stage_changes_who_is_right(rows: pd.DataFrame) -> None:
@@ -64,26 +55,3 @@ def test_groups_of_sets_add_up(rows: pd.DataFrame) -> None:
                 assert mean == pytest.approx(by.loc["all", value])
         assert by.by_name["new"] == 0 and by.by_name["named"] == by.coverage["named"]
         assert by.coverage["new"] == by.holds_new["new"]
-
-
-def test_made_windows_are_exchangeable_and_covered(rows: pd.DataFrame) -> None:
-    own = rows[(rows.table == "sets") & (rows.group == "all") & (rows.limits == "all")]
-    assert len(own) == 2 * 3 * 3
-    assert (own.coverage > 1 - own.alpha - 0.035).all()
-    assert (own.shuffled > 1 - own.alpha - 0.01).all()
-    for _, part in own.groupby(["stage", "method"]):
-        assert part.sort_values("alpha")["size"].is_monotonic_decreasing
-
-
-def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
-    report = read_results("confidence")
-    rows = report.rows
-    assert report.header["command"] == "python book/lab/run.py confidence"
-    assert not {"user_id", "location_id", "started_at"} & set(rows.columns)
-    for _, part in rows.groupby(["data", "protocol"]):
-        for model, seeds in (("contextual", 3), ("pgt", 3), ("kernel", 0)):
-            own = part[part.model == model]
-            assert own.seed.nunique() == seeds
-            assert len(own[own.table == "temperature"]) == max(seeds, 1)
-            assert set(own.stage.dropna()) == set(confidence.STAGES)
-    assert rows.n.dropna().min() >= 100 and rows.people.dropna().min() >= 20

@@ -51,19 +51,6 @@ def test_the_promise_is_kept_however_poor_the_model(
         assert covered.mean() < 1 - alpha + 3 * luck
 
 
-def test_scores_by_hand() -> None:
-    probs = np.array([[0.2, 0.5, 0.0, 0.3]])
-    assert calibration.simple_scores(probs)[0] == pytest.approx([0.8, 0.5, np.inf, 0.7])
-    assert coverage.adaptive_scores(probs)[0] == pytest.approx([1.0, 0.5, np.inf, 0.8])
-    drawn_scores = coverage.adaptive_scores(probs, [0.25])[0]
-    assert drawn_scores == pytest.approx([0.95, 0.375, np.inf, 0.725])
-    for method in METHODS:  # the likelier, the less strange
-        log_probs, _ = tables(200)
-        order = scored(method, log_probs).argsort(1, kind="stable")
-        likely = np.take_along_axis(log_probs, order, 1)
-        assert (np.diff(np.where(likely == -np.inf, -1e9, likely), axis=1) <= 0).all()
-
-
 def people(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
     """Scores that are stranger for some people than for others, and whose they are."""
     rng = np.random.default_rng(seed)
@@ -80,10 +67,3 @@ def test_one_threshold_covers_people_unequally_and_own_thresholds_repair_it() ->
     one, each = coverage.by_person(alike, users), coverage.by_person(own, users)
     assert one["q10"] < 0.75 and one["sd_true"] > 0.1
     assert each["q10"] > 0.85 and each["sd_true"] < 0.03
-
-
-def test_drift_breaks_the_promise_and_shuffling_restores_it() -> None:
-    rng = np.random.default_rng(8)
-    before, after = rng.normal(size=4000), rng.normal(loc=0.7, size=4000)
-    assert (after <= calibration.threshold(before, 0.1)).mean() < 0.8
-    assert coverage.shuffled_coverage(np.r_[before, after], 0.1) == pytest.approx(0.9, abs=0.005)

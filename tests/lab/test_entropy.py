@@ -15,13 +15,11 @@ from wherenext import city
 from wherenext.people import Behaviour, Life, Town
 from wherenext.results import read_results
 
-from pgt.errors import DataError
 from pgt.history import HistoryWindows, with_history
 from pgt.windows import FEATURES, prepare
 from tests.helpers import routine_visits
 
 RNG = np.random.default_rng(5)
-UNEVEN = np.array([[0.95, 0.05, 0.0], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])  # mostly in one state
 
 
 # -- entropy -----------------------------------------------------------------
@@ -61,22 +59,6 @@ def test_the_bound_solves_fanos_equation_and_is_reached_by_even_errors(states: i
         row = np.full(states, (1 - best) / (states - 1))
         row[0] = best
         assert p.max_predictability(p.entropy_of(row), states) == pytest.approx(best, abs=1e-9)
-
-
-def test_no_distribution_beats_the_bound() -> None:
-    for _ in range(200):
-        q = RNG.dirichlet(np.full(8, RNG.choice([0.05, 0.3, 2.0])))
-        assert q.max() <= p.max_predictability(p.entropy_of(q), 8) + 1e-9
-
-
-@pytest.mark.parametrize("transitions", [ceilings.chains()["habits"], UNEVEN])
-def test_a_chains_truth_is_what_a_long_sample_shows(transitions: np.ndarray) -> None:
-    entropy, best = p.chain_truth(transitions)
-    assert p.stationary(transitions) @ transitions == pytest.approx(p.stationary(transitions))
-    sample = p.sample_chain(transitions, 40_000, seed=2)
-    here, then = sample[:-1], sample[1:]
-    assert (transitions.argmax(1)[here] == then).mean() == pytest.approx(best, abs=0.01)
-    assert -np.log2(transitions[here, then]).mean() == pytest.approx(entropy, abs=0.03)
 
 
 # -- agreement -------------------------------------------------------------------
@@ -171,51 +153,7 @@ def test_chances_are_how_often_the_simulator_chooses(hour: int, weekend: bool) -
 # -- oracles ---------------------------------------------------------------------
 
 
-def test_hits_count_ties_and_misses_as_metrics_do() -> None:
-    from pgt.metrics import gains
-
-    ranks = pd.DataFrame({"better": [0, 0, 4, 0], "tied": [1, 3, 2, 0]})
-    for k in (1, 5, 10):
-        assert p.hits_at(ranks, k) == pytest.approx(gains(ranks)[f"acc@{k}"].to_numpy())
-    with pytest.raises(DataError, match="same windows"):
-        p.oracle([ranks, ranks.iloc[:2]])
-    with pytest.raises(DataError, match="at least one"):
-        p.oracle([])
-
-
 # -- rows and file ---------------------------------------------------------------
-def test_novelty_is_what_the_past_does_not_show(larkmere: HistoryWindows) -> None:
-    rows = {row["group"]: row["value"] for row in ceilings.novelty(larkmere)}
-    explored = larkmere.visits.explored.to_numpy()[larkmere.target]
-    assert rows["whole past"] == pytest.approx(100 * explored.mean())
-    assert rows["7 days"] == pytest.approx(100 * (1 - larkmere.in_window.mean()))
-    assert rows["7 days"] > rows["100 visits"] > rows["whole past"]
-
-
-def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
-    report = read_results("predictability")
-    rows = report.rows
-    assert report.header["command"] == "python book/lab/run.py predictability"
-    assert set(rows.table) == {
-        "score", "entropy", "length", "bias", "agreement", "oracle", "novelty", "truth", "gap",
-    }  # fmt: skip
-    assert set(rows.data) == {"chain", "city", "geolife"}
-    assert not {"user_id", "location_id", "started_at"} & set(rows.columns)
-    assert rows.people.dropna().min() >= ceilings.FEWEST
-    measured = rows[rows.low.notna() & (rows.table != "bias")]
-    assert (measured.low <= measured.value).all() and (measured.value <= measured.high).all()
-    # The same windows as everywhere else, and the same scores.
-    for name in ("geolife_exact", "geolife_published", "city"):
-        other = read_results(name)
-        about = other.rows.iloc[0]
-        own = rows[(rows.data == about.data) & (rows.protocol == about.protocol)]
-        score = own[(own.table == "score") & (own.model == "kernel")].value.item()
-        assert score == pytest.approx(other.mean(model="kernel"), abs=0.01)
-        gap = own[(own.table == "gap") & (own.model == "kernel") & (own.group == "whole past")]
-        never = own[(own.table == "novelty") & (own.group == "whole past")].value.item()
-        assert gap.value.item() == pytest.approx(100 - never - score, abs=0.01)
-        oracles = own[(own.table == "oracle") & own.group.str.contains(r"\+", na=False)]
-        assert oracles.value.is_monotonic_increasing
 
 
 def test_nothing_measured_beats_the_citys_truth() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import asdict, replace
-from hashlib import sha256
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +18,6 @@ from wherenext.results import read_results
 
 from pgt import metrics
 from pgt.config import PRESETS, Preset, TrainConfig
-from pgt.files import folder
 from pgt.metrics import interval_of_mean
 
 from ..helpers import random_visits
@@ -102,12 +100,6 @@ def test_a_difference_is_that_of_the_seeds_that_both_have() -> None:
     assert gap != results.mean(**few) - results.mean(**many)
     same = [run for run in results.ranks(**many) if run.seed.iloc[0] in seeds]
     assert (low, high) == interval_of_mean(list(results.ranks(**few)), against=same)
-
-
-def test_the_row_of_the_predictor_is_that_of_the_file_that_is_shipped() -> None:
-    mark = sha256((folder("checkpoints") / "nobody.safetensors").read_bytes()).hexdigest()[:12]
-    runs_of = read_results("last_visit").header["runs"]
-    assert runs_of[Run("predictor").key]["file"] == mark
 
 
 def cheapest(name: str) -> list[tuple[str, Run]]:

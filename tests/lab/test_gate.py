@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from lab import forecasts
 from lab import gate as gate_report
-from wherenext.results import read_results
 
 pytestmark = pytest.mark.slow  # each resamples people, many times
 N, USERS = 2000, 25
@@ -56,15 +55,3 @@ def test_scores_are_those_of_each_outcome(rows: pd.DataFrame) -> None:
         slope = forecasts.calibration_line(first.gate, first[outcome])[1]
         assert whole[f"slope_{outcome}"] == pytest.approx(slope)
     assert whole["acc@1"] == pytest.approx(100 * first.correct.mean())
-
-
-def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
-    report = read_results("gate")
-    assert set(report.rows.data) == {"city", "geolife"}
-    for where in ("city", "geolife"):
-        runs = report.select(data=where, model="pgt", variant="full")
-        assert sorted(runs.seed) == sorted(gate_report.SEEDS)
-        assert not {"user_id", "location_id", "started_at"} & set(report.rows.columns)
-        smallest = report.rows[(report.rows.data == where) & report.rows.n.notna()].n.min()
-        assert smallest >= 100  # no group is so small that it could be one person's
-    assert report.header["command"] == "python book/lab/run.py gate"

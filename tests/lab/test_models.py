@@ -12,7 +12,7 @@ from lab import data_sets, models, runs
 from wherenext.pointer_variants import VARIANTS
 
 from pgt.baselines import ContextKernel
-from pgt.config import Protocol, TargetTime
+from pgt.config import Protocol
 
 from ..helpers import random_visits
 
@@ -70,21 +70,3 @@ def test_a_run_goes_to_the_end(
         pd.testing.assert_frame_equal(again["ranks"], result["ranks"])
     else:
         assert set(result["notes"]) == set(ContextKernel.GRID)
-
-
-def test_a_run_sees_the_windows_of_its_variant(tiny: Callable[[Protocol], str]) -> None:
-    key = tiny("exact")
-    longest = {
-        variant: models.windows_of(
-            key, models.Run("contextual", variant, seed=1)
-        ).test.lengths.max()
-        for variant in ("memory_10", "memory_20", "window")
-    }
-    assert longest["memory_10"] == 10 and longest["memory_20"] == 20
-    assert longest["window"] == data_sets.dataset(key).test.lengths.max()
-    kernel = models.windows_of(key, models.Run("kernel_memory", "memory_20")).test
-    assert kernel.lengths.max() == 20
-    times: tuple[TargetTime, ...] = ("unknown", "hour", "time")
-    for target_time in times:
-        model, training = models.untrained(key, models.Run("contextual", "full", target_time, 7))
-        assert model.config.to_dict()["target_time"] == target_time and training.seed == 7

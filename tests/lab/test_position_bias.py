@@ -9,11 +9,8 @@ import pytest
 from lab import position_bias, recency_world
 from lab.position_bias import (
     KERNELS,
-    Job,
     best_loss,
-    jobs,
     true_curve,
-    untrained,
 )
 from wherenext.people import Behaviour
 from wherenext.results import read_results
@@ -51,22 +48,6 @@ def test_nobody_does_better_than_who_knows_the_kernel(small: Dataset) -> None:
     assert best_loss(sure, np.array([0.0, 0.0, 0.5, 0.5])) > 0
 
 
-def test_variants_have_what_their_names_say(small: Dataset) -> None:
-    job = Job("fading kernel", "bias only", 0)
-    models = {v: untrained(replace(job, variant=v), small)[0] for v in position_bias.SMALL_VARIANTS}
-    for variant, model in models.items():
-        assert model.pointer is not None
-        table = model.pointer.position_bias
-        embedded = "position_from_end" in model.embeddings.tables
-        assert (table is None) == (variant in ("embedding only", "neither"))
-        assert embedded == (variant.startswith("both") or variant == "embedding only")
-        assert set(model.embeddings.tables) <= {"location", "position_from_end"}
-        if table is not None:
-            assert table.requires_grad == (variant != "frozen")
-    _, training = untrained(replace(job, seed=3), small)
-    assert training.seed == 3
-
-
 def curves(what: str, variant: str) -> tuple[np.ndarray, np.ndarray]:
     """(seeds, positions) bias and content of the results file."""
     rows = read_results("position_bias").rows
@@ -75,15 +56,6 @@ def curves(what: str, variant: str) -> tuple[np.ndarray, np.ndarray]:
     return tuple(  # type: ignore[return-value]
         rows[[f"{letter}{p}" for p in range(1, n + 1)]].to_numpy() for letter in "bc"
     )
-
-
-def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
-    report = read_results("position_bias")
-    made = set(zip(report.rows.what, report.rows.variant, report.rows.seed, strict=True))
-    assert made == {(job.what, job.variant, job.seed) for job in jobs()}
-    assert not {"user_id", "location_id", "started_at"} & set(report.rows.columns)
-    assert "b0" not in report.rows and "c0" not in report.rows  # padding
-    assert report.header["command"] == "python book/lab/run.py position_bias"
 
 
 @pytest.mark.parametrize("what", KERNELS)

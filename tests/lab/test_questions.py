@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
 from lab import grid, questions, wins
 from wherenext import disagreement
-from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
 from pgt.model import PointerGeneratorTransformer
@@ -30,15 +27,6 @@ def data() -> tuple[Windows, PointerGeneratorTransformer]:
 def seen(data: tuple[Windows, PointerGeneratorTransformer]) -> pd.DataFrame:
     windows, model = data
     return disagreement.visit_weights(model, KERNEL, windows)[1]
-
-
-def test_ratios_compare_within_windows() -> None:
-    base = {"apart": 100, "count": 1, "age": [2, 1]}
-    one = pd.DataFrame({"window": 0, "same_before": [True, False], "w": [0.75, 0.25], **base})
-    other = pd.DataFrame({"window": 1, "same_before": [False, False], "w": [0.5, 0.5], **base})
-    found = questions.ratios(pd.concat([one, other]), "w")
-    assert found["same_before"] == pytest.approx(3.0)
-    assert math.isnan(found["same_hour"])  # no window has both kinds
 
 
 def test_each_window_is_one_kind_of_question(
@@ -108,20 +96,3 @@ def test_nothing_can_be_had_by_subtraction(
     assert "kind" not in groupings(pd.DataFrame({"kind": kinds}))
     fair = pd.Categorical(np.where(np.arange(len(who)) % 2, "odd", "even"), ["odd", "even"])
     assert "kind" in groupings(pd.DataFrame({"kind": fair}))
-
-
-def test_the_results_file_is_whole_and_tells_of_nobody() -> None:
-    report = read_results("wins")
-    rows = report.rows
-    assert not {"user_id", "location_id", "started_at", "lon", "lat"} & set(rows.columns)
-    compared = rows[rows.table.isin(["windows", "cells"])]
-    assert compared.people.min() >= grid.PEOPLE
-    assert compared.n.min() >= grid.WINDOWS
-    whole = rows[(rows.table == "windows") & (rows.by == "all")].iloc[0]
-    exact = read_results("geolife_exact")
-    assert whole.kernel == pytest.approx(exact.mean(model="kernel"), abs=0.01)
-    seeds = exact.select(model="pgt", variant="full")["acc@1"]
-    assert abs(whole.pgt - seeds.mean()) < 3 * seeds.std()
-    assert len(rows[(rows.table == "cells") & (rows.by == "now")]) >= wins.ENOUGH_CELLS
-    for _, part in rows[rows.table == "windows"].groupby("by"):
-        assert part.n.sum() <= whole.n

@@ -60,15 +60,3 @@ def test_days_to_come_change_nothing() -> None:
     compared = ["user_id", "started_at", "better", "tied", "in_window"]
     assert len(after) > len(before) > 3
     pd.testing.assert_frame_equal(after[compared].head(len(before)), before[compared])
-
-
-def test_the_evening_changes_nothing_of_the_morning() -> None:
-    new = 9_000.0
-    test = [*AWAY, HOME, new, OFFICE, OFFICE, HOME]
-    one, other = every_night([*test, HOME]), every_night([*test, new])
-    compared = ["started_at", "better", "tied", "in_window"]
-    morning = one.started_at < one.started_at.max().normalize() + pd.Timedelta(hours=17)
-    assert morning.sum() > 5
-    pd.testing.assert_frame_equal(
-        other[compared].head(int(morning.sum())), one.loc[morning, compared]
-    )

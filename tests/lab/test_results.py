@@ -1,0 +1,62 @@
+"""Every results file is whole, says how to make it again, and tells of nobody."""
+
+from __future__ import annotations
+
+import pytest
+from lab import gate, position_bias, position_bias_towns
+from lab.newcomers import SEEDS as NEWCOMERS
+from lab.reports import REPORTS
+from wherenext.results import read_results
+
+# Report -> the least people and windows behind a row that tells how many.
+FEWEST = {"confidence": (20, 100), "gate": (0, 100), "newcomers": (5, 0), "wins": (5, 20)}
+PERSONAL = {"user_id", "location_id", "started_at", "finished_at", "tracked_at", "lon", "lat"}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_is_whole_and_tells_of_nobody(name: str) -> None:
+    report = read_results(name)
+    rows = report.rows
+    assert report.header["command"] == f"python book/lab/run.py {name}"
+    assert report.header["question"].strip() and report.header["versions"]
+    assert len(rows) and not rows.dropna(axis=1, how="all").empty
+    assert not PERSONAL & set(rows.columns)
+    people, windows = FEWEST.get(name, (0, 0))
+    for column, least in (("people", people), ("n", windows)):
+        if column in rows and least:
+            counted = rows[column].dropna()
+            assert len(counted) and counted.min() >= least
+    if {"low", "high", "value"} <= set(rows.columns):
+        ends = rows.dropna(subset=["low", "high", "value"])
+        assert (ends.low <= ends.high).all()
+
+
+@pytest.mark.parametrize("report", [position_bias, position_bias_towns])
+def test_every_curve_that_was_planned_is_there(report: object) -> None:
+    rows = read_results(report.__name__.removeprefix("lab.")).rows  # type: ignore[attr-defined]
+    made = set(zip(rows.what, rows.variant, rows.seed, strict=True))
+    assert made == {(job.what, job.variant, job.seed) for job in report.jobs()}  # type: ignore[attr-defined]
+    assert "b0" not in rows and "c0" not in rows  # padding
+
+
+def test_every_seed_that_was_planned_is_there() -> None:
+    for where in ("city", "geolife"):
+        runs = read_results("gate").select(data=where, model="pgt", variant="full")
+        assert sorted(runs.seed) == sorted(gate.SEEDS)
+    for _, part in read_results("newcomers").rows.groupby("data"):
+        for model, seeds in NEWCOMERS.items():
+            own = part[(part.model == model) & (part.variant == "new") & (part.group == "all")]
+            assert own.seed.notna().sum() == sum(seed is not None for seed in seeds)
+
+
+def test_reports_agree_with_one_another() -> None:
+    """The same windows give the same score, whichever report tells it."""
+    exact, wins = read_results("geolife_exact"), read_results("wins").rows
+    (whole,) = wins[(wins.table == "windows") & (wins.by == "all")].kernel
+    assert whole == pytest.approx(exact.mean(model="kernel"), abs=0.01)
+    for name in ("geolife_exact", "geolife_published", "city"):
+        other, rows = read_results(name), read_results("predictability").rows
+        about = other.rows.iloc[0]
+        own = rows[(rows.data == about.data) & (rows.protocol == about.protocol)]
+        (score,) = own[(own.table == "score") & (own.model == "kernel")].value
+        assert score == pytest.approx(other.mean(model="kernel"), abs=0.01)
