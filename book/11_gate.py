@@ -110,7 +110,7 @@ ax = sns.histplot(both, bins=40, element="step", palette=[GATE, TRUTH])
 ax.set(xlabel="probability of a return", ylabel="windows", xlim=(0, 1))
 show(
     ax.figure,
-    alt="Two histograms: the gate is a hill between one half and 0.85; the "
+    alt="Two histograms: the gate is a hill well below one; the "
     "town's own probability is spread wide, with a tall bar at one.",
     caption="The gate of all test windows, and the probability of a return "
     "that the town itself had at that moment.",
@@ -208,7 +208,7 @@ for ax, (y, text) in zip(axes, outcomes.items(), strict=True):
 show(
     fig,
     alt="Two reliability diagrams. For the target being in the window the "
-    "gate's ten points lie near the diagonal. For returns they lie above "
+    "gate's points lie near the diagonal. For returns they lie above "
     "it, while the town's own probability follows it.",
     caption="Ten groups of windows each; bars are 95 % intervals, people "
     "resampled.",
@@ -310,7 +310,10 @@ show(
 # weekday, and for each of these counts. ("Top" is the place with most visits in the window, "here" the present place.)
 
 # %%
-features_of(data.test).drop(columns=["user_id", "hour", "weekday"]).head(3)
+counts = features_of(data.test).drop(columns=["user_id", "hour", "weekday"])
+heads = ["visits", "different / visits", "top's share", "here's share"]
+heads += ["here is new", "days", "hours of the last stay"]
+counts.head(3).set_axis(heads, axis=1).round(2)
 
 
 # %%

@@ -336,8 +336,6 @@ def occluded(i):
 rng = np.random.default_rng(0)
 eligible = np.flatnonzero((test.lengths >= 6) & test.in_window)
 tables = [occluded(i) for i in rng.choice(eligible, 500, replace=False)]
-# Where every visit is to the true place, there is nothing to rank.
-tables = [table for table in tables if not table.hit[:-1].all()]
 
 # %% [markdown]
 # In each window, rank the visits by a reading and by the change that really happened, and correlate the ranks: 1 is
@@ -347,6 +345,8 @@ tables = [table for table in tables if not table.hit[:-1].all()]
 # %%
 ranks = []
 for w in (table[table.position > 1] for table in tables):
+    if w.hit.nunique() == 1:
+        continue  # all of one sort: the control has nothing to rank
     pairs = {
         "naive": (w.attention, w.change.abs()),
         "arithmetic": (w.arithmetic, w.change),
@@ -422,7 +422,7 @@ def effective(a):
 check.function(effective, lambda a: np.exp(entropy(a)), *cases)
 weights = removed.groupby("window").attention
 share = weights.agg(lambda a: effective(a.to_numpy()) / len(a))
-share.describe()[["mean", "min", "max"]].round(2)
+share.describe()[["mean", "min", "max"]].round(2).to_frame("share")
 # Near 1 the pointer mostly counts; near 1 / L it points.
 
 # %% [markdown]
