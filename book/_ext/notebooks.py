@@ -45,7 +45,6 @@ PLACEHOLDER = re.compile(
     r"\{\{\s*(?P<name>[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}]+\])*)\s*(?::(?P<spec>[^{}\s]+))?\s*\}\}"
 )
 HEXADECIMAL = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")  # names that folium draws by lot
-LARGEST_OUTPUT = 150_000  # letters of one output that a stored notebook takes
 LARGEST_NOTEBOOK = 400_000  # bytes
 PIXELS, COLOURS = 720, 48  # of a stored picture: its width at most, its palette
 ELSEWHERE = "<p><em>This figure is interactive: run the cell to see it, or open the chapter in the book.</em></p>"
@@ -144,14 +143,22 @@ def stored(outputs: list[Any]) -> list[Any]:
                 data = {"image/png": smaller(data["image/png"]), "text/plain": plain}
             elif "image/svg+xml" in data:
                 data.pop("text/html", None)
-            if len(str(data.get("text/html", ""))) > LARGEST_OUTPUT:
-                data["text/html"] = ELSEWHERE
             data.pop("application/vnd.jupyter.widget-view+json", None)
             output.data = {kind: renamed(text) for kind, text in data.items()}
         if output.output_type == "execute_result":
             output.execution_count = None
         kept.append(output)
     return kept
+
+
+def fitting(outputs: list[list[Any]], room: int) -> list[list[Any]]:
+    """The outputs of all cells within so many letters: the largest pages say where to see them."""
+    pages = [one.data for cell in outputs for one in cell if "text/html" in one.get("data", {})]
+    for data in sorted(pages, key=lambda data: -len(data["text/html"])):
+        if sum(len(str(one)) for cell in outputs for one in cell) <= room:
+            break
+        data["text/html"] = ELSEWHERE
+    return outputs
 
 
 def smaller(png: str) -> str:
@@ -251,6 +258,7 @@ def main() -> int:
         for script in todo:
             done = execute.executed(script.with_suffix(".ipynb"))
             outputs = [stored(c.outputs) for c in done.cells if c.cell_type == "code"]
+            outputs = fitting(outputs, LARGEST_NOTEBOOK - 3 * len(script.read_bytes()))
             numbers = execute.reports([script.with_suffix(".ipynb")])[script.stem].numbers
             _write(script, whole(script, numbers, outputs))
         for script in set(chapters()) - set(todo):  # words of the text may have changed
