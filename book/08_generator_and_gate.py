@@ -190,6 +190,14 @@ playground(small="gate", window=i)
 #
 # for the place $\ell^*$ where the person went. It is 0 if the model was sure and right, and grows without bound as the
 # true place gets less probability. Its unit is the **nat**.
+# Code takes the logarithm of the mixture without ever leaving logarithms,
+#
+# $$
+# \begin{aligned} \log P = \operatorname{logaddexp}\big(&\log\sigma(z) + \log P_\text{ptr}, \\
+# &\log\sigma(-z) + \log P_\text{gen}\big), \end{aligned} \tag{8.6}
+# $$
+#
+# and [chapter 9](09_model.ipynb) shows what goes wrong otherwise.
 
 
 # %%
@@ -255,14 +263,7 @@ worth.round({"Acc@1, %": 2, "loss, nats": 3})
 # of the bar with the ✓. So the gate is pulled towards $r$ by their distance, like a yes-or-no classifier whose label is
 # $r$.
 #
-# The derivative, checked on all test windows. We take the logarithm of the mixture without ever leaving logarithms,
-#
-# $$
-# \begin{aligned} \log P = \operatorname{logaddexp}\big(&\log\sigma(z) + \log P_\text{ptr}, \\
-# &\log\sigma(-z) + \log P_\text{gen}\big), \end{aligned} \tag{8.6}
-# $$
-#
-# and [chapter 9](09_model.ipynb) shows what goes wrong otherwise.
+# The derivative, checked on all test windows:
 
 
 # %%
