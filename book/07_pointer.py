@@ -192,7 +192,7 @@ show(ax.figure, alt=alt, caption="The same scores under three biases.")
 # %% [markdown]
 # The first two bars of each visit differ by at most {{ shift:.3f }}. So the *trained* bias does next to nothing here:
 # what the pointer prefers comes from queries and keys. [Chapter 12](12_position_bias.ipynb) asks why. Move the slope
-# to 0.5 and run on: watch the old visits fade in the figure, and the last row of the table below.
+# to its end and run on: watch the old visits fade in the figure, and the last row of the table below.
 #
 # > **Pitfall.** It is tempting to multiply by the mask *after* the softmax. Nothing crashes, and the weights of short
 # > windows no longer add up to one. Leaving the mask out is just as quiet. A padding column still has a key, because
@@ -256,7 +256,8 @@ alt = "Bars made of blocks, one bar a place and one block a visit."
 show(ax.figure, alt=alt, caption="The same weights, added up per place.")
 
 # %% [markdown]
-# How often does the tallest bar belong to another place than the largest sum? And what do the three biases change? We
+# The four small blocks of Sage & Jolly Instruments add up to more than the one block of Saint Alder Music School, which is
+# larger than any of them. How often does the tallest bar belong to another place than the largest sum? And what do the three biases change? We
 # run all test windows.
 
 

@@ -90,7 +90,6 @@ batch, context, log_ptr = parts(test, [i])  # the story window
 w = {name: value.detach() for name, value in model.state_dict().items()}
 scores = context @ w["generator.weight"].T + w["generator.bias"]  # (B, V)
 log_gen = scores.log_softmax(1)
-context.shape, scores.shape
 
 # %% [markdown]
 # The pointer has the same size in a village and in a metropolis. The generator has $V(D + 1)$ numbers: double the
@@ -150,7 +149,7 @@ gate_by_hand = 0.5  # @param {type:"slider", min:0, max:1, step:0.05}
 
 
 # %%
-def candidates(g, log_ptr, log_gen, target, top=6):
+def candidates(g, log_ptr, log_gen, target, top=8):
     """The likeliest places of one window, with their two parts."""
     copied, generated = g * log_ptr.exp(), (1 - g) * log_gen.exp()  # (V,)
     ids = (copied + generated).topk(top).indices
@@ -191,6 +190,14 @@ playground(small="gate", window=i)
 #
 # for the place $\ell^*$ where the person went. It is 0 if the model was sure and right, and grows without bound as the
 # true place gets less probability. Its unit is the **nat**.
+# Code takes the logarithm of the mixture without ever leaving logarithms,
+#
+# $$
+# \begin{aligned} \log P = \operatorname{logaddexp}\big(&\log\sigma(z) + \log P_\text{ptr}, \\
+# &\log\sigma(-z) + \log P_\text{gen}\big), \end{aligned} \tag{8.6}
+# $$
+#
+# and [chapter 9](09_model.ipynb) shows what goes wrong otherwise.
 
 
 # %%
@@ -256,14 +263,7 @@ worth.round({"Acc@1, %": 2, "loss, nats": 3})
 # of the bar with the ✓. So the gate is pulled towards $r$ by their distance, like a yes-or-no classifier whose label is
 # $r$.
 #
-# The derivative, checked on all test windows. We take the logarithm of the mixture without ever leaving logarithms,
-#
-# $$
-# \begin{aligned} \log P = \operatorname{logaddexp}\big(&\log\sigma(z) + \log P_\text{ptr}, \\
-# &\log\sigma(-z) + \log P_\text{gen}\big), \end{aligned} \tag{8.6}
-# $$
-#
-# and [chapter 9](09_model.ipynb) shows what goes wrong otherwise.
+# The derivative, checked on all test windows:
 
 
 # %%
@@ -409,7 +409,7 @@ heads = ["nats better than guessing", "Acc@1, %"]
 pd.DataFrame(table, index=heads).T.rename_axis("generator").round(2)
 
 # %% [markdown]
-# These are the test windows with a known place, in the window. Guessing among all places would be 0 nats. Alone, the layer
+# These are the test windows with a known place, in the window. Guessing among all places would be at zero. Alone, the layer
 # learns the usual places. In the mixture, nothing makes it learn them, because the pointer already knows; and the
 # model's own generator is hardly better than guessing. This is typical of mixtures of experts: the expert that is a
 # little better early gets most of the gradient, and so gets further ahead. It is not a fault but a division of labour.

@@ -47,8 +47,7 @@ from pgt.windows import prepare
 package, vocabulary = load_model(shipped("city"))  # trained
 size = package.config
 town = city.load()
-data = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
-test = data.test
+test = prepare(town.visits, protocol="exact", vocabulary=vocabulary).test
 i = story(test)  # the window that the chapters share
 
 # %% [markdown]
@@ -302,8 +301,9 @@ table.round(1).rename_axis("% of the parameters")
 # ## The loss
 #
 # The answer is a distribution $P$ over $V$ places. The loss is $-\log P(\ell^*)$ for the true place $\ell^*$. **Label
-# smoothing** asks for a little less: it takes away a share $\varepsilon$ of the answer and deals it out evenly, so the
-# true place should get $1 - \varepsilon$ and each of the $V$ places $\varepsilon / V$ more:
+# smoothing** takes away a share $\varepsilon$ of the answer and deals it out evenly over the $V$ places,
+# $y_\ell = (1-\varepsilon)\,[\,\ell = \ell^*\,] + \varepsilon / V$ (the bracket is 1 at the true place and 0 elsewhere). Then
+# the loss $-\sum_\ell y_\ell \log P(\ell)$ is
 #
 # $$
 # \mathcal{L} = -(1-\varepsilon)\log P(\ell^*) \;-\; \frac{\varepsilon}{V}\sum_{\ell}\log P(\ell). \tag{9.1}

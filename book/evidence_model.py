@@ -35,9 +35,7 @@ from pgt.sparse import log_mixture, scatter_log_probs
 from pgt.windows import prepare
 
 model, vocabulary = load_model(shipped("city"))
-data = prepare(
-    city.load().visits, protocol="exact", vocabulary=vocabulary
-)
+data = prepare(city.load().visits, protocol="exact", vocabulary=vocabulary)
 test, V = data.test, vocabulary.n_locations
 eps = TrainConfig().label_smoothing
 batch = test.batch(np.random.default_rng(0).permutation(len(test))[:400])

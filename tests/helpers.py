@@ -131,7 +131,11 @@ def run_python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[s
 
 def environment() -> dict[str, str]:
     """The surroundings of such a process."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'book'}",
+        "OMP_NUM_THREADS": "1",
+    }
 
 
 def give_up(reason: str) -> NoReturn:
