@@ -10,6 +10,8 @@ from . import acts, adaptor
 from .chapters import missing, tables
 
 # Tables that were changed on purpose: chapter, how the taped table begins, and why.
+SAME, GONE = "the same numbers under other heads, or beside others", "told no longer"
+MOVED = "stands on the page evidence_model"
 CHANGED: dict[tuple[str, str], str] = {
     ("10_training", "encoded (128"): "the walk through one batch is chapter 9's",
     ("10_training", "by hand 4.46661"): "printed with other words",
@@ -125,9 +127,6 @@ CHANGED: dict[tuple[str, str], str] = {
     ("13_attention_on_maps", "| arithmetic | question"): "left the chapter",
     ("13_attention_on_maps", "mean 0.72"): "as a table",
     ("13_attention_on_maps", "too sure about"): "prints more",
-SAME, GONE = "the same numbers under other heads, or beside others", "told no longer"
-MOVED = "stands on the page evidence_model"
-CHANGED: dict[tuple[str, str], str] = {
     ("07_pointer", "% of test windows | in the window"): SAME,
     ("07_pointer", "| visits\nstory window | 11"): SAME,
     ("07_pointer", "encoded (3, 14, 64)"): GONE,
