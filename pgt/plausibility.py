@@ -1,7 +1,4 @@
-"""What is allowed in a table of visits, and yet would silently spoil an answer.
-
-Each finding is one sentence: what, how often, where first, and the remedy. Nothing is changed.
-"""
+"""What is allowed in a table of visits, and yet would silently spoil an answer: a sentence each."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from pgt.visits import local_clock
 SEVERAL = 4  # rows that are more than a slip
 # Days. Nobody is tracked for a while, and then again after ten years. Of many visits, one in a
 # hundred is a slip already when it lies two years from all others, if those last no longer.
-FAR, APART, ENOUGH, SHARE = 3652, 730, 20, 0.01
+FAR, APART, ENOUGH, SHARE = 3653, 730, 20, 0.01
 # Swapped positions: cells of 0.1 degrees, at least 5 degrees from the diagonal.
 CELL, DIAGONAL = 0.1, 5.0
 # Clocks: from so many visits of a person on, the five quietest hours tell when it is night; with 30
@@ -90,42 +87,21 @@ def _far(visits: pd.DataFrame) -> Iterator[str]:
     """Visits years from the rest: they stretch the days by which visits are split."""
     started = visits.started_at.dt.tz_convert("UTC").dt.tz_localize(None)
     day = started.to_numpy().astype("datetime64[D]").astype(np.int64)
-    so = "correct or drop what a wrong clock wrote, for it moves the split by days."
-    stray = np.zeros(len(day), dtype=bool)
-    years = 10
-    if np.ptp(day) >= FAR:
-        person = pd.factorize(visits.user_id)[0]
-        stray = _beyond_gap(day, person) | _beyond_gap(day, np.zeros_like(person))
-    if np.ptp(day) >= APART and not stray.any():
-        stray, years = _alone(day)
+    # The most visits without a gap of years are the main ones.
+    ordered = np.sort(day)
+    block = np.r_[0, np.cumsum(np.diff(ordered) >= APART)]
+    main = ordered[block == np.bincount(block).argmax()]
+    off = np.maximum(main[0] - day, day - main[-1])
+    slips = (off >= APART) & (off >= main[-1] - main[0])
+    few = len(day) >= ENOUGH and slips.sum() <= max(1, len(day) * SHARE)
     ahead = (started > pd.Timestamp.now("UTC").tz_localize(None) + pd.Timedelta(days=1)).to_numpy()
-    if (stray & ~ahead).any():
-        yield rows_note(visits, stray & ~ahead, f"lie {years} years or more from the rest", so)
+    stray = ((off >= FAR) | (slips & few)) & ~ahead
+    so = "correct or drop what a wrong clock wrote, for it moves the split by days."
+    if stray.any():
+        years = min(10, int(off[stray].min() // 365.25))
+        yield rows_note(visits, stray, f"lie {years} years or more from the rest", so)
     if ahead.any():
         yield rows_note(visits, ahead, "begin in the future", so)
-
-
-def _beyond_gap(day: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """(N,) rows on the smaller side of a gap of ten years between days of a group."""
-    found = np.zeros(len(day), dtype=bool)
-    for rows in pd.Series(day).groupby(group).indices.values():
-        own = np.sort(day[rows])
-        for cut in np.flatnonzero(np.diff(own) >= FAR) + 1:
-            early = day[rows] < own[cut]
-            found[rows] |= early if 2 * cut <= len(own) else ~early
-    return found
-
-
-def _alone(day: np.ndarray) -> tuple[np.ndarray, int]:
-    """(N,) few rows that lie further from all others than those last, and how many years."""
-    order = np.argsort(day, kind="stable")
-    block = np.r_[0, np.cumsum(np.diff(day[order]) >= APART)]
-    main = day[order][block == np.bincount(block).argmax()]
-    off = np.maximum(main[0] - day, day - main[-1])
-    away = (off >= APART) & (off >= main[-1] - main[0])
-    if len(day) < ENOUGH or not away.any() or away.sum() > max(1, len(day) * SHARE):
-        return np.zeros(len(day), dtype=bool), 0
-    return away, int(off[away].min() // 365.25)
 
 
 def _places(visits: pd.DataFrame) -> Iterator[str]:
@@ -177,10 +153,7 @@ def _places(visits: pd.DataFrame) -> Iterator[str]:
 
 
 def _mirrored(visits: pd.DataFrame) -> np.ndarray:
-    """(N,) rows that lie far from a person's others, and beside them with lon and lat swapped.
-
-    Of the two sides the one with fewer visits is taken for swapped.
-    """
+    """(N,) rows beside a person's others only with lon and lat swapped: the side with fewer."""
     lon, lat = visits.lon.to_numpy(), visits.lat.to_numpy()
     person = pd.factorize(visits.user_id)[0]
     x, y = (np.floor((one + 180) / CELL).astype(np.int64) for one in (lon, lat))
@@ -188,21 +161,16 @@ def _mirrored(visits: pd.DataFrame) -> np.ndarray:
     here = 10_000 * (10_000 * person + x) + y
     paired = np.isin(there, here) & (np.abs(lon - lat) > DIAGONAL)
     east = paired & (lon > lat)
-    n_east = np.bincount(person, weights=east)
-    n_paired = np.bincount(person, weights=paired)
+    n_east, n_paired = (np.bincount(person, weights=rows) for rows in (east, paired))
     return paired & (east == (n_east < n_paired / 2)[person])
 
 
 def _against_clocks(visits: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """(N,) twice: visits of people whose places fit their clocks swapped, and not at all."""
-    people = (
-        visits.assign(ahead=_hours_ahead(visits))
-        .groupby("user_id")[["lon", "lat", "ahead"]]
-        .median()
-    )
+    own = visits.assign(ahead=_hours_ahead(visits)).groupby("user_id")
+    people = own[["lon", "lat", "ahead"]].median()
     moment = visits.started_at.iloc[len(visits) // 2]
-    here = zones_at(people.lon, people.lat)
-    there = zones_at(people.lat, people.lon.where(people.lon.abs() <= 90))
+    here, there = zones_at(people.lon, people.lat), zones_at(people.lat, people.lon)
 
     def hours_of(zone: str) -> float:
         return float(moment.tz_convert(zone).utcoffset().total_seconds() / 3600)
@@ -246,22 +214,13 @@ def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
     # A few may sleep at any time; a file that was read wrongly is wrong for many of its people.
     if found and len(found) * 5 >= (sizes >= VISITS).sum():
         return found
-    offset, enough = float(ahead.median()), len(sizes) >= PEOPLE and len(visits) >= VISITS
-    if enough and abs(offset) >= 2 and _night_is_that_of_utc(local, offset):
-        return sizes.index.tolist()
-    return []
-
-
-def _night_is_that_of_utc(local: pd.Series, offset: float) -> bool:
-    """Whether everybody's night lies where no night is, by as many hours as UTC would explain."""
-    as_local, share = _quietest(2 * local.dt.hour + local.dt.minute // 30, 12, 48)
-    first, last = NIGHTS
-    return bool(
-        share < 1 / 8
-        and not first <= as_local <= last
-        and (last < as_local < 12) == (offset < 0)
-        and first <= (as_local + offset) % 24 <= last
-    )
+    offset, (first, last) = float(ahead.median()), NIGHTS
+    middle, share = _quietest(2 * local.dt.hour + local.dt.minute // 30, 12, 48)
+    by_day = abs(offset) >= 2 and share < 1 / 8 and not first <= middle <= last
+    by_day = by_day and (last < middle < 12) == (offset < 0)
+    enough = len(sizes) >= PEOPLE and len(visits) >= VISITS
+    night = first <= (middle + offset) % 24 <= last
+    return sizes.index.tolist() if enough and by_day and night else []
 
 
 def _quietest(times: pd.Series, n: int, of: int) -> tuple[float, float]:

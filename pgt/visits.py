@@ -1,8 +1,4 @@
-"""The one table: visits, one row each, and what can be asked of their rows, people and clocks.
-
-`check` is the door: a table that comes out of it is sorted by person and time, and holds nothing
-that the rest of the package cannot read.
-"""
+"""The one table: visits, one row each, and what can be asked of their rows, people and clocks."""
 
 from __future__ import annotations
 
@@ -38,8 +34,7 @@ Minutes = TypeVar("Minutes", Tensor, np.ndarray)
 def check(visits: pd.DataFrame) -> pd.DataFrame:
     """Return the visits sorted by person and time, or say in one sentence what is wrong.
 
-    No row is dropped. Columns of Arrow, of categories and of pandas' nullable types become plain
-    ones. Beside `REQUIRED` (times with a zone), a table may have ``lon`` and ``lat`` (degrees),
+    Beside `REQUIRED` (times with a zone), a table may have ``lon`` and ``lat`` (degrees),
     ``utc_offset`` (minutes, where each visit has a clock of its own), ``split`` (empty where no
     window uses the visit) and anything else, which is kept.
 
@@ -79,17 +74,12 @@ def check(visits: pd.DataFrame) -> pd.DataFrame:
         refuse(visits, "split", bad, "is ", "; it must be train, valid, test or empty (then no "
                "window uses the visit); without the column, visits are split by days.",
                "{!r}")  # fmt: skip
-    # Only few begin at one moment, so that the last look costs little memory.
-    tied = visits.duplicated(["user_id", "started_at"], keep=False)
-    twice = visits[tied].duplicated([*REQUIRED])
-    if twice.any():
+    if (twice := visits.duplicated([*REQUIRED])).any():
         raise DataError(
-            f"The same visit stands twice, again in {first_row(visits[tied], twice)}; drop it "
+            f"The same visit stands twice, again in {first_row(visits, twice)}; drop it "
             "with visits.drop_duplicates() (a file that pgt.read_visits reads needs nothing)."
         )
-    order = by_person_and_time(visits)
-    sorted_ = visits if (np.diff(order) > 0).all() else visits.take(order)
-    return sorted_.reset_index(drop=True)
+    return visits.take(by_person_and_time(visits)).reset_index(drop=True)
 
 
 def plain_types(table: pd.DataFrame) -> pd.DataFrame:
@@ -156,8 +146,8 @@ def _check_times(visits: pd.DataFrame) -> None:
             )
         if not isinstance(times.dtype, pd.DatetimeTZDtype):
             raise DataError(
-                f"Times in '{theirs}' have no time zone, so the hour of day is unknown; name the "
-                "zone, for example timezone='Asia/Shanghai' (--timezone Asia/Shanghai)."
+                f"Times in '{theirs}' have no time zone; name it, for example with "
+                "timezone='Asia/Shanghai' (--timezone Asia/Shanghai)."
             )
         refuse(visits, name, times.isna(), "is empty", "; fill it in or drop the row.")
         far = (times.dt.year < YEARS[0]) | (times.dt.year > YEARS[1])
@@ -165,19 +155,15 @@ def _check_times(visits: pd.DataFrame) -> None:
                "write the time that is meant, and for an end that is not known the start of the "
                "visit.", "{.year}")  # fmt: skip
     if str(visits.started_at.dt.tz) != str(visits.finished_at.dt.tz):
-        raise DataError(
-            "started_at and finished_at are in different time zones; convert both with "
-            ".dt.tz_convert to the local one."
-        )
+        raise DataError("Starts and ends are in different time zones; .dt.tz_convert both to one.")
     what = f"lies before '{called(visits, 'started_at')}'"
     backwards = visits.finished_at < visits.started_at
     refuse(visits, "finished_at", backwards, what, "; swap the two or drop the row.")
 
 
 def _check_degrees(visits: pd.DataFrame, name: str) -> None:
-    degrees, limit = visits[name], LIMITS[name]
+    degrees, limit, theirs = visits[name], LIMITS[name], called(visits, name)
     if not pd.api.types.is_numeric_dtype(degrees):
-        theirs = called(visits, name)
         raise DataError(f"Column '{theirs}' holds text; it must be degrees, as numbers.")
     refuse(visits, name, degrees.isna(), "is empty", "; fill it in, or drop both lon and lat.")
     refuse(visits, name, ~(degrees.abs() <= limit), "is ", f", outside ±{limit:g} degrees; "
@@ -226,10 +212,7 @@ def around_the_clock(one: Minutes, other: Minutes) -> Minutes:
 def split_by_days(
     visits: pd.DataFrame, fractions: tuple[float, float] = (0.6, 0.8)
 ) -> pd.DataFrame:
-    """Label each person's first 60 % of tracked days train, the next 20 % valid, the rest test.
-
-    The protocol of Hong et al. (2023): local days are counted from the person's first one.
-    """
+    """Label each person's first 60 % of tracked days train, 20 % valid, the rest test (Hong)."""
     start, end = fractions
     if not 0 < start < end < 1:
         raise DataError(f"fractions are {fractions}; they must satisfy 0 < first < second < 1.")
@@ -292,11 +275,7 @@ def last_numbers(
 def by_length(
     lengths: np.ndarray, batch_size: int, shuffle: np.random.Generator | None, pool: int
 ) -> Iterator[np.ndarray]:
-    """Deal (W,) windows out to batches, those of like length together; yields their numbers.
-
-    With ``shuffle``, they are sorted within pools of ``pool`` batches only, and the batches come in
-    random order.
-    """
+    """Deal (W,) windows out to batches of like length; to shuffle, within ``pool`` batches."""
     starts = np.arange(0, len(lengths), batch_size)
     if shuffle is None:
         order = np.argsort(lengths, kind="stable")
@@ -370,10 +349,7 @@ def marks_of(visits: pd.DataFrame) -> dict[Id, str]:
     few = visits.groupby("user_id", sort=False).head(FIRST)
     at = few.started_at.dt.tz_convert("UTC").dt.as_unit("s").astype("int64")
     own: dict[Id, list[tuple[Id, int]]] = {}
-    for user, place, second in zip(*map(pd.Series.tolist, (few.user_id, few.location_id, at)),
-                                   strict=True):  # fmt: skip
-        own.setdefault(user, []).append((place, second))
-    return {
-        user: hashlib.sha256(json.dumps([user, rows]).encode()).hexdigest()[:12]
-        for user, rows in own.items()
-    }
+    for user, *row in zip(few.user_id.tolist(), few.location_id.tolist(), at.tolist(), strict=True):
+        own.setdefault(user, []).append((row[0], row[1]))
+    text = {user: json.dumps([user, rows]).encode() for user, rows in own.items()}
+    return {user: hashlib.sha256(one).hexdigest()[:12] for user, one in text.items()}
