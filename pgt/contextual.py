@@ -207,10 +207,7 @@ THEN: dict[str, Fact] = {
 
 
 def to_the_hour(batch: HistoryBatch) -> HistoryBatch:
-    """The same batch, with the target's hour only: its time becomes the middle of the hour.
-
-    The wait until then follows; when it is already within the hour, it is none.
-    """
+    """The same batch, with the target's hour only: its time becomes the middle of the hour."""
     minute = batch.target_minute // 60 * 60 + 30
     wait = (batch.wait + minute - batch.target_minute) % WEEK
     return replace(batch, target_minute=minute, wait=wait.masked_fill(wait > WEEK - 60, 0))
@@ -325,11 +322,7 @@ def _zero_ended(wide: int, out: int, dropout: float) -> nn.Sequential:
 
 
 class AdditiveScorer(nn.Module):
-    """(B, L) log-weights of visits: every feature has one table, every reason adds up its own.
-
-    A row of a table holds a value for each reason, and a vector that meets those of the other
-    features in a hidden layer (the interaction).
-    """
+    """(B, L) log-weights of visits: every feature has one table, every reason adds up its own."""
 
     def __init__(self, config: ContextualConfig) -> None:
         super().__init__()
@@ -508,10 +501,7 @@ def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
 
 @torch.no_grad()
 def like_kernel(scorer: AdditiveScorer, kernel: ContextKernel) -> None:
-    """Set tables so that the first three reasons are those of the context kernel.
-
-    A reason whose feature the scorer lacks is as weak as "any"; other tables keep their values.
-    """
+    """Set tables so that the first three reasons are those of the context kernel."""
     if scorer.config.n_components < 3:
         raise DataError("The context kernel has three components; give n_components=3 or more.")
     tables, strength = scorer.tables, [kernel.base] * 3

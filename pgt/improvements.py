@@ -193,10 +193,7 @@ class RecurrentEncoder(nn.Module):
 
 
 class Cyclic(nn.Module):
-    """Proposal 4: entries on a circle, as waves of it beside a learned vector, projected.
-
-    ``per`` entries share a vector: the four quarters of an hour. Entry 0 is padding, and stays 0.
-    """
+    """Proposal 4: entries on a circle, as waves of it beside a learned vector, projected."""
 
     waves: Tensor
 
@@ -220,11 +217,7 @@ class Cyclic(nn.Module):
 
 
 class AdaptiveEmbedding(nn.Module):
-    """Proposal 5: location vectors of a width that depends on how often the location occurs.
-
-    Baevski & Auli (2019) give the frequent entries the wide vectors; the document cites them and
-    asks for the opposite, ``rare_wide``.
-    """
+    """Proposal 5: location vectors of a width that depends on how often the location occurs."""
 
     group: Tensor
     within: Tensor
@@ -267,11 +260,7 @@ def occurrences(train: Windows) -> Tensor:
 
 
 class CrossModalEmbeddings(Embeddings):
-    """Proposal 6: locations ask the person and the times, instead of standing beside them.
-
-    The person is a single key, and a softmax over one key is 1: that attention is a linear map of
-    the person's vector, whatever the location is.
-    """
+    """Proposal 6: locations ask the person and the times, instead of standing beside them."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
@@ -551,15 +540,7 @@ IMPROVEMENTS: dict[str, Improvement] = {
 
 
 def improved(config: ModelConfig, train: Windows, *names: str) -> PointerGeneratorTransformer:
-    """The model with some `IMPROVEMENTS` plugged in, in this order.
-
-    >>> import pgt
-    >>> data = pgt.prepare(pgt.load_city(), protocol="exact")
-    >>> config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
-    >>> model = improved(config, data.train, "geglu", "relative_bias").eval()
-    >>> float(model.scores(data.test.batch([0])).exp().sum().round(decimals=4))
-    1.0
-    """
+    """The model with some `IMPROVEMENTS` plugged in, in this order."""
     for name in names:
         change = dict(IMPROVEMENTS[name].change)
         if "without" in change:
