@@ -2,10 +2,8 @@
 
 PGT multiplies properties of visits; this model is told relations, such as how far a visit's time of
 day is from the present one. A *feature* is one such fact. It has a learned table with a row for
-every knot of the fact, interpolated between two knots, so that a table can draw any curve, that of
-a context kernel (`pgt.baselines.ContextKernel`) included. Sums of features are *reasons* to go
-back; the pointer's log-weight of a visit is the log-sum-exp of its reasons. Around it there can be
-all of PGT: encoder, content-based pointer, generator and gate. The idea is ours; chapters 20 to 22.
+every knot of the fact, interpolated between two knots. Sums of features are *reasons* to go back;
+a visit's log-weight is the log-sum-exp of its reasons. Around it there can be all of PGT.
 
 Shapes: B windows, L visits, D = d_model, R reasons, V locations.
 """
@@ -34,8 +32,6 @@ from pgt.model import Embeddings, Encoder, Gate, Generator, Output, Pointer, gat
 from pgt.sparse import Slots, at_least_float32, log_mixture, scatter_log_probs
 from pgt.visits import MINUTES_OF_DAY, around_the_clock
 from pgt.vocabulary import UNKNOWN, Vocabulary
-
-# ---- Facts about a past visit --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -177,9 +173,6 @@ IN_WORDS = {
 }
 
 
-# ---- Facts about now and then --------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Fact:
     """Something about now, as an index below ``size``; it scales the features."""
@@ -211,9 +204,6 @@ def to_the_hour(batch: HistoryBatch) -> HistoryBatch:
     minute = batch.target_minute // 60 * 60 + 30
     wait = (batch.wait + minute - batch.target_minute) % WEEK
     return replace(batch, target_minute=minute, wait=wait.masked_fill(wait > WEEK - 60, 0))
-
-
-# ---- The model -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -476,27 +466,20 @@ def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
 
     Parameters
     ----------
-    path : path
-        Of a ``.safetensors`` file that `pgt.checkpoint.save_model` wrote.
+    path : path of what `pgt.checkpoint.save_model` wrote
 
     Returns
     -------
-    model : ContextualPointer
-    vocabulary : Vocabulary
+    model, vocabulary
 
     Examples
     --------
     >>> import pgt
-    >>> try:
-    ...     load_contextual(pgt.checkpoint.shipped("city"))
-    ... except pgt.DataError as error:
-    ...     print(error)
-    city.safetensors holds a model of another kind; open it with load_model.
+    >>> load_contextual(pgt.checkpoint.shipped("city"))
+    Traceback (most recent call last):
+    pgt.errors.DataError: city.safetensors holds a model of another kind; open it with load_model.
     """
     return load(path, ContextualConfig, ContextualPointer)
-
-
-# ---- The context kernel as a contextual pointer --------------------------------------------------
 
 
 @torch.no_grad()

@@ -65,7 +65,7 @@ def places_map(
     path: pd.DataFrame | None = None,
     **page: Any,
 ) -> folium.Map:
-    """A person's places as discs, as large as their visits, and the guesses where they go next."""
+    """Places as discs, as large as their visits; guesses, the one truth, and a path as a line."""
     visits = _located(visits, "visits", "location_id", *([by] if by else []))
     places = _places(visits, by).sort_values("visits", ascending=False, kind="stable")
     size = 18 / math.sqrt(max(9, places.visits.iloc[0]))  # pixels
@@ -96,7 +96,7 @@ def attention_map(
     heads: Mapping[str, Sequence[float]] | np.ndarray | None = None,
     **page: Any,
 ) -> folium.Map:
-    """Where the pointer looks in one window: a disc a place, and bent lines to the last visit."""
+    """Where the pointer looks: a disc a place by ``attention``, bent lines to the last visit."""
     visits = _located(visits, "visits", "location_id", "attention")
     if isinstance(heads, np.ndarray):
         heads = {
@@ -235,9 +235,6 @@ def value_map(places: pd.DataFrame, value: str, *, label: str = "", **page: Any)
     return _drawn([_layer(label, discs, style)], legend, table, places, **page)
 
 
-# ---- Tables ---------------------------------------------------------------------------------
-
-
 def _table(table: pd.DataFrame, what: str, *columns: str) -> pd.DataFrame:
     """The table, which has these columns and a row at least."""
     for name in columns:
@@ -292,9 +289,6 @@ def _known(table: pd.DataFrame, what: str, places: pd.DataFrame) -> pd.DataFrame
         known = found.location_id.map(names)
         found["name_"] = known.fillna(found.location_id.astype(str))
     return found.sort_values("order")
-
-
-# ---- Marks ----------------------------------------------------------------------------------
 
 
 def _themed(style: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,16 +37,12 @@ def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> p
 
     Parameters
     ----------
-    predictor : Predictor
-        A model or a baseline: whatever has ``scores(batch)``.
-    windows : Windows
-    batch_size : int
+    predictor, windows, batch_size
 
     Returns
     -------
     DataFrame
-        A row a window: ``user_id``, ``target``, ``predicted`` (vocabulary ids), ``better``,
-        ``tied`` (see `pgt.sparse.Ranked`), ``known``, ``in_window``.
+        A row a window; ``better`` and ``tied`` as in `pgt.sparse.Ranked`.
 
     Examples
     --------
@@ -67,17 +63,10 @@ def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> p
         at = batch.index.cpu()
         better[at], tied[at] = found.better.cpu(), found.tied.cpu()
         predicted[at] = found.predicted.cpu()
-    return pd.DataFrame(
-        {
-            "user_id": windows.users,
-            "target": windows.targets,
-            "predicted": predicted,
-            "better": better,
-            "tied": tied,
-            "known": windows.vocabulary.is_known(windows.targets),
-            "in_window": windows.in_window,
-        }
-    )
+    table = {"user_id": windows.users, "target": windows.targets, "predicted": predicted}
+    table |= {"better": better, "tied": tied}
+    table["known"] = windows.vocabulary.is_known(windows.targets)
+    return pd.DataFrame(table | {"in_window": windows.in_window})
 
 
 def gains(ranks: pd.DataFrame) -> pd.DataFrame:
@@ -115,8 +104,7 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
 
     Parameters
     ----------
-    ranks : DataFrame
-    groups : iterable of str
+    ranks, groups
 
     Returns
     -------
@@ -181,11 +169,7 @@ def interval(
 
     Parameters
     ----------
-    ranks : DataFrame
-    metric : str
-    against : DataFrame, optional
-        Another predictor's ranks of the same windows, to be taken off.
-    group, level, n_resamples, seed
+    ranks, metric, against, group, level, n_resamples, seed
 
     Returns
     -------
@@ -197,7 +181,7 @@ def interval(
     >>> interval(rank)
     (50.0, 50.0)
     """
-    other = None if against is None else [against]
+    other = None if against is None else [against]  # ranks of the same windows, to be taken off
     return interval_of_mean([ranks], metric, against=other, group=group, level=level,
                             n_resamples=n_resamples, seed=seed)  # fmt: skip
 

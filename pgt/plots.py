@@ -1,4 +1,4 @@
-"""Plots of what the model does: gate, position bias, attention, reliability, and comparisons.
+"""Plots of what the model does: position bias, attention, reliability, and comparisons.
 
 Each function draws on ``axes``, or on axes of its own, and returns them. Colours are those of
 `pgt.colours`; a page may show them in the dark, and colour-blind readers tell them apart.
@@ -20,7 +20,6 @@ from matplotlib.ticker import MaxNLocator
 from pgt.colours import (
     COPIED,
     EXTRA,
-    GATE,
     GENERATED,
     GRID,
     INK,
@@ -69,25 +68,6 @@ def _column(table: pd.DataFrame, *names: str) -> None:
                             f"{', '.join(map(str, table.columns))}.")  # fmt: skip
     if len(table) == 0:
         raise DataError("The table is empty, so there is nothing to plot.")
-
-
-def gate_values(
-    table: pd.DataFrame, *, by: str | None = None, bins: int = 25, axes: Axes | None = None
-) -> Axes:
-    """How the gate is distributed: 1 copies, 0 generates; dotted lines are means."""
-    _column(table, "gate", *([by] if by else []))
-    with _axes(axes) as ax:
-        sns.histplot(
-            table.reset_index(drop=True), x="gate", hue=by, bins=bins, binrange=(0, 1), ax=ax,
-            stat="percent", element="step", common_norm=False, alpha=0.25,
-            palette=list(PALETTE)[: table[by].nunique()] if by else None,
-            color=None if by else GATE,
-        )  # fmt: skip
-        groups = table.groupby(by, sort=False).gate.mean() if by else [table.gate.mean()]
-        for mean in groups:
-            ax.axvline(float(mean), color=MUTED, lw=1, ls=":")
-        ax.set(xlim=(0, 1), xlabel="gate (0: generate, 1: copy)", ylabel="windows (%)")
-    return ax
 
 
 def position_bias(

@@ -77,7 +77,6 @@ class DenseLogits:
 
     @property
     def size(self) -> int:
-        """How many columns."""
         return self.z.shape[1]
 
     def summary(self, at: Tensor, total: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -101,16 +100,13 @@ class LinearLogits:
 
     @property
     def size(self) -> int:
-        """How many columns."""
         return len(self.weight)
 
     def summary(self, at: Tensor, total: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """See `DenseLogits.summary`."""
         lse, sums, own = _Summary.apply(self.context, self.weight, self.bias, at, total)
         return lse, sums, own
 
     def chunks(self) -> Iterator[tuple[int, Tensor]]:
-        """See `DenseLogits.chunks`."""
         yield from _chunks(self.context.detach(), self.weight.detach(), self.bias.detach())
 
 

@@ -1,9 +1,6 @@
 """The original: the pointer-generator network for summaries of See, Liu and Manning (2017).
 
-"Get to the point: summarization with pointer-generator networks", https://arxiv.org/abs/1704.04368.
-An LSTM reads a text in both directions, another writes its summary word by word; a gate mixes
-words of the vocabulary with words copied by attention, and coverage keeps it from repeating itself.
-Chapter 16 builds it, chapter 17 puts it beside PGT.
+See https://arxiv.org/abs/1704.04368. Chapter 16 builds it, chapter 17 puts it beside PGT.
 
 A word that the vocabulary lacks is unknown (`UNK`) to the embeddings. Copying can still name it:
 each source text lends its unknown words numbers of their own, ``len(words)``, ``len(words) + 1``, …
@@ -381,7 +378,6 @@ class PointerGenerator(nn.Module):
         return Loss(words, coverage, total, (output.p_gen * weight).sum(1).mean().detach())
 
     def n_parameters(self) -> int:
-        """Count the trained numbers."""
         return sum(p.numel() for p in self.parameters() if p.requires_grad)
 
 
@@ -415,7 +411,6 @@ class Draft:
         return self.numbers[-1:] == (STOP,)
 
     def words(self, vocabulary: Words, lent: Sequence[str]) -> list[str]:
-        """It, in words."""
         return vocabulary.decode(self.numbers, lent)
 
 
@@ -490,7 +485,7 @@ class SummarizerTraining:
 def batches(
     pairs: Sequence[Pair], words: Words, config: SummarizerConfig, size: int, seed: int
 ) -> list[TextBatch]:
-    """One epoch in random order, in batches of one length, so that nothing has to be padded."""
+    """One epoch at random, in batches of one length each; what is left over comes in mixed ones."""
     rng = np.random.default_rng(seed)
     by_length: dict[int, list[int]] = {}
     for k in rng.permutation(len(pairs)).tolist():
@@ -526,7 +521,7 @@ def new_summarizer(
 def train(
     model: PointerGenerator, source: Iterator[TextBatch], steps: int, training: SummarizerTraining
 ) -> pd.DataFrame:
-    """Learn from some batches, with a fresh optimizer."""
+    """Learn from some batches, with a fresh optimizer: a row a step, all means over its words."""
     learned = [p for p in model.parameters() if p.requires_grad]
     adagrad = partial(torch.optim.Adagrad, initial_accumulator_value=0.1)
     kind = torch.optim.Adam if training.optimizer == "adam" else adagrad

@@ -1,9 +1,6 @@
 """Sequences of sets: baskets of a shop, or the places of a day; which elements does the next hold?
 
-The network of the temporal-sets notebook, which follows Yu et al. (2020), "Predicting temporal sets
-with deep neural networks", https://arxiv.org/abs/2006.11483: graphs of who goes with whom within a
-set, masked attention over time, one vector an element, and a gate. Chapter 18 takes it apart; the
-rules `Popular` and `Personal` are its rivals.
+The network follows Yu et al. (2020), https://arxiv.org/abs/2006.11483; chapter 18 takes it apart.
 
 Shapes: U sequences, N elements of one, T sets, V elements that exist, F = width. Instead of all
 elements at all times there are M states of elements in a set and R of elements out of one.
@@ -118,12 +115,6 @@ def daily_places(visits: pd.DataFrame, days: int = 7) -> dict[str, Sequences]:
     return found
 
 
-def members(present: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(M,) sequence, set and element of all that is in a set, set after set; of (U, N, T)."""
-    person, time, element = present.transpose(1, 2).nonzero(as_tuple=True)
-    return person, time, element
-
-
 @dataclass(frozen=True)
 class States:
     """The states of a batch: M of elements in a set, then R of elements out of a set."""
@@ -137,7 +128,7 @@ class States:
     @classmethod
     def of(cls, batch: Sequences) -> States:
         """The states of a batch."""
-        person, time, element = members(batch.present)
+        person, time, element = batch.present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
         real = batch.elements >= 0  # (U, N)
         whose, which = real.nonzero(as_tuple=True)
         m, r = len(person), len(whose)
@@ -155,7 +146,7 @@ class SetGraphs:
     """The graphs of all sets: E edges within sets, and what an element out of one has to itself."""
 
     present: Tensor  # (U, N, T) bool, what the graphs are made of
-    start: Tensor  # (E,) an element of a set, one of `members`; in order
+    start: Tensor  # (E,) an element of a set, one of M; in order
     end: Tensor  # (E,) another or the same
     weight: Tensor  # (E,) above 0 to 1
     itself: Tensor  # (U,) the weight of an element to itself, in a set or out
@@ -172,7 +163,7 @@ class SetGraphs:
     def dense(self) -> Tensor:
         """One (N, N) graph for every set, (U, T, N, N), to look at."""
         _, n, t = self.present.shape
-        person, time, element = members(self.present)
+        person, time, element = self.present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
         graph = (self.itself[:, None, None, None] * torch.eye(n)).repeat(1, t, 1, 1)
         one, other = element[self.start], element[self.end]
         graph[person[self.start], time[self.start], one, other] = self.weight
@@ -182,7 +173,7 @@ class SetGraphs:
 def co_occurrence(present: Tensor) -> SetGraphs:
     """The graph of every set, weighted by how often two elements met in the whole sequence."""
     u, n, t = present.shape
-    person, time, element = members(present)
+    person, time, element = present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
     _, group, size = torch.unique_consecutive(
         person * t + time, return_inverse=True, return_counts=True
     )
@@ -288,7 +279,7 @@ class SetConfig:
     n_heads: int = 4
     heads: Heads = "concat"  # how attention joins them, or "mean"
     n_convolutions: int = 2
-    without: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()  # of graph, attention, aggregation and gate
     # A learned vector for an element at the times when it was there. The published network has
     # none, and cannot know unless the element had company.
     knows_presence: bool = False
@@ -351,7 +342,6 @@ class SetPredictor(nn.Module):
         self.age = nn.Embedding(config.max_age + 1, width) if config.knows_age else None
 
     def forward(self, batch: Sequences) -> Tensor:
-        """Scores (U, V)."""
         return self.fusion(self.table.weight, batch.elements, self.represent(batch))
 
     def represent(self, batch: Sequences) -> Tensor:
@@ -454,12 +444,11 @@ class Popular:
         return self
 
     def __call__(self, batch: Sequences) -> Tensor:
-        """(U, V)."""
         return self.counts.expand(len(batch), -1)
 
 
 class Personal:
-    """How many of somebody's own sets hold an element; the later one wins a tie."""
+    """How many of somebody's own sets hold an element, then which is later, then `Popular`."""
 
     def __init__(self, half_life: float = float("inf"), *, backoff: bool = True) -> None:
         self.half_life, self.backoff = half_life, backoff
