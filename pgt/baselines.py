@@ -71,7 +71,6 @@ class MostFrequent(Rule):
     """
 
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Visits in the window."""
         slots = Slots.of(batch.location, batch.padding)
         return slots.place, add_up(slots, (~batch.padding).float())
 
@@ -153,10 +152,8 @@ class ContextKernel(Rule):
 
     def choose(self, valid: Windows) -> ContextKernel:
         """Choose the numbers with the best Acc@1 on validation windows, among `GRID`."""
-        kernels = []
-        for option in itertools.product(*self.GRID.values()):
-            numbers: dict[str, Any] = dict(zip(self.GRID, option, strict=True))
-            kernels.append(replace(self, **numbers))
+        options: Any = itertools.product(*self.GRID.values())
+        kernels = [replace(self, **dict(zip(self.GRID, one, strict=True))) for one in options]
         hits = [0.0] * len(kernels)
         for batch in valid.batches(256):
             slots = Slots.of(batch.location, batch.padding)
@@ -184,7 +181,6 @@ class ContextKernel(Rule):
         return self.decay**age * vote * ~batch.padding  # (B, L)
 
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The votes added up."""
         slots = Slots.of(batch.location, batch.padding)
         return slots.place, add_up(slots, self.weights(batch))
 

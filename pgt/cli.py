@@ -14,6 +14,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pgt
 from pgt.errors import DataError, DataNote
 
 if TYPE_CHECKING:
@@ -32,11 +33,9 @@ EXAMPLES = {
 
 COMMAND --help tells more of each. Nothing leaves this machine.""",
     "visits": """examples:
-  python -m pgt visits Timeline.json --out visits.csv
   python -m pgt visits my_tracks/ --person me --out visits.csv      a folder of GPX files
   python -m pgt visits checkins.csv --columns user_id=who,location_id=venue --out visits.parquet""",
     "predict": """examples:
-  python -m pgt predict visits.csv
   python -m pgt predict Timeline.json                               your own, from your phone
   python -m pgt predict visits.csv --at "2024-05-07 09:00" --user 7   where at nine on Tuesday?
   python -m pgt predict visits.csv --model mine.safetensors --out next.csv""",
@@ -48,9 +47,7 @@ The effect of a fact is the probability with it minus the probability without it
   python -m pgt map visits.csv --user 7 --at "2024-05-07 09:00" --out map.html
 
 The page holds where this person has been: think before you share it.""",
-    "evaluate": """examples:
-  python -m pgt evaluate visits.csv
-  python -m pgt evaluate visits.csv --model mine.safetensors""",
+    "evaluate": "example:\n  python -m pgt evaluate visits.csv --model mine.safetensors",
     "train": """examples:
   python -m pgt train visits.csv --out mine.safetensors
 
@@ -150,7 +147,6 @@ def whole(text: str) -> int:
 
 
 def columns(text: str) -> dict[str, str]:
-    """Our names of columns and the file's."""
     pairs = [pair.partition("=") for pair in text.split(",")]
     if not all(ours.strip() and theirs.strip() for ours, _, theirs in pairs):
         raise argparse.ArgumentTypeError(
@@ -160,28 +156,21 @@ def columns(text: str) -> dict[str, str]:
 
 
 def visits(args: argparse.Namespace) -> None:
-    """Write the visits of any file."""
-    from pgt import datasets
-
     table = read(args)
-    datasets.write(table, args.out)
+    pgt.datasets.write(table, args.out)
     first, last = table.started_at.min(), table.started_at.max()
     print(f"{summary(table)}; {first:%Y-%m-%d} to {last:%Y-%m-%d}, written to {args.out}")
 
 
 def summary(table: pd.DataFrame) -> str:
-    """How many visits, people and places."""
     people, places = table.user_id.nunique(), table.location_id.nunique()
     return f"visits: {len(table):,}, people: {people:,}, places: {places:,}"
 
 
 def predict(args: argparse.Namespace) -> None:
-    """Print or write the likeliest next places."""
-    from pgt import datasets
-
     answer = opened(args).predict(read(args), top=args.top, at=args.at, user=args.user)
     if args.out:
-        datasets.write(answer, args.out)
+        pgt.datasets.write(answer, args.out)
         print(f"{answer.user_id.nunique()} people; written to {args.out}")
         return
     for user, part in answer.groupby("user_id", sort=False):
@@ -207,13 +196,10 @@ def explain(args: argparse.Namespace) -> None:
 
 
 def map(args: argparse.Namespace) -> None:
-    """Write a page with a person's places and the guesses."""
-    from pgt import files
-
     model, table = opened(args), read(args)
     options = {"at": args.at, "top": args.top, "streets": args.streets}
     drawn = model.map(table, person(args, table), **options)
-    with files.whole(args.out) as half:
+    with pgt.files.whole(args.out) as half:
         drawn.save(str(half))
     print(f"written to {args.out}; open it in a browser")
 
@@ -265,27 +251,21 @@ def train(args: argparse.Namespace) -> None:
 
 
 def city(args: argparse.Namespace) -> None:
-    """Write the visits of the simulated town."""
-    from pgt import datasets
-
-    table = datasets.load_city()
+    table = pgt.datasets.load_city()
     names = ["user_id", "location_id", "started_at", "finished_at", "lon", "lat", "split"]
-    datasets.write(table[names], args.out)
+    pgt.datasets.write(table[names], args.out)
     print(f"{summary(table)}; all simulated, written to {args.out}")
 
 
 def opened(args: argparse.Namespace) -> NextLocation:
     """The predictor of a file, or the one that comes with the package."""
-    from pgt.predictor import NextLocation
-
-    return NextLocation.load(args.model) if args.model else NextLocation.pretrained()
+    kind = pgt.NextLocation
+    return kind.load(args.model) if args.model else kind.pretrained()
 
 
 def read(args: argparse.Namespace) -> pd.DataFrame:
     """The visits of a table, or those that are found in recorded positions."""
-    from pgt import datasets
-
-    table = datasets.read(
+    table = pgt.datasets.read(
         args.visits, columns=args.columns, timezone=args.timezone,
         file_timezone=args.file_timezone, person=args.person,
     )  # fmt: skip
@@ -297,9 +277,7 @@ def read(args: argparse.Namespace) -> pd.DataFrame:
                 "about positions; leave it out."
             )
         return table
-    from pgt import gps  # clustering is slow to load
-
-    found = gps.visits(table, timezone=args.timezone, **settings)
+    found = pgt.gps.visits(table, timezone=args.timezone, **settings)
     print(f"pgt: {len(table):,} positions; {summary(found)}", file=sys.stderr)
     return found
 

@@ -2,10 +2,8 @@
 
 PGT multiplies properties of visits; this model is told relations, such as how far a visit's time of
 day is from the present one. A *feature* is one such fact. It has a learned table with a row for
-every knot of the fact, interpolated between two knots, so that a table can draw any curve, that of
-a context kernel (`pgt.baselines.ContextKernel`) included. Sums of features are *reasons* to go
-back; the pointer's log-weight of a visit is the log-sum-exp of its reasons. Around it there can be
-all of PGT: encoder, content-based pointer, generator and gate. The idea is ours; chapters 20 to 22.
+every knot of the fact, interpolated between two knots. Sums of features are *reasons* to go back;
+a visit's log-weight is the log-sum-exp of its reasons. Around it there can be all of PGT.
 
 Shapes: B windows, L visits, D = d_model, R reasons, V locations.
 """
@@ -34,8 +32,6 @@ from pgt.model import Embeddings, Encoder, Gate, Generator, Output, Pointer, gat
 from pgt.sparse import Slots, at_least_float32, log_mixture, scatter_log_probs
 from pgt.visits import MINUTES_OF_DAY, around_the_clock
 from pgt.vocabulary import UNKNOWN, Vocabulary
-
-# ---- Facts about a past visit --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -177,9 +173,6 @@ IN_WORDS = {
 }
 
 
-# ---- Facts about now and then --------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Fact:
     """Something about now, as an index below ``size``; it scales the features."""
@@ -207,16 +200,10 @@ THEN: dict[str, Fact] = {
 
 
 def to_the_hour(batch: HistoryBatch) -> HistoryBatch:
-    """The same batch, with the target's hour only: its time becomes the middle of the hour.
-
-    The wait until then follows; when it is already within the hour, it is none.
-    """
+    """The same batch, with the target's hour only: its time becomes the middle of the hour."""
     minute = batch.target_minute // 60 * 60 + 30
     wait = (batch.wait + minute - batch.target_minute) % WEEK
     return replace(batch, target_minute=minute, wait=wait.masked_fill(wait > WEEK - 60, 0))
-
-
-# ---- The model -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -325,11 +312,7 @@ def _zero_ended(wide: int, out: int, dropout: float) -> nn.Sequential:
 
 
 class AdditiveScorer(nn.Module):
-    """(B, L) log-weights of visits: every feature has one table, every reason adds up its own.
-
-    A row of a table holds a value for each reason, and a vector that meets those of the other
-    features in a hidden layer (the interaction).
-    """
+    """(B, L) log-weights of visits: every feature has one table, every reason adds up its own."""
 
     def __init__(self, config: ContextualConfig) -> None:
         super().__init__()
@@ -483,35 +466,25 @@ def load_contextual(path: str | Path) -> tuple[ContextualPointer, Vocabulary]:
 
     Parameters
     ----------
-    path : path
-        Of a ``.safetensors`` file that `pgt.checkpoint.save_model` wrote.
+    path : path of what `pgt.checkpoint.save_model` wrote
 
     Returns
     -------
-    model : ContextualPointer
-    vocabulary : Vocabulary
+    model, vocabulary
 
     Examples
     --------
     >>> import pgt
-    >>> try:
-    ...     load_contextual(pgt.checkpoint.shipped("city"))
-    ... except pgt.DataError as error:
-    ...     print(error)
-    city.safetensors holds a model of another kind; open it with load_model.
+    >>> load_contextual(pgt.checkpoint.shipped("city"))
+    Traceback (most recent call last):
+    pgt.errors.DataError: city.safetensors holds a model of another kind; open it with load_model.
     """
     return load(path, ContextualConfig, ContextualPointer)
 
 
-# ---- The context kernel as a contextual pointer --------------------------------------------------
-
-
 @torch.no_grad()
 def like_kernel(scorer: AdditiveScorer, kernel: ContextKernel) -> None:
-    """Set tables so that the first three reasons are those of the context kernel.
-
-    A reason whose feature the scorer lacks is as weak as "any"; other tables keep their values.
-    """
+    """Set tables so that the first three reasons are those of the context kernel."""
     if scorer.config.n_components < 3:
         raise DataError("The context kernel has three components; give n_components=3 or more.")
     tables, strength = scorer.tables, [kernel.base] * 3

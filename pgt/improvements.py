@@ -1,8 +1,6 @@
 """What a document proposed to improve in PGT, and parts of the summarizer, each to be measured.
 
-"Proposal 1" to "Proposal 10" are those of the improvements document; each class names the paper it
-rests on. `improved` builds the model with some of them, and chapter 19 says what each is worth.
-Chapter 17 measures the parts of the summarizer of See et al. (2017), chapter 18 causal attention.
+`improved` builds the model with some of them; chapters 17 to 19 say what each is worth.
 
 Shapes: B windows, L visits, D = d_model, H heads, V locations.
 """
@@ -40,9 +38,6 @@ DISTANCES = 32  # visits; further away counts as this far
 RECENT = 5  # visits that have a bias of their own, counted from the last
 FREQUENT, MEDIUM = 1000, 100  # occurrences in the training windows, the document's limits
 SHORTEST = 3  # visits
-
-
-# ---- Which visit may look at which: instead of `pgt.model.SelfAttention` -----------------------
 
 
 class BiasedSelfAttention(SelfAttention):
@@ -117,9 +112,6 @@ class RotarySelfAttention(SelfAttention):
         return torch.stack(turned, dim=-1).flatten(-2)  # (B, H, L, D / H)
 
 
-# ---- Inside a layer, and another encoder ---------------------------------------------------------
-
-
 class GeGLU(nn.Module):
     """Proposal 2: GELU(x W) · (x V), with two thirds of the hidden units (Shazeer 2020, §2)."""
 
@@ -189,14 +181,8 @@ class RecurrentEncoder(nn.Module):
         return self.dropout(out), ()
 
 
-# ---- What goes in: instead of tables of `pgt.model.Embeddings` -----------------------------------
-
-
 class Cyclic(nn.Module):
-    """Proposal 4: entries on a circle, as waves of it beside a learned vector, projected.
-
-    ``per`` entries share a vector: the four quarters of an hour. Entry 0 is padding, and stays 0.
-    """
+    """Proposal 4: entries on a circle, as waves of it beside a learned vector, projected."""
 
     waves: Tensor
 
@@ -220,11 +206,7 @@ class Cyclic(nn.Module):
 
 
 class AdaptiveEmbedding(nn.Module):
-    """Proposal 5: location vectors of a width that depends on how often the location occurs.
-
-    Baevski & Auli (2019) give the frequent entries the wide vectors; the document cites them and
-    asks for the opposite, ``rare_wide``.
-    """
+    """Proposal 5: frequent locations get wide vectors (Baevski & Auli 2019), or rare ones do."""
 
     group: Tensor
     within: Tensor
@@ -267,11 +249,7 @@ def occurrences(train: Windows) -> Tensor:
 
 
 class CrossModalEmbeddings(Embeddings):
-    """Proposal 6: locations ask the person and the times, instead of standing beside them.
-
-    The person is a single key, and a softmax over one key is 1: that attention is a linear map of
-    the person's vector, whatever the location is.
-    """
+    """Proposal 6: locations ask the person and the times, instead of standing beside them."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
@@ -299,9 +277,6 @@ class CrossModalEmbeddings(Embeddings):
             location, times, times, key_padding_mask=batch.padding, need_weights=False
         )
         return self.norm(location + about_person + about_times)
-
-
-# ---- The last layer: instead of `pgt.model.Generator` --------------------------------------------
 
 
 class ManyHeads(nn.Module):
@@ -368,9 +343,6 @@ class Tempered(Generator):
         return super().forward(context) * torch.exp(-self.log_temperature)
 
 
-# ---- The pointer ---------------------------------------------------------------------------------
-
-
 class AdditivePointer(Pointer):
     """Scores visits by v · tanh(W_h h + W_s s + b) and the bias (See et al. 2017, equation 1)."""
 
@@ -385,11 +357,7 @@ class AdditivePointer(Pointer):
 
 
 class CoveragePointer(Pointer):
-    """Remembers what earlier visits would have pointed at (See et al. 2017, equations 10 and 11).
-
-    The attention of every earlier visit to itself and those before it is added up, and a learned
-    number says what having been pointed at is worth. It starts at 0, the plain pointer.
-    """
+    """Remembers what earlier visits would have pointed at (See et al. 2017, eq. 10 and 11)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
@@ -415,9 +383,6 @@ class CoveragePointer(Pointer):
         return F.log_softmax(scores.masked_fill(batch.padding, -math.inf), dim=-1)
 
 
-# ---- What is asked of it, and of which windows ---------------------------------------------------
-
-
 def focal(gamma: float = 2.0) -> Loss:
     """Proposal 9: (1 - p)^γ · cross-entropy; what is sure counts little (Lin et al. 2017)."""
 
@@ -431,11 +396,7 @@ def focal(gamma: float = 2.0) -> Loss:
 
 
 def balanced(train: Windows) -> Loss:
-    """Proposal 9: each window's cross-entropy divided by how often its target is one in training.
-
-    The weights average to one over the training windows; a target that training does not have
-    weighs as one that occurs once.
-    """
+    """Proposal 9: cross-entropy over how often the target is one in training; mean weight 1."""
     counts = torch.bincount(torch.from_numpy(train.targets), minlength=train.vocabulary.n_locations)
     present = int((counts > 0).sum())
     weights = len(train) / (max(present, 1) * counts.clamp(min=1).float())  # (V,)
@@ -456,9 +417,6 @@ def cropped(train: Windows, seed: int = 0) -> Windows:
         first=np.concatenate([train.first, train.first + cut]),
         target=np.concatenate([train.target, train.target]),
     )
-
-
-# ---- All of them by name -------------------------------------------------------------------------
 
 
 Kind = Callable[[ModelConfig], nn.Module]
@@ -551,15 +509,7 @@ IMPROVEMENTS: dict[str, Improvement] = {
 
 
 def improved(config: ModelConfig, train: Windows, *names: str) -> PointerGeneratorTransformer:
-    """The model with some `IMPROVEMENTS` plugged in, in this order.
-
-    >>> import pgt
-    >>> data = pgt.prepare(pgt.load_city(), protocol="exact")
-    >>> config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
-    >>> model = improved(config, data.train, "geglu", "relative_bias").eval()
-    >>> float(model.scores(data.test.batch([0])).exp().sum().round(decimals=4))
-    1.0
-    """
+    """The model with some `IMPROVEMENTS` plugged in, in this order."""
     for name in names:
         change = dict(IMPROVEMENTS[name].change)
         if "without" in change:

@@ -65,13 +65,7 @@ def places_map(
     path: pd.DataFrame | None = None,
     **page: Any,
 ) -> folium.Map:
-    """A person's places as discs, as large as their visits, and the guesses where they go next.
-
-    ``visits`` has a row a visit, in order of time; ``guesses`` are as `pgt.NextLocation.predict`
-    returns them, likeliest first, with ``lon`` and ``lat`` where they are not among the visits;
-    ``truth`` has one row. With ``by``, each value of that column is a layer and a colour. ``path``
-    are positions in order of time, drawn as a line: the fixes of a track, say.
-    """
+    """Places as discs, as large as their visits; guesses, the one truth, and a path as a line."""
     visits = _located(visits, "visits", "location_id", *([by] if by else []))
     places = _places(visits, by).sort_values("visits", ascending=False, kind="stable")
     size = 18 / math.sqrt(max(9, places.visits.iloc[0]))  # pixels
@@ -102,12 +96,7 @@ def attention_map(
     heads: Mapping[str, Sequence[float]] | np.ndarray | None = None,
     **page: Any,
 ) -> folium.Map:
-    """Where the pointer looks in one window: a disc a place, and bent lines to the last visit.
-
-    ``visits`` is the window, oldest first, with ``attention`` (0 to 1). ``heads`` are further
-    layers to choose: a weight a visit by name, or the self-attention of `pgt.look.look`,
-    (layers, H, L, L), of which the last visit's row is drawn.
-    """
+    """Where the pointer looks: a disc a place by ``attention``, bent lines to the last visit."""
     visits = _located(visits, "visits", "location_id", "attention")
     if isinstance(heads, np.ndarray):
         heads = {
@@ -143,11 +132,7 @@ def attention_map(
 def flow_map(
     flows: pd.DataFrame, places: pd.DataFrame, *, largest: int = 24, **page: Any
 ) -> folium.Map:
-    """Flows between places, or groups of places: ``here``, ``there``, and columns of numbers.
-
-    Each column is a layer to choose. Lines bend to the left on their way; discs stay at their
-    place; what is below zero is green and dashed. Of each column, the ``largest`` are drawn.
-    """
+    """Flows between places, or groups of places: ``here``, ``there``, and columns of numbers."""
     places = _places(_located(places, "places", "location_id"))
     flows = _table(flows, "flows", "here", "there")
     at = {place.location_id: place for place in places.itertuples()}
@@ -184,12 +169,7 @@ def flow_map(
 
 
 def week_map(moments: pd.DataFrame, **page: Any) -> folium.Map:
-    """What is where from ``started_at`` to ``finished_at``, with a slider over the moments.
-
-    All its places are there in grey. The slider stops wherever something begins. Two more columns
-    may say how to draw: ``role`` (visit, place, attention, head, guess or truth) and ``share`` (0
-    to 1, the area of the mark).
-    """
+    """What is where from ``started_at`` to ``finished_at``, with a slider over the moments."""
     moments = _located(moments, "moments", "location_id", "started_at", "finished_at")
     role = moments.get("role", pd.Series("visit", index=moments.index))
     share = moments.get("share", pd.Series(np.nan, index=moments.index))
@@ -232,10 +212,7 @@ def week_map(moments: pd.DataFrame, **page: Any) -> folium.Map:
 
 
 def value_map(places: pd.DataFrame, value: str, *, label: str = "", **page: Any) -> folium.Map:
-    """A number by place, say the mean gate, on a scale of colours; ``visits`` gives the size.
-
-    ``label`` says what the number is, with its unit.
-    """
+    """A number by place, say the mean gate, on a scale of colours; ``visits`` gives the size."""
     places = _located(places, "places", "location_id", value)
     if places[value].isna().any() or not pd.api.types.is_numeric_dtype(places[value]):
         raise DataError(f"Column {value!r} must hold a number in every row; drop the other rows.")
@@ -256,9 +233,6 @@ def value_map(places: pd.DataFrame, value: str, *, label: str = "", **page: Any)
     table = pd.DataFrame({"place": places.name_, label: places[value], "visits": visits})
     table = table.sort_values(label, ascending=False)
     return _drawn([_layer(label, discs, style)], legend, table, places, **page)
-
-
-# ---- Tables ---------------------------------------------------------------------------------
 
 
 def _table(table: pd.DataFrame, what: str, *columns: str) -> pd.DataFrame:
@@ -315,9 +289,6 @@ def _known(table: pd.DataFrame, what: str, places: pd.DataFrame) -> pd.DataFrame
         known = found.location_id.map(names)
         found["name_"] = known.fillna(found.location_id.astype(str))
     return found.sort_values("order")
-
-
-# ---- Marks ----------------------------------------------------------------------------------
 
 
 def _themed(style: Mapping[str, Any]) -> dict[str, Any]:
@@ -413,10 +384,7 @@ def _drawn(
     ground: Mapping[str, Any] | None = None,
     streets: bool = False,
 ) -> folium.Map:
-    """The map of these layers, last visit, guesses and truth; the view holds spots and truth.
-
-    With guesses, the index of the table is the ``location_id``.
-    """
+    """The map of these layers, last visit, guesses and truth; the view holds spots and truth."""
     layers, legend = list(layers), list(legend)
     if guesses is not None and len(guesses):
         known = _known(_table(guesses, "guesses", "probability"), "guesses", spots)

@@ -37,16 +37,12 @@ def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> p
 
     Parameters
     ----------
-    predictor : Predictor
-        A model or a baseline: whatever has ``scores(batch)``.
-    windows : Windows
-    batch_size : int
+    predictor, windows, batch_size
 
     Returns
     -------
     DataFrame
-        A row a window: ``user_id``, ``target``, ``predicted`` (vocabulary ids), ``better``,
-        ``tied`` (see `pgt.sparse.Ranked`), ``known``, ``in_window``.
+        A row a window; ``better`` and ``tied`` as in `pgt.sparse.Ranked`.
 
     Examples
     --------
@@ -67,24 +63,14 @@ def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> p
         at = batch.index.cpu()
         better[at], tied[at] = found.better.cpu(), found.tied.cpu()
         predicted[at] = found.predicted.cpu()
-    return pd.DataFrame(
-        {
-            "user_id": windows.users,
-            "target": windows.targets,
-            "predicted": predicted,
-            "better": better,
-            "tied": tied,
-            "known": windows.vocabulary.is_known(windows.targets),
-            "in_window": windows.in_window,
-        }
-    )
+    table = {"user_id": windows.users, "target": windows.targets, "predicted": predicted}
+    table |= {"better": better, "tied": tied}
+    table["known"] = windows.vocabulary.is_known(windows.targets)
+    return pd.DataFrame(table | {"in_window": windows.in_window})
 
 
 def gains(ranks: pd.DataFrame) -> pd.DataFrame:
-    """What each window contributes to each mean metric (`MEANS`), 0 to 1.
-
-    Two targets tied for the first place are each half a hit: all orders of the tied count alike.
-    """
+    """What each window contributes to each mean metric (`MEANS`), 0 to 1."""
     better = ranks.better.to_numpy()
     answered = ranks.tied.to_numpy() > 0
     tied = np.maximum(ranks.tied.to_numpy(), 1)
@@ -118,8 +104,7 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
 
     Parameters
     ----------
-    ranks : DataFrame
-    groups : iterable of str
+    ranks, groups
 
     Returns
     -------
@@ -145,10 +130,7 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
 def resampled_means(
     values: ArrayLike, users: ArrayLike, *, draws: int = 2000, seed: int = 0
 ) -> np.ndarray:
-    """(draws, ...) means of (S, W, ...) values over seeds and windows, people and seeds redrawn.
-
-    NaN are left out, the same ones for all seeds.
-    """
+    """(draws, ...) means of (S, W, ...) values over seeds and windows, people and seeds redrawn."""
     values = np.asarray(values, dtype=float)
     person, people = pd.factorize(np.asarray(users))
     n_seeds, measures = len(values), values.shape[2:]
@@ -187,11 +169,7 @@ def interval(
 
     Parameters
     ----------
-    ranks : DataFrame
-    metric : str
-    against : DataFrame, optional
-        Another predictor's ranks of the same windows, to be taken off.
-    group, level, n_resamples, seed
+    ranks, metric, against, group, level, n_resamples, seed
 
     Returns
     -------
@@ -203,7 +181,7 @@ def interval(
     >>> interval(rank)
     (50.0, 50.0)
     """
-    other = None if against is None else [against]
+    other = None if against is None else [against]  # ranks of the same windows, to be taken off
     return interval_of_mean([ranks], metric, against=other, group=group, level=level,
                             n_resamples=n_resamples, seed=seed)  # fmt: skip
 
@@ -213,11 +191,7 @@ def interval_of_mean(
     against: Sequence[pd.DataFrame] | None = None, group: str = "all", seeds: bool = True,
     level: float = 0.95, n_resamples: int = 2000, seed: int = 0,
 ) -> tuple[float, float]:  # fmt: skip
-    """As `interval`, for the mean over several runs (seeds), which are resampled like people.
-
-    Runs are compared in pairs; a single one counts for every run of the other. Without ``seeds``,
-    these runs are the only ones there could be.
-    """
+    """As `interval`, for the mean over several runs (seeds), which are resampled like people."""
     users = runs[0].user_id.to_numpy()
     if any(not np.array_equal(run.user_id, users) for run in (*runs, *(against or ()))):
         raise ValueError("The tables of ranks are not of the same windows.")
@@ -247,11 +221,7 @@ FEW = 5  # fewer people carry no interval by people
 
 
 def compare(ranked: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Score several models on the same windows, the first beside the others, in percent.
-
-    ``lead`` is by how many points the first model's acc@1 is above the row's; ``low`` and ``high``
-    are 95 % intervals by people, of whom there must be at least `FEW`.
-    """
+    """Score several models on the same windows, the first beside the others, in percent."""
     first = next(iter(ranked.values()))
     tables = []
     for name, ranks in ranked.items():

@@ -1,4 +1,4 @@
-"""Plots of what the model does: gate, position bias, attention, reliability, and comparisons.
+"""Plots of what the model does: position bias, attention, reliability, and comparisons.
 
 Each function draws on ``axes``, or on axes of its own, and returns them. Colours are those of
 `pgt.colours`; a page may show them in the dark, and colour-blind readers tell them apart.
@@ -20,7 +20,6 @@ from matplotlib.ticker import MaxNLocator
 from pgt.colours import (
     COPIED,
     EXTRA,
-    GATE,
     GENERATED,
     GRID,
     INK,
@@ -71,36 +70,11 @@ def _column(table: pd.DataFrame, *names: str) -> None:
         raise DataError("The table is empty, so there is nothing to plot.")
 
 
-def gate_values(
-    table: pd.DataFrame, *, by: str | None = None, bins: int = 25, axes: Axes | None = None
-) -> Axes:
-    """How the gate is distributed: 1 copies, 0 generates; dotted lines are means.
-
-    ``table`` has a column ``gate``, a row a window; with ``by``, there is one curve a group.
-    """
-    _column(table, "gate", *([by] if by else []))
-    with _axes(axes) as ax:
-        sns.histplot(
-            table.reset_index(drop=True), x="gate", hue=by, bins=bins, binrange=(0, 1), ax=ax,
-            stat="percent", element="step", common_norm=False, alpha=0.25,
-            palette=list(PALETTE)[: table[by].nunique()] if by else None,
-            color=None if by else GATE,
-        )  # fmt: skip
-        groups = table.groupby(by, sort=False).gate.mean() if by else [table.gate.mean()]
-        for mean in groups:
-            ax.axvline(float(mean), color=MUTED, lw=1, ls=":")
-        ax.set(xlim=(0, 1), xlabel="gate (0: generate, 1: copy)", ylabel="windows (%)")
-    return ax
-
-
 def position_bias(
     bias: Any, *, label: str = "", colour: str = COPIED, style: str = "-",
     axes: Axes | None = None,
 ) -> Axes:  # fmt: skip
-    """The pointer's bias by position from the end; position 1 is the last visit.
-
-    ``bias`` is (P,) or (seeds, P): then thin lines are seeds, the thick one is their mean.
-    """
+    """The pointer's bias by position from the end; position 1 is the last visit."""
     curves = np.atleast_2d(np.asarray(bias, dtype=float))  # (seeds, P)
     if curves.ndim != 2 or curves.size == 0:
         raise DataError(f"A position bias is (P,) or (seeds, P), not {np.shape(bias)}.")
@@ -120,11 +94,7 @@ def attention(
     weights: Any, *, labels: Sequence[str] | None = None, highest: float | None = None,
     bar: bool = True, axes: Axes | None = None,
 ) -> Axes:  # fmt: skip
-    """Attention weights as a heat map: rows look at columns.
-
-    ``weights`` is (L, L) for self-attention, or (L,) for a pointer, which is one row; ``labels``
-    name the visits, the oldest first. ``highest`` is the weight of the brightest colour.
-    """
+    """Attention weights as a heat map: rows look at columns."""
     grid = np.atleast_2d(np.asarray(weights, dtype=float))  # (rows, L)
     size = grid.shape[1]
     if labels is not None and len(labels) != size:
@@ -150,11 +120,7 @@ def reliability(
     forecasts: Mapping[str, pd.DataFrame] | pd.DataFrame, *,
     colours: Sequence[str] = PALETTE, axes: Axes | None = None,
 ) -> Axes:  # fmt: skip
-    """A calibration diagram: what was forecast against how often it happened.
-
-    Tables have ``forecast`` and ``observed``, a row a bin, and perhaps ``low`` and ``high``, the
-    ends of an interval of ``observed``.
-    """
+    """A calibration diagram: what was forecast against how often it happened."""
     tables = {"": forecasts} if isinstance(forecasts, pd.DataFrame) else dict(forecasts)
     with _axes(axes, figsize=(4.4, 4.0)) as ax:
         ax.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=":", label="calibrated")

@@ -77,7 +77,6 @@ class DenseLogits:
 
     @property
     def size(self) -> int:
-        """How many columns."""
         return self.z.shape[1]
 
     def summary(self, at: Tensor, total: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -101,16 +100,13 @@ class LinearLogits:
 
     @property
     def size(self) -> int:
-        """How many columns."""
         return len(self.weight)
 
     def summary(self, at: Tensor, total: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """See `DenseLogits.summary`."""
         lse, sums, own = _Summary.apply(self.context, self.weight, self.bias, at, total)
         return lse, sums, own
 
     def chunks(self) -> Iterator[tuple[int, Tensor]]:
-        """See `DenseLogits.chunks`."""
         yield from _chunks(self.context.detach(), self.weight.detach(), self.bias.detach())
 
 
@@ -189,10 +185,7 @@ Loss = Callable[[Tensor, Tensor, float], Tensor]
 
 
 def cross_entropy(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """(B, V), (B,) -> (B,) cross-entropy in nats with label smoothing (Szegedy et al. 2016).
-
-    Locations that a model cannot name (-inf) count as log 1e-10, without gradient.
-    """
+    """(B, V), (B,) -> (B,) cross-entropy in nats with label smoothing (Szegedy et al. 2016)."""
     log_probs = log_probs.masked_fill(log_probs == -math.inf, IMPOSSIBLE)
     own = log_probs.gather(1, target[:, None]).squeeze(1)  # (B,)
     if label_smoothing == 0:
@@ -238,10 +231,7 @@ def rank_places(
     elsewhere: Tensor | None = None,
     k: int = 1,
 ) -> Ranked:
-    """Rank by the scores of (B, S) own places, each once a row (-1 = none), and of the ``rest``.
-
-    ``elsewhere`` is what the rest scores the targets; ``k`` others are listed at most.
-    """
+    """Rank by the scores of (B, S) own places, each once a row (-1 = none), and of the ``rest``."""
     used = place >= 0
     own = own.masked_fill(~used, -math.inf)
     hit = used & (place == target[:, None])  # (B, S)

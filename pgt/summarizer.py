@@ -1,9 +1,6 @@
 """The original: the pointer-generator network for summaries of See, Liu and Manning (2017).
 
-"Get to the point: summarization with pointer-generator networks", https://arxiv.org/abs/1704.04368.
-An LSTM reads a text in both directions, another writes its summary word by word; a gate mixes
-words of the vocabulary with words copied by attention, and coverage keeps it from repeating itself.
-Chapter 16 builds it, chapter 17 puts it beside PGT.
+See https://arxiv.org/abs/1704.04368. Chapter 16 builds it, chapter 17 puts it beside PGT.
 
 A word that the vocabulary lacks is unknown (`UNK`) to the embeddings. Copying can still name it:
 each source text lends its unknown words numbers of their own, ``len(words)``, ``len(words) + 1``, …
@@ -36,14 +33,7 @@ Pair = tuple[Text, Text]  # a source and its summary
 
 
 class Words:
-    """The words that a model knows, whose numbers start after the four special ones.
-
-    >>> words = Words(["home", "at"])
-    >>> words.encode("at home in Elm Row".split())
-    [5, 4, 0, 0, 0]
-    >>> words.extend("at home in Elm Row".split())
-    ([5, 4, 6, 7, 8], ['in', 'Elm', 'Row'])
-    """
+    """The words that a model knows, whose numbers start after the four special ones."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self.names = [*SPECIAL, *known]
@@ -135,10 +125,7 @@ def text_batch(
 
 
 def one_bias(lstm: nn.LSTM | nn.LSTMCell) -> None:
-    """Leave an LSTM one bias per gate, in place, with 1 for the forget gate as in TensorFlow.
-
-    PyTorch keeps two that are only ever added up; the second is frozen at zero.
-    """
+    """Leave an LSTM one bias per gate, in place, with 1 for the forget gate as in TensorFlow."""
     for name, parameter in lstm.named_parameters():
         if name.startswith("bias"):
             nn.init.zeros_(parameter)
@@ -192,11 +179,7 @@ class ReduceState(nn.Module):
 
 
 class AdditiveAttention(nn.Module):
-    """Bahdanau's attention (2015), https://arxiv.org/abs/1409.0473, with coverage by See et al.
-
-    The score of word i is v·tanh(W_h h_i + W_s s + w_c c_i + b). The weights of coverage start at
-    zero, so that a trained network to which it is added goes on as it was.
-    """
+    """Bahdanau's attention (2015), https://arxiv.org/abs/1409.0473, with coverage by See et al."""
 
     def __init__(self, memory: int, state: int, coverage: bool = False) -> None:
         super().__init__()
@@ -308,14 +291,7 @@ class Loss(NamedTuple):
 
 
 class PointerGenerator(nn.Module):
-    """Reads a text, and writes its summary word by word: generated, or copied from the text.
-
-    >>> words = Words(["at", "home"])
-    >>> batch = text_batch([("at home at Elm Row".split(), "at Elm".split())], words)
-    >>> model = PointerGenerator(replace(SMALL, n_words=len(words)))
-    >>> model.distribution(model(batch), batch).shape  # 6 known words and 2 lent ones
-    torch.Size([1, 3, 8])
-    """
+    """Reads a text, and writes its summary word by word: generated, or copied from the text."""
 
     def __init__(self, config: SummarizerConfig) -> None:
         super().__init__()
@@ -402,7 +378,6 @@ class PointerGenerator(nn.Module):
         return Loss(words, coverage, total, (output.p_gen * weight).sum(1).mean().detach())
 
     def n_parameters(self) -> int:
-        """Count the trained numbers."""
         return sum(p.numel() for p in self.parameters() if p.requires_grad)
 
 
@@ -436,7 +411,6 @@ class Draft:
         return self.numbers[-1:] == (STOP,)
 
     def words(self, vocabulary: Words, lent: Sequence[str]) -> list[str]:
-        """It, in words."""
         return vocabulary.decode(self.numbers, lent)
 
 
@@ -444,11 +418,7 @@ class Draft:
 def beam_search(
     model: PointerGenerator, batch: TextBatch, beam: int | None = None, keep_greedy: bool = True
 ) -> list[Draft]:
-    """The best summary found for each source, with a beam as in the configuration unless given.
-
-    A beam of 1 is greedy. A wider one may lose the greedy draft on the way and end with a worse
-    one; with ``keep_greedy`` the greedy summary competes at the end.
-    """
+    """The best summary found for each source, with a beam as in the configuration unless given."""
     n, k = len(batch), model.config.beam if beam is None else beam
     memory, carried = model.read(batch)
     rows = torch.arange(n, device=batch.source.device).repeat_interleave(k)  # k rows a text
@@ -515,10 +485,7 @@ class SummarizerTraining:
 def batches(
     pairs: Sequence[Pair], words: Words, config: SummarizerConfig, size: int, seed: int
 ) -> list[TextBatch]:
-    """One epoch in random order, in batches of one length, so that nothing has to be padded.
-
-    What is left over of each length makes the last batches.
-    """
+    """One epoch at random, in batches of one length each; what is left over comes in mixed ones."""
     rng = np.random.default_rng(seed)
     by_length: dict[int, list[int]] = {}
     for k in rng.permutation(len(pairs)).tolist():
@@ -554,11 +521,7 @@ def new_summarizer(
 def train(
     model: PointerGenerator, source: Iterator[TextBatch], steps: int, training: SummarizerTraining
 ) -> pd.DataFrame:
-    """Learn from some batches, with a fresh optimizer.
-
-    One row a step: ``words`` (nats a word), ``coverage`` (attention paid again, a word), ``p_gen``
-    (its mean) and ``gradient`` (its norm before clipping).
-    """
+    """Learn from some batches, with a fresh optimizer: a row a step, all means over its words."""
     learned = [p for p in model.parameters() if p.requires_grad]
     adagrad = partial(torch.optim.Adagrad, initial_accumulator_value=0.1)
     kind = torch.optim.Adam if training.optimizer == "adam" else adagrad

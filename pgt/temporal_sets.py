@@ -1,9 +1,6 @@
 """Sequences of sets: baskets of a shop, or the places of a day; which elements does the next hold?
 
-The network of the temporal-sets notebook, which follows Yu et al. (2020), "Predicting temporal sets
-with deep neural networks", https://arxiv.org/abs/2006.11483: graphs of who goes with whom within a
-set, masked attention over time, one vector an element, and a gate. Chapter 18 takes it apart; the
-rules `Popular` and `Personal` are its rivals.
+The network follows Yu et al. (2020), https://arxiv.org/abs/2006.11483; chapter 18 takes it apart.
 
 Shapes: U sequences, N elements of one, T sets, V elements that exist, F = width. Instead of all
 elements at all times there are M states of elements in a set and R of elements out of one.
@@ -100,10 +97,7 @@ def padded(
 
 
 def daily_places(visits: pd.DataFrame, days: int = 7) -> dict[str, Sequences]:
-    """The places of each active day, and of at most ``days`` active days before it; by split.
-
-    Days are not joined over a border between splits; every target has at least two before it.
-    """
+    """By split: the places of each active day, and of at most ``days`` active days before it."""
     place, names = pd.factorize(visits.location_id, sort=True)
     person, _ = pd.factorize(visits.user_id, sort=True)
     table = pd.DataFrame({
@@ -121,12 +115,6 @@ def daily_places(visits: pd.DataFrame, days: int = 7) -> dict[str, Sequences]:
     return found
 
 
-def members(present: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(M,) sequence, set and element of all that is in a set, set after set; of (U, N, T)."""
-    person, time, element = present.transpose(1, 2).nonzero(as_tuple=True)
-    return person, time, element
-
-
 @dataclass(frozen=True)
 class States:
     """The states of a batch: M of elements in a set, then R of elements out of a set."""
@@ -140,7 +128,7 @@ class States:
     @classmethod
     def of(cls, batch: Sequences) -> States:
         """The states of a batch."""
-        person, time, element = members(batch.present)
+        person, time, element = batch.present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
         real = batch.elements >= 0  # (U, N)
         whose, which = real.nonzero(as_tuple=True)
         m, r = len(person), len(whose)
@@ -158,7 +146,7 @@ class SetGraphs:
     """The graphs of all sets: E edges within sets, and what an element out of one has to itself."""
 
     present: Tensor  # (U, N, T) bool, what the graphs are made of
-    start: Tensor  # (E,) an element of a set, one of `members`; in order
+    start: Tensor  # (E,) an element of a set, one of M; in order
     end: Tensor  # (E,) another or the same
     weight: Tensor  # (E,) above 0 to 1
     itself: Tensor  # (U,) the weight of an element to itself, in a set or out
@@ -175,7 +163,7 @@ class SetGraphs:
     def dense(self) -> Tensor:
         """One (N, N) graph for every set, (U, T, N, N), to look at."""
         _, n, t = self.present.shape
-        person, time, element = members(self.present)
+        person, time, element = self.present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
         graph = (self.itself[:, None, None, None] * torch.eye(n)).repeat(1, t, 1, 1)
         one, other = element[self.start], element[self.end]
         graph[person[self.start], time[self.start], one, other] = self.weight
@@ -183,14 +171,9 @@ class SetGraphs:
 
 
 def co_occurrence(present: Tensor) -> SetGraphs:
-    """The graph of every set, weighted by how often two elements met in the whole sequence.
-
-    Two elements are joined at time t if both are in set t, with the number of sets that they
-    share; every element is joined to itself at all times, with 1. Each sequence's weights are
-    divided by its largest.
-    """
+    """The graph of every set, weighted by how often two elements met in the whole sequence."""
     u, n, t = present.shape
-    person, time, element = members(present)
+    person, time, element = present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
     _, group, size = torch.unique_consecutive(
         person * t + time, return_inverse=True, return_counts=True
     )
@@ -247,19 +230,12 @@ Heads = Literal["concat", "mean"]
 
 
 def future_mask(n: int, device: torch.device | None = None) -> Tensor:
-    """(n, n): 0 where set t may look at set t' (t' not after t), minus infinity where it may not.
-
-    The notebook's formula has it the other way round; its code is as here.
-    """
+    """(n, n): 0 where set t may look at set t' (not after t), -inf where it may not."""
     return torch.full((n, n), -math.inf, device=device).triu(1)
 
 
 class MaskedSelfAttention(nn.Module):
-    """Each set looks at itself and at those before it.
-
-    Heads of ``width_out / n_heads`` dimensions are joined ("concat"), or whole ones averaged
-    ("mean"); there are no biases, as in the notebook.
-    """
+    """Each set looks at itself and at those before it."""
 
     def __init__(self, width_in: int, width_out: int, n_heads: int = 4, heads: Heads = "concat"):
         super().__init__()
@@ -281,10 +257,7 @@ class MaskedSelfAttention(nn.Module):
 
 
 class WeightedAggregation(nn.Module):
-    """A row's representations over time become one: z = (Z w)ᵀ Z over the true length.
-
-    The weights Z w are not normalised: a longer sequence gives a longer vector.
-    """
+    """A row's representations over time become one: z = (Z w)ᵀ Z over the true length."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -299,18 +272,14 @@ class WeightedAggregation(nn.Module):
 
 @dataclass(frozen=True)
 class SetConfig:
-    """What a `SetPredictor` is made of.
-
-    Parts can be left out: "graph" (elements do not see each other), "attention" (sets do not),
-    "aggregation" (the mean over time instead), "gate" (what was seen replaces what is known).
-    """
+    """What a `SetPredictor` is made of."""
 
     n_elements: int
     width: int = 32  # F
     n_heads: int = 4
     heads: Heads = "concat"  # how attention joins them, or "mean"
     n_convolutions: int = 2
-    without: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()  # of graph, attention, aggregation and gate
     # A learned vector for an element at the times when it was there. The published network has
     # none, and cannot know unless the element had company.
     knows_presence: bool = False
@@ -332,11 +301,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 class GatedFusion(nn.Module):
-    """Scores of all elements: those that were seen are updated, the others keep what they were.
-
-    The updated table is (1 - α) e + α z for an element that was seen and e for one that was not.
-    The score is linear in it, so that a table of (U, V, F) need not be made.
-    """
+    """Scores of all elements: those that were seen are updated, the others keep what they were."""
 
     def __init__(self, n_elements: int, width: int, *, gated: bool = True) -> None:
         super().__init__()
@@ -355,12 +320,7 @@ class GatedFusion(nn.Module):
 
 
 class SetPredictor(nn.Module):
-    """Which elements will the next set hold? Scores before the sigmoid, (U, V).
-
-    >>> people = padded([[[4, 2], [4]], [[0]]], [[2], [0, 1]], n_elements=5)
-    >>> SetPredictor(SetConfig(n_elements=5, width=8))(people).shape
-    torch.Size([2, 5])
-    """
+    """Which elements will the next set hold? Scores before the sigmoid, (U, V)."""
 
     def __init__(self, config: SetConfig) -> None:
         super().__init__()
@@ -382,7 +342,6 @@ class SetPredictor(nn.Module):
         self.age = nn.Embedding(config.max_age + 1, width) if config.knows_age else None
 
     def forward(self, batch: Sequences) -> Tensor:
-        """Scores (U, V)."""
         return self.fusion(self.table.weight, batch.elements, self.represent(batch))
 
     def represent(self, batch: Sequences) -> Tensor:
@@ -407,10 +366,7 @@ class SetPredictor(nn.Module):
         return z
 
     def _over_time(self, x: Tensor, at: Tensor, length: Tensor) -> Tensor:
-        """States (M + R, F), those of a row in order of time (R, T), how many count (R,): (R, F).
-
-        Rows of one length at a time, so that none is padded to the longest.
-        """
+        """(M + R, F) states, a row's in order of time (R, T), how many count (R,): (R, F)."""
         found, order = [], []
         for t in length.unique().tolist():
             rows = (length == t).nonzero().squeeze(1)
@@ -430,12 +386,7 @@ Scorer = Callable[[Sequences], Tensor]  # a batch of U sequences -> scores (U, V
 
 
 def quality(scores: Tensor, truth: Tensor, ks: tuple[int, ...] = KS) -> dict[str, Tensor]:
-    """Recall, NDCG and hit of every sequence at several cut-offs, each (U,) from 0 to 1.
-
-    Scores (U, V) are minus infinity for an element that is not offered; equal ones are ranked by
-    element number. Where ``truth`` (U, V) has nothing, all is NaN. ``phr@k``, the *personal hit
-    ratio*, is whether at least one element is found.
-    """
+    """Recall, NDCG and hit of every sequence, (U,) from 0 to 1; NaN where nothing is true."""
     # A stable sort, so that ties do not depend on the machine.
     best = scores.argsort(dim=1, descending=True, stable=True)[:, : max(ks)]  # (U, K)
     offered = scores.gather(1, best) > -torch.inf
@@ -453,11 +404,7 @@ def quality(scores: Tensor, truth: Tensor, ks: tuple[int, ...] = KS) -> dict[str
 
 
 def evaluate(score: Scorer, data: Sequences) -> pd.DataFrame:
-    """One row a sequence: ``user_id``, the metrics of all targets, and recall by kind of target.
-
-    ``repeated@k`` and ``new@k`` are the recall of the elements of the next set that the sequence
-    holds, and of those that it does not; NaN where there is none.
-    """
+    """One row a sequence: the metrics, and recall of repeated and of new elements (NaN if none)."""
     parts = []
     with torch.inference_mode():
         for batch in _batches(data):
@@ -497,16 +444,11 @@ class Popular:
         return self
 
     def __call__(self, batch: Sequences) -> Tensor:
-        """(U, V)."""
         return self.counts.expand(len(batch), -1)
 
 
 class Personal:
-    """How many of somebody's own sets hold an element; the later one wins a tie.
-
-    A set that is ``half_life`` sets older than the last counts half. With ``backoff`` what the
-    person never took is ranked by `Popular`, below all that they took; without, it is not offered.
-    """
+    """How many of somebody's own sets hold an element, then which is later, then `Popular`."""
 
     def __init__(self, half_life: float = float("inf"), *, backoff: bool = True) -> None:
         self.half_life, self.backoff = half_life, backoff
@@ -555,11 +497,7 @@ def fit(
     model: nn.Module, train: Sequences, valid: Sequences, training: SetTraining | None = None,
     after_epoch: Callable[[dict[str, float]], None] | None = None,
 ) -> list[dict[str, float]]:  # fmt: skip
-    """Train, and leave the model with its best weights in evaluation mode.
-
-    A row an epoch: ``epoch``, ``loss`` (nats an element, training) and the validation metric;
-    ``after_epoch`` gets every new one.
-    """
+    """Train, and leave the model with its best weights in evaluation mode."""
     training = training or SetTraining()
     shuffle = torch.Generator().manual_seed(training.seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=training.learning_rate)
@@ -589,11 +527,7 @@ def fit(
 
 
 def batches(data: Sequences, size: int, shuffle: torch.Generator) -> list[Tensor]:
-    """Rows of every batch of an epoch: at random, but sequences of one batch are alike in size.
-
-    Pools of `POOL` batches are drawn, each is sorted by size and cut, and the batches come in
-    random order. Padding then costs a quarter of what it would.
-    """
+    """Rows of every batch of an epoch: at random, but sequences of one batch are alike in size."""
     order = torch.randperm(len(data), generator=shuffle)
     width = (data.elements >= 0).sum(1)
     found: list[Tensor] = []
