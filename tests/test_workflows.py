@@ -1,4 +1,4 @@
-"""What the public workflows name is there, and the tools that they install are all that is asked.
+"""What the public workflows name is there, and what comes from elsewhere cannot write.
 
 The workflows themselves run elsewhere; here their files are read.
 """

@@ -1,4 +1,4 @@
-"""What of a chapter is prose, so that its spelling is checked, and whether its words are needed."""
+"""The words of the book that the speller lets pass are sorted, and each is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises answered in the page, in Chromium: right, a slip, wrong, kept, by keyboard alone."""
+"""Exercises answered in the page, in Chromium: right, a slip, wrong."""
 
 from __future__ import annotations
 

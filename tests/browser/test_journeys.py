@@ -1,7 +1,6 @@
 """Readers' journeys through the built book: a newcomer on a phone, a teacher, a keyboard alone.
 
-A student's journey in Colab is in ``tests/colab/test_wheel_alone.py``, a practitioner's with a
-table of their own in ``tests/test_journeys.py``.
+A student's journey in Colab is in ``tests/colab/test_wheel_alone.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The built book is read, not unrolled: code, tables and figures fit, folded code opens at once."""
+"""The built book is read, not unrolled: folded code opens at once, and the search finds."""
 
 from __future__ import annotations
 

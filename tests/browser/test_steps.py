@@ -1,4 +1,4 @@
-"""The steps of chapter 9 in a browser: mouse, keyboard, slider, phone, and no script."""
+"""The steps of chapter 9 in a browser: by buttons, without a script, beside its chapter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results files: complete, consistent with their ranks, and reproducible."""
+"""Results files of experiments: complete, consistent with their ranks, and reproducible."""
 
 from __future__ import annotations
 

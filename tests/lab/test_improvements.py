@@ -1,4 +1,4 @@
-"""What was measured of the improvements: their sizes, their windows, and what is resumed."""
+"""What was measured of the improvements: their sizes and their windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What chapter 18 measures: baskets are read whole."""
+"""What chapter 18 measures: its rows are what the tables say."""
 
 from __future__ import annotations
 
