@@ -1,7 +1,4 @@
-"""Files people have, and tables of other libraries -> visits, or position fixes.
-
-`read` finds out what a file is, what its columns mean, and by which clock its times are.
-"""
+"""Files people have, and tables of other libraries -> visits, or position fixes."""
 
 from __future__ import annotations
 
@@ -77,11 +74,6 @@ GEOLIFE_URL = (
     "https://download.microsoft.com/download/F/4/8/F4894AA5-FDBC-481E-9285-D5F8C4C4F039/"
     "Geolife%20Trajectories%201.3.zip"
 )
-GEOLIFE_TERMS = (
-    "GeoLife GPS Trajectories 1.3 are tracks of real people, for non-commercial use under the "
-    "Microsoft Research License Agreement (in the archive's user guide, and at "
-    "https://www.microsoft.com/en-us/download/details.aspx?id=52367)"
-)
 
 
 def load_city() -> pd.DataFrame:
@@ -113,7 +105,7 @@ def _city(folder: Any) -> pd.DataFrame:
 
 
 def read_visits(source: Any, **how: Any) -> pd.DataFrame:
-    """Read visits from a file, folder, archive or table; position fixes are refused.
+    """Read visits from a file, folder, archive or table, as `read` does; fixes are refused.
 
     Parameters
     ----------
@@ -142,7 +134,7 @@ def read_visits(source: Any, **how: Any) -> pd.DataFrame:
 
 
 def read_fixes(source: Any, **how: Any) -> pd.DataFrame:
-    """Read position fixes; visits are refused.
+    """Read position fixes, as `read` does; visits are refused.
 
     Parameters
     ----------
@@ -178,11 +170,9 @@ def read(
 
     ``source`` is a table of any library, or a file, folder or zip archive of tables (CSV, Parquet,
     JSON), GPX, GeoLife, OwnTracks, Google Timeline or published check-ins. ``columns`` maps our
-    names to those in the file, where they are not usual ones. ``timezone`` is where the places are
-    (else each visit keeps the clock of its own offset, or of its coordinates), ``file_timezone`` by
-    which clock times without an offset are. ``person`` says whose records these are where no column
-    does (else: the name of the file). Fixes have ``user_id``, ``tracked_at`` (UTC), ``lon``,
-    ``lat`` and, where the source has them, ``trajectory``, ``accuracy``, ``hdop``, ``valid``.
+    names to those in the file. ``timezone`` is where the places are (else each visit keeps the
+    clock of its own offset, or of its coordinates), ``file_timezone`` by which clock times without
+    an offset are. ``person`` says whose records these are where no column does.
     """
     for zone in filter(None, (timezone, file_timezone)):
         require_zone(zone)
@@ -242,11 +232,13 @@ def fetch_geolife(
 ) -> Path:  # fmt: skip
     """Download the GeoLife archive, 300 MB, unless it is there; `read_fixes` reads it as it is."""
     if not accept_terms:
-        raise DataError(f"{GEOLIFE_TERMS}; if you accept them, say accept_terms=True.")
+        raise DataError(
+            "GeoLife GPS Trajectories 1.3 are tracks of real people, for non-commercial use under "
+            "the Microsoft Research License Agreement (https://www.microsoft.com/en-us/download/"
+            "details.aspx?id=52367); if you accept it, say accept_terms=True."
+        )
     name = "Geolife Trajectories 1.3.zip"
-    path = Path(pooch.retrieve(url, known_hash, fname=name, path=folder, progressbar=True))
-    recordings.files_of(path)  # refuses half an archive
-    return path
+    return Path(pooch.retrieve(url, known_hash, fname=name, path=folder, progressbar=True))
 
 
 def _name(source: Any) -> str:
@@ -264,9 +256,9 @@ def _gathered(source: Any, columns: dict[str, str], person: int | str | None) ->
     if not path.exists():
         raise DataError(f"There is no file {path}; check the path (one file, or one folder).")
     found = recordings.files_of(path)
-    single = path.is_file() and len(found) == 1 and found[0].name == path.name
-    if single:
-        kind, left = recordings.kind_of(found[0]), ""
+    left = ""
+    if single := path.is_file() and [file.name for file in found] == [path.name]:
+        kind = recordings.kind_of(found[0])
     else:
         kind, found, left = recordings.chosen(found, path.name)
     if kind == "Parquet" and path.is_dir():  # perhaps by partitions, which are columns
@@ -274,12 +266,12 @@ def _gathered(source: Any, columns: dict[str, str], person: int | str | None) ->
     frames, owned, bad = [], [], {}
     for file in found:
         try:
-            frame = _one(file, kind, columns, path if kind == "Parquet" else None)
-            if len(frame):
-                frames.append(_named(frame, columns, file.name))
-                owned.append(file)
-            else:
+            frame = _one(file, kind, columns, path)
+            if frame.empty:
                 bad[file.name] = "has no rows or track points (waypoints and routes are no fixes)"
+                continue
+            frames.append(_named(frame, columns, file.name))
+            owned.append(file)
         except DataError:
             if single:
                 raise
@@ -292,16 +284,18 @@ def _gathered(source: Any, columns: dict[str, str], person: int | str | None) ->
              f"{', …' if names[1:] else ''} {what}.")  # fmt: skip
     if not frames:
         name, what = next(iter(bad.items()))
-        must = " it must be a CSV in UTF-8 with a header line" if kind == "table" else " export it"
-        raise DataError(f"{name} {what};{must}{'' if kind == 'table' else f' again as {kind}'}.")
+        table = "it must be a CSV in UTF-8 with a header line"
+        raise DataError(
+            f"{name} {what}; {table if kind == 'table' else f'export it again as {kind}'}."
+        )
     if left:
         note(left)
     return _owned(frames, owned, kind, person, path.stem)
 
 
-def _one(file: File, kind: str, columns: dict[str, str], path: Path | None) -> pd.DataFrame:
+def _one(file: File, kind: str, columns: dict[str, str], path: Path) -> pd.DataFrame:
     if kind == "Parquet":
-        table = pq.read_table(path if path and not file.load() else io.BytesIO(file.bytes()))
+        table = pq.read_table(io.BytesIO(file.bytes()) if file.load() else path)
         frame = table.to_pandas()
         frame.attrs = {}  # a file's own remarks are none of ours
         for name, text in (table.schema.metadata or {}).items():
@@ -321,18 +315,17 @@ def _owned(
     if person is not None and len(alone) < len(frames):
         theirs = frames[0].attrs["called"].get("user_id", "user_id")
         raise DataError(f"Column '{theirs}' of {name} says who; leave person (--person) out.")
-    if alone and person is None and not owned:
-        raise DataError(
-            f"No column of {name} says who (it has {_have(frames[0])}): if it is one person, say "
-            "person='me' (--person me), else name the column with columns={'user_id': ...} "
-            "(--columns user_id=...)."
-        )
-    names, told = [person] * len(alone), ""
+    names = [person] * len(alone)
     if alone and person is None:
+        if not owned:
+            raise DataError(
+                f"No column of {name} says who (it has {_have(frames[0])}): if it is one person, "
+                "say person='me' (--person me), else name it with columns={'user_id': ...}."
+            )
         files_ = [file for file, frame in zip(owned, frames, strict=True) if "user_id" not in frame]
         names, told = recordings.owners(files_, name, kind)
-    if told:
-        note(told)
+        if told:
+            note(told)
     for frame, one in zip(alone, names, strict=True):
         frame["user_id"] = one
     table, names = frames[0], frames[0].attrs["called"]
@@ -354,10 +347,7 @@ def _of_library(source: Any) -> pd.DataFrame:
     try:
         native = nw.from_native(source)
     except TypeError:
-        raise DataError(
-            f"A {type(source).__name__} is no table; give a pandas, Polars, PyArrow or DuckDB "
-            "table, or the path of a file."
-        ) from None
+        raise DataError(f"A {type(source).__name__} is no table, and no path of one.") from None
     return (native.collect() if isinstance(native, nw.LazyFrame) else native).to_pandas()
 
 
@@ -466,9 +456,7 @@ def _named(raw: pd.DataFrame, columns: dict[str, str], source: str) -> pd.DataFr
         if theirs not in table.columns:
             raise DataError(f"Column '{theirs}' is not in {source} (it has {_have(raw)}).")
         if ours in table.columns and ours != theirs:
-            raise DataError(
-                f"{source} already has a column '{ours}' beside '{theirs}'; drop one of them."
-            )
+            raise DataError(f"{source} already has a column '{ours}' beside '{theirs}'; drop one.")
     listed = {ours: theirs for theirs, ours in mine.items()}
     found = _recognized([*map(str, table.columns)], listed) | mine
     table = _mended(table, found).rename(columns=found)
@@ -483,14 +471,12 @@ def _named(raw: pd.DataFrame, columns: dict[str, str], source: str) -> pd.DataFr
     elif "location_id" not in have and "finished_at" in have:
         raise DataError(
             f"{source} has stays and no column for the place (it has {_have(table)}): find the "
-            "places with pgt.gps.generate_locations (or trackintel's generate_locations), or say "
-            "which column names it with columns={'location_id': ...} (--columns location_id=...)."
+            "places with pgt.gps.generate_locations, or name it with columns={'location_id': ...}."
         )
     if "location_id" not in have and not {"lon", "lat"} <= have:
         raise DataError(
             f"No column of {source} says where (it has {_have(table)}); name the place with "
-            "columns={'location_id': ...} (--columns location_id=...), or the position with lon= "
-            "and lat=."
+            "columns={'location_id': ...} (--columns location_id=...), or lon and lat."
         )
     return table
 
@@ -600,10 +586,7 @@ def _clocks(table: pd.DataFrame, timezone: str | None, clock: str | None) -> pd.
 
 
 def by_local_clocks(table: pd.DataFrame, ahead: pd.Series | None = None) -> pd.DataFrame:
-    """Visits in UTC by the clocks of their places, or of the offsets (minutes) that they came with.
-
-    In several zones, times stay in UTC and ``utc_offset`` says how many minutes each is ahead.
-    """
+    """Visits in UTC by the clocks of their places, or of their offsets (minutes)."""
     placed = {"lon", "lat"} <= {*table.columns}
     zones = zones_at(table.lon, table.lat) if placed else pd.Series(dtype=str)
     found, there = zones.dropna().unique(), pd.Series(0.0, index=table.index)
@@ -628,11 +611,7 @@ def _moments(
     table: pd.DataFrame, name: str, clock: str | None, *, strict: bool,
     after: pd.Series | None = None,
 ) -> tuple[pd.Series, pd.Series | None]:  # fmt: skip
-    """Times as moments in UTC, and the minutes that each was written ahead of it, where it was.
-
-    What is no time is refused, or NaT if not ``strict``. Where clocks go back an hour comes twice;
-    the second is meant where the first would lie before ``after``.
-    """
+    """Times in UTC (or NaT, if not ``strict``), and by how many minutes each was ahead of it."""
     raw, theirs, ahead = table[name], called(table, name), None
     if isinstance(raw.dtype, pd.DatetimeTZDtype):
         times = raw.dt.tz_convert("UTC")
@@ -646,15 +625,14 @@ def _moments(
         times, ahead = _written(table, name, strict)
     if times.dt.tz is not None:
         return times, ahead
-    is_utc = re.search(r"(^|[^a-z])utc([^a-z]|$)|^utctime", theirs.lower())
-    zone = "UTC" if is_utc else clock
+    zone = "UTC" if re.search(r"(^|[^a-z])utc([^a-z]|$)|^utctime", theirs.lower()) else clock
     if zone is None:
         raise DataError(
             f"Times in '{theirs}' have no time zone: name it with timezone='Asia/Shanghai' "
             "(--timezone Asia/Shanghai) if they are by the clocks of the place, or with "
             "file_timezone='UTC' (--file-timezone UTC) if they are in UTC."
         )
-    # Clocks go back: the first of the two hours. Clocks go forward: the next valid time.
+    # Clocks go back: the first hour, or the second if that is before ``after``; forward: the next.
     first = np.ones(len(times), dtype=bool)
     local = times.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
     if after is not None and (early := local < after).any():
@@ -673,9 +651,7 @@ def _unix(raw: pd.Series) -> pd.Series | None:
     return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce").dt.round("us")
 
 
-def _written(
-    table: pd.DataFrame, name: str, strict: bool
-) -> tuple[pd.Series, pd.Series | None]:  # fmt: skip
+def _written(table: pd.DataFrame, name: str, strict: bool) -> tuple[pd.Series, pd.Series | None]:
     """Times that are written out, and their offsets in minutes; without a zone if none has one."""
     raw = table[name]
     text = raw.astype("string").str.strip().str.replace("\N{MINUS SIGN}", "-")

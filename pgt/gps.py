@@ -1,8 +1,7 @@
-"""From position fixes to visits: clean, staypoints, locations, merged visits.
+"""From position fixes to visits: clean, staypoints, locations, merged visits, as trackintel does.
 
 Fixes that stay near the first of them for long enough are a *staypoint*; staypoints that lie
-together are one *location*, and those in a row at one location one *visit*. The steps have
-trackintel's names and results. `visits` goes the whole way for anybody's fixes.
+together are one *location*, and those in a row at one location one *visit*.
 """
 
 from __future__ import annotations
@@ -18,37 +17,23 @@ from sklearn.cluster import DBSCAN
 from pgt.datasets import by_local_clocks, require_zone
 from pgt.errors import DataError, note
 from pgt.plausibility import note_doubts
-from pgt.visits import (
-    EARTH_RADIUS,
-    LIMITS,
-    TIMES,
-    check,
-    in_zone,
-    microseconds,
-    plain_types,
-)  # fmt: skip
+from pgt.visits import EARTH_RADIUS, LIMITS, TIMES, check, in_zone, microseconds, plain_types
 
 # The environment variable that names a folder of GeoLife's position fixes as Parquet files.
 FIXES = "PGT_GEOLIFE_FIXES"
 FIX_COLUMNS = ("user_id", "tracked_at", "lon", "lat")
-STAY_COLUMNS = ("user_id", *TIMES, "lon", "lat")
-# Satellite navigation for everybody began in May 2000; a time before is an unset clock.
-EARLIEST = pd.Timestamp("2001-01-01", tz="UTC")
 # Worse fixes are kept out: metres (a stay is 200 m wide), and a dilution that is called poor.
 MAX_ACCURACY, MAX_HDOP = 200.0, 20.0
 POOR = f"accuracy worse than {MAX_ACCURACY:g} m"
 LEAP = 50.0  # metres a second, there and back
-# How long an activity lasts, and how long the gap between staypoints of one visit may be.
-ACTIVITY, MERGE = pd.Timedelta(minutes=25), pd.Timedelta(minutes=1)
 HaversineOrder = Literal["right", "swapped"]
 
 
 def clean_fixes(fixes: pd.DataFrame, *, mend: bool = False) -> tuple[pd.DataFrame, pd.Series]:
     """Keep the fixes that can be used, by user and time, and count the others by reason.
 
-    What ``accuracy`` (metres), ``hdop`` and ``valid`` say of a fix counts, unless they would keep
-    out more than half. With ``mend``, positions at 0/0 and lone leaps (far away and back at once)
-    are kept out as well, and a poor fix within whose accuracy a good neighbour lies is put there.
+    With ``mend``, positions at 0/0 and lone leaps (far away and back at once) are kept out as well,
+    and a poor fix within whose accuracy a good neighbour lies is put there.
     """
     fixes = _require_fixes(fixes)
     lon, lat = (fixes[name].to_numpy(dtype=float, na_value=np.nan) for name in ("lon", "lat"))
@@ -58,7 +43,7 @@ def clean_fixes(fixes: pd.DataFrame, *, mend: bool = False) -> tuple[pd.DataFram
         "no position": ~(np.isfinite(lon) & np.isfinite(lat)),
         "latitude beyond ±90": np.abs(lat) > LIMITS["lat"],
         "longitude beyond ±180": np.abs(lon) > LIMITS["lon"],
-        "time before 2001": (fixes.tracked_at < EARLIEST).to_numpy(),
+        "time before 2001": (fixes.tracked_at.dt.year < 2001).to_numpy(),  # an unset clock
         "time in the future": (fixes.tracked_at > pd.Timestamp.now("UTC")).to_numpy(),
         "position 0/0": mend & (lon == 0) & (lat == 0),
         **_poor(fixes),
@@ -127,11 +112,10 @@ def _put_near(fixes: pd.DataFrame) -> pd.DataFrame:
                      for s in sides]) * EARTH_RADIUS  # fmt: skip
     side = np.nan_to_num(away, nan=np.inf).argmin(0)
     near = fixes.poor & (np.nanmin(away, axis=0, initial=np.inf) <= fixes.accuracy)
-    moved = {
-        name: fixes[name].where(~near, np.where(side == 0, sides[0][name], sides[1][name]))
-        for name in ("lon", "lat")
-    }
-    return fixes.assign(**moved, poor=fixes.poor & ~near)
+    first, second = ([s.lon, s.lat] for s in sides)
+    lon, lat = (fixes[name].where(~near, np.where(side == 0, first[i], second[i]))
+                for i, name in enumerate(("lon", "lat")))  # fmt: skip
+    return fixes.assign(lon=lon, lat=lat, poor=fixes.poor & ~near)
 
 
 def _leaps(fixes: pd.DataFrame) -> np.ndarray:
@@ -166,18 +150,13 @@ def generate_staypoints(
 ) -> pd.DataFrame:
     """Find where each person stayed, in fixes as `clean_fixes` returns them (Li et al. 2008).
 
-    The first fix that is ``distance`` or more from the one that they began with ends a run of
-    fixes, and begins the next; a run of at least ``minutes`` is a staypoint. A silence above
-    ``gap_minutes`` begins anew, and what was open before it is none. With ``max_gap``, a silence
-    between fixes at one place is part of the stay if it lasts no longer, and before any other a
-    stay ends at its last fix. ``finished_at`` is when the person was first seen elsewhere; ``lon``
-    and ``lat`` are the mean of the *different* positions.
+    The first fix that is ``distance`` or more from a run's first one ends it, and begins the next;
+    a run of at least ``minutes`` is a staypoint. A silence above ``gap_minutes`` drops what is
+    open; with ``max_gap``, one at a place is part of the stay up to that, and others end it.
+    ``lon`` and ``lat`` are the mean of the *different* positions.
     """
     if not (distance > 0 and minutes > 0 and gap_minutes > 0):
-        raise DataError(
-            f"distance={distance:g}, minutes={minutes:g} and gap_minutes={gap_minutes:g} must all "
-            "be above 0."
-        )
+        raise DataError("distance, minutes and gap_minutes must all be above 0.")
     fixes = _require_fixes(fixes)
     at, (user, people) = fixes.tracked_at, pd.factorize(fixes.user_id)
     lon, lat = (fixes[name].to_numpy(dtype=float) for name in ("lon", "lat"))
@@ -203,18 +182,12 @@ def generate_staypoints(
     # A staypoint's first fix, the one behind its last, and the one that ends it.
     first, stop, end = np.array(found, dtype=np.int64).reshape(-1, 3).T
     middle = np.array([_middle(lon[a:b], lat[a:b]) for a, b in zip(first, stop, strict=True)])
-    middle = middle.reshape(-1, 2)
-    return pd.DataFrame(
-        {
-            "user_id": fixes.user_id.to_numpy()[first],
-            "started_at": at.iloc[first].array,
-            "finished_at": at.iloc[end].array,
-            "lon": middle[:, 0],
-            "lat": middle[:, 1],
-            "n_fixes": stop - first,
-            "first_fix": first,
-        }
-    ).astype({"user_id": fixes.user_id.dtype})
+    ids, middle = fixes.user_id, middle.reshape(-1, 2)
+    stays = pd.DataFrame({"user_id": ids.to_numpy()[first]}).astype({"user_id": ids.dtype})
+    return stays.assign(
+        started_at=at.iloc[first].array, finished_at=at.iloc[end].array, lon=middle[:, 0],
+        lat=middle[:, 1], n_fixes=stop - first, first_fix=first,
+    )  # fmt: skip
 
 
 def _silences(
@@ -268,7 +241,9 @@ def _middle(lon: np.ndarray, lat: np.ndarray) -> tuple[float, float]:
 
 def require_stays(staypoints: pd.DataFrame, *more: str) -> None:
     """Refuse a table without the columns of staypoints."""
-    missing = [name for name in (*STAY_COLUMNS, *more) if name not in staypoints.columns]
+    missing = [
+        name for name in ("user_id", *TIMES, "lon", "lat", *more) if name not in staypoints.columns
+    ]
     if missing:
         maker = "generate_locations" if missing[0] == "location_id" else "generate_staypoints"
         raise DataError(
@@ -283,12 +258,10 @@ def generate_locations(
     min_samples: int = 2,
     haversine_order: HaversineOrder = "right",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Cluster staypoints into locations (DBSCAN): those within ``eps`` are neighbours.
+    """Cluster everybody's staypoints into locations (DBSCAN); ``location_id`` is empty at none.
 
-    A staypoint with ``min_samples`` neighbours, itself included, founds a location; people share
-    them. scikit-learn's haversine expects (latitude, longitude); "swapped" hands it (longitude,
-    latitude), as trackintel does, on which the published figures rest. ``location_id`` counts from
-    0 in order of discovery, and is empty at none.
+    scikit-learn's haversine expects (latitude, longitude); "swapped" hands it (longitude,
+    latitude), as trackintel does, on which the published figures rest.
     """
     require_stays(staypoints)
     if haversine_order not in ("right", "swapped"):
@@ -320,23 +293,19 @@ def _table_of_locations(stays: pd.DataFrame) -> pd.DataFrame:
 def merge_staypoints(
     staypoints: pd.DataFrame, places: pd.DataFrame | None = None
 ) -> pd.DataFrame:  # fmt: skip
-    """Merge a person's staypoints in a row at one location into visits (`pgt.visits.check`).
+    """Merge a person's staypoints in a row at one location, at most a minute apart, into visits.
 
-    Staypoints at no location and those of at most 25 minutes are left out first; two neighbours are
-    one visit if the second begins at most a minute after the first has ended. A visit lies at its
-    location's centre; without ``places``, at its first staypoint.
+    Staypoints at no location and those of at most 25 minutes are left out first. A visit lies at
+    its location's centre; without ``places``, at its first staypoint.
     """
     require_stays(staypoints, "location_id")
     lasts = staypoints.finished_at - staypoints.started_at
-    active = staypoints.location_id.notna() & (lasts > ACTIVITY)
+    active = staypoints.location_id.notna() & (lasts > pd.Timedelta(minutes=25))
     stays = staypoints[active].sort_values(["user_id", "started_at"], kind="stable")
     stays = stays.astype({"location_id": "int64"}).reset_index(drop=True)
     before = stays.shift()
-    goes_on = (
-        (stays.user_id == before.user_id)
-        & (stays.location_id == before.location_id)
-        & (stays.started_at - before.finished_at <= MERGE)
-    )
+    same = (stays.user_id == before.user_id) & (stays.location_id == before.location_id)
+    goes_on = same & (stays.started_at - before.finished_at <= pd.Timedelta(minutes=1))
     merged = stays.groupby((~goes_on).cumsum().to_numpy())
     table = merged.agg(
         user_id=("user_id", "first"), location_id=("location_id", "first"),
@@ -354,11 +323,10 @@ def visits(
     fixes: pd.DataFrame, *, timezone: str | None = None, max_gap: float = 72.0,
     distance: float = 200.0, minutes: float = 30.0, eps: float = 20.0, min_samples: int = 2,
 ) -> pd.DataFrame:  # fmt: skip
-    """Turn anybody's position fixes into visits; nobody is left out who has a place.
+    """Turn anybody's position fixes into visits; what is kept out is counted in notes.
 
     The zone is found from the coordinates if ``timezone`` does not name it; a silence between two
-    fixes at the same place is a stay there up to ``max_gap`` hours. What is kept out is counted
-    in notes. The other settings are those of `generate_staypoints` and `generate_locations`.
+    fixes at the same place is a stay there up to ``max_gap`` hours.
     """
     require_zone(timezone)
     clean, dropped = clean_fixes(fixes, mend=True)

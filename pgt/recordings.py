@@ -1,7 +1,4 @@
-"""Recordings and exports: GPX, GeoLife, Google Timeline, OwnTracks, in files, folders and archives.
-
-Nothing is unpacked to disk, and an archive whose members lead elsewhere is refused whole.
-"""
+"""Recordings and exports, in files, folders and archives; nothing is unpacked to disk."""
 
 from __future__ import annotations
 
@@ -13,9 +10,10 @@ import stat
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path, PurePath, PurePosixPath
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import gpxpy
@@ -46,12 +44,8 @@ ROOTS = {b"<gpx": "gpx", b"<kml": "kml", b"<trainingcenterdatabase": "tcx",
          b'"featurecollection"': "geojson", b"$gpgga": "nmea", b"$gprmc": "nmea"}  # fmt: skip
 MAGIC = (
     (b"\xfd7zxz", "packed with xz", "unpack it with xz -d"),
-    (b"bzh", "packed with bzip2", "unpack it with bunzip2"),
-    (b"\x28\xb5\x2f\xfd", "packed with zstd", "unpack it with zstd -d"),
     (b"\xd0\xcf\x11\xe0", "an old Excel file", "save the sheet as CSV"),
     (b"sqlite format 3", "an SQLite data base (so is .gpkg)", "export the table as CSV"),
-    (b"\x89hdf", "HDF5", "write the table as Parquet"),
-    (b"arrow1", "Arrow or Feather", "write the table as Parquet"),
     (b"<!doctype", "a page of the web", "download the file itself"),
     (b"<html", "a page of the web", "download the file itself"),
     (b"<?xml", "XML and no GPX", "export it as GPX or CSV"),
@@ -104,19 +98,18 @@ class File:
 def files_of(path: Path) -> list[File]:
     """The files at a path: itself, or those of the folder or archive, without hidden ones."""
     if path.is_dir():
-        below = [(file, file.relative_to(path)) for file in sorted(path.rglob("*"))]
-        return [File(name.as_posix(), file.read_bytes) for file, name in below
-                if file.is_file() and not _hidden(name)]  # fmt: skip
-    with open(path, "rb") as handle:
-        is_zip = handle.read(4) == b"PK\x03\x04"
-    return list(_members(path)) if is_zip else [File(path.name, path.read_bytes)]
+        found = [File(file.relative_to(path).as_posix(), file.read_bytes)
+                 for file in sorted(path.rglob("*")) if file.is_file()]  # fmt: skip
+    else:
+        with path.open("rb") as handle:
+            if handle.read(4) != b"PK\x03\x04":
+                return [File(path.name, path.read_bytes)]
+        found = _members(path)
+    hidden = re.compile(r"(^|/)(\.|_|~\$)")
+    return [file for file in found if not hidden.search(file.name)]
 
 
-def _hidden(name: PurePath) -> bool:
-    return any(part.startswith((".", "_", "~$")) for part in name.parts)
-
-
-def _members(path: Path) -> Iterator[File]:
+def _members(path: Path) -> list[File]:
     """Files in an archive, or a refusal of the whole archive: one bad member is enough."""
     try:
         archive = zipfile.ZipFile(path)
@@ -127,7 +120,6 @@ def _members(path: Path) -> Iterator[File]:
     infos = sorted(archive.infolist(), key=lambda info: info.filename)
     if "xl/workbook.xml" in archive.namelist():
         raise DataError(f"{path.name} is an Excel file; save the sheet as CSV.")
-    seen = Counter(info.filename for info in infos)
     for info in infos:
         # ``filename`` ends at a null byte and has the system's separators turned into slashes.
         name = info.orig_filename.replace("\\", "/")
@@ -136,8 +128,6 @@ def _members(path: Path) -> Iterator[File]:
             "leads out of its folder": ".." in name.split("/") or "\0" in name,
             "is a link or a device":
                 stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR),
-            "is encrypted": info.flag_bits & 1,
-            "stands in it twice": seen[info.filename] > 1,
             f"would unpack to {info.file_size / 2**20:,.0f} MiB":
                 info.file_size > max(UNPACKED, TIMES_PACKED * info.compress_size),
         }  # fmt: skip
@@ -148,9 +138,7 @@ def _members(path: Path) -> Iterator[File]:
             )
     if sum(info.file_size for info in infos) > WHOLE:
         raise DataError(f"{path.name} would unpack to more than 64 GiB; unpack it yourself.")
-    for info in infos:
-        if not info.is_dir() and not _hidden(PurePosixPath(info.filename)):
-            yield File(info.filename, lambda info=info: archive.read(info))  # type: ignore[misc]
+    return [File(info.filename, partial(archive.read, info)) for info in infos if not info.is_dir()]
 
 
 def kind_of(file: File) -> str:
@@ -182,18 +170,14 @@ def foreign(ending: str) -> str:
 
 
 def chosen(files: list[File], name: str) -> tuple[str, list[File], str]:
-    """The kind of a folder that is read, its files, and a sentence on those that are not.
-
-    Of a Google export the visits are read, not the raw positions or settings beside them.
-    """
+    """The kind of a folder that is read, its files, and a sentence on those that are not."""
     kinds = {KINDS.get(file.ending) for file in files}
     kind = next((kind for kind in KINDS.values() if kind in kinds), "")
     mine = [file for file in files if KINDS.get(file.ending) == kind]
-    for wanted in (r"\d{4}_[a-z]+|timeline|location-history", r"records|location history"):
-        named = [file for file in mine if re.fullmatch(wanted, file.stem.lower())]
-        mine = named if kind == "JSON" and named else mine
-        if mine is named:
-            break
+    if kind == "JSON":  # of a Google export the visits, not the raw positions beside them
+        wanted = r"\d{4}_[a-z]+|timeline|location-history", r"records|location history", r".*"
+        named = ([file for file in mine if re.fullmatch(one, file.stem.lower())] for one in wanted)
+        mine = next(filter(None, named))
     if not mine:
         for file in files:
             if file.ending in FOREIGN:
@@ -223,13 +207,10 @@ def gpx(file: File) -> pd.DataFrame:
     text = re.sub(r"<(\w+:)?extensions\b.*?</(\w+:)?extensions\s*>", "", text, flags=re.DOTALL)
     content = gpxpy.parse(re.sub(r"^[^<]*<\?xml.*?\?>", "", text, count=1, flags=re.DOTALL))
     points = [point for track in content.tracks for part in track.segments for point in part.points]
-    columns = {
-        "tracked_at": pd.to_datetime([point.time for point in points], utc=True),
-        "lon": [point.longitude for point in points],
-        "lat": [point.latitude for point in points],
-        "hdop": [point.horizontal_dilution for point in points],
-    }
-    return pd.DataFrame(columns).dropna(axis=1, how="all")
+    rows = [(p.time, p.longitude, p.latitude, p.horizontal_dilution) for p in points]
+    table = pd.DataFrame(rows, columns=["tracked_at", "lon", "lat", "hdop"])
+    table["tracked_at"] = pd.to_datetime(table.tracked_at, utc=True)
+    return table.dropna(axis=1, how="all")
 
 
 def plt(file: File) -> pd.DataFrame:
@@ -237,10 +218,10 @@ def plt(file: File) -> pd.DataFrame:
     data = file.bytes()
     if not data.startswith(b"Geolife trajectory"):
         raise ValueError("it does not begin with the line 'Geolife trajectory'")
+    names = ["lat", "lon", "zero", "feet", "days", "date", "time"]
     table = pd.read_csv(
-        io.BytesIO(data), skiprows=6, names=["lat", "lon", "zero", "feet", "days", "date", "time"],
-        usecols=["lat", "lon", "date", "time"], dtype={"date": "str", "time": "str"},
-    )  # fmt: skip
+        io.BytesIO(data), skiprows=6, names=names, dtype=dict.fromkeys(names[5:], "str")
+    )
     at = pd.to_datetime(table.date + "T" + table.time, format="ISO8601", utc=True, errors="coerce")
     return table[["lon", "lat"]].assign(tracked_at=at, trajectory=file.stem)
 
@@ -304,11 +285,7 @@ def _stays(segments: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def owners(files: list[File], folder: str, kind: str) -> tuple[list[Any], str]:
-    """The person of each file of a folder that does not say whose it is, and a sentence.
-
-    A sub-folder is a person; a file right in the folder is one, too, unless the names differ in
-    their digits alone, as dates do: those are one person's days.
-    """
+    """Whose each file of a folder is, and a sentence: a sub-folder's, or, but for days, its own."""
     parts = [PurePosixPath(file.name).parts for file in files]
     if kind == "GeoLife":
         names = [([*part[:-1]] or [file.stem])[-1 if part[-2:-1] != ("Trajectory",) else -2]
