@@ -15,7 +15,6 @@ import pandas as pd
 from pgt.datasets import require_zone
 from pgt.errors import DataError
 from pgt.gps import (
-    ACTIVITY,
     HaversineOrder,
     clean_fixes,
     generate_locations,
@@ -40,6 +39,7 @@ from pgt.windows import prepare
 DAY = np.timedelta64(1, "D")
 # Who is tracked for long enough.
 MIN_DAYS, WEEKS = 50, 10
+ACTIVITY = pd.Timedelta(minutes=25)  # a shorter stay is none
 
 DROPPED = "dropped: "
 
