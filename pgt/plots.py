@@ -20,6 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from pgt.colours import (
     COPIED,
     EXTRA,
+    GATE,
     GENERATED,
     GRID,
     INK,

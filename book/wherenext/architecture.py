@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wherenext.figures import COPIED, GATE, GENERATED, GRID, INK, MUTED, PAPER, TRUTH, themed
+from pgt.colours import COPIED, GATE, GENERATED, GRID, INK, MUTED, PAPER, TRUTH, themed
 from wherenext.page_text import framed, safe_html
 
 SITE = "https://where-next-book.github.io/where-next/book/"

@@ -1,4 +1,4 @@
-"""The zero-shot report: worlds that lack something are others, and a curve's windows are as many as it says."""
+"""The zero-shot report: worlds that lack something are others; a curve has the windows it says."""
 
 from __future__ import annotations
 
