@@ -1,4 +1,4 @@
-"""The zero-shot report: worlds that lack something are others, and a curve's windows are as many as it says."""
+"""The zero-shot report: other worlds give other networks, and a curve has all its windows."""
 
 from __future__ import annotations
 
