@@ -8,6 +8,8 @@ import pytest
 from matplotlib import pyplot as plt
 from wherenext import figures
 
+from pgt.colours import VARIABLES
+
 
 def draw() -> figures.Shown:
     figure, axes = plt.subplots()
@@ -37,9 +39,9 @@ def test_a_figure_without_words_is_refused(missing: str) -> None:
 def test_colours_follow_the_theme_and_have_fallbacks() -> None:
     svg = draw().svg
     for colour in (figures.INK, figures.PAPER, figures.COPIED):
-        bare = svg.count(colour) - svg.count(f"var({figures.VARIABLES[colour]}, {colour})")
+        bare = svg.count(colour) - svg.count(f"var({VARIABLES[colour]}, {colour})")
         assert bare == 0, colour
-        assert f"var({figures.VARIABLES[colour]}, {colour})" in svg
+        assert f"var({VARIABLES[colour]}, {colour})" in svg
 
 
 def test_two_figures_share_no_hatching_and_no_clipping() -> None:
