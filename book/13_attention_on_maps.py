@@ -38,9 +38,9 @@ from scipy.stats import entropy, spearmanr
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, MUTED, TRUTH, show
-from wherenext.window_features import gates
 from wherenext.viz import prediction_map
 from wherenext.viz.flow_map import flow_map, flows
+from wherenext.window_features import gates
 
 from pgt.checkpoint import load_model, shipped
 from pgt.config import CITY, ModelConfig
