@@ -29,13 +29,14 @@ import numpy as np
 import torch
 from wherenext import city
 from wherenext.people import Behaviour
-from wherenext.position_bias import by_position, faster_bias, freeze_bias
+from wherenext.position_bias import by_position, faster_bias, pointer_of
 
 from lab import data_sets, models, recency_world
 from lab.provenance import code_hash
 from lab.reports import Report
 from pgt import checkpoint, metrics
 from pgt.config import ModelConfig, TrainConfig
+from pgt.errors import DataError
 from pgt.files import load_weights
 from pgt.model import PointerGeneratorTransformer
 from pgt.sparse import cross_entropy
@@ -86,6 +87,18 @@ class Job:
     def upto(self) -> int:
         """The positions that are looked at."""
         return UPTO["copying" if self.what in KERNELS else "city"]
+
+
+def freeze_bias(model: PointerGeneratorTransformer, curve: np.ndarray) -> None:
+    """Set the bias at positions 1, 2, … to a curve, its last value beyond it, and keep it there."""
+    bias = pointer_of(model).position_bias
+    if bias is None:
+        raise DataError("This model has no position bias to freeze.")
+    values = torch.as_tensor(curve, dtype=bias.dtype)[: len(bias) - 1]
+    with torch.no_grad():
+        bias[1 : len(values) + 1] = values
+        bias[len(values) + 1 :] = values[-1]
+    bias.requires_grad_(False)
 
 
 def jobs() -> list[Job]:

@@ -111,10 +111,6 @@ def architecture(
 
     ``lit`` are names of `PARTS`, the others are muted (none: everything is lit); ``shapes`` is
     written at the arrows that leave parts, such as ``{"encoder": "B, L, D"}``.
-
-    >>> shown = architecture("pointer", "bias", caption="You are here.")
-    >>> shown.alt.endswith("Lit: pointer, bias.")
-    True
     """
     if unknown := {*lit, *(shapes or {})} - PARTS.keys():
         raise ValueError(f"No part is called {sorted(unknown)}; the parts: {', '.join(PARTS)}.")

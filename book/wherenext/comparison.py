@@ -48,10 +48,6 @@ class Changes:
         error = away.std(1, keepdims=True)
         return np.divide(away, error, out=np.zeros_like(away), where=error > 0)
 
-    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """(K,) ends of each variant's interval, each on its own."""
-        return ends(self.draws.T, level)
-
     def together(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """(K,) ends of intervals that hold for all changes at once (max-t, Westfall and Young)."""
         factor = np.quantile(np.abs(self.deviations).max(0), level)
@@ -66,7 +62,7 @@ class Changes:
 
     def table(self, level: float = 0.95) -> pd.DataFrame:
         """By variant ``mean``, ``low``, ``high``, and for all at once ``low_all``, ``high_all``."""
-        four = (*self.interval(level), *self.together(level))
+        four = (*ends(self.draws.T, level), *self.together(level))
         columns = dict(zip(("low", "high", "low_all", "high_all"), four, strict=True))
         return pd.DataFrame({"mean": self.mean} | columns, index=list(self.names))
 
@@ -79,12 +75,6 @@ def compare(
 
     ``variants`` and ``base`` choose runs, as in ``{"geglu": {"variant": "geglu"}}``; a model
     without seeds counts for every seed. Metrics and groups are those of `pgt.metrics`.
-
-    >>> from wherenext.results import read_results
-    >>> full, other = ({"model": "pgt", "variant": v} for v in ("full", "no_pointer"))
-    >>> table = compare(read_results("ablations"), {"no pointer": other}, full, data="city").table()
-    >>> bool(table.high["no pointer"] < 0)
-    True
     """
     runs = list(results.ranks(**where))  # the file is read once
     if not runs:
@@ -118,9 +108,6 @@ def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1, margin: fl
 
     An interval on the claimed side of zero confirms, one on the other contradicts; else it counts
     whether it leaves out a change of ``margin`` points in the claimed direction.
-
-    >>> verdict(0.2, 1.4), verdict(-2.0, -0.1), verdict(-0.5, 0.6), verdict(-0.5, 1.6)
-    ('confirmed', 'contradicted', 'not confirmed', 'cannot tell')
     """
     if expected == 0:
         return CONTRADICTED if low > 0 else CONFIRMED if high < margin else CANNOT_TELL

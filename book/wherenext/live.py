@@ -42,9 +42,7 @@ CAPTIONS = {
     "gate": "The trained model, computed in this page. The gate is its own, until you set it.",
     "bias": "The trained pointer, computed in this page. Only its bias is multiplied.",
 }
-LABEL = (
-    "Map of the places. Arrow keys move it, plus and minus zoom; places can be added by name below."
-)
+LABEL = "Map of the places. Arrow keys move it, plus and minus zoom; names below add places."
 # Switches that a small version keeps.
 KEPT = {
     "pointer": ("position_bias", "time", "recency", "position_from_end", "sinusoid"),
@@ -52,7 +50,6 @@ KEPT = {
     "bias": ("position_bias", "recency", "position_from_end", "sinusoid"),
 }
 MOST_PEOPLE = 100  # in one page; those with the most windows or visits
-MONDAY = 4  # 1970-01-05, as days since 1970-01-01
 # Signs for a legend: SVG in a box from -8 to 8.
 SIGNS = {
     "disc": '<circle r="6" class="attention"/>',
@@ -209,7 +206,7 @@ def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str
     for user in _whose(windows):
         mine = np.flatnonzero(windows.users == user)
         low, high = int(windows.first[mine].min()), int(windows.target[mine].max()) + 1
-        monday = int(day[low] - (day[low] - MONDAY) % 7)
+        monday = int(day[low] - (day[low] - 4) % 7)  # 1970-01-05 was one, and day 4
         at = (day[low:high] - monday) * 1440 + minute[low:high]
         visits = np.stack([features["location"][low:high], at, stay[low:high]], axis=1)
         moments = np.stack([windows.first[mine], windows.target[mine]], axis=1) - low

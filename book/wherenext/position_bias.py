@@ -85,18 +85,6 @@ def faster_bias(model: PointerGeneratorTransformer, times: float) -> Iterator[No
         parametrize.remove_parametrizations(pointer, "position_bias")
 
 
-def freeze_bias(model: PointerGeneratorTransformer, curve: np.ndarray) -> None:
-    """Set the bias at positions 1, 2, … to a curve, its last value beyond it, and keep it there."""
-    bias = pointer_of(model).position_bias
-    if bias is None:
-        raise DataError("This model has no position bias to freeze.")
-    values = torch.as_tensor(curve, dtype=bias.dtype)[: len(bias) - 1]
-    with torch.no_grad():
-        bias[1 : len(values) + 1] = values
-        bias[len(values) + 1 :] = values[-1]
-    bias.requires_grad_(False)
-
-
 def refit(
     model: PointerGeneratorTransformer, windows: Windows, *, penalty: float = 1e-4
 ) -> tuple[np.ndarray, float]:

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from pgt.config import ModelConfig
 from pgt.improvements import RecurrentEncoder
 from pgt.model import Encoder
-from pgt.windows import Windows
 
 Kind = Literal["bilstm", "transformer"]
 ENCODERS: dict[str, Callable[[ModelConfig], nn.Module]] = {
@@ -122,15 +121,3 @@ def reach(kind: Kind, length: int, config: ModelConfig, windows: int = 32) -> np
     (gradient,) = torch.autograd.grad((out[:, -1] * direction).sum(), x)
     size = gradient.norm(dim=-1).mean(0).double()  # (L,)
     return (size / size[-1]).numpy()
-
-
-def returns_by_position(windows: Windows, upto: int = 12) -> pd.Series:
-    """By position from the end, the share of targets at the place of the visit there."""
-    batch = windows.batch(np.arange(len(windows)))
-    same = batch.location == batch.target[:, None]  # (B, L)
-    position = batch.position_from_end
-    shares = {}
-    for p in range(1, upto + 1):
-        here = position == p
-        shares[p] = float((same & here).sum() / here.sum())
-    return pd.Series(shares, name="share").rename_axis("position from the end")

@@ -18,7 +18,7 @@ from wherenext.comparison import (
 from wherenext.results import Results
 
 from pgt.errors import DataError
-from pgt.metrics import interval_of_mean
+from pgt.metrics import ends, interval_of_mean
 
 PLAIN = {"model": "m", "variant": "plain"}
 
@@ -76,7 +76,7 @@ def test_the_mean_change_is_the_mean_over_windows_and_seeds(results: Results) ->
 def test_all_intervals_over_people_and_seeds_are_one(results: Results) -> None:
     """The comparison, the runs in pairs, and the results file: the same draws, the same ends."""
     good, plain = ({"model": "m", "variant": variant} for variant in ("good", "plain"))
-    low, high = (float(end[0]) for end in compare(results, {"good": good}, plain).interval())
+    low, high = compare(results, {"good": good}, plain).table()[["low", "high"]].iloc[0]
     runs = [list(results.ranks(**where)) for where in (good, plain)]
     assert interval_of_mean(runs[0], against=runs[1]) == pytest.approx((low, high))
     assert results.interval(**good) == interval_of_mean(runs[0])
@@ -86,7 +86,7 @@ def test_all_intervals_over_people_and_seeds_are_one(results: Results) -> None:
 
 def test_together_the_intervals_are_wider_and_hold_more_often(results: Results) -> None:
     changes = compare(results, variants(results), PLAIN)
-    (low, high), (low_all, high_all) = changes.interval(), changes.together()
+    (low, high), (low_all, high_all) = ends(changes.draws.T, 0.95), changes.together()
     assert ((high_all - low_all) > (high - low)).all()
     assert (high_all[0] - low_all[0]) < 2 * (high[0] - low[0])
     alarms = changes.false_alarms()

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 from lab import recency_world
-from wherenext.position_bias import by_position, faster_bias, freeze_bias, refit
+from lab.position_bias import freeze_bias
+from wherenext.position_bias import by_position, faster_bias, refit
 
 from pgt.config import ModelConfig, TrainConfig
 from pgt.model import PointerGeneratorTransformer

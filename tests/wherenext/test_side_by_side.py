@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -68,12 +67,3 @@ def test_the_recurrent_encoder_forgets_and_the_other_does_not() -> None:
     assert lstm[-1] == transformer[-1] == 1
     assert lstm[0] < lstm[15] < lstm[28] < 1 and lstm[0] < 1e-3
     assert transformer[:-1].max() < 3 * transformer[:-1].min()
-
-
-def test_returns_are_counted_among_windows_that_are_long_enough(data: Dataset) -> None:
-    shares = side_by_side.returns_by_position(data.test, upto=3)
-    places, lengths = [], data.test.lengths
-    for k in range(len(data.test)):
-        batch = data.test.batch([k])
-        places.append(batch.location[0, lengths[k] - 3].item() == batch.target.item())
-    assert shares[3] == pytest.approx(np.mean(places))  # every window has three visits

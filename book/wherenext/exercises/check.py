@@ -38,11 +38,7 @@ def _array(value: Any, name: str) -> np.ndarray:
 
 
 def same(yours: Any, expected: Any, *, name: str = "your answer", atol: float = 1e-6) -> None:
-    """Compare numbers, arrays or tensors; an AssertionError says in what way they are wrong.
-
-    >>> same([0.25, 0.75], torch.tensor([0.25, 0.75]), name="weights")
-    Right: weights.
-    """
+    """Compare numbers, arrays or tensors; an AssertionError says in what way they are wrong."""
     if not _open(yours, name):
         _compare(yours, expected, name, atol)
         print(f"Right: {name}.")
@@ -85,11 +81,7 @@ def _guess(mine: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> str:
 def function(
     yours: Callable[..., Any], reference: Callable[..., Any], *cases: tuple[Any, ...]
 ) -> None:
-    """Compare a function with a reference on several tuples of arguments.
-
-    >>> function(lambda x: x + x, lambda x: 2 * x, (1.0,), (3.0,))
-    Right: <lambda> in 2 cases.
-    """
+    """Compare a function with a reference on several tuples of arguments."""
     name = getattr(yours, "__name__", "your function")
     for number, case in enumerate(cases, start=1):
         try:
@@ -103,11 +95,7 @@ def function(
 
 
 def exercise(number: str, yours: Any) -> None:
-    """Check the answer to an exercise: a number, numbers in any array-like, or a tuple of words.
-
-    >>> exercise("10.1", (..., ...))
-    Not yet: exercise 10.1. Put your answer in the place of the three dots.
-    """
+    """Check the answer to an exercise: a number, numbers in any array-like, or a tuple of words."""
     from wherenext.exercises import answer_to
 
     name, answer = f"exercise {number}", answer_to(number)
