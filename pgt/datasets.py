@@ -571,9 +571,9 @@ def require_zone(zone: str | None) -> None:
 
 def _clocks(table: pd.DataFrame, timezone: str | None, clock: str | None) -> pd.DataFrame:
     """Starts and ends by local clocks: of the zone that is named, of the place, or of their own."""
-    zone = getattr(getattr(table.started_at.dtype, "tz", None), "key", "UTC")
-    if timezone is None and zone != "UTC" and "utc_offset" not in table.columns:
-        timezone = zone  # a table that is in a zone by name stays in it
+    named = getattr(getattr(table.started_at.dtype, "tz", None), "key", "UTC")
+    if timezone is None and named != "UTC" and "utc_offset" not in table.columns:
+        timezone = named  # a table that is in a zone by name stays in it
     start, ahead = _moments(table, "started_at", clock or timezone, strict=True)
     end, _ = _moments(table, "finished_at", clock or timezone, strict=True, after=start)
     if "utc_offset" in table.columns:

@@ -160,8 +160,8 @@ def with_history(data: Data, memory: int = 0, older: int = 0) -> Data:
     --------
     >>> import pgt
     >>> data = pgt.prepare(pgt.load_city(), protocol="exact")
-    >>> with_history(data, memory=100, older=50).test.batch([0]).length.tolist()
-    [120]
+    >>> with_history(data, memory=100).test.batch([0]).length.tolist()
+    [100]
     """
     if memory < 0 or older < 0:
         raise DataError(f"memory={memory} and older={older} must not be negative.")

@@ -66,13 +66,6 @@ def test_two_figures_share_no_hatching_and_no_clipping() -> None:
     assert not drawn[0] & drawn[1]
 
 
-@pytest.mark.parametrize(("style", "shared"), [("fill: red", True), ("opacity: 0.5", False)])
-def test_marks_share_their_style_unless_they_shine_through(style: str, shared: bool) -> None:
-    marks = "".join(f'<use href="#m" x="{x}" style="{style}"/>' for x in range(3))
-    light = figures.lighter(f"<g>{marks}</g>")
-    assert light.count(style) == (1 if shared else 3) and light.count("<use") == 3
-
-
 def test_whoever_imports_the_colours_has_the_books_style() -> None:
     # A chapter that imports nothing else must not be left with matplotlib's own layout.
     code = (

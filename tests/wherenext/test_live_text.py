@@ -24,8 +24,8 @@ def about(now: Scene) -> dict[str, str]:
 
 # What draws a live page, by module and name.
 PAGES: dict[str, Callable[[Scene], Any]] = {
-    "live.playground": lambda now: live.playground(state=now.text),
-    "live.build": lambda now: live.build(now.model, now.windows, state=now.text, **about(now)),
+    "live.playground": lambda now: live.playground(),
+    "live.build": lambda now: live.build(now.model, now.windows, **about(now)),
 }
 
 
