@@ -58,7 +58,7 @@ places_map(
     by="kind",
     ground=ground(town.base),
     alt=f"Map of {town.name}: its most visited places, coloured by kind",
-    caption="The places with at least fifteen visits. The larger the dot, the "
+    caption="Places with at least fifteen visits. The larger the dot, the "
     "more visits. Click a dot for its name. Town and names are invented.",
 )
 

@@ -505,7 +505,7 @@ right.rename_axis("temperature").round(1).to_frame().T
 #
 # $$
 # \frac{\partial \mathcal{L}}{\partial s_i} = a_i - r_i, \qquad
-# r_i = \frac{a_i\,[\,l_i = \ell^*\,]}{P_\text{ptr}(\ell^*)}, \tag{7.7}
+# r_i = \frac{a_i\,[\,l_i = \ell^*\,]}{P_\text{ptr}(\ell^*)}, \tag{7.5}
 # $$
 #
 # (the bracket is 1 if the statement in it holds, else 0) and check it against autograd. What happens to two visits of

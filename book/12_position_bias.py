@@ -136,7 +136,7 @@ travel = {
 pd.Series(travel).round(3).to_frame("logits")
 
 # %% [markdown]
-# The learning rate does limit the bias. But the biases went less far than they could. So look at what *pulls*. The slope of the loss along a score, equation (7.7), holds for the bias as well, times
+# The learning rate does limit the bias. But the biases went less far than they could. So look at what *pulls*. The slope of the loss along a score, equation (7.5), holds for the bias as well, times
 # the *responsibility* $r$ of [chapter 8](08_generator_and_gate.ipynb):
 #
 # $$

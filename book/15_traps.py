@@ -82,7 +82,8 @@ for protocol in ("published", "exact"):
 dozen = pd.DataFrame(dozen, columns=["protocol", "targets", "acc@1"])
 lowest, highest = dozen["acc@1"].min(), dozen["acc@1"].max()
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 15.1: one rule under twelve protocols
 figure, axes = plt.subplots(figsize=(7.0, 3.2))
 sns.stripplot(dozen, x="acc@1", y="protocol", hue="targets", size=9, ax=axes,
               palette=[COPIED, GENERATED, EXTRA])  # fmt: skip
@@ -150,7 +151,8 @@ for anchor in ("target_day", "last_visit"):
     gap = batch.gap_days.clip(max=4).numpy()  # last to next visit
     spans[anchor] = 100 * pd.crosstab(reach, gap, normalize="index")
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 15.2: what the length of a window gives away
 figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.2), sharey=True)
 titles = ("back from the target's day", "back from the last visit")
 for axes, shares, title in zip(panels, spans.values(), titles, strict=True):
@@ -203,6 +205,9 @@ by_people = interval(ranks)
 by_windows = interval(ranks.assign(user_id=np.arange(len(ranks))))
 print(f"people resampled  {by_people[0]:.1f} to {by_people[1]:.1f} %")
 print(f"windows resampled {by_windows[0]:.1f} to {by_windows[1]:.1f} %")
+
+# %% tags=["hide-input"]
+# @title Figure 15.3: the score in 500 samples of people
 figure, axes = plt.subplots()
 sns.histplot(x=drawn, color=COPIED, ax=axes)
 axes.axvspan(*by_windows, color=EXTRA, alpha=0.3)

@@ -876,7 +876,8 @@ everything = data.test.batch(np.arange(len(data.test)))
 same = everything.location == everything.target[:, None]  # (B, L)
 at = everything.position_from_end  # (B, L)
 returns = {p: 100 * float(same[at == p].float().mean()) for p in range(1, 18)}
-returns = pd.Series(returns, name="share").rename_axis("position from the end")
+returns = pd.Series(returns, name="share")
+returns = returns.rename_axis("position from the end")
 older = returns.loc[3:]
 trend = float(np.corrcoef(returns.index, returns)[0, 1])
 between = f"{older.min():.0f} to {older.max():.0f} %"

@@ -349,7 +349,8 @@ print(f"No features: PGT, with its {network.n_parameters():,} numbers.")
 
 # %%
 sizes = data.vocabulary.n_locations, data.vocabulary.n_users
-parts = {"encoder": False, "content": False, "interaction": 0, "scaled": False}
+parts = {"encoder": False, "content": False}
+parts |= {"interaction": 0, "scaled": False}
 parts |= {"features": ("age", "before", "clock"), "n_components": 3}
 alone = ContextualConfig(*sizes, without=("generator", "gate"), **parts)
 as_kernel = ContextualPointer(alone).double().eval()

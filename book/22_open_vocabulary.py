@@ -127,12 +127,21 @@ assert torch.allclose(answer.sum(1), torch.ones(1))
 
 # %% tags=["hide-input"]
 from matplotlib import pyplot as plt
-from wherenext.figures import COPIED, EXTRA, GENERATED, INK, MUTED, TRUTH, show
+from wherenext.figures import (
+    COPIED,
+    EXTRA,
+    GENERATED,
+    INK,
+    MUTED,
+    TRUTH,
+    show,
+)
 
 from pgt import plots
 
 labels = ["2 home", "3 office", "4 gym", "5 library", "6 new café"]
-parts = {"copied": from_window[0, 2:], "generated": (answer - from_window)[0, 2:]}
+rest = (answer - from_window)[0, 2:]
+parts = {"copied": from_window[0, 2:], "generated": rest}
 axes = plots.mixture(pd.DataFrame({"location_id": labels} | parts))
 axes.margins(x=0.1)
 axes.legend(loc="center right")
@@ -159,7 +168,7 @@ show(
 # %%
 from wherenext import pointer_variants
 
-variant = pointer_variants.VARIANTS["around"]  # the pointer, and PGT around it
+variant = pointer_variants.VARIANTS["around"]  # with PGT around it
 seen = pointer_variants.windows(data, variant)
 package, _ = pointer_variants.build(variant, data, seed=1)
 package.eval()

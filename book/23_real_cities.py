@@ -919,7 +919,8 @@ run("evaluate visits.parquet", keep="interval| all |guess")
 # real thing.
 
 # %%
-data = pgt.prepare(pgt.read_visits(folder / "visits.parquet"), protocol="exact")
+visits = pgt.read_visits(folder / "visits.parquet")
+data = pgt.prepare(visits, protocol="exact")
 sizes = data.vocabulary.n_locations, data.vocabulary.n_users
 model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(*sizes))
 training = pgt.TrainConfig(max_epochs=2)

@@ -93,12 +93,12 @@ def every_place(model, batch):
 
 def only_sums(model, batch):
     mixture = model.mixture(batch)
-    return mixture.cross_entropy(batch.target, 0.03)  # (9.2)
+    return mixture.cross_entropy(batch.target, 0.03)
 
 
 # %% [markdown]
 # Both functions compute the same loss. The first writes down a log-probability for every place and every window.
-# The second is equation (9.2) of [chapter 9](09_model.ipynb).
+# The second is derived on the page [Evidence: the whole model](evidence_model.ipynb).
 
 
 # %%
@@ -539,7 +539,8 @@ torch.manual_seed(0)
 config = ModelConfig(words.n_locations, words.n_users, dropout=0.0)
 alone = PointerGeneratorTransformer(config)
 order = np.random.default_rng(0)
-batch = data.train.batch(next(tables.by_length(data.train.lengths, 129, order, 32)))
+of_like_length = tables.by_length(data.train.lengths, 129, order, 32)
+batch = data.train.batch(next(of_like_length))
 cross_entropy(alone(batch).log_probs, batch.target, 0.03).mean().backward()
 
 together = load_file(work / "gradients")

@@ -50,7 +50,7 @@ with torch.no_grad():
 # $m_\ell = \max_{i:\, l_i = \ell} \log a_i$:
 #
 # $$
-# \log P_\text{ptr}(\ell) = m_\ell + \log \sum_{i:\, l_i = \ell} e^{\log a_i - m_\ell} . \tag{7.5}
+# \log P_\text{ptr}(\ell) = m_\ell + \log \sum_{i:\, l_i = \ell} e^{\log a_i - m_\ell} .
 # $$
 #
 # Three visits, two of them hopeless and to the same place:
@@ -63,7 +63,7 @@ ways = {
     "add up, then logarithm": lambda x: (
         torch.zeros(1, 3).scatter_add(1, place, x.exp()).log()
     ),
-    "equation (7.5), scatter_log_probs": lambda x: scatter_log_probs(
+    "the largest taken out, scatter_log_probs": lambda x: scatter_log_probs(
         x, place, 3
     ),
 }

@@ -167,7 +167,8 @@ def _mirrored(visits: pd.DataFrame) -> np.ndarray:
 
 def _against_clocks(visits: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """(N,) twice: visits of people whose places fit their clocks swapped, and not at all."""
-    own = visits.assign(ahead=_hours_ahead(visits)).groupby("user_id")
+    local = local_clock(visits, "started_at")
+    own = visits.assign(ahead=_hours_ahead(visits, local)).groupby("user_id")
     people = own[["lon", "lat", "ahead"]].median()
     moment = visits.started_at.iloc[len(visits) // 2]
     here, there = zones_at(people.lon, people.lat), zones_at(people.lat, people.lon)
@@ -194,15 +195,16 @@ def zones_at(lon: pd.Series, lat: pd.Series) -> pd.Series:
     return found.zone.set_axis(at.index)
 
 
-def _hours_ahead(visits: pd.DataFrame) -> pd.Series:
+def _hours_ahead(visits: pd.DataFrame, local: pd.Series) -> pd.Series:
     """By how many hours each visit's clock is ahead of UTC."""
     utc = visits.started_at.dt.tz_convert("UTC").dt.tz_localize(None)
-    return (local_clock(visits, "started_at") - utc).dt.total_seconds() / 3600
+    return (local - utc).dt.total_seconds() / 3600
 
 
 def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
     """People whose quiet hours are no night by local clocks, and one if times were in UTC."""
-    local, ahead, found = local_clock(visits, "started_at"), _hours_ahead(visits), []
+    local = local_clock(visits, "started_at")
+    ahead, found = _hours_ahead(visits, local), []
     sizes = visits.user_id.value_counts(sort=False)
     for user in sizes.index[sizes >= VISITS]:
         mine = visits.user_id == user

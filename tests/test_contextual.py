@@ -361,15 +361,13 @@ def test_a_weight_is_what_the_equation_says(data: Dataset) -> None:
         assert (found[i, len(weights) :] == 0).all()
 
 
-def test_where_terms_meet_the_order_of_adding_does_not_matter(data: Dataset) -> None:
-    """Interplay adds the same to every reason of a visit, and can tell what no sum can."""
+def test_interplay_adds_one_number_to_every_reason_of_a_visit(data: Dataset) -> None:
     model, scorer = built(data)
     batch = some(data)
     assert (scorer.parts(batch)[1] == 0).all()  # at first it says nothing
     scrambled(model)
     each, together = scorer.parts(batch)
     assert each.shape == (*batch.location.shape, 3) and together.std() > 0
-    assert torch.allclose(scorer(batch), each.exp().sum(-1).log() + together, atol=1e-4)
 
 
 def test_beyond_the_recent_visits_only_terms_speak(data: Dataset) -> None:

@@ -95,7 +95,7 @@ def test_the_readme_says_what_the_files_say() -> None:
     for line, (name, facts) in zip(table.splitlines()[2:], rows.items(), strict=True):
         said = [f"{one} {span}" for one, span in zip(facts, spans(name), strict=True)]
         assert line.endswith(f"| {' | '.join(said)} |".replace("\u00a0", " "))
-    assert "python -m pgt predict visits.csv" in first and "pretrained()" in first
+    assert "python -m pgt predict Timeline.json" in first and "pretrained()" in first
     assert "make " not in first  # the predictor comes before the book
     readme = " ".join((first + rest).split())
     claim = (

@@ -35,10 +35,10 @@ def test_no_code_is_wider_than_the_page(chapter: Path) -> None:
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_under_a_quarter_of_the_visible_code_draws(chapter: Path) -> None:
+def test_two_thirds_of_the_visible_code_teach(chapter: Path) -> None:
     seen = [source for source, folded in code(chapter) if not folded]
     drawing = sum(len(lines(source)) for source in seen if DRAWS.search(source))
-    assert drawing < 0.25 * sum(len(lines(source)) for source in seen)
+    assert drawing < 1 / 3 * sum(len(lines(source)) for source in seen)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)

@@ -168,5 +168,5 @@ def test_wrong_arguments_are_refused(own: tuple[PointerGeneratorTransformer, Dat
     with pytest.raises(DataError, match="make them with the model's vocabulary"):
         build(model, bigger)
     told = PointerGeneratorTransformer(tiny_config(data, target_time="day"))
-    with pytest.raises(DataError, match="cannot ask for the day"):
+    with pytest.raises(DataError, match="cannot ask for the next visit"):
         build(told, data.train)

@@ -24,7 +24,6 @@ def about(now: Scene) -> dict[str, str]:
 
 # What draws a live page, by module and name.
 PAGES: dict[str, Callable[[Scene], Any]] = {
-    "live.playground": lambda now: live.playground(),
     "live.build": lambda now: live.build(now.model, now.windows, **about(now)),
 }
 
