@@ -82,7 +82,7 @@ def contents(root: Path, built: set[str]) -> str:
     for caption, pages in toc.parts(root).items():
         items = []
         for name in pages:
-            if name not in built or not (root / "book" / f"{name}.ipynb").exists():
+            if name not in built or toc.chapter(name) is None:
                 continue
             names.append(name)
             one = opening(root / "book" / f"{name}.ipynb")
