@@ -13,6 +13,46 @@ from .chapters import missing, tables
 SAME, GONE = "the same numbers under other heads, or beside others", "told no longer"
 MOVED = "stands on the page evidence_model"
 CHANGED: dict[tuple[str, str], str] = {
+    (
+        "23_real_cities",
+        "read as: user_id = 'User ID', location_id = ",
+    ): "the commands are others, and PGT is trained in Python",
+    (
+        "23_real_cities",
+        "user u18, after the visit of 2023-08-27 10:3",
+    ): "the commands are others, and PGT is trained in Python",
+    (
+        "23_real_cities",
+        "272,243 parameters; windows: train 3194, val",
+    ): "the commands are others, and PGT is trained in Python",
+    (
+        "23_real_cities",
+        "test: 1256 windows of 28 people, protocol ex",
+    ): "the commands are others, and PGT is trained in Python",
+    (
+        "23_real_cities",
+        "pgt: Column 'finished_at' is missing (the ta",
+    ): "the commands are others, and PGT is trained in Python",
+    (
+        "24_trained_on_nobody",
+        "0 of 66 people\nA doubt: 16,977 visits are ra",
+    ): "the doubt about clocks is asked person by person",
+    (
+        "25_scale",
+        "| GB as usual | here\narray | |\nMarkov chain:",
+    ): "the chapter uses the engines themselves",
+    (
+        "25_scale",
+        "visits | 10⁴ | 10⁵ | 10⁶ | 10⁷\nan interval b",
+    ): "the chapter uses the engines themselves",
+    (
+        "25_scale",
+        "16977 rows in 4 buckets, 66 people and 1472 ",
+    ): "the chapter uses the engines themselves",
+    (
+        "25_scale",
+        "| hours of one core\nsplit by days | 0.01\ncol",
+    ): "the chapter uses the engines themselves",
     ("10_training", "encoded (128"): "the walk through one batch is chapter 9's",
     ("10_training", "by hand 4.46661"): "printed with other words",
     ("10_training", "smoothed loss"): "printed with other words",
