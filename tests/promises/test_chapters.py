@@ -12,6 +12,8 @@ from .chapters import missing, tables
 # Tables that were changed on purpose: chapter, how the taped table begins, and why.
 SAME, GONE = "the same numbers under other heads, or beside others", "told no longer"
 MOVED = "stands on the page evidence_model"
+COMMANDS = "the commands are others, and PGT is trained in Python"
+ENGINES = "the chapter uses the engines themselves"
 CHANGED: dict[tuple[str, str], str] = {
     (
         "23_real_cities",
