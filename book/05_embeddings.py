@@ -103,7 +103,7 @@ mates = data.test.batch([i, *range(40, 47)])  # (8, L), padded to the longest
 rows = {"padding": 0, "first visit's place": int(batch.location[0, 0])}
 rows["a place not in the batch"] = V - 1
 learns = pd.DataFrame(index=list(rows))
-for title, padding in (("row 0 like all", None), ("padding_idx=0", 0)):
+for title, padding in (("row 0 like all", None), ("row 0 is padding", 0)):
     layer = nn.Embedding(V, D, padding_idx=padding)
     layer(mates.location).square().sum().backward()  # a loss that sees all
     moved = layer.weight.grad.norm(dim=1) > 0  # (V,)

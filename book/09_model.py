@@ -283,7 +283,7 @@ configs = {
     "our town": size,
 }
 counts = pd.DataFrame({name: count(c) for name, c in configs.items()})
-counts.map("{:,}".format).rename_axis("name in the class")
+counts.map("{:,}".format).rename_axis("in code")
 
 # %%
 share = 100 * counts / counts.sum()

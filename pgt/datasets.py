@@ -15,7 +15,6 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
-import pooch
 import pyarrow.parquet as pq
 
 from pgt import files, recordings
@@ -231,6 +230,8 @@ def fetch_geolife(
     known_hash: str | None = None,
 ) -> Path:  # fmt: skip
     """Download the GeoLife archive, 300 MB, unless it is there; `read_fixes` reads it as it is."""
+    import pooch  # its progress bar warns where no notebook's widgets are installed
+
     if not accept_terms:
         raise DataError(
             "GeoLife GPS Trajectories 1.3 are tracks of real people, for non-commercial use under "

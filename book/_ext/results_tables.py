@@ -72,7 +72,7 @@ def _data(source: dict[str, Any]) -> str:
 
 
 def _link(page: str, pages: Collection[str]) -> str:
-    label = str(toc.chapter(page) or page)
+    label = str(toc.chapter(page) or page.replace("_", ": ").capitalize())
     if page not in pages:
         return escape(label)
     spoken = f' aria-label="chapter {label}"' if label.isdigit() else ""

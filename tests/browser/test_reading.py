@@ -67,7 +67,6 @@ def results(opened: Any) -> list[tuple[str, str]]:
     ("query", "first"),
     [
         ("pointer", "07_pointer.html"),
-        ("my own data", "real_cities.html#your-own-city"),
         ("attention map", "13_attention_on_maps.html"),
         ("position bias", "12_position_bias.html"),
     ],
