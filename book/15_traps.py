@@ -4,7 +4,7 @@
 # One rule, one set of visits, a dozen scores: which of them did the paper print?
 #
 # *You will be able to* say what a score in next-location prediction is worth, by checking it for the traps of this
-# chapter. *You need* [Baselines](04_baselines.ipynb) and [Training](10_training.ipynb). *It takes* twenty minutes to read
+# chapter. *You need* [Baselines](04_baselines.ipynb) and [Training](10_training.ipynb). *It takes* fifteen minutes to read
 # and about half a minute to run, with or without a GPU.
 #
 # > **In one sentence.** A score means nothing without its protocol: the same rule on the same visits is right
