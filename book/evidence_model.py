@@ -74,7 +74,7 @@ for name, rule in ways.items():
     shown = gradient[0].numpy().round(3).tolist()
     rows[name] = [round(float(value.detach()), 3), shown]
 smallest = min(
-    float(model(b).pointer_attention[~b.padding].min().log())
+    float(model(b).pointer_attention[~b.padding].detach().min().log())
     for b in test.batches(512)
 )
 pd.DataFrame(rows, index=["log P", "gradient"]).T
