@@ -35,7 +35,7 @@ from pgt.metrics import ends, gains, resampled_means
 
 # %% [markdown]
 # Which parts of the model earn their place? The usual answer is an **ablation table**: take one part out, train again, and
-# see what is lost. (Such a table, with a loss in every row, came with [the design of PGT](documents.md); it made us ask.)
+# see what is lost. (Such a table, with a loss in every row, came with [the design of PGT](https://where-next-book.github.io/where-next/book/documents.html); it made us ask.)
 #
 # ## How to take a part out
 #

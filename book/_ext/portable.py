@@ -38,7 +38,7 @@ LINK = re.compile(r"\[[^\][]+\]\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)"
 BOOK = re.escape(f"{SITE}book/")
 OWN_PAGE = re.compile(rf"\]\({BOOK}(\w+)\.html\)")
 OWN_LINK = re.compile(rf'(<a href="){BOOK}(\w+\.html")')
-NOTEBOOK = re.compile(r"(?P<page>\d\d_\w+)\.ipynb(?P<place>#.*)?")
+NOTEBOOK = re.compile(r"(?P<page>(?:\d\d|evidence)_\w+)\.ipynb(?P<place>#.*)?")
 TAG = re.compile(r"\s*\\tag\{([^{}]*)\}\s*")
 NUMBER = re.compile(r"\((\d+\.\d+)\)")
 # The words that refer to equations; code is matched first, to be left alone.

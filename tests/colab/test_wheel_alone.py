@@ -111,7 +111,7 @@ ONLY_FOR_THE_BOOK = {
     "a substitution": r"\{\{.*\}\}",
     "a comment": r"^%\s",
     "a link to an anchor": r"\]\(#",
-    "a link to a page that is no notebook": r"\]\((?!https?://|\d\d_\w+\.ipynb[)#])[^)\s]+\)",
+    "a link to a page that is no notebook": r"\]\((?!https?://|(?:\d\d|evidence)_\w+\.ipynb[)#])[^)\s]+\)",
 }
 
 
