@@ -31,6 +31,8 @@ import pandas as pd
 import seaborn as sns
 import torch
 from matplotlib import pyplot as plt
+from pgt.counter_random import use_keys
+from pgt.sparse import cross_entropy
 from torch import nn
 from wherenext import city
 from wherenext.exercises import check
@@ -40,10 +42,8 @@ from wherenext.results import read_results
 from pgt import plots
 from pgt.baselines import MostFrequent, fit_baseline
 from pgt.config import ModelConfig, TrainConfig
-from pgt.counter_random import use_keys
 from pgt.metrics import GROUPS, evaluate, interval, summarize
 from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import cross_entropy
 from pgt.train import fit
 from pgt.windows import prepare
 

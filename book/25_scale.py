@@ -43,9 +43,8 @@ from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
 from pgt.contextual import ContextualConfig, ContextualPointer
 from pgt.history import with_history
-from pgt.metrics import evaluate, interval
-from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import cross_entropy, rank
+from pgt.metrics import evaluate, interval, rank
+from pgt.model import PointerGeneratorTransformer, cross_entropy
 from pgt.vocabulary import Vocabulary
 from pgt.windows import prepare
 
@@ -486,8 +485,6 @@ import torch.distributed as dist
 from safetensors.torch import save_file
 from torch.nn.parallel import DistributedDataParallel
 from pgt.config import ModelConfig
-from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import cross_entropy
 from pgt.visits import by_length
 from pgt.windows import prepare
 

@@ -31,7 +31,7 @@ from wherenext import city
 from pgt.checkpoint import load_model, shipped
 from pgt.config import TrainConfig
 from pgt.look import story
-from pgt.sparse import log_mixture, scatter_log_probs
+from pgt.model import log_mixture, scatter_log_probs
 from pgt.windows import prepare
 
 model, vocabulary = load_model(shipped("city"))

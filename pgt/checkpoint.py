@@ -15,8 +15,7 @@ from pgt.errors import DataError
 from pgt.files import built, fitting, folder
 from pgt.files import read as read
 from pgt.files import write as write
-from pgt.mixture import PlaceModel
-from pgt.model import PointerGeneratorTransformer
+from pgt.model import PlaceModel, PointerGeneratorTransformer
 from pgt.vocabulary import Vocabulary
 
 Model = TypeVar("Model", bound=nn.Module)

@@ -1,4 +1,4 @@
-"""Training: one run and its epochs, and the state from which it goes on after an interruption."""
+"""Training: one loop over epochs, and the state from which it goes on after an interruption."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from pgt import files
-from pgt.batch import Batch
+from pgt import files, graphs, large_vocabulary
 from pgt.config import TrainConfig
-from pgt.counter_random import forget_keys, use_keys
 from pgt.errors import DataError
-from pgt.mixture import MixtureModel, PlaceModel
-from pgt.sparse import Loss, cross_entropy, rank_all
+from pgt.metrics import ranked
+from pgt.model import IMPOSSIBLE, Loss, PlaceModel
+from pgt.visits import by_length
 from pgt.windows import Windows
 
 
@@ -50,26 +49,38 @@ class TrainingLog:
 
 
 class TrainingRun:
-    """The state of one training run: all that a checkpoint must hold."""
+    """One training run: its steps, its epochs, and all that a checkpoint must hold.
+
+    An epoch draws its order and its dropout from the seed and its number alone, so that a run that
+    was interrupted goes on to the same bits.
+    """
 
     def __init__(
         self, model: PlaceModel, train: Windows, valid: Windows, config: TrainConfig,
         device: torch.device, loss: Loss | None = None,
     ) -> None:  # fmt: skip
-        self.model, self.loss = model.to(device), loss
-        self.train, self.valid = train.to(device), valid.to(device)
-        self.config, self.device = config, device
+        self.model, self.config, self.loss, self.device = model.to(device), config, loss, device
+        self.train, self.valid = train, valid.to(device)
         self.parameters = dict(model.named_parameters())
+        # Learning rate, step and sums live on the device: a GPU is never waited for in an epoch.
+        self.steps = math.ceil(len(train) / config.batch_size)
+        steps = range(self.steps * config.max_epochs)
+        rates = [config.learning_rate_at(step, self.steps) for step in steps]
+        self.rates, self.rate = torch.tensor(rates, device=device), torch.zeros((), device=device)
+        self.at = torch.zeros(1, dtype=torch.long, device=device)
+        self.sums = torch.zeros(2, dtype=torch.float64, device=device)  # of losses, of norms
         self.optimizer = torch.optim.AdamW(
-            self.parameters.values(), lr=config.learning_rate, betas=config.betas, eps=config.eps,
-            weight_decay=config.weight_decay, fused=True,
+            self.parameters.values(), lr=self.rate, betas=config.betas, eps=config.eps,
+            weight_decay=config.weight_decay, fused=True, capturable=device.type == "cuda",
         )  # fmt: skip
-        self.amp = config.amp == "on" or (
-            config.amp == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
-        )
-        self.epoch = 0
-        self.best_score = math.inf
-        self.best: dict[str, Tensor] = {}
+        for one in self.parameters.values():
+            self.optimizer.state[one] = {
+                "step": torch.zeros((), device=device),
+                "exp_avg": torch.zeros_like(one), "exp_avg_sq": torch.zeros_like(one),
+            }  # fmt: skip
+        self.max_len = model.config.max_len
+        self.graphs: graphs.Graphs | None = None
+        self.epoch, self.best_score, self.best = 0, math.inf, dict[str, Tensor]()
         self.history = TrainingLog(device=device.type)
 
     @property
@@ -78,53 +89,52 @@ class TrainingRun:
         stale = self.epoch - self.history.best_epoch >= self.config.patience
         return self.epoch >= self.config.max_epochs or (self.epoch > 0 and stale)
 
-    def losses(self, batch: Batch) -> Tensor:
+    def losses(self, batch: Any) -> Tensor:
         """(B,) what training makes small."""
         smoothing = self.config.label_smoothing
-        if self.loss is None and isinstance(self.model, MixtureModel):
-            return self.model.mixture(batch).cross_entropy(batch.target, smoothing)
-        loss = self.loss or cross_entropy
-        return loss(self.model(batch).log_probs, batch.target, smoothing)
+        if self.loss is not None:
+            return self.loss(self.model(batch).log_probs, batch.target, smoothing)
+        if large_vocabulary.wanted(self.model):
+            return large_vocabulary.losses(self.model, batch, smoothing)  # type: ignore[arg-type]
+        return self.model.losses(batch, smoothing)
+
+    def step(self, batch: Any, share: Tensor) -> None:
+        """One step; the (B,) windows have shares of its loss, which add up to one."""
+        self.rate.copy_(self.rates.index_select(0, self.at)[0])
+        loss = (self.losses(batch) * share).sum()
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.parameters.values(), self.config.clip)
+        self.optimizer.step()
+        self.at.add_(1)
+        self.sums.add_(torch.stack([loss.detach() * (share > 0).sum(), norm]))
 
     def one_epoch(self) -> dict[str, float]:
         """Go once through the training windows, score the others; gives the row of the log."""
-        began = time.perf_counter()
-        config, max_len = self.config, self.model.config.max_len
-        seed = config.seed, self.epoch
-        # For parts that draw numbers without keys, such as PyTorch's own dropout.
-        torch.manual_seed(config.seed * 100_003 + self.epoch)
-        steps = math.ceil(len(self.train) / config.batch_size)
-        step, rate = self.epoch * steps, 0.0
+        began, config = time.perf_counter(), self.config
+        if self.graphs is None and graphs.possible(self.model, self.train, self.device, self.loss):
+            self.graphs = graphs.Graphs(self, config.batch_size)
+        torch.manual_seed(config.seed * 100_003 + self.epoch)  # dropout
+        shuffle = np.random.default_rng((config.seed, self.epoch))
+        lengths = np.minimum(self.train.lengths, self.max_len)
         self.model.train()
-        loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
-        norm_sum = torch.zeros((), device=self.device)
-        shuffle = np.random.default_rng(seed)
-        for batch in self.train.batches(config.batch_size, shuffle=shuffle, max_len=max_len):
-            use_keys(self.model, *seed, batch.index)
-            rate = config.learning_rate_at(step, steps)
-            for group in self.optimizer.param_groups:
-                group["lr"] = rate
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
-                losses = self.losses(batch)  # (B,)
-            self.optimizer.zero_grad(set_to_none=True)
-            loss = losses.sum() * (1 / len(batch))
-            loss.backward()
-            norm_sum += nn.utils.clip_grad_norm_(self.parameters.values(), config.clip)
-            self.optimizer.step()
-            loss_sum += loss.detach() * len(batch)
-            step += 1
-        forget_keys(self.model)
+        self.sums.zero_()
+        self.at.fill_(self.epoch * self.steps)
+        batches = by_length(lengths, config.batch_size, shuffle, pool=32)
+        if self.graphs is not None:
+            self.graphs.run(batches)
+        else:
+            for index in batches:
+                batch = self.train.batch(index, self.max_len).to(self.device)
+                self.step(batch, torch.full((len(index),), 1 / len(index), device=self.device))
         valid_loss, accuracy = self.score()
+        loss_sum, norm_sum = self.sums.tolist()
         self.epoch += 1
         row = {
-            "epoch": self.epoch,
-            "train_loss": float(loss_sum) / len(self.train),
-            "valid_loss": valid_loss,
-            "valid_acc@1": accuracy,
-            "learning_rate": rate,
-            "gradient_norm": float(norm_sum) / steps,
-            "seconds": time.perf_counter() - began,
-        }
+            "epoch": self.epoch, "train_loss": loss_sum / len(self.train),
+            "valid_loss": valid_loss, "valid_acc@1": accuracy, "learning_rate": float(self.rate),
+            "gradient_norm": norm_sum / self.steps, "seconds": time.perf_counter() - began,
+        }  # fmt: skip
         self.history.rows.append(row)
         for name in ("train_loss", "valid_loss"):
             if not math.isfinite(row[name]):
@@ -134,8 +144,7 @@ class TrainingRun:
                 )
         score = valid_loss if config.monitor == "loss" else -accuracy
         if score < self.best_score:
-            self.best_score = score
-            self.history.best_epoch = self.epoch
+            self.best_score, self.history.best_epoch = score, self.epoch
             self.best = {k: v.detach().cpu().clone() for k, v in self.model.state_dict().items()}
         return row
 
@@ -143,22 +152,16 @@ class TrainingRun:
     def score(self) -> tuple[float, float]:
         """Validation loss without smoothing, and Acc@1 in percent."""
         self.model.eval()
-        loss = hits = 0.0
+        sums = torch.zeros(2, dtype=torch.float64, device=self.device)
         for batch in self.valid.batches(512):
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.amp):
-                if isinstance(self.model, MixtureModel):
-                    mixture = self.model.mixture(batch)
-                    losses = mixture.cross_entropy(batch.target)
-                    found = mixture.rank(batch.target, batch.index)
-                else:
-                    log_probs = self.model(batch).log_probs
-                    losses = cross_entropy(log_probs, batch.target)
-                    found = rank_all(log_probs, batch.target, batch.index)
-            loss += float(losses.sum())
+            found = ranked(self.model, batch)
+            loss = -found.score.masked_fill(found.score == -math.inf, IMPOSSIBLE)
             # Of places that are tied for the first, each is a part of a hit.
             first = (found.better == 0) & (found.tied > 0)
-            hits += float((first.double() / found.tied.clamp(min=1)).sum())
-        return loss / len(self.valid), 100 * hits / len(self.valid)
+            hits = first / found.tied.clamp(min=1)
+            sums += torch.stack([loss.double().sum(), hits.double().sum()])
+        loss_sum, hit_sum = sums.tolist()
+        return loss_sum / len(self.valid), 100 * hit_sum / len(self.valid)
 
     def identity(self) -> dict[str, Any]:
         """What a checkpoint must agree with to be resumed."""
@@ -176,9 +179,8 @@ class TrainingRun:
         weights = self.model.state_dict()
         tensors = {f"model.{name}": value for name, value in weights.items()}
         tensors |= {f"best.{name}": value for name, value in (self.best or weights).items()}
-        for name, parameter in self.parameters.items():
-            zeros, memory = torch.zeros_like(parameter), self.optimizer.state[parameter]
-            memory = memory or {"step": torch.zeros(()), "exp_avg": zeros, "exp_avg_sq": zeros}
+        for name, one in self.parameters.items():
+            memory = self.optimizer.state[one]
             tensors |= {f"optimizer.{key}.{name}": value for key, value in memory.items()}
         return tensors
 
@@ -206,11 +208,9 @@ class TrainingRun:
         own = {key: tensors[f"model.{key}"] for key in self.model.state_dict()}
         files.load_weights(self.model, own, path.name)
         self.best = {key: tensors[f"best.{key}"] for key in own}
-        for name, parameter in self.parameters.items():
-            self.optimizer.state[parameter] = {
-                key: tensors[f"optimizer.{key}.{name}"].to(self.device)
-                for key in ("step", "exp_avg", "exp_avg_sq")
-            }
+        for key, value in self.state().items():
+            if key.startswith("optimizer."):
+                value.copy_(tensors[key])
         with files.fitting(path.name):
             self.epoch, self.best_score = int(info["epoch"]), float(info["best_score"])
             self.history.rows, self.history.best_epoch = info["history"], info["best_epoch"]
@@ -247,19 +247,14 @@ def pick_device(device: torch.device | str | None = None) -> torch.device:
 
 
 def fit(
-    model: PlaceModel,
-    train: Windows,
-    valid: Windows,
-    config: TrainConfig | None = None,
-    *,
-    checkpoint: str | Path | None = None,
-    resume: bool = True,
-    device: torch.device | str | None = None,
-    progress: bool = True,
-    after_epoch: Callable[[dict[str, float]], None] | None = None,
-    loss: Loss | None = None,
-) -> TrainingLog:
+    model: PlaceModel, train: Windows, valid: Windows, config: TrainConfig | None = None, *,
+    checkpoint: str | Path | None = None, resume: bool = True,
+    device: torch.device | str | None = None, progress: bool = True,
+    after_epoch: Callable[[dict[str, float]], None] | None = None, loss: Loss | None = None,
+) -> TrainingLog:  # fmt: skip
     """Train the model and leave it with its best weights, on the CPU, in evaluation mode.
+
+    Of more than `pgt.large_vocabulary.PLACES` places, not all scores are written down at once.
 
     Parameters
     ----------
@@ -267,7 +262,7 @@ def fit(
     checkpoint, resume
         A path, written after every epoch; if it exists and ``resume``, training goes on from it.
     device, progress, after_epoch, loss
-        ``after_epoch`` gets every row of the log; ``loss`` replaces `pgt.sparse.cross_entropy`.
+        ``after_epoch`` gets every row of the log; ``loss`` replaces `pgt.model.cross_entropy`.
 
     Returns
     -------

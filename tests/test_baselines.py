@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pgt.sparse import Transitions, rank_all
 from torch import Tensor
 from wherenext import city
 
 from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, baselines, fit_baseline
 from pgt.metrics import evaluate, gains
-from pgt.sparse import Transitions, rank_all
 from pgt.windows import Dataset, Windows, prepare
 
 from .helpers import changed, minutes, random_visits, routine_visits

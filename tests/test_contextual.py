@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pgt.sparse import cross_entropy
 
 from pgt import metrics
 from pgt.baselines import ContextKernel
@@ -37,7 +38,6 @@ from pgt.contextual import (
 from pgt.errors import DataError
 from pgt.history import HistoryBatch, HistoryWindows, with_history
 from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import cross_entropy
 from pgt.train import fit
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, prepare

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pgt.sparse import rank
 from sklearn.metrics import f1_score
 from torch import Tensor
 
@@ -31,7 +32,6 @@ from pgt.metrics import (
     summarize,
     weighted_f1,
 )
-from pgt.sparse import rank
 from pgt.windows import Windows, prepare
 
 from .helpers import random_visits

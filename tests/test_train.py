@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from pgt.counter_random import Dropout, use_keys
+from pgt.mixture import PlaceModel
+from pgt.sparse import cross_entropy
 from torch import nn
 
 from pgt import train as training_run
 from pgt.batch import Batch
 from pgt.checkpoint import load_model, read, save_model, write
 from pgt.config import MOST_SEED, TrainConfig
-from pgt.counter_random import Dropout, use_keys
 from pgt.errors import DataError
 from pgt.metrics import evaluate, gains
-from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import cross_entropy
 from pgt.train import TrainingLog, fit
 from pgt.windows import Dataset, prepare
 

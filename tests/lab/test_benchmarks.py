@@ -19,8 +19,10 @@ from documented_model import DocumentedModel, from_batch  # noqa: E402
 from windows_loop import prepare_by_loop  # noqa: E402
 
 from pgt.config import ModelConfig  # noqa: E402
-from pgt.model import PointerGeneratorTransformer  # noqa: E402
-from pgt.sparse import cross_entropy  # noqa: E402
+from pgt.model import (  # noqa: E402
+    PointerGeneratorTransformer,
+    cross_entropy,
+)
 from pgt.windows import Dataset, prepare  # noqa: E402
 
 

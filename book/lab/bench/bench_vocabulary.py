@@ -13,12 +13,12 @@ from collections.abc import Iterator
 import torch
 from bench_fresh import MIB, Watch, in_fresh_process
 from bench_rows import Row, Settings, alternate, clock, cpu_name, row
+from pgt.sparse import cross_entropy
 from torch import Tensor
 
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.config import ModelConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import cross_entropy
 
 PEOPLE, LENGTH, SMOOTHING = 100, 25, 0.03
 SMALL = 10_000  # places, at most, with which a step is quick
