@@ -95,3 +95,9 @@ def add_up(slots: Slots, weight: Tensor) -> Tensor:
     """(B, L) weights of visits -> (B, L) their sum per slot, -inf where there is no place."""
     total = torch.zeros_like(weight).scatter_add_(1, slots.of_visit, weight)
     return total.masked_fill(slots.place < 0, -math.inf)
+
+
+def slot_of(place: Tensor, target: Tensor) -> Tensor:
+    """(B, S) places, (B,) targets -> (B,) the slot of the target; S, one more, if it has none."""
+    hit = place == target[:, None]
+    return hit.int().argmax(1).where(hit.any(1), place.shape[1])

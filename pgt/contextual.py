@@ -21,13 +21,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt.baselines import ContextKernel
-from pgt.batch import Batch, Slots
+from pgt.batch import Batch, Slots, slot_of
 from pgt.checkpoint import load
 from pgt.config import MOST, ModelConfig, TargetTime, TrainConfig, check_choice, check_range
 from pgt.errors import DataError
 from pgt.history import NOT_SEEN, HistoryBatch
 from pgt.model import (
-    IMPOSSIBLE,
     Dropout,
     Embeddings,
     Encoder,
@@ -36,6 +35,7 @@ from pgt.model import (
     Output,
     PlaceModel,
     Pointer,
+    cross_entropy,
     evaluating,
     log_mixture,
     scatter_log_probs,
@@ -301,6 +301,7 @@ MEMORY = 100  # visits
 OLDER = 100  # summaries of places further back
 
 FACT_WIDTH = 8
+FAR = 1e9  # where a table's end begins to fall: nowhere
 NEVER = -30.0  # log of a weight that is none
 FIRST_PLACE = 2  # after padding and unknown
 
@@ -366,11 +367,10 @@ class AdditiveScorer(nn.Module):
             return each, torch.zeros_like(each[..., 0])
         return each, self.out(F.gelu(hidden + self.interaction(now)[:, None])).squeeze(-1)
 
-
     def hats(self, batch: HistoryBatch) -> Tensor:
         """(B, K, L) how much of each knot's row a visit takes: linear between two knots."""
-        values = torch.stack([one.of(batch).float() for one in self.known.values()])  # (T, B, L)
-        up = values.index_select(0, self.of)  # (K, B, L)
+        values = [one.of(batch).to(self.left.dtype) for one in self.known.values()]
+        up = torch.stack(values).index_select(0, self.of)  # (K, B, L)
         down = (self.right - up).mul_(self.fall)
         up.sub_(self.left).mul_(self.rise)
         return torch.minimum(up, down).clamp_(0, 1).transpose(0, 1)
@@ -378,19 +378,14 @@ class AdditiveScorer(nn.Module):
 
 def knots_of(features: list[Feature]) -> dict[str, Tensor]:
     """The hats of all knots: 1 at the knot, 0 at its neighbours, and 1 beyond the last ones."""
-    of, left, rise, right, fall = [], [], [], [], []
+    rows = []
     for number, feature in enumerate(features):
-        knots = torch.tensor(feature.knots, dtype=torch.float)
-        step = 1 / knots.diff()
-        far, flat = torch.tensor([1e9]), torch.ones(1)
-        of.append(torch.full((len(knots),), number))
-        left += [knots[:1] - far, knots[:-1]]
-        rise += [flat, step]
-        right += [knots[1:], knots[-1:] + far]
-        fall += [step, flat]
-    rows = {"of": of, "left": left, "rise": rise, "right": right, "fall": fall}
-    of = torch.cat(rows.pop("of"))
-    return {"of": of} | {name: torch.cat(row)[:, None, None] for name, row in rows.items()}
+        knots = (feature.knots[0] - FAR, *feature.knots, feature.knots[-1] + FAR)
+        rows += [(number, *three) for three in zip(knots, knots[1:], knots[2:], strict=False)]
+    of, *ends = zip(*rows, strict=True)
+    left, knot, right = (torch.tensor(one).float()[:, None, None] for one in ends)
+    hats = {"left": left, "rise": 1 / (knot - left), "right": right, "fall": 1 / (right - knot)}
+    return hats | {"of": torch.tensor(of)}
 
 
 @dataclass(frozen=True)
@@ -407,12 +402,8 @@ class Mixture:
 
     def cross_entropy(self, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
         """(B,) in nats; smoothing is over the places that are listed."""
-        hit = self.used & (self.place == target[:, None])  # (B, S)
-        own = torch.where(hit.any(1), self.pointer.where(hit, 0.0).sum(1), IMPOSSIBLE)
-        if label_smoothing == 0:
-            return -own
-        every = self.pointer.where(self.used, 0.0).sum(1) / self.used.sum(1)
-        return -(1 - label_smoothing) * own - label_smoothing * every
+        listed = F.pad(self.pointer, (0, 1), value=-math.inf)  # (B, S + 1), the last: elsewhere
+        return cross_entropy(listed, slot_of(self.place, target), label_smoothing)
 
 
 class MixtureModel(PlaceModel):
@@ -496,9 +487,7 @@ class ContextualPointer(MixtureModel):
         """A window's own places, unless a generator names all others."""
         return super().own_scores(batch) if self.generator is None else None
 
-    def _looked(
-        self, batch: HistoryBatch
-    ) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, ...]]:
+    def _looked(self, batch: HistoryBatch) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, ...]]:
         """(B, D) the last visit in its context, (B,) the gate's logit, (B, L) log-weights of the
         visits, attention; D = 0 where reasons are alone.
         """

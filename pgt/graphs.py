@@ -15,12 +15,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from pgt.errors import DataError
 from pgt.windows import Windows
 
 CUTS = (8, 16, 24, 32, 48, 64, 96)  # visits; with the longest, at most eight padded lengths
 MOST = 2**32  # bytes that the padded windows may have on the GPU
 # They look at sizes on the CPU, or at who else is in the batch.
 NOT_THESE = (nn.RNNBase, nn.modules.batchnorm._BatchNorm)
+
+
+def pick_device(device: torch.device | str | None = None) -> torch.device:
+    """This device, if it is here; without one, CUDA when it is there, else the CPU."""
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise DataError(f"Nothing can be computed on {str(device)!r} here; use cpu.") from error
 
 
 def possible(model: Any, train: Windows, device: torch.device, loss: Any) -> bool:
@@ -40,12 +51,13 @@ class Graphs:
 
     def __init__(self, run: Any, batch_size: int, capture: bool = True) -> None:
         self.training, device = run, run.device
-        lengths = np.minimum(run.train.lengths, run.max_len)
+        max_len = run.model.config.max_len
+        lengths = np.minimum(run.train.lengths, max_len)
         longest = int(lengths.max())
         self.cuts = [*(cut for cut in CUTS if cut < longest), longest]
         self.padded = np.array(self.cuts)[np.searchsorted(self.cuts, lengths)]  # (W,)
         self.kind = type(run.train.batch([0]))
-        self.table = padded_table(run.train, run.max_len, longest, device)
+        self.table = padded_table(run.train, max_len, longest, device)
         # A step reads its windows' numbers and their shares of the loss here.
         self.index = torch.zeros(batch_size, dtype=torch.long, device=device)
         self.share = torch.zeros(batch_size, device=device)
@@ -63,10 +75,11 @@ class Graphs:
 
     def capture(self, shortest: int) -> None:
         """Record a step of each padded length; what the first steps did is put back."""
-        changing = [*self.training.state().values(), self.training.at, self.training.sums]
-        changing = [one for one in changing if one.is_cuda]
+        model, memory = self.training.model, self.training.optimizer.state.values()
+        changing = [*model.state_dict().values(), self.training.at, self.training.sums]
+        changing += [one for each in memory for one in each.values()]
         kept = [one.clone() for one in changing]
-        self.training.model.train()
+        model.train()
         # A window longer than the padding would be cut: the shortest fits into all.
         self.index.fill_(shortest)
         self.share.fill_(1 / len(self.share))

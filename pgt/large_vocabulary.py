@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pgt.batch import Batch, Slots
+from pgt.batch import Batch, Slots, slot_of
 from pgt.model import Generator, PointerGeneratorTransformer, evaluating, scatter_log_probs
 
 PLACES = 10_000  # up to so many, the dense model is faster
@@ -44,8 +44,8 @@ def losses(
     base, used = generated[:, :-1], place >= 0
     # log (0 + 0) has no gradient, so slots that hold nothing stay out of it.
     slot = torch.logaddexp(copied.where(used, 0.0), base.where(used, 0.0))
-    hit = used & (place == batch.target[:, None])  # (B, S)
-    own = torch.where(hit.any(1), (slot * hit).sum(1), generated[:, -1])
+    at = slot_of(place, batch.target)[:, None]
+    own = torch.cat([slot, generated[:, -1:]], 1).gather(1, at)[:, 0]
     if label_smoothing == 0:
         return -own
     # Of all places: the generator's share of each, plus what the pointer adds to its own.
@@ -54,9 +54,7 @@ def losses(
 
 
 @torch.no_grad()
-def rank(
-    model: PointerGeneratorTransformer, batch: Batch
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def rank(model: PointerGeneratorTransformer, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(B,) places better than the target, as good (itself too), the best one, its own score."""
     with evaluating(model):
         context, place, copied, rest = _parts(model, batch)
@@ -72,9 +70,9 @@ def rank(
     shift = (rest - lse)[:, None]
     used = place >= 0
     slot = torch.logaddexp(copied, own[:, :-1] + shift).masked_fill(~used, -math.inf)
-    hit = used & (place == batch.target[:, None])  # (B, S)
-    score = torch.where(hit.any(1), slot.where(hit, 0.0).sum(1), own[:, -1] + shift[:, 0])
-    better, tied = (slot > score[:, None]).sum(1), (slot == score[:, None]).sum(1)
+    at = slot_of(place, batch.target)[:, None]
+    score = torch.cat([slot, own[:, -1:] + shift], 1).gather(1, at)  # (B, 1)
+    better, tied = (slot > score).sum(1), (slot == score).sum(1)
     value, best = slot.max(1)
     predicted = place.gather(1, best[:, None])[:, 0]
     for low, z in _stretches(context, weight, bias):
@@ -82,12 +80,12 @@ def rank(
         column = (place - low).where((place >= low) & (place < low + width), width)
         # The window's own places count above; what is no column falls into the one more.
         others = F.pad(z + shift, (0, 1)).scatter(1, column, -math.inf)[:, :width]
-        better += (others > score[:, None]).sum(1)
-        tied += (others == score[:, None]).sum(1)
+        better += (others > score).sum(1)
+        tied += (others == score).sum(1)
         top, column = others.max(1)
         predicted = torch.where(top > value, column + low, predicted)
         value = torch.maximum(top, value)
-    return better, tied, predicted, score
+    return better, tied, predicted, score[:, 0]
 
 
 def _parts(

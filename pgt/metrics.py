@@ -10,11 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 import torch
+import torch.nn.functional as F
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from pgt import large_vocabulary
-from pgt.batch import Batch
+from pgt.batch import Batch, slot_of
 from pgt.errors import DataError
 from pgt.windows import Windows
 
@@ -60,20 +61,15 @@ def ranked(predictor: Any, batch: Batch) -> Ranked:
     """Rank the targets of a batch, in evaluation mode."""
     if large_vocabulary.wanted(predictor):
         return Ranked(*large_vocabulary.rank(predictor, batch))
-    target, own = batch.target, None
-    if hasattr(predictor, "own_scores"):
-        own = predictor.own_scores(batch)
-    if own is None:
+    own = predictor.own_scores(batch) if hasattr(predictor, "own_scores") else None
+    target, place, scores = batch.target, *(own or (None, None))
+    if place is None or scores is None:
         scores = predictor.scores(batch)  # (B, V)
-        answer = scores.gather(1, target[:, None])[:, 0]
-        return Ranked(*rank(scores, target), _one_of_the_best(scores, batch.index), answer)
-    place, scores = own  # (B, S)
-    hit = (place == target[:, None]).masked_fill(scores == -math.inf, False)
-    answer = torch.where(hit.any(1), scores.where(hit, 0.0).sum(1), -math.inf)
-    better = (scores > answer[:, None]).sum(1)
-    tied = ((scores == answer[:, None]) & hit.any(1, keepdim=True)).sum(1)
+    else:  # a slot a place, and one for all others
+        target, scores = slot_of(place, target), F.pad(scores, (0, 1), value=-math.inf)
     best = _one_of_the_best(scores, batch.index)
-    return Ranked(better, tied, place.gather(1, best[:, None])[:, 0], answer)
+    predicted = best if place is None else place.gather(1, best[:, None])[:, 0]
+    return Ranked(*rank(scores, target), predicted, scores.gather(1, target[:, None])[:, 0])
 
 
 def _one_of_the_best(scores: Tensor, index: Tensor) -> Tensor:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -19,7 +16,8 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from pgt import files, graphs, large_vocabulary
+from pgt import checkpoint as checkpoints
+from pgt import graphs, large_vocabulary
 from pgt.config import TrainConfig
 from pgt.errors import DataError
 from pgt.metrics import ranked
@@ -49,10 +47,8 @@ class TrainingLog:
 
 
 class TrainingRun:
-    """One training run: its steps, its epochs, and all that a checkpoint must hold.
-
-    An epoch draws its order and its dropout from the seed and its number alone, so that a run that
-    was interrupted goes on to the same bits.
+    """One training run. An epoch draws its order and its dropout from the seed and its number
+    alone, so that a run that was interrupted goes on to the same bits.
     """
 
     def __init__(
@@ -64,9 +60,8 @@ class TrainingRun:
         self.parameters = dict(model.named_parameters())
         # Learning rate, step and sums live on the device: a GPU is never waited for in an epoch.
         self.steps = math.ceil(len(train) / config.batch_size)
-        steps = range(self.steps * config.max_epochs)
-        rates = [config.learning_rate_at(step, self.steps) for step in steps]
-        self.rates, self.rate = torch.tensor(rates, device=device), torch.zeros((), device=device)
+        self.rates = torch.zeros(self.steps, device=device)  # of one epoch
+        self.rate = torch.zeros((), device=device)
         self.at = torch.zeros(1, dtype=torch.long, device=device)
         self.sums = torch.zeros(2, dtype=torch.float64, device=device)  # of losses, of norms
         self.optimizer = torch.optim.AdamW(
@@ -74,11 +69,8 @@ class TrainingRun:
             weight_decay=config.weight_decay, fused=True, capturable=device.type == "cuda",
         )  # fmt: skip
         for one in self.parameters.values():
-            self.optimizer.state[one] = {
-                "step": torch.zeros((), device=device),
-                "exp_avg": torch.zeros_like(one), "exp_avg_sq": torch.zeros_like(one),
-            }  # fmt: skip
-        self.max_len = model.config.max_len
+            zeros = {name: torch.zeros_like(one) for name in ("exp_avg", "exp_avg_sq")}
+            self.optimizer.state[one] = {"step": torch.zeros((), device=device)} | zeros
         self.graphs: graphs.Graphs | None = None
         self.epoch, self.best_score, self.best = 0, math.inf, dict[str, Tensor]()
         self.history = TrainingLog(device=device.type)
@@ -116,16 +108,19 @@ class TrainingRun:
             self.graphs = graphs.Graphs(self, config.batch_size)
         torch.manual_seed(config.seed * 100_003 + self.epoch)  # dropout
         shuffle = np.random.default_rng((config.seed, self.epoch))
-        lengths = np.minimum(self.train.lengths, self.max_len)
+        max_len = self.model.config.max_len
+        lengths = np.minimum(self.train.lengths, max_len)
         self.model.train()
-        self.sums.zero_()
-        self.at.fill_(self.epoch * self.steps)
+        self.sums.zero_(), self.at.zero_()
+        steps = self.epoch * self.steps + np.arange(self.steps)
+        rates = [config.learning_rate_at(step, self.steps) for step in steps]
+        self.rates.copy_(torch.tensor(rates))
         batches = by_length(lengths, config.batch_size, shuffle, pool=32)
         if self.graphs is not None:
             self.graphs.run(batches)
         else:
             for index in batches:
-                batch = self.train.batch(index, self.max_len).to(self.device)
+                batch = self.train.batch(index, max_len).to(self.device)
                 self.step(batch, torch.full((len(index),), 1 / len(index), device=self.device))
         valid_loss, accuracy = self.score()
         loss_sum, norm_sum = self.sums.tolist()
@@ -157,93 +152,10 @@ class TrainingRun:
             found = ranked(self.model, batch)
             loss = -found.score.masked_fill(found.score == -math.inf, IMPOSSIBLE)
             # Of places that are tied for the first, each is a part of a hit.
-            first = (found.better == 0) & (found.tied > 0)
-            hits = first / found.tied.clamp(min=1)
+            hits = ((found.better == 0) & (found.tied > 0)) / found.tied.clamp(min=1)
             sums += torch.stack([loss.double().sum(), hits.double().sum()])
         loss_sum, hit_sum = sums.tolist()
         return loss_sum / len(self.valid), 100 * hit_sum / len(self.valid)
-
-    def identity(self) -> dict[str, Any]:
-        """What a checkpoint must agree with to be resumed."""
-        mark = fingerprint(self.train, self.valid)
-        loss = getattr(self.loss, "__name__", repr(self.loss)) if self.loss else "cross-entropy"
-        return json.loads(json.dumps({
-            "model": asdict(self.model.config),
-            "training": asdict(self.config) | {"loss": loss},
-            "vocabulary": json.loads(self.train.vocabulary.to_json()),
-            "windows": {"train": len(self.train), "valid": len(self.valid), "fingerprint": mark},
-        }))  # fmt: skip
-
-    def state(self) -> dict[str, Tensor]:
-        """The weights, the best so far, and what AdamW remembers, by name."""
-        weights = self.model.state_dict()
-        tensors = {f"model.{name}": value for name, value in weights.items()}
-        tensors |= {f"best.{name}": value for name, value in (self.best or weights).items()}
-        for name, one in self.parameters.items():
-            memory = self.optimizer.state[one]
-            tensors |= {f"optimizer.{key}.{name}": value for key, value in memory.items()}
-        return tensors
-
-    def store(self, path: Path) -> None:
-        """Write the state, whole or not at all."""
-        files.write(path, self.state(), self.identity() | {
-            "epoch": self.epoch, "best_score": self.best_score,
-            "best_epoch": self.history.best_epoch, "history": self.history.rows,
-        })  # fmt: skip
-
-    def restore(self, path: Path) -> None:
-        """Go on from what `store` wrote, if it is of the same run."""
-        tensors, info = files.read(path)
-        if "history" not in info:
-            raise DataError(
-                f"{path.name} is a finished model, not a training run; choose another name."
-            )
-        for key, now in self.identity().items():
-            if info.get(key) != now:
-                raise DataError(
-                    f"{path.name} was trained with another {key}{difference(info.get(key), now)}; "
-                    "remove it, choose another name, or train with resume=False (--fresh)."
-                )
-        files.check_shapes(self.state(), tensors, path.name)
-        own = {key: tensors[f"model.{key}"] for key in self.model.state_dict()}
-        files.load_weights(self.model, own, path.name)
-        self.best = {key: tensors[f"best.{key}"] for key in own}
-        for key, value in self.state().items():
-            if key.startswith("optimizer."):
-                value.copy_(tensors[key])
-        with files.fitting(path.name):
-            self.epoch, self.best_score = int(info["epoch"]), float(info["best_score"])
-            self.history.rows, self.history.best_epoch = info["history"], info["best_epoch"]
-
-
-def fingerprint(*parts: Windows) -> str:
-    """A short hash that differs when the windows' contents do."""
-    digest = hashlib.sha256()
-    for part in parts:
-        # Windows with a memory have summaries of older places as well.
-        older = [part.older] if hasattr(part, "older") else []
-        for array in (part.features.cpu().numpy(), part.first, part.target, *older):
-            digest.update(array.tobytes())
-    return digest.hexdigest()[:12]
-
-
-def difference(then: Any, now: dict[str, Any]) -> str:
-    """Name the first setting that differs, when it is short enough to read."""
-    for key in now if isinstance(then, dict) else ():
-        if then.get(key) != now[key] and not isinstance(now[key], list):
-            was = shorten(str(then.get(key)), 60)  # it comes from a file, and can be anything
-            return f" ({key} was {was}, now {now[key]})"
-    return ""
-
-
-def pick_device(device: torch.device | str | None = None) -> torch.device:
-    """This device, if it is here; without one, CUDA when it is there, else the CPU."""
-    if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        return torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise DataError(f"Nothing can be computed on {str(device)!r} here; use cpu.") from error
 
 
 def fit(
@@ -284,23 +196,21 @@ def fit(
                 f"There are no {name} windows; people need more visits (min_visits) and more days."
             )
         part.vocabulary.check_model(model)
-    device = pick_device(device)
+    device = graphs.pick_device(device)
     path = Path(checkpoint) if checkpoint is not None else None
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         run = TrainingRun(model, train, valid, config, device, loss)
         if path is not None and resume and path.exists():
-            run.restore(path)
-        bar = tqdm(
-            total=config.max_epochs, initial=run.epoch, unit="epoch", file=sys.stdout,
-            disable=not progress, desc="training",
-        )  # fmt: skip
+            checkpoints.resume(path, run)
+        bar = tqdm(total=config.max_epochs, initial=run.epoch, unit="epoch", file=sys.stdout,
+                   disable=not progress, desc="training")  # fmt: skip
         with bar:
             while not run.finished:
                 row = run.one_epoch()
                 if path is not None:
-                    run.store(path)
-                loss_now, accuracy = row["valid_loss"], row["valid_acc@1"]
-                bar.set_postfix_str(f"loss {loss_now:.3f}, Acc@1 {accuracy:.1f} %")
+                    checkpoints.store(path, run)
+                how = "loss {valid_loss:.3f}, Acc@1 {valid_acc@1:.1f} %"
+                bar.set_postfix_str(how.format(**row))
                 bar.update()
                 if after_epoch is not None:
                     after_epoch(row)

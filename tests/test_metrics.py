@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from pgt.sparse import rank
 from sklearn.metrics import f1_score
 from torch import Tensor
 
@@ -28,6 +27,7 @@ from pgt.metrics import (
     group_mask,
     interval,
     interval_of_mean,
+    rank,
     resampled_means,
     summarize,
     weighted_f1,

@@ -15,14 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book" / "lab" / "bench"))
 
 import bench  # noqa: E402
-from documented_model import DocumentedModel, from_batch  # noqa: E402
-from windows_loop import prepare_by_loop  # noqa: E402
+from reference import DocumentedModel, from_batch, prepare_by_loop  # noqa: E402
 
 from pgt.config import ModelConfig  # noqa: E402
-from pgt.model import (  # noqa: E402
-    PointerGeneratorTransformer,
-    cross_entropy,
-)
+from pgt.model import PointerGeneratorTransformer, cross_entropy  # noqa: E402
 from pgt.windows import Dataset, prepare  # noqa: E402
 
 
@@ -71,7 +67,7 @@ def test_documented_forward_equals_ours(data: Dataset, training: bool) -> None:
     model = PointerGeneratorTransformer(config)
     assert model.pointer is not None and model.pointer.position_bias is not None
     torch.nn.init.normal_(model.pointer.position_bias)
-    documented = DocumentedModel(config).copy_weights(model)
+    documented = DocumentedModel(model)
     model.train(training)
     documented.train(training)
     batch = data.test.batch(list(range(16)))
