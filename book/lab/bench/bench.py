@@ -42,8 +42,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "book"), str(Path(__file__).parent)]
 
 from lab.data_sets import GEOLIFE_WINDOWS, has_data, read_windows_folder  # noqa: E402
 from lab.hong_gps import fixes_to_visits, staypoints_and_triplegs  # noqa: E402
-from reference import DocumentedTraining, SampleDataset, collate, prepare_by_loop  # noqa: E402
-from torch.utils.data import DataLoader  # noqa: E402
+from reference import DocumentedTraining, prepare_by_loop  # noqa: E402
 from wherenext import city, pointer_variants  # noqa: E402
 
 from pgt import gps, graphs  # noqa: E402
@@ -51,7 +50,6 @@ from pgt.config import PRESETS, ModelConfig, TrainConfig  # noqa: E402
 from pgt.datasets import read_fixes  # noqa: E402
 from pgt.files import write_text  # noqa: E402
 from pgt.large_vocabulary import losses  # noqa: E402
-from pgt.metrics import evaluate, gains  # noqa: E402
 from pgt.model import PointerGeneratorTransformer  # noqa: E402
 from pgt.train import fit  # noqa: E402
 from pgt.windows import Dataset, prepare  # noqa: E402
@@ -82,12 +80,6 @@ def clock(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
-
-
-def alternate(ours: Callable[[], object], other: Callable[[], object], n: int) -> tuple[Any, ...]:
-    """Median seconds of both, timed in turn."""
-    pairs = [(clock(ours), clock(other)) for _ in range(n)]
-    return tuple(statistics.median(side) for side in zip(*pairs, strict=True))
 
 
 def fresh(work: Callable[..., Any], *args: Any) -> Any:
@@ -129,53 +121,32 @@ def usual_data(quick: bool) -> tuple[str, pd.DataFrame]:
 
 
 def bench_windows(quick: bool) -> Iterator[Row]:
-    """All windows of the three splits, from one table of visits; then all of them as batches."""
+    """All windows of the three splits, from one table of visits."""
     name, visits = usual_data(quick)
     data = prepare(visits)  # also warms up
-    samples = prepare_by_loop(data)
-
-    def gather() -> None:
-        for part in (data.train, data.valid, data.test):
-            for _ in part.batches(BATCH):
-                pass
-
-    def load() -> None:
-        for part in samples.values():
-            for _ in DataLoader(SampleDataset(part), BATCH, collate_fn=collate):
-                pass
-
-    n = 2 if quick else 5
-    took = alternate(lambda: prepare(visits), lambda: prepare_by_loop(data), n)
+    pairs = [(clock(lambda: prepare(visits)), clock(lambda: prepare_by_loop(data)))
+             for _ in range(2 if quick else 5)]  # fmt: skip
+    took = [statistics.median(side) for side in zip(*pairs, strict=True)]
     yield row(f"{name}: build {sum(data.counts().values())} windows", *took)
-    yield row(f"{name}: gather all windows into padded batches", *alternate(gather, load, n))
 
 
 def bench_training(quick: bool, device: torch.device = CPU, named: str = "") -> Iterator[Row]:
-    """Epochs with validation in turn, and the test accuracy of both after the last one."""
+    """Epochs with validation, in turn; both models start from the same weights."""
     name, visits = usual_data(quick)
     data = prepare(visits)
     samples = prepare_by_loop(data)
     shape = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, target_time="day")
-    seeds, epochs = ((42,), 2) if quick else ((42, 1, 2), 8)
-    seconds, accuracies = [], []
-    for seed in seeds:
-        config = TrainConfig(batch_size=BATCH, max_epochs=epochs, patience=epochs, seed=seed,
-                             warmup_epochs=min(5, epochs - 1))  # fmt: skip
-        torch.manual_seed(seed)
-        model = PointerGeneratorTransformer(shape)  # both start from the same weights
-        other = DocumentedTraining(model, samples["train"], samples["valid"], config, device)
-        theirs: list[float] = []
-        log = fit(model, data.train, data.valid, config, device=device, progress=False,
-                  after_epoch=lambda _: theirs.append(clock(other.one_epoch)))  # noqa: B023
-        ours = [one["seconds"] for one in log.rows]
-        seconds += list(zip(ours, theirs, strict=True))[1:]  # the first one warms up
-        accuracies.append(log.rows[-1]["valid_acc@1"])
-        accuracies[-1:] = [100 * float(gains(evaluate(model, data.test))["acc@1"].mean())]
-    pair = [statistics.median(side) for side in zip(*seconds, strict=True)]
+    epochs = 3 if quick else 10
+    config = TrainConfig(batch_size=BATCH, max_epochs=epochs, patience=epochs, warmup_epochs=2)
+    torch.manual_seed(42)
+    model = PointerGeneratorTransformer(shape)
+    other = DocumentedTraining(model, samples["train"], samples["valid"], config, device)
+    theirs: list[float] = []
+    log = fit(model, data.train, data.valid, config, device=device, progress=False,
+              after_epoch=lambda _: theirs.append(clock(other.one_epoch)))  # fmt: skip
+    ours = log.table().seconds[1:]  # the first epoch warms up
     title = f"{name}: one epoch of training and validation, batch {BATCH}"
-    yield row(title, *pair, device=named)
-    title = f"{name}: test Acc@1 of ours, at its best of {epochs} epochs, mean of {len(seeds)} seeds"
-    yield row(title, statistics.mean(accuracies), None, "%", device=named)
+    yield row(title, ours.median(), statistics.median(theirs[1:]), device=named)
 
 
 def bench_gpu(quick: bool) -> Iterator[Row]:
@@ -267,9 +238,8 @@ def step(n: int, in_stretches: bool, repeats: int) -> tuple[float, float]:
     """Seconds of a step, and the MiB that it needs beyond its weights and their gradients."""
     visits = city.load().visits
     data = prepare(visits[visits.user_id.isin(visits.user_id.unique()[:12])], protocol="exact")
-    data_model = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
     torch.manual_seed(0)
-    model = PointerGeneratorTransformer(replace(data_model, n_locations=n)).train()
+    model = PointerGeneratorTransformer(ModelConfig(n, data.vocabulary.n_users)).train()
     batch = data.train.batch(range(0, len(data.train), len(data.train) // BATCH)[:BATCH])  # type: ignore[arg-type]
     way: Any = losses if in_stretches and n > 10_000 else PointerGeneratorTransformer.losses
 
@@ -311,8 +281,10 @@ def executed(path: Path) -> tuple[float, float]:
     return time.perf_counter() - began, peak
 
 
-SECTIONS = {"windows": bench_windows, "training": bench_training, "gpu": bench_gpu,
-            "gps": bench_gps, "vocabulary": bench_vocabulary, "chapters": bench_chapters}  # fmt: skip
+SECTIONS: dict[str, Callable[[bool], Iterator[Row]]] = {
+    "windows": bench_windows, "training": bench_training, "gpu": bench_gpu, "gps": bench_gps,
+    "vocabulary": bench_vocabulary, "chapters": bench_chapters,
+}  # fmt: skip
 
 
 def header(quick: bool) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader
 
-from pgt.batch import DURATIONS, Batch
+from pgt.batch import DURATIONS
 from pgt.config import TrainConfig
 from pgt.model import RECENCIES, PointerGeneratorTransformer
 from pgt.vocabulary import Vocabulary
@@ -33,58 +33,38 @@ Sample = dict[str, np.ndarray]
 Features = dict[str, Tensor]
 Item = tuple[Tensor, Tensor, Features]  # locations, target, the rest
 
-SEQUENCES = ("time", "weekday", "diff", "duration")
 
-
-def columns(visits: pd.DataFrame, vocabulary: Vocabulary) -> pd.DataFrame:
-    """The visits as whole numbers, one column a feature, with the person's own day count."""
-    start = visits.started_at
-    minutes = (visits.finished_at - start).dt.total_seconds() // 60
-    midnight = start.dt.tz_localize(None).dt.normalize()
-    first = midnight.groupby(visits.user_id).transform("min")
-    numbers = pd.DataFrame(
-        {
-            "user": vocabulary.encode_users(visits.user_id),
-            "location": vocabulary.encode_locations(visits.location_id),
-            "day": (midnight - first).dt.days,
-            "start_minute": start.dt.hour * 60 + start.dt.minute,
-            "time": start.dt.hour * 4 + start.dt.minute // 15 + 1,
-            "weekday": start.dt.day_of_week + 1,
-            "duration": np.minimum(minutes // 30, DURATIONS - 1).astype(int) + 1,
-        }
-    )
-    return numbers.astype("int64").assign(user_id=visits.user_id)
-
-
-def windows_by_loop(
-    visits: pd.DataFrame, vocabulary: Vocabulary, *, days: int = 7, min_visits: int = 3
-) -> list[Sample]:
-    """Build the windows of one split, row by row.
+def windows_by_loop(visits: pd.DataFrame, vocabulary: Vocabulary) -> list[Sample]:
+    """Build the windows of one split, row by row: seven days, at least three visits.
 
     Each has (L,) arrays, with ``diff`` the days before the target's day, and scalars ``user``,
     ``target`` and ``gap`` (days from the last visit's day to the target's).
     """
-    table = columns(visits, vocabulary)
+    start = visits.started_at
+    minutes = (visits.finished_at - start).dt.total_seconds() // 60
+    midnight = start.dt.tz_localize(None).dt.normalize()
+    table = pd.DataFrame({
+        "user": vocabulary.encode_users(visits.user_id),
+        "location": vocabulary.encode_locations(visits.location_id),
+        "day": (midnight - midnight.groupby(visits.user_id).transform("min")).dt.days,
+        "start_minute": start.dt.hour * 60 + start.dt.minute,
+        "time": start.dt.hour * 4 + start.dt.minute // 15 + 1,
+        "weekday": start.dt.day_of_week + 1,
+        "duration": np.minimum(minutes // 30, DURATIONS - 1).astype(int) + 1,
+    }).astype("int64")  # fmt: skip
     samples: list[Sample] = []
-    for _, person in table.groupby("user_id"):
+    for _, person in table.groupby(visits.user_id):
         person = person.reset_index(drop=True)
         for i, row in person.iterrows():
-            if row["day"] < days:
-                continue
             earlier = person.iloc[:i]
-            window = earlier[row["day"] - earlier["day"] <= days]
-            if len(window) < min_visits:
+            window = earlier[row["day"] - earlier["day"] <= 7]
+            if row["day"] < 7 or len(window) < 3:
                 continue
-            diff = (row["day"] - window["day"]).to_numpy(dtype=np.int64)
-            sample = {
-                name: window[name].to_numpy()
-                for name in ("location", "time", "weekday", "duration", "start_minute")
-            }
-            sample["diff"] = diff
-            sample["user"] = np.asarray(row["user"])
-            sample["target"] = np.asarray(row["location"])
-            sample["gap"] = diff[-1]
-            samples.append(sample)
+            names = ("location", "time", "weekday", "duration", "start_minute")
+            sample = {name: window[name].to_numpy() for name in names}
+            sample["diff"] = (row["day"] - window["day"]).to_numpy(dtype=np.int64)
+            sample |= {"user": np.asarray(row["user"]), "target": np.asarray(row["location"])}
+            samples.append(sample | {"gap": sample["diff"][-1]})
     return samples
 
 
@@ -96,48 +76,18 @@ def prepare_by_loop(data: Dataset) -> dict[str, list[Sample]]:
     }
 
 
-class SampleDataset:
-    """Windows as dictionaries; every access makes new tensors of one of them."""
-
-    def __init__(self, samples: Sequence[Sample]) -> None:
-        self.samples = samples
-
-    def __len__(self) -> int:
-        return len(self.samples)
-
-    def __getitem__(self, i: int) -> Item:
-        sample = self.samples[i]
-        rest = {name: torch.tensor(sample[name]) for name in SEQUENCES}
-        rest["diff"] = rest["diff"].clamp(max=RECENCIES - 1) + 1
-        rest["user"] = torch.tensor(sample["user"])
-        rest["len"] = torch.tensor(len(sample["location"]))
-        return torch.tensor(sample["location"]), torch.tensor(sample["target"]), rest
-
-
-def collate(items: list[Item]) -> Item:
-    """Pad a list of windows at the end: (L, B) locations, (B,) targets, and the rest."""
-    locations, targets, rests = zip(*items, strict=True)
-    features = {
-        name: pad_sequence([rest[name] for rest in rests])
-        if name in SEQUENCES
-        else torch.stack([rest[name] for rest in rests])
-        for name in rests[0]
+def collate(samples: list[Sample]) -> Item:
+    """New tensors, padded at the end: (L, B) locations, (B,) targets, and the rest."""
+    rest = {
+        name: pad_sequence([torch.tensor(one[name]) for one in samples])
+        for name in ("location", "time", "weekday", "diff", "duration")
     }
-    return pad_sequence(list(locations)), torch.stack(targets), features
-
-
-def from_batch(batch: Batch) -> Item:
-    """The package's batch in the documents' form, time first."""
-    diff = (batch.days_ago + batch.gap_days[:, None]).clamp(max=RECENCIES - 1) + 1
-    features = {
-        "time": batch.time.T,
-        "weekday": batch.weekday.T,
-        "diff": diff.masked_fill(batch.padding, 0).T,
-        "duration": batch.duration.T,
-        "user": batch.user,
-        "len": batch.length,
-    }
-    return batch.location.T, batch.target, features
+    lengths = torch.tensor([len(one["location"]) for one in samples])
+    inside = torch.arange(int(lengths.max()))[:, None] < lengths
+    rest["diff"] = (rest["diff"].clamp(max=RECENCIES - 1) + 1) * inside
+    rest["user"] = torch.stack([torch.tensor(one["user"]) for one in samples])
+    target = torch.stack([torch.tensor(one["target"]) for one in samples])
+    return rest.pop("location"), target, rest | {"len": lengths}
 
 
 class DocumentedModel(nn.Module):
@@ -206,10 +156,9 @@ class DocumentedTraining:
         self.model, self.config, self.device = DocumentedModel(ours).to(device), config, device
         self.epoch = 0
         self.train, self.valid = (
-            DataLoader(SampleDataset(part), config.batch_size, shuffle=part is train,
-                       collate_fn=collate)
+            DataLoader(part, config.batch_size, shuffle=part is train, collate_fn=collate)
             for part in (train, valid)
-        )  # fmt: skip
+        )
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=config.learning_rate, betas=config.betas, eps=config.eps,
             weight_decay=config.weight_decay,
