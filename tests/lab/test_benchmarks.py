@@ -82,20 +82,19 @@ def test_documented_forward_equals_ours(data: Dataset, training: bool) -> None:
 
 
 @pytest.mark.slow
-def test_quick_bench_writes_a_valid_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_bench_writes_a_valid_file(
+    data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("PGT_GEOLIFE_WINDOWS", raising=False)
+    monkeypatch.setattr(bench, "usual_data", lambda: ("few", pd.concat(
+        part.visits for part in (data.train, data.valid, data.test)
+    )))  # fmt: skip
     out = tmp_path / "bench.json"
-    bench.main(["--quick", "--only", "windows", "training", "--out", str(out)])
-    assert "ratio" in capsys.readouterr().out
-
+    for section in ("windows", "training", "windows"):
+        bench.main(["--only", section, "--out", str(out)])
     result = json.loads(out.read_text(encoding="utf-8"))
-    assert result["data"]["name"] == "city"
-    assert result["command"].startswith("python book/lab/bench/bench.py --quick")
-    assert {"experiment", "versions", "device", "threads", "seconds"} <= result.keys()
-    assert str(ROOT) not in out.read_text(encoding="utf-8")
-    assert len(result["rows"]) == 2
+    assert [one["section"] for one in result["rows"]] == ["windows", "training"]
+    assert result["data"]["name"] == "few" and str(ROOT) not in out.read_text(encoding="utf-8")
+    assert {"experiment", "command", "versions", "device", "threads", "seconds"} <= result.keys()
     for one in result["rows"]:
         assert_well_formed(one)
 
