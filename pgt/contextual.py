@@ -385,7 +385,7 @@ def knots_of(features: list[Feature]) -> dict[str, Tensor]:
     first = [sum(sizes[:number]) for number in range(len(sizes))]
     of = [number for number, size in enumerate(sizes) for _ in range(size)]
     return {
-        "knots": torch.tensor(rows), "last": torch.tensor(sizes)[:, None] - 2,
+        "knots": torch.tensor(rows).float(), "last": torch.tensor(sizes)[:, None] - 2,
         "first": torch.tensor(first)[:, None], "of": torch.tensor(of),
     }  # fmt: skip
 
