@@ -81,23 +81,6 @@ def test_markov_equals_counting(data: Dataset) -> None:
                 assert scores[i, there].item() == pytest.approx(expected, rel=1e-4)
 
 
-def test_of_places_where_the_person_never_was_everybodys_share_decides() -> None:
-    # From place 10 one went to 11, two thirds went from 20 to 21, one third to 22.
-    way = [10, 11, 20, 21, 20, 21, 20, 22, 10]
-    visits = random_visits(users=1, visits=len(way)).assign(split="train", location_id=way)
-    data = prepare(visits, days=1, min_visits=1)
-    markov, ids = Markov().fit(data.train), data.vocabulary.encode_locations
-    for here, expected in ((10, {11: 1.0}), (20, {21: 2 / 3, 22: 1 / 3}), (22, {10: 1.0})):
-        batch = data.train.batch([0]).most_recent(1)
-        batch.user.zero_()  # a stranger
-        batch.location[:] = int(ids(pd.Series([here]))[0])
-        scores = markov.scores(batch)[0].double()
-        shares = {place: scores[int(ids(pd.Series([place]))[0])].item() for place in expected}
-        popular = {place: 1e-6 * way.count(place) / len(way) for place in expected}
-        for place, share in expected.items():
-            assert shares[place] == pytest.approx(1e-3 * share + popular[place], rel=1e-5)
-
-
 def test_the_kernel_equals_its_printed_sum(data: Dataset) -> None:
     kernel = ContextKernel(decay=0.9, base=0.2, same=1.5, clock=2.0, width=100).fit(data.train)
     scores = kernel.scores(data.test.batch(np.arange(len(data.test))))

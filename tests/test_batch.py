@@ -62,13 +62,3 @@ def test_the_most_recent_visits_are_those_that_a_short_batch_gathers(
             assert torch.equal(getattr(short, name)[row, :kept], last), name
     assert equal(short.most_recent(n), short)
     assert equal(pad_to(batch, batch.location.shape[1] + 3).most_recent(n), short) or n > 17
-
-
-def test_on_another_device_the_batch_is_the_same(batch: Batch) -> None:
-    assert equal(batch.to("cpu"), batch)
-    away = batch.to("meta")
-    assert {getattr(away, name).device.type for name in NAMES} == {"meta"}
-    assert away.padding.device.type == away.position_from_end.device.type == "meta"
-    assert [getattr(away, name).shape for name in NAMES] == [
-        getattr(batch, name).shape for name in NAMES
-    ]

@@ -5,7 +5,6 @@ PGT and the context kernel are special cases of it.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, cast
@@ -500,12 +499,6 @@ def test_a_plain_batch_is_refused(data: Dataset) -> None:
 def test_a_wrong_configuration_is_named(data: Dataset, changes: Any, words: str) -> None:
     with pytest.raises(DataError, match=words):
         config(data, **changes)
-
-
-def test_a_configuration_survives_json(data: Dataset) -> None:
-    one = config(data, features=("age", "clock"), target_time="hour", without=("gate",))
-    read = ContextualConfig.from_dict(json.loads(json.dumps(asdict(one))))
-    assert read == one and hash(read) == hash(one) and read.inner == one.inner
 
 
 def test_reasons_can_be_learned() -> None:

@@ -156,23 +156,6 @@ def test_erratum_14_order_is_read_through_three_parts_only(data: Dataset, batch:
         assert difference.abs().max() > 1e-6, part
 
 
-@pytest.mark.parametrize("name", ABLATIONS)
-def test_every_ablation_takes_a_step(data: Dataset, batch: Batch, name: str) -> None:
-    model = model_of(ablate(tiny_config(data, dropout=0.0), name)).train()
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    losses = []
-    for _ in range(2):
-        loss = cross_entropy(model(batch).log_probs, batch.target).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[1] < losses[0]
-    for key, parameter in model.named_parameters():
-        assert parameter.grad is not None and parameter.grad.isfinite().all(), key
-        assert parameter.grad.abs().sum() > 0, key
-
-
 def test_ablations_are_one_field_each(data: Dataset) -> None:
     config = tiny_config(data)
     assert len(ABLATIONS) == 12
@@ -472,13 +455,6 @@ def test_erratum_12_the_gradient_survives_where_the_printed_constant_drowns_it()
     assert printed.grad.item() < 1e-19
 
 
-def test_an_infinite_gate_is_one_side_alone() -> None:
-    p, q = distribution(0), distribution(1)
-    always, never = torch.full((5,), math.inf), torch.full((5,), -math.inf)
-    assert torch.equal(log_mixture(always.double(), p.log(), q.log()), p.log())
-    assert torch.equal(log_mixture(never.double(), p.log(), q.log()), q.log())
-
-
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 def test_scatter_equals_a_loop(scale: float) -> None:
     generator = torch.Generator().manual_seed(2)
@@ -509,20 +485,6 @@ def test_scatter_keeps_weights_that_underflow_and_their_gradient() -> None:
     out[0, 2].backward()
     assert log_weights.grad is not None
     assert log_weights.grad.tolist() == [[0.0, 0.5, 0.5, 0.0]]
-
-
-def test_gradients_are_those_of_finite_differences() -> None:
-    generator = torch.Generator().manual_seed(3)
-    scores = torch.randn(3, 5, generator=generator, dtype=torch.float64, requires_grad=True)
-    other = torch.randn(3, V, generator=generator, dtype=torch.float64, requires_grad=True)
-    gate = torch.randn(3, generator=generator, dtype=torch.float64, requires_grad=True)
-    location = torch.randint(1, V, (3, 5), generator=generator)
-
-    def mixed(scores: Tensor, other: Tensor, gate: Tensor) -> Tensor:
-        pointer = scatter_log_probs(scores.log_softmax(1), location, V)
-        return log_mixture(gate, pointer, other.log_softmax(1))
-
-    assert torch.autograd.gradcheck(mixed, (scores, other, gate))
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.03, 0.3])
