@@ -31,7 +31,7 @@ from wherenext import city
 from wherenext.exercises import check
 from wherenext.results import read_results
 
-from pgt import baselines, metrics, sparse
+from pgt import baselines, metrics
 from pgt.baselines import baselines as by_name
 from pgt.metrics import evaluate, interval, summarize
 from pgt.windows import prepare
@@ -78,7 +78,7 @@ r = 1 + (scores > own).sum(1)  # (B,)
 gain = {"acc@1": r <= 1, "mrr": 1 / r}
 gain["ndcg@10"] = (r <= 10) / torch.log2(r + 1)
 by_hand = pd.DataFrame(gain).astype(float)
-better, tied = sparse.rank(scores, target)  # explained below
+better, tied = metrics.rank(scores, target)  # explained below
 ranked = pd.DataFrame({"better": better, "tied": tied})
 assert np.allclose(by_hand, metrics.gains(ranked)[list(by_hand)])
 by_hand.assign(rank=r).rename_axis("window").round(3)
@@ -154,7 +154,7 @@ print(
 )
 
 # %%
-better, tied = sparse.rank(counts, test.target)
+better, tied = metrics.rank(counts, test.target)
 generator = torch.Generator().manual_seed(0)
 by_argmax = []
 for _ in range(40):
@@ -465,7 +465,7 @@ def accuracy(batch, numbers):
     """Acc@1 in percent on a renumbered batch, ties counted fairly."""
     votes = sum(evidence(batch, **numbers))
     scores = add_up(batch, votes, batch.location.shape[1] + 2)
-    return fair_accuracy(*sparse.rank(scores, batch.target))
+    return fair_accuracy(*metrics.rank(scores, batch.target))
 
 
 # %%
@@ -1007,7 +1007,7 @@ def with_weekend(batch, factor, numbers):
     other = torch.where(weekend == present[:, None], 1.0, factor)
     votes = sum(evidence(batch, **numbers)) * other
     scores = add_up(batch, votes, batch.location.shape[1] + 2)
-    return fair_accuracy(*sparse.rank(scores, batch.target))
+    return fair_accuracy(*metrics.rank(scores, batch.target))
 
 
 same = with_weekend(small["test"], 1.0, chosen)
@@ -1037,7 +1037,7 @@ def ranked(batch, users, numbers):
     """The ranks of a renumbered batch, as `interval` wants them."""
     votes = sum(evidence(batch, **numbers))
     scores = add_up(batch, votes, batch.location.shape[1] + 2)
-    better, tied = sparse.rank(scores, batch.target)
+    better, tied = metrics.rank(scores, batch.target)
     ranks = pd.DataFrame({"user_id": users, "better": better, "tied": tied})
     return ranks.assign(known=True, in_window=True)
 

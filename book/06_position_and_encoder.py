@@ -381,7 +381,7 @@ pd.DataFrame({"%": percent.round(1)}, said)
 
 # %% tags=["hide-input"]
 # @title Figure 6.4: attention, a matrix a head
-seen = model(batch, attention=True).self_attention[0][0]  # (H, L, L)
+seen = model(batch).self_attention[0][0]  # (H, L, L)
 size = {"figsize": (7.4, 2.5), "squeeze": False}
 fig, axes = plt.subplots(1, min(heads, 4), **size)
 look = {"highest": float(seen.max()), "bar": False}

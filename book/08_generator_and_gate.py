@@ -39,8 +39,7 @@ from wherenext.figures import COPIED, GATE, GENERATED, show
 from pgt import plots
 from pgt.checkpoint import load_model, shipped
 from pgt.look import story
-from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import log_mixture
+from pgt.model import PointerGeneratorTransformer, log_mixture
 from pgt.windows import prepare
 
 # %%

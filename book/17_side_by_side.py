@@ -50,8 +50,7 @@ from pgt.config import PRESETS, ModelConfig
 from pgt.improvements import RecurrentEncoder
 from pgt.look import story
 from pgt.metrics import evaluate, gains
-from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import log_mixture
+from pgt.model import PointerGeneratorTransformer, log_mixture
 from pgt.summarizer import (
     PAD,
     AdditiveAttention,

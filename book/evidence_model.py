@@ -28,10 +28,11 @@ import torch
 import torch.nn.functional as F
 from wherenext import city
 
+from pgt import large_vocabulary
 from pgt.checkpoint import load_model, shipped
 from pgt.config import TrainConfig
 from pgt.look import story
-from pgt.sparse import log_mixture, scatter_log_probs
+from pgt.model import log_mixture, scatter_log_probs
 from pgt.windows import prepare
 
 model, vocabulary = load_model(shipped("city"))
@@ -111,7 +112,7 @@ pd.DataFrame(rows, index=["log P", "gradient"]).T
 # %% tags=["hide-input"]
 # @title The same loss, twice
 with torch.no_grad():
-    lean = model.mixture(batch).cross_entropy(batch.target, eps)
+    lean = large_vocabulary.losses(model, batch, eps)
 own = out.log_probs.gather(1, batch.target[:, None])[:, 0]
 plain = -((1 - eps) * own + eps * out.log_probs.mean(1)).mean()
 losses = {"equation (9.1)": float(plain)}
@@ -171,7 +172,7 @@ def stepped(dtype):
     student = deepcopy(model).to(dtype).eval()
     options = {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 0.015}
     optimizer = torch.optim.AdamW(student.parameters(), lr=1e-3, **options)
-    loss = student.mixture(lesson).cross_entropy(lesson.target, eps).mean()
+    loss = student.losses(lesson, eps).mean()
     loss.backward()
     optimizer.step()
     return dict(student.named_parameters())

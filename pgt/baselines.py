@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from pgt.batch import Batch
-from pgt.sparse import Ranked, Slots, Transitions, add_up, rank_places
+from pgt.batch import Batch, Slots, add_up
 from pgt.visits import around_the_clock
 from pgt.windows import Windows
 
@@ -34,10 +32,6 @@ class Rule(ABC):
     @abstractmethod
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """(B, S) places, each once a row (-1 = none), and (B, S) their scores."""
-
-    def rank(self, batch: Batch) -> Ranked:
-        """Rank the targets of a batch."""
-        return rank_places(*self.own_scores(batch), batch.target, batch.index)
 
     def scores(self, batch: Batch) -> Tensor:
         """(B, V) the scores of all places, -inf for "not an answer"."""
@@ -94,22 +88,33 @@ class Markov:
         same = user[1:] == user[:-1]
         here, there, who = location[:-1][same], location[1:][same], user[1:][same]
         visits = torch.bincount(location, minlength=size).float()  # (V,)
-        self.popularity = visits / visits.sum() * 1e-6
-        self.everybody = Transitions.count(here, there, size)
-        self.own = Transitions.count(who * size + here, there, size)
+        popularity = visits / visits.sum() * 1e-6
+        self.popularity = popularity.masked_fill(popularity == 0, -math.inf)
+        self.everybody = _followers(here, there, size)
+        self.own = _followers(who * size + here, there, size)
         return self
 
     def scores(self, batch: Batch) -> Tensor:
         """(B, V) own count + a little of everybody's + a very little of popularity."""
-        rows = torch.arange(len(batch))
-        here = batch.location[rows, batch.length - 1]  # (B,)
-        place, count = self.everybody.after(here)  # (B, S), the person's own are among them
-        score = count / count.sum(1, keepdim=True).clamp(min=1) * 1e-3
-        score = score + self.popularity[place.clamp(min=0)]
-        score = score + self.own.count_of(batch.user * self.n_locations + here, place)
-        rest = self.popularity.masked_fill(self.popularity == 0, -math.inf)
-        out = F.pad(rest, (1, 0)).repeat(len(batch), 1)  # column 0 takes what is no place
-        return out.scatter(1, 1 + place, score)[:, 1:]
+        out = self.popularity.repeat(len(batch), 1)
+        here = batch.location[torch.arange(len(batch)), batch.length - 1]  # (B,)
+        pairs = zip(here.tolist(), batch.user.tolist(), strict=True)
+        for row, (place, person) in enumerate(pairs):
+            if place in self.everybody:  # the person's own followers are among them
+                there, n = self.everybody[place]
+                out[row, there] = n / n.sum() * 1e-3 + out[row, there]
+            if (key := person * self.n_locations + place) in self.own:
+                there, n = self.own[key]
+                out[row, there] += n
+        return out
+
+
+def _followers(origin: Tensor, there: Tensor, size: int) -> dict[int, tuple[Tensor, Tensor]]:
+    """By origin, a place or a person at a place: the places that followed, and how often."""
+    keys, n = torch.unique(origin * size + there, return_counts=True)
+    origins, sizes = torch.unique_consecutive(keys // size, return_counts=True)
+    parts = zip((keys % size).split(sizes.tolist()), n.float().split(sizes.tolist()), strict=True)
+    return dict(zip(origins.tolist(), parts, strict=True))
 
 
 @dataclass(frozen=True)

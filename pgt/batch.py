@@ -1,7 +1,8 @@
-"""A batch: windows as padded tensors, batch first."""
+"""A batch: windows as padded tensors, batch first; and the different places of each."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 
 import torch
@@ -69,3 +70,34 @@ class Batch:
             if getattr(self, f.name).ndim == 2
         }
         return replace(self, length=self.length.clamp(max=n), **changed)
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Each window's different places, once, in the order of their ids."""
+
+    of_visit: Tensor  # (B, L) the slot of each visit; padding has a slot without a place
+    place: Tensor  # (B, L) the place of each slot, -1 where there is none
+
+    @classmethod
+    def of(cls, location: Tensor, padding: Tensor) -> Slots:
+        """Number the places of (B, L) locations."""
+        value, visit = location.masked_fill(padding, -1).sort(1)
+        new = torch.ones_like(value)
+        new[:, 1:] = value[:, 1:] != value[:, :-1]
+        number = new.cumsum(1) - 1  # (B, L)
+        of_visit = torch.empty_like(number).scatter_(1, visit, number)
+        place = torch.full_like(value, -1).scatter_(1, number, value)
+        return cls(of_visit, place)
+
+
+def add_up(slots: Slots, weight: Tensor) -> Tensor:
+    """(B, L) weights of visits -> (B, L) their sum per slot, -inf where there is no place."""
+    total = torch.zeros_like(weight).scatter_add_(1, slots.of_visit, weight)
+    return total.masked_fill(slots.place < 0, -math.inf)
+
+
+def slot_of(place: Tensor, target: Tensor) -> Tensor:
+    """(B, S) places, (B,) targets -> (B,) the slot of the target; S, one more, if it has none."""
+    hit = place == target[:, None]
+    return hit.int().argmax(1).where(hit.any(1), place.shape[1])

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, TypeVar
 
-from torch import nn
+from torch import Tensor, nn
 
 from pgt.config import ModelConfig, WindowConfig
 from pgt.errors import DataError
-from pgt.files import built, fitting, folder
+from pgt.files import built, check_shapes, fitting, folder, load_weights
 from pgt.files import read as read
 from pgt.files import write as write
-from pgt.mixture import PlaceModel
-from pgt.model import PointerGeneratorTransformer
+from pgt.model import PlaceModel, PointerGeneratorTransformer
 from pgt.vocabulary import Vocabulary
+from pgt.windows import Windows
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -133,3 +135,82 @@ def shipped(name: str = "city") -> Path:
     if not path.is_file():
         raise DataError(f"No model '{name}' is shipped with pgt; there is 'city'.")
     return path
+
+
+# --- training runs -----------------------------------------------------------------------------
+
+
+def store(path: Path, run: Any) -> None:
+    """Write the state of a `pgt.train.TrainingRun`, whole or not at all."""
+    write(path, state(run), identity(run) | {
+        "epoch": run.epoch, "best_score": run.best_score,
+        "best_epoch": run.history.best_epoch, "history": run.history.rows,
+    })  # fmt: skip
+
+
+def resume(path: Path, run: Any) -> None:
+    """Go on from what `store` wrote, if it is of the same run."""
+    tensors, info = read(path)
+    if "history" not in info:
+        raise DataError(
+            f"{path.name} is a finished model, not a training run; choose another name."
+        )
+    for key, now in identity(run).items():
+        if info.get(key) != now:
+            raise DataError(
+                f"{path.name} was trained with another {key}{difference(info.get(key), now)}; "
+                "remove it, choose another name, or train with resume=False (--fresh)."
+            )
+    check_shapes(state(run), tensors, path.name)
+    own = {key: tensors[f"model.{key}"] for key in run.model.state_dict()}
+    load_weights(run.model, own, path.name)
+    run.best = {key: tensors[f"best.{key}"] for key in own}
+    for key, value in state(run).items():
+        if key.startswith("optimizer."):
+            value.copy_(tensors[key])
+    with fitting(path.name):
+        run.epoch, run.best_score = int(info["epoch"]), float(info["best_score"])
+        run.history.rows, run.history.best_epoch = info["history"], info["best_epoch"]
+
+
+def state(run: Any) -> dict[str, Tensor]:
+    """The weights, the best so far, and what AdamW remembers, by name."""
+    weights = run.model.state_dict()
+    tensors = {f"model.{name}": value for name, value in weights.items()}
+    tensors |= {f"best.{name}": value for name, value in (run.best or weights).items()}
+    for name, one in run.parameters.items():
+        memory = run.optimizer.state[one]
+        tensors |= {f"optimizer.{key}.{name}": value for key, value in memory.items()}
+    return tensors
+
+
+def identity(run: Any) -> dict[str, Any]:
+    """What a checkpoint must agree with to be resumed."""
+    loss = getattr(run.loss, "__name__", repr(run.loss)) if run.loss else "cross-entropy"
+    windows = {"train": len(run.train), "valid": len(run.valid)}
+    return json.loads(json.dumps({
+        "model": asdict(run.model.config),
+        "training": asdict(run.config) | {"loss": loss},
+        "vocabulary": json.loads(run.train.vocabulary.to_json()),
+        "windows": windows | {"fingerprint": fingerprint(run.train, run.valid)},
+    }))  # fmt: skip
+
+
+def fingerprint(*parts: Windows) -> str:
+    """A short hash that differs when the windows' contents do."""
+    digest = hashlib.sha256()
+    for part in parts:
+        # Windows with a memory have summaries of older places as well.
+        older = [part.older] if hasattr(part, "older") else []
+        for array in (part.features.cpu().numpy(), part.first, part.target, *older):
+            digest.update(array.tobytes())
+    return digest.hexdigest()[:12]
+
+
+def difference(then: Any, now: dict[str, Any]) -> str:
+    """Name the first setting that differs, when it is short enough to read."""
+    for key in now if isinstance(then, dict) else ():
+        if then.get(key) != now[key] and not isinstance(now[key], list):
+            was = shorten(str(then.get(key)), 60)  # it comes from a file, and can be anything
+            return f" ({key} was {was}, now {now[key]})"
+    return ""

@@ -145,8 +145,6 @@ class TrainConfig:
         after ``patience`` epochs without a better validation score, which is the ``monitor``.
     clip, seed
         Longest gradient, as a norm. Of shuffling and dropout (first weights are the model's).
-    amp : {"auto", "on", "off"}
-        bf16 in the encoder; auto is on for GPUs that have it.
 
     Examples
     --------
@@ -166,7 +164,6 @@ class TrainConfig:
     clip: float = 0.8
     monitor: Literal["loss", "acc@1"] = "loss"
     seed: int = 42
-    amp: Literal["auto", "on", "off"] = "auto"
 
     def __post_init__(self) -> None:
         check_range(
@@ -175,7 +172,7 @@ class TrainConfig:
             seed=(0, MOST_SEED),
             **dict.fromkeys(("batch_size", "max_epochs", "patience"), (1, MOST)),
         )  # fmt: skip
-        check_choice(self, monitor=("loss", "acc@1"), amp=("auto", "on", "off"))
+        check_choice(self, monitor=("loss", "acc@1"))
 
     def learning_rate_at(self, step: int, steps_per_epoch: int) -> float:
         """Learning rate of a step, counted from 0: linearly up, then down along a cosine."""

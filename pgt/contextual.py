@@ -21,15 +21,25 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt.baselines import ContextKernel
-from pgt.batch import Batch
+from pgt.batch import Batch, Slots, slot_of
 from pgt.checkpoint import load
 from pgt.config import MOST, ModelConfig, TargetTime, TrainConfig, check_choice, check_range
-from pgt.counter_random import Dropout
 from pgt.errors import DataError
 from pgt.history import NOT_SEEN, HistoryBatch
-from pgt.mixture import Mixture, MixtureModel
-from pgt.model import Embeddings, Encoder, Gate, Generator, Output, Pointer, gate_logit, logits_of
-from pgt.sparse import Slots, at_least_float32, log_mixture, scatter_log_probs
+from pgt.model import (
+    Dropout,
+    Embeddings,
+    Encoder,
+    Gate,
+    Generator,
+    Output,
+    PlaceModel,
+    Pointer,
+    cross_entropy,
+    evaluating,
+    log_mixture,
+    scatter_log_probs,
+)
 from pgt.visits import MINUTES_OF_DAY, around_the_clock
 from pgt.vocabulary import UNKNOWN, Vocabulary
 
@@ -291,16 +301,9 @@ MEMORY = 100  # visits
 OLDER = 100  # summaries of places further back
 
 FACT_WIDTH = 8
+FAR = 1e9  # where a table's end begins to fall: nowhere
 NEVER = -30.0  # log of a weight that is none
 FIRST_PLACE = 2  # after padding and unknown
-
-
-def hats(value: Tensor, knots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Between which knots values lie: the lower knot's row, the upper's, and the upper's share."""
-    value = value.to(knots.dtype)
-    low = (torch.searchsorted(knots, value, right=True) - 1).clamp(0, len(knots) - 2)
-    share = (value - knots[low]) / (knots[low + 1] - knots[low])
-    return low, low + 1, share.clamp(0, 1)
 
 
 def _zero_ended(wide: int, out: int, dropout: float) -> nn.Sequential:
@@ -314,6 +317,12 @@ def _zero_ended(wide: int, out: int, dropout: float) -> nn.Sequential:
 class AdditiveScorer(nn.Module):
     """(B, L) log-weights of visits: every feature has one table, every reason adds up its own."""
 
+    of: Tensor  # (K,) the number of each knot's feature
+    left: Tensor  # (K, 1, 1) where the hat of each knot begins, and how steeply it rises
+    rise: Tensor
+    right: Tensor  # (K, 1, 1) where it ends, and how steeply it falls
+    fall: Tensor
+
     def __init__(self, config: ContextualConfig) -> None:
         super().__init__()
         self.config = config
@@ -323,11 +332,12 @@ class AdditiveScorer(nn.Module):
         self.facts = NOW | (THEN if config.knows_time else {})
         self.tables = nn.ParameterDict()
         for name, feature in self.known.items():
-            self.register_buffer(f"knots_{name}", torch.tensor(feature.knots).float(), False)
             table = torch.zeros(len(feature.knots), n + config.interaction)
             nn.init.normal_(table[:, :n], std=0.1)
             nn.init.normal_(table[:, n:], std=0.5)
             self.tables[name] = nn.Parameter(table)
+        for name, row in knots_of([*self.known.values()]).items():
+            self.register_buffer(name, row, persistent=False)
         wide, width = FACT_WIDTH * len(self.facts), config.interaction
         used = self.facts if config.scaled or width else {}
         self.now = nn.ModuleDict(
@@ -344,21 +354,75 @@ class AdditiveScorer(nn.Module):
             batch = to_the_hour(batch)
         facts = [table(self.facts[name].of(batch)) for name, table in self.now.items()]
         now = torch.cat(facts, dim=-1) if facts else None  # (B, N)
-        scales = None
+        rows = torch.cat([*self.tables.values()])  # (K, R + I), those of all features
         if self.scale is not None:
             scales = (1 + self.scale(now)).view(-1, len(self.known), n)  # (B, T, R)
-        total = torch.zeros((*batch.location.shape, n + width), device=batch.length.device)
-        for t, (name, feature) in enumerate(self.known.items()):
-            low, high, share = hats(feature.of(batch), self.get_buffer(f"knots_{name}"))
-            table = self.tables[name]
-            value = torch.lerp(table[low], table[high], share[..., None])  # (B, L, R + I)
-            if scales is not None:
-                value = value * F.pad(scales[:, t], (0, width), value=1.0)[:, None]
-            total = total + value
+            scales = scales.index_select(1, self.of)  # (B, K, R)
+            rows = F.pad(scales, (0, width), value=1.0) * rows  # (B, K, R + I)
+        # One product in place of two rows of a table for every visit and feature: the gradient of
+        # an index is slow.
+        total = (rows.mT @ self.hats(batch)).mT  # (B, L, R + I)
         each, hidden = total.split([n, width], dim=-1)
         if self.interaction is None or self.out is None:
             return each, torch.zeros_like(each[..., 0])
         return each, self.out(F.gelu(hidden + self.interaction(now)[:, None])).squeeze(-1)
+
+    def hats(self, batch: HistoryBatch) -> Tensor:
+        """(B, K, L) how much of each knot's row a visit takes: linear between two knots."""
+        values = [one.of(batch).to(self.left.dtype) for one in self.known.values()]
+        up = torch.stack(values).index_select(0, self.of)  # (K, B, L)
+        down = (self.right - up).mul_(self.fall)
+        up.sub_(self.left).mul_(self.rise)
+        return torch.minimum(up, down).clamp_(0, 1).transpose(0, 1)
+
+
+def knots_of(features: list[Feature]) -> dict[str, Tensor]:
+    """The hats of all knots: 1 at the knot, 0 at its neighbours, and 1 beyond the last ones."""
+    rows = []
+    for number, feature in enumerate(features):
+        knots = (feature.knots[0] - FAR, *feature.knots, feature.knots[-1] + FAR)
+        rows += [(number, *three) for three in zip(knots, knots[1:], knots[2:], strict=False)]
+    of, *ends = zip(*rows, strict=True)
+    left, knot, right = (torch.tensor(one).float()[:, None, None] for one in ends)
+    hats = {"left": left, "rise": 1 / (knot - left), "right": right, "fall": 1 / (right - knot)}
+    return hats | {"of": torch.tensor(of)}
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The different places of windows, each once, and what a pointer gives them."""
+
+    place: Tensor  # (B, S) -1 where there is none
+    pointer: Tensor  # (B, S) log-probabilities, -inf where there is none
+
+    @property
+    def used(self) -> Tensor:
+        """(B, S) whether the slot holds a place."""
+        return self.place >= 0
+
+    def cross_entropy(self, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
+        """(B,) in nats; smoothing is over the places that are listed."""
+        listed = F.pad(self.pointer, (0, 1), value=-math.inf)  # (B, S + 1), the last: elsewhere
+        return cross_entropy(listed, slot_of(self.place, target), label_smoothing)
+
+
+class MixtureModel(PlaceModel):
+    """A `PlaceModel` that can name the places of a window, and no others."""
+
+    def mixture(self, batch: Any) -> Mixture:
+        """Predict every window of a batch."""
+        raise NotImplementedError
+
+    def losses(self, batch: Any, label_smoothing: float = 0.0) -> Tensor:
+        """(B,) what training makes small."""
+        return self.mixture(batch).cross_entropy(batch.target, label_smoothing)
+
+    @torch.no_grad()
+    def own_scores(self, batch: Any) -> tuple[Tensor, Tensor] | None:
+        """(B, S) places and their log-probabilities, for `pgt.metrics.evaluate`."""
+        with evaluating(self):
+            found = self.mixture(batch)
+        return found.place, found.pointer
 
 
 class ContextualPointer(MixtureModel):
@@ -390,16 +454,16 @@ class ContextualPointer(MixtureModel):
         self.generator = Generator(inner) if generates else None
         self.gate = Gate(inner) if generates and config.has("gate") else None
 
-    def forward(self, batch: HistoryBatch, attention: bool = False) -> Output:
-        """Predict every window of a batch; with ``attention``, write down the encoder's, too."""
-        context, logit, log_weights, seen = self._looked(batch, attention)
+    def forward(self, batch: HistoryBatch) -> Output:
+        """Predict every window of a batch, and write everything down."""
+        context, logit, log_weights, seen = self._looked(batch)
         pointer = scatter_log_probs(log_weights, batch.location, self.config.n_locations)  # (B, V)
         generator, log_probs = torch.full_like(pointer, -math.inf), pointer
         if self.generator is not None:
-            scores = at_least_float32(self.generator(context))  # (B, K)
+            scores = self.generator(context)  # (B, K)
             if self.config.n_trained_ids:
                 scores[:, :FIRST_PLACE] = -math.inf
-            generator[:, : scores.shape[1]] = F.log_softmax(scores, dim=-1)
+            generator[:, : scores.shape[1]] = scores.log_softmax(-1)
             # log (0 + 0) has no gradient, so places that neither can name stay out of it.
             neither = (pointer == -math.inf) & (generator == -math.inf)
             mixed = log_mixture(logit, pointer, generator.masked_fill(neither, 0.0))
@@ -407,17 +471,23 @@ class ContextualPointer(MixtureModel):
         return Output(log_probs, logit.sigmoid(), log_weights.exp(), pointer, generator, seen)
 
     def mixture(self, batch: HistoryBatch) -> Mixture:
-        """Predict every window of a batch, and write down what a loss or a rank needs."""
-        context, logit, log_weights, _ = self._looked(batch)
+        """What the pointer gives the places of every window, not written out for all V."""
+        _, _, log_weights, _ = self._looked(batch)
         slots = Slots.of(batch.location, batch.padding)
-        pointer = scatter_log_probs(log_weights, slots.of_visit, slots.place.shape[1])  # (B, L)
-        first = FIRST_PLACE if self.config.n_trained_ids else 0
-        logits = logits_of(self.generator, context, first) if self.generator is not None else None
-        return Mixture(self.config.n_locations, logit, slots.place, pointer, logits)
+        width = slots.place.shape[1]
+        return Mixture(slots.place, scatter_log_probs(log_weights, slots.of_visit, width))
 
-    def _looked(
-        self, batch: HistoryBatch, attention: bool = False
-    ) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, ...]]:
+    def losses(self, batch: HistoryBatch, label_smoothing: float = 0.0) -> Tensor:
+        """(B,) what training makes small."""
+        how: Any = MixtureModel if self.generator is None else PlaceModel
+        losses: Tensor = how.losses(self, batch, label_smoothing)
+        return losses
+
+    def own_scores(self, batch: HistoryBatch) -> tuple[Tensor, Tensor] | None:
+        """A window's own places, unless a generator names all others."""
+        return super().own_scores(batch) if self.generator is None else None
+
+    def _looked(self, batch: HistoryBatch) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, ...]]:
         """(B, D) the last visit in its context, (B,) the gate's logit, (B, L) log-weights of the
         visits, attention; D = 0 where reasons are alone.
         """
@@ -435,17 +505,21 @@ class ContextualPointer(MixtureModel):
                 recent = replace(recent, location=recent.location.masked_fill(strange, UNKNOWN))
             encoded = self.embeddings(recent)  # (B, L', D)
             if self.encoder is not None:
-                encoded, seen = self.encoder(encoded, recent.padding, attention)
+                encoded, seen = self.encoder(encoded, recent.padding)
             rows = torch.arange(len(batch), device=batch.length.device)
             context = encoded[rows, recent.length - 1]  # (B, D)
         if self.scorer is not None:
             reasons, together = self.scorer.parts(batch)
-            scores = scores + at_least_float32(reasons.logsumexp(-1) + together)  # (B, L)
+            scores = scores + reasons.logsumexp(-1) + together  # (B, L)
         if self.pointer is not None:
             own = self.pointer(context, encoded, recent)  # (B, L') sums to one
             scores = scores + _spread_out(own, recent, batch)
-        log_weights = F.log_softmax(scores.masked_fill(batch.padding, -math.inf), dim=-1)
-        logit = gate_logit(self.gate, context, math.inf if self.generator is None else 0.0)
+        log_weights = scores.masked_fill(batch.padding, -math.inf).log_softmax(-1)
+        if self.gate is not None:
+            logit = self.gate(context).squeeze(-1)  # (B, 1) -> (B,)
+        else:
+            fixed = math.inf if self.generator is None else 0.0
+            logit = scores.new_full((len(batch),), fixed)
         return context, logit, log_weights, seen
 
 
@@ -491,13 +565,14 @@ def like_kernel(scorer: AdditiveScorer, kernel: ContextKernel) -> None:
     for name in {"age", "before", "clock"} & set(tables):
         tables[name][:, :3] = 0.0
     if "age" in tables:
-        tables["age"][:, :3] = scorer.get_buffer("knots_age")[:, None] * math.log(kernel.decay)
+        age = torch.tensor(HISTORY_FEATURES["age"].knots)
+        tables["age"][:, :3] = age[:, None] * math.log(kernel.decay)
     if "before" in tables:
         strength[1] = kernel.same
         tables["before"][:, 1] = torch.tensor([NEVER, 0.0, 0.0, NEVER])
     if "clock" in tables:
         strength[2] = kernel.clock
-        tables["clock"][:, 2] = -scorer.get_buffer("knots_clock") / kernel.width
+        tables["clock"][:, 2] = -torch.tensor(_CLOCK) / kernel.width
     # How strong each reason is may be written into any table, since every visit has a row there.
     first = next(iter(tables.values()))
     first[:, :3] += torch.tensor([math.log(value) if value > 0 else NEVER for value in strength])

@@ -21,17 +21,18 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pgt.batch import QUARTERS, WEEKDAYS, Batch
 from pgt.config import ModelConfig
-from pgt.counter_random import Dropout
 from pgt.model import (
+    Dropout,
     Embeddings,
     EncoderLayer,
     Generator,
+    Loss,
     Pointer,
     PointerGeneratorTransformer,
     SelfAttention,
+    cross_entropy,
     recency,
 )
-from pgt.sparse import Loss, at_least_float32, cross_entropy
 from pgt.windows import Windows
 
 DISTANCES = 32  # visits; further away counts as this far
@@ -170,9 +171,7 @@ class RecurrentEncoder(nn.Module):
         self.lstm = nn.LSTM(d, d // 2, batch_first=True, bidirectional=True)
         self.dropout = Dropout(config.dropout)
 
-    def forward(
-        self, x: Tensor, padding: Tensor, weights: bool = False
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """(B, L, D) -> (B, L, D), and no attention."""
         lengths = (~padding).sum(1).cpu()
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
@@ -264,7 +263,7 @@ class CrossModalEmbeddings(Embeddings):
         indices = {
             "time": batch.time,
             "weekday": batch.weekday,
-            "recency": recency(batch, self.config.target_time),
+            "recency": recency(batch, self.target_time),
             "duration": batch.duration,
             "position_from_end": batch.position_from_end,
         }
@@ -353,7 +352,7 @@ class AdditivePointer(Pointer):
     def scores(self, context: Tensor, encoded: Tensor) -> Tensor:
         """(B, D), (B, L, D) -> (B, L)."""
         both = torch.tanh(self.key(encoded) + self.query(context)[:, None])  # (B, L, D)
-        return at_least_float32(self.score(both)).squeeze(-1)
+        return self.score(both).squeeze(-1)
 
 
 class CoveragePointer(Pointer):
@@ -367,7 +366,7 @@ class CoveragePointer(Pointer):
         """(B, L) attention that the visits before the last have given to each visit."""
         n = encoded.shape[1]
         scores = self.query(encoded) @ self.key(encoded).transpose(1, 2)  # (B, L, L)
-        scores = at_least_float32(scores) / math.sqrt(encoded.shape[-1])
+        scores = scores / math.sqrt(encoded.shape[-1])
         steps = torch.arange(n, device=encoded.device)
         back = steps[:, None] - steps + 1  # (L, L) position from the end, seen from each visit
         if self.position_bias is not None:

@@ -43,7 +43,7 @@ def look(model: Any, windows: Windows, i: int, top: int = 10) -> Look:
     length, visits = int(batch.length[0]), windows.visits_of(i)
     if length > len(visits):  # older places, too
         visits = windows.visits.iloc[windows.rows(np.array([i]))[0, -length:].numpy()]
-    outs = [_wide(one, vocabulary.n_locations)(batch, attention=True) for one in networks]
+    outs = [_wide(one, vocabulary.n_locations)(batch) for one in networks]
 
     def mixed(*parts: torch.Tensor) -> np.ndarray:
         """The same part of every network, each with its weight."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 import torch
+import torch.nn.functional as F
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from pgt.batch import Batch
+from pgt import large_vocabulary
+from pgt.batch import Batch, slot_of
 from pgt.errors import DataError
-from pgt.sparse import Ranked, rank_all
 from pgt.windows import Windows
 
 GROUPS = ("all", "known", "unknown", "in_window", "not_in_window")
@@ -24,11 +27,57 @@ METRICS = (*MEANS, "f1")
 
 
 class Predictor(Protocol):
-    """Anything that scores every location; what has ``rank(batch)`` is asked for that instead."""
+    """Anything that scores every location.
+
+    What has ``own_scores(batch)`` is asked for that first: (B, S) a window's own places, each once
+    (-1 = none), and their (B, S) scores, if all other places are no answers; else None.
+    """
 
     def scores(self, batch: Batch) -> Tensor:
         """(B, V) the higher the likelier; -inf means "not an answer"."""
         ...
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Where the answers of a batch stand."""
+
+    better: Tensor  # (B,) how many places score higher than the target
+    tied: Tensor  # (B,) how many the same, itself included; 0: it is no answer at all
+    predicted: Tensor  # (B,) one of the best, chosen by the window's number
+    score: Tensor  # (B,) the target's; -inf: no answer
+
+
+def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Where the (B,) targets stand among all (B, V) scores: `Ranked.better` and `Ranked.tied`."""
+    own = scores.gather(1, target[:, None])  # (B, 1)
+    better = (scores > own).sum(1)
+    tied = (scores == own).sum(1)
+    return better, tied.masked_fill(own.squeeze(1) == -math.inf, 0)
+
+
+@torch.no_grad()
+def ranked(predictor: Any, batch: Batch) -> Ranked:
+    """Rank the targets of a batch, in evaluation mode."""
+    if large_vocabulary.wanted(predictor):
+        return Ranked(*large_vocabulary.rank(predictor, batch))
+    own = predictor.own_scores(batch) if hasattr(predictor, "own_scores") else None
+    target, place, scores = batch.target, *(own or (None, None))
+    if place is None or scores is None:
+        scores = predictor.scores(batch)  # (B, V)
+    else:  # a slot a place, and one for all others
+        target, scores = slot_of(place, target), F.pad(scores, (0, 1), value=-math.inf)
+    best = _one_of_the_best(scores, batch.index)
+    predicted = best if place is None else place.gather(1, best[:, None])[:, 0]
+    return Ranked(*rank(scores, target), predicted, scores.gather(1, target[:, None])[:, 0])
+
+
+def _one_of_the_best(scores: Tensor, index: Tensor) -> Tensor:
+    """(B, N) scores -> (B,) columns of a largest one; the window's number throws the dice."""
+    best = scores == scores.max(1, keepdim=True).values  # (B, N)
+    share = (index.double() * 0.6180339887498949) % 1  # the golden ratio's multiples: evenly spread
+    nth = (share * best.sum(1)).long() + 1
+    return (best.cumsum(1, dtype=torch.int32) == nth[:, None]).to(torch.uint8).argmax(1)
 
 
 @torch.no_grad()
@@ -42,7 +91,7 @@ def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> p
     Returns
     -------
     DataFrame
-        A row a window; ``better`` and ``tied`` as in `pgt.sparse.Ranked`.
+        A row a window; ``better`` and ``tied`` as in `pgt.metrics.Ranked`.
 
     Examples
     --------
@@ -56,11 +105,7 @@ def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> p
     windows.vocabulary.check_model(predictor)
     better, tied, predicted = np.zeros((3, len(windows)), dtype=np.int64)
     for batch in windows.batches(batch_size):
-        if hasattr(predictor, "rank"):
-            found: Ranked = predictor.rank(batch)
-        else:
-            found = rank_all(predictor.scores(batch), batch.target, batch.index)
-        at = batch.index.cpu()
+        found, at = ranked(predictor, batch), batch.index.cpu()
         better[at], tied[at] = found.better.cpu(), found.tied.cpu()
         predicted[at] = found.predicted.cpu()
     table = {"user_id": windows.users, "target": windows.targets, "predicted": predicted}

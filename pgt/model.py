@@ -11,7 +11,10 @@ Shapes: B windows, L visits, D = d_model, H heads, V locations.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -19,19 +22,9 @@ from torch import Tensor, nn
 
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.config import ModelConfig
-from pgt.counter_random import Dropout
-from pgt.mixture import Mixture, MixtureModel
-from pgt.sparse import (
-    DenseLogits,
-    LinearLogits,
-    Logits,
-    Slots,
-    at_least_float32,
-    log_mixture,
-    scatter_log_probs,
-)
 
 RECENCIES = 8  # 1 = same day .. 8 = seven days ago and more, 0 is padding
+IMPOSSIBLE = math.log(1e-10)  # of the constant that the design documents add
 
 
 @dataclass(frozen=True)
@@ -46,6 +39,19 @@ class Output:
     self_attention: tuple[Tensor, ...] = ()  # per layer (B, H, L, L), rows attend to columns
 
 
+class Dropout(nn.Dropout):
+    """PyTorch's on a GPU; on a CPU drawn 16 bits a number, for a fifth of an epoch less."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Drop some numbers, and enlarge the others."""
+        if not self.training or self.p == 0 or x.device.type != "cpu":
+            return super().forward(x)
+        bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+        number = bits.view(torch.int16)[: x.numel()].view(x.shape)  # -32768 … 32767, evenly
+        keep = number >= round(self.p * 65536) - 32768
+        return x * keep.to(x.dtype).mul_(1 / (1 - self.p))
+
+
 class Embeddings(nn.Module):
     """Seven embeddings of a visit, concatenated, projected to D and normalised.
 
@@ -54,7 +60,7 @@ class Embeddings(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.config = config
+        self.target_time = config.target_time
         wide, narrow = config.d_model, config.d_model // 4
         sizes = {
             "location": (config.n_locations, wide),
@@ -79,7 +85,7 @@ class Embeddings(nn.Module):
             "user": batch.user[:, None].expand_as(batch.location),
             "time": batch.time,
             "weekday": batch.weekday,
-            "recency": recency(batch, self.config.target_time),
+            "recency": recency(batch, self.target_time),
             "duration": batch.duration,
             "position_from_end": batch.position_from_end,
         }
@@ -167,15 +173,12 @@ class Encoder(nn.Module):
         positions = sinusoids(config.max_len, config.d_model) * config.has("sinusoid")
         self.register_buffer("positions", positions, persistent=False)
 
-    def forward(
-        self, x: Tensor, padding: Tensor, attention: bool = False
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """(B, L, D) -> (B, L, D), and each layer's attention if it is asked for."""
+    def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """(B, L, D) -> (B, L, D), and each layer's attention."""
         x, seen = x + self.positions[: x.shape[1]], []
         for layer in self.layers:
             x, weights = layer(x, padding)
-            if attention:
-                seen.append(weights)
+            seen.append(weights)
         return x, tuple(seen)
 
 
@@ -195,16 +198,15 @@ class Pointer(nn.Module):
 
     def forward(self, context: Tensor, encoded: Tensor, batch: Batch) -> Tensor:
         """(B, D), (B, L, D) -> (B, L) log-weight of each visit, -inf at padding."""
-        scores = at_least_float32(self.scores(context, encoded))  # (B, L)
+        scores = self.scores(context, encoded)  # (B, L)
         if self.position_bias is not None:
             scores = scores + self.position_bias[batch.position_from_end]
-        return F.log_softmax(scores.masked_fill(batch.padding, -math.inf), dim=-1)
+        return scores.masked_fill(batch.padding, -math.inf).log_softmax(-1)
 
     def scores(self, context: Tensor, encoded: Tensor) -> Tensor:
         """(B, D), (B, L, D) -> (B, L): how well each visit's key fits the query."""
         query = self.query(context)[:, :, None]  # (B, D, 1)
-        scores = (self.key(encoded) @ query).squeeze(-1)  # (B, L)
-        return at_least_float32(scores) / math.sqrt(context.shape[-1])
+        return (self.key(encoded) @ query).squeeze(-1) / math.sqrt(context.shape[-1])
 
 
 class Generator(nn.Linear):
@@ -222,7 +224,28 @@ class Gate(nn.Sequential):
         super().__init__(nn.Linear(d, d // 2), nn.GELU(), nn.Linear(d // 2, 1))
 
 
-class PointerGeneratorTransformer(MixtureModel):
+class PlaceModel(nn.Module):
+    """What all networks share that score places: ``forward(batch)`` gives their ``log_probs``."""
+
+    config: Any
+
+    def losses(self, batch: Any, label_smoothing: float = 0.0) -> Tensor:
+        """(B,) what training makes small, see `cross_entropy`."""
+        return cross_entropy(self(batch).log_probs, batch.target, label_smoothing)
+
+    @torch.no_grad()
+    def scores(self, batch: Batch) -> Tensor:
+        """(B, V) log-probabilities, in evaluation mode; the interface that baselines share."""
+        with evaluating(self):
+            scores: Tensor = self(batch).log_probs
+        return scores
+
+    def n_parameters(self: nn.Module) -> int:
+        """Count the trained numbers."""
+        return sum(p.numel() for p in self.parameters() if p.requires_grad)
+
+
+class PointerGeneratorTransformer(PlaceModel):
     """Next location = copy one of the window's, or generate one of the vocabulary's.
 
     Parameters
@@ -250,67 +273,86 @@ class PointerGeneratorTransformer(MixtureModel):
         both = config.has("pointer") and config.has("generator")
         self.gate = Gate(config) if both and config.has("gate") else None
 
-    def forward(self, batch: Batch, attention: bool = False) -> Output:
-        """Predict every window of a batch; with ``attention``, write down the encoder's, too."""
+    def forward(self, batch: Batch) -> Output:
+        """Predict every window of a batch, and write everything down."""
         batch = batch.most_recent(self.config.max_len)
-        context, log_weights, seen = self._encoded(batch, attention)
-        # Half precision is for the encoder; probabilities are float32 at least.
-        shape = (len(batch), self.config.n_locations)
-        pointer = generator = at_least_float32(context).new_full(shape, -math.inf)
-        weights = pointer.new_zeros(batch.location.shape)
+        context, log_weights, seen = self.encode(batch)
+        logit = self.gate_logit(context)  # (B,)
+        shape = len(batch), self.config.n_locations
+        copied = generated = context.new_full(shape, -math.inf)
+        weights = context.new_zeros(batch.location.shape)
         if log_weights is not None:
             weights = log_weights.exp()
-            pointer = scatter_log_probs(log_weights, batch.location, shape[1])  # (B, V)
+            copied = scatter_log_probs(log_weights, batch.location, shape[1])  # (B, V)
         if self.generator is not None:
-            generator = F.log_softmax(at_least_float32(self.generator(context)), dim=-1)  # (B, V)
-
-        logit = self._gate_logit(context)  # (B,)
-        log_probs = pointer
+            generated = self.generator(context).log_softmax(-1)  # (B, V)
+        log_probs = copied
         if self.generator is not None:
-            log_probs = log_mixture(logit, pointer, generator)  # (B, V)
-        return Output(log_probs, logit.sigmoid(), weights, pointer, generator, seen)
+            log_probs = log_mixture(logit, copied, generated)  # (B, V)
+        return Output(log_probs, logit.sigmoid(), weights, copied, generated, seen)
 
-    def mixture(self, batch: Batch) -> Mixture:
-        """Predict every window of a batch, and write down what a loss or a rank needs."""
-        batch = batch.most_recent(self.config.max_len)
-        context, log_weights, _ = self._encoded(batch)
-        logit = self._gate_logit(context)  # (B,)
-        place = batch.location.new_empty(len(batch), 0)
-        pointer = logit.new_empty(len(batch), 0)
-        if log_weights is not None:
-            slots = Slots.of(batch.location, batch.padding)
-            place, width = slots.place, slots.place.shape[1]
-            pointer = scatter_log_probs(log_weights, slots.of_visit, width)  # (B, L)
-        logits = logits_of(self.generator, context) if self.generator is not None else None
-        return Mixture(self.config.n_locations, logit, place, pointer, logits)
-
-    def _gate_logit(self, context: Tensor) -> Tensor:
-        """(B,) +inf without a generator, -inf without a pointer, 0 if it is fixed."""
-        fixed = math.inf if self.generator is None else -math.inf if self.pointer is None else 0.0
-        return gate_logit(self.gate, context, fixed)
-
-    def _encoded(
-        self, batch: Batch, attention: bool = False
-    ) -> tuple[Tensor, Tensor | None, tuple[Tensor, ...]]:
+    def encode(self, batch: Batch) -> tuple[Tensor, Tensor | None, tuple[Tensor, ...]]:
         """(B, D) the last visit in its context, (B, L) the pointer's log-weights, attention."""
         x = self.embeddings(batch)  # (B, L, D)
-        x, seen = self.encoder(x, batch.padding, attention)  # (B, L, D)
-        rows = torch.arange(len(batch), device=x.device)
-        context = x[rows, batch.length - 1]  # (B, D)
+        x, seen = self.encoder(x, batch.padding)
+        context = x[torch.arange(len(x), device=x.device), batch.length - 1]  # (B, D)
         log_weights = self.pointer(context, x, batch) if self.pointer is not None else None
         return context, log_weights, seen
 
+    def gate_logit(self, context: Tensor) -> Tensor:
+        """(B,) +inf without a generator, -inf without a pointer, 0 where the gate is left out."""
+        if self.gate is not None:
+            return self.gate(context).squeeze(-1)  # (B, 1) -> (B,)
+        fixed = math.inf if self.generator is None else -math.inf if self.pointer is None else 0.0
+        return context.new_full((len(context),), fixed)
 
-def gate_logit(gate: Gate | None, context: Tensor, fixed: float) -> Tensor:
-    """(B,) logit of the gate, float32 at least, or where there is none a fixed number."""
-    if gate is None:
-        return at_least_float32(context).new_full((len(context),), fixed)
-    return at_least_float32(gate(context)).squeeze(-1)  # (B, 1) -> (B,)
+
+def scatter_log_probs(log_weights: Tensor, location: Tensor, n_locations: int) -> Tensor:
+    """(B, L) log-weights of visits -> (B, V) log Σ of each location's, -inf for those not seen."""
+    shape = (len(location), n_locations)
+    # The largest log-weight of each location is taken out before exponentiating, as in
+    # log-sum-exp, so that even a weight of e^-200 keeps its logarithm and its gradient.
+    peak = log_weights.new_full(shape, -math.inf).scatter_reduce(
+        1, location, log_weights.detach(), "amax"
+    )  # (B, V)
+    seen = peak > -math.inf
+    peak = peak.masked_fill(~seen, 0.0)
+    relative = (log_weights - peak.gather(1, location)).exp()  # (B, L) in 0..1, 0 at padding
+    total = torch.zeros_like(peak).scatter_add(1, location, relative)  # (B, V) at least 1 if seen
+    return (total.masked_fill(~seen, 1.0).log() + peak).masked_fill(~seen, -math.inf)
 
 
-def logits_of(generator: nn.Module, context: Tensor, first: int = 0) -> Logits:
-    """The logits of (B, D) contexts from column ``first`` on, in stretches if that can be."""
-    context = at_least_float32(context)
-    if type(generator) is Generator:
-        return LinearLogits(context, generator.weight[first:], generator.bias[first:], first)
-    return DenseLogits(at_least_float32(generator(context))[:, first:], first)
+def log_mixture(gate_logit: Tensor, pointer: Tensor, generator: Tensor) -> Tensor:
+    """(B, V) log(g · exp(pointer) + (1 - g) · exp(generator)) with g = sigmoid(gate_logit)."""
+    copied = F.logsigmoid(gate_logit)[:, None] + pointer  # (B, V)
+    generated = F.logsigmoid(-gate_logit)[:, None] + generator
+    return torch.logaddexp(copied, generated)
+
+
+# (B, V) log-probabilities, (B,) targets, label smoothing -> (B,) losses.
+Loss = Callable[[Tensor, Tensor, float], Tensor]
+
+
+def cross_entropy(log_probs: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
+    """(B, V), (B,) -> (B,) cross-entropy in nats with label smoothing (Szegedy et al. 2016).
+
+    Smoothing is over the places that the model can name: those that are not -inf.
+    """
+    named = log_probs > -math.inf
+    log_probs = log_probs.masked_fill(~named, IMPOSSIBLE)
+    own = log_probs.gather(1, target[:, None]).squeeze(1)  # (B,)
+    if label_smoothing == 0:
+        return -own
+    every = log_probs.where(named, 0.0).sum(1) / named.sum(1)
+    return -(1 - label_smoothing) * own - label_smoothing * every
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Switch dropout off, and leave the model as it was."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)

@@ -10,7 +10,7 @@ import torch
 
 from pgt.config import WindowConfig
 from pgt.errors import DataError
-from pgt.mixture import MixtureModel, evaluating
+from pgt.model import PointerGeneratorTransformer, evaluating
 from pgt.visits import check, find_user, nobody_before, until
 from pgt.vocabulary import PADDING, Vocabulary
 from pgt.windows import DEFAULT, Windows, encode, history_starts
@@ -44,7 +44,7 @@ def latest(
 
 @torch.no_grad()
 def predict(
-    model: MixtureModel,
+    model: PointerGeneratorTransformer,
     vocabulary: Vocabulary,
     visits: pd.DataFrame,
     *,
@@ -70,12 +70,17 @@ def predict(
     if len(questions) == 0:
         raise nobody_before(at, user)
     parts = []
+    # Of very many places only a few windows' scores are written down at a time.
+    batch_size = max(1, min(batch_size, 2**24 // model.config.n_locations))
     for start in range(0, len(questions), batch_size):
         index = np.arange(start, min(start + batch_size, len(questions)))
         batch = questions.batch(index, model.config.max_len)
         with evaluating(model):
-            mixture = model.mixture(batch)
-        best, places, copied = mixture.best(top)  # (B, top)
+            out = model(batch)
+        out.log_probs[:, PADDING] = -torch.inf  # to which the generator gives a score, too
+        best, places = out.log_probs.topk(min(top, model.config.n_locations))  # (B, top)
+        copied = out.gate[:, None] * out.pointer_log_probs.exp().gather(1, places) / best.exp()
+        copied = copied.nan_to_num(0.0).clamp(0, 1)
         if best.isnan().any() or (best == -torch.inf).all(1).any():
             raise DataError(
                 "The model gives no place a probability: its weights are damaged, or far too "
@@ -89,7 +94,7 @@ def predict(
             "location_id": vocabulary.decode(places.numpy()[rows, ranks]),
             "probability": best.exp().numpy()[rows, ranks],
             "copied": copied.numpy()[rows, ranks],
-            "gate": mixture.gate_logit.sigmoid().numpy()[rows],
+            "gate": out.gate.numpy()[rows],
             "known_user": (batch.user > 0).numpy()[rows],
             "after": last.started_at.iloc[rows].reset_index(drop=True),
         }

@@ -22,11 +22,19 @@ from pgt import contextual, datasets, files
 from pgt.baselines import ContextKernel, fit_baseline
 from pgt.calibration import threshold
 from pgt.config import TargetTime
-from pgt.contextual import IN_WORDS, MEMORY, OLDER, ContextualConfig, ContextualPointer
+from pgt.contextual import (
+    IN_WORDS,
+    MEMORY,
+    OLDER,
+    ContextualConfig,
+    ContextualPointer,
+    Mixture,
+    MixtureModel,
+)
 from pgt.errors import DataError
 from pgt.history import HistoryWindows, is_new, of_rows, with_history
 from pgt.metrics import compare, evaluate, gains
-from pgt.mixture import Mixture, MixtureModel, evaluating
+from pgt.model import evaluating
 from pgt.train import fit
 from pgt.visits import find_user, moment, nobody_before, person_rows, until
 from pgt.vocabulary import Vocabulary

@@ -31,7 +31,7 @@ from pgt.windows import prepare
 
 from .helpers import random_visits, routine_visits, tiny_config
 
-KILLS = 50
+KILLS = 20
 EPOCHS = 15
 EVENTS = {"open", "os.chmod", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree"}
 
@@ -53,7 +53,7 @@ class Moments:
 
     def watch(self) -> None:
         """Count from now on, to the end of the process."""
-        steps, save = training_run.use_keys, files.save_file
+        steps, save = training_run.TrainingRun.step, files.save_file
 
         def step(*arguments: Any) -> None:
             self()
@@ -63,7 +63,7 @@ class Moments:
             save(tensors, path, **named)
             self(lambda: os.truncate(path, path.stat().st_size // 2))
 
-        setattr(training_run, "use_keys", step)  # noqa: B010
+        setattr(training_run.TrainingRun, "step", step)  # noqa: B010
         setattr(files, "save_file", saved)  # noqa: B010
         sys.addaudithook(lambda event, _: self() if event in EVENTS else None)
 

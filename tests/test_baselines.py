@@ -16,8 +16,7 @@ from torch import Tensor
 from wherenext import city
 
 from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, baselines, fit_baseline
-from pgt.metrics import evaluate, gains
-from pgt.sparse import Transitions, rank_all
+from pgt.metrics import evaluate, gains, rank, ranked
 from pgt.windows import Dataset, Windows, prepare
 
 from .helpers import changed, minutes, random_visits, routine_visits
@@ -80,25 +79,6 @@ def test_markov_equals_counting(data: Dataset) -> None:
                 assert scores[i, there] == -math.inf
             else:
                 assert scores[i, there].item() == pytest.approx(expected, rel=1e-4)
-
-
-@pytest.mark.parametrize("size", [1, 2, 9])
-@pytest.mark.parametrize("n", [1, 2, 60])
-def test_transitions_are_a_table_of_counts(size: int, n: int) -> None:
-    rng = torch.Generator().manual_seed(n)
-    origin = torch.randint(0, 5, (n,), generator=rng)
-    there = torch.randint(0, size, (n,), generator=rng)
-    table = torch.zeros(7, size)
-    for step in zip(origin, there, strict=True):
-        table[step] += 1
-    found = Transitions.count(origin, there, size)
-    asked = torch.arange(7)
-    place, count = found.after(asked)
-    assert place.shape[1] == int((table > 0).sum(1).max())
-    assert torch.equal(torch.zeros(7, 1 + size).scatter(1, 1 + place, count)[:, 1:], table)
-    every = torch.arange(-1, size).expand(7, -1)  # -1 is no place: it never followed
-    assert torch.equal(found.count_of(asked, every), torch.nn.functional.pad(table, (1, 0)))
-    assert [part.shape for part in found.after(asked[:0])] == [(0, 0), (0, 0)]
 
 
 def test_of_places_where_the_person_never_was_everybodys_share_decides() -> None:
@@ -186,14 +166,6 @@ def test_what_is_no_place_scores_nothing(data: Dataset, name: str) -> None:
     assert (own[place >= 0] > -math.inf).all()
 
 
-@pytest.mark.parametrize("name", baselines())
-def test_batch_mates_change_nothing(data: Dataset, name: str) -> None:
-    predictor = baselines()[name].fit(data.train)
-    whole = predictor.scores(data.test.batch(np.arange(10)))
-    for i in range(10):
-        torch.testing.assert_close(predictor.scores(data.test.batch([i]))[0], whole[i])
-
-
 def test_a_clockwork_life_is_predicted() -> None:
     data = prepare(routine_visits())
     accuracy = {
@@ -213,7 +185,7 @@ def test_ranks_without_all_scores_are_those_by_all_scores(name: str, protocol: A
     data = prepare(city.load().visits, protocol=protocol)
     rule = fit_baseline(name, data.train, data.valid.subset([]))
     for batch in islice(data.test.batches(200), 4):
-        found, dense = rule.rank(batch), rank_all(rule.scores(batch), batch.target, batch.index)
-        assert torch.equal(found.better, dense.better) and torch.equal(found.tied, dense.tied)
-        best = rule.scores(batch).amax(1)
-        assert torch.equal(rule.scores(batch).gather(1, found.predicted[:, None])[:, 0], best)
+        found, scores = ranked(rule, batch), rule.scores(batch)
+        better, tied = rank(scores, batch.target)
+        assert torch.equal(found.better, better) and torch.equal(found.tied, tied)
+        assert torch.equal(scores.gather(1, found.predicted[:, None])[:, 0], scores.amax(1))

@@ -29,15 +29,14 @@ from pgt.contextual import (
     AdditiveScorer,
     ContextualConfig,
     ContextualPointer,
-    hats,
+    knots_of,
     like_kernel,
     load_contextual,
     to_the_hour,
 )
 from pgt.errors import DataError
 from pgt.history import HistoryBatch, HistoryWindows, with_history
-from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import cross_entropy
+from pgt.model import PointerGeneratorTransformer, cross_entropy
 from pgt.train import fit
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, prepare
@@ -185,19 +184,6 @@ def test_facts_about_now_and_then_equal_a_loop(seen: Dataset) -> None:
         assert found["wait"][i] == min(int(2 * np.log2(wait + 1) + 1e-5), 27)
 
 
-def test_no_fact_is_about_the_person_or_the_rest_of_the_batch(seen: Dataset) -> None:
-    test, batch = cast(HistoryWindows, seen.test), everything(seen)
-    other = replace(batch, user=batch.user.flip(0) + 1, index=batch.index + 3)
-    for name, term in ALL.items():
-        together = term.of(batch)
-        assert torch.equal(term.of(other), together), name
-        for i in range(0, len(batch), 9):
-            alone = term.of(cast(HistoryBatch, test.batch([i])))[0]
-            assert torch.equal(alone, together[i, : len(alone)]), name
-    for name, fact in (NOW | THEN).items():
-        assert torch.equal(fact.of(other), fact.of(batch)), name
-
-
 def test_what_is_not_known_is_not_read(seen: Dataset) -> None:
     batch = everything(seen)
     assert {f.name for f in fields(batch) if "target" in f.name} <= set(ABOUT_TARGET)
@@ -210,31 +196,17 @@ def test_what_is_not_known_is_not_read(seen: Dataset) -> None:
 
 
 def test_to_the_hour_keeps_the_hour_and_nothing_finer(seen: Dataset) -> None:
-    batch = everything(seen)
-    # Every minute of the hour in which the target begins, wherever the last visit ended.
-    for now in (0, 9 * 60 + 20, 9 * 60 + 59):
-        for hour, days in ((9, 0), (9, 6), (23, 2), (0, 0), (10, 6)):
-            told = []
-            for past in range(60):
-                then = 60 * hour + past
-                wait = (1440 * days + then - now) % WEEK
-                if days == 0 and hour == now // 60 and then < now:
-                    continue  # before now
-                one = replace(batch, now_minute=torch.full_like(batch.now_minute, now),
-                              target_minute=torch.full_like(batch.now_minute, then),
-                              wait=torch.full_like(batch.now_minute, wait))  # fmt: skip
-                hourly = to_the_hour(one)
-                told.append((int(hourly.target_minute[0]), int(hourly.wait[0])))
-                assert torch.equal(hourly.now_minute, one.now_minute)
-            assert len(set(told)) == 1, (now, hour, days)
-            middle, wait = told[0]
-            assert middle == 60 * hour + 30
-            if days or hour != now // 60:
-                assert wait == (1440 * days + middle - now) % WEEK
-            else:  # within the hour that it already is
-                assert wait == max(middle - now, 0)
-    twice = to_the_hour(to_the_hour(batch))
-    assert torch.equal(twice.wait, to_the_hour(batch).wait)
+    batch, hour = everything(seen), 9
+    for now, days in ((8 * 60, 0), (9 * 60 + 20, 6), (9 * 60 + 20, 0)):
+        told = set()
+        for then in range(max(60 * hour, now if days == 0 else 0), 60 * hour + 60):
+            filled = {"now_minute": now, "target_minute": then,
+                      "wait": (1440 * days + then - now) % WEEK}  # fmt: skip
+            one: Any = {k: torch.full_like(batch.now_minute, v) for k, v in filled.items()}
+            hourly = to_the_hour(replace(batch, **one))
+            told.add((int(hourly.target_minute[0]), int(hourly.wait[0])))
+        middle = 60 * hour + 30
+        assert told == {(middle, (1440 * days + middle - now) % WEEK)}
 
 
 def test_tables_have_a_row_for_every_kind_of_fact_and_words(seen: Dataset) -> None:
@@ -247,16 +219,20 @@ def test_tables_have_a_row_for_every_kind_of_fact_and_words(seen: Dataset) -> No
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_between_knots_a_table_draws_straight_lines(name: str) -> None:
-    knots = torch.tensor(ALL[name].knots).float()
+def test_between_knots_a_table_draws_straight_lines(name: str, data: Dataset) -> None:
+    knots, batch = ALL[name].knots, some(data)
+    span = knots[-1] - knots[0]
+    size = batch.location.numel()
+    value = torch.linspace(knots[0] - 0.2 * span, knots[-1] + 0.2 * span, size)
+    value[: len(knots)] = torch.tensor(knots)  # exact at the knots
+    _, scorer = built(data)
+    scorer.known = {name: replace(ALL[name], of=lambda _: value.view_as(batch.location))}
+    for key, row in knots_of([ALL[name]]).items():
+        setattr(scorer, key, row)
     table = torch.randn(len(knots), generator=torch.Generator().manual_seed(0))
-    low, high, share = hats(knots, knots)
-    assert torch.equal(torch.lerp(table[low], table[high], share), table)  # exact at the knots
-    span = float(knots[-1] - knots[0])
-    value = torch.linspace(float(knots[0]) - 0.2 * span, float(knots[-1]) + 0.2 * span, 301)
-    low, high, share = hats(value, knots)
-    drawn = torch.lerp(table[low], table[high], share)
+    drawn = torch.einsum("bkl,k->bl", scorer.hats(batch), table).flatten()
     assert np.allclose(drawn, np.interp(value, knots, table), atol=1e-4)
+    assert torch.allclose(drawn[: len(knots)], table, atol=1e-6)
 
 
 # ---- The model ---------------------------------------------------------------------------------
@@ -310,8 +286,8 @@ def test_without_terms_it_is_pgt(dtype: torch.dtype) -> None:
     index = np.arange(len(plain.test))
     batch = plain.test.batch(index)
     assert batch.padding.any()
-    one = pgt(batch, attention=True)
-    two = model(with_history(plain).test.batch(index), attention=True)  # type: ignore[arg-type]
+    one = pgt(batch)
+    two = model(with_history(plain).test.batch(index))  # type: ignore[arg-type]
     tight = 1e-5 if dtype == torch.float32 else 1e-12
     for name in ("log_probs", "gate", "pointer_attention", "generator_log_probs"):
         assert getattr(two, name).dtype == dtype
@@ -359,15 +335,6 @@ def test_a_weight_is_what_the_equation_says(data: Dataset) -> None:
                 weights[k] += np.exp(total)
         assert found[i, : len(weights)] == pytest.approx(weights / weights.sum(), abs=1e-4)
         assert (found[i, len(weights) :] == 0).all()
-
-
-def test_interplay_adds_one_number_to_every_reason_of_a_visit(data: Dataset) -> None:
-    model, scorer = built(data)
-    batch = some(data)
-    assert (scorer.parts(batch)[1] == 0).all()  # at first it says nothing
-    scrambled(model)
-    each, together = scorer.parts(batch)
-    assert each.shape == (*batch.location.shape, 3) and together.std() > 0
 
 
 def test_beyond_the_recent_visits_only_terms_speak(data: Dataset) -> None:
@@ -490,6 +457,26 @@ def test_gradients_are_finite_where_nobody_can_name_a_place(
         assert found and all(torch.isfinite(gradient).all() for gradient in found)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_without_all_places_is_that_of_all(data: Dataset, smoothing: float) -> None:
+    """Whatever the number of places in the configuration: an open vocabulary has none."""
+    batch, known = some(data), data.vocabulary.n_known + 2
+    alone = ALONE | {"n_trained_ids": known}
+    model = scrambled(ContextualPointer(config(data, **alone))).double()
+    expected = cross_entropy(model(batch).log_probs, batch.target, smoothing)
+    torch.testing.assert_close(model.losses(batch, smoothing), expected)
+    few = ContextualPointer(config(data, **alone | {"n_trained_ids": 2, "n_locations": 2}))
+    few.double().eval().load_state_dict(model.state_dict())
+    torch.testing.assert_close(few.losses(batch, smoothing), expected)
+    own, dense = few.own_scores(batch), model(batch).log_probs
+    assert own is not None
+    listed = dense.gather(1, own[0].clamp(min=0)).masked_fill(own[0] < 0, -torch.inf)
+    torch.testing.assert_close(own[1], listed)
+    ranks = [metrics.ranked(one, batch) for one in (few, model)]
+    assert torch.equal(ranks[0].better, metrics.rank(dense, batch.target)[0])
+    assert torch.equal(ranks[0].tied, ranks[1].tied)
+
+
 def test_a_plain_batch_is_refused(data: Dataset) -> None:
     plain = prepare(visits(), protocol="exact").test.batch([0])
     with pytest.raises(DataError, match=r"pgt\.with_history"):
@@ -513,23 +500,6 @@ def test_a_plain_batch_is_refused(data: Dataset) -> None:
 def test_a_wrong_configuration_is_named(data: Dataset, changes: Any, words: str) -> None:
     with pytest.raises(DataError, match=words):
         config(data, **changes)
-
-
-def test_too_few_reasons_cannot_hold_the_kernels(data: Dataset) -> None:
-    model, scorer = built(data, n_components=2)
-    before = {name: values.clone() for name, values in model.state_dict().items()}
-    with pytest.raises(DataError, match="three components"):
-        like_kernel(scorer, ContextKernel())
-    assert all(torch.equal(values, before[name]) for name, values in model.state_dict().items())
-
-
-def test_the_kernels_reasons_leave_others_and_the_interplay_alone(data: Dataset) -> None:
-    _, scorer = built(data, n_components=4)
-    before = {name: values.clone() for name, values in scorer.tables.items()}
-    like_kernel(scorer, ContextKernel())
-    for name, table in scorer.tables.items():
-        assert torch.equal(table[:, 3:], before[name][:, 3:]), name
-    assert not torch.equal(scorer.tables["before"][:, :3], before["before"][:, :3])
 
 
 def test_a_configuration_survives_json(data: Dataset) -> None:

@@ -43,8 +43,14 @@ from pgt.improvements import (
     improved,
     occurrences,
 )
-from pgt.model import EncoderLayer, Generator, Pointer, PointerGeneratorTransformer, SelfAttention
-from pgt.sparse import cross_entropy
+from pgt.model import (
+    EncoderLayer,
+    Generator,
+    Pointer,
+    PointerGeneratorTransformer,
+    SelfAttention,
+    cross_entropy,
+)
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
 

@@ -27,11 +27,11 @@ from pgt.metrics import (
     group_mask,
     interval,
     interval_of_mean,
+    rank,
     resampled_means,
     summarize,
     weighted_f1,
 )
-from pgt.sparse import rank
 from pgt.windows import Windows, prepare
 
 from .helpers import random_visits

@@ -14,18 +14,21 @@ from torch import Tensor, nn
 from wherenext.results import read_results
 
 from pgt.batch import Batch
-from pgt.config import ABLATIONS, PARTS, PRESETS, ModelConfig, TrainConfig, WindowConfig, ablate
+from pgt.config import ABLATIONS, PRESETS, ModelConfig, TrainConfig, WindowConfig, ablate
 from pgt.model import (
+    Dropout,
     Embeddings,
     EncoderLayer,
     Output,
     Pointer,
     PointerGeneratorTransformer,
-    logits_of,
+    SelfAttention,
+    cross_entropy,
+    log_mixture,
     recency,
+    scatter_log_probs,
     sinusoids,
 )
-from pgt.sparse import DenseLogits, LinearLogits, cross_entropy
 from pgt.windows import Dataset, prepare
 
 from .helpers import changed, model_of, pad_to, random_visits, tiny_config
@@ -87,6 +90,12 @@ def test_every_output_is_a_distribution(data: Dataset, batch: Batch, name: str) 
         assert ((out.pointer_attention.sum(1) - 1).abs() < 1e-12).all()
         assert (out.pointer_attention[batch.padding] == 0).all()
         assert (out.pointer_attention[~batch.padding] > 0).all()
+    fixed = {"no_gate": 0.5, "no_generator": 1.0, "no_pointer": 0.0}
+    assert (out.gate == fixed[name]).all() if name in fixed else out.gate.std() > 0
+    assert len(out.self_attention) == model.config.n_layers
+    for weights in out.self_attention:  # (B, H, L, L)
+        torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+        assert (weights.masked_select(batch.padding[:, None, None, :]) == 0).all()
 
 
 def test_erratum_8_the_gate_is_the_weight_of_copying(data: Dataset, batch: Batch) -> None:
@@ -96,16 +105,6 @@ def test_erratum_8_the_gate_is_the_weight_of_copying(data: Dataset, batch: Batch
     torch.testing.assert_close(out.log_probs.exp(), mixed, atol=1e-14, rtol=0)
     copied = torch.zeros_like(mixed).scatter_add(1, batch.location, out.pointer_attention)
     torch.testing.assert_close(out.pointer_log_probs.exp(), copied, atol=1e-14, rtol=0)
-
-
-def test_ablated_gates(data: Dataset, batch: Batch) -> None:
-    config = tiny_config(data)
-    gates = {name: model_of(ablate(config, name))(batch) for name in ABLATIONS}
-    assert (gates["no_gate"].gate == 0.5).all()
-    assert (gates["no_generator"].gate == 1).all()
-    assert (gates["no_pointer"].gate == 0).all()
-    assert torch.equal(gates["no_generator"].log_probs, gates["no_generator"].pointer_log_probs)
-    assert torch.equal(gates["no_pointer"].log_probs, gates["no_pointer"].generator_log_probs)
 
 
 # --- what is removed is not read, what is there is read
@@ -206,13 +205,6 @@ def test_erratum_15_the_target_is_hidden_but_for_its_day_where_that_is_declared(
     assert torch.equal(model(moved).log_probs, base) == (target_time == "unknown")
 
 
-def test_nothing_but_the_listed_fields_is_read(data: Dataset, batch: Batch) -> None:
-    nonsense = torch.full_like(batch.length, 10**9)
-    other = changed(batch, index=nonsense, now_minute=nonsense, start_minute=batch.location * 0)
-    model = model_of(tiny_config(data))
-    assert torch.equal(model(batch).log_probs, model(other).log_probs)
-
-
 def test_erratum_3_recency_runs_from_1_to_8_and_0_is_padding(batch: Batch) -> None:
     days = torch.arange(batch.location.shape[1]).expand_as(batch.location)
     levels = recency(changed(batch, days_ago=days), "unknown")
@@ -293,40 +285,6 @@ def test_erratum_9_the_encoder_layer_is_pytorchs_pre_norm_layer(
     torch.testing.assert_close(one[~padding], two[~padding], atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("grad", [False, True])
-def test_the_returned_self_attention_is_the_one_used(
-    data: Dataset, batch: Batch, grad: bool
-) -> None:
-    config = tiny_config(data)
-    model = model_of(config)
-    with torch.set_grad_enabled(grad):
-        plain, told = model(batch), model(batch, attention=True)
-    close(plain, told)
-    assert plain.self_attention == ()
-    assert len(told.self_attention) == config.n_layers
-    n = batch.location.shape[1]
-    for weights in told.self_attention:
-        assert weights.shape == (len(batch), config.n_heads, n, n)
-        torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
-        assert (weights.masked_select(batch.padding[:, None, None, :]) == 0).all()
-
-
-def test_the_self_attention_of_the_first_layer_recomputed(data: Dataset, batch: Batch) -> None:
-    config = tiny_config(data)
-    model = model_of(config)
-    layer = model.encoder.layers[0]
-    x = model.embeddings(batch) + model.encoder.positions[: batch.location.shape[1]]
-    h = layer.norm_attention(x)
-    query, key, _ = layer.attention.project(h).chunk(3, -1)
-    size = config.d_model // config.n_heads
-    for head in range(config.n_heads):
-        part = slice(head * size, (head + 1) * size)
-        scores = query[..., part] @ key[..., part].transpose(1, 2) / math.sqrt(size)
-        expected = scores.masked_fill(batch.padding[:, None, :], -math.inf).softmax(-1)
-        actual = model(batch, attention=True).self_attention[0][:, head]
-        torch.testing.assert_close(actual, expected, atol=1e-12, rtol=0)
-
-
 def test_the_pointer_is_attention_from_the_last_visit_plus_the_bias(
     data: Dataset, batch: Batch
 ) -> None:
@@ -403,8 +361,6 @@ def test_erratum_2_a_window_of_153_visits_is_its_last_150() -> None:
     out = model(batch)
     assert out.pointer_attention.shape == (1, 150)
     close(out, model(batch.most_recent(150)), atol=0)
-    loss = model.mixture(batch).cross_entropy(torch.tensor([5]))
-    torch.testing.assert_close(loss, -out.log_probs[:, 5])
     first = batch.location.clone()
     first[0, :3] = 9
     close(out, model(changed(batch, location=first)), atol=0)
@@ -447,55 +403,9 @@ def test_the_default_values_are_those_that_results_were_measured_with() -> None:
     shape = {"d_model": 64, "n_heads": 4, "n_layers": 2, "d_feedforward": 128, "dropout": 0.15}
     assert ModelConfig(10, 3) == ModelConfig(10, 3, **shape, max_len=150)
     measured = read_results("new_york").header["data"]["training"]
+    measured.pop("amp", None)  # which there was, and which gained nothing
     assert json.loads(json.dumps(asdict(TrainConfig()))) == measured
     assert WindowConfig() == WindowConfig(days=7, min_visits=3, protocol="published")
-
-
-def test_configuration_survives_json() -> None:
-    config = ModelConfig(10, 3, without=("gate", "user"), target_time="day")
-    assert ModelConfig.from_dict(asdict(config)) == config
-
-
-def test_every_part_can_be_removed_alone(data: Dataset, batch: Batch) -> None:
-    for part in PARTS:
-        out = model_of(tiny_config(data, without=(part,)))(batch)
-        assert (out.log_probs.logsumexp(1).abs() < 1e-12).all(), part
-
-
-def test_bf16_in_the_encoder_gives_nearly_the_same(data: Dataset, batch: Batch) -> None:
-    model = model_of(tiny_config(data)).float()
-    with torch.no_grad():
-        exact = model(batch)
-        with torch.autocast("cpu", torch.bfloat16):
-            half = model(batch)
-    for name in FIELDS:
-        assert getattr(half, name).dtype == torch.float32, name
-    assert (half.log_probs.logsumexp(1).abs() < 1e-5).all()
-    assert (half.log_probs - exact.log_probs).abs().max() < 0.15
-    assert not torch.equal(half.log_probs, exact.log_probs)
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        mixture = model.mixture(batch)
-    assert {mixture.gate_logit.dtype, mixture.pointer.dtype} == {torch.float32}
-    assert isinstance(mixture.logits, LinearLogits)
-    assert mixture.logits.context.dtype == torch.float32
-
-
-def test_only_a_generator_that_is_one_product_is_computed_in_stretches(data: Dataset) -> None:
-    generator = model_of(tiny_config(data)).generator
-    assert generator is not None
-    context = torch.randn(3, 16, dtype=torch.float64)
-    stretched = logits_of(generator, context, 2)
-    whole = logits_of(torch.nn.Sequential(generator), context, 2)
-    assert isinstance(stretched, LinearLogits) and isinstance(whole, DenseLogits)
-    torch.testing.assert_close(whole.z, context @ stretched.weight.T + stretched.bias)
-    assert whole.first == stretched.first == 2
-    half = logits_of(generator.float(), context.bfloat16())
-    assert isinstance(half, LinearLogits) and half.context.dtype == torch.float32
-
-
-def test_without_a_pointer_a_mixture_has_no_slots(data: Dataset, batch: Batch) -> None:
-    mixture = model_of(tiny_config(data, without=("pointer",))).mixture(batch)
-    assert mixture.place.shape == mixture.pointer.shape == (len(batch), 0)
 
 
 def test_erratum_11_the_parameters_of_gate_and_encoder_layer_are_these() -> None:
@@ -518,14 +428,154 @@ def test_erratum_16_a_window_reaches_back_seven_days_and_no_further(data: Datase
             assert int(some.days_ago.min()) >= 0 and int(from_target.max()) <= 7
 
 
-def test_a_constant_added_to_all_keys_changes_nothing(data: Dataset, batch: Batch) -> None:
-    """A softmax forgets it: the key biases are parameters without effect."""
-    model = model_of(tiny_config(data))
-    before = model(batch)
-    d = model.config.d_model
-    with torch.no_grad():
-        assert model.pointer is not None
-        model.pointer.key.bias += torch.randn(d)
-        for layer in model.encoder.layers:
-            layer.attention.project.bias[d : 2 * d] += torch.randn(d)
-    close(before, model(batch))
+# --- two distributions mixed, in log space, and the loss
+
+
+V = 7
+
+
+def distribution(seed: int, rows: int = 5) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(rows, V, generator=generator, dtype=torch.float64).softmax(1)
+
+
+def test_mixture_equals_the_printed_formula_and_sums_to_one() -> None:
+    p, q = distribution(0), distribution(1)
+    logit = torch.linspace(-6, 6, 5, dtype=torch.float64)
+    g = logit.sigmoid()[:, None]
+    mixed = log_mixture(logit, p.log(), q.log())
+    torch.testing.assert_close(mixed, (g * p + (1 - g) * q).log(), atol=1e-14, rtol=0)
+    torch.testing.assert_close(mixed.exp().sum(1), torch.ones(5, dtype=torch.float64))
+
+
+def test_erratum_6_the_log_probabilities_are_normalised_without_a_constant() -> None:
+    p, q = distribution(0), distribution(1)
+    logit = torch.zeros(5, dtype=torch.float64)
+    ours = log_mixture(logit, p.log(), q.log()).logsumexp(1)
+    printed = (0.5 * p + 0.5 * q + 1e-10).log().logsumexp(1)
+    assert ours.abs().max() < 1e-15
+    assert printed.abs().max() == pytest.approx(V * 1e-10, rel=1e-3)
+
+
+def test_erratum_12_the_gradient_survives_where_the_printed_constant_drowns_it() -> None:
+    small = 1e-30
+    score = torch.tensor(math.log(small), dtype=torch.float64, requires_grad=True)
+    pointer = torch.tensor([[0.0, -math.inf]], dtype=torch.float64)
+    generator = torch.stack([torch.zeros((), dtype=torch.float64), score])[None]
+    log_mixture(torch.zeros(1, dtype=torch.float64), pointer, generator)[0, 1].backward()
+    assert score.grad is not None
+    assert score.grad.item() == pytest.approx(1.0)  # log(q / 2) = score - log 2
+
+    printed = torch.tensor(math.log(small), dtype=torch.float64, requires_grad=True)
+    (0.5 * printed.exp() + 1e-10).log().backward()
+    assert printed.grad is not None
+    assert printed.grad.item() < 1e-19
+
+
+def test_an_infinite_gate_is_one_side_alone() -> None:
+    p, q = distribution(0), distribution(1)
+    always, never = torch.full((5,), math.inf), torch.full((5,), -math.inf)
+    assert torch.equal(log_mixture(always.double(), p.log(), q.log()), p.log())
+    assert torch.equal(log_mixture(never.double(), p.log(), q.log()), q.log())
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_scatter_equals_a_loop(scale: float) -> None:
+    generator = torch.Generator().manual_seed(2)
+    log_weights = scale * torch.randn(6, 9, generator=generator, dtype=torch.float64)
+    length = torch.tensor([9, 1, 4, 9, 2, 6])
+    padding = torch.arange(9) >= length[:, None]
+    log_weights = log_weights.masked_fill(padding, -math.inf).log_softmax(1)
+    location = torch.randint(1, V, (6, 9), generator=generator).masked_fill(padding, 0)
+    out = scatter_log_probs(log_weights, location, V)
+    for b in range(6):
+        for place in range(V):
+            terms = [float(log_weights[b, i]) for i in range(length[b]) if location[b, i] == place]
+            if not terms:
+                assert out[b, place] == -math.inf
+                continue
+            peak = max(terms)
+            expected = peak + math.log(sum(math.exp(t - peak) for t in terms))
+            assert out[b, place].item() == pytest.approx(expected, abs=1e-12, rel=1e-12)
+    torch.testing.assert_close(out.logsumexp(1), torch.zeros(6, dtype=torch.float64))
+
+
+def test_scatter_keeps_weights_that_underflow_and_their_gradient() -> None:
+    # e^-200 is no float32, let alone beside a weight of one.
+    log_weights = torch.tensor([[0.0, -200.0, -200.0, -math.inf]], requires_grad=True)
+    out = scatter_log_probs(log_weights, torch.tensor([[1, 2, 2, 0]]), 4)
+    assert out[0, 2].item() == pytest.approx(-200 + math.log(2))
+    assert out[0, [0, 3]].tolist() == [-math.inf, -math.inf]
+    out[0, 2].backward()
+    assert log_weights.grad is not None
+    assert log_weights.grad.tolist() == [[0.0, 0.5, 0.5, 0.0]]
+
+
+def test_gradients_are_those_of_finite_differences() -> None:
+    generator = torch.Generator().manual_seed(3)
+    scores = torch.randn(3, 5, generator=generator, dtype=torch.float64, requires_grad=True)
+    other = torch.randn(3, V, generator=generator, dtype=torch.float64, requires_grad=True)
+    gate = torch.randn(3, generator=generator, dtype=torch.float64, requires_grad=True)
+    location = torch.randint(1, V, (3, 5), generator=generator)
+
+    def mixed(scores: Tensor, other: Tensor, gate: Tensor) -> Tensor:
+        pointer = scatter_log_probs(scores.log_softmax(1), location, V)
+        return log_mixture(gate, pointer, other.log_softmax(1))
+
+    assert torch.autograd.gradcheck(mixed, (scores, other, gate))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.03, 0.3])
+def test_erratum_6_the_loss_is_pytorchs_cross_entropy_on_logits_and_on_log_probs(
+    smoothing: float,
+) -> None:
+    logits = 3 * torch.randn(9, 12, dtype=torch.float64)
+    target = torch.randint(12, (9,))
+    ours = cross_entropy(logits.log_softmax(1), target, smoothing)
+    theirs = nn.CrossEntropyLoss(label_smoothing=smoothing, reduction="none")
+    torch.testing.assert_close(ours, theirs(logits, target))
+    torch.testing.assert_close(ours, theirs(logits.log_softmax(1), target))
+
+
+def test_smoothing_is_over_the_places_that_can_be_named() -> None:
+    log_probs = torch.tensor([[0.5, 0.25, 0.25, 0.0]], dtype=torch.float64).log()
+    (loss,) = cross_entropy(log_probs, torch.tensor([0]), 0.3)
+    assert loss.item() == pytest.approx(-0.7 * math.log(0.5) - 0.1 * math.log(0.5 / 16))
+    (loss,) = cross_entropy(log_probs, torch.tensor([3]), 0.0)
+    assert loss.item() == pytest.approx(-math.log(1e-10))
+
+
+# --- where it begins, and dropout
+
+
+def test_attention_begins_like_pytorchs() -> None:
+    d = 96
+    torch.manual_seed(0)
+    config = ModelConfig(10, 3, d_model=d)
+    ours, theirs = SelfAttention(config), nn.MultiheadAttention(d, 4)
+    limit = math.sqrt(6 / (d + 3 * d))  # Glorot and Bengio (2010)
+    for weight in (ours.project.weight, theirs.in_proj_weight):
+        assert weight.abs().max() <= limit
+        assert weight.abs().max() > 0.99 * limit
+        assert weight.std().item() == pytest.approx(limit / math.sqrt(3), rel=0.02)
+    for one, other in (
+        (ours.project.bias, theirs.in_proj_bias),
+        (ours.out.bias, theirs.out_proj.bias),
+    ):
+        assert torch.equal(one, other) and (one == 0).all()
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.15, 0.5, 0.999])
+def test_dropout_drops_so_many_keeps_the_mean_and_acts_in_training_alone(p: float) -> None:
+    torch.manual_seed(0)
+    part, x = Dropout(p), torch.ones(300, 1001)
+    out = part(x)
+    kept = out != 0
+    n, dropped = x.numel(), 1 - kept.float().mean().item()
+    assert abs(dropped - p) < 5 * math.sqrt(p * (1 - p) / n) + 2**-16
+    assert torch.equal(out[kept], torch.full_like(out[kept], 1 / (1 - p)))
+    assert torch.equal(part(x), out) == (p == 0)
+    assert part.eval()(x) is x or torch.equal(part(x), x)
+    if p == 0.5:  # neighbours and rows know nothing of each other
+        for other in (kept.roll(1, 0), kept.roll(1, 1)):
+            assert abs((kept == other).float().mean().item() - 0.5) < 5 * 0.5 / math.sqrt(n)

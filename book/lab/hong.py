@@ -22,10 +22,7 @@ from torch import Tensor, nn
 
 from lab.hong_config import NeuralConfig
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
-from pgt.counter_random import Dropout
-from pgt.mixture import PlaceModel
-from pgt.model import sinusoids
-from pgt.sparse import at_least_float32
+from pgt.model import Dropout, PlaceModel, sinusoids
 
 
 @dataclass(frozen=True)
@@ -190,7 +187,7 @@ class NeuralBaseline(PlaceModel):
         batch = batch.most_recent(self.config.max_len)
         rows = torch.arange(len(batch), device=batch.length.device)
         context = self.encode(batch)[rows, batch.length - 1]  # (B, E) the last visit
-        scores = at_least_float32(self.head(context, batch.user))  # (B, V)
+        scores = self.head(context, batch.user)  # (B, V)
         return Prediction(F.log_softmax(scores, dim=-1))
 
 

@@ -18,8 +18,7 @@ from torch import Tensor, nn
 from lab.hong import Prediction
 from pgt.batch import Batch
 from pgt.config import ModelConfig
-from pgt.mixture import PlaceModel
-from pgt.model import PointerGeneratorTransformer
+from pgt.model import PlaceModel, PointerGeneratorTransformer
 from pgt.summarizer import AdditiveAttention, Decoder, Encoder, ReduceState, mixture
 
 

@@ -32,8 +32,7 @@ from lab.reports import Report
 from lab.runs import SEEDS
 from pgt.contextual import TRAINING
 from pgt.metrics import ends, resampled_means
-from pgt.mixture import evaluating
-from pgt.model import PointerGeneratorTransformer
+from pgt.model import PointerGeneratorTransformer, evaluating
 from pgt.predictor import new_network
 from pgt.train import fit
 from pgt.windows import Dataset
@@ -49,7 +48,7 @@ def likelihood(model: Any, windows: Any) -> np.ndarray:
     out = np.empty(len(windows))
     with evaluating(model), torch.no_grad():
         for batch in windows.batches(256):
-            out[batch.index.numpy()] = -model.mixture(batch).cross_entropy(batch.target).numpy()
+            out[batch.index.numpy()] = -model.losses(batch).numpy()
     return out
 
 

@@ -19,10 +19,8 @@ from pgt.config import PRESETS, ModelConfig, TargetTime, TrainConfig, ablate
 from pgt.files import folder
 from pgt.history import with_history
 from pgt.improvements import IMPROVEMENTS, improved
-from pgt.mixture import PlaceModel
-from pgt.model import PointerGeneratorTransformer
+from pgt.model import Loss, PlaceModel, PointerGeneratorTransformer, cross_entropy
 from pgt.predictor import NextLocation
-from pgt.sparse import Loss, cross_entropy
 from pgt.train import fit
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset

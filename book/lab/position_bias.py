@@ -38,8 +38,7 @@ from pgt import checkpoint, metrics
 from pgt.config import ModelConfig, TrainConfig
 from pgt.errors import DataError
 from pgt.files import load_weights
-from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import cross_entropy
+from pgt.model import PointerGeneratorTransformer, cross_entropy
 from pgt.train import fit
 from pgt.windows import Dataset, Windows, prepare
 

@@ -20,7 +20,7 @@ from lab import data_sets
 from lab.provenance import imported
 from pgt.config import PRESETS
 from pgt.files import write_text
-from pgt.train import pick_device
+from pgt.graphs import pick_device
 
 Row = dict[str, Any]
 

@@ -15,8 +15,7 @@ import torch
 from lab.hong import neural
 from lab.hong_config import KINDS, PUBLISHED, NeuralConfig
 from pgt.config import PRESETS, ModelConfig, TrainConfig
-from pgt.mixture import PlaceModel
-from pgt.model import PointerGeneratorTransformer
+from pgt.model import PlaceModel, PointerGeneratorTransformer
 from pgt.vocabulary import Vocabulary
 
 MODELS = (*KINDS, "pgt")

@@ -27,9 +27,7 @@ from lab.reports import Report
 from pgt import metrics
 from pgt.config import PRESETS, ModelConfig
 from pgt.improvements import RecurrentEncoder
-from pgt.mixture import PlaceModel
-from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import cross_entropy
+from pgt.model import PlaceModel, PointerGeneratorTransformer, cross_entropy
 from pgt.summarizer import DOCUMENT, STOP, PointerGenerator, TextBatch
 from pgt.train import fit
 

@@ -22,7 +22,7 @@ from lab import data_sets, models
 from pgt import metrics
 from pgt.baselines import fit_baseline
 from pgt.config import WindowConfig
-from pgt.sparse import cross_entropy
+from pgt.model import cross_entropy
 from pgt.train import fit
 from pgt.visits import SPLITS
 from pgt.windows import Dataset, prepare

@@ -18,8 +18,7 @@ from torch import Tensor
 
 from pgt.config import PARTS
 from pgt.errors import DataError
-from pgt.mixture import PlaceModel
-from pgt.model import PointerGeneratorTransformer
+from pgt.model import PlaceModel, PointerGeneratorTransformer
 
 LARGEST = 2**23 - 1  # of a signed number of 24 bits
 ONE_LAYER = "one_layer"  # not a part of the configuration, but a row of the ablations

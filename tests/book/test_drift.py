@@ -37,18 +37,18 @@ def forward(self, context, encoded, batch):
 model.Pointer.forward = forward
 """,
     "08_generator_and_gate": """
-from pgt import model, sparse
-_mix = sparse.log_mixture
+from pgt import model
+_mix = model.log_mixture
 def log_mixture(logit, pointer, generator):
     return _mix(logit + 1e-3, pointer, generator)
-sparse.log_mixture = model.log_mixture = log_mixture
+model.log_mixture = log_mixture
 """,
     "09_model": """
-from pgt import model, sparse
-_mix = sparse.log_mixture
+from pgt import model
+_mix = model.log_mixture
 def log_mixture(logit, pointer, generator):
     return _mix(logit + 1e-3, pointer, generator)
-sparse.log_mixture = model.log_mixture = log_mixture
+model.log_mixture = log_mixture
 """,
 }
 

@@ -15,12 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book" / "lab" / "bench"))
 
 import bench  # noqa: E402
-from documented_model import DocumentedModel, from_batch  # noqa: E402
-from windows_loop import prepare_by_loop  # noqa: E402
+from reference import DocumentedModel, collate, prepare_by_loop  # noqa: E402
 
 from pgt.config import ModelConfig  # noqa: E402
-from pgt.model import PointerGeneratorTransformer  # noqa: E402
-from pgt.sparse import cross_entropy  # noqa: E402
+from pgt.model import PointerGeneratorTransformer, cross_entropy  # noqa: E402
 from pgt.windows import Dataset, prepare  # noqa: E402
 
 
@@ -69,12 +67,13 @@ def test_documented_forward_equals_ours(data: Dataset, training: bool) -> None:
     model = PointerGeneratorTransformer(config)
     assert model.pointer is not None and model.pointer.position_bias is not None
     torch.nn.init.normal_(model.pointer.position_bias)
-    documented = DocumentedModel(config).copy_weights(model)
+    documented = DocumentedModel(model)
     model.train(training)
     documented.train(training)
     batch = data.test.batch(list(range(16)))
     ours = model(batch).log_probs
-    locations, target, rest = from_batch(batch)
+    locations, target, rest = collate(prepare_by_loop(data)["test"][:16])
+    assert torch.equal(locations.T, batch.location) and torch.equal(target, batch.target)
     theirs = documented(locations, rest)
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
 
@@ -96,8 +95,7 @@ def test_quick_bench_writes_a_valid_file(
     assert result["command"].startswith("python book/lab/bench/bench.py --quick")
     assert {"experiment", "versions", "device", "threads", "seconds"} <= result.keys()
     assert str(ROOT) not in out.read_text(encoding="utf-8")
-    assert len(result["rows"]) >= 5
-    assert all("peak" in one for one in result["rows"] if one["unit"] == "s")
+    assert len(result["rows"]) == 2
     for one in result["rows"]:
         assert_well_formed(one)
 

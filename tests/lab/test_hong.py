@@ -16,8 +16,8 @@ from torch import Tensor
 
 from pgt.batch import Batch
 from pgt.config import TrainConfig
-from pgt.counter_random import Dropout
 from pgt.metrics import evaluate, gains
+from pgt.model import Dropout
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
 

@@ -59,7 +59,7 @@ def test_the_numbers_are_those_of_the_models_answer(
     found: Trace, model: PointerGeneratorTransformer, windows: Windows
 ) -> None:
     with torch.no_grad():
-        out = model(windows.batch([story(windows)]), attention=True)
+        out = model(windows.batch([story(windows)]))
     np.testing.assert_allclose(
         found.look.self_attention, torch.cat(out.self_attention).numpy(), atol=1e-6
     )

@@ -2,9 +2,8 @@
 
     PYTHON book/lab/bench/trackintel_visits.py FIXES.parquet
 
-PYTHON has trackintel 1.4 and, since its ``merge_staypoints`` fails with pandas 3, an older pandas.
-One person after the other, on one core; reading and building the geometries is not timed. Prints
-one line of JSON.
+PYTHON has trackintel 1.4 and an older pandas than 3. One person after the other, on one core;
+reading and building the geometries is not timed. Prints one line of JSON.
 """
 
 from __future__ import annotations
