@@ -32,12 +32,12 @@ from matplotlib import pyplot as plt
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from wherenext import city
-from wherenext.figures import COPIED, GENERATED, INK, MUTED, show
+from wherenext.figures import COPIED, GENERATED, INK, show
 from wherenext.results import read_results
 from wherenext.summaries import unknown_right, write_diaries, written
 
 from pgt import plots, summarizer
-from pgt.summarizer import SMALL, UNK, beam_search, text_batch
+from pgt.summarizer import SMALL, beam_search, text_batch
 
 torch.set_num_threads(1)
 
@@ -210,8 +210,6 @@ class AdditiveAttention(nn.Module):
 
 # %%
 class Writer(nn.Module):
-    """One word."""
-
     def __init__(self, V, D, H):
         super().__init__()
         self.fuse = nn.Linear(D + 2 * H, D)
@@ -348,8 +346,7 @@ print(f"{'and coverage':16s}{sizes.sum():>12,}")
 training = summarizer.SummarizerTraining()
 pairs = [d.pair for d in diaries.train]
 model, history = summarizer.fit_summarizer(config, training, words, pairs)
-print(f"{model.n_parameters():,} parameters")
-print(f"{len(history)} steps of {training.batch} diaries")
+print(f"{model.n_parameters():,} parameters, {len(history)} steps")
 
 # %% [markdown]
 # ## A summary, word by word
@@ -368,20 +365,18 @@ print("written:", *text)
 # %% tags=["hide-input"]
 # @title Figure 16.1: generated or copied, word by word
 figure, axes = plt.subplots(figsize=(7.4, 0.62 * (1 + len(text) // 8)))
-middle = {"ha": "center", "va": "center"}
 for k, (word, p) in enumerate(zip(text, draft.p_gen, strict=False)):
     x, y = k % 8, -(k // 8)
     box = {"facecolor": GENERATED if p >= 0.5 else COPIED}
     box |= {"edgecolor": "none", "alpha": 0.15 + 0.6 * abs(p - 0.5)}
-    axes.text(x, y, word, fontsize=9, color=INK, bbox=box, **middle)
-    axes.text(x, y - 0.38, f"{p:.2f}", fontsize=7, color=MUTED, **middle)
+    both = f"{word}\n{p:.2f}"
+    axes.text(x, y, both, ha="center", color=INK, fontsize=8, bbox=box)
 axes.set(xlim=(-0.6, 7.6), ylim=(-(len(text) - 1) // 8 - 0.3, 0.5))
 axes.axis("off")
 show(
     figure,
     alt="The words of the summary on blue or orange, numbers below them.",
-    caption="The probability of generating, word by word. Blue: rather "
-    "copied; orange: rather generated.",
+    caption="The probability of generating. Blue: copied; orange: generated.",
 )
 
 # %%
@@ -393,8 +388,7 @@ axes.set(xlabel="source", ylabel="summary as written")
 axes.tick_params(labelsize=6)
 show(
     axes.figure,
-    alt="Heat map, words of the summary by words of the source. In names "
-    "the bright cell mostly moves one word to the right at each step.",
+    alt="Heat map, summary by source; bright diagonals where names are.",
     caption="The attention that each word was written with.",
 )
 
@@ -427,8 +421,7 @@ print(*again.words(words, yours.lent[0]))
 # %%
 def kind(word):
     if word in words:
-        known = word in in_diaries
-        return "known, and in diaries" if known else "in no diary"
+        return "known, in diaries" if word in in_diaries else "in no diary"
     return "outside the vocabulary"
 
 
@@ -475,8 +468,7 @@ axes = plots.bars(
 )
 show(
     axes.figure,
-    alt="Bars: next to no name is right without a pointer, half by the rule, "
-    "most with a pointer.",
+    alt="Bars: names are right with a pointer, and hardly ever without.",
     caption="What the pointer is for. Mean over three seeds, greedy.",
 )
 
@@ -574,7 +566,6 @@ both.iloc[apart.argsort()[::-1][:5]].round(2)  # the five largest differences
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
 def names(texts):
-    """Names right, in % of those asked for."""
     found = [
         unknown_right(text, d.summary, words, d.source)
         for text, d in zip(texts, sample, strict=True)

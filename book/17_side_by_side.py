@@ -36,9 +36,8 @@ from wherenext.figures import (
     GATE,
     GENERATED,
     INK,
-    MUTED,
-    PAPER,
     TRUTH,
+    flowchart,
     show,
 )
 from wherenext.results import read_results
@@ -106,21 +105,8 @@ FLOWS = {  # name: x, y, colour, and where its arrows lead
 }
 figure, panels = plt.subplots(1, 2, figsize=(7.4, 6.0))
 for axes, (title, boxes) in zip(panels, FLOWS.items(), strict=True):
-    for text, (x, y, colour, *after) in boxes.items():
-        box = {"boxstyle": "round", "fc": PAPER, "ec": colour, "lw": 1.8}
-        middle = {"ha": "center", "va": "center", "fontsize": 8.5}
-        axes.text(x, y, text, bbox=box, zorder=3, **middle)
-        for name in after:
-            back = boxes[name][1] > y  # round again, outside of the boxes
-            bend = "angle3,angleA=0,angleB=-60" if back else "arc3"
-            look = {"arrowstyle": "->", "color": MUTED, "lw": 1.2}
-            look |= {"connectionstyle": bend, "shrinkA": 12, "shrinkB": 13}
-            if back:
-                look |= {"connectionstyle": "arc3,rad=1.1", "ls": "--"}
-                look |= {"shrinkA": 24, "shrinkB": 26}
-            axes.annotate("", boxes[name][:2], (x, y), arrowprops=look)
-    axes.set(title=title, xlim=(-2.6, 3.3), ylim=(0, 8.4))
-    axes.axis("off")
+    flowchart(axes, boxes)
+    axes.set_title(title)
 show(
     figure,
     alt="Two columns of boxes. Left, the summarizer: words, two LSTMs, first "
@@ -359,7 +345,8 @@ with_part = {n: {"model": "improved", "variant": v} for n, v in SWAPS.items()}
 plain = {"model": "improved", "variant": "plain"}
 cells = {}
 for name in ("city", "GeoLife"):
-    changes = compare(swapped, with_part, plain, draws=4000, data=name.lower())
+    where = {"data": name.lower(), "draws": 4000}
+    changes = compare(swapped, with_part, plain, **where)
     cells[name] = [
         f"{row['mean']:+z.2f} [{row.low_all:+z.2f}, {row.high_all:+z.2f}]"
         for _, row in changes.table().iterrows()
