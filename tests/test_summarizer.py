@@ -15,6 +15,7 @@ from pgt.summarizer import (
     START,
     STOP,
     UNK,
+    AdditiveAttention,
     PointerGenerator,
     SummarizerTraining,
     TextBatch,
@@ -64,6 +65,18 @@ def test_it_has_as_many_parameters_as_the_paper_says() -> None:
         for pointer, coverage in ((False, False), (True, False), (True, True))
     ]
     assert sizes == [21_499_600, 21_499_600 + 1153, 21_499_600 + 1153 + 512]
+
+
+def test_erratum_22_attention_sees_output_and_cell_and_the_vocabulary_output_and_context() -> None:
+    model = PointerGenerator(DOCUMENT)
+    hidden = DOCUMENT.hidden
+    assert model.decoder.attention.of_state.in_features == 2 * hidden
+    assert model.project.in_features == hidden + 2 * hidden
+    # With the output alone the count of the paper does not come out.
+    alone = AdditiveAttention(2 * hidden, hidden)
+    less = sum(p.numel() for p in model.decoder.attention.parameters())
+    less -= sum(p.numel() for p in alone.parameters())
+    assert less > 0 and model.n_parameters() == 21_499_600 + 1153
 
 
 def test_the_mixture_sums_to_one_over_the_extended_vocabulary(batch: TextBatch) -> None:
