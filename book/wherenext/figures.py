@@ -115,17 +115,20 @@ def flowchart(axes: Axes, boxes: Mapping[str, tuple[Any, ...]]) -> None:
 
     An arrow that leads up goes round on the right, in dashes.
     """
-    for name, (x, y, colour, *after) in boxes.items():
+    drawn = {}
+    for name, (x, y, colour, *_) in boxes.items():
         box = {"boxstyle": "round", "fc": PAPER, "ec": colour, "lw": 1.8}
-        axes.text(x, y, name, bbox=box, ha="center", va="center", fontsize=8.5, zorder=3)
+        text = axes.text(x, y, name, bbox=box, ha="center", va="center", fontsize=8.5)
+        drawn[name] = text.get_bbox_patch()
+    for name, (x, y, _, *after) in boxes.items():
         for other in after:
             there = boxes[other][:2]
             look: dict[str, Any] = {"arrowstyle": "->", "color": MUTED, "lw": 1.2}
-            look |= {"shrinkA": 10, "shrinkB": 12}
+            look |= {"patchA": drawn[name], "patchB": drawn[other], "shrinkA": 2, "shrinkB": 2}
             if there[1] > y:
-                look |= {"connectionstyle": "arc3,rad=1.2", "ls": "--"}
-                look |= {"shrinkA": 24, "shrinkB": 26}
-            axes.annotate("", there, (x, y), arrowprops=look, zorder=1)
+                look |= {"connectionstyle": "arc3,rad=1.5", "ls": "--"}
+            # After the boxes, whose places are known once they are drawn.
+            axes.annotate("", there, (x, y), arrowprops=look, zorder=4)
     x, y = zip(*(box[:2] for box in boxes.values()), strict=True)
     axes.set(xlim=(min(x) - 1.4, max(x) + 1.4), ylim=(min(y) - 0.4, max(y) + 0.4))
     axes.axis("off")
