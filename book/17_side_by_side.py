@@ -185,8 +185,8 @@ times = parts.summarizer.sum() / parts.PGT.sum()
 parts.map("{:,}".format)
 
 # %% [markdown]
-# The summarizer is {{ times:.0f }} times as large. Most of it is embedding and output, which grow with the number of words. The
-# child's share of such tables is as high; it merely knows fewer places than the parent knows words.
+# The summarizer is {{ times:.0f }} times as large. Most of both models is embedding and output, which grow with the number of words or
+# places.
 #
 # ## Are all places known?
 #
