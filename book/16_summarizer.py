@@ -26,7 +26,6 @@ except ImportError:  # on Colab
 from dataclasses import replace
 
 import pandas as pd
-import seaborn as sns
 import torch
 from matplotlib import pyplot as plt
 from torch import nn
@@ -382,8 +381,8 @@ show(
 # %%
 attention = torch.stack(draft.attention)[: len(text)].numpy()  # (T, L)
 axes = plt.figure(figsize=(7.4, 5.0)).gca()
-sns.heatmap(attention, vmin=0, vmax=1, xticklabels=story.source, ax=axes)
-axes.set_yticks(torch.arange(len(text)) + 0.5, text, rotation=0)
+plots.attention(attention, labels=story.source, axes=axes)
+axes.set_yticks(torch.arange(len(text)) + 0.5, text)
 axes.set(xlabel="source", ylabel="summary as written")
 axes.tick_params(labelsize=6)
 show(
@@ -473,7 +472,7 @@ show(
 )
 
 # %% [markdown]
-# The copy mechanism is nearly all of it. Coverage adds nothing here: our summaries are short and seldom repeat themselves. (In the
+# The pointer is nearly all of it. Coverage adds nothing here: our summaries are short and seldom repeat themselves. (In the
 # paper, articles are much longer, and there it helps.) Beam search adds nothing either; all rows are in
 # [Evidence: the relatives](evidence_relatives.ipynb).
 #
@@ -492,7 +491,8 @@ sentences = {
     "exact": "all four sentences",
 }
 shown = ["no pointer, all words", "pointer", "pointer, coverage"]
-means.loc[shown, list(sentences)].rename(columns=sentences).round(0).T
+table = means.loc[shown, list(sentences)].rename(columns=sentences).T
+table.round(0).astype(int).rename_axis(columns="right, %")
 
 # %% [markdown]
 # ROUGE flatters: it is {{ means.rouge1["pointer"]:.0f }} when {{ means.exact["pointer"]:.0f }} % of the summaries are entirely

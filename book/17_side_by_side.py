@@ -358,6 +358,9 @@ pd.DataFrame(cells, pd.Index(SWAPS, name="PGT with"))
 # [with ten guesses](evidence_relatives.ipynb) it is ahead on GeoLife. Where an interval contains zero, these data cannot say
 # whether the part matters.
 #
+# And your bet? *Faster* depends on the machine and the length. *An LSTM forgets* depends on its forget gate. *No decoder* stands.
+# *Every place is known* is false.
+#
 # ## What to remember
 #
 # - Both models copy, generate and mix. Their gates have opposite meanings: $g = 1 - p_\text{gen}$.
