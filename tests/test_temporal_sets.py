@@ -113,8 +113,18 @@ def test_aggregation_is_that_of_a_loop_over_users() -> None:
 # ---- The graph and the gate -------------------------------------------------------------------
 
 
+def dense(present: Tensor) -> Tensor:
+    """(U, N, T) -> one (N, N) graph for every set, (U, T, N, N)."""
+    graphs, (_, n, t) = co_occurrence(present), present.shape
+    person, time, element = present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
+    graph = (graphs.itself[:, None, None, None] * torch.eye(n)).repeat(1, t, 1, 1)
+    one, other = element[graphs.start], element[graphs.end]
+    graph[person[graphs.start], time[graphs.start], one, other] = graphs.weight
+    return graph
+
+
 def test_the_graph_is_that_of_loops(data: Sequences) -> None:
-    graph = co_occurrence(data.present).dense()
+    graph = dense(data.present)
     for u in range(8):
         sets = [set(np.flatnonzero(data.present[u, :, t])) for t in range(int(data.length[u]))]
         n = int((data.elements[u] >= 0).sum())
@@ -168,7 +178,7 @@ def plain(network: SetPredictor, batch: Sequences) -> Tensor:
     if network.age is not None:
         ago = (batch.length[:, None] - 1 - torch.arange(t)).clamp(0, config.max_age)
         x = x + there * network.age(ago)[:, :, None]
-    graph = co_occurrence(batch.present).dense().to(dtype)  # (U, T, N, N)
+    graph = dense(batch.present).to(dtype)  # (U, T, N, N)
     if "graph" in config.without:
         graph = torch.eye(n, dtype=dtype).expand_as(graph)
     for layer in network.convolutions:

@@ -9,15 +9,19 @@ import pandas as pd
 import pytest
 import torch
 from wherenext import city
+from wherenext.comparison import compare
 from wherenext.flows import flows
 from wherenext.results import read_results
 from wherenext.window_features import gates
 
 from pgt.checkpoint import load_model, shipped
+from pgt.config import PRESETS, ModelConfig
 from pgt.metrics import ends, gains, resampled_means
+from pgt.model import PointerGeneratorTransformer
+from pgt.summarizer import DOCUMENT, SPECIAL, PointerGenerator
 from pgt.windows import prepare
 
-from ..helpers import give_up
+from ..helpers import ROOT, give_up
 from ..promises import adaptor
 from ..promises.chapters import tables
 
@@ -247,3 +251,137 @@ def test_claims_of_08() -> None:
 def test_claims_of_09() -> None:
     lists, pointer, _ = rows("09_model")["DIY"]
     assert lists > 90 and pointer < 1  # "nearly all parameters are lists", "less than one per cent"
+
+
+def test_claims_of_16() -> None:
+    results = read_results("summarizer")
+    pointer, covered = "pointer-generator", "pointer-generator, coverage"
+    plain, every = "sequence to sequence", "sequence to sequence, all words"
+    whole = results.rows[results.rows.search != "beam"].groupby("what").mean(numeric_only=True)
+    right = whole.unknown_right
+    assert right[[plain, every]].max() < 5 and right[[pointer, covered]].min() > 80
+    assert 45 < right["first words"] < 60  # the rule's beginning of the diary
+    assert whole.rouge1[pointer] > 80 and whole.exact[pointer] < 15  # "ROUGE flatters"
+    assert whole.errands[pointer] < whole.errands[every] + 1  # "does not help to count errands"
+    assert whole.rouge2[covered] < whole.rouge2[pointer]  # "Coverage adds nothing here"
+    beam = results.mean("rouge1", what=pointer, search="beam")
+    assert abs(beam - results.mean("rouge1", what=pointer, search="greedy")) < 0.5
+    for name in ("days", "mostly", "also", "errands"):
+        assert whole[name][covered] < whole[name][pointer]  # "is right less often"
+    seeds = results.select(search="greedy").pivot_table("rouge2", "seed", "what")
+    assert (seeds[covered] < seeds[pointer]).sum() == 2  # "in two of three seeds"
+
+
+def comparison() -> dict[str, tuple[str, str]]:
+    """The rows of chapter 17's table: what it says of the summarizer, and of PGT."""
+    text = (ROOT / "book" / "17_side_by_side.py").read_text(encoding="utf-8")
+    cells = [
+        line.removeprefix("# |").rstrip("|").split(" | ")
+        for line in re.findall("^# .* [|]$", text, re.M)
+    ]
+    return {row[0].strip(): (row[1], row[2]) for row in cells}
+
+
+def numbers(text: str) -> list[int]:
+    return [int(found.replace(",", "")) for found in re.findall(r"\d[\d,]*", text)]
+
+
+def test_the_comparison_of_17_is_true() -> None:
+    parent = PointerGenerator(DOCUMENT)
+    child = PointerGeneratorTransformer(
+        ModelConfig(n_locations=9, n_users=2, **PRESETS["diy"].model)
+    )
+    rows = comparison()
+    E, H, D = DOCUMENT.embedding, DOCUMENT.hidden, child.config.d_model
+    heads = child.config.n_heads
+    tables, fused = len(child.embeddings.tables), child.embeddings.project.in_features
+    assert parent.gate is not None and child.gate is not None
+    asks, query = parent.decoder.attention.of_state.in_features, child.pointer.query.in_features
+    true = {
+        "reads": ([DOCUMENT.max_source], []),
+        "embedding": ([1, E], [tables, fused, D]),
+        "encoder": ([parent.encoder.lstm.num_layers, H], [len(child.encoder.layers), heads]),
+        "decoder": ([parent.decoder.cell.hidden_size], []),
+        "what asks": ([asks], [query]),
+        "the generator sees": ([parent.project.in_features], [child.generator.in_features]),
+        "the gate sees": ([parent.gate.in_features], [child.gate[0].in_features]),
+        "the gate is": ([1], [sum(isinstance(m, torch.nn.Linear) for m in child.gate)]),
+        "knows": ([DOCUMENT.n_words], []),
+        "answers": ([DOCUMENT.max_summary], [1]),
+        "in use": ([DOCUMENT.beam], []),
+    }  # fmt: skip
+    assert {name: tuple(map(numbers, rows[name])) for name in true} == true
+    assert parent.encoder.lstm.bidirectional and len(SPECIAL) == 4
+    (norms,) = {sum(isinstance(m, torch.nn.LayerNorm) for m in layer.modules())
+                for layer in child.encoder.layers}  # fmt: skip
+    assert norms == 2 and sum(isinstance(m, torch.nn.GELU) for m in child.encoder.modules()) > 0
+    assert all(child.config.has(part) for part in
+               ("sinusoid", "position_from_end", "recency", "position_bias"))  # fmt: skip
+
+
+def swapped_parts(data: str, metric: str) -> pd.DataFrame:
+    """What PGT gains with one part of the summarizer, as chapter 17 compares."""
+    names = ("bilstm", "additive", "coverage", "causal")
+    with_part = {name: {"model": "improved", "variant": name} for name in names}
+    plain = {"model": "improved", "variant": "plain"}
+    return compare(
+        read_results("improvements"), with_part, plain, data=data, metric=metric, draws=4000
+    ).table()
+
+
+def test_claims_of_17() -> None:
+    changes = {d: swapped_parts(d, "acc@1") for d in ("city", "geolife")}
+    clear = {(d, part) for d, table in changes.items() for part in table.index
+             if not table.low_all[part] < 0 < table.high_all[part]}  # fmt: skip
+    assert clear == {("city", "bilstm")} and changes["city"].high_all["bilstm"] < 0
+    assert swapped_parts("geolife", "acc@10").low_all["bilstm"] > 0  # "ahead on GeoLife"
+    measured = read_results("side_by_side")
+    rows = measured.select(table="training").groupby(["model", "variant"]).mean(numeric_only=True)
+    alone, decoded = (rows.loc["pgt", v]["acc@1"] for v in ("full", "with decoder"))
+    assert decoded < alone  # "PGT with a decoder is no better"
+    parent, headless = (rows.loc["summarizer", v]["acc@1"] for v in ("full", "no decoder"))
+    assert abs(parent - headless) < 1  # "does as well without its own"
+
+
+def test_erratum_23_reasons_that_the_measurements_do_not_confirm() -> None:
+    measured = read_results("side_by_side")
+    steps = measured.rows.query("table == 'encoder'").pivot_table(
+        "milliseconds", ["length", "batch"], "model"
+    )
+    assert (steps.transformer > steps.bilstm).all()  # slower on one core, "in every case"
+    rows = measured.select(table="training").groupby(["model", "variant"]).mean(numeric_only=True)
+    pace = rows.cpu_seconds / rows.epochs
+    assert pace["pgt", "full"] > pace["pgt", "with BiLSTM"]  # "An epoch … takes longer"
+    assert rows.epochs["pgt", "full"] < rows.epochs["pgt", "with BiLSTM"]  # "fewer of them"
+    test = prepare(city.load().visits, protocol="exact").test
+    batch = test.batch(np.arange(len(test)))
+    same = batch.location == batch.target[:, None]
+    at = batch.position_from_end
+    shares = [float(same[at == p].float().mean()) for p in range(1, 13)]
+    assert shares[0] == min(shares) and max(shares[2:]) - min(shares[2:]) < 0.05
+    ablations = read_results("ablations")
+    full = {"data": "city", "protocol": "exact", "model": "pgt", "variant": "full"}
+    for variant in ("no_time", "no_weekday"):
+        _, low, high = ablations.difference(full | {"variant": variant}, full)
+        assert low < 0 < high
+
+
+def test_claims_of_18() -> None:
+    rows = read_results("temporal_sets").rows.query("split == 'test' and model == 'dnntsp'")
+    baskets, days = (rows[rows.data == name] for name in ("dc", "city days"))
+
+    def ends(variant: str, metric: str = "ndcg@10", data: pd.DataFrame = baskets) -> list[float]:
+        own = data[data.variant == variant].set_index("group")[metric]
+        return [float(own[f"lead {end}"]) for end in ("low", "high")]
+
+    above = {v for v in baskets.variant.unique() if v != "full" and ends(v)[0] > 0}
+    assert not above and ends("full")[0] < 0  # "no network here is distinctly above"
+    below = {v for v in baskets.variant.unique() if ends(v)[1] < 0}
+    assert {"full", "no_graph", "no_attention"} <= below and "informed" not in below
+    level = [low < 0 < high for low, high in (ends("presence"), ends("informed"))]
+    assert all(level)  # "it draws level"
+    for variant in ("full", "presence", "informed"):
+        assert ends(variant, data=days)[1] < 0
+    longer = [f"{m}@{k}" for k in (20, 30, 40) for m in ("recall", "ndcg", "phr")]
+    nearest = [ends("informed", m)[0] for m in longer if ends("informed", m)[0] > 0]
+    assert nearest and min(nearest) < 0.2  # "close to zero"
