@@ -9,11 +9,14 @@ import pandas as pd
 import pytest
 import torch
 from wherenext import city
+from wherenext.comparison import compare
 from wherenext.flows import flows
 from wherenext.results import read_results
 from wherenext.window_features import gates
 
 from pgt.checkpoint import load_model, shipped
+from pgt.contextual import HISTORY_FEATURES
+from pgt.improvements import IMPROVEMENTS
 from pgt.metrics import ends, gains, resampled_means
 from pgt.windows import prepare
 
@@ -247,3 +250,77 @@ def test_claims_of_08() -> None:
 def test_claims_of_09() -> None:
     lists, pointer, _ = rows("09_model")["DIY"]
     assert lists > 90 and pointer < 1  # "nearly all parameters are lists", "less than one per cent"
+
+
+def test_claims_of_19() -> None:
+    results = read_results("improvements")
+    plain = {"model": "improved", "variant": "plain"}
+    shown = ["relative_bias", "geglu", "post_norm", "multi_scale_time", "adaptive_embeddings",
+             "cross_attention", "experts", "recent_and_first", "focal", "balanced",
+             "mixture_of_softmaxes"]  # fmt: skip
+    lift = read_results("geolife_exact").mean(model="pgt", variant="tuned")
+    lift -= results.mean(**plain, data="geolife")
+    for data, left_out in (("city", "plain"), ("geolife", "no_smoothing")):
+        tried = {v: plain | {"variant": v} for v in IMPROVEMENTS if v not in ("plain", left_out)}
+        change = compare(results, tried, plain, draws=4000, data=data).table().loc[shown]
+        assert (change.low_all < 0).all(), "no part is better beyond luck"
+        assert list(change.index[change.high_all < 0]) == ["balanced"], "one clearly does something"
+        kernel = results.mean(model="kernel", data=data) - results.mean(**plain, data=data)
+        assert (change["mean"] < kernel).all(), "all parts stay to the left of the kernel"
+        if data == "geolife":
+            assert change["mean"].max() < lift, "searching moves it more than any part"
+
+
+def test_claims_of_20() -> None:
+    results = read_results("beyond")
+    where = {"data": "geolife", "protocol": "exact", "target_time": "unknown"}
+    steps = ("count_only", "and_before", "and_clock", "full")
+    counting, before, clock, full = (
+        results.mean(model="contextual", variant=v, **where) for v in steps
+    )
+    assert min(before - counting, clock - before) > 4, "the place before and the clock bring it"
+    assert 0 < full - clock < 1, "eleven more facts together add less than a point"
+    rule = results.mean(model="kernel_memory", variant="memory_100", **where)
+    assert abs(clock - rule) < 1, "with three facts it is at the kernel's level"
+    pgt = results.mean(model="pgt", variant="full", **where)
+    assert counting < pgt < results.mean(model="kernel", **where), "PGT is behind the kernel"
+
+
+@pytest.mark.built
+def test_claims_of_20_in_the_town() -> None:
+    table = rows("20_contextual_pointer")
+    (pgt,), (kernel,) = table["PGT"][1:], table["kernel"][1:]
+    (learned,) = table["three facts, from random values"][1:]
+    assert learned > kernel - 0.3 > pgt, "as good as the kernel, and better than PGT"
+
+
+def test_claims_of_21() -> None:
+    results = read_results("beyond")
+    where = {"data": "geolife", "protocol": "exact", "target_time": "unknown"}
+    full = {"model": "contextual", "variant": "full"}
+    features = [f"no_{name}" for name in HISTORY_FEATURES]
+    rivals = {v: full | {"variant": v} for v in (*features, "around")}
+    rivals["kernel"] = {"model": "kernel", "variant": "full"}
+    rivals["memory"] = {"model": "kernel_memory", "variant": "memory_100"}
+    change = compare(results, rivals, full, **where).table()
+    assert -change["mean"]["memory"] < -change["mean"]["kernel"] / 2, "most of the lead is memory"
+    assert change.high["memory"] < 0, "what remains is above zero"
+    assert change.high["around"] < 0, "a Transformer around it does not help"
+    placebo = change.loc["no_unknown"]
+    more = change.loc[features].query("mean < @placebo['mean'] - 0.1")
+    assert list(more.index) == ["no_clock"] and more["mean"].item() > -1, "only the clock"
+    assert -0.1 < placebo.high < 0, "the placebo's interval ends just below zero"
+    published = where | {"protocol": "published"}
+    low = results.difference(published | full, published | rivals["memory"])[1]
+    assert low < 0, "by the published protocol it cannot be told from zero"
+    memories = [results.mean(variant=f"memory_{n}", model="contextual", **where)
+                for n in (50, 100, 200, 400)]  # fmt: skip
+    assert max(memories) - memories[1] < 0.1 < memories[1] - memories[0], "level after a hundred"
+    ways = read_results("perspectives").rows
+    ways = ways[(ways.data == "new york") & (ways.scoring == "explore_known")]
+    ways = ways[ways.measure == "acc@10"].set_index("model").value
+    assert ways["markov"] > ways["pgt"], "the plainest model does better at new places"
+    limits = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")
+    lower = limits[limits.group == "time unknown"].value.item()
+    pointer = results.mean(data="city", protocol="exact", target_time="unknown", **full)
+    assert 0 < lower - pointer < 4, "in the town little is left to win"
