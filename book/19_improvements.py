@@ -402,8 +402,8 @@ more.to_frame(f"more numbers than PGT's {base:,}")
 # Every part was trained alone, five times, on the town and on GeoLife, and compared with the plain model of the
 # same seed on the same windows. People and seeds are drawn again and again, as in [chapter 14](14_ablations.ipynb).
 #
-# There is one trap. We made {{ n_tried }} comparisons on each data set, the eleven above and others. If an interval
-# misses the truth one time in twenty, so many will show an "effect" by luck. So all intervals are widened
+# There is one trap. We made {{ n_tried }} comparisons in the town, the eleven above and others. If an interval
+# misses the truth one time in twenty, a few will show an "effect" by luck. So all intervals are widened
 # until they hold *together* in ninety-five of a hundred draws. Such **simultaneous intervals** may be read as a column.
 # ([Evidence](evidence_improvements.ipynb) has all variants, and how wide is wide enough.)
 
@@ -411,16 +411,16 @@ more.to_frame(f"more numbers than PGT's {base:,}")
 results = read_results("improvements")
 PLAIN = {"model": "improved", "variant": "plain"}
 change, kernel = {}, {}
-for name in ("city", "geolife"):
+for source, title in (("city", "the town"), ("geolife", "GeoLife")):
     # GeoLife's settings have no label smoothing that one could take out.
-    left_out = ("plain", "no_smoothing" if name == "geolife" else "")
+    left_out = ("plain", "no_smoothing" if source == "geolife" else "")
     tried = [v for v in IMPROVEMENTS if v not in left_out]
     tried = {v: PLAIN | {"variant": v} for v in tried}
-    one = compare(results, tried, PLAIN, draws=4000, data=name)
-    change[name] = one.table()
-    level = results.mean(**PLAIN, data=name)
-    kernel[name] = results.mean(model="kernel", data=name) - level
-n_tried = len(change["city"])
+    one = compare(results, tried, PLAIN, draws=4000, data=source)
+    change[title] = one.table()
+    level = results.mean(**PLAIN, data=source)
+    kernel[title] = results.mean(model="kernel", data=source) - level
+n_tried = len(change["the town"])
 
 # %% [markdown]
 # **Change this.** Name a part, and it is trained here with seed 1, in about two minutes; a GPU makes little difference.
@@ -455,18 +455,18 @@ if train_one != "none":
 # @title Figure 19.1: what each part changes
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 4.4), sharey=True)
 rows = np.arange(len(shown))
-for ax, (name, table) in zip(panels, change.items(), strict=True):
+for ax, (title, table) in zip(panels, change.items(), strict=True):
     found = table.loc[shown]
     ax.axvline(0, color=MUTED, lw=1)
-    ax.axvline(kernel[name], color=EXTRA, ls="--", label="kernel")
+    ax.axvline(kernel[title], color=EXTRA, ls="--", label="kernel")
     ax.hlines(rows, found.low_all, found.high_all, color=COPIED, lw=2)
     ax.plot(found["mean"], rows, "o", color=COPIED)
-    ax.set_title({"city": "the town"}.get(name, "GeoLife"), fontsize=10)
+    ax.set_title(title, fontsize=10)
 if mine is not None and train_one in shown:
     panels[0].plot(mine, shown.index(train_one), "D", color=EXTRA, ms=8)
 panels[0].set_yticks(rows, CLAIMS.title[shown])
 panels[0].invert_yaxis()
-panels[1].legend(loc="lower right")
+panels[1].legend(loc="upper left")
 fig.supxlabel("change of Acc@1 against the plain model (points)", fontsize=10)
 show(
     fig,
@@ -481,7 +481,7 @@ show(
 heads = {"mean": "points", "low_all": "from", "high_all": "to"}
 settled = {n: t.loc[bet, list(heads)] for n, t in change.items()}
 settled = pd.concat(settled, axis=1).rename(columns=heads)
-lost = -change["city"]["mean"]["balanced"]
+lost = -change["the town"]["mean"]["balanced"]
 settled.rename(CLAIMS.title).round(1) + 0.0
 
 # %% [markdown]
@@ -499,8 +499,8 @@ settled.rename(CLAIMS.title).round(1) + 0.0
 # %%
 tuned = read_results("geolife_exact").mean(model="pgt", variant="tuned")
 lift = tuned - results.mean(**PLAIN, data="geolife")
-best = change["geolife"].loc[shown, "mean"].max()
-ahead = {"best part": best, "search": lift, "kernel": kernel["geolife"]}
+best = change["GeoLife"].loc[shown, "mean"].max()
+ahead = {"best part": best, "search": lift, "kernel": kernel["GeoLife"]}
 pd.Series(ahead, name="GeoLife, points").round(1).to_frame()
 
 # %% [markdown]
@@ -551,7 +551,7 @@ print(f"at the plain cost each may have {fits[-1]} hidden units")
 # @title Solution 3
 (run,) = results.ranks(model="kernel", data="geolife")
 people = run.user_id.nunique()
-found = change["geolife"]
+found = change["GeoLife"]
 for end in ("", "_all"):
     half = (found["high" + end] - found["low" + end]).median() / 2
     print(f"{people} people: ±{half:.1f}; ±1: {people * half**2:.0f} people")

@@ -420,11 +420,10 @@ check.exercise("20.1", [third, every_one])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-log_weight = torch.tensor([0.0, -1, -3])
-weight = log_weight.exp().sum()
+weight = torch.tensor([0.0, -1, -3]).exp().sum()
 third = torch.tensor([0.0, -1, 1]).exp().sum() / weight
-every_one = (log_weight + 1).exp().sum() / weight
-check.exercise("20.1", [float(third), float(every_one)])
+every_one = np.e  # each part of the sum is multiplied by it
+check.exercise("20.1", [float(third), every_one])
 
 # %% [markdown]
 # **Exercise 2** (medium). Take a reason away from `started`: lower its column of one table by 30, and score again. How much is

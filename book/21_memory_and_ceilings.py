@@ -194,8 +194,9 @@ around = -exact["contextual pointer, PGT around it"]
 
 # %% [markdown]
 # On GeoLife, where the very place must be named, the pointer leads the rule by {{ lead:.1f }} points. But the rule saw seven
-# days. Give it the same hundred visits, and {{ fair:.1f }} are left. So **most of the lead is memory**. What remains is small and
-# above zero; by the published protocol it is not even that.
+# days. Give it the same hundred visits, and {{ fair:.1f }} are left. So **most of the lead is memory**. What remains is small. Each
+# window alike, its interval lies above zero; each person alike, or by the published protocol, it does not
+# ([Evidence](evidence_improvements.ipynb)).
 #
 # **The Transformer does not help.** Put all of Part II around the pointer, and the score is lower by {{ around:.1f }}.
 #

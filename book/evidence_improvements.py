@@ -48,7 +48,7 @@ def with_interval(row, digits=1):
 # %% [markdown]
 # ## Every claim and its verdict
 #
-# [The design of PGT](documents.md) proposes these parts under a number, in a list of what to *avoid*, or in a *list* of what
+# [The design of PGT](https://where-next-book.github.io/where-next/book/documents.html) proposes these parts under a number, in a list of what to *avoid*, or in a *list* of what
 # should definitely be done. Each was trained alone with the plain model's five seeds, windows and settings, under the exact
 # protocol; none was tuned. A claim says *better*, *worse* or *no help*. The simultaneous interval (all variants of a column at
 # once, before rounding) decides:
@@ -65,8 +65,6 @@ def with_interval(row, digits=1):
 
 # %% tags=["hide-input"]
 # @title Verdicts
-EXPECTED = dict.fromkeys(["post_norm", "no_smoothing", "augmented"], -1)
-EXPECTED["rope"] = 0
 SAYS = {1: "better", 0: "no help", -1: "worse"}
 changes = {}
 for name, source in (("city", "city"), ("GeoLife", "geolife")):
@@ -78,7 +76,7 @@ ends = {name: one.table() for name, one in changes.items()}
 proposals = CLAIMS.index[~CLAIMS.source.isin(["", "original", "sets"])]
 claims = {}
 for v in proposals.drop("temperature"):
-    expected = EXPECTED.get(v, 1)
+    expected = CLAIMS.expected[v]
     row = {"proposal": CLAIMS.source[v], "claim": SAYS[expected]}
     for n, e in ends.items():
         row[f"{n} (points)"] = row[n] = "is the plain model"
@@ -176,7 +174,7 @@ for n, where in SPLITS.items():
     e = one.table()
     for v in ten_only:
         row = verdicts.setdefault(CLAIMS.title[v], {})
-        expected = EXPECTED.get(v, 1)
+        expected = CLAIMS.expected[v]
         row["claim"] = SAYS[expected]
         found = e.loc[v, ["mean", "low_all", "high_all"]]
         row[f"{n} (points)"] = with_interval(found, 2)
@@ -292,7 +290,7 @@ pd.DataFrame(told).loc[list(LABELS)].rename(index=LABELS).round(2)
 # ## Smaller choices
 #
 # What each choice changes on GeoLife by the exact protocol, in points of Acc@1, with its 95 % interval over people and seeds. The
-# second row compares two models that see seven days; the others stand against the full pointer. A model with one reason also starts
+# last row compares two models that see seven days; the others stand against the full pointer. A model with one reason also starts
 # from random tables.
 
 # %% tags=["hide-input"]
@@ -511,4 +509,10 @@ rows = limits.pivot(
     index=["table", "group"], columns="data", values=["value", "bound"]
 )
 rows = rows.dropna(axis=1, how="all").round(1).astype(object).fillna("")
-rows.rename({"novelty": "share of targets that are new"})
+rows.rename(
+    {
+        "novelty": "share of targets that are new",
+        "truth": "the simulator's own chances",
+        "finest": "the strictest rule that a window allows",
+    }
+)

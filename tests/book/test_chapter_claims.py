@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from wherenext import city
-from wherenext.comparison import compare
+from wherenext.comparison import CLAIMS, CONFIRMED, CONTRADICTED, compare, verdict
 from wherenext.flows import flows
 from wherenext.results import read_results
 from wherenext.window_features import gates
@@ -271,6 +271,27 @@ def test_claims_of_19() -> None:
             assert change["mean"].max() < lift, "searching moves it more than any part"
 
 
+def test_claims_of_the_evidence_on_19() -> None:
+    plain = {"model": "improved", "variant": "plain"}
+    found = {}
+    for name, sources in (
+        ("improvements", ("city", "geolife")),
+        ("ten_improvements", ("large city", "large city, long test")),
+    ):
+        results = read_results(name)
+        for data in sources:
+            own = set(results.select(data=data, model="improved").variant) - {"plain"}
+            own -= {"no_smoothing"} if data == "geolife" else set()
+            tried = {v: plain | {"variant": v} for v in own}
+            table = compare(results, tried, plain, draws=4000, data=data).table()
+            for v, row in table[CLAIMS.expected[table.index].notna()].iterrows():
+                found[data, v] = verdict(row.low_all, row.high_all, CLAIMS.expected[v])
+    confirmed = {at for at, word in found.items() if word == CONFIRMED and at[1] != "temperature"}
+    assert confirmed == {("geolife", "rope")}, "the only claim that is confirmed"
+    against = [at for at, word in found.items() if word == CONTRADICTED and "large" in at[0]]
+    assert len(against) == 2, "two are contradicted"
+
+
 def test_claims_of_20() -> None:
     results = read_results("beyond")
     where = {"data": "geolife", "protocol": "exact", "target_time": "unknown"}
@@ -313,6 +334,11 @@ def test_claims_of_21() -> None:
     published = where | {"protocol": "published"}
     low = results.difference(published | full, published | rivals["memory"])[1]
     assert low < 0, "by the published protocol it cannot be told from zero"
+    runs = [[*results.ranks(**where, **one)] for one in (full, rivals["memory"])]
+    ours, rule = (np.mean([gains(run)["acc@1"] for run in some], axis=0) for some in runs)
+    people = pd.Series(ours - rule).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
+    low, high = ends(resampled_means(people[None], np.arange(len(people))))
+    assert low < 0 < high, "nor, each person alike"
     memories = [results.mean(variant=f"memory_{n}", model="contextual", **where)
                 for n in (50, 100, 200, 400)]  # fmt: skip
     assert max(memories) - memories[1] < 0.1 < memories[1] - memories[0], "level after a hundred"
