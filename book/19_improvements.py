@@ -385,7 +385,8 @@ pd.Series(ranks, name=f"rank of {len(few)} x {V} numbers").to_frame()
 #
 # ## What they cost
 #
-# `improved` builds the whole model and exchanges a part; models of one seed share all the other first weights.
+# `improved` builds the whole model and exchanges a part; models of one seed share all the other first weights. (GeGLU's entry is
+# twice what the first table says: the encoder has two layers.)
 
 # %%
 shown = ["relative_bias", "geglu", "post_norm", "multi_scale_time"]

@@ -326,6 +326,8 @@ visits = seen.visits.assign(attention=reason.sum(1).numpy())
 same_week(visits, guesses, "The same week: three facts, three reasons.")
 
 # %% [markdown]
+# Why does The Red Grill, with its one visit, get so much from the second model? The answer can be taken apart.
+#
 # ## Every weight has a name
 #
 # The tables that started as the kernel have kept their reasons, since the second can still speak only for visits that came

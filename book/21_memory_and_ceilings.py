@@ -194,8 +194,8 @@ around = -exact["contextual pointer, PGT around it"]
 
 # %% [markdown]
 # On GeoLife, where the very place must be named, the pointer leads the rule by {{ lead:.1f }} points. But the rule saw seven
-# days. Give it the same hundred visits, and {{ fair:.1f }} are left. So **most of the lead is memory**. What remains is small. Each
-# window alike, its interval lies above zero; each person alike, or by the published protocol, it does not
+# days. Give it the same hundred visits, and {{ fair:.1f }} are left. So **most of the lead is memory**. What remains is small. Counted
+# window by window it lies above zero, by both protocols; counted person by person it cannot be told from zero
 # ([Evidence](evidence_improvements.ipynb)).
 #
 # **The Transformer does not help.** Put all of Part II around the pointer, and the score is lower by {{ around:.1f }}.
