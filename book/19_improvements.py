@@ -10,7 +10,7 @@
 # *It takes* twenty-five minutes to read and half a minute to run.
 #
 # > **In one sentence.** Of ten well-argued parts none makes the model better beyond luck, some could not have done what is
-# > claimed of them, and none comes near a rule that is given a comparison with now.
+# > claimed of them, and on average none reaches a rule that is given a comparison with now.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
