@@ -197,6 +197,8 @@ class Experts(nn.Module):
         return (answers * shares[..., None, :]).sum(-1)
 
 
+Experts(D, FF)(torch.randn(64, 18, D)).shape  # as it went in
+
 # %% [markdown]
 # This mixture is not light: all four experts are computed. It is light where most are *skipped*
 # ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)).
@@ -228,6 +230,8 @@ class MultiScaleTime(nn.Module):
         return self.mix(torch.cat([hour, waves], -1))
 
 
+MultiScaleTime(D // 4)(batch.time).shape  # (B, L, D / 4)
+
 # %% [markdown]
 # **5. Adaptive embeddings.** Split the places into three groups by how often they occur. Each group has a table of its own
 # width, and a matrix that brings its vectors to $D$ numbers:
@@ -258,6 +262,10 @@ class AdaptiveEmbedding(nn.Module):
             out[here] = self.up[k](own)
         return out
 
+
+three = torch.arange(V) % 3  # made-up groups of one size
+for part in (AdaptiveEmbedding(three, (D, 32, 16), D), nn.Embedding(V, D)):
+    print(tuple(part(batch.location).shape), f"with {size(part):,} numbers")
 
 # %% [markdown]
 # Which group gets the wide table? One reads that rare places need more capacity.
@@ -400,7 +408,7 @@ more.to_frame(f"more numbers than PGT's {base:,}")
 # %% [markdown]
 # ## The bet is settled
 #
-# Every part was trained alone, five times, on the town and on GeoLife, and compared with the plain model of the
+# The parts above are the package's, but for dropout. Every one was trained alone, five times, on the town and on GeoLife, and compared with the plain model of the
 # same seed on the same windows. People and seeds are drawn again and again, as in [chapter 14](14_ablations.ipynb).
 #
 # There is one trap. We made {{ n_tried }} comparisons in the town, the eleven above and others. If an interval
@@ -459,7 +467,7 @@ rows = np.arange(len(shown))
 for ax, (title, table) in zip(panels, change.items(), strict=True):
     found = table.loc[shown]
     ax.axvline(0, color=MUTED, lw=1)
-    ax.axvline(kernel[title], color=EXTRA, ls="--", label="kernel")
+    ax.axvline(kernel[title], color=EXTRA, ls="--")
     ax.hlines(rows, found.low_all, found.high_all, color=COPIED, lw=2)
     ax.plot(found["mean"], rows, "o", color=COPIED)
     ax.set_title(title, fontsize=10)
@@ -467,7 +475,6 @@ if mine is not None and train_one in shown:
     panels[0].plot(mine, shown.index(train_one), "D", color=EXTRA, ms=8)
 panels[0].set_yticks(rows, CLAIMS.title[shown])
 panels[0].invert_yaxis()
-panels[1].legend(loc="upper left")
 fig.supxlabel("change of Acc@1 against the plain model (points)", fontsize=10)
 show(
     fig,
@@ -500,9 +507,6 @@ settled.rename(CLAIMS.title).round(1) + 0.0
 # %%
 tuned = read_results("geolife_exact").mean(model="pgt", variant="tuned")
 lift = tuned - results.mean(**PLAIN, data="geolife")
-best = change["GeoLife"].loc[shown, "mean"].max()
-ahead = {"best part": best, "search": lift, "kernel": kernel["GeoLife"]}
-pd.Series(ahead, name="GeoLife, points").round(1).to_frame()
 
 # %% [markdown]
 # Why nothing? All ten change how the *same* inputs are embedded, mixed, weighted or scored. None is given what the

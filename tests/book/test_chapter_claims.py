@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import ast
+import math
 import re
+from typing import Any
 
+import jupytext
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch import nn
 from wherenext import city
 from wherenext.comparison import CLAIMS, CONFIRMED, CONTRADICTED, compare, verdict
 from wherenext.flows import flows
 from wherenext.results import read_results
 from wherenext.window_features import gates
 
+from pgt import improvements
 from pgt.checkpoint import load_model, shipped
+from pgt.config import ModelConfig
 from pgt.contextual import HISTORY_FEATURES
 from pgt.improvements import IMPROVEMENTS
 from pgt.metrics import ends, gains, resampled_means
 from pgt.windows import prepare
 
-from ..helpers import give_up
+from ..helpers import ROOT, give_up
 from ..promises import adaptor
 from ..promises.chapters import tables
 
@@ -350,3 +357,51 @@ def test_claims_of_21() -> None:
     lower = limits[limits.group == "time unknown"].value.item()
     pointer = results.mean(data="city", protocol="exact", target_time="unknown", **full)
     assert 0 < lower - pointer < 4, "in the town little is left to win"
+
+
+def test_the_parts_of_19_are_those_that_were_measured() -> None:
+    """With the same numbers, and without dropout, they give the same answers."""
+    cells = jupytext.read(ROOT / "book/19_improvements.py").cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    kinds = ast.FunctionDef, ast.ClassDef
+    defined = [node for node in ast.parse(code).body if isinstance(node, kinds)]
+    own: dict[str, Any] = {"torch": torch, "nn": nn, "math": math}
+    exec(compile(ast.Module(defined, []), "19", "exec"), own)
+    torch.manual_seed(0)
+    config = ModelConfig(50, 5, dropout=0.0)
+    d, wide = config.d_model, config.d_feedforward
+    x, quarters = torch.randn(3, 9, d), torch.arange(97)[None]
+    adaptive = improvements.AdaptiveEmbedding(torch.tensor([0, 5, 1000, 1001, 100, 99, 5000]), 16)
+    pairs = [
+        (own["Experts"](d, wide), improvements.Experts(config), x),
+        (own["MultiScaleTime"](16), improvements.Cyclic(96, 16, waves=4, per=4, shift=0.5),
+         quarters),
+        (own["AdaptiveEmbedding"](adaptive.group, (16, 8, 4), 16), adaptive,
+         torch.arange(1, 7)[None]),
+    ]  # fmt: skip
+    for mine, package, given in pairs:
+        package.load_state_dict(
+            dict(zip(package.state_dict(), mine.state_dict().values(), strict=True))
+        )
+        torch.testing.assert_close(mine(given), package(given))
+    mine, package = own["GeGLU"](d, round(wide * 2 / 3)), improvements.GeGLU(config)
+    package.narrow.load_state_dict(mine.out.state_dict())
+    both = mine.value, mine.gate
+    joined = {key: torch.cat([getattr(one, key) for one in both]) for key in ("weight", "bias")}
+    package.wide.load_state_dict(joined)
+    torch.testing.assert_close(mine(x), package(x))
+    mine, package = own["MixtureOfSoftmaxes"](d, 50), improvements.MixtureOfSoftmaxes(config)
+    numbers = [*mine.scores.parameters(), *mine.contexts.parameters(), *mine.prior.parameters()]
+    package.load_state_dict(dict(zip(package.state_dict(), numbers, strict=True)))
+    torch.testing.assert_close(mine(x[0]), package(x[0]))
+    for name, kind in (("relative_bias", "Relative"), ("recent_and_first", "RecentFirst")):
+        attention = getattr(improvements, f"{kind}SelfAttention")(config)
+        nn.init.normal_(attention.table)
+        for n in (18, 3):
+            bias = attention.bias(torch.zeros(1, n, dtype=torch.bool))[0].squeeze(1)
+            torch.testing.assert_close(own[name](attention.table.detach(), n), bias.detach())
+    log_probs, target = torch.randn(7, 50).log_softmax(1), torch.arange(7)
+    own_log = log_probs[target, target]
+    torch.testing.assert_close(
+        own["focal"](own_log), improvements.focal(2.0)(log_probs, target, 0.0)
+    )
