@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from docutils import nodes
 from front_chart import own_rows
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
-from wherenext.comparison import compare, verdict
+from wherenext.comparison import CLAIMS, compare, verdict
 from wherenext.results import Results, read_results
 
 from pgt.config import ABLATIONS
@@ -67,11 +67,11 @@ def change(
 
 
 def judged(variant: str) -> Callable[[Results], str]:
-    """What chapter 19 says of a proposal on GeoLife, and the interval that holds for all at once."""
+    """The verdict on a proposal on GeoLife, and the interval that holds for all at once."""
 
     def written(results: Results) -> str:
         row = proposals(results.folder).loc[variant]
-        word = verdict(row.low_all, row.high_all, CLAIMED.get(variant, 1))
+        word = verdict(row.low_all, row.high_all, CLAIMS.expected[variant])
         return f"{word}: {_interval(row['mean'], row.low_all, row.high_all)}"
 
     return written
@@ -143,7 +143,6 @@ FACTS: dict[str, Fact] = {
 }
 
 # Those of the page on the design documents: Acc@1 on GeoLife in points, unless it says otherwise.
-CLAIMED: dict[str, Literal[-1, 0, 1]] = {"post_norm": -1, "augmented": -1, "rope": 0}
 PROPOSALS = (
     "relative_bias", "geglu", "post_norm", "multi_scale_time", "adaptive_embeddings",
     "adaptive_reversed", "cross_attention", "experts", "recent_and_first", "focal", "balanced",

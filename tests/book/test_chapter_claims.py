@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import ast
+import math
 import re
+from typing import Any
 
+import jupytext
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch import nn
 from wherenext import city
-from wherenext.comparison import compare
+from wherenext.comparison import CLAIMS, CONFIRMED, CONTRADICTED, compare, verdict
 from wherenext.flows import flows
 from wherenext.results import read_results
 from wherenext.window_features import gates
 
+from pgt import improvements
 from pgt.checkpoint import load_model, shipped
 from pgt.config import PRESETS, ModelConfig
+from pgt.contextual import HISTORY_FEATURES
+from pgt.improvements import IMPROVEMENTS
 from pgt.metrics import ends, gains, resampled_means
 from pgt.model import PointerGeneratorTransformer
 from pgt.summarizer import DOCUMENT, SPECIAL, PointerGenerator
@@ -385,3 +393,149 @@ def test_claims_of_18() -> None:
     longer = [f"{m}@{k}" for k in (20, 30, 40) for m in ("recall", "ndcg", "phr")]
     nearest = [ends("informed", m)[0] for m in longer if ends("informed", m)[0] > 0]
     assert nearest and min(nearest) < 0.2  # "close to zero"
+def test_claims_of_19() -> None:
+    results = read_results("improvements")
+    plain = {"model": "improved", "variant": "plain"}
+    shown = ["relative_bias", "geglu", "post_norm", "multi_scale_time", "adaptive_embeddings",
+             "cross_attention", "experts", "recent_and_first", "focal", "balanced",
+             "mixture_of_softmaxes"]  # fmt: skip
+    lift = read_results("geolife_exact").mean(model="pgt", variant="tuned")
+    lift -= results.mean(**plain, data="geolife")
+    for data, left_out in (("city", "plain"), ("geolife", "no_smoothing")):
+        tried = {v: plain | {"variant": v} for v in IMPROVEMENTS if v not in ("plain", left_out)}
+        change = compare(results, tried, plain, draws=4000, data=data).table().loc[shown]
+        assert (change.low_all < 0).all(), "no part is better beyond luck"
+        assert list(change.index[change.high_all < 0]) == ["balanced"], "one clearly does something"
+        kernel = results.mean(model="kernel", data=data) - results.mean(**plain, data=data)
+        assert (change["mean"] < kernel).all(), "all parts stay to the left of the kernel"
+        if data == "geolife":
+            assert change["mean"].max() < lift, "searching moves it more than any part"
+
+
+def test_claims_of_the_evidence_on_19() -> None:
+    plain = {"model": "improved", "variant": "plain"}
+    found = {}
+    for name, sources in (
+        ("improvements", ("city", "geolife")),
+        ("ten_improvements", ("large city", "large city, long test")),
+    ):
+        results = read_results(name)
+        for data in sources:
+            own = set(results.select(data=data, model="improved").variant) - {"plain"}
+            own -= {"no_smoothing"} if data == "geolife" else set()
+            tried = {v: plain | {"variant": v} for v in own}
+            table = compare(results, tried, plain, draws=4000, data=data).table()
+            for v, row in table[CLAIMS.expected[table.index].notna()].iterrows():
+                found[data, v] = verdict(row.low_all, row.high_all, CLAIMS.expected[v])
+    confirmed = {at for at, word in found.items() if word == CONFIRMED and at[1] != "temperature"}
+    assert confirmed == {("geolife", "rope")}, "the only claim that is confirmed"
+    against = [at for at, word in found.items() if word == CONTRADICTED and "large" in at[0]]
+    assert len(against) == 2, "two are contradicted"
+
+
+def test_claims_of_20() -> None:
+    results = read_results("beyond")
+    where = {"data": "geolife", "protocol": "exact", "target_time": "unknown"}
+    steps = ("count_only", "and_before", "and_clock", "full")
+    counting, before, clock, full = (
+        results.mean(model="contextual", variant=v, **where) for v in steps
+    )
+    assert min(before - counting, clock - before) > 4, "the place before and the clock bring it"
+    assert 0 < full - clock < 1, "eleven more facts together add less than a point"
+    rule = results.mean(model="kernel_memory", variant="memory_100", **where)
+    assert abs(clock - rule) < 1, "with three facts it is at the kernel's level"
+    pgt = results.mean(model="pgt", variant="full", **where)
+    assert counting < pgt < results.mean(model="kernel", **where), "PGT is behind the kernel"
+
+
+@pytest.mark.built
+def test_claims_of_20_in_the_town() -> None:
+    table = rows("20_contextual_pointer")
+    (pgt,), (kernel,) = table["PGT"][1:], table["kernel"][1:]
+    (learned,) = table["three facts, from random values"][1:]
+    assert learned > kernel - 0.3 > pgt, "as good as the kernel, and better than PGT"
+
+
+def test_claims_of_21() -> None:
+    results = read_results("beyond")
+    where = {"data": "geolife", "protocol": "exact", "target_time": "unknown"}
+    full = {"model": "contextual", "variant": "full"}
+    features = [f"no_{name}" for name in HISTORY_FEATURES]
+    rivals = {v: full | {"variant": v} for v in (*features, "around")}
+    rivals["kernel"] = {"model": "kernel", "variant": "full"}
+    rivals["memory"] = {"model": "kernel_memory", "variant": "memory_100"}
+    change = compare(results, rivals, full, **where).table()
+    assert -change["mean"]["memory"] < -change["mean"]["kernel"] / 2, "most of the lead is memory"
+    assert change.high["memory"] < 0, "what remains is above zero"
+    assert change.high["around"] < 0, "a Transformer around it does not help"
+    placebo = change.loc["no_unknown"]
+    more = change.loc[features].query("mean < @placebo['mean'] - 0.1")
+    assert list(more.index) == ["no_clock"] and more["mean"].item() > -1, "only the clock"
+    assert -0.1 < placebo.high < 0, "the placebo's interval ends just below zero"
+    published = where | {"protocol": "published"}
+    low = results.difference(published | full, published | rivals["memory"])[1]
+    assert low > 0, "by both protocols"
+    runs = [[*results.ranks(**where, **one)] for one in (full, rivals["memory"])]
+    ours, rule = (np.mean([gains(run)["acc@1"] for run in some], axis=0) for some in runs)
+    people = pd.Series(ours - rule).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
+    low, high = ends(resampled_means(people[None], np.arange(len(people))))
+    assert low < 0 < high, "person by person it cannot be told from zero"
+    memories = [results.mean(variant=f"memory_{n}", model="contextual", **where)
+                for n in (50, 100, 200, 400)]  # fmt: skip
+    assert max(memories) - memories[1] < 0.1 < memories[1] - memories[0], "level after a hundred"
+    ways = read_results("perspectives").rows
+    ways = ways[(ways.data == "new york") & (ways.scoring == "explore_known")]
+    ways = ways[ways.measure == "acc@10"].set_index("model").value
+    assert ways["markov"] > ways["pgt"], "the plainest model does better at new places"
+    limits = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")
+    lower = limits[limits.group == "time unknown"].value.item()
+    pointer = results.mean(data="city", protocol="exact", target_time="unknown", **full)
+    assert 0 < lower - pointer < 4, "in the town little is left to win"
+
+
+def test_the_parts_of_19_are_those_that_were_measured() -> None:
+    """With the same numbers, and without dropout, they give the same answers."""
+    cells = jupytext.read(ROOT / "book/19_improvements.py").cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    kinds = ast.FunctionDef, ast.ClassDef
+    defined = [node for node in ast.parse(code).body if isinstance(node, kinds)]
+    own: dict[str, Any] = {"torch": torch, "nn": nn, "math": math}
+    exec(compile(ast.Module(defined, []), "19", "exec"), own)
+    torch.manual_seed(0)
+    config = ModelConfig(50, 5, dropout=0.0)
+    d, wide = config.d_model, config.d_feedforward
+    x, quarters = torch.randn(3, 9, d), torch.arange(97)[None]
+    adaptive = improvements.AdaptiveEmbedding(torch.tensor([0, 5, 1000, 1001, 100, 99, 5000]), 16)
+    pairs = [
+        (own["Experts"](d, wide), improvements.Experts(config), x),
+        (own["MultiScaleTime"](16), improvements.Cyclic(96, 16, waves=4, per=4, shift=0.5),
+         quarters),
+        (own["AdaptiveEmbedding"](adaptive.group, (16, 8, 4), 16), adaptive,
+         torch.arange(1, 7)[None]),
+    ]  # fmt: skip
+    for mine, package, given in pairs:
+        package.load_state_dict(
+            dict(zip(package.state_dict(), mine.state_dict().values(), strict=True))
+        )
+        torch.testing.assert_close(mine(given), package(given))
+    mine, package = own["GeGLU"](d, round(wide * 2 / 3)), improvements.GeGLU(config)
+    package.narrow.load_state_dict(mine.out.state_dict())
+    both = mine.value, mine.gate
+    joined = {key: torch.cat([getattr(one, key) for one in both]) for key in ("weight", "bias")}
+    package.wide.load_state_dict(joined)
+    torch.testing.assert_close(mine(x), package(x))
+    mine, package = own["MixtureOfSoftmaxes"](d, 50), improvements.MixtureOfSoftmaxes(config)
+    numbers = [*mine.scores.parameters(), *mine.contexts.parameters(), *mine.prior.parameters()]
+    package.load_state_dict(dict(zip(package.state_dict(), numbers, strict=True)))
+    torch.testing.assert_close(mine(x[0]), package(x[0]))
+    for name, kind in (("relative_bias", "Relative"), ("recent_and_first", "RecentFirst")):
+        attention = getattr(improvements, f"{kind}SelfAttention")(config)
+        nn.init.normal_(attention.table)
+        for n in (18, 3):
+            bias = attention.bias(torch.zeros(1, n, dtype=torch.bool))[0].squeeze(1)
+            torch.testing.assert_close(own[name](attention.table.detach(), n), bias.detach())
+    log_probs, target = torch.randn(7, 50).log_softmax(1), torch.arange(7)
+    own_log = log_probs[target, target]
+    torch.testing.assert_close(
+        own["focal"](own_log), improvements.focal(2.0)(log_probs, target, 0.0)
+    )

@@ -13,6 +13,8 @@ from .chapters import missing, tables
 SAME, GONE = "the same numbers under other heads, or beside others", "told no longer"
 MOVED = "stands on the page evidence_model"
 RELATIVES = "stands on the page evidence_relatives"
+MOVED_19 = "stands on the page evidence_improvements"
+SAME_19 = "the same numbers on the page evidence_improvements, under other heads"
 COMMANDS = "the commands are others, and PGT is trained in Python"
 ENGINES = "the chapter uses the engines themselves"
 CHANGED: dict[tuple[str, str], str] = {
@@ -231,6 +233,54 @@ CHANGED: dict[tuple[str, str], str] = {
     ("18_temporal_sets", "| | against counting"): RELATIVES,
     ("18_temporal_sets", "city: +0.1"): "a row of the table of swapped parts",
     ("18_temporal_sets", "half-life 8.0"): "the test days alone",
+    ("19_improvements", "| proposal | what | claim\nin code"): "a table in words",
+    ("19_improvements", "plain 373,108 parameters"): "what each part costs is one table",
+    ("19_improvements", "| | appearances | locations"): MOVED_19,
+    ("19_improvements", "| parameters of one layer"): "the layer's own code is counted",
+    ("19_improvements", "| locations | share of what windows"): "the groups are shown as code",
+    (
+        "19_improvements",
+        "| rank of 444",
+    ): "the same ranks under other heads, without the low-rank heads",
+    ("19_improvements", "| documents' GeoLife size"): "erratum 20 has the budget",
+    ("19_improvements", "| city | GeoLife\none interval"): SAME_19,
+    ("19_improvements", "| proposal | claim | city (points)"): SAME_19,
+    ("19_improvements", "| claim | long training (points)"): SAME_19,
+    ("19_improvements", "| long training | long test"): SAME_19,
+    (
+        "19_improvements",
+        "| city | GeoLife\n| mean",
+    ): "the bet's table has the intervals of all at once",
+    ("19_improvements", "city: three at random"): "the exercise compares with the bet",
+    ("19_improvements", "four experts of width 128"): "printed with other words",
+    ("19_improvements", "The median variant needs 45"): "printed with other words",
+    ("20_contextual_pointer", "| numbers to learn"): "counted within the window",
+    (
+        "20_contextual_pointer",
+        "| the kernel\nfading",
+    ): "the kernel's numbers are chosen, not listed",
+    (
+        "20_contextual_pointer",
+        "Three reasons are the kernel",
+    ): "the chapter's own model is the kernel",
+    ("20_contextual_pointer", "No features: PGT"): "the chapter builds the pointer itself",
+    ("20_contextual_pointer", "The kernel's tables"): "the chapter builds the pointer itself",
+    ("20_contextual_pointer", "| Acc@1 on the city"): "the chapter trains its own pointer",
+    ("20_contextual_pointer", "| looks at | knots"): "the facts are named in a sentence",
+    ("20_contextual_pointer", "| train loss"): "the chapter trains its own pointer",
+    ("20_contextual_pointer", "| numbers | all windows"): "the chapter trains its own pointer",
+    ("20_contextual_pointer", "| PGT's attention"): MOVED_19,
+    ("20_contextual_pointer", "third alone: 2.88"): "the check says it",
+    ("20_contextual_pointer", "largest at 8 o'clock"): "a figure shows reasons by hour",
+    ("20_contextual_pointer", "Right: the clock, 96"): "printed without the check",
+    ("20_contextual_pointer", "without 'any visit'"): "the chapter trains its own pointer",
+    ("21_memory_and_ceilings", "| windows | target unknown"): MOVED_19,
+    ("21_memory_and_ceilings", "| GeoLife, exact | GeoLife"): "the same means without deviations",
+    ("21_memory_and_ceilings", "| large city, 23,570"): SAME_19,
+    ("21_memory_and_ceilings", "| | Acc@1, windows"): MOVED_19,
+    ("21_memory_and_ceilings", "| | | over windows"): SAME_19,
+    ("21_memory_and_ceilings", "0.50 lies between"): "the check says it",
+    ("21_memory_and_ceilings", "Right: what a memory"): "printed without the check",
 }
 
 
