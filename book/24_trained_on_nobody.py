@@ -31,6 +31,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from IPython.display import display
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, GENERATED, INK, TRUTH, show
@@ -88,7 +89,7 @@ if {"lon", "lat"} <= set(visits.columns):  # else there is nothing to draw
         alt="Map of one person's places, with the likeliest next ones",
         caption="Discs: where the person has been. Rings: where next.",
     )
-    display(drawn)  # noqa: F821
+    display(drawn)
 
 # %% [markdown]
 # The guesses are places where the person has been. For all other places together there is the column `somewhere_new`. Ask for a

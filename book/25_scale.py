@@ -6,9 +6,15 @@
 # *You will be able to* find out which part of a program gives up first when its data grow, train with a
 # million places on a laptop, and divide the work between processes and computers with DuckDB, Dask and torchrun
 # without changing its numbers. *You need* [the loss](09_model.ipynb), [Training](10_training.ipynb) and
-# [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and about a minute to run; a GPU is not used.
+# [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and about a minute to run; the first section
+# uses a GPU if there is one.
+#
+# > **In one sentence.** As the loss is usually written, every new place costs time and memory in every window of every
+# > step ({{ more:.0f }} times the memory at {{ places:,}} places); written with sums it hardly costs memory, for a pointer it
+# > costs nothing, and since no window crosses from one person to another, everything else can be dealt out by person.
 
 # %% tags=["hide-input"]
+# @title Setup: install the package with the extra "scale" (Colab)
 try:
     import dask  # noqa: F401
     import distributed  # noqa: F401
@@ -29,32 +35,29 @@ import tempfile
 import time
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
-from IPython.display import Markdown
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, GENERATED, show
 
 from pgt import visits as tables
 from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
 from pgt.contextual import ContextualConfig, ContextualPointer
 from pgt.history import with_history
-from pgt.metrics import evaluate, interval
+from pgt.metrics import evaluate
 from pgt.model import PointerGeneratorTransformer
-from pgt.sparse import cross_entropy, rank
+from pgt.sparse import cross_entropy
 from pgt.vocabulary import Vocabulary
 from pgt.windows import prepare
 
 torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 words = data.vocabulary
-places, people = words.n_locations, town.visits.user_id.nunique()
-print(f"{places:,} places in the vocabulary, {people:,} people")
+print(f"{words.n_locations:,} places, {words.n_users - 1} people, {device}")
 
 # %% [markdown]
 # Our town is small. A city of check-ins has a hundred thousand places, a country millions. The windows stay as they
@@ -66,11 +69,17 @@ print(f"{places:,} places in the vocabulary, {people:,} people")
 # We give the model a larger vocabulary than the town's. Its windows, its encoder and its pointer do the same work as
 # before. A step has two costs: the time it takes, and the memory that must be kept between the forward and the
 # backward pass. PyTorch lets us watch the second: a *hook* sees every tensor that is saved for the gradient.
+#
+# **Change this.** Make the city larger still, and watch which column of the table grows. (Memory is a good guess of
+# what goes first.)
+
+# %%
+places = 160_000  # @param {type:"integer"}
 
 
 # %%
 def cost(model, batch, way):
-    """Seconds of a step; megabytes kept for its gradient."""
+    """Milliseconds of a step; megabytes kept for its gradient."""
     weights, kept = {p.data_ptr() for p in model.parameters()}, {}
 
     def keep(x):
@@ -82,8 +91,9 @@ def cost(model, batch, way):
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
         loss = way(model, batch).mean()
     loss.backward()
+    float(loss)  # waits until a GPU has finished
     model.zero_grad(set_to_none=True)
-    return time.perf_counter() - began, sum(kept.values()) / 1e6
+    return 1000 * (time.perf_counter() - began), sum(kept.values()) / 1e6
 
 
 def every_place(model, batch):
@@ -92,8 +102,7 @@ def every_place(model, batch):
 
 
 def only_sums(model, batch):
-    mixture = model.mixture(batch)
-    return mixture.cross_entropy(batch.target, 0.03)
+    return model.mixture(batch).cross_entropy(batch.target, 0.03)
 
 
 # %% [markdown]
@@ -104,81 +113,34 @@ def only_sums(model, batch):
 # %%
 def some(windows, n=64):
     """Windows from all over the split, as a batch."""
-    return windows.batch(np.arange(0, len(windows), len(windows) // n)[:n])
+    index = np.arange(0, len(windows), len(windows) // n)[:n]
+    return windows.batch(index).to(device)
 
 
-batch = some(data.train)
-ways = {"every place": every_place, "sums only": only_sums}
-sizes, costs = (2_500, 20_000, 160_000), []
-for n in sizes:
+batch, costs = some(data.train), {}
+for n in (2_500, 20_000, places):
     model = PointerGeneratorTransformer(ModelConfig(n, words.n_users))
-    for name, way in ways.items():
+    model = model.to(device)
+    costs[f"{n:,}"] = {}
+    for name, way in (("every place", every_place), ("sums", only_sums)):
         tries = [cost(model, batch, way) for _ in range(4)]
-        seconds, megabytes = np.min(tries, axis=0)
-        costs.append((n, name, 1000 * seconds, megabytes))
-columns = ["places", "way", "ms a step", "MB kept"]
-costs = pd.DataFrame(costs, columns=columns).pivot(
-    index="places", columns="way"
+        best = np.min(tries, axis=0)
+        costs[f"{n:,}"] |= {f"{name}, ms": best[0], f"{name}, MB": best[1]}
+costs = pd.DataFrame(costs).T.rename_axis("places")
+more = costs["every place, MB"].iloc[-1] / costs["sums, MB"].iloc[-1]
+check.same(
+    only_sums(model.eval(), batch), every_place(model, batch), name="the loss"
 )
 costs.round(0).astype(int)
 
-# %% tags=["hide-input"]
-from matplotlib.ticker import LogLocator
-
-fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.2), layout="constrained")
-labels = {
-    "ms a step": "time of a step (ms)",
-    "MB kept": "kept for the gradient (MB)",
-}
-styles = {"every place": (GENERATED, "o"), "sums only": (COPIED, "s")}
-for ax, (what, unit) in zip(axes, labels.items(), strict=True):
-    for way, (colour, mark) in styles.items():
-        style = {"marker": mark, "color": colour, "label": way}
-        ax.loglog(costs.index, costs[what][way], **style)
-    ax.set(xlabel="places in the vocabulary, V", ylabel=unit)
-    ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_major_formatter("{x:,.0f}")
-    ax.minorticks_off()
-axes[0].legend()
-more = costs["MB kept"]["every place"] / costs["MB kept"]["sums only"]
-show(
-    fig,
-    alt="Time and memory of one training step against the number of places, "
-    "both axes logarithmic. With every place written down both grow "
-    "with V; with sums only the memory stays nearly level. At "
-    f"{sizes[-1]:,} places the first keeps {more.iloc[-1]:.0f} times as "
-    "much.",
-    caption="One step of training on the same 64 windows of the town, with "
-    "more and more places that nobody visits. Writing down every place costs "
-    "memory and time for each of them.",
-)
-
 # %% [markdown]
 # The windows are the same at every size, and nobody goes to the new places. Still the first way pays for each of them,
-# once a window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture and more are arrays of $B \times V$. The second way
-# needs the score of the target, the scores of the window's own places, and two sums over all places: that of the
-# scores, and $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the places a stretch at a time, adds up, and throws
-# the stretch away. For the gradient it does so again: every score is computed twice, but this needs hardly any memory.
-# (If there are few scores, it keeps them, which is faster: hence the bump in the middle row.) The next cell checks that
-# both ways give the same loss, and lists what the second one works with.
-
-# %%
-whole, lean = every_place(model.eval(), batch), only_sums(model, batch)
-assert torch.allclose(whole, lean, atol=1e-5)
-assert costs["MB kept"]["sums only"].idxmax() == sizes[1]  # the bump
-mixture = model.mixture(batch)
-parts = {
-    "places of the window": mixture.place,
-    "the pointer's share of each": mixture.pointer,
-    "gate": mixture.gate_logit,
-    "context": mixture.logits.context,
-    "the generator's rows (weights, not counted)": mixture.logits.weight,
-}
-shapes = {name: tuple(x.shape) for name, x in parts.items()}
-pd.Series(shapes, name="shape").to_frame()
-
-# %% [markdown]
+# once a window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture and more are arrays of
+# $B \times V$. The second way needs the score of the target, the scores of the window's own places, and two sums over all
+# places: that of the scores, and $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the places a stretch at a time, adds
+# up, and throws the stretch away. For the gradient it does so again: every score is computed twice, but this needs hardly any
+# memory. (If there are few scores, it keeps them, which is faster.)
+#
 # > **Pitfall.** It is tempting to *sample* the sum: take a thousand places at random and scale. The
 # > logarithm spoils it. The average of the logarithm lies below the logarithm of the average (Jensen's
 # > inequality), so the loss would be too small, most of all where a few places hold most of the mass.
@@ -191,78 +153,31 @@ pd.Series(shapes, name="shape").to_frame()
 # although it only copies from that past. Does it notice how many places there are?
 
 # %%
-past = some(with_history(data, memory=100).train)
+past = some(with_history(data, memory=100).train).to("cpu")
 only_copying = {"encoder": False, "content": False, "interaction": 0}
 only_copying["without"] = ("generator", "gate")
 rows = {}
 for n in (2_500, 1_000_000):
     config = ContextualConfig(n, words.n_users, **only_copying)
     pointer = ContextualPointer(config)
-    seconds = min(cost(pointer, past, only_sums)[0] for _ in range(8))
-    rows[f"{n:,} places"] = pointer.n_parameters(), round(1000 * seconds)
+    fastest = min(cost(pointer, past, only_sums)[0] for _ in range(8))
+    rows[f"{n:,} places"] = pointer.n_parameters(), round(fastest)
 pd.DataFrame(rows, ["parameters", "ms a step"]).T
 
 # %% [markdown]
-# It does not: there are as many parameters as before, and nothing is computed for each place. (If the two times differ, we
-# take it for noise of the machine.) A million places cost it nothing, because it never writes them down: the
-# places of a person's past are numbered within the window, 0, 1, 2, …, and only the answer at the end gets its name. So
-# the question at the top of this chapter has more than one right answer.
-
-# %% tags=["hide-input"]
-largest = costs["ms a step"].iloc[-1] / 1000
-million = largest * 1_000_000 / sizes[-1]
-Markdown(
-    f"For the loss as it is usually written, {sizes[-1]:,} places took "
-    f"{largest['every place']:.1f} seconds a step, so a million would take "
-    f"about {million['every place']:.0f}; with sums only, about "
-    f"{million['sums only']:.0f}. For a pointer, a step gets no slower."
-)
-
-# %% [markdown]
-# ## Ranks need no list
+# It does not: there are as many parameters as before, and nothing is computed for each place. A million places cost it
+# nothing, because it never writes them down: the places of a person's past are numbered within the window, 0, 1, 2, …, and
+# only the answer at the end gets its name. So the question at the top of this chapter has more than one right answer.
 #
-# Evaluation asks for the rank of the true place among all places. That does not take all scores at once: it is
-# enough to *count* the higher ones. Ties are counted as in [chapter 4](04_baselines.ipynb).
-
-# %%
-test, model = data.test.batch(np.arange(64)), model.double()
-found = model.rank(test)  # a stretch at a time
-better, tied = rank(model.scores(test), test.target)  # by all scores
-assert torch.equal(found.better, better)
-assert torch.equal(found.tied, tied)
-print(f"{len(test)} windows, {sizes[-1]:,} places: every rank is the same")
-
-# %% [markdown]
-# There is a trap in "higher". The target's logit must come out of the same product as the logits that it is compared
-# with. Computed by itself it can differ in the last bit, and then a place no longer ties with itself. The
-# last bit is also why this cell computes in double precision: products of another shape round differently, and among
-# so many places some scores are that close.
+# Evaluation can do without a list of places, too. The rank of the true place does not take all scores at once: it is
+# enough to *count* the higher ones, a stretch at a time (`model.rank`). There is a trap in "higher": the target's logit must
+# come out of the same product as the logits that it is compared with. Computed by itself it can differ in the last bit, and
+# then a place no longer ties with itself.
 #
-# ## Which other arrays grow with the data?
+# ## From ten thousand to a million visits
 #
-# Check every array in a program: its size is a product of two numbers. Which of them grow with the data? In the table,
-# the last column says what this package does instead.
-
-# %%
-V, people, draws, visits = 1_000_000, 200_000, 2_000, 10_000_000
-usual = [
-    ("Markov chain: place × place", 4 * V * V, "only steps that occur"),
-    ("bootstrap: draws × people", 8 * draws * people, "one draw at a time"),
-    ("evaluation: 512 windows × places", 4 * 512 * V, "a stretch at a time"),
-    ("windows: visits × 9 numbers", 8 * 9 * visits, "32 bits, not 64"),
-]
-table = pd.DataFrame(usual, columns=["array", "GB as usual", "here"])
-table["GB as usual"] /= 1e9
-table.set_index("array").round(1)
-
-# %% [markdown]
-# None of these remedies is clever. We found where each was needed by making the data larger, step by step, and
-# looking for what became too large.
-#
-# ## From ten thousand to a million
-#
-# How do the stages before training, and the scores after it, grow with the visits? The town's people are too few to
-# tell. So we repeat them, as other people in other weeks, who go to the same places.
+# How do the other stages grow with the visits? The town's people are too few to tell. So we repeat them, as other people
+# in other weeks, who go to the same places.
 
 # %%
 COLUMNS = ["user_id", "location_id", "started_at", "finished_at"]
@@ -271,86 +186,31 @@ COLUMNS = ["user_id", "location_id", "started_at", "finished_at"]
 def grown(n):
     """n visits: the town's people over and over, as other people."""
     one, copies = town.visits[COLUMNS], []
-    for k in range(-(-n // len(one))):
+    for k in range(-(-n // len(one))):  # rounded up
         later = pd.Timedelta(weeks=k % 8)
-        new = {"user_id": one.user_id + 1000 * k}
-        new["started_at"] = one.started_at + later
-        new["finished_at"] = one.finished_at + later
-        copies.append(one.assign(**new))
+        times = {c: one[c] + later for c in ("started_at", "finished_at")}
+        copies.append(one.assign(user_id=one.user_id + 1000 * k, **times))
     return pd.concat(copies, ignore_index=True)[:n]
 
 
-def clock(work, tries):
-    """The shortest time of several tries, and the last answer."""
-    seconds = []
-    for _ in range(tries):
-        began = time.perf_counter()
-        answer = work()
-        seconds.append(time.perf_counter() - began)
-    return min(seconds), answer
-
-
-# %%
-def stages(visits, tries):
-    """Seconds of each stage; the answers of the kernel at the end."""
-    took = {}
-
-    def stage(name, work):
-        took[name], answer = clock(work, tries)
-        return answer
-
-    visits = stage("check", lambda: tables.check(visits))
-    parted = stage("split by days", lambda: tables.split_by_days(visits))
-    stage("vocabulary", lambda: Vocabulary.build(parted, "exact"))
-    data = stage("windows", lambda: prepare(visits, protocol="exact"))
-    stage("batches", lambda: sum(1 for _ in data.train.batches(128)))
-    stage("a longer past", lambda: with_history(data, memory=100))
-    kernel = ContextKernel().fit(data.train)
-    ranks = stage("kernel's ranks", lambda: evaluate(kernel, data.test))
-    stage("interval", lambda: interval(ranks))
-    return took, ranks
-
-
-# %% [markdown]
-# "Check" looks for mistakes in the table, "a longer past" is that of the [contextual
-# pointer](20_contextual_pointer.ipynb), and the kernel is that of [chapter 4](04_baselines.ipynb). If time grows like
-# visits to the power $p$, then $p$ is the slope of a line on logarithmic axes. Growth is linear at $p = 1$.
-
-# %%
-curves = {}
-for n, tries in ((10_000, 5), (100_000, 3), (1_000_000, 1)):
-    curves[n], ranks = stages(grown(n), tries)
-curves = pd.DataFrame(curves).T.rename_axis("visits")
-slopes = np.log10(curves.loc[1_000_000] / curves.loc[100_000])
-powers = dict(zip(curves.index, ["10⁴", "10⁵", "10⁶"], strict=True))
-curves.T.rename(columns=powers).assign(p=slopes).round(3)
-
 # %% tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(7.4, 3.6), layout="constrained")
-marks = iter("os^Dv<>p")
-for name in curves.loc[1_000_000].sort_values(ascending=False).index:
-    style = {"marker": next(marks), "ms": 5, "lw": 1.4, "label": name}
-    ax.loglog(curves.index, curves[name], **style)
-line = np.array([1e4, 1e6])
-linear = {"color": "0.5", "lw": 1, "label": "linear growth"}
-ax.loglog(line, 2e-6 * line, "--", **linear)
-ax.set(xlabel="visits", ylabel="time (s)")
-fig.legend(loc="outside right upper", fontsize=8, frameon=False)
-million = curves.loc[1_000_000].items()
-show(
-    fig,
-    alt="Time of every stage against the number of visits from ten thousand "
-    "to a million, both axes logarithmic, and a dashed line of linear "
-    "growth. Nearly all curves run beside it. Seconds at a million visits: "
-    + ", ".join(f"{name} {took:.2f}" for name, took in million)
-    + ".",
-    caption="What each stage takes with ever more visits to the same places.",
-)
+# @title Table: seconds of three stages
+seconds = {}
+for n in (10_000, 100_000, 1_000_000):
+    visits, at = grown(n), [time.perf_counter()]
+    big = prepare(visits, protocol="exact")
+    at.append(time.perf_counter())
+    with_history(big, memory=100)
+    at.append(time.perf_counter())
+    ranks = evaluate(ContextKernel().fit(big.train), big.test)
+    at.append(time.perf_counter())
+    seconds[f"{n:,} visits"] = np.diff(at)
+stages = ["windows", "a longer past", "kernel's ranks"]
+pd.DataFrame(seconds, stages).round(2).rename_axis("seconds")
 
 # %% [markdown]
-# All stages are close to linear: each looks at a visit a fixed number of times. Where $p$ is below 1, what every call
-# costs still weighs; where it is above, we suspect the processor's caches, which no longer hold the data. (Times of
-# one run on a busy machine are rough.)
+# All stages are close to linear: each looks at a visit a fixed number of times. (Times of one run on a busy machine are
+# rough.)
 #
 # ## More visits than memory
 #
@@ -365,8 +225,7 @@ import duckdb
 folder = tempfile.TemporaryDirectory()
 work = Path(folder.name)
 table, parts = work / "visits.parquet", work / "parts"
-many = grown(1_000_000)
-many.to_parquet(table)
+visits.to_parquet(table)
 duckdb.sql("SET memory_limit = '300MB'")
 duckdb.sql(
     f"""
@@ -391,7 +250,6 @@ duckdb.sql(
 # %%
 zone = town.visits.started_at.dt.tz
 files = sorted(parts.rglob("*.parquet"))
-print("in the file:     ", pd.read_parquet(files[0]).started_at.iloc[0])
 
 
 def read(file):
@@ -402,6 +260,7 @@ def read(file):
     return part
 
 
+print("in the file:        ", pd.read_parquet(files[0]).started_at.iloc[0])
 print("by the town's clock:", read(files[0]).started_at.iloc[0])
 
 # %% [markdown]
@@ -433,27 +292,23 @@ from dask.distributed import Client, LocalCluster
 
 small = town.visits[COLUMNS]
 two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-began = time.perf_counter()
 with LocalCluster(processes=True, **two) as cluster, Client(cluster):
-    visits = dd.from_map(read, files, meta=small)
-    found = visits.map_partitions(places_of, meta=places_of(small)).compute()
+    dealt = dd.from_map(read, files, meta=small)
+    found = dealt.map_partitions(places_of, meta=places_of(small)).compute()
     shared = Vocabulary.build(found, "exact")
     like = answers_of(small, shared)
-    answers = visits.map_partitions(answers_of, shared, meta=like).compute()
-took = time.perf_counter() - began
+    answers = dealt.map_partitions(answers_of, shared, meta=like).compute()
 
 # %%
-plain = ranks.sort_values("user_id", kind="stable", ignore_index=True)
-apart = answers.sort_values("user_id", kind="stable", ignore_index=True)
-pd.testing.assert_frame_equal(plain, apart)
-print(f"{len(apart):,} windows: every answer as in memory ({took:.0f} s)")
+order = {"by": "user_id", "kind": "stable", "ignore_index": True}
+apart, at_once = answers.sort_values(**order), ranks.sort_values(**order)
+pd.testing.assert_frame_equal(apart, at_once)
+print(f"{len(apart):,} windows: every answer as in memory")
 
 # %% [markdown]
 # Every window has the same rank as in the section before, where all visits were in memory at once. On a million
 # visits the cluster does not pay: starting processes takes longer than the work. It pays when a part takes minutes,
 # or when the parts do not fit into memory together. If a process dies, Dask gives its part to another one.
-#
-# Any function of a table of visits can take the place of `answers_of`. Exercise 4 asks the predictor.
 #
 # ## More than one computer for training
 #
@@ -463,7 +318,7 @@ print(f"{len(apart):,} windows: every answer as in memory ({took:.0f} s)")
 
 # %%
 losses = torch.tensor([1.0, 2.0, 3.0, 4.0, 9.0])
-shares = [losses[0::2], losses[1::2]]  # three windows and two
+shares = losses[0::2], losses[1::2]  # three windows and two
 each = torch.stack([share.mean() for share in shares])
 print(f"mean of all five: {losses.mean():.2f}")
 print(f"mean of the two means: {each.mean():.2f}")
@@ -492,7 +347,6 @@ from pgt.visits import by_length
 from pgt.windows import prepare
 
 table, out = sys.argv[1:]
-torch.set_num_threads(1)
 dist.init_process_group("gloo")  # "nccl" on GPUs
 rank, world = dist.get_rank(), dist.get_world_size()
 data = prepare(pd.read_parquet(table), protocol="exact")
@@ -517,20 +371,19 @@ save_file(weights, f"{out}/weights-{rank}")
 dist.destroy_process_group()
 """)
 
+# %% [markdown]
+# `torchrun`, which is short for `python -m torch.distributed.run`, starts the processes, on this machine or on several,
+# and tells each its rank.
+
 # %%
 town.visits[COLUMNS].to_parquet(work / "town.parquet")
 torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-arguments = [str(script), str(work / "town.parquet")]
-done = subprocess.run(
-    [*torchrun, "--nproc-per-node=2", *arguments, folder.name],
-    capture_output=True,
-    text=True,
-)
-assert done.returncode == 0, done.stderr
+torchrun += ["--nproc-per-node=2", str(script), str(work / "town.parquet")]
+done = subprocess.run([*torchrun, folder.name], capture_output=True)
+done.check_returncode()
 
 # %% [markdown]
-# `torchrun` is short for `python -m torch.distributed.run`. It starts the processes, on this machine or on several,
-# and tells each its rank. Now the same first step in this one process, with all 129 windows:
+# Now the same first step in this one process, with all 129 windows:
 
 # %%
 from safetensors.torch import load_file
@@ -542,22 +395,12 @@ order = np.random.default_rng(0)
 of_like_length = tables.by_length(data.train.lengths, 129, order, 32)
 batch = data.train.batch(next(of_like_length))
 cross_entropy(alone(batch).log_probs, batch.target, 0.03).mean().backward()
-
 together = load_file(work / "gradients")
-gaps = {
-    name: float((p.grad - together[name]).abs().max())
-    for name, p in alone.named_parameters()
-}
-largest = max(float(p.grad.abs().max()) for p in alone.parameters())
-assert max(gaps.values()) < 1e-6 * max(1, largest)
-print(f"largest gradient {largest:.2f}, largest gap {max(gaps.values()):.0e}")
-
-# %%
+for name, p in alone.named_parameters():
+    torch.testing.assert_close(together[name], p.grad, atol=1e-6, rtol=1e-4)
 first, second = (load_file(work / f"weights-{k}") for k in (0, 1))
 assert all(torch.equal(first[name], second[name]) for name in first)
-alone.load_state_dict(first)
-ranks = evaluate(alone.eval(), data.valid)
-print(f"after an epoch, Acc@1 {100 * (ranks.better == 0).mean():.0f} %")
+print("the same gradients, and two processes with the same weights")
 
 # %% [markdown]
 # The gradients are equal but for rounding. At the end of the epoch both processes have the same weights to the last
@@ -566,23 +409,6 @@ print(f"after an epoch, Acc@1 {100 * (ranks.better == 0).mean():.0f} %")
 # > **Pitfall.** With dropout, seed each process with a number of its own once the model is built
 # > (`torch.manual_seed(rank)`). Otherwise all of them drop the same numbers. And if a share of the last batch can be
 # > empty, leave that batch out: a process that has no loss waits for gradients that never come.
-#
-# ## A billion visits, on paper
-#
-# We have not done this. But if every stage is linear, it would take a thousand times what a million visits take,
-# and more where growth is steeper.
-
-# %%
-hours = curves.loc[1_000_000] * 1000 / 3600
-gb = sum(file.stat().st_size for file in files) / len(many)  # a billion's
-print(f"visits on disk, as Parquet: {gb:.0f} GB")
-hours = hours.sort_values().rename("hours").rename_axis(None)
-hours.round(2).to_frame()
-
-# %% [markdown]
-# On a hundred cores, everything up to training takes minutes. An epoch takes longer, since every window goes forward
-# and back through the network, and data-parallel steps wait for each other. So training would take longest. But a
-# model of so few numbers does not need a billion visits. Train on a sample, and spend the cluster on predicting.
 #
 # ## What does not scale?
 #
@@ -594,10 +420,13 @@ hours.round(2).to_frame()
 # | one row of ranks a window | comes back to one process | add up per person in the part |
 # | one person with a million visits | a part is at least one person | nothing yet; we have not met one |
 #
+# We have not tried a billion visits. If every stage stays linear, they take a thousand times what a million take, and
+# training would take longest. But a model of so few numbers does not need a billion visits. Train on a sample, and spend the
+# cluster on predicting.
+#
 # ## What to remember
 #
-# - The size of an array is a product. Several of ours were $B \times V$.
-# - The exact loss and the exact ranks need no $B \times V$: sum and count a stretch at a time.
+# - The size of an array is a product. Several of ours were $B \times V$; the exact loss and the exact ranks need none.
 # - A pointer does not notice how many places there are.
 # - Windows never cross from one person to another, so people can be dealt out to parts. They share only the vocabulary.
 # - Data parallel training is the same training only if sums are divided by the count of all processes together.
@@ -613,8 +442,7 @@ check.exercise("25.1", [gigabytes, megabytes])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-gigabytes, megabytes = 4 * 128 * 1_000_000 / 1e9, 4 * 2**20 / 1e6
-check.exercise("25.1", [gigabytes, megabytes])
+check.exercise("25.1", [4 * 128 * 1_000_000 / 1e9, 4 * 2**20 / 1e6])
 
 # %% [markdown]
 # **Exercise 2** (medium). Write `stretched(z, n)`: $\log\sum_\ell e^{s_\ell}$ of each row of a (B, V) tensor. Look at
@@ -655,45 +483,28 @@ check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
 from pgt.checkpoint import load_model, shipped
 
 trained, _ = load_model(shipped("city"))
-z = trained.mixture(data.test.batch([0])).logits
-_, z = next(z.chunks())
-z = z[0].detach().double()
-seeded = torch.Generator().manual_seed(0)
-drawn = torch.randint(len(z), (5000, 20), generator=seeded)
+_, z = next(trained.mixture(data.test.batch([0])).logits.chunks())
+z = z[0].detach().double()  # (V,)
+drawn = torch.Generator().manual_seed(0)
+drawn = torch.randint(len(z), (5000, 20), generator=drawn)
 estimates = z[drawn].logsumexp(1) + np.log(len(z) / 20)
 bias = float(estimates.mean() - z.logsumexp(0))
 chance = float(estimates.std()) / 5000**0.5  # of the mean
-assert bias < -3 * chance
 print(f"Λ is {float(z.logsumexp(0)):.2f} nats; the estimates are {bias:+.3f}")
 print(f"± {2 * chance:.3f} nats off on average, {estimates.std():.2f} each")
 
 # %% [markdown]
 # **Exercise 4** (project). Ask the predictor that was trained on nobody ([chapter 24](24_trained_on_nobody.ipynb))
-# where each person goes next, part by part, for 50,000 grown visits in four parts. Are its answers those that it
-# gives for the whole table?
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
-# @title Solution 4
-from pgt import NextLocation
-
-model = NextLocation.pretrained()
-some = grown(50_000)
-
-
-def next_of(part):
-    return model.predict(part, top=1)
-
-
-quarters = dd.from_map(
-    lambda k: some[some.user_id % 4 == k], range(4), meta=some
-)
-by_part = quarters.map_partitions(next_of, meta=next_of(small))
-by_part = by_part.compute(scheduler="synchronous")
-at_once = next_of(some)
-by_part = by_part.sort_values("user_id", ignore_index=True)
-at_once = at_once.sort_values("user_id", ignore_index=True)
-assert (by_part.location_id == at_once.location_id).all()
-print(f"{len(at_once):,} people: the same place for each")
-
-# %% [markdown]
+# where each person goes next, part by part. Are its answers those that it gives for the whole table?
+#
+# <details class="solution">
+# <summary>Solution 4</summary>
+#
+# Write `def next_of(part): return pgt.NextLocation.pretrained().predict(part, top=1)` and put it in the place of
+# `answers_of`, with `meta=next_of(small)`. Compare the places first, then the probabilities. The predictor weighs its
+# opinions by the past of everybody in the table, and a part is another table: what a model learns from a table as a whole
+# cannot be dealt out by person. Here the parts are alike, so that few answers change, if any.
+#
+# </details>
+#
 # **Next:** [Playground](26_playground.ipynb), where the trained model answers you by hand.
