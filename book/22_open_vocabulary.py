@@ -423,8 +423,8 @@ said = pd.DataFrame(said).mean()
 (100 * said).round(1).to_frame("first place (%)")
 
 # %% [markdown]
-# As it is, the model promises too much. A temperature ([chapter 7](07_pointer.ipynb)) cannot mend that: it only moves
-# probability between places, and all of them may be wrong. An answer for somewhere new has to be added.
+# As it is, the model promises too much. A temperature ([Guo et al., 2017](https://arxiv.org/abs/1706.04599)) does not mend that
+# here: it only moves probability between places, and all of them may be wrong. An answer for somewhere new has to be added.
 #
 # ## Sets that hold the answer
 #
@@ -439,7 +439,9 @@ said = pd.DataFrame(said).mean()
 # $$
 #
 # If a new window is like the old ones, its answer reaches $\Theta$ nine times in ten, however badly the model is
-# calibrated. Choose another promise and watch how many answers it costs.
+# calibrated. If the probabilities are right, no other way to keep the promise has smaller sets on average
+# ([Sadinle et al., 2019](https://doi.org/10.1080/01621459.2017.1395341)); others let the sets grow where the model is
+# unsure ([Romano et al., 2020](https://arxiv.org/abs/2006.02544)). Choose another promise and watch how many answers it costs.
 
 # %%
 coverage = 0.9  # @param {type:"slider", min:0.5, max:0.95, step:0.05}
