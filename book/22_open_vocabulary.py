@@ -329,8 +329,7 @@ for name, size in sizes.items():
     part = with_history(data, *size).test
     found = summarize(evaluate(model, part), ["all"])["acc@1"].item()
     costs[name] = part.lengths.mean(), 100 * reach_of(part), found
-heads = ["rows a window", "reach (%)", "Acc@1 (%)"]
-pd.DataFrame(costs, heads).T.round(1)
+pd.DataFrame(costs, ["rows a window", "reach (%)", "Acc@1 (%)"]).T.round(1)
 
 # %% [markdown]
 # A hundred visits and at most a hundred summaries reach as much as a whole past, with a third of the rows. And
@@ -362,13 +361,14 @@ lines = pd.concat([been, rows]).replace({"model": models})
 look = {"hue": "model", "style": "model", "markers": True}
 look["palette"] = [TRUTH, EXTRA, GENERATED, COPIED, MUTED]
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.8), sharey=True)
-for ax, where in zip(panels, ("geolife", "city"), strict=True):
-    own, last = lines[lines.data == where], where == "city"
-    sns.lineplot(own, x="group", y="acc@1", ax=ax, legend=last, **look)
-    ax.set(title=where, xlabel="", ylabel="right at the first guess (%)")
+titles = {"city": "the town", "geolife": "GeoLife"}
+for ax, (where, own) in zip(panels, lines.groupby("data"), strict=True):
+    sns.lineplot(own, x="group", y="acc@1", ax=ax, **look)
+    ax.legend().remove()  # one for both
+    ax.set(title=titles[where], xlabel="", ylabel="right at first (%)")
     ax.tick_params("x", rotation=50)
 fig.supxlabel("visits that the person has made so far", fontsize=10)
-panels[1].legend(loc="upper left", bbox_to_anchor=(1, 1))
+fig.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
 show(
     fig,
     alt="Accuracy for new people by the number of their visits so far. All "
