@@ -47,7 +47,7 @@ from pgt.maps import places_map
 #
 # **Change this.** Write the name of a file with visits between the quotation marks, say the `Timeline.json` that a phone
 # exports, or a table with a person, a place and a start in each row. (On Colab, drop it into *Files* on the left
-# first. It stays in your session.) While the name is empty, the people are those of our simulated town.
+# first: that loads it up to the machine that runs your notebook.) While the name is empty, the people are those of our simulated town.
 
 # %%
 file = ""  # @param {type:"string"}
@@ -181,7 +181,8 @@ opinions = np.array([[0.60, 0.30, 0.10], [0.20, 0.70, 0.10]])  # (K, V)
 weights = np.array([0.5, 0.5])  # may be negative, need not sum to one
 pool = np.exp(weights @ np.log(opinions))  # (V,)
 pool /= pool.sum()
-pd.DataFrame([*opinions, pool], ["one", "two", "pool"]).round(2)
+said = pd.DataFrame([*opinions, pool], columns=["home", "work", "gym"])
+said.set_axis(["one", "two", "pool"]).round(2)
 
 # %% [markdown]
 # A weight of zero ignores an opinion, a large one sharpens it, and a negative weight on *here* says that people do not stay

@@ -66,8 +66,8 @@ playground()
 # anybody's visits. Drop a file of your own on the page below, and it starts with you. The file does not leave your
 # machine: the page sends nothing, and forgets the file when you close it.
 #
-# **Change this.** Or write a file's name here, and the page comes with those visits in it, ready to be saved. While the
-# name is empty, it begins with a simulated person.
+# **Change this.** Or write the name of a file beside this notebook here, and the page comes with those visits in it, ready to
+# be saved. While the name is empty, it begins with a simulated person.
 
 # %%
 file = ""  # @param {type:"string"}
