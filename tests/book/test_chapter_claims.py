@@ -16,7 +16,7 @@ from torch import nn
 from wherenext import city
 from wherenext.comparison import CLAIMS, CONFIRMED, CONTRADICTED, compare, verdict
 from wherenext.flows import flows
-from wherenext.results import read_results
+from wherenext.results import read_results, results_folder
 from wherenext.window_features import gates
 
 from pgt import improvements
@@ -393,6 +393,8 @@ def test_claims_of_18() -> None:
     longer = [f"{m}@{k}" for k in (20, 30, 40) for m in ("recall", "ndcg", "phr")]
     nearest = [ends("informed", m)[0] for m in longer if ends("informed", m)[0] > 0]
     assert nearest and min(nearest) < 0.2  # "close to zero"
+
+
 def test_claims_of_19() -> None:
     results = read_results("improvements")
     plain = {"model": "improved", "variant": "plain"}
@@ -539,3 +541,71 @@ def test_the_parts_of_19_are_those_that_were_measured() -> None:
     torch.testing.assert_close(
         own["focal"](own_log), improvements.focal(2.0)(log_probs, target, 0.0)
     )
+
+
+@pytest.mark.built
+def test_claims_of_22() -> None:
+    table = rows("22_open_vocabulary")
+    kinds = (
+        "PGT, a row for every place",
+        "PGT around it, open, random weights",
+        "contextual pointer, open",
+    )
+    closed, *opened = (table[kind][0] for kind in kinds)
+    assert closed > 1 and opened == [0, 0]  # "does not care what a place is called"
+    (_, reach, hits), (_, most, whole) = table["50 visits"], table["everything"]
+    n_rows, bounded, _ = table["100 and summaries"]
+    assert most - reach > 4 > 2 > whole - hits  # "reach is not accuracy"
+    assert abs(bounded - most) < 0.2 and n_rows < 0.4 * table["everything"][0]  # "with a third"
+    says, says_new, right = (
+        table[k][0] for k in ("says as it is", "says with somewhere new", "is right")
+    )
+    assert says > right + 5 and abs(says_new - right) < says - right  # "promises too much"
+    assert abs(table["hold the answer (%)"][0] - 90) < 3  # "nearly kept"
+    where = {"data": "geolife", "model": "contextual", "variant": "full", "group": "unknown"}
+    named = read_results("beyond").mean(**where, target_time="unknown", protocol="exact")
+    assert named < 10
+    newcomers = read_results("newcomers").rows
+    worth = newcomers[newcomers.seed.isna() & (newcomers.variant == "seen - new")]
+    assert ((worth.low < 0) == (worth.model == "contextual")).all()  # "include zero", "PGT gains"
+
+
+def test_claims_of_24() -> None:
+    nobody = read_results("nobody").rows
+    files = [path.stem for path in results_folder().glob("nobody*.json")]
+    learning = pd.concat([read_results(file).rows for file in files])
+    mean = learning[learning.seed.isna() & (learning.group == "all")]
+    ours = nobody[nobody.seed.isna() & (nobody.group == "all") & (nobody.model == "predictor")]
+    ours = ours[ours.table == "zero-shot"].set_index("data")["acc@1"]
+    for data, file in (("geolife", "geolife_exact"), ("new york", "last_visit")):
+        theirs = read_results(file).mean(model="pgt", variant="full", target_time="unknown")
+        assert ours[data] > theirs + 2  # "ahead of the Transformer that did"
+    lacking = mean[(mean.table == "worlds") & (mean.data != "city")]
+    lost = lacking.pivot_table("acc@1", "variant", "data")
+    assert lost.mean(axis=1).nsmallest(2).index.tolist() == ["no clock", "no new places"]
+    assert (lost.loc["one town's habits"] > -1.5).all()  # "a point or less"
+    curve = mean[mean.table == "curve"].pivot_table("acc@1", ["data", "windows"], "model")
+    ahead = (curve["fine-tuned"] - curve["trained"]).unstack()
+    assert (ahead[100] > 1).all() and (ahead[1000].abs() < 1).all()  # "a head start", "hardly"
+    right = read_results("membership").rows.query("group == 'people'").set_index("model")
+    assert right.right["pgt"] > 95 and right.low["contextual"] > 50
+    assert right.low["nobody"] < 50 < right.high["nobody"]  # "as good as a coin toss"
+
+
+@pytest.mark.built
+def test_claims_of_25() -> None:
+    table = rows("25_scale")
+    small, large = (table[size] for size in ("2,500", "160,000"))
+    assert large[1] > 4 * small[1] and large[3] < 1.2 * small[3]  # "it costs no memory"
+    assert table["2,500 places"][0] == table["1,000,000 places"][0]  # as many parameters
+
+
+@pytest.mark.built
+def test_claims_of_26() -> None:
+    table = rows("26_playground")
+    off, without, _ = table["no pointer"]
+    assert off < 2 * without < 0
+    assert abs(table["no generator"][2]) < 1  # "hardly a first guess changes"
+    for part in ("no user", "no duration"):
+        moved, _, changed = table[part]
+        assert 12 < changed < 17 and abs(moved) < 1.5  # "one first guess in seven"

@@ -15,6 +15,7 @@ MOVED = "stands on the page evidence_model"
 RELATIVES = "stands on the page evidence_relatives"
 MOVED_19 = "stands on the page evidence_improvements"
 SAME_19 = "the same numbers on the page evidence_improvements, under other heads"
+NEWCOMERS = "stands on the page evidence_newcomers"
 COMMANDS = "the commands are others, and PGT is trained in Python"
 ENGINES = "the chapter uses the engines themselves"
 CHANGED: dict[tuple[str, str], str] = {
@@ -58,6 +59,27 @@ CHANGED: dict[tuple[str, str], str] = {
         "25_scale",
         "| hours of one core\nsplit by days | 0.01\ncol",
     ): "the chapter uses the engines themselves",
+    ("22_open_vocabulary", "| train | valid | test"): SAME,
+    ("22_open_vocabulary", "2108 ids; rows"): SAME,
+    ("22_open_vocabulary", "Equal for 388"): GONE,
+    ("22_open_vocabulary", "Acc@1 (%), by target"): SAME,
+    ("22_open_vocabulary", "The same rows as"): SAME,
+    ("22_open_vocabulary", "| rows | reach (%)"): SAME,
+    ("22_open_vocabulary", "| knows the person"): GONE,
+    ("22_open_vocabulary", "Acc@1, points | GeoLife"): NEWCOMERS,
+    ("22_open_vocabulary", "temperature 1.00"): NEWCOMERS,
+    ("22_open_vocabulary", "Right: threshold."): SAME,
+    ("22_open_vocabulary", "| | covered (%)"): NEWCOMERS,
+    ("22_open_vocabulary", "| place | probability"): GONE,
+    ("22_open_vocabulary", "Right: together."): GONE,
+    ("22_open_vocabulary", "everybody the same people"): GONE,
+    ("22_open_vocabulary", "Right: reach of the package"): GONE,
+    ("24_trained_on_nobody", "| trained on nobody, minus"): NEWCOMERS,
+    ("24_trained_on_nobody", "| learned from all worlds"): GONE,
+    ("24_trained_on_nobody", "| | windows | Acc@1"): SAME,
+    ("25_scale", "2,108 places in"): SAME,
+    ("25_scale", "| shape"): GONE,
+    ("25_scale", "64 windows, 160,000"): GONE,
     ("10_training", "encoded (128"): "the walk through one batch is chapter 9's",
     ("10_training", "by hand 4.46661"): "printed with other words",
     ("10_training", "smoothed loss"): "printed with other words",
