@@ -366,7 +366,7 @@ pd.Series(steps, name="Acc@1 of the LSTM").round(1).to_frame()
 # | GETNext ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)) | no; it estimates it alongside | left out, as are new people | last check-in of a session |
 # | STHGCN ([Yan et al., 2023](https://doi.org/10.1145/3539618.3591770)) | no | left out, as are new people | last check-in of a session |
 # | LLM4POI ([Li et al., 2024](https://arxiv.org/abs/2404.17591)) | yes, the prompt names it | left out, as are new people | last check-in of a session |
-# | GNPR-SID ([Wang et al., 2025](https://arxiv.org/abs/2506.01375)) | yes, the prompt names it | – | one target a person |
+# | GNPR-SID ([Wang et al., 2025a](https://arxiv.org/abs/2506.01375)) | yes, the prompt names it | – | one target a person |
 # | CSLSL ([Huang et al., 2024](https://doi.org/10.1140/epjds/s13688-024-00460-7)) | estimates it | kept | all but the first of a test week |
 # | MCLP ([Sun et al., 2024](https://doi.org/10.1145/3637528.3671916)) | estimates it; a variant knows it | kept | – |
 # | LLM-ZS ([Beneduce et al., 2024](https://arxiv.org/abs/2405.20962)) | hour and weekday | kept | last of a person or of three days |
@@ -383,15 +383,15 @@ pd.Series(steps, name="Acc@1 of the LSTM").round(1).to_frame()
 # |---|---|---|
 # | [Do et al. (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) | kernels over time and place foretell where phones go | the context kernel is not new; what is new here is that it is set beside networks on their own windows |
 # | Flashback ([Yang et al., 2020](https://doi.org/10.24963/ijcai.2020/302)) | weighs a network's past states by daily rhythm, elapsed time and distance | the same cues as our kernel, inside a network; our rule shows how much of the work they do alone |
-# | REPLAY ([Deng et al., 2024](https://arxiv.org/abs/2402.16310)) | learns how wide the kernel of the time of day should be at each hour, and is told the time asked about | our clock has one width for all hours; its scores belong beside those that are told |
+# | REPLAY ([Deng et al., 2024a](https://arxiv.org/abs/2402.16310)) | learns how wide the kernel of the time of day should be at each hour, and is told the time asked about | our clock has one width for all hours; its scores belong beside those that are told |
 # | Overlap of test and train ([Luca et al., 2022](https://arxiv.org/abs/2203.03208)) | networks remember trajectories, and do poorly on those that training lacks | our groups *known*, *inside* and *outside* ask the same; a pointer copies by design, so read its score by group |
 # | [Smolak et al. (2021)](https://doi.org/10.1038/s41598-021-94102-x) | how predictable people seem depends on the scale and the processing of the data | scores of cities must not be compared with each other, only models on the same windows |
 # | [Kulkarni et al. (2019)](https://doi.org/10.3390/e21040432) | networks exceed a bound that entropy was said to set | [chapter 21](21_memory_and_ceilings.ipynb) takes the copy ceiling, which holds by construction, and not the entropy's |
-# | [Hong et al. (2023)](https://arxiv.org/abs/2311.11749) | networks trained on real people meet simulated ones whose habits are changed one at a time | our town has the same aim the other way round: train there, where every choice is known |
-# | MIRAGE ([Deng et al., 2024](https://arxiv.org/abs/2409.13790)) | imitates how people decide to explore or return, and judges made-up trajectories by tasks | it learns its worlds from real people; those of [chapter 24](24_trained_on_nobody.ipynb) have seen none, and are judged by one task |
+# | [Hong et al. (2023b)](https://arxiv.org/abs/2311.11749) | networks trained on real people meet simulated ones whose habits are changed one at a time | our town has the same aim the other way round: train there, where every choice is known |
+# | MIRAGE ([Deng et al., 2024b](https://arxiv.org/abs/2409.13790)) | imitates how people decide to explore or return, and judges made-up trajectories by tasks | it learns its worlds from real people; those of [chapter 24](24_trained_on_nobody.ipynb) have seen none, and are judged by one task |
 # | Prior-fitted networks ([Müller et al., 2022](https://arxiv.org/abs/2112.10510)) | a network trained on data drawn from a prior answers new tasks in one pass | "trained on nobody" is this idea with people for tasks: the simulated worlds are the prior |
 # | Massive-STEPS ([Wongso et al., 2025](https://arxiv.org/abs/2505.11239)) | check-ins of fifteen cities, newer than 2013, and models on them | our New York is one old data set; whether the lead holds in these cities is open |
-# | Into the Unknown ([Wang et al., 2025](https://arxiv.org/abs/2506.14070)) | describes places by position and kind, so that new ones can be named | works with the New York check-ins from which our windows come; our pointer cannot name a place that the person has not been to |
+# | Into the Unknown ([Wang et al., 2025b](https://arxiv.org/abs/2506.14070)) | describes places by position and kind, so that new ones can be named | works with the New York check-ins from which our windows come; our pointer cannot name a place that the person has not been to |
 # | LLM4POI ([Li et al., 2024](https://arxiv.org/abs/2404.17591)) | a fine-tuned language model leads the leaderboard of its time | it is told the time and sees training visits; told as much, a rule with five numbers comes near it |
 # | AgentMob ([Chen et al., 2026](https://arxiv.org/abs/2606.05130)) | an agent answers routine cases from the past and asks tools about the others | its fast path is a rule like ours; we have not compared them |
 #
