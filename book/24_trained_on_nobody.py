@@ -93,7 +93,9 @@ assert np.allclose(guesses.probability, again.probability, atol=1e-6)
 print("The same probabilities, under other names.")
 
 # %% [markdown]
-# A model that knows no names can learn from people who do not exist.
+# A model that knows no names can learn from people who do not exist. The idea has a name: a *prior-fitted network*
+# ([Müller et al., 2022](https://arxiv.org/abs/2112.10510)) is trained on tasks that are drawn from a prior, and answers a
+# new task in one pass. Here the tasks are people, and the prior is a family of made-up towns.
 #
 # ## Eighty made-up worlds
 #

@@ -22,6 +22,7 @@ part. Training is the same for both pasts, since before the cut they are the sam
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import tempfile
@@ -203,46 +204,47 @@ def last_days(windows: HistoryWindows) -> HistoryWindows:
     return replace(windows, first=first, older=np.zeros_like(windows.older))
 
 
-def learned(name: str, told: bool, seed: int | None, asked: Questions, past: str) -> Predictor:
-    """A model, fitted or trained on the training part; what is chosen is chosen on validation."""
-    train, valid = asked.train, asked.valid.get(past, asked.valid[EVERY])
-    if name == "predictor":
-        part = "at_a_time" if told else "next_place"
-        return NextLocation.pretrained().experts[part].weighed(train)
-    if seed is None:
-        return fit_baseline(name, train, told_windows(valid) if told else valid)
-    torch.manual_seed(seed)
-    if name == "pgt":
-        vocabulary = train.vocabulary
-        model = PointerGeneratorTransformer(ModelConfig(vocabulary.n_locations, vocabulary.n_users))
-        fit(model, last_days(train), last_days(valid), TrainConfig(seed=seed), progress=False)
-        return model
-    data = Dataset(train, valid, valid, train.vocabulary, DEFAULT)
-    time = "time" if told else "unknown"
-    built: Any = pointer_variants.build(pointer_variants.VARIANTS["full"], data, seed, time)
-    network, training = built
-    fit(network, train, valid, training, progress=False)
-    return network
-
-
-def seen_by(name: str, told: bool, windows: HistoryWindows) -> HistoryWindows:
+def view(name: str, told: bool, windows: HistoryWindows) -> HistoryWindows:
     """The windows as a model looks at them."""
     if name == "pgt":
         return last_days(windows)
     return told_windows(windows) if name == "kernel" and told else windows
 
 
+def learned(
+    name: str, told: bool, seed: int | None, train: HistoryWindows, valid: HistoryWindows
+) -> Predictor:
+    """A model, fitted or trained on the training part; what is chosen is chosen on validation."""
+    if name == "predictor":
+        part = "at_a_time" if told else "next_place"
+        return NextLocation.pretrained().experts[part].weighed(train)
+    if seed is None:
+        return fit_baseline(name, train, valid)
+    vocabulary = train.vocabulary
+    torch.manual_seed(seed)
+    if name == "pgt":
+        config = ModelConfig(vocabulary.n_locations, vocabulary.n_users)
+        built: Any = PointerGeneratorTransformer(config), TrainConfig(seed=seed)
+    else:
+        data = Dataset(train, valid, valid, vocabulary, DEFAULT)
+        full, time = pointer_variants.VARIANTS["full"], "time" if told else "unknown"
+        built = pointer_variants.build(full, data, seed, time)
+    model, training = built
+    fit(model, train, valid, training, progress=False)
+    return model
+
+
 def ranks_of(name: str, told: bool, seed: int | None) -> dict[str, pd.DataFrame]:
-    """The ranks of one run on all questions; finished runs are kept."""
-    folder = data_sets.from_environment(FOLDER)
+    """The ranks of one run, by the past that is seen; finished runs are kept."""
     path = Path(tempfile.gettempdir()) / "pgt-runs"
     path = path / f"leaderboard-{name}-{told}-{seed}-{code_hash()}.parquet"
     if not path.exists():
-        asked, parts, model = questions(folder), [], None
+        asked, parts, model = questions(data_sets.from_environment(FOLDER)), [], None
         for past, windows in asked.test.items():
             if model is None or seed is None:  # a network is trained once
-                model = learned(name, told, seed, asked, past)
-            ranks = evaluate(model, seen_by(name, told, windows))
+                splits = asked.train, asked.valid.get(past, asked.valid[EVERY])
+                model = learned(name, told, seed, *(view(name, told, one) for one in splits))
+            ranks = evaluate(model, view(name, told, windows))
             parts.append(ranks.assign(past=past, in_past=holds(windows)))
         path.parent.mkdir(exist_ok=True)
         pd.concat(parts).to_parquet(path, index=False)
@@ -262,24 +264,21 @@ def rows() -> Iterator[Row]:
     for told in (False, True):
         names = [name for name in MODELS if not (told and name in CANNOT_BE_TOLD)]
         runs = {name: [ranks_of(name, told, seed) for seed in MODELS[name]] for name in names}
-        for past in (EVERY, LLM4POI, PROMPTS):
-            kernel = [runs["kernel"][0][past]]
-            for name in names:
-                own = [run[past] for run in runs[name]]
-                about = {"questions": "prompts" if past == PROMPTS else "sessions", "past": past,
-                         "told": told, "model": name, "n": len(own[0]),
-                         "people": own[0].user_id.nunique(),
-                         "in_past": 100 * float(own[0].in_past.mean())}  # fmt: skip
-                means = [100 * gains(one)[METRICS].mean() for one in own]
-                for seed, mean in zip(MODELS[name], means, strict=True):
-                    if seed is not None:
-                        yield about | {"seed": seed, **mean}
-                low, high = interval_of_mean(own)
-                ahead = interval_of_mean(own, against=kernel)
-                mean = sum(means) / len(means)
-                lead = mean["acc@1"] - 100 * float(gains(kernel[0])["acc@1"].mean())
-                yield about | {"seed": None, **mean, "low": low, "high": high, "lead": lead,
-                               "lead_low": ahead[0], "lead_high": ahead[1]}  # fmt: skip
+        for past, name in itertools.product((EVERY, LLM4POI, PROMPTS), names):
+            own, kernel = ([run[past] for run in runs[one]] for one in (name, "kernel"))
+            about = {"questions": "prompts" if past == PROMPTS else "sessions", "past": past,
+                     "told": told, "model": name, "n": len(own[0]),
+                     "people": own[0].user_id.nunique(),
+                     "in_past": 100 * float(own[0].in_past.mean())}  # fmt: skip
+            means = [100 * gains(one)[METRICS].mean() for one in own]
+            for seed, mean in zip(MODELS[name], means, strict=True):
+                if seed is not None:
+                    yield about | {"seed": seed, **mean}
+            mean, base = sum(means) / len(means), 100 * gains(kernel[0])["acc@1"].mean()
+            spans = interval_of_mean(own), interval_of_mean(own, against=kernel)
+            yield about | {"seed": None, **mean, "low": spans[0][0], "high": spans[0][1],
+                           "lead": mean["acc@1"] - base, "lead_low": spans[1][0],
+                           "lead_high": spans[1][1]}  # fmt: skip
     for name, value, told, saw in PUBLISHED:
         yield {"questions": "published", "past": saw, "told": told, "model": name, "acc@1": value}
 
