@@ -235,16 +235,16 @@ pd.DataFrame(there, ["all", "known"]).T.sort_values("all").round(1)
 #
 # Most papers on the next check-in print one table: New York as GETNext cut it
 # ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)). Check-ins of a person less than a day apart are a *session*. The
-# last tenth of the year is the test. The question is the last check-in of each session there, if training shows the person
-# and the place.
+# last tenth of the check-ins is the test. The question is the last check-in of each session there, if training shows the
+# person and the place.
 #
 # Two things differ between the papers, and few tables say so. *What is it told?* The prompt of a language model such as
 # [LLM4POI](https://arxiv.org/abs/2404.17591) names the time of the check-in that it asks for; GETNext and
 # [STHGCN](https://doi.org/10.1145/3539618.3591770) are not told. *What does it see?* GETNext sees the session. LLM4POI adds
 # training sessions. But whoever foretells a visit in January may look at all visits until then.
 #
-# We rebuilt the sessions, which gives a few more than the published file has, and asked our models, told and untold. Nothing
-# was tuned here but the kernel's five numbers, on the validation tenth.
+# We rebuilt the sessions, which gives a few more than the published file has, and asked our models, told and untold. No
+# setting was touched. The kernel's five numbers and the epoch of a network are chosen on the validation tenth.
 
 # %%
 NAMES = {
@@ -413,7 +413,7 @@ run("predict checkins.csv --columns location_id=Shop")
 #
 # - On GeoLife a rule of five numbers beats the Transformer's first guess, mostly by its clock. In New York it has no lead.
 # - Part of what looks like copying skill is the label "unknown". Judge by exact places, or by known ones alone.
-# - Before you believe a leaderboard, ask what each model was told and what it saw. A longer past helps more than a larger
+# - Before you believe a leaderboard, ask what each model was told and what it saw. A longer past helped more than a larger
 #   network.
 # - Compare window by window, and resample people, not windows.
 #
