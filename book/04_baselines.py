@@ -836,7 +836,8 @@ Markdown(
 
 # %% [markdown]
 # This is the surprise: at the first guess, such a rule is level with these networks or above. The idea is not new:
-# [Do et al. (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) predict places from kernels over time and space.
+# [Do et al. (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) predict places from kernels over time and space, and
+# [Flashback](https://doi.org/10.24963/ijcai.2020/302) weighs a network's past states by such cues.
 # Before them, [Cho et al. (2011)](https://doi.org/10.1145/2020408.2020579) modelled a person's position as a mixture of
 # Gaussians around home and work, whose weights change with the hour, plus visits that depend on friends. But the papers on
 # networks that we know of compare with Markov chains and with other networks, not with a rule like this.

@@ -129,7 +129,9 @@ again = model.predict(other, top=3)
 check.same(again.probability, guesses.probability, name="the probabilities")
 
 # %% [markdown]
-# **A model that knows no names can learn from people who do not exist.**
+# A model that knows no names can learn from people who do not exist. The idea has a name: a *prior-fitted network*
+# ([Müller et al., 2022](https://arxiv.org/abs/2112.10510)) is trained on tasks that are drawn from a prior, and answers a
+# new task in one pass. Here the tasks are people, and the prior is a family of made-up towns.
 #
 # ## Made-up worlds
 #

@@ -66,6 +66,17 @@ def change(
     return written
 
 
+def board(told: bool) -> Callable[[Results], str]:
+    """Acc@1 of the contextual pointer on New York's leaderboard, told the time or not."""
+
+    def written(results: Results) -> str:
+        rows = results.rows[results.rows.seed.isna() & (results.rows.model == "contextual")]
+        (value,) = rows[(rows.past == "every earlier visit") & (rows.told == told)]["acc@1"]
+        return f"{value:.1f}\u00a0%"
+
+    return written
+
+
 def judged(variant: str) -> Callable[[Results], str]:
     """The verdict on a proposal on GeoLife, and the interval that holds for all at once."""
 
@@ -140,6 +151,8 @@ FACTS: dict[str, Fact] = {
     "new-york-nobody": ("last_visit", percent(model="predictor", **NEW_YORK)),
     "contextual": ("beyond", percent(**MEMORY, **GEOLIFE)),
     "new-york-contextual": ("last_visit", percent(**MEMORY, **NEW_YORK)),
+    "board": ("leaderboard", board(told=False)),
+    "board-told": ("leaderboard", board(told=True)),
 }
 
 # Those of the page on the design documents: Acc@1 on GeoLife in points, unless it says otherwise.

@@ -32,6 +32,7 @@ REPORTS: dict[str, str] = {
     "gps": "lab.gps",
     "imbalance": "lab.imbalance",
     "interval_coverage": "lab.interval_coverage",
+    "leaderboard": "lab.leaderboard",
     "llm_mob": "lab.llm_mob",
     "membership": "lab.membership",
     "newcomers": "lab.newcomers",

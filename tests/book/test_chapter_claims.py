@@ -609,3 +609,48 @@ def test_claims_of_26() -> None:
     for part in ("no user", "no duration"):
         moved, _, changed = table[part]
         assert 12 < changed < 17 and abs(moved) < 1.5  # "one first guess in seven"
+
+
+def test_claims_of_23() -> None:
+    exact, published = read_results("geolife_exact"), read_results("geolife_published")
+    tuned = {"variant": "tuned", "target_time": "unknown"}
+    pgt, kernel = {"model": "pgt", **tuned}, {"model": "kernel"}
+    lead, low, _ = exact.difference(kernel, pgt)
+    assert low > 0, "a rule beats the network at the first guess"
+    assert exact.difference(pgt, kernel, "acc@10")[1] > 0, "not with ten guesses"
+    for model, loses in ((pgt, True), (kernel, True), ({"model": "lstm", **tuned}, False),
+                         ({"model": "mhsa", **tuned}, False)):  # fmt: skip
+        lost = published.mean(**model) - exact.mean(**model)
+        assert lost > 5 if loses else abs(lost) < 1.5, "only what copies loses the label"
+    wins = read_results("wins").rows
+    less = wins[(wins.table == "without") & (wins["by"] == "all")].set_index("group").value
+    assert less["nothing"] - less["the clock"] > lead / 2, "most of the lead is the clock"
+    assert less["the clock"] < exact.mean(**pgt), "behind PGT without it"
+    curve = wins[wins.table == "clock"].groupby("model").value.agg(["first", "last"])
+    ratio = curve["first"] / curve["last"]
+    assert ratio.kernel > 2 * ratio.pgt_tuned, "PGT's curve is nearly flat"
+    york, full = read_results("last_visit"), {"variant": "full", "target_time": "unknown"}
+    pgt, contextual = {"model": "pgt", **full}, {"model": "contextual", **full}
+    memory = {"model": "kernel_memory"}
+    _, low, high = york.difference(pgt, kernel)
+    assert low < 0 < high, "level over all windows"
+    assert york.difference(pgt, kernel, group="known")[1] > 0, "behind on known places"
+    assert york.header["runs"]["kernel-full-unknown-None"]["clock"] == 0
+    for more, fewer in ((memory, kernel), (contextual, memory), (contextual, pgt)):
+        assert york.difference(more, fewer)[1] > 0, "what carries over is the past"
+
+
+def test_claims_of_23_on_the_leaderboard() -> None:
+    rows = read_results("leaderboard").rows
+    theirs = rows[(rows.questions == "published") & (rows.model != "GNPR-SID")]
+    ours = rows[(rows.model == "contextual") & rows.seed.isna()].set_index(["past", "told"])
+    for told, published in theirs.groupby("told")["acc@1"].max().items():
+        assert ours["acc@1"]["every earlier visit", told] > published, "ahead of every figure"
+        assert ours.low["every earlier visit", told] > published
+    assert (ours.lead_low["every earlier visit"] > 0).all(), "ahead of the rule"
+    less = ours["acc@1"]["training and session"]
+    assert abs(less[False] - 27.3) < 1, "untold, with less past, no more than STHGCN reports"
+    assert less[True] > 33.7 + 1, "told, still ahead of LLM4POI's figure"
+    assert (ours["acc@1"]["every earlier visit"] - less > 2).all(), "most of the lead is the past"
+    seeds = rows[rows.seed.notna()].groupby(["model", "past", "told"]).seed.nunique()
+    assert (seeds == 5).all()
