@@ -193,18 +193,22 @@ def caption(panels: list[list[Bar]]) -> str:
     return (
         '<span class="key week">sees seven days</span> '
         '<span class="key past">sees more of the past</span> '
-        "<span>How often the first guess is right (Acc@1) on test windows of real people, "
-        f"{asked} of them. Each goes back from a person's last visit and tells nothing of when the next "
-        "one is. Lines: 95 % intervals, which say how far a score moves if other people, or other random "
-        "starts of training, had been drawn (for <i>Trained on nobody</i>, one network: other people). LSTM and MHSA are "
-        "networks without a pointer. <i>Tuned</i> networks have the best of ten settings each, chosen on GeoLife's "
-        "validation windows in the published protocol, where unseen places count as one. <i>As published</i> means the "
-        "settings that their authors published for GeoLife. <i>As documented</i> means the "
-        "settings that PGT's design documents name for GeoLife; elsewhere it has the package's default "
-        "settings. The kernel is a rule with five numbers, chosen on the validation windows of each panel. "
-        "<i>Trained on nobody</i> has seen simulated people alone. A model without a bar was not "
-        "measured in that city.</span>"
+        "<span>How often the first guess is right (Acc@1), on "
+        f"{asked} test windows of real people. Lines: 95 % intervals, as if other people, or other "
+        "random starts of training, had been drawn.</span>"
     )
+
+
+NAMES = (
+    "LSTM and MHSA are networks without a pointer. <i>Tuned</i> networks have the best of ten settings "
+    "each, chosen on GeoLife's validation windows in the published protocol, where unseen places count "
+    "as one. <i>As published</i> means the settings that their authors published for GeoLife. <i>As "
+    "documented</i> means the settings that PGT's design documents name for GeoLife; elsewhere it has "
+    "the package's default settings. The kernel is a rule with five numbers, chosen on the validation "
+    "windows of each panel. <i>Trained on nobody</i> has seen simulated people alone; it is one "
+    "network, so its interval is over people. Windows go back from a person's last visit and tell "
+    "nothing of when the next one is. A model without a bar was not measured in that city."
+)
 
 
 def chart(folder: Path | None = None) -> str:
@@ -214,4 +218,5 @@ def chart(folder: Path | None = None) -> str:
     return (
         f'<figure class="front-chart" id="front-chart"><div class="cities">{drawn}</div>'
         f"<figcaption>{caption(panels)}</figcaption></figure>"
+        f'<details class="front-more"><summary>What the names mean</summary><p>{NAMES}</p></details>'
     )

@@ -12,6 +12,7 @@ import contents
 import facts
 import front_chart
 import game
+import hero
 import pytest
 import torch
 from bs4 import BeautifulSoup
@@ -147,6 +148,14 @@ def test_chart_has_a_row_for_what_was_measured_and_no_other() -> None:
     assert shown == [f"{bar.value:.1f}" for bar in (*geolife, *new_york)]
     for picture in page.select("svg[role=img]"):
         assert all(text.get_text() in picture["aria-label"] for text in picture.select(".name"))
+
+
+def test_front_captions_are_short_and_a_place_is_said_to_be_clicked() -> None:
+    game_page = BeautifulSoup(hero.fragment(), "html.parser")
+    for page in (game_page, BeautifulSoup(front_chart.chart(), "html.parser")):
+        (caption,) = page.select("figure > figcaption")
+        assert len(caption.get_text().split()) <= 50
+    assert all("Click a place" in ask.get_text() for ask in game_page.select(".game-week .ask"))
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
